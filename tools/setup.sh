@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Brings a fresh Debian or Ubuntu machine to the point where `cmake --preset release` and pytest work.
+#
+#   tools/setup.sh [system|python]      both when nothing is named
+#
+# system  installs missing Debian packages when we are root or sudo asks no password; otherwise it says in one
+#         sentence what to install. It looks for what a package brings rather than for its name, so a compiler
+#         or a library from elsewhere counts too, and apt is not touched when nothing is missing.
+# python  makes .venv with the versions pinned in tools/requirements-dev.txt and puts `kai` on its path.
+#
+# Both are quick when there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf '==> %s\n' "$*"; }
+die() { printf 'set-up: %s\n' "$*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Runs a command and shows what it printed only if it failed.
+quietly() {
+  local out
+  out=$(mktemp)
+  if "$@" >"$out" 2>&1 </dev/null; then rm -f "$out"; return 0; fi
+  cat "$out" >&2
+  rm -f "$out"
+  return 1
+}
+
+python=${PYTHON:-python3}
+have "$python" || die "needs Python 3.10 or newer; there is no $python here"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+  die "needs Python 3.10 or newer, and $("$python" --version 2>&1) is what $python runs; name another with PYTHON=..."
+
+# --- system packages -------------------------------------------------------------------------------------------
+
+has_headers() {  # do all these headers exist for the C++ compiler?
+  local header
+  for header; do printf '#if !__has_include(<%s>)\n#error missing\n#endif\n' "$header"; done |
+    g++ -std=c++20 -E -x c++ - >/dev/null 2>&1
+}
+has_cmake() { have cmake && cmake --help 2>/dev/null | grep -q -- '--preset' && cmake -E true; }
+has_venv() { "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; }
+has_python_headers() {
+  "$python" -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))'
+}
+
+set_up_system() {
+  # Debian ships venv and headers per Python version, so name the version for interpreters beside the default one.
+  local version missing=() helpful=()
+  version=python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  have g++ || missing+=(g++)
+  has_cmake || missing+=(cmake)
+  have ninja || missing+=(ninja-build)
+  has_headers absl/status/statusor.h absl/container/flat_hash_map.h || missing+=(libabsl-dev)
+  has_headers simdjson.h || missing+=(libsimdjson-dev)
+  has_headers gtest/gtest.h gmock/gmock.h || missing+=(libgtest-dev libgmock-dev)
+  has_headers benchmark/benchmark.h || missing+=(libbenchmark-dev)
+  has_venv || missing+=("$version-venv")
+  has_python_headers || missing+=("$version-dev")
+  have ccache || helpful+=(ccache)  # a second build of the same sources costs nothing; the first works without
+
+  local install=() as_root=()
+  if have apt-get; then
+    if [ "$(id -u)" = 0 ]; then
+      install=(apt-get)
+    elif have sudo && sudo -n true 2>/dev/null; then
+      install=(apt-get)
+      as_root=(sudo -n)
+    fi
+  fi
+  if [ ${#install[@]} = 0 ]; then
+    [ ${#missing[@]} = 0 ] && return 0
+    die "these system packages are missing: ${missing[*]}; please run: sudo apt-get install -y ${missing[*]}"
+  fi
+  local wanted=("${missing[@]}" "${helpful[@]}")
+  [ ${#wanted[@]} = 0 ] && return 0
+  say "installing system packages: ${wanted[*]}"
+  install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
+  quietly "${install[@]}" update || say "apt-get update failed; trying with the package lists that are here"
+  quietly "${install[@]}" install -y --no-install-recommends "${wanted[@]}" ||
+    die "apt-get could not install: ${wanted[*]}"
+}
+
+# --- Python packages -------------------------------------------------------------------------------------------
+
+set_up_python() {
+  local pins=tools/requirements-dev.txt stamp
+  # What .venv depends on, by content: the pins, this script, and which Python it stands on.
+  stamp=$( (cat "$pins" "${BASH_SOURCE[0]}"; pwd; "$python" -c 'import sys; print(sys.version, sys.base_prefix)') |
+    sha256sum | cut -c1-16)
+  [ -x .venv/bin/python ] && [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ] && return 0
+
+  say "installing Python packages into .venv"
+  # A venv that stands on another Python, or was moved here, is made anew; otherwise pip only changes what differs.
+  if ! .venv/bin/python -c "import sys; sys.exit(sys.prefix != '''$PWD/.venv''')" 2>/dev/null ||
+     [ "$(.venv/bin/python -c 'import sys; print(sys.version, sys.base_prefix)')" != \
+       "$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')" ]; then
+    rm -rf .venv
+    quietly "$python" -m venv .venv || die "python -m venv failed"
+  fi
+  rm -f .venv/stamp
+  quietly .venv/bin/python -m pip install --disable-pip-version-check --quiet --requirement "$pins" ||
+    die "pip could not install what $pins names"
+
+  # The developer loop has no install step: `kai` is imported from python/, and the release build puts the
+  # compiled module there.
+  local site
+  site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  printf '%s/python\n' "$PWD" >"$site/kai-dev.pth"
+  printf '#!/bin/sh\nexec "$(dirname "$0")/python" -m kai "$@"\n' >.venv/bin/kai
+  chmod +x .venv/bin/kai
+  printf '%s\n' "$stamp" >.venv/stamp
+}
+
+case ${1:-all} in
+  system) set_up_system ;;
+  python) set_up_python ;;
+  all) set_up_system; set_up_python ;;
+  *) die "unknown part: $1 (system or python)" ;;
+esac
