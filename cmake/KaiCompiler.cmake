@@ -1,0 +1,35 @@
+# The language, the warnings and the sanitizers, the same for every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the floors end up inside a Python module
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)    # for clangd
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
+endif()
+
+find_program(KAI_CCACHE ccache)
+if(KAI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${KAI_CCACHE}")
+endif()
+
+add_compile_options(-Wall -Wextra -Wshadow)
+if(KAI_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+# Scores are compared bit for bit, so a*b+c has to round twice on every machine (aarch64 would fuse it by default).
+add_compile_options(-ffp-contract=off)
+
+if(KAI_SANITIZE)
+  # -O1 keeps the tests quick and stacks readable; -g1 is enough for file and line and halves the objects.
+  add_compile_options(-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  add_link_options(-fsanitize=address,undefined)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC says of itself that this warning is unreliable under the sanitizers; the release build keeps it.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
+endif()

@@ -1,0 +1,44 @@
+# kai_floor(<name> LINKS <libraries>... [TEST_LINKS <libraries>...])
+#
+# Makes one floor of cpp/kai out of the folder it is called in:
+#
+#   kai_<name>            every *.cc, at any depth, as a static library; other floors link it as kai::<name>
+#   kai_<name>_test       every *_test.cc, registered with ctest under this name           (KAI_TESTS)
+#   kai_<name>_benchmark  every *_benchmark.cc                                              (KAI_BENCHMARKS)
+#
+# LINKS names everything the floor's own headers and sources include from elsewhere. TEST_LINKS is for what only its
+# tests and benchmarks need: kai::testing, mostly. Leave that out on floors whose tests do without, since it links
+# the session and so every other floor.
+function(kai_floor name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;TEST_LINKS")
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
+  set(tests ${sources})
+  set(benchmarks ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|benchmark)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER benchmarks INCLUDE REGEX "_benchmark\\.cc$")
+
+  if(sources)
+    add_library(kai_${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(kai_${name} INTERFACE)  # a floor of headers
+    set(scope INTERFACE)
+  endif()
+  add_library(kai::${name} ALIAS kai_${name})
+  target_include_directories(kai_${name} ${scope} "${PROJECT_SOURCE_DIR}/cpp")
+  target_link_libraries(kai_${name} ${scope} ${arg_LINKS})
+
+  if(KAI_TESTS AND tests)
+    add_executable(kai_${name}_test ${tests})
+    target_link_libraries(kai_${name}_test PRIVATE kai::${name} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
+    # One ctest entry per floor: a process per test case would cost more than the cases do.
+    add_test(NAME kai_${name}_test COMMAND kai_${name}_test --gtest_brief=1)
+  endif()
+
+  if(KAI_BENCHMARKS AND benchmarks)
+    add_executable(kai_${name}_benchmark ${benchmarks})
+    target_link_libraries(kai_${name}_benchmark PRIVATE kai::${name} ${arg_TEST_LINKS} benchmark::benchmark_main)
+  endif()
+endfunction()
