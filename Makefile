@@ -1,0 +1,60 @@
+# `make` alone explains itself. Each target is one script in tools/, so that you can run that with arguments of your own.
+PYTHON ?= python3
+export PYTHON
+
+.PHONY: help setup build demo test lint format bench wheel pins clean
+help:
+	@echo 'kai-sched: a GPU scheduler for Kubernetes'
+	@echo
+	@echo '  make demo       set up, build, and watch a small cluster being planned'
+	@echo '  make test       every check: lint, C++ tests (plain and sanitized), stubs, wheel, pytest'
+	@echo
+	@echo 'While you work:'
+	@echo '  make build      compile kai._core into python/kai; .venv/bin/kai and .venv/bin/python then use it'
+	@echo '  make test-model the C++ tests of one floor, here cpp/kai/model, in the debug build'
+	@echo '  make lint       formatting, types and import floors;  make format  mends what a tool can mend'
+	@echo '  make bench      the C++ benchmarks, e.g. ARGS=--benchmark_filter=Cycle'
+	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
+	@echo '  make clean      remove everything built; .venv stays'
+	@echo
+	@echo 'All of them install first what is missing (tools/setup.sh). JOBS=n sets how many compilers run.'
+
+setup:
+	@tools/setup.sh
+
+build: setup
+	@echo '==> building kai._core'
+	@tools/build.sh release _core
+
+demo: build
+	@.venv/bin/python -m kai demo
+
+test: setup
+	@tools/test.sh
+
+test-%: setup
+	@tools/build.sh debug kai_$*_test
+	@build/debug/bin/kai_$*_test --gtest_brief=1
+
+lint: setup
+	@tools/test.sh lint
+
+format: setup
+	@find cpp \( -name '*.h' -o -name '*.cc' \) -exec .venv/bin/clang-format -i {} +
+	@.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
+
+bench: setup
+	@tools/build.sh release
+	@for benchmark in build/release/bin/*_benchmark; do "$$benchmark" $(ARGS) || exit; done
+
+wheel: setup
+	@tools/wheel.sh
+
+# Resolves tools/requirements-dev.in anew, for every Python we support at once.
+pins: setup
+	@.venv/bin/python -m pip install --quiet uv
+	@.venv/bin/python -m uv pip compile --quiet --upgrade --universal --python-version 3.10 --no-header --no-annotate \
+	  tools/requirements-dev.in --output-file tools/requirements-dev.txt
+
+clean:
+	@rm -rf build dist python/kai/_core*.so

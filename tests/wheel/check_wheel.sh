@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# tests/wheel/check_wheel.sh WHEEL: installs it into an empty virtual environment, as a user would, and plans a cluster.
+#
+# Runs outside the checkout, so that nothing of it is imported, and makes sure that no library comes from this machine.
+set -euo pipefail
+wheel=$(realpath "$1")
+root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
+room=$(mktemp -d)
+trap 'rm -rf "$room"' EXIT
+
+"$root/.venv/bin/python" -m venv "$room/venv"
+"$room/venv/bin/python" -m pip install --disable-pip-version-check --quiet \
+  --constraint "$root/tools/requirements-dev.txt" "$wheel"
+
+cd "$room"
+venv/bin/python - <<'PYTHON'
+import pathlib
+import sys
+
+import kai
+import kai._core
+
+# resolve() both: the environment may stand behind a link
+home = pathlib.Path(sys.prefix).resolve()
+assert pathlib.Path(kai._core.__file__).resolve().is_relative_to(home), kai._core.__file__
+mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if "/" in line}
+foreign = sorted(
+    path
+    for path in mapped
+    if ("absl" in path or "simdjson" in path) and not pathlib.Path(path).resolve().is_relative_to(home)
+)
+assert not foreign, f"these libraries come from outside the wheel: {foreign}"
+PYTHON
+venv/bin/python -m kai demo
+venv/bin/kai demo >/dev/null
