@@ -1,0 +1,109 @@
+"""kai: who gets which GPU, and why the others wait.
+
+    import kai
+
+    cluster = kai.load("snapshot.zip")        # or Kubernetes manifests, or kai.Cluster() by hand
+    plan = kai.Scheduler().plan(cluster)
+    print(plan)                               # decisions, queues, and who waits
+    print(plan.why("vision/train"))           # one pod group, in sentences
+
+The names listed in ``__all__`` are the public ones; everything else may move. Importing kai costs
+next to nothing: each name is imported by its first use, and the compiled core by the first plan.
+"""
+
+TYPE_CHECKING = False  # what type checkers take for true; `typing` itself would cost milliseconds
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster, Rejected
+    from kai.engine.plan import (
+        Bind,
+        Decision,
+        Evict,
+        GroupPlan,
+        Pipeline,
+        Plan,
+        QueuePlan,
+        Queues,
+        QueueShare,
+        Reason,
+        Writes,
+    )
+    from kai.engine.scheduler import Scheduler
+    from kai.errors import (
+        BusyError,
+        InvalidClusterError,
+        InvalidConfigError,
+        InvalidInputError,
+        KaiError,
+        NotFoundError,
+    )
+    from kai.snapshot import load, load_all
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bind",
+    "BusyError",
+    "Cluster",
+    "Decision",
+    "Evict",
+    "GroupPlan",
+    "InvalidClusterError",
+    "InvalidConfigError",
+    "InvalidInputError",
+    "KaiError",
+    "NotFoundError",
+    "Pipeline",
+    "Plan",
+    "QueuePlan",
+    "QueueShare",
+    "Queues",
+    "Reason",
+    "Rejected",
+    "Scheduler",
+    "Writes",
+    "__version__",
+    "load",
+    "load_all",
+]
+
+_HOME = {
+    "kai.engine.cluster": ("Cluster", "Rejected"),
+    "kai.engine.plan": (
+        "Bind",
+        "Decision",
+        "Evict",
+        "GroupPlan",
+        "Pipeline",
+        "Plan",
+        "QueuePlan",
+        "QueueShare",
+        "Queues",
+        "Reason",
+        "Writes",
+    ),
+    "kai.engine.scheduler": ("Scheduler",),
+    "kai.errors": (
+        "BusyError",
+        "InvalidClusterError",
+        "InvalidConfigError",
+        "InvalidInputError",
+        "KaiError",
+        "NotFoundError",
+    ),
+    "kai.snapshot": ("load", "load_all"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOME.items():
+        if name in names:
+            from importlib import import_module
+
+            value: object = getattr(import_module(module), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'kai' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

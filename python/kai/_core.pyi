@@ -1,0 +1,117 @@
+"""The compiled core: a cluster in, a plan out.
+
+Private to `kai.engine`, which gives these types their names, defaults and looks. Nothing here reads
+a clock, a file or a random source.
+"""
+
+from typing import final
+
+# One row of Plan.decisions(): kind, pod, node, gpus, devices, portion, gpu_memory_mib, gpu_groups,
+# action, for_group, message. What does not apply is None, or () for gpu_groups.
+_Decision = tuple[
+    str,
+    str,
+    str | None,
+    float | None,
+    int | None,
+    float | None,
+    int | None,
+    tuple[str, ...],
+    str | None,
+    str | None,
+    str | None,
+]
+# code, message, pod
+_Reason = tuple[str, str, str | None]
+# last_start_ns, stale_since_ns, last_eviction_ns
+_Writes = tuple[int | None, int | None, int | None]
+# queue, verdict, messages, reasons, writes
+_GroupPlan = tuple[str, str, list[str], list[_Reason], _Writes]
+# deserved, fair_share, limit, allocated, allocated_non_preemptible, request, over_quota_weight
+_QueueShare = tuple[
+    float | None,
+    float | None,
+    float | None,
+    float | None,
+    float | None,
+    float | None,
+    float | None,
+]
+
+@final
+class Cluster:
+    """A loaded cluster. It never changes, and one plan at a time can run on it."""
+
+    @property
+    def rejected(self) -> list[tuple[str, str, str, str]]:
+        """What had to be left out: kind, name, field and message of each."""
+
+    @property
+    def config_json(self) -> str:
+        """The `config` member of the snapshot as it stands there; "" if it has none."""
+
+    @property
+    def load_ns(self) -> int:
+        """How long loading took."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many nodes, pods, pod_groups and queues there are."""
+
+def load_snapshot(data: bytes) -> Cluster:
+    """Reads the bytes of a snapshot.json in KAI's layout.
+
+    Raises kai.InvalidInputError when they are not JSON, or not a snapshot.
+    """
+
+@final
+class Config:
+    """A scheduler configuration that was checked."""
+
+    @staticmethod
+    def parse(json: str, *, as_kai: bool = False) -> Config:
+        """Reads a configuration; "" is KAI's built-in default.
+
+        `as_kai` turns every mend of `compat` off. Raises kai.InvalidConfigError.
+        """
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was skipped, such as plugins nobody knows."""
+
+    def to_json(self) -> str:
+        """The configuration with every default written out."""
+
+@final
+class Session:
+    """Plans with one configuration, any number of times."""
+
+    def __init__(self, config: Config) -> None: ...
+    def plan(self, cluster: Cluster, *, now_ns: int) -> Plan:
+        """Runs one cycle with the GIL released; leaves the cluster as it was.
+
+        Raises kai.BusyError when another plan runs on this cluster.
+        """
+
+@final
+class Plan:
+    """What one cycle decided, converted when asked."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the cycle skipped."""
+
+    def decisions(self) -> list[_Decision]:
+        """In the order in which they have to happen."""
+
+    def pod_groups(self) -> dict[str, _GroupPlan]:
+        """By "namespace/name"."""
+
+    def pods(self) -> dict[str, str]:
+        """The message of each waiting pod's condition, by "namespace/name"."""
+
+    def queues(self) -> dict[str, dict[str, _QueueShare]]:
+        """By queue and "gpu", "cpu", "memory": devices, cores, bytes; None is unlimited."""
+
+    def timing_ns(self) -> dict[str, int]:
+        """Nanoseconds by stage: load, fair_share, one per action, total."""

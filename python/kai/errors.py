@@ -1,0 +1,51 @@
+"""The exceptions of kai, each with the call that raises it.
+
+All of them are a `KaiError`, and each is also the built-in exception a reader would expect, so
+``except ValueError`` catches what is wrong with an input and ``except LookupError`` what is not
+there. The compiled module raises these same classes.
+"""
+
+
+class KaiError(Exception):
+    """The base of every exception that kai raises on purpose."""
+
+
+class InvalidInputError(KaiError, ValueError):
+    """A cluster or a time cannot be read at all.
+
+    Raised by `kai.load`, `kai.load_all` and `kai.Cluster.from_snapshot` for a file that is missing,
+    cut short or neither a snapshot nor Kubernetes manifests, and by `kai.Scheduler.plan` for a
+    snapshot that is not valid JSON and for a time that is not RFC 3339. An object *inside* a
+    readable input that makes no sense raises nothing: it is listed in `Cluster.rejected`.
+    """
+
+
+class InvalidClusterError(InvalidInputError):
+    """A situation was described that no cluster can be in.
+
+    Raised by the builder methods of `kai.Cluster` (a negative number of pods, a pod group without a
+    queue), and by `kai.load` with ``strict=True`` when an object of the input had to be left out.
+    """
+
+
+class InvalidConfigError(KaiError, ValueError):
+    """A scheduler configuration cannot be used.
+
+    Raised by `kai.Scheduler` for the configuration given to it, and by `kai.Scheduler.plan` for the
+    one a snapshot carries: not a mapping, an unknown action, an argument that is no number.
+    """
+
+
+class BusyError(KaiError, RuntimeError):
+    """Another plan runs on this cluster.
+
+    Raised by `kai.Scheduler.plan` when two threads plan one `kai.Cluster` at the same time. Load the
+    cluster once per thread, or plan one after the other.
+    """
+
+
+class NotFoundError(KaiError, LookupError):
+    """Nothing has this name; the message offers names that are close.
+
+    Raised by `kai.Plan.why` and by looking up a queue or a pod group of a plan.
+    """

@@ -1,0 +1,383 @@
+"""From one cycle to the next: what a plan makes of the world.
+
+This is the one home of that step. The demo, the recorded cases that run over several cycles and the
+simulator all take it from here::
+
+    world = step(snapshot, plan, now="2026-01-01T12:00:00Z")
+    plan = kai.Scheduler().plan(world, now="2026-01-01T12:00:00Z")
+
+The world is a snapshot in KAI's layout, ``{"config", "schedulerParams", "rawObjects": {...}}``. It is
+never changed: objects that change are copied, all others are shared with the input.
+
+The rules, in this order:
+
+1. An evicted or terminating pod starts again: pending, without node, GPU group labels and
+   ``received-resource-type``. Of a pod group named in ``delete_on_evict`` it stays terminating on
+   its node instead. A pod that is stuck in terminating stays as it is.
+2. A pipelined pod is pending without a node; the promise is forgotten.
+3. A bound pod runs on its node, with the received resource type as annotation and its GPU groups
+   as labels. Its resource claims are allocated on the node and reserved for it; the reservation
+   of a pod that started again goes, and with the last reservation the allocation.
+4. A pod group with a running pod started a minute before ``now``; the others have no start.
+5. ``now`` and all other time stamps stay.
+
+There is no binder here: binding succeeds at once, so the next world has no BindRequests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any, Protocol
+
+__all__ = ["Decision", "PlanLike", "step"]
+
+Json = dict[str, Any]
+
+POD_GROUP_ANNOTATION = "pod-group-name"
+RECEIVED_TYPE_ANNOTATION = "received-resource-type"
+LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
+GPU_GROUP_LABEL = "runai-gpu-group"
+GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
+MIG_PREFIX = "nvidia.com/mig-"
+SHARED_GPU_ANNOTATIONS = ("gpu-fraction", "gpu-memory")
+
+STUCK_AFTER = timedelta(minutes=2)  # KAI's default for stuckInReleasingThreshold
+TERMINATING_SINCE = timedelta(seconds=5)
+STARTED_BEFORE = timedelta(seconds=60)
+
+
+class Decision(Protocol):
+    """One decision of a plan; ``kai.engine.plan`` has the real ones."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def pod(self) -> str: ...
+
+
+class PlanLike(Protocol):
+    """Anything with decisions in the order in which they have to happen."""
+
+    @property
+    def decisions(self) -> Sequence[Any]: ...
+
+
+def step(
+    snapshot: Mapping[str, Any],
+    plan: PlanLike,
+    *,
+    now: datetime | str,
+    delete_on_evict: Collection[str] = (),
+) -> Json:
+    """The world after ``plan`` was carried out; ``snapshot`` itself stays as it is.
+
+    ``delete_on_evict`` names pod groups (``namespace/name``) whose evicted pods keep terminating.
+    """
+    clock = _time(now)
+    objects: Json = dict(snapshot["rawObjects"])
+    outcome = _last_outcome(plan)
+    bind_requests = _live_bind_requests(objects)
+    stuck_after = _stuck_after(snapshot)
+
+    pods: list[Json] = []
+    restarted: set[str] = set()
+    placed: dict[str, tuple[str, Any]] = {}  # pod -> node, the decision that bound it (or None)
+    for pod in objects.get("pods") or []:
+        key = _key(pod)
+        decision = outcome.get(key)
+        kind = decision.kind if decision is not None else None
+        terminating = _terminating_since(pod)
+        if terminating is not None and _phase(pod) == "Running":
+            if clock - terminating > stuck_after:
+                pods.append(pod)
+                continue
+        if _phase(pod) not in ("Running", "Pending"):
+            pods.append(pod)
+        elif kind == "bind":
+            pods.append(_running(pod, decision.node, tuple(decision.gpu_groups or ())))
+            placed[key] = (decision.node, decision)
+        elif kind == "evict" or (kind is None and terminating is not None):
+            if _group_key(pod) in delete_on_evict and _node(pod, bind_requests):
+                pods.append(_terminating(pod, _node(pod, bind_requests), clock))
+            else:
+                pods.append(_restarted(pod))
+                restarted.add(key)
+        elif kind == "pipeline":
+            pods.append(_restarted(pod) if _was_placed(pod, bind_requests) else pod)
+            restarted.add(key)
+        elif _phase(pod) == "Pending" and _node(pod, bind_requests):
+            # Bound in an earlier cycle, by node name or by a BindRequest that is still on its way.
+            request = bind_requests.get(key)
+            groups = tuple((request or {}).get("selectedGPUGroups") or ())
+            pods.append(_running(pod, _node(pod, bind_requests), groups))
+        else:
+            pods.append(pod)
+
+    objects["pods"] = pods
+    objects["podGroups"] = _with_start_times(objects.get("podGroups") or [], pods, clock)
+    if objects.get("bindRequests"):
+        objects["bindRequests"] = []
+    if objects.get("resourceClaims"):
+        objects["resourceClaims"] = _next_claims(
+            objects["resourceClaims"], pods, restarted=restarted, placed=placed
+        )
+    world: Json = dict(snapshot)
+    world["rawObjects"] = objects
+    return world
+
+
+# --- what the plan decided -----------------------------------------------------------------------
+
+
+def _last_outcome(plan: PlanLike) -> dict[str, Any]:
+    """The last decision about each pod: a moved pod is pipelined, a placed and evicted one evicted."""
+    return {decision.pod: decision for decision in plan.decisions}
+
+
+# --- reading objects -----------------------------------------------------------------------------
+
+
+def _key(thing: Mapping[str, Any]) -> str:
+    metadata = thing["metadata"]
+    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+
+
+def _group_key(pod: Mapping[str, Any]) -> str | None:
+    metadata = pod["metadata"]
+    name = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION)
+    return f"{metadata.get('namespace') or 'default'}/{name}" if name else None
+
+
+def _phase(pod: Mapping[str, Any]) -> str:
+    return str((pod.get("status") or {}).get("phase") or "")
+
+
+def _terminating_since(pod: Mapping[str, Any]) -> datetime | None:
+    stamp = pod["metadata"].get("deletionTimestamp")
+    return _time(stamp) if stamp else None
+
+
+def _node(pod: Mapping[str, Any], bind_requests: Mapping[str, Json]) -> str:
+    named = (pod.get("spec") or {}).get("nodeName")
+    if named:
+        return str(named)
+    return str(bind_requests.get(_key(pod), {}).get("selectedNode") or "")
+
+
+def _was_placed(pod: Mapping[str, Any], bind_requests: Mapping[str, Json]) -> bool:
+    return bool(_node(pod, bind_requests)) or pod["metadata"].get("deletionTimestamp") is not None
+
+
+def _live_bind_requests(objects: Mapping[str, Any]) -> dict[str, Json]:
+    """The specs of BindRequests that count (spec 2 S3), by the pod they are for."""
+    nodes = {node["metadata"]["name"] for node in objects.get("nodes") or []}
+    live: dict[str, Json] = {}
+    for request in objects.get("bindRequests") or []:
+        spec = request.get("spec") or {}
+        status = request.get("status") or {}
+        limit = spec.get("backoffLimit")
+        attempts = status.get("failedAttempts") or 0
+        failed = status.get("phase") == "Failed" and (limit is None or attempts >= limit)
+        if not failed and spec.get("selectedNode") in nodes:
+            namespace = request["metadata"].get("namespace") or "default"
+            live[f"{namespace}/{spec.get('podName')}"] = spec
+    return live
+
+
+def _stuck_after(snapshot: Mapping[str, Any]) -> timedelta:
+    nanoseconds = (snapshot.get("schedulerParams") or {}).get("stuckInReleasingThreshold") or 0
+    return timedelta(microseconds=nanoseconds / 1000) if nanoseconds > 0 else STUCK_AFTER
+
+
+# --- pods ----------------------------------------------------------------------------------------
+
+
+def _copy(pod: Mapping[str, Any]) -> Json:
+    """A pod whose metadata, spec and status can be changed without touching the original."""
+    copy = dict(pod)
+    for part in ("metadata", "spec", "status"):
+        copy[part] = dict(pod.get(part) or {})
+    return copy
+
+
+def _set_mapping(metadata: Json, name: str, value: dict[str, str]) -> None:
+    if value:
+        metadata[name] = value
+    else:
+        metadata.pop(name, None)
+
+
+def _without_group_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        label: value
+        for label, value in (metadata.get("labels") or {}).items()
+        if label != GPU_GROUP_LABEL and not label.startswith(GPU_GROUP_LABEL_PREFIX)
+    }
+
+
+def _restarted(pod: Mapping[str, Any]) -> Json:
+    copy = _copy(pod)
+    metadata = copy["metadata"]
+    metadata.pop("deletionTimestamp", None)
+    metadata.pop("deletionGracePeriodSeconds", None)
+    _set_mapping(metadata, "labels", _without_group_labels(metadata))
+    annotations = dict(metadata.get("annotations") or {})
+    annotations.pop(RECEIVED_TYPE_ANNOTATION, None)
+    _set_mapping(metadata, "annotations", annotations)
+    copy["spec"].pop("nodeName", None)
+    copy["status"]["phase"] = "Pending"
+    return copy
+
+
+def _terminating(pod: Mapping[str, Any], node: str, now: datetime) -> Json:
+    copy = _copy(pod)
+    if "deletionTimestamp" not in copy["metadata"]:
+        copy["metadata"]["deletionTimestamp"] = _stamp(now - TERMINATING_SINCE)
+    copy["spec"]["nodeName"] = node
+    return copy
+
+
+def _running(pod: Mapping[str, Any], node: str, gpu_groups: tuple[str, ...]) -> Json:
+    copy = _copy(pod)
+    metadata = copy["metadata"]
+    received = _received_type(pod)
+    metadata["annotations"] = {
+        **(metadata.get("annotations") or {}),
+        RECEIVED_TYPE_ANNOTATION: received,
+    }
+    labels = _without_group_labels(metadata) if gpu_groups else dict(metadata.get("labels") or {})
+    if len(gpu_groups) == 1:
+        labels[GPU_GROUP_LABEL] = gpu_groups[0]
+    else:
+        labels.update({f"{GPU_GROUP_LABEL_PREFIX}{group}": group for group in gpu_groups})
+    _set_mapping(metadata, "labels", labels)
+    copy["spec"]["nodeName"] = node
+    copy["status"]["phase"] = "Running"
+    return copy
+
+
+def _received_type(pod: Mapping[str, Any]) -> str:
+    annotations = pod["metadata"].get("annotations") or {}
+    if any(name in annotations for name in SHARED_GPU_ANNOTATIONS):
+        return "Fraction"
+    names = [
+        name
+        for container in (pod.get("spec") or {}).get("containers") or []
+        for name in ((container.get("resources") or {}).get("requests") or {})
+    ]
+    if any(name.startswith(MIG_PREFIX) for name in [*names, *annotations]):
+        return "MigInstance"
+    return "Regular"
+
+
+# --- pod groups and claims -----------------------------------------------------------------------
+
+
+def _with_start_times(groups: Sequence[Json], pods: Sequence[Json], now: datetime) -> list[Json]:
+    """Rule 4. Groups are known by name alone, as everywhere in KAI's snapshots (spec 2 G1)."""
+    running = {
+        (pod["metadata"].get("annotations") or {}).get(POD_GROUP_ANNOTATION)
+        for pod in pods
+        if _phase(pod) == "Running" and not pod["metadata"].get("deletionTimestamp")
+    }
+    started = _stamp(now - STARTED_BEFORE)
+    result: list[Json] = []
+    for group in groups:
+        annotations = dict(group["metadata"].get("annotations") or {})
+        before = annotations.get(LAST_START_ANNOTATION)
+        after = started if group["metadata"]["name"] in running else None
+        if before == after:
+            result.append(group)
+            continue
+        if after is None:
+            del annotations[LAST_START_ANNOTATION]
+        else:
+            annotations[LAST_START_ANNOTATION] = after
+        copy = dict(group)
+        copy["metadata"] = dict(group["metadata"])
+        _set_mapping(copy["metadata"], "annotations", annotations)
+        result.append(copy)
+    return result
+
+
+def _next_claims(
+    claims: Sequence[Json],
+    pods: Sequence[Json],
+    *,
+    restarted: Collection[str],
+    placed: Mapping[str, tuple[str, Any]],
+) -> list[Json]:
+    """Rule 3's second half: allocations and reservations of resource claims."""
+    users: dict[str, list[Json]] = {}
+    for pod in pods:
+        namespace = pod["metadata"].get("namespace") or "default"
+        for name in _claim_names(pod):
+            users.setdefault(f"{namespace}/{name}", []).append(pod)
+    result: list[Json] = []
+    for claim in claims:
+        key = _key(claim)
+        status = dict(claim.get("status") or {})
+        gone = {pod["metadata"]["name"] for pod in users.get(key, []) if _key(pod) in restarted}
+        reserved = [r for r in status.get("reservedFor") or [] if r.get("name") not in gone]
+        for pod in users.get(key, []):
+            if _key(pod) not in placed:
+                continue
+            node, decision = placed[_key(pod)]
+            if not status.get("allocation"):
+                status["allocation"] = _allocation(claim, node, decision)
+            if all(r.get("name") != pod["metadata"]["name"] for r in reserved):
+                uid = pod["metadata"].get("uid", "")
+                reserved.append({"resource": "pods", "name": pod["metadata"]["name"], "uid": uid})
+        if reserved:
+            status["reservedFor"] = reserved
+        else:
+            status.pop("reservedFor", None)
+            if gone:
+                status.pop("allocation", None)
+        if status == (claim.get("status") or {}):
+            result.append(claim)
+        else:
+            copy = dict(claim)
+            copy["status"] = status
+            result.append(copy)
+    return result
+
+
+def _claim_names(pod: Mapping[str, Any]) -> list[str]:
+    """The claims of a pod: named in its spec, or made for it from a template."""
+    made = {
+        entry.get("name"): entry.get("resourceClaimName")
+        for entry in (pod.get("status") or {}).get("resourceClaimStatuses") or []
+    }
+    names = [
+        entry.get("resourceClaimName") or made.get(entry.get("name"))
+        for entry in (pod.get("spec") or {}).get("resourceClaims") or []
+    ]
+    return [name for name in names if name]
+
+
+def _allocation(claim: Mapping[str, Any], node: str, decision: Any) -> Json:
+    """The allocation the decision carries for this claim, else one that only names the node."""
+    carried = (getattr(decision, "claims", None) or {}).get(claim["metadata"]["name"])
+    if carried:
+        return dict(carried)
+    term = {"key": "metadata.name", "operator": "In", "values": [node]}
+    return {
+        "devices": {"results": []},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [term]}]},
+    }
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+
+def _time(value: datetime | str) -> datetime:
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+
+def _stamp(value: datetime) -> str:
+    return value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
