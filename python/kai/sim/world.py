@@ -6,8 +6,8 @@ simulator all take it from here::
     world = step(snapshot, plan, now="2026-01-01T12:00:00Z")
     plan = kai.Scheduler().plan(world, now="2026-01-01T12:00:00Z")
 
-The world is a snapshot in KAI's layout, ``{"config", "schedulerParams", "rawObjects": {...}}``. It is
-never changed: objects that change are copied, all others are shared with the input.
+The world is a snapshot in KAI's layout, ``{"config", "schedulerParams", "rawObjects": {...}}``. It
+is never changed: objects that change are copied, all others are shared with the input.
 
 The rules, in this order:
 
@@ -30,7 +30,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
-__all__ = ["Decision", "PlanLike", "step"]
+__all__ = ["PlanLike", "step"]
 
 Json = dict[str, Any]
 
@@ -45,16 +45,6 @@ SHARED_GPU_ANNOTATIONS = ("gpu-fraction", "gpu-memory")
 STUCK_AFTER = timedelta(minutes=2)  # KAI's default for stuckInReleasingThreshold
 TERMINATING_SINCE = timedelta(seconds=5)
 STARTED_BEFORE = timedelta(seconds=60)
-
-
-class Decision(Protocol):
-    """One decision of a plan; ``kai.engine.plan`` has the real ones."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def pod(self) -> str: ...
 
 
 class PlanLike(Protocol):
@@ -86,14 +76,11 @@ def step(
     placed: dict[str, tuple[str, Any]] = {}  # pod -> node, the decision that bound it (or None)
     for pod in objects.get("pods") or []:
         key = _key(pod)
-        decision = outcome.get(key)
+        decision: Any = outcome.get(key)
         kind = decision.kind if decision is not None else None
         terminating = _terminating_since(pod)
-        if terminating is not None and _phase(pod) == "Running":
-            if clock - terminating > stuck_after:
-                pods.append(pod)
-                continue
-        if _phase(pod) not in ("Running", "Pending"):
+        stuck = terminating is not None and clock - terminating > stuck_after
+        if _phase(pod) not in ("Running", "Pending") or (stuck and _phase(pod) == "Running"):
             pods.append(pod)
         elif kind == "bind":
             pods.append(_running(pod, decision.node, tuple(decision.gpu_groups or ())))
@@ -132,7 +119,7 @@ def step(
 
 
 def _last_outcome(plan: PlanLike) -> dict[str, Any]:
-    """The last decision about each pod: a moved pod is pipelined, a placed and evicted one evicted."""
+    """The last decision about each pod: a moved pod is pipelined, a lost one evicted."""
     return {decision.pod: decision for decision in plan.decisions}
 
 
