@@ -14,7 +14,8 @@ mkdir -p "$dir"
 
 # A build folder remembers absolute paths, so one that was copied or moved here starts afresh.
 if ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$dir/CMakeCache.txt" 2>/dev/null || [ ! -f "$dir/build.ninja" ]; then
-  cmake --preset "$preset" --fresh >"$dir/configure.log" 2>&1 || { cat "$dir/configure.log" >&2; exit 1; }
+  cmake --preset "$preset" --fresh >"$dir/configure.log" 2>&1 ||
+    { sed -n '/^CMake Error/,$p' "$dir/configure.log" >&2; exit 1; }
 fi
 
 build=(ninja -C "$dir" -j "${JOBS:-$(nproc)}" "$@")

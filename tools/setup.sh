@@ -38,7 +38,11 @@ has_headers() {  # do all these headers exist for the C++ compiler?
   for header; do printf '#if !__has_include(<%s>)\n#error missing\n#endif\n' "$header"; done |
     g++ -std=c++20 -E -x c++ - >/dev/null 2>&1
 }
-has_cmake() { have cmake && cmake --help 2>/dev/null | grep -q -- '--preset' && cmake -E true; }
+has_cmake() {
+  local version
+  version=$(cmake --version 2>/dev/null) && [[ $version =~ ([0-9]+)\.([0-9]+) ]] &&
+    ((BASH_REMATCH[1] > 3 || (BASH_REMATCH[1] == 3 && BASH_REMATCH[2] >= 25)))
+}
 has_venv() { "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; }
 has_python_headers() {
   "$python" -c 'import os, sys, sysconfig
@@ -80,6 +84,7 @@ set_up_system() {
   quietly "${install[@]}" update || say "apt-get update failed; trying with the package lists that are here"
   quietly "${install[@]}" install -y --no-install-recommends "${wanted[@]}" ||
     die "apt-get could not install: ${wanted[*]}"
+  has_cmake || die "needs CMake 3.25 or newer (Debian 12, Ubuntu 24.04); this is $(cmake --version 2>&1 | sed 1q)"
 }
 
 # --- Python packages -------------------------------------------------------------------------------------------

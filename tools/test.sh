@@ -62,7 +62,7 @@ for name in "${stages[@]}"; do
     pytest)
       # Shown as it goes: it is the longest to read and its closing line counts the tests.
       echo '==> pytest'
-      tools/build.sh release _core && $bin/python -m pytest -q || failed+=(pytest)
+      tools/build.sh release _core && $bin/python -m pytest --no-header || failed+=(pytest)
       ;;
   esac
 done
