@@ -1,0 +1,88 @@
+// The array binary heap of spec 1 F60, reproduced move by move: its layout decides between queues that compare equal.
+//
+//   LazyHeap<PodGroupId> heap;
+//   heap.Push(group, less);           // append, sift up while less(child, parent)
+//   heap.Top();                       // element 0 as it stands
+//   heap.SiftDownTop(less);           // after the top's key changed
+//   heap.Pop(less);                   // swap first and last, remove, sift down
+//   heap.DropLast();                  // the depth cap: the element in the last slot goes, whichever it is
+//
+// `less` need not be a strict order, and often is not (spec 1 F71): then the answer depends on the order of pushes, which is why no other heap may
+// stand in for this one. Cost: O(log n) comparisons a move.
+#ifndef KAI_BASE_LAZY_HEAP_H_
+#define KAI_BASE_LAZY_HEAP_H_
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "kai/base/check.h"
+
+namespace kai {
+
+template <typename T>
+class LazyHeap {
+ public:
+  bool empty() const { return items_.empty(); }
+  size_t size() const { return items_.size(); }
+  const T& Top() const {
+    KAI_DCHECK(!items_.empty());
+    return items_[0];
+  }
+  const std::vector<T>& items() const { return items_; }
+
+  template <typename Less>
+  void Push(T item, const Less& less) {
+    items_.push_back(std::move(item));
+    SiftUp(items_.size() - 1, less);
+  }
+
+  template <typename Less>
+  T Pop(const Less& less) {
+    KAI_DCHECK(!items_.empty());
+    std::swap(items_.front(), items_.back());
+    T top = std::move(items_.back());
+    items_.pop_back();
+    SiftDown(0, less);
+    return top;
+  }
+
+  template <typename Less>
+  void SiftDownTop(const Less& less) {
+    SiftDown(0, less);
+  }
+
+  void DropLast() {
+    KAI_DCHECK(!items_.empty());
+    items_.pop_back();
+  }
+
+ private:
+  template <typename Less>
+  void SiftUp(size_t at, const Less& less) {
+    while (at > 0) {
+      const size_t parent = (at - 1) / 2;
+      if (!less(items_[at], items_[parent])) return;
+      std::swap(items_[at], items_[parent]);
+      at = parent;
+    }
+  }
+
+  template <typename Less>
+  void SiftDown(size_t at, const Less& less) {
+    for (;;) {
+      size_t child = 2 * at + 1;
+      if (child >= items_.size()) return;
+      if (child + 1 < items_.size() && less(items_[child + 1], items_[child])) ++child;
+      if (!less(items_[child], items_[at])) return;
+      std::swap(items_[child], items_[at]);
+      at = child;
+    }
+  }
+
+  std::vector<T> items_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_BASE_LAZY_HEAP_H_

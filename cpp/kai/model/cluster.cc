@@ -1,0 +1,36 @@
+#include "kai/model/cluster.h"
+
+#include "absl/strings/str_cat.h"
+#include "kai/base/rounding.h"
+
+namespace kai {
+namespace {
+
+std::string Qualified(std::string_view namespace_name, std::string_view name) {
+  std::string text;
+  text.reserve(namespace_name.size() + name.size() + 1);
+  text.append(namespace_name).append("/").append(name);
+  return text;
+}
+
+}  // namespace
+
+std::string Cluster::PodName(PodId pod) const { return Qualified(Text(pods_.namespace_name[pod]), Text(pods_.name[pod])); }
+
+std::string Cluster::PodGroupName(PodGroupId group) const {
+  return Qualified(Text(pod_groups_.namespace_name[group]), Text(pod_groups_.name[group]));
+}
+
+QuotaVector Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {
+  const PodClass& info = pod_classes_.info[pod_class];
+  if (!node.valid()) return QuotaVector{};  // a node outside the snapshot: spec 1 F25
+  QuotaVector accepted = info.requested;
+  if (info.gpu.kind == GpuRequestKind::kMemory) {
+    // n devices, each giving ceil(100 m / M) / 100 (spec 1 F24, last row).
+    const double portion = PortionOfMemory(static_cast<double>(info.gpu.memory_mib), nodes_.gpu_memory_mib[node]);
+    accepted[kQuotaGpu] = GpusOfPortions(portion, static_cast<double>(info.gpu.count)) + static_cast<double>(info.gpu.dra);
+  }
+  return accepted;
+}
+
+}  // namespace kai

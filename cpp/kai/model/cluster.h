@@ -1,0 +1,92 @@
+// Cluster: everything a cycle looks at, as columns. Built by ClusterBuilder, changed only through a Statement, and the same again after it.
+//
+//   cluster.nodes().idle[node]                  // rows are integers, attributes are arrays beside them
+//   cluster.Text(cluster.nodes().name[node])    // names stay at the edge
+//
+// Invariants: ids follow names, so the order of the input is of no consequence; at most one Statement is open. Reading from several threads is safe
+// while no statement is open.
+#ifndef KAI_MODEL_CLUSTER_H_
+#define KAI_MODEL_CLUSTER_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kai/base/interner.h"
+#include "kai/model/affinity.h"
+#include "kai/model/labels.h"
+#include "kai/model/node.h"
+#include "kai/model/pod.h"
+#include "kai/model/pod_group.h"
+#include "kai/model/queue.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+class Cluster {
+ public:
+  Cluster() = default;
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  const NodeColumns& nodes() const { return nodes_; }
+  const IndexVector<NodeClassId, NodeClass>& node_classes() const { return node_classes_; }
+  const PodColumns& pods() const { return pods_; }
+  const PodClassColumns& pod_classes() const { return pod_classes_; }
+  const PodGroupColumns& pod_groups() const { return pod_groups_; }
+  const SubGroupColumns& sub_groups() const { return sub_groups_; }
+  const QueueColumns& queues() const { return queues_; }
+  const AffinityIndex& affinity() const { return affinity_; }
+  const IndexVector<ConstraintId, NodeConstraint>& constraints() const { return constraints_; }
+  // True: the constraint mentions a label that nearly every node has a value of its own for; ask it per node, not per class.
+  bool AskPerNode(ConstraintId constraint) const { return ask_per_node_[constraint] != 0; }
+  const ResourceSlots& slots() const { return slots_; }
+  const ShardParams& params() const { return params_; }
+
+  std::string_view Text(NameId name) const { return names_.Text(name); }
+  const Interner& names() const { return names_; }
+  std::string PodName(PodId pod) const;            // "ns/name"
+  std::string PodGroupName(PodGroupId group) const;
+
+  // What there is to divide among queues (spec 1 F30).
+  const QuotaVector& total() const { return total_; }
+  // Element-wise maximum of what nodes offer (spec 3 P14).
+  const std::vector<double>& largest_node() const { return largest_node_; }
+
+  const std::vector<Rejection>& rejections() const { return rejections_; }
+
+  const PodClass& ClassOf(PodId pod) const { return pod_classes_.info[pods_.pod_class[pod]]; }
+  std::span<const double> RequestOf(PodId pod) const { return pod_classes_.request[pods_.pod_class[pod]]; }
+
+  // What the pod counts in its queue once it has that node (spec 1 F24, F25).
+  QuotaVector AcceptedOn(PodClassId pod_class, NodeId node) const;
+
+ private:
+  friend class ClusterBuilder;
+  friend class ClusterAssembler;
+  friend class Statement;
+
+  Interner names_;
+  ResourceSlots slots_;
+  ShardParams params_;
+  NodeColumns nodes_;
+  IndexVector<NodeClassId, NodeClass> node_classes_;
+  PodColumns pods_;
+  PodClassColumns pod_classes_;
+  PodGroupColumns pod_groups_;
+  SubGroupColumns sub_groups_;
+  QueueColumns queues_;
+  AffinityIndex affinity_;
+  IndexVector<ConstraintId, NodeConstraint> constraints_;
+  IndexVector<ConstraintId, uint8_t> ask_per_node_;
+  QuotaVector total_{};
+  std::vector<double> largest_node_;
+  std::vector<Rejection> rejections_;
+  std::atomic<bool> statement_open_{false};
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_CLUSTER_H_

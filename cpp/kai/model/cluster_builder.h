@@ -1,0 +1,55 @@
+// ClusterBuilder: untrusted rows in; a valid Cluster, and a list of what had to be left out, out.
+//
+//   ClusterBuilder builder(params);
+//   builder.Add(std::move(node_row)); builder.Add(std::move(pod_row)); ...
+//   builder.Reject({.kind = "Pod", .name = "ns/p", .field = "spec", .message = "is not an object"});
+//   std::unique_ptr<Cluster> cluster = std::move(builder).Build();
+//   cluster->rejections();
+//
+// Everything about the input is checked here, once: beyond, code trusts the columns. The order of the rows is of no consequence: ids follow
+// names. A row that makes no sense is left out with one sentence; the rest is built.
+#ifndef KAI_MODEL_CLUSTER_BUILDER_H_
+#define KAI_MODEL_CLUSTER_BUILDER_H_
+
+#include <memory>
+#include <vector>
+
+#include "kai/model/cluster.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+class ClusterBuilder {
+ public:
+  explicit ClusterBuilder(ShardParams params) : params_(std::move(params)) {}
+
+  void Add(NodeRow row) { nodes_.push_back(std::move(row)); }
+  void Add(PodRow row) { pods_.push_back(std::move(row)); }
+  void Add(PodGroupRow row) { pod_groups_.push_back(std::move(row)); }
+  void Add(QueueRow row) { queues_.push_back(std::move(row)); }
+  void Add(PriorityClassRow row) { priority_classes_.push_back(std::move(row)); }
+  void Add(BindRequestRow row) { bind_requests_.push_back(std::move(row)); }
+  void Add(ResourceClaimRow row) { claims_.push_back(std::move(row)); }
+  void Add(ResourceSliceRow row) { slices_.push_back(std::move(row)); }
+  void Reject(Rejection rejection) { rejections_.push_back(std::move(rejection)); }
+
+  const ShardParams& params() const { return params_; }
+
+  std::unique_ptr<Cluster> Build() &&;
+
+ private:
+  ShardParams params_;
+  std::vector<NodeRow> nodes_;
+  std::vector<PodRow> pods_;
+  std::vector<PodGroupRow> pod_groups_;
+  std::vector<QueueRow> queues_;
+  std::vector<PriorityClassRow> priority_classes_;
+  std::vector<BindRequestRow> bind_requests_;
+  std::vector<ResourceClaimRow> claims_;
+  std::vector<ResourceSliceRow> slices_;
+  std::vector<Rejection> rejections_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_CLUSTER_BUILDER_H_

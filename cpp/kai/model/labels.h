@@ -1,0 +1,86 @@
+// Labels, selectors, taints and tolerations with every text interned, and the questions asked of them.
+#ifndef KAI_MODEL_LABELS_H_
+#define KAI_MODEL_LABELS_H_
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kai/base/interner.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+struct Label {
+  NameId key;
+  NameId value;
+
+  friend auto operator<=>(const Label&, const Label&) = default;
+};
+
+// Sorted by key; at most one label per key.
+using LabelSet = std::vector<Label>;
+
+// The value of `key`, or an invalid id.
+NameId FindLabel(std::span<const Label> labels, NameId key);
+
+// A selector requirement with interned texts. Values of In and NotIn are sorted; `bound` is the number of Gt and Lt, absent when it is none (then
+// nothing matches).
+struct Requirement {
+  NameId key;
+  SelectorOp op = SelectorOp::kIn;
+  std::vector<NameId> values;
+  std::optional<int64_t> bound;
+
+  friend auto operator<=>(const Requirement&, const Requirement&) = default;
+};
+
+Requirement InternRequirement(const SelectorRequirement& row, Interner* names);
+
+// Whether a label value (invalid: the key is not there) meets the requirement.
+bool Matches(const Requirement& requirement, NameId value, const Interner& names);
+bool MatchesAll(std::span<const Requirement> requirements, std::span<const Label> labels, const Interner& names);
+
+// One node selector term; a term without expressions and fields matches nothing, as in Kubernetes.
+struct NodeTerm {
+  std::vector<Requirement> expressions;
+  std::vector<Requirement> fields;  // metadata.name only
+
+  friend auto operator<=>(const NodeTerm&, const NodeTerm&) = default;
+};
+
+struct InternedTaint {
+  NameId key;
+  NameId value;
+  TaintEffect effect = TaintEffect::kNone;
+
+  friend auto operator<=>(const InternedTaint&, const InternedTaint&) = default;
+};
+
+struct InternedToleration {
+  NameId key;  // invalid: every key
+  bool exists = false;
+  NameId value;
+  TaintEffect effect = TaintEffect::kNone;
+
+  friend auto operator<=>(const InternedToleration&, const InternedToleration&) = default;
+};
+
+bool Tolerates(std::span<const InternedToleration> tolerations, const InternedTaint& taint);
+
+// Where a pod may run as far as labels and taints say: node selector, required node affinity, tolerations.
+struct NodeConstraint {
+  std::vector<Requirement> selector;  // all must hold
+  bool has_affinity = false;
+  std::vector<NodeTerm> affinity;     // any may hold
+  std::vector<InternedToleration> tolerations;
+
+  friend auto operator<=>(const NodeConstraint&, const NodeConstraint&) = default;
+};
+
+// `node_name` serves metadata.name fields.
+bool MatchesNode(const NodeConstraint& constraint, std::span<const Label> labels, NameId node_name, const Interner& names);
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_LABELS_H_

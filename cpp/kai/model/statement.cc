@@ -1,0 +1,128 @@
+#include "kai/model/statement.h"
+
+#include <algorithm>
+
+namespace kai {
+
+std::unique_ptr<Statement> Statement::Open(Cluster* cluster, std::vector<Listener*> listeners) {
+  if (cluster->statement_open_.exchange(true)) return nullptr;
+  return std::unique_ptr<Statement>(new Statement(cluster, std::move(listeners)));
+}
+
+Statement::~Statement() {
+  RollBackTo(0);
+  cluster_->statement_open_ = false;
+}
+
+void Statement::Place(PodId pod, NodeId node) {
+  const PodStatus status = cluster_->pods_.status[pod];
+  KAI_DCHECK(status == PodStatus::kPending) << cluster_->PodName(pod);  // an evicted pod can only be pipelined (spec 2 T3)
+  Apply({.pod = pod, .from = status, .to = PodStatus::kAllocated, .from_node = NodeId(), .to_node = node});
+}
+
+void Statement::Pipeline(PodId pod, NodeId node) {
+  const PodStatus status = cluster_->pods_.status[pod];
+  KAI_DCHECK(status == PodStatus::kPending || (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
+      << cluster_->PodName(pod);
+  Apply({.pod = pod, .from = status, .to = PodStatus::kPipelined, .from_node = cluster_->pods_.node[pod], .to_node = node});
+}
+
+void Statement::Evict(PodId pod) {
+  const PodStatus status = cluster_->pods_.status[pod];
+  const NodeId node = cluster_->pods_.node[pod];
+  KAI_DCHECK(IsActiveAllocated(status)) << cluster_->PodName(pod);
+  Apply({.pod = pod, .from = status, .to = PodStatus::kReleasing, .from_node = node, .to_node = node});
+}
+
+void Statement::MarkStuck(PodId pod) {
+  const NodeId node = cluster_->pods_.node[pod];
+  KAI_DCHECK(cluster_->pods_.status[pod] == PodStatus::kReleasing) << cluster_->PodName(pod);
+  Apply({.pod = pod, .from = PodStatus::kReleasing, .to = PodStatus::kStuckInReleasing, .from_node = node, .to_node = node});
+}
+
+void Statement::RollBackTo(Checkpoint checkpoint) {
+  KAI_CHECK(checkpoint <= changes_.size());
+  while (changes_.size() > checkpoint) {
+    const Change change = changes_.back();
+    Undo(change);
+    changes_.pop_back();
+    was_virtual_.pop_back();
+    for (auto listener = listeners_.rbegin(); listener != listeners_.rend(); ++listener) {
+      (*listener)->Undone(change, &saved_by_listeners_);
+    }
+  }
+}
+
+void Statement::Commit() {
+  changes_.clear();
+  was_virtual_.clear();
+  saved_ledgers_.clear();
+  saved_by_listeners_.clear();
+}
+
+void Statement::Apply(const Change& change) {
+  PodColumns& pods = cluster_->pods_;
+  const PodClass& pod_class = cluster_->ClassOf(change.pod);
+  // A pod that moves leaves its old place releasing: only the new node's ledger changes.
+  const bool moves = change.from_node.valid() && change.from_node != change.to_node;
+  if (change.to_node.valid()) {
+    SaveLedger(change.to_node);
+    const bool was_there = change.from_node.valid() && !moves;
+    if (was_there) Charge(change.pod, change.from, change.to_node, -1);
+    Charge(change.pod, change.to, change.to_node, 1);
+    if (!was_there && !cluster_->affinity_.empty()) cluster_->affinity_.Count(pod_class, change.to_node, 1);
+  }
+  was_virtual_.push_back(pods.is_virtual[change.pod]);
+  pods.status[change.pod] = change.to;
+  pods.node[change.pod] = change.to_node;
+  pods.is_virtual[change.pod] = 1;
+  if (const SubGroupId pod_set = pods.pod_set[change.pod]; pod_set.valid()) {
+    StatusCounts& counts = cluster_->sub_groups_.counts[pod_set];
+    --counts[change.from];
+    ++counts[change.to];
+  }
+  changes_.push_back(change);
+  for (Listener* listener : listeners_) listener->Applied(change, &saved_by_listeners_);
+}
+
+void Statement::Undo(const Change& change) {
+  PodColumns& pods = cluster_->pods_;
+  if (const SubGroupId pod_set = pods.pod_set[change.pod]; pod_set.valid()) {
+    StatusCounts& counts = cluster_->sub_groups_.counts[pod_set];
+    ++counts[change.from];
+    --counts[change.to];
+  }
+  pods.status[change.pod] = change.from;
+  pods.node[change.pod] = change.from_node;
+  pods.is_virtual[change.pod] = was_virtual_.back();
+  if (change.to_node.valid()) {
+    const bool was_there = change.from_node.valid() && change.from_node == change.to_node;
+    if (!was_there && !cluster_->affinity_.empty()) cluster_->affinity_.Count(cluster_->ClassOf(change.pod), change.to_node, -1);
+    RestoreLedger(change.to_node);
+  }
+}
+
+void Statement::SaveLedger(NodeId node) {
+  for (const auto* table : {&cluster_->nodes_.idle, &cluster_->nodes_.releasing, &cluster_->nodes_.used}) {
+    const std::span<const double> row = (*table)[node];
+    saved_ledgers_.insert(saved_ledgers_.end(), row.begin(), row.end());
+  }
+}
+
+void Statement::RestoreLedger(NodeId node) {
+  const size_t slots = cluster_->nodes_.idle.slots();
+  const double* saved = saved_ledgers_.data() + saved_ledgers_.size() - 3 * slots;
+  for (auto* table : {&cluster_->nodes_.idle, &cluster_->nodes_.releasing, &cluster_->nodes_.used}) {
+    std::copy_n(saved, slots, (*table)[node].data());
+    saved += slots;
+  }
+  saved_ledgers_.resize(saved_ledgers_.size() - 3 * slots);
+}
+
+void Statement::Charge(PodId pod, PodStatus status, NodeId node, double sign) {
+  NodeColumns& nodes = cluster_->nodes_;
+  ChargeLedger({.allocatable = nodes.allocatable[node], .idle = nodes.idle[node], .releasing = nodes.releasing[node], .used = nodes.used[node]},
+               cluster_->RequestOf(pod), cluster_->pods_.ledger_gpus[pod], status, sign);
+}
+
+}  // namespace kai

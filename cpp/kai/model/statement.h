@@ -1,0 +1,73 @@
+// A Statement is a list of changes to a Cluster that can still be taken back.
+//
+//   std::unique_ptr<Statement> trial = Statement::Open(&cluster, {&usage, &node_index});   // null: somebody else's is open
+//   const Checkpoint start = trial->Mark();
+//   trial->Evict(victim);
+//   if (!placer.Place(group, trial.get())) trial->RollBackTo(start);
+//   trial->Commit();                                     // keep what is left
+//
+// Invariants: rollback restores every column exactly; a Statement destroyed uncommitted rolls back whole; a Cluster has at most one open Statement.
+// Cost: O(slots) per change, O(changes) to roll back. Not thread-safe.
+#ifndef KAI_MODEL_STATEMENT_H_
+#define KAI_MODEL_STATEMENT_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kai/model/cluster.h"
+#include "kai/model/ledger.h"
+#include "kai/model/listener.h"
+
+namespace kai {
+
+class Statement {
+ public:
+  using Checkpoint = size_t;
+
+  static std::unique_ptr<Statement> Open(Cluster* cluster, std::vector<Listener*> listeners);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  // A waiting pod gets a node now (spec 2 T3).
+  void Place(PodId pod, NodeId node);
+  // A waiting or just evicted pod is promised a node whose resources are being freed (spec 2 T5).
+  void Pipeline(PodId pod, NodeId node);
+  // A pod that holds a node starts to leave it (spec 2 T4).
+  void Evict(PodId pod);
+  // A leaving pod is overdue: what it holds is not counted as coming back (spec 2 S2).
+  void MarkStuck(PodId pod);
+
+  Checkpoint Mark() const { return changes_.size(); }
+  void RollBackTo(Checkpoint checkpoint);
+  std::span<const Change> ChangesSince(Checkpoint checkpoint) const {
+    return std::span<const Change>(changes_).subspan(checkpoint);
+  }
+
+  // Keeps every change; nothing can be taken back any more.
+  void Commit();
+
+  const Cluster& cluster() const { return *cluster_; }
+
+ private:
+  Statement(Cluster* cluster, std::vector<Listener*> listeners) : cluster_(cluster), listeners_(std::move(listeners)) {}
+
+  void Apply(const Change& change);
+  void Undo(const Change& change);
+  void SaveLedger(NodeId node);
+  void RestoreLedger(NodeId node);
+  // Adds (sign 1) the pod to its node's ledger as a pod of that status, or takes it out (sign -1).
+  void Charge(PodId pod, PodStatus status, NodeId node, double sign);
+
+  Cluster* cluster_;
+  std::vector<Listener*> listeners_;
+  std::vector<Change> changes_;
+  std::vector<uint8_t> was_virtual_;     // beside changes_
+  std::vector<double> saved_ledgers_;
+  UndoStack saved_by_listeners_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_STATEMENT_H_
