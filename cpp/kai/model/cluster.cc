@@ -1,24 +1,14 @@
 #include "kai/model/cluster.h"
 
-#include "absl/strings/str_cat.h"
 #include "kai/base/rounding.h"
+#include "kai/base/text.h"
 
 namespace kai {
-namespace {
 
-std::string Qualified(std::string_view namespace_name, std::string_view name) {
-  std::string text;
-  text.reserve(namespace_name.size() + name.size() + 1);
-  text.append(namespace_name).append("/").append(name);
-  return text;
-}
-
-}  // namespace
-
-std::string Cluster::PodName(PodId pod) const { return Qualified(Text(pods_.namespace_name[pod]), Text(pods_.name[pod])); }
+std::string Cluster::PodName(PodId pod) const { return StrCat(Text(pods_.namespace_name[pod]), "/", Text(pods_.name[pod])); }
 
 std::string Cluster::PodGroupName(PodGroupId group) const {
-  return Qualified(Text(pod_groups_.namespace_name[group]), Text(pod_groups_.name[group]));
+  return StrCat(Text(pod_groups_.namespace_name[group]), "/", Text(pod_groups_.name[group]));
 }
 
 QuotaVector Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {
