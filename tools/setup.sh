@@ -101,7 +101,7 @@ set_up_python() {
   if ! .venv/bin/python -c "import sys; sys.exit(sys.prefix != '''$PWD/.venv''')" 2>/dev/null ||
      [ "$(.venv/bin/python -c 'import sys; print(sys.version, sys.base_prefix)')" != \
        "$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')" ]; then
-    rm -rf .venv
+    rm -rf .venv build/release/CMakeCache.txt  # which remembers where the other Python's headers are
     quietly "$python" -m venv .venv || die "python -m venv failed"
   fi
   rm -f .venv/stamp

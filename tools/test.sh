@@ -23,16 +23,20 @@ stage() {
   [ $result = ok ] || { cat "$log"; failed+=("$name"); }
 }
 
-# Each of these runs all its parts, and fails if one of them did.
-lint() {
+# Runs a part of a stage; what it prints is worth reading only when it fails.
+part() {
+  local output
+  output=$("$@" 2>&1) || { printf '%s\n' "$output"; return 1; }
+}
+
+lint() {  # all of it, even when the first tool objects
   local bad=0
-  find cpp \( -name '*.h' -o -name '*.cc' \) -print0 |
-    xargs -0 -r $bin/clang-format --dry-run -Werror || bad=1
-  $bin/python tools/check_floors.py || bad=1
-  $bin/ruff check --quiet . || bad=1
-  $bin/ruff format --quiet --check --diff . || bad=1
-  $bin/mypy || bad=1
-  $bin/lint-imports || bad=1
+  part find cpp \( -name '*.h' -o -name '*.cc' \) -exec $bin/clang-format --dry-run -Werror {} + || bad=1
+  part $bin/python tools/check_floors.py || bad=1
+  part $bin/ruff check --quiet . || bad=1
+  part $bin/ruff format --quiet --check --diff . || bad=1
+  part $bin/mypy || bad=1
+  part $bin/lint-imports || bad=1
   return $bad
 }
 cpp_tests() {  # PRESET
