@@ -1,0 +1,28 @@
+// May this much more be placed for a queue? Limits of everybody, quota of the non-preemptible (spec 1 §7).
+#ifndef KAI_FAIRSHARE_CAPACITY_H_
+#define KAI_FAIRSHARE_CAPACITY_H_
+
+#include <span>
+#include <string_view>
+
+#include "kai/fairshare/share.h"
+
+namespace kai {
+
+enum class CapacityReason : uint8_t { kFits, kOverLimit, kNonPreemptibleOverQuota };
+
+struct CapacityAnswer {
+  CapacityReason reason = CapacityReason::kFits;
+  size_t level = 0;  // of the path that was asked: 0 is the pod group's own queue
+  QuotaResource resource = kQuotaCpu;
+
+  bool fits() const { return reason == CapacityReason::kFits; }
+};
+
+// `path` is the pod group's queue and its ancestors, lowest first. Equality passes; a resource that is not asked for is not looked at.
+CapacityAnswer CheckLimit(std::span<const QueueShare* const> path, const QuotaVector& requested);               // spec 1 F77
+CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path, const QuotaVector& requested);  // spec 1 F78
+
+}  // namespace kai
+
+#endif  // KAI_FAIRSHARE_CAPACITY_H_

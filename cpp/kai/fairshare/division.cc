@@ -1,0 +1,103 @@
+#include "kai/fairshare/division.h"
+
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+namespace kai {
+namespace {
+
+struct Contender {
+  Sibling sibling;
+  double remainder = 0;  // a part of one unit that rounding down kept back; 0: none
+};
+
+// One round of spec 1 F44; true if another one may give out more.
+bool Round(std::span<Contender> group, double k_value, double* left) {
+  std::vector<Contender*> unsatisfied;
+  double weights = 0;
+  for (Contender& each : group) {
+    if (Satisfied(*each.sibling.share)) continue;
+    unsatisfied.push_back(&each);
+    weights += each.sibling.share->over_quota_weight;
+  }
+  if (weights == 0) return false;
+  std::vector<double> parts;
+  double all_parts = 0;
+  for (const Contender* each : unsatisfied) {
+    const double weight = each->sibling.share->over_quota_weight / weights;
+    parts.push_back(std::max(0.0, weight + k_value * (weight - each->sibling.share->usage)));
+    all_parts += parts.back();
+  }
+  if (all_parts == 0) return false;
+
+  const double to_give = *left;
+  bool somebody_had_enough = false;
+  for (size_t i = 0; i < unsatisfied.size(); ++i) {
+    Share& share = *unsatisfied[i]->sibling.share;
+    if (share.over_quota_weight == 0) continue;
+    if (*left <= 0) break;
+    const double fair = to_give * parts[i] / all_parts;
+    const double wanted = std::max(0.0, Requestable(share) - share.fair_share);
+    double grant = wanted;
+    if (wanted <= fair) {
+      unsatisfied[i]->remainder = 0;
+    } else {
+      grant = std::floor(fair);  // spec 1 F45: whole units
+      if (fair - grant > 0) unsatisfied[i]->remainder = fair - grant;
+    }
+    somebody_had_enough = somebody_had_enough || wanted < fair;
+    share.fair_share += grant;
+    *left -= grant;
+  }
+  return somebody_had_enough && *left > 0;
+}
+
+}  // namespace
+
+double DivideOverQuota(double left, double k_value, std::span<Sibling> siblings) {
+  if (left <= 0) return left;  // spec 1 F42
+  std::vector<Contender> contenders;
+  for (const Sibling& sibling : siblings) contenders.push_back({.sibling = sibling});
+  std::stable_sort(contenders.begin(), contenders.end(),
+                   [](const Contender& a, const Contender& b) { return a.sibling.priority > b.sibling.priority; });
+
+  std::vector<std::span<Contender>> groups;  // of one priority each, highest first
+  for (size_t begin = 0; begin < contenders.size();) {
+    size_t end = begin;
+    while (end < contenders.size() && contenders[end].sibling.priority == contenders[begin].sibling.priority) ++end;
+    groups.push_back(std::span(contenders).subspan(begin, end - begin));
+    begin = end;
+  }
+  for (const std::span<Contender> group : groups) {
+    while (left > 0 && Round(group, k_value, &left)) {
+    }
+  }
+  for (const std::span<Contender> group : groups) {  // spec 1 F50
+    std::sort(group.begin(), group.end(), [](const Contender& a, const Contender& b) {
+      return std::tuple(-a.remainder, a.sibling.created_ns, a.sibling.name) <
+             std::tuple(-b.remainder, b.sibling.created_ns, b.sibling.name);
+    });
+    for (const Contender& each : group) {
+      if (left <= 0) return left;
+      if (each.remainder == 0) break;
+      const double grant = std::min(1.0, left);
+      each.sibling.share->fair_share += grant;
+      left -= grant;
+    }
+  }
+  return left;
+}
+
+double Divide(double total, double k_value, std::span<Sibling> siblings) {
+  double left = total;
+  for (const Sibling& sibling : siblings) {  // spec 1 F41
+    Share& share = *sibling.share;
+    const double deserved = share.deserved == kUnlimited ? total : share.deserved;
+    share.fair_share = std::min(deserved, Requestable(share));
+    left -= share.fair_share;
+  }
+  return DivideOverQuota(left, k_value, siblings);
+}
+
+}  // namespace kai
