@@ -64,7 +64,9 @@ void SaveInput() {
   const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (file < 0) return;
   if (write(file, current.data(), current.size()) == static_cast<ssize_t>(current.size())) {
-    std::fprintf(stderr, "\nthe input is in %s (%zu bytes)\n", path, current.size());
+    char folder[4096];
+    if (getcwd(folder, sizeof(folder)) == nullptr) folder[0] = '\0';
+    std::fprintf(stderr, "\nthe input is in %s/%s (%zu bytes)\n", folder, path, current.size());
   }
   close(file);
 }
