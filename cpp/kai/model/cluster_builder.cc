@@ -26,6 +26,7 @@ constexpr int64_t kDefaultStuckThresholdNs = 120'000'000'000;  // spec 2 S2
 constexpr std::string_view kGpuMemoryLabel = "nvidia.com/gpu.memory";
 constexpr std::string_view kGpuCountLabel = "nvidia.com/gpu.count";
 constexpr std::string_view kMigEnabledLabel = "node-role.kubernetes.io/mig-enabled";
+constexpr std::string_view kMigStrategyLabel = "nvidia.com/mig.strategy";
 constexpr std::string_view kGpuWorkerLabel = "node-role.kubernetes.io/gpu-worker";
 constexpr std::string_view kCpuWorkerLabel = "node-role.kubernetes.io/cpu-worker";
 constexpr std::string_view kReservationApp = "kai-resource-reservation";
@@ -635,6 +636,7 @@ void ClusterAssembler::MakeNodeClasses() {
       mig_enabled = *label == "true" || *label == "True" || *label == "TRUE" || *label == "1" || *label == "t" || *label == "T";
     }
     const double gpus = nodes.allocatable[NodeId(i)][kGpuSlot.index()];
+    node_class.mig_mixed = mig_enabled && HasLabel(row.labels, kMigStrategyLabel, "mixed");
     node_class.cpu_only = !mig_enabled && gpus <= 0;  // spec 3 N16; DRA GPUs are in `gpus`
     node_class.gpu_worker = FindLabelText(row.labels, kGpuWorkerLabel) != nullptr;
     node_class.cpu_worker = FindLabelText(row.labels, kCpuWorkerLabel) != nullptr;

@@ -43,14 +43,6 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 
 std::string NotEnoughOf(std::string_view resource) { return StrCat("node(s) didn't have enough resources: ", resource); }
 
-std::string NotGpuWorker(std::string_view pod, std::string_view node) {
-  return StrCat("gpu task: <", pod, "> can't run on non gpu nodes, node: <", node, ">");
-}
-
-std::string NotCpuWorker(std::string_view pod, std::string_view node) {
-  return StrCat("cpu task: <", pod, "> can't run on non cpu nodes, node: <", node, ">");
-}
-
 std::string QueueDoesNotExist(std::string_view queue) { return StrCat("Queue '", queue, "' does not exist"); }
 
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group) {

@@ -35,17 +35,17 @@ inline constexpr std::string_view kNodeAffinityMismatch = "node(s) didn't match 
 inline constexpr std::string_view kPodAffinityMismatch = "node(s) didn't match pod affinity rules";
 inline constexpr std::string_view kPodAntiAffinityMismatch = "node(s) didn't match pod anti-affinity rules";
 inline constexpr std::string_view kExistingAntiAffinity = "node(s) didn't satisfy existing pods anti-affinity rules";
-inline constexpr std::string_view kSingleMigStrategy = "only whole gpu jobs can run on a node with MigStrategy='single'";
 inline constexpr std::string_view kMixedMigStrategy = "non MIG jobs cant run on a node with MigStrategy='mixed'";
+
+// KAI names pod and node here, which makes every count 1; the counted form leaves the names out (spec 3 P10).
+inline constexpr std::string_view kNotGpuWorker = "gpu task can't run on non gpu nodes";
+inline constexpr std::string_view kNotCpuWorker = "cpu task can't run on non cpu nodes";
 
 // When nothing more is known.
 inline constexpr std::string_view kUnableToSchedulePod = "Unable to schedule pod";
 inline constexpr std::string_view kUnableToSchedulePodGroup = "Unable to schedule podgroup";
 
 std::string NotEnoughOf(std::string_view resource);
-std::string NotGpuWorker(std::string_view pod, std::string_view node);  // spec 3 P10; `pod` is ns/name
-std::string NotCpuWorker(std::string_view pod, std::string_view node);
-
 std::string QueueDoesNotExist(std::string_view queue);
 // spec 2 G6
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group);

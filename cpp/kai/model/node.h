@@ -28,6 +28,7 @@ struct NodeClass {
   std::vector<InternedTaint> taints;
   uint8_t state = 0;  // NodeStateBits
   bool cpu_only = false;
+  bool mig_mixed = false;   // exposes MIG slices under their own names (spec 3 M7)
   bool gpu_worker = false;
   bool cpu_worker = false;
 

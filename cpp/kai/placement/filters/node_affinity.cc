@@ -1,0 +1,34 @@
+// Node selector and required node affinity (kube-scheduler's NodeAffinity).
+#include "kai/placement/filters/filters.h"
+
+namespace kai {
+namespace {
+
+class NodeAffinityFilter final : public Filter {
+ public:
+  explicit NodeAffinityFilter(const Cluster& cluster) : cluster_(cluster) {}
+
+  Scope ScopeFor(PodClassId pod_class) const override {
+    const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
+    const NodeConstraint& constraint = cluster_.constraints()[id];
+    if (constraint.selector.empty() && !constraint.has_affinity) return Scope::kNothing;
+    return cluster_.AskPerNode(id) ? Scope::kNode : Scope::kNodeClass;
+  }
+
+  bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
+    const NodeConstraint& constraint = cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint];
+    const bool matches =
+        MatchesNode(constraint, cluster_.nodes().labels[node], cluster_.nodes().name[node], cluster_.names());
+    if (!matches && report != nullptr) report->Count(Reason::kNodeAffinityMismatch);
+    return matches;
+  }
+
+ private:
+  const Cluster& cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Filter> MakeNodeAffinityFilter(const Cluster& cluster) { return std::make_unique<NodeAffinityFilter>(cluster); }
+
+}  // namespace kai

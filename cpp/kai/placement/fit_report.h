@@ -1,0 +1,67 @@
+// Why nodes said no to a pod, counted over nodes and attempts (spec 2 M6).
+#ifndef KAI_PLACEMENT_FIT_REPORT_H_
+#define KAI_PLACEMENT_FIT_REPORT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kai/model/resources.h"
+
+namespace kai {
+
+// A reason of a node's. Resource slots have one each, so that a count over thousands of nodes touches no text.
+class Reason {
+ public:
+  enum Fixed : int32_t {
+    kNodeUnschedulable,
+    kNodeNotReady,
+    kNodeMemoryPressure,
+    kNodeDiskPressure,
+    kNodePidPressure,
+    kNodeNetworkUnavailable,
+    kUntoleratedTaints,
+    kNodeAffinityMismatch,
+    kPodAffinityMismatch,
+    kPodAntiAffinityMismatch,
+    kExistingAntiAffinity,
+    kMixedMigStrategy,
+    kNotGpuWorker,
+    kNotCpuWorker,
+    kFixedReasons,
+  };
+
+  constexpr Reason(Fixed fixed) : code_(fixed) {}  // NOLINT: a reason is one of these
+  static constexpr Reason NotEnough(ResourceSlot slot) { return Reason(kFixedReasons + slot.value()); }
+
+  constexpr size_t index() const { return static_cast<size_t>(code_); }
+  std::string Text(const ResourceSlots& slots) const;
+
+ private:
+  explicit constexpr Reason(int32_t code) : code_(code) {}
+  int32_t code_;
+};
+
+class FitReport {
+ public:
+  void Count(Reason reason, int64_t times = 1) {
+    if (reason.index() >= counts_.size()) counts_.resize(reason.index() + 1);
+    counts_[reason.index()] += times;
+  }
+  // A check of the whole pod failed before any node was asked; its text replaces the first words.
+  void SetBase(std::string base) { base_ = std::move(base); }
+  bool has_base() const { return !base_.empty(); }
+  bool empty() const;
+
+  std::string Text(const ResourceSlots& slots) const;
+
+ private:
+  std::string base_;
+  std::vector<int64_t> counts_;  // by Reason::index()
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_FIT_REPORT_H_

@@ -1,0 +1,98 @@
+// NodeIndex: all nodes in the order in which a placement strategy likes them, with what fits where kept beside.
+//
+//   NodeIndex index(cluster, kGpuSlot, Strategy::kBinpack);
+//   index.Refresh();                                            // after the ledger of some nodes changed: index.Touch(node)
+//   NodeId best = index.FirstFit(group, request, class_ok, Room::kNow);
+//
+// For one class of pods the strategy's score is a function of a node's room alone (design §4.3), so that the best node is the first one, in the order of
+// (room, name), that fits. Fit is no part of the order: every subtree keeps, per resource, the largest room in it, and whole subtrees that cannot
+// fit are passed over. Nodes whose other scores differ by kind stand in different groups, each a tree of its own.
+//
+// The index follows the columns and never leads them: it can be refreshed after any change, rollback included. Cost: O(log nodes) a change and usually
+// O(log nodes) a search.
+#ifndef KAI_PLACEMENT_NODE_INDEX_H_
+#define KAI_PLACEMENT_NODE_INDEX_H_
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "kai/model/cluster.h"
+
+namespace kai {
+
+enum class Strategy : uint8_t { kBinpack, kSpread };
+
+// Which room counts: what is idle, or also what is being freed.
+enum class Room : uint8_t { kNow, kLater };
+
+// Idle plus releasing of what placement goes by (spec 3 W3).
+double RoomOf(const Cluster& cluster, NodeId node, ResourceSlot slot);
+// What spreading divides that by: devices of the node, or its allocatable cpu (spec 3 W4).
+double SpreadCountOf(const Cluster& cluster, NodeId node, ResourceSlot slot);
+
+class NodeIndex {
+ public:
+  // Nodes with and without GPUs, that offer the resource or do not.
+  static constexpr size_t kGroups = 4;
+  static constexpr size_t GroupOf(bool cpu_only, bool offers) { return (cpu_only ? 1 : 0) + (offers ? 0 : 2); }
+
+  NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy);
+
+  void Touch(NodeId node);
+  void Refresh();
+
+  // The first node of the group, in order, that fits and whose class is allowed; only nodes with a key beyond `after`, where given.
+  NodeId FirstFit(size_t group, std::span<const double> request, std::span<const uint8_t> class_ok, Room room,
+                  const double* after = nullptr) const;
+
+  // The order's key of a node: lower is better.
+  double key(NodeId node) const { return entries_[node].key; }
+  bool empty(size_t group) const { return roots_[group] < 0; }
+  // The smallest key of the group beyond `key`; false when there is none.
+  bool NextKey(size_t group, double key, double* next) const;
+
+  // Least and most room over the nodes that offer the resource (spec 3 W3).
+  double least_room() const { return Extreme(false); }
+  double most_room() const { return Extreme(true); }
+
+ private:
+  struct Entry {
+    double key = 0;
+    int32_t left = -1;
+    int32_t right = -1;
+    uint32_t heap_priority = 0;
+    int8_t group = -1;
+    uint64_t own_class = 0;      // bit of the node's class, modulo 64
+    uint64_t class_below = 0;    // or of the subtree
+  };
+
+  bool Before(int32_t a, int32_t b) const;
+  void Pull(int32_t at);
+  void Insert(int32_t* root, int32_t node);
+  void Erase(int32_t* root, int32_t node);
+  int32_t Merge(int32_t left, int32_t right);
+  void SplitBefore(int32_t at, int32_t node, int32_t* left, int32_t* right);
+  double Extreme(bool largest) const;
+  double KeyOf(NodeId node) const;
+
+  struct Search;
+  int32_t FirstFitBelow(int32_t at, const Search& search) const;
+  bool MayFit(int32_t at, const Search& search) const;
+  bool DoesFit(int32_t at, const Search& search) const;
+
+  const Cluster& cluster_;
+  ResourceSlot slot_;
+  Strategy strategy_;
+  size_t slots_;
+  std::array<int32_t, kGroups> roots_;
+  IndexVector<NodeId, Entry> entries_;
+  // Per node, over its subtree: largest idle, then largest idle plus releasing, of every resource.
+  std::vector<double> largest_;
+  std::vector<NodeId> touched_;
+  IndexVector<NodeId, uint8_t> is_touched_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_NODE_INDEX_H_

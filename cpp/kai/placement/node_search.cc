@@ -1,0 +1,227 @@
+#include "kai/placement/node_search.h"
+
+#include <algorithm>
+
+#include "kai/model/messages.h"
+
+namespace kai {
+namespace {
+
+constexpr std::string_view kMaxNodePoolResources = "MaxNodePoolResources";  // the check's name in messages (spec 3 P8)
+
+// The best node so far: highest score, then lowest name.
+struct Best {
+  NodeId node;
+  double score = 0;
+  bool now = false;
+
+  void Offer(const Cluster& cluster, NodeId other, double other_score, bool other_now) {
+    const auto rank = [&](NodeId id) { return cluster.nodes().name_rank[id]; };
+    if (node.valid() && (score > other_score || (score == other_score && rank(node) <= rank(other)))) return;
+    *this = {.node = other, .score = other_score, .now = other_now};
+  }
+};
+
+}  // namespace
+
+NodeSearch::NodeSearch(const Cluster& cluster, std::vector<std::unique_ptr<Filter>> filters,
+                       std::vector<std::unique_ptr<Scorer>> scorers, const Options& options)
+    : cluster_(cluster),
+      filters_(std::move(filters)),
+      scorers_(std::move(scorers)),
+      options_(options),
+      gpu_index_(cluster, kGpuSlot, options.gpu),
+      cpu_index_(cluster, kCpuSlot, options.cpu),
+      plans_(cluster.pod_classes().size()) {}
+
+NodeIndex& NodeSearch::IndexFor(PodClassId pod_class) {
+  return cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+}
+
+void NodeSearch::Touch(const Change& change) {
+  ++version_;
+  if (!change.to_node.valid()) return;
+  gpu_index_.Touch(change.to_node);
+  cpu_index_.Touch(change.to_node);
+}
+
+void NodeSearch::Applied(const Change& change, UndoStack*) { Touch(change); }
+void NodeSearch::Undone(const Change& change, UndoStack*) { Touch(change); }
+
+NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
+  ClassPlan& plan = plans_[pod_class];
+  if (plan.ready) return plan;
+  plan.ready = true;
+  plan.too_large = options_.check_largest_node &&
+                   !Fits(cluster_.pod_classes().request[pod_class], std::span<const double>(cluster_.largest_node()));
+  const size_t node_classes = cluster_.node_classes().size();
+  plan.class_ok.assign(node_classes, 1);
+  std::vector<NodeId> example(node_classes);
+  const NodeColumns& nodes = cluster_.nodes();
+  for (const NodeId node : nodes.name.ids()) example[nodes.node_class[node].index()] = node;
+  for (const std::unique_ptr<Filter>& filter : filters_) {
+    if (filter->ScopeFor(pod_class) != Filter::Scope::kNodeClass) continue;
+    for (size_t i = 0; i < node_classes; ++i) {
+      if (plan.class_ok[i] != 0 && !filter->Check(pod_class, example[i], nullptr)) plan.class_ok[i] = 0;
+    }
+  }
+  FindCandidates(pod_class, &plan);
+  return plan;
+}
+
+void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
+  // Pods pinned by a label that nearly every node has a value of its own for: the few nodes that match are found once.
+  const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
+  if (!cluster_.AskPerNode(id)) return;
+  const NodeColumns& nodes = cluster_.nodes();
+  for (const NodeId node : nodes.name.ids()) {
+    if (MatchesNode(cluster_.constraints()[id], nodes.labels[node], nodes.name[node], cluster_.names())) {
+      plan->candidates.push_back(node);
+    }
+  }
+  plan->has_candidates = true;
+}
+
+bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
+  if (options_.always_scan || plan.has_candidates) return true;
+  const auto asks_nodes = [&](const auto& filter) { return filter->ScopeFor(pod_class) == Filter::Scope::kNode; };
+  const auto scores_nodes = [&](const auto& scorer) { return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode; };
+  return std::any_of(filters_.begin(), filters_.end(), asks_nodes) || std::any_of(scorers_.begin(), scorers_.end(), scores_nodes);
+}
+
+NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
+  const ClassPlan& plan = PlanFor(pod_class);
+  if (plan.too_large) return {};
+  IndexFor(pod_class).Refresh();
+  return MustScan(pod_class, plan) ? FindByScan(pod_class, plan) : FindInIndex(pod_class, plan);
+}
+
+double NodeSearch::SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const {
+  double sum = 0;  // in plugin order: doubles do not add in any order (design §4.3 b)
+  for (const std::unique_ptr<Scorer>& scorer : scorers_) {
+    if (scorer->DependsOn(pod_class) != Scorer::Dependence::kNothing) sum += scorer->Score(pod_class, node, view);
+  }
+  return sum;
+}
+
+NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan& plan) {
+  const NodeIndex& index = IndexFor(pod_class);
+  const NodeColumns& nodes = cluster_.nodes();
+  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
+  ScoreView view{.least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
+  Best best;
+  for (size_t group = 0; group < NodeIndex::kGroups; ++group) {
+    if (index.empty(group)) continue;
+    // Two searches: what fits now, and what fits now or later; the sums decide between them (design §4.3 c).
+    for (const Room room : {Room::kNow, Room::kLater}) {
+      NodeId node = index.FirstFit(group, request, plan.class_ok, room);
+      double score = 0;
+      for (bool first = true; node.valid(); first = false) {
+        view.fits_now = room == Room::kNow || Fits(request, nodes.idle[node]);
+        const double sum = SumOfScores(pod_class, node, view);
+        if (!first && sum != score) break;
+        score = sum;
+        best.Offer(cluster_, node, sum, view.fits_now);
+        // Rounding can make the next key's sum equal; then its first name counts too.
+        const double key = index.key(node);
+        double next = 0;
+        if (!index.NextKey(group, key, &next)) break;
+        node = index.FirstFit(group, request, plan.class_ok, room, &key);
+      }
+    }
+  }
+  return {.node = best.node, .now = best.now};
+}
+
+bool NodeSearch::PassesFilters(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
+  if (plan.class_ok[cluster_.nodes().node_class[node].index()] == 0) return false;
+  return std::all_of(filters_.begin(), filters_.end(), [&](const std::unique_ptr<Filter>& filter) {
+    return filter->ScopeFor(pod_class) != Filter::Scope::kNode || filter->Check(pod_class, node, nullptr);
+  });
+}
+
+NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& plan) {
+  const NodeIndex& index = IndexFor(pod_class);
+  const NodeColumns& nodes = cluster_.nodes();
+  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
+  ScoreView view{.least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
+  Best best;
+  const auto consider = [&](NodeId node) {
+    if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) || !PassesFilters(pod_class, plan, node)) return;
+    view.fits_now = Fits(request, nodes.idle[node]);
+    best.Offer(cluster_, node, SumOfScores(pod_class, node, view), view.fits_now);
+  };
+  if (plan.has_candidates) {
+    for (const NodeId node : plan.candidates) consider(node);
+  } else {
+    for (const NodeId node : nodes.name.ids()) consider(node);
+  }
+  return {.node = best.node, .now = best.now};
+}
+
+std::string NodeSearch::LargerThanAnyNodeText(PodId pod) const {
+  // spec 3 P14: GPU, CPU, memory, then the others in the order of their slots; the first that is too large is named.
+  const PodClass& info = cluster_.ClassOf(pod);
+  const std::span<const double> request = cluster_.RequestOf(pod);
+  const ResourceSlots& slots = cluster_.slots();
+  const std::string name = cluster_.PodName(pod);
+  messages::PoolLimit limit{.pod = name,
+                            .gpus = request[kGpuSlot.index()],
+                            .cpu_millicores = request[kCpuSlot.index()],
+                            .memory_bytes = request[kMemorySlot.index()],
+                            .others = {},
+                            .mig = {},
+                            .node_pool = cluster_.params().node_pool_label_value,
+                            .resource = {},
+                            .largest = 0};
+  if (limit.node_pool.empty()) limit.node_pool = "default";
+  for (const auto& [mig, amount] : info.gpu.mig) {
+    limit.mig.emplace_back(mig, static_cast<double>(amount));
+    limit.gpus += MigGpuEquivalents(mig) * static_cast<double>(amount);
+  }
+  std::vector<ResourceSlot> order = {kGpuSlot, kCpuSlot, kMemorySlot};
+  for (size_t i = kPodsSlot.index(); i < slots.size(); ++i) {
+    order.push_back(ResourceSlot(i));
+    if (request[i] != 0 && !slots.IsMig(ResourceSlot(i))) limit.others.emplace_back(slots.Name(ResourceSlot(i)), request[i]);
+  }
+  for (const ResourceSlot slot : order) {
+    if (request[slot.index()] <= cluster_.largest_node()[slot.index()]) continue;
+    limit.resource = slot == kGpuSlot ? "GPU" : slot == kCpuSlot ? "CPU" : slots.Name(slot);
+    limit.largest = cluster_.largest_node()[slot.index()];
+    break;
+  }
+  return messages::ConditionsNotMet(name, kMaxNodePoolResources, messages::LargerThanAnyNode(limit));
+}
+
+const std::string& NodeSearch::Explain(PodId pod) {
+  const PodClassId pod_class = cluster_.pods().pod_class[pod];
+  ClassPlan& plan = PlanFor(pod_class);
+  if (plan.too_large) {  // names the pod: not to be shared by the class
+    pod_explanation_ = LargerThanAnyNodeText(pod);
+    return pod_explanation_;
+  }
+  if (plan.explained_at == version_) return plan.explanation;
+  plan.explained_at = version_;
+
+  FitReport report;
+  const NodeColumns& nodes = cluster_.nodes();
+  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
+  for (const NodeId node : nodes.name.ids()) {
+    const std::span<const double> idle = nodes.idle[node];
+    if (FitsSum(request, idle, nodes.releasing[node])) {
+      for (const std::unique_ptr<Filter>& filter : filters_) {
+        if (filter->ScopeFor(pod_class) != Filter::Scope::kNothing && !filter->Check(pod_class, node, &report)) break;
+      }
+      continue;
+    }
+    // spec 3 E1, E2: compared with what is idle alone; GPUs with what is not in use.
+    for (size_t i = 0; i < request.size(); ++i) {
+      const double room = i == kGpuSlot.index() ? nodes.allocatable[node][i] - nodes.used[node][i] : idle[i];
+      if (request[i] > room) report.Count(Reason::NotEnough(ResourceSlot(i)));
+    }
+  }
+  plan.explanation = report.Text(cluster_.slots());
+  return plan.explanation;
+}
+
+}  // namespace kai

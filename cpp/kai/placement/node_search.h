@@ -1,0 +1,91 @@
+// NodeSearch: the node that a pod should get: of all nodes that fit, now or once what is releasing is gone, the one with the highest sum of scores, the
+// lowest name among equals (spec 2 P2-P4, spec 3 W1).
+//
+//   NodeSearch search(cluster, std::move(filters), std::move(scorers), {...});
+//   const NodeSearch::Found found = search.Find(pod_class);      // follows the statement: it is one of its listeners
+//   if (!found.node.valid()) text = search.Explain(pod)...;
+//
+// Most classes of pods are answered by the node index; those whose filters or scores look at single nodes are answered by a scan, which is also the
+// definition that the index must agree with.
+#ifndef KAI_PLACEMENT_NODE_SEARCH_H_
+#define KAI_PLACEMENT_NODE_SEARCH_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kai/model/cluster.h"
+#include "kai/model/listener.h"
+#include "kai/placement/filter.h"
+#include "kai/placement/fit_report.h"
+#include "kai/placement/node_index.h"
+#include "kai/placement/scorer.h"
+
+namespace kai {
+
+class NodeSearch final : public Listener {
+ public:
+  struct Options {
+    Strategy gpu = Strategy::kBinpack;
+    Strategy cpu = Strategy::kBinpack;
+    bool check_largest_node = true;  // refuse pods larger than any node before asking nodes (spec 3 P14)
+    bool always_scan = false;        // answer every search by scanning: the plain way, for comparison
+  };
+  struct Found {
+    NodeId node;
+    bool now = false;  // fits what is idle; else it has to wait for what is releasing
+  };
+
+  NodeSearch(const Cluster& cluster, std::vector<std::unique_ptr<Filter>> filters, std::vector<std::unique_ptr<Scorer>> scorers,
+             const Options& options);
+
+  Found Find(PodClassId pod_class);
+
+  // Why no node takes the pod, as the cluster stands: the text of spec 2 M6. Cached until something changes, so that a thousand pods of one
+  // class that find no room cost one walk over the nodes.
+  const std::string& Explain(PodId pod);
+
+  // Every change so far, counted: two equal versions are the same state.
+  int64_t version() const { return version_; }
+
+  void Applied(const Change& change, UndoStack* undo) override;
+  void Undone(const Change& change, UndoStack* undo) override;
+
+ private:
+  // What never changes in a cycle about a class of pods.
+  struct ClassPlan {
+    bool ready = false;
+    bool too_large = false;               // larger than any node
+    std::vector<uint8_t> class_ok;        // by NodeClassId: all filters that ask per class say yes
+    std::vector<const Filter*> per_node;  // filters to ask per node
+    std::vector<NodeId> candidates;       // the only nodes worth asking, when `has_candidates`
+    bool has_candidates = false;
+    int64_t explained_at = -1;            // version
+    std::string explanation;
+  };
+
+  ClassPlan& PlanFor(PodClassId pod_class);
+  void FindCandidates(PodClassId pod_class, ClassPlan* plan);
+  bool MustScan(PodClassId pod_class, const ClassPlan& plan) const;
+  Found FindInIndex(PodClassId pod_class, const ClassPlan& plan);
+  Found FindByScan(PodClassId pod_class, const ClassPlan& plan);
+  bool PassesFilters(PodClassId pod_class, const ClassPlan& plan, NodeId node) const;
+  double SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const;
+  NodeIndex& IndexFor(PodClassId pod_class);
+  void Touch(const Change& change);
+  std::string LargerThanAnyNodeText(PodId pod) const;
+
+  const Cluster& cluster_;
+  std::vector<std::unique_ptr<Filter>> filters_;
+  std::vector<std::unique_ptr<Scorer>> scorers_;
+  Options options_;
+  NodeIndex gpu_index_;
+  NodeIndex cpu_index_;
+  IndexVector<PodClassId, ClassPlan> plans_;
+  int64_t version_ = 0;
+  std::string pod_explanation_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_NODE_SEARCH_H_

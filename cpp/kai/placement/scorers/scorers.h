@@ -1,0 +1,24 @@
+// The scorers, one file per reason to prefer.
+#ifndef KAI_PLACEMENT_SCORERS_SCORERS_H_
+#define KAI_PLACEMENT_SCORERS_SCORERS_H_
+
+#include <memory>
+
+#include "kai/placement/node_index.h"
+#include "kai/placement/scorer.h"
+
+namespace kai {
+
+std::unique_ptr<Scorer> MakeNodePlacementScorer(const Cluster& cluster, Strategy gpu, Strategy cpu);  // spec 3 W3, W4
+std::unique_ptr<Scorer> MakeNodeAvailabilityScorer();                        // fits without waiting
+std::unique_ptr<Scorer> MakeResourceTypeScorer(const Cluster& cluster);      // CPU pods to CPU nodes
+std::unique_ptr<Scorer> MakePodAffinityScorer(const Cluster& cluster);       // raw InterPodAffinity score
+std::unique_ptr<Scorer> MakeNominatedNodeScorer(const Cluster& cluster);     // status.nominatedNodeName
+
+// The pure functions of spec 3 W3 and W4, also shown to people who compare strategies.
+double BinpackScore(double room, double least_room, double most_room, double allocatable);
+double SpreadScore(double room, double count);
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_SCORERS_SCORERS_H_
