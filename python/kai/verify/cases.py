@@ -1,0 +1,215 @@
+"""Cases with known answers: recorded ones, and the project's or a user's own scenarios.
+
+``read_cases(paths)`` takes files and directories:
+
+- a recorded case (``cases/<area>/*.json``, ``random/<family>/*.json``, ``large/*.json``),
+- a table of questions to single functions (``tables/*.json``), one case for each row,
+- an archive of those (``.tar.xz``), such as the project's own copy,
+- scenario files (``*.yaml``), see `kai.verify.scenario`.
+
+A recorded case is read from its file only when it is run; its area is where it lies.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeVar
+
+from kai.errors import InvalidInputError
+from kai.verify.objects import Json
+
+__all__ = ["Case", "CaseError", "default_cases", "in_area", "read_cases"]
+
+Value = TypeVar("Value")
+Kind = Literal["case", "random", "large", "table", "scenario"]
+
+FOLDERS: dict[str, Kind] = {"cases": "case", "random": "random", "large": "large"}
+TABLES = "tables"
+ENVIRONMENT = "KAI_CONFORMANCE"
+ARCHIVE = "cases.tar.xz"
+
+
+class CaseError(InvalidInputError):
+    """A file that should hold a case cannot be read, or holds none.
+
+    Raised by `read_cases` and by reading `Case.data`.
+    """
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question with a known answer."""
+
+    id: str
+    area: str  # "cases/reclaim", "random/fairness", "tables/queue-order", "large", "scenarios"
+    kind: Kind
+    source: str  # where it came from, for messages
+    read: Callable[[], Any] = field(repr=False, compare=False)
+
+    @cached_property
+    def data(self) -> Any:
+        """The case as the file has it; a row for a table, a `Scenario` for a scenario."""
+        return self.read()
+
+
+def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
+    """All cases of these files, directories and archives, by area and name."""
+    found: list[Case] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            found += _read_directory(path)
+        elif not path.exists():
+            raise CaseError(f"{path}: no such file or directory")
+        else:
+            found += _read_file(path)
+    return sorted(found, key=lambda case: (_rank(case.area), case.area, case.id))
+
+
+def default_cases() -> Path:
+    """Where cases are when nobody names any: $KAI_CONFORMANCE, else the checkout's own copy."""
+    elsewhere = os.environ.get(ENVIRONMENT)
+    if elsewhere:
+        return Path(elsewhere)
+    checkout = Path(__file__).resolve().parents[3]
+    copy = checkout / "tests" / "conformance" / ARCHIVE
+    if not copy.exists():
+        raise CaseError(
+            f"this installation carries no recorded cases: name a file or a directory, or set "
+            f"{ENVIRONMENT}"
+        )
+    return copy
+
+
+def in_area(case: Case, wanted: str) -> bool:
+    """Whether a case is in ``cases/reclaim``, ``reclaim`` or ``cases``."""
+    return (
+        case.area == wanted
+        or case.area.startswith(f"{wanted}/")
+        or case.area.rpartition("/")[2] == wanted
+    )
+
+
+def _rank(area: str) -> int:
+    order = (TABLES, "cases", "random", "large", "scenarios")
+    first = area.partition("/")[0]
+    return order.index(first) if first in order else len(order)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _read_directory(root: Path) -> Iterator[Case]:
+    """A collection by its folders, or any directory of cases and scenarios."""
+    folders = [root / name for name in (*FOLDERS, TABLES) if (root / name).is_dir()]
+    files = sorted(
+        file
+        for folder in folders or [root]
+        for file in folder.rglob("*")
+        if file.suffix in (".json", ".yaml", ".yml") and file.is_file()
+    )
+    if not files:
+        raise CaseError(f"{root}: there are no cases in this directory")
+    for file in files:
+        yield from _read_file(file)
+
+
+def _read_file(path: Path) -> list[Case]:
+    if path.name.endswith((".tar.xz", ".tar.gz", ".tar")):
+        return list(_read_archive(path))
+    if path.suffix in (".yaml", ".yml"):
+        from kai.verify.scenario import read_scenarios
+
+        return [
+            Case(scenario.name, "scenarios", "scenario", str(path), _ready(scenario))
+            for scenario in read_scenarios(path)
+        ]
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise CaseError(f"{path}: {error.strerror}") from None
+    return _recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(text))
+
+
+def _read_archive(path: Path) -> Iterator[Case]:
+    try:
+        with tarfile.open(path) as archive:
+            members = {
+                member.name: content.read()
+                for member in archive
+                if member.isfile() and (content := archive.extractfile(member)) is not None
+            }
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        raise CaseError(f"{path}: this archive cannot be read: {error}") from None
+    for name in sorted(members):
+        if name.endswith(".json"):
+            yield from _recorded(PurePosixPath(name), f"{path}:{name}", _ready(members[name]))
+
+
+def _ready(value: Value) -> Callable[[], Value]:
+    return lambda: value
+
+
+# --- recorded cases ------------------------------------------------------------------------------
+
+
+def _recorded(path: PurePosixPath, source: str, text: Callable[[], bytes]) -> list[Case]:
+    """The cases of one JSON file: by its folder, else by what is in it."""
+    folder, parent = path.parent.name, path.parent.parent.name
+    if folder == TABLES:
+        return _rows(path.stem, source, _parse(text(), source))
+    if folder == "large" or parent in ("cases", "random"):
+        kind = FOLDERS[parent] if parent in ("cases", "random") else "large"
+        area = f"{parent}/{folder}" if kind != "large" else "large"
+        return [Case(path.stem, area, kind, source, lambda: _checked(text(), source, kind))]
+    value = _parse(text(), source)
+    if isinstance(value.get("cases"), list):
+        return _rows(path.stem, source, value)
+    kind = _kind(value, source)
+    area = {"case": "cases/files", "random": "random/files"}.get(kind, kind)
+    return [Case(str(value.get("id") or path.stem), area, kind, source, _ready(value))]
+
+
+def _rows(name: str, source: str, table: Json) -> list[Case]:
+    rows = table.get("cases")
+    if not isinstance(rows, list):
+        raise CaseError(f"{source}: a table needs a list of rows named 'cases'")
+    return [
+        Case(str(row.get("id") or number), f"{TABLES}/{name}", "table", source, _ready(row))
+        for number, row in enumerate(rows)
+    ]
+
+
+def _parse(text: bytes, source: str) -> Json:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CaseError(f"{source}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise CaseError(f"{source}: not a recorded case but a {type(value).__name__}")
+    return value
+
+
+def _checked(text: bytes, source: str, kind: Kind) -> Json:
+    value = _parse(text, source)
+    if _kind(value, source) != kind:
+        raise CaseError(f"{source}: not a recorded case of this kind")
+    return value
+
+
+def _kind(value: Json, source: str) -> Kind:
+    expect = value.get("expect")
+    snapshot = value.get("snapshot")
+    if not isinstance(snapshot, dict) or not isinstance(snapshot.get("rawObjects"), dict):
+        raise CaseError(f"{source}: not a recorded case: it has no snapshot with rawObjects")
+    if isinstance(expect, dict):
+        return "case" if "kind" in expect else "random"
+    if isinstance(value.get("observed"), dict):
+        return "large"
+    raise CaseError(f"{source}: not a recorded case: it has neither 'expect' nor 'observed'")

@@ -1,0 +1,252 @@
+"""What a recorded case demands of the state after its cycles (``expect`` in ``cases/``).
+
+A case names pods, pod groups and nodes and the state they must be in. The state after a cycle is
+the snapshot with the plan's decisions on top:
+
+=============  ====================================================================
+``Binding``    bound in this cycle
+``Pipelined``  promised a place that is being freed; a moved pod is this on its new node
+``Releasing``  evicted in this cycle, or terminating already
+others         unchanged
+=============  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from kai.verify.compare import GPU_TOLERANCE, Difference, sharers, sharing
+from kai.verify.objects import (
+    ACTIVE_USED,
+    GPU,
+    PodView,
+    World,
+    allocatable_of,
+    annotations_of,
+    key_of,
+    parse_time,
+    read_world,
+)
+from kai.verify.outcome import Outcome, from_plan, names
+
+__all__ = ["State", "check_bounds", "check_state", "state_after", "state_of"]
+
+LAST_START = "kai.scheduler/last-start-timestamp"
+
+
+@dataclass(frozen=True)
+class State:
+    """Every pod's status, node and shared devices after a cycle."""
+
+    world: World
+    pods: Mapping[str, PodView]
+    now: datetime
+    outcome: Outcome = field(default_factory=Outcome)
+    plan: Any = None
+
+
+def state_of(snapshot: Mapping[str, Any], *, now: str) -> State:
+    """The state of a world in which nothing was decided yet."""
+    world = read_world(snapshot, now=now)
+    return State(world, world.pods, parse_time(now))
+
+
+def state_after(snapshot: Mapping[str, Any], plan: Any, *, now: str) -> State:
+    """The state right after the decisions of a cycle."""
+    before = state_of(snapshot, now=now)
+    outcome = from_plan(plan)
+    pods = dict(before.pods)
+    for key in [*outcome.bind, *outcome.pipeline, *outcome.evict]:
+        pod = pods.get(key)
+        if pod is None:
+            continue
+        if key in outcome.evict and key not in outcome.pipeline and key not in outcome.bind:
+            pods[key] = replace(pod, status="Releasing")
+            continue
+        placement = outcome.pipeline.get(key) or outcome.bind[key]
+        status = "Pipelined" if key in outcome.pipeline else "Binding"
+        if key in outcome.evicted_last:
+            status = "Releasing"
+        pods[key] = replace(
+            pod, status=status, node=placement.node, gpu_groups=placement.gpu_groups
+        )
+    return State(before.world, pods, before.now, outcome, plan)
+
+
+# --- the checks ----------------------------------------------------------------------------------
+
+
+def check_state(state: State, expect: Mapping[str, Any]) -> list[Difference]:
+    """Everything a case demands of one state, except its bounds on the number of decisions."""
+    return [
+        *_check_pods(state, expect.get("pods") or {}),
+        *_check_groups(state, expect.get("groups") or {}),
+        *_check_sharing(state, expect.get("pods") or {}),
+        *_check_nodes(state, expect.get("nodes") or {}),
+    ]
+
+
+def check_bounds(outcome: Outcome, expect: Mapping[str, Any]) -> Iterator[Difference]:
+    """``maxBinds``, ``maxEvictions`` and ``maxPipelines`` of one cycle."""
+    for name, what, done in (
+        ("maxBinds", outcome.bind, "bound"),
+        ("maxEvictions", outcome.evict, "evicted"),
+        ("maxPipelines", outcome.pipeline, "pipelined"),
+    ):
+        if name in expect and len(what) > expect[name]:
+            text = f"{len(what)} pods were {done}, at most {expect[name]} may be: {names(what)}"
+            yield Difference("bound", name, text)
+
+
+def _check_pods(state: State, expected: Mapping[str, Any]) -> Iterator[Difference]:
+    for key in sorted(expected):
+        pod = state.pods.get(key)
+        if pod is None:
+            yield Difference("pod", key, f"pod {key}: not in the cluster")
+            continue
+        yield from _check_pod(state, pod, expected[key])
+
+
+def _check_pod(state: State, pod: PodView, expected: Mapping[str, Any]) -> Iterator[Difference]:
+    wanted = expected.get("status")
+    if wanted and pod.status != wanted:
+        place = f" on {expected['node']}" if expected.get("node") else ""
+        own = f" on {pod.node}" if pod.node else ""
+        text = f"pod {pod.key}: {pod.status}{own}, should be {wanted}{place}"
+        yield Difference("pod", pod.key, text)
+        return
+    node = expected.get("node")
+    if node and pod.node != node:
+        text = f"pod {pod.key}: {pod.status} on {pod.node or 'no node'}, should be on {node}"
+        yield Difference("pod", pod.key, text)
+    placement = state.outcome.bind.get(pod.key) or state.outcome.pipeline.get(pod.key)
+    if placement is None:
+        return
+    accepted = expected.get("gpusAccepted")
+    if accepted is not None and abs((placement.gpus or 0) - accepted) > GPU_TOLERANCE:
+        text = f"pod {pod.key}: took {placement.gpus or 0} GPUs, should take {accepted}"
+        yield Difference("pod", pod.key, text)
+    zones = expected.get("numaZones")
+    if zones is not None:
+        own_zones = _numa_zones(state, pod.key)
+        if own_zones != zones:
+            text = f"pod {pod.key}: NUMA zones {own_zones}, should be {zones}"
+            yield Difference("pod", pod.key, text)
+
+
+def _numa_zones(state: State, pod: str) -> list[int]:
+    for decision in reversed(state.plan.decisions if state.plan else ()):
+        if decision.pod == pod and decision.kind != "evict":
+            return list(getattr(decision, "numa_zones", None) or ())
+    return []
+
+
+def _check_groups(state: State, expected: Mapping[str, Any]) -> Iterator[Difference]:
+    members: dict[str, list[PodView]] = {}
+    for pod in state.pods.values():
+        members.setdefault(pod.group, []).append(pod)
+    for name in sorted(expected):
+        wanted = expected[name]
+        group = state.world.groups.get(name.rpartition("/")[2])
+        if group is None or key_of(group) != name:
+            yield Difference("pod", name, f"group {name}: not in the cluster")
+            continue
+        pods = sorted(members.get(group["metadata"]["name"], []), key=lambda pod: pod.key)
+        own = {k: v for k, v in wanted.items() if k in ("status", "node")}
+        for pod in pods:
+            yield from _check_pod(state, pod, own)
+        yield from _check_group(state, name, wanted, pods)
+
+
+def _check_group(
+    state: State, name: str, wanted: Mapping[str, Any], pods: list[PodView]
+) -> Iterator[Difference]:
+    accepted = wanted.get("gpusAccepted")
+    if accepted is not None:
+        taken = sum(
+            placement.gpus or 0
+            for side in (state.outcome.bind, state.outcome.pipeline)
+            for key, placement in side.items()
+            if key in {pod.key for pod in pods}
+        )
+        if abs(taken - accepted) > GPU_TOLERANCE * max(1, len(pods)):
+            text = f"group {name}: took {taken:g} GPUs, should take {accepted:g}"
+            yield Difference("pod", name, text)
+    if wanted.get("fitErrorExpected") and state.plan and not state.outcome.messages.get(name):
+        yield Difference("message", name, f"group {name}: should say why it does not fit")
+    age = wanted.get("lastStartOlderThanSeconds")
+    if age is not None:
+        started = _last_start(state, name)
+        if started is None or (state.now - started).total_seconds() < age:
+            text = f"group {name}: should have started more than {age} s ago, not at {started}"
+            yield Difference("pod", name, text)
+
+
+def _last_start(state: State, name: str) -> datetime | None:
+    entry = state.plan.pod_groups.get(name) if state.plan else None
+    written = getattr(getattr(entry, "writes", None), "last_start", None)
+    if written is None:
+        group = state.world.groups[name.rpartition("/")[2]]
+        written = annotations_of(group).get(LAST_START)
+    return parse_time(written) if isinstance(written, str) else written
+
+
+def _check_sharing(state: State, expected: Mapping[str, Any]) -> Iterator[Difference]:
+    """Pods with equal symbolic group names on one node share that device, others do not."""
+    wanted = {
+        key: (state.pods[key].node, tuple(demand["gpuGroups"]))
+        for key, demand in expected.items()
+        if demand.get("gpuGroups") and key in state.pods
+    }
+    actual = {key: (node, state.pods[key].gpu_groups) for key, (node, _) in wanted.items()}
+    mine, other = sharers(actual), sharers(wanted)
+    for key in sorted(wanted):
+        if mine[key] != other[key]:
+            text = f"pod {key}: {sharing(mine[key])}, should be: {sharing(other[key])}"
+            yield Difference("devices", key, text)
+
+
+# --- nodes ---------------------------------------------------------------------------------------
+
+
+def _check_nodes(state: State, expected: Mapping[str, Any]) -> Iterator[Difference]:
+    for name in sorted(expected):
+        idle, releasing = _whole_devices(state, name)
+        for what, own, wanted in (
+            ("idle", idle, expected[name].get("idleGpus")),
+            ("releasing", releasing, expected[name].get("releasingGpus")),
+        ):
+            if wanted is not None and own != wanted:
+                text = f"node {name}: {float(own):g} GPUs {what}, should be {wanted:g}"
+                yield Difference("node", name, text)
+        zones = expected[name].get("numaZonesAvailable")
+        if zones is not None and state.plan is not None:
+            own_zones = (getattr(state.plan, "numa_zones_available", None) or {}).get(name)
+            if own_zones is not None and own_zones != zones:
+                text = f"node {name}: {own_zones} left in its zones, should be {zones}"
+                yield Difference("node", name, text)
+
+
+def _whole_devices(state: State, name: str) -> tuple[Fraction, Fraction]:
+    """Devices of a node that nobody uses, and those whose users are all leaving (spec 3 N4-N6)."""
+    idle = allocatable_of(state.world.nodes[name]).get(GPU, Fraction(0))
+    releasing = Fraction(0)
+    shared: dict[str, set[bool]] = {}  # device -> whether its users are leaving
+    for pod in state.pods.values():
+        if pod.node != name or pod.status not in ACTIVE_USED or state.world.reservation(pod):
+            continue
+        whole = pod.request.amounts.get(GPU, Fraction(0))
+        if pod.status == "Pipelined":
+            releasing -= whole
+            continue
+        idle -= whole
+        releasing += whole if pod.status == "Releasing" else 0
+        for group in pod.gpu_groups:
+            shared.setdefault(group, set()).add(pod.status == "Releasing")
+    idle -= len(shared)
+    releasing += sum(users == {True} for users in shared.values())
+    return idle, releasing

@@ -1,0 +1,203 @@
+"""What a cycle decided, in one form for both sides of a comparison.
+
+``from_plan`` reads ours, ``from_record`` what KAI recorded. Units are ours: cores, bytes, devices,
+and ``None`` for unlimited.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+__all__ = ["Eviction", "Outcome", "Placement", "PlanLike", "from_plan", "from_record"]
+
+RESOURCES = ("gpu", "cpu", "memory")
+NUMBERS = (
+    "deserved",
+    "fair_share",
+    "limit",
+    "allocated",
+    "allocated_non_preemptible",
+    "request",
+    "over_quota_weight",
+)
+UNLIMITABLE = ("deserved", "fair_share", "limit")
+MILLI = 1000.0
+
+_RECORDED_NAMES = {
+    "fairShare": "fair_share",
+    "allocatedNonPreemptible": "allocated_non_preemptible",
+    "overQuotaWeight": "over_quota_weight",
+}
+_ACTION_NOT_BUILT = re.compile(r"action (\S+) is not built yet")
+
+
+class PlanLike(Protocol):
+    """The members of ``kai.Plan`` that are compared."""
+
+    @property
+    def decisions(self) -> Sequence[Any]: ...
+
+    @property
+    def pod_groups(self) -> Mapping[str, Any]: ...
+
+    @property
+    def queues(self) -> Mapping[str, Any]: ...
+
+    @property
+    def warnings(self) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a pod was bound or pipelined to. A number that was not recorded is ``None``."""
+
+    node: str
+    gpus: float | None = None
+    devices: int | None = None
+    portion: float | None = None
+    gpu_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """By which action a pod was evicted, and for which pod group."""
+
+    action: str
+    preemptor: str | None = None
+    preemptor_known: bool = True
+
+
+Numbers = Mapping[str, Mapping[str, "float | None"]]  # resource -> name -> number
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The decisions of one cycle, by pod, and what it said about groups and queues."""
+
+    bind: Mapping[str, Placement] = field(default_factory=dict)
+    pipeline: Mapping[str, Placement] = field(default_factory=dict)
+    evict: Mapping[str, Eviction] = field(default_factory=dict)
+    messages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    queues: Mapping[str, Numbers] = field(default_factory=dict)
+    not_built: tuple[str, ...] = ()  # features a pod of this input needs, actions it asks for
+    evicted_last: frozenset[str] = frozenset()  # placed first, then evicted, and that was all
+
+
+def from_plan(plan: PlanLike) -> Outcome:
+    bind: dict[str, Placement] = {}
+    pipeline: dict[str, Placement] = {}
+    evict: dict[str, Eviction] = {}
+    last: dict[str, str] = {}
+    for decision in plan.decisions:
+        last[decision.pod] = decision.kind
+        if decision.kind == "bind":
+            bind[decision.pod] = _placement(decision)
+        elif decision.kind == "pipeline":
+            pipeline[decision.pod] = _placement(decision)
+        else:
+            evict[decision.pod] = Eviction(decision.action, decision.for_group)
+    return Outcome(
+        bind=bind,
+        pipeline=pipeline,
+        evict=evict,
+        messages={
+            name: tuple(group.messages) for name, group in plan.pod_groups.items() if group.messages
+        },
+        queues={name: _own_numbers(queue) for name, queue in plan.queues.items()},
+        not_built=not_built(plan),
+        evicted_last=frozenset(
+            pod
+            for pod, kind in last.items()
+            if kind == "evict" and (pod in bind or pod in pipeline)
+        ),
+    )
+
+
+def not_built(plan: PlanLike) -> tuple[str, ...]:
+    """The features the plan says it would have needed, in order of their names."""
+    actions = (_ACTION_NOT_BUILT.search(warning) for warning in plan.warnings)
+    features = {f"action {match.group(1)}" for match in actions if match}
+    for group in plan.pod_groups.values():
+        features |= {r.message for r in group.reasons if r.code == "not_built"}
+    return tuple(sorted(features))
+
+
+def from_record(record: Mapping[str, Any]) -> Outcome:
+    """``expect`` of ``random/`` and ``observed`` of ``cases/`` and ``large/``."""
+    unschedulable = record.get("unschedulable") or {}
+    if not isinstance(unschedulable, Mapping):
+        unschedulable = dict.fromkeys(unschedulable, ())
+    return Outcome(
+        bind={pod: _recorded_placement(v) for pod, v in (record.get("bind") or {}).items()},
+        pipeline={pod: _recorded_placement(v) for pod, v in (record.get("pipeline") or {}).items()},
+        evict={pod: _recorded_eviction(v) for pod, v in (record.get("evict") or {}).items()},
+        messages={name: tuple(texts) for name, texts in unschedulable.items()},
+        queues={name: recorded_numbers(q) for name, q in (record.get("queues") or {}).items()},
+    )
+
+
+def _placement(decision: Any) -> Placement:
+    return Placement(
+        node=decision.node,
+        gpus=decision.gpus,
+        devices=decision.devices,
+        portion=decision.portion,
+        gpu_groups=tuple(decision.gpu_groups or ()),
+    )
+
+
+def _recorded_placement(value: Mapping[str, Any]) -> Placement:
+    portion = value.get("fraction")
+    return Placement(
+        node=value["node"],
+        gpus=value.get("gpus"),
+        devices=value.get("devices"),
+        portion=float(portion) if portion not in (None, "") else None,
+        gpu_groups=tuple(value.get("gpuGroups") or ()),
+    )
+
+
+def _recorded_eviction(value: str | Mapping[str, Any]) -> Eviction:
+    if isinstance(value, str):
+        return Eviction(value, preemptor_known=False)
+    return Eviction(value["action"], value.get("preemptor"))
+
+
+def _own_numbers(queue: Any) -> dict[str, dict[str, float | None]]:
+    """One queue of ``kai.Plan.queues``: attributes gpu, cpu, memory with a number for each name."""
+    return {
+        resource: {name: getattr(getattr(queue, resource), name) for name in NUMBERS}
+        for resource in RESOURCES
+    }
+
+
+def recorded_numbers(queue: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+    """KAI's numbers in our units and names; only those that were recorded."""
+    found: dict[str, dict[str, float | None]] = {}
+    for resource, numbers in queue.items():
+        own: dict[str, float | None] = {}
+        for name, number in numbers.items():
+            name = _RECORDED_NAMES.get(name, name)
+            if name in UNLIMITABLE and number == -1:
+                own[name] = None
+            elif resource == "cpu" and name != "over_quota_weight":
+                own[name] = number / MILLI
+            else:
+                own[name] = float(number)
+        found[resource] = own
+    return found
+
+
+def names(items: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``; a long list is cut.
+
+    >>> names(["a", "b", "c"])
+    'a, b and c'
+    """
+    known = sorted(items)
+    if len(known) > 5:
+        known = [*known[:4], f"{len(known) - 4} others"]
+    return " and ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)

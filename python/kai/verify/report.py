@@ -1,0 +1,141 @@
+"""What many results add up to: agreement per area, never averaged over areas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.verify.runner import Result
+
+__all__ = ["Area", "Report"]
+
+
+@dataclass
+class Area:
+    """The figures of one area."""
+
+    name: str
+    judged: int = 0
+    agree: int = 0
+    explained: int = 0  # of those that agree: only with one mend turned off
+    not_built: int = 0
+    reported: int = 0
+    alternatives: int = 0  # of those reported: KAI was seen to decide so
+    invalid: int = 0
+    crashed: int = 0
+    numbers: int = 0  # cases with recorded queue numbers
+    numbers_agree: int = 0
+    observed: int = 0  # judged cases of which it is known what KAI did beyond what is demanded
+    observed_agree: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.judged + self.not_built + self.reported + self.invalid + self.crashed
+
+    def add(self, result: Result) -> None:
+        self.judged += result.judged
+        self.agree += result.verdict == "agree"
+        self.explained += result.switch is not None
+        self.not_built += result.verdict == "not_built"
+        self.reported += result.verdict == "reported"
+        self.alternatives += bool(result.alternative)
+        self.invalid += result.verdict == "invalid"
+        self.crashed += result.verdict == "crashed"
+        if result.queue_differences is not None and result.numbers_judged:
+            self.numbers += 1
+            self.numbers_agree += not result.queue_differences
+        if result.judged and result.observed is not None:
+            self.observed += 1
+            self.observed_agree += result.observed
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "judged": self.judged,
+            "agree": self.agree,
+            "agree_percent": percent(self.agree, self.judged),
+            "explained": self.explained,
+            "not_built": self.not_built,
+            "reported": self.reported,
+            "alternatives": self.alternatives,
+            "invalid": self.invalid,
+            "crashed": self.crashed,
+            "queue_numbers": self.numbers,
+            "queue_numbers_agree_percent": percent(self.numbers_agree, self.numbers),
+            "observed": self.observed,
+            "observed_agree_percent": percent(self.observed_agree, self.observed),
+        }
+
+
+@dataclass
+class Report:
+    """All results of one run."""
+
+    as_kai: bool
+    results: list[Result] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, results: Iterable[Result], *, as_kai: bool) -> Report:
+        return cls(as_kai, list(results))
+
+    @property
+    def areas(self) -> dict[str, Area]:
+        """By name, in the order in which the areas came."""
+        areas: dict[str, Area] = {}
+        for result in self.results:
+            name = result.case.area
+            areas.setdefault(name, Area(name)).add(result)
+        return areas
+
+    @property
+    def failed(self) -> bool:
+        return any(result.failed for result in self.results)
+
+    @property
+    def needs(self) -> Counter[str]:
+        """What is not built, and how many cases need it."""
+        return Counter(need for result in self.results for need in result.needs)
+
+    @property
+    def switches(self) -> Counter[str]:
+        """The mends that explain differences, and of how many cases."""
+        return Counter(result.switch for result in self.results if result.switch)
+
+    def failures(self) -> list[Result]:
+        return [result for result in self.results if result.failed]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "mode": "as-kai" if self.as_kai else "default",
+            "agree": not self.failed,
+            "areas": {name: area.to_dict() for name, area in self.areas.items()},
+            "not_built": dict(sorted(self.needs.items())),
+            "explained_by": dict(sorted(self.switches.items())),
+            "differences": [
+                {
+                    "case": result.case.id,
+                    "area": result.case.area,
+                    "verdict": result.verdict,
+                    "differences": sentences(result),
+                }
+                for result in self.failures()
+            ],
+        }
+
+
+def sentences(result: Result) -> list[str]:
+    """Everything that differs in one case, in words."""
+    found = [str(difference) for difference in result.differences]
+    if result.numbers_judged:
+        found += [str(difference) for difference in result.queue_differences or ()]
+    return found
+
+
+def percent(part: int, whole: int) -> float | None:
+    """Rounded down, so that 100 means all.
+
+    >>> percent(999, 1000), percent(3, 3), percent(0, 0)
+    (99.9, 100.0, None)
+    """
+    return int(1000 * part / whole) / 10 if whole else None

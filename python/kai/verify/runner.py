@@ -1,0 +1,381 @@
+"""Runs cases through the engine and says how each one ended.
+
+``verify`` gives one ``Result`` per case. A case ends in one of these ways:
+
+``agree``      judged, and as KAI decided it (or, in default mode, explained by one named switch)
+``differ``     judged, and different
+``reported``   not judged: KAI contradicts itself here, or its answer varies
+``not_built``  needs something that kai does not have yet
+``invalid``    not judged, but the plan breaks a rule that every plan has to keep
+``crashed``    the engine raised an exception
+
+What counts is decided by the case itself, never by a list of names: ``notes`` and ``varies`` make a
+recorded case a reported one, and what is not built is what the plan says it would have needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from kai.sim.world import step
+from kai.verify.cases import Case
+from kai.verify.compare import (
+    Difference,
+    compare_decisions,
+    compare_devices,
+    compare_messages,
+    compare_queues,
+)
+from kai.verify.expect import check_bounds, check_state, state_after, state_of
+from kai.verify.objects import Json, read_world
+from kai.verify.outcome import NUMBERS, Outcome, from_plan, from_record
+from kai.verify.scenario import Scenario, check_scenario
+from kai.verify.tables import check_row, missing_function
+from kai.verify.validate import validate
+
+__all__ = ["Engine", "Planner", "Result", "Verdict", "verify"]
+
+Verdict = Literal["agree", "differ", "reported", "not_built", "invalid", "crashed"]
+
+NOW = "2026-01-01T12:00:00Z"  # of a case without a clock: its time stamps lie years before
+# Actions whose messages are those of allocate alone; the others leave errors of their simulations
+# behind, which pile up in KAI (spec 2 W13).
+QUIET_ACTIONS = frozenset({"allocate", "stalegangeviction"})
+PILE = "Unable to schedule podgroup"
+REPORTED_ONLY = {"bench-019"}  # KAI's answer may be its time budget's (stated with the cases)
+OBSERVED_QUEUES = ("fair_share", "allocated", "request")  # absent is 0
+
+
+class Planner(Protocol):
+    """One cycle: a snapshot in, a plan out."""
+
+    def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one case ended."""
+
+    case: Case
+    verdict: Verdict
+    differences: tuple[Difference, ...] = ()
+    needs: tuple[str, ...] = ()  # what is not built
+    queue_differences: tuple[Difference, ...] | None = None  # None: no numbers were recorded
+    numbers_judged: bool = True  # also where decisions wait for what is not built
+    observed: bool | None = None  # whether it is also what KAI did, where less is demanded
+    alternative: bool | None = None  # of a reported case: whether KAI was seen to decide so
+    switch: str | None = None  # the mend that explains the difference
+
+    @property
+    def judged(self) -> bool:
+        return self.verdict in ("agree", "differ")
+
+    @property
+    def failed(self) -> bool:
+        """Whether this alone makes the verdict of a run negative."""
+        if self.verdict in ("differ", "invalid", "crashed"):
+            return True
+        return self.numbers_judged and bool(self.queue_differences)
+
+
+class Engine:
+    """The real planner, in one of the two modes."""
+
+    def __init__(self, *, as_kai: bool = False) -> None:
+        import kai
+
+        self._scheduler = kai.Scheduler(as_kai=as_kai)
+        self._from_snapshot = kai.Cluster.from_snapshot
+        self.as_kai = as_kai
+
+    def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any:
+        data = json.dumps(snapshot, separators=(",", ":")).encode()
+        return self._scheduler.plan(self._from_snapshot(data), now=now)
+
+    def switches(self) -> list[str]:
+        """The mends that can be turned off one by one; none in ``as_kai`` mode: all are."""
+        from kai import _core
+
+        names: Callable[[], Iterable[str]] | None = getattr(_core, "compat_switches", None)
+        return [] if self.as_kai or names is None else sorted(names())
+
+
+def verify(
+    cases: Iterable[Case], planner: Planner, *, switches: Sequence[str] = ()
+) -> Iterator[Result]:
+    """Runs the cases one after the other."""
+    for case in cases:
+        yield run(case, planner, switches=switches)
+
+
+def run(case: Case, planner: Planner, *, switches: Sequence[str] = ()) -> Result:
+    """Runs one case; a difference is tried again with each mend turned off."""
+    if case.kind == "table":
+        return _run_row(case)
+    result = _run_once(case, planner)
+    if result.verdict != "differ":
+        return result
+    for switch in switches:
+        again = _run_once(case, _with_switch(planner, switch))
+        if again.verdict == "agree":
+            return replace(again, switch=switch)
+    return result
+
+
+def _run_once(case: Case, planner: Planner) -> Result:
+    runners = {
+        "case": _run_case,
+        "random": _run_random,
+        "large": _run_large,
+        "scenario": _run_scenario,
+    }
+    data = case.data  # an unreadable case is the caller's problem, a failing plan is a result
+    try:
+        return runners[case.kind](case, data, planner)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        return Result(case, "crashed", (Difference("crash", case.id, text),))
+
+
+def _with_switch(planner: Planner, switch: str) -> Planner:
+    """A planner that decides as KAI does in one respect."""
+
+    def plan(snapshot: Mapping[str, Any], *, now: str) -> Any:
+        config = dict(snapshot.get("config") or {})
+        config["compat"] = {**(config.get("compat") or {}), switch: "kai"}
+        return planner({**snapshot, "config": config}, now=now)
+
+    return plan
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _run_row(case: Case) -> Result:
+    table = case.area.rpartition("/")[2]
+    missing = missing_function(table)
+    if missing is not None:
+        return Result(case, "not_built", needs=(missing,))
+    try:
+        differences = tuple(check_row(table, case.data))
+    except Exception as error:
+        text = f"{case.id}: {type(error).__name__}: {error}"
+        return Result(case, "crashed", (Difference("crash", case.id, text),))
+    return Result(case, "differ" if differences else "agree", differences)
+
+
+# --- random and large: what KAI did ------------------------------------------------------------
+
+
+def _run_random(case: Case, data: Json, planner: Planner) -> Result:
+    snapshot, now = data["snapshot"], data.get("now") or NOW
+    plan = planner(snapshot, now=now)
+    ours, theirs = from_plan(plan), from_record(data["expect"])
+    differences = _compare(snapshot, ours, theirs, now=now, messages=True)
+    queues = tuple(compare_queues(ours.queues, theirs.queues, absent_is_zero=()))
+    reported = bool(data.get("notes") or data.get("varies"))
+    if ours.not_built:
+        needs = ours.not_built
+        result = _unjudged(case, snapshot, plan, now, needs, queues, theirs=theirs)
+        return replace(result, numbers_judged=not reported)
+    if reported:
+        seen = [theirs, *(from_record(other) for other in data.get("alternatives") or [])]
+        found = any(not _compare(snapshot, ours, other, now=now, messages=False) for other in seen)
+        result = _unjudged(case, snapshot, plan, now, (), queues, theirs=theirs)
+        return replace(result, alternative=found, numbers_judged=False)
+    return _judged(case, differences, queues)
+
+
+def _run_large(case: Case, data: Json, planner: Planner) -> Result:
+    snapshot, now = data["snapshot"], data.get("now") or NOW
+    plan = planner(snapshot, now=now)
+    ours, theirs = from_plan(plan), from_record(data["observed"])
+    differences = _compare(snapshot, ours, theirs, now=now, messages=False)
+    if ours.not_built:
+        return _unjudged(case, snapshot, plan, now, ours.not_built, None, theirs=theirs)
+    if case.id in REPORTED_ONLY:
+        result = _unjudged(case, snapshot, plan, now, (), None, theirs=theirs)
+        return replace(result, alternative=not differences)
+    return _judged(case, differences, None)
+
+
+def _compare(
+    snapshot: Json, ours: Outcome, theirs: Outcome, *, now: str, messages: bool
+) -> list[Difference]:
+    differences = compare_decisions(ours, theirs)
+    shared = [*ours.bind.values(), *ours.pipeline.values()]
+    shared += [*theirs.bind.values(), *theirs.pipeline.values()]
+    if any(placement.gpu_groups for placement in shared):
+        differences += compare_devices(ours, theirs, read_world(snapshot, now=now))
+    if messages:
+        quiet = actions_of(snapshot) <= QUIET_ACTIONS
+        differences += compare_messages(
+            ours, theirs, judged=lambda group, text: quiet or not text.startswith(PILE)
+        )
+    return differences
+
+
+def actions_of(snapshot: Mapping[str, Any]) -> set[str]:
+    """The actions a snapshot asks for; all of them when it says nothing (spec 2 C6)."""
+    named = (snapshot.get("config") or {}).get("actions")
+    default = "allocate, consolidation, reclaim, preempt, stalegangeviction"
+    return {name.strip() for name in (named or default).split(",") if name.strip()}
+
+
+def _judged(
+    case: Case,
+    differences: Sequence[Difference],
+    queues: tuple[Difference, ...] | None,
+    *,
+    observed: bool | None = None,
+) -> Result:
+    return Result(
+        case,
+        "differ" if differences else "agree",
+        tuple(differences),
+        queue_differences=queues,
+        observed=observed,
+    )
+
+
+def _unjudged(
+    case: Case,
+    snapshot: Json,
+    plan: Any,
+    now: str,
+    needs: tuple[str, ...],
+    queues: tuple[Difference, ...] | None,
+    *,
+    theirs: Outcome | None = None,
+) -> Result:
+    """A case that is not judged: its plan must still be one that could be carried out.
+
+    A rule that KAI's own decisions break in the same place is excused: to decide as KAI does means
+    to break it too.
+    """
+    broken = {(v.rule, v.about): v for v in validate(snapshot, plan, now=now)}
+    if broken and theirs is not None:
+        for violation in validate(snapshot, _as_plan(theirs, snapshot), now=now):
+            broken.pop((violation.rule, violation.about), None)
+    differences = tuple(Difference(v.rule, v.about, v.text) for v in broken.values())
+    verdict: Verdict = "invalid" if broken else "not_built" if needs else "reported"
+    return Result(case, verdict, differences, needs=needs, queue_differences=queues)
+
+
+@dataclass(frozen=True)
+class _RecordedDecision:
+    kind: str
+    pod: str
+    node: str = ""
+    gpu_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _RecordedPlan:
+    decisions: Sequence[_RecordedDecision] = field(default_factory=tuple)
+
+
+def _as_plan(outcome: Outcome, snapshot: Json) -> _RecordedPlan:
+    """KAI's decisions as a plan. Its record has lost their order: victims make room first, and a
+    pod that was waiting can only be evicted after it was placed."""
+    placed = [
+        _RecordedDecision(kind, pod, placement.node, placement.gpu_groups)
+        for kind, side in (("bind", outcome.bind), ("pipeline", outcome.pipeline))
+        for pod, placement in side.items()
+    ]
+    waiting = {pod.key for pod in read_world(snapshot).pods.values() if not pod.node}
+    evicted = [_RecordedDecision("evict", pod) for pod in outcome.evict]
+    first = [decision for decision in evicted if decision.pod not in waiting]
+    last = [decision for decision in evicted if decision.pod in waiting]
+    return _RecordedPlan([*first, *placed, *last])
+
+
+# --- cases: what must hold -----------------------------------------------------------------------
+
+
+def _run_case(case: Case, data: Json, planner: Planner) -> Result:
+    if data["expect"]["kind"] == "eventually":
+        return _run_rounds(case, data, planner)
+    snapshot, now = data["snapshot"], data.get("now") or NOW
+    plan = planner(snapshot, now=now)
+    state = state_after(snapshot, plan, now=now)
+    observed = from_record(data.get("observed") or {})
+    queues = _observed_queues(state.outcome, observed)
+    if state.outcome.not_built:
+        needs = state.outcome.not_built
+        return _unjudged(case, snapshot, plan, now, needs, queues, theirs=observed)
+    differences = [
+        *check_state(state, data["expect"]),
+        *check_bounds(state.outcome, data["expect"]),
+    ]
+    same = not _compare(snapshot, state.outcome, observed, now=now, messages=False)
+    return _judged(case, differences, queues, observed=same)
+
+
+def _observed_queues(ours: Outcome, observed: Outcome) -> tuple[Difference, ...] | None:
+    """Numbers at the start of the first cycle; what is 0 was left out of the record."""
+    if not observed.queues:
+        return None
+    recorded = {n for q in observed.queues.values() for r in q.values() for n in r}
+    absent = tuple(n for n in NUMBERS if n in OBSERVED_QUEUES or n in recorded)
+    return tuple(compare_queues(ours.queues, observed.queues, absent_is_zero=absent))
+
+
+def _run_rounds(case: Case, data: Json, planner: Planner) -> Result:
+    """Cycles with the world's answer in between (``kind: eventually``)."""
+    expect, now = data["expect"], data.get("now") or NOW
+    until, after = data["rounds"]["until"], data["rounds"]["after"]
+    records = (data.get("observed") or {}).get("rounds") or []
+    world = data["snapshot"]
+    queues: tuple[Difference, ...] | None = None
+    differences: list[Difference] = []
+    same = True
+    for number in range(until + after):
+        plan = planner(world, now=now)
+        state = state_after(world, plan, now=now)
+        record = from_record(records[number] if number < len(records) else {})
+        if number == 0:
+            queues = _observed_queues(state.outcome, from_record(data.get("observed") or {}))
+        if state.outcome.not_built:
+            needs = state.outcome.not_built
+            return _unjudged(case, world, plan, now, needs, queues, theirs=record)
+        differences += _in_round(number, check_bounds(state.outcome, expect))
+        if number >= until:
+            differences += _in_round(number, check_state(state, expect))
+        same = same and not _compare(world, state.outcome, record, now=now, messages=False)
+        world = step(world, plan, now=now, delete_on_evict=data.get("deleteOnEvict") or ())
+        if number == until - 1:
+            differences += _in_round(number, check_state(state_of(world, now=now), expect))
+        if differences:
+            break
+    return _judged(case, differences, queues, observed=same and not differences)
+
+
+def _in_round(number: int, differences: Iterable[Difference]) -> list[Difference]:
+    return [
+        Difference(d.what, d.about, f"{d.text} (after cycle {number + 1})") for d in differences
+    ]
+
+
+# --- scenarios -----------------------------------------------------------------------------------
+
+
+def _run_scenario(case: Case, data: Any, planner: Planner) -> Result:
+    scenario: Scenario = data
+    snapshot, now = scenario.build().to_snapshot(), scenario.now
+    for remaining in reversed(range(scenario.cycles)):
+        plan = planner(snapshot, now=now)
+        outcome = from_plan(plan)
+        if outcome.not_built:
+            return _unjudged(case, snapshot, plan, now, outcome.not_built, None)
+        broken = validate(snapshot, plan, now=now)
+        differences = [Difference(v.rule, v.about, v.text) for v in broken]
+        if remaining == 0:
+            differences += check_scenario(scenario, plan, outcome)
+        if differences:
+            return _judged(case, differences, None)
+        snapshot = step(snapshot, plan, now=now)
+    return _judged(case, (), None)

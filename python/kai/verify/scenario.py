@@ -1,0 +1,508 @@
+"""Scenario files: a situation in a few lines of YAML, and what the scheduler has to make of it.
+
+A file holds one scenario, or several separated by ``---``::
+
+    name: a group of two waits whole when only one pod fits
+    rules: [G13, P5]
+    cluster:
+      queues: {vision: {deserved: {gpu: 2}}}
+      nodes: {n1: {gpu: 1}}
+    pending:
+      vision/train: {pods: 2, gpu: 1, min_member: 2}
+    expect:
+      vision/train: {placed: 0, verdict: unschedulable, message: gang scheduling}
+
+``name``      the sentence it proves
+``rules``     the rules of the specification it proves, free text
+``cluster``   ``queues``, ``nodes``, ``priority_classes`` (name: value), ``objects`` (kind: list)
+``running``, ``releasing``, ``pending``
+              pods by group ``namespace/name``; a list where a group has pods of several shapes
+``actions``   the actions to run, default ``[allocate]``
+``placement`` ``{gpu: spread, cpu: binpack}``
+``config``    more of the scheduler's configuration, as in KAI's file
+``params``    ``schedulerParams``, as in a snapshot
+``cycles``    how many cycles to run, default 1; ``expect`` is about the last one
+``now``       the time of the cycle
+``expect``    by group, and under ``queues`` by queue
+
+A queue has ``deserved``, ``limit`` (``{gpu, cpu, memory}``; what is left out is unlimited, except
+that no GPUs are deserved), ``weight``, ``priority``, ``parent``, ``created``, ``spec``. A node has
+``gpu``, ``cpu``, ``memory``, ``pods``, ``gpu_memory_mib``, ``resources``, ``labels``, ``taints``,
+``unschedulable``, ``ready``, ``conditions`` (names of bad ones), and ``count`` for several equal
+ones. A pod group has ``pods``, ``gpu``, ``cpu``, ``memory``, ``min_member``, ``priority``,
+``queue`` (default: the namespace), ``node``, ``selector``, ``tolerations``, ``affinity``,
+``anti_affinity``, ``bind_request`` (a node) and the other options of `kai.Cluster.pending`.
+
+Expected of a group: ``placed`` (pods bound in this cycle), ``pipelined`` (pods promised a place),
+``evicted``, ``nodes`` (a list of all nodes used, or node: number of pods), ``verdict``, ``reasons``
+(codes), ``message`` (part of one). Expected of a queue: ``{gpu: {fair_share: 4}}``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from kai.errors import InvalidInputError
+from kai.verify.compare import Difference, same_number
+from kai.verify.objects import Json
+from kai.verify.outcome import NUMBERS, RESOURCES, Outcome, names
+
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
+
+__all__ = ["Scenario", "check_scenario", "read_scenarios"]
+
+DEFAULT_NOW = "2026-01-01T00:00:00Z"
+
+MEMBERS = (
+    "name",
+    "rules",
+    "cluster",
+    "running",
+    "releasing",
+    "pending",
+    "actions",
+    "placement",
+    "config",
+    "params",
+    "cycles",
+    "now",
+    "expect",
+)
+CLUSTER_MEMBERS = ("queues", "nodes", "priority_classes", "objects")
+QUEUE_MEMBERS = ("deserved", "limit", "weight", "priority", "parent", "created", "spec")
+NODE_MEMBERS = {
+    "gpu": "gpus",
+    "cpu": "cpus",
+    "memory": "memory",
+    "pods": "pods",
+    "gpu_memory_mib": "gpu_memory_mib",
+    "resources": "resources",
+    "labels": "labels",
+    "taints": "taints",
+    "unschedulable": "cordoned",
+    "ready": "ready",
+    "conditions": "",
+    "count": "",
+}
+GROUP_MEMBERS = {
+    "gpu": "gpus",
+    "cpu": "cpus",
+    "selector": "node_selector",
+    "bind_request": "",
+    "node": "",
+    **{
+        name: name
+        for name in (
+            "pods",
+            "queue",
+            "min_member",
+            "priority",
+            "preemptible",
+            "created",
+            "gpu_fraction",
+            "gpu_memory_mib",
+            "gpu_devices",
+            "gpu_groups",
+            "memory",
+            "resources",
+            "tolerations",
+            "affinity",
+            "anti_affinity",
+            "topology_key",
+            "labels",
+            "annotations",
+            "gated",
+            "pod_spec",
+        )
+    },
+}
+EXPECTED = ("placed", "pipelined", "evicted", "nodes", "verdict", "reasons", "message")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One scenario as written; building the cluster checks the rest of it."""
+
+    name: str
+    rules: tuple[str, ...]
+    source: str
+    expect: Mapping[str, Mapping[str, Any]]
+    queues: Mapping[str, Mapping[str, Mapping[str, float | None]]]
+    now: str
+    cycles: int
+    document: Json = field(repr=False)
+
+    def build(self) -> Cluster:
+        """The situation as a cluster. Raises InvalidInputError naming the member that is wrong."""
+        return _build(self)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def read_scenarios(path: Path) -> list[Scenario]:
+    """The scenarios of one file. Raises InvalidInputError in one sentence."""
+    try:
+        documents = list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=_Loader))
+    except OSError as error:
+        raise InvalidInputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}: not UTF-8 text: {error.reason}") from None
+    except yaml.YAMLError as error:
+        raise InvalidInputError(f"{path}: not YAML: {_first_line(error)}") from None
+    found = [_scenario(document, str(path)) for document in documents if document is not None]
+    if not found:
+        raise InvalidInputError(f"{path}: there is no scenario in this file")
+    return found
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses to read a member twice: the first one would silently lose."""
+
+
+def _mapping_once(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen = set()
+    for key, _ in node.value:
+        if key.value in seen:
+            where = f"line {key.start_mark.line + 1}"
+            raise yaml.YAMLError(f"{key.value!r} is there twice, again in {where}")
+        seen.add(key.value)
+    return dict(loader.construct_pairs(node, deep=True))
+
+
+def _time_as_text(loader: _Loader, node: yaml.ScalarNode) -> str:
+    return str(node.value)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping_once)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _time_as_text)
+
+
+def _first_line(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    return f"{problem} in line {mark.line + 1}" if mark is not None else problem
+
+
+def _scenario(document: Any, source: str) -> Scenario:
+    where = _Where(source)
+    where.mapping(document, MEMBERS)
+    name = document.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise where.error("a scenario needs a name, the sentence it proves")
+    where = _Where(source, name)
+    rules = document.get("rules") or []
+    if isinstance(rules, str):
+        rules = [rules]
+    if not isinstance(rules, list):
+        raise where("rules").error("this should be a list of rules")
+    where("cluster").mapping(document.get("cluster") or {}, CLUSTER_MEMBERS)
+    for part in ("running", "releasing", "pending"):
+        for group, shapes in where(part).mapping(document.get(part) or {}).items():
+            if str(group).count("/") != 1:
+                raise where(part).error(f"a group is named namespace/name, not {group!r}")
+            for shape in shapes if isinstance(shapes, list) else [shapes]:
+                where(part, group).mapping(shape or {}, tuple(GROUP_MEMBERS))
+    cycles = document.get("cycles", 1)
+    if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
+        raise where("cycles").error("this should be a number from 1 on")
+    expect = dict(where("expect").mapping(document.get("expect")))
+    if not expect:
+        raise where("expect").error("a scenario expects something")
+    queues = where("expect", "queues").mapping(expect.pop("queues", None) or {})
+    for queue, numbers in queues.items():
+        for resource, values in (
+            where("expect", "queues", str(queue)).mapping(numbers, RESOURCES).items()
+        ):
+            where("expect", "queues", str(queue), resource).mapping(values, NUMBERS)
+    for group, wanted in expect.items():
+        where("expect", str(group)).mapping(wanted, EXPECTED)
+    return Scenario(
+        name=name.strip(),
+        rules=tuple(map(str, rules)),
+        source=source,
+        expect=expect,
+        queues=queues,
+        now=str(document.get("now") or DEFAULT_NOW),
+        cycles=cycles,
+        document=document,
+    )
+
+
+@dataclass(frozen=True)
+class _Where:
+    """A place in a scenario file, for messages."""
+
+    source: str
+    scenario: str = ""
+    path: tuple[str, ...] = ()
+
+    def __call__(self, *path: str) -> _Where:
+        return _Where(self.source, self.scenario, (*self.path, *path))
+
+    def error(self, problem: str) -> InvalidInputError:
+        parts = [self.source]
+        if self.scenario:
+            parts.append(repr(self.scenario))
+        if self.path:
+            parts.append(".".join(self.path))
+        return InvalidInputError(f"{': '.join(parts)}: {problem}")
+
+    def mapping(self, value: Any, members: tuple[str, ...] = ()) -> Mapping[str, Any]:
+        """``value``, which has to be a mapping and hold no other members than these."""
+        if not isinstance(value, Mapping):
+            raise self.error("this should be members with values")
+        for name in value:
+            if members and name not in members:
+                close = difflib.get_close_matches(str(name), members, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise self.error(f"there is no member {name!r}{hint}")
+        return value
+
+
+# --- building ------------------------------------------------------------------------------------
+
+
+def _build(scenario: Scenario) -> Cluster:
+    import kai
+
+    where = _Where(scenario.source, scenario.name)
+    document = scenario.document
+    cluster = kai.Cluster(name=scenario.name, now=scenario.now)
+    described = document.get("cluster") or {}
+    for name, value in (described.get("priority_classes") or {}).items():
+        cluster.priority_class(str(name), value)
+    for name, queue in where("cluster", "queues").mapping(described.get("queues") or {}).items():
+        _add_queue(cluster, str(name), queue or {}, where("cluster", "queues", str(name)))
+    for name, node in where("cluster", "nodes").mapping(described.get("nodes") or {}).items():
+        _add_node(cluster, str(name), node or {}, where("cluster", "nodes", str(name)))
+    for kind, manifests in (described.get("objects") or {}).items():
+        _guard(where("cluster", "objects"), cluster.add, kind, *manifests)
+    for part in ("running", "releasing", "pending"):
+        for group, shapes in (document.get(part) or {}).items():
+            for shape in shapes if isinstance(shapes, list) else [shapes]:
+                _add_pods(cluster, part, group, shape or {}, where(part, group))
+    config, params = _config(document, where)
+    _guard(where("config"), cluster.configure, config, **params)
+    return cluster
+
+
+def _guard(where: _Where, call: Any, *args: Any, **kwargs: Any) -> None:
+    """Calls a builder; what it refuses is said with the place in the file."""
+    try:
+        call(*args, **kwargs)
+    except (InvalidInputError, TypeError, ValueError) as error:
+        raise where.error(str(error)) from None
+
+
+def _add_queue(cluster: Cluster, name: str, queue: Any, where: _Where) -> None:
+    given = where.mapping(queue, QUEUE_MEMBERS)
+    deserved = where("deserved").mapping(given.get("deserved") or {}, RESOURCES)
+    limit = where("limit").mapping(given.get("limit") or {}, RESOURCES)
+    amounts = {
+        "deserved_gpus": deserved.get("gpu", 0),
+        "deserved_cpus": deserved.get("cpu"),
+        "deserved_memory": deserved.get("memory"),
+        "gpu_limit": limit.get("gpu"),
+        "cpu_limit": limit.get("cpu"),
+        "memory_limit": limit.get("memory"),
+    }
+    rest = {k: given[k] for k in ("weight", "priority", "parent", "created", "spec") if k in given}
+    _guard(where, cluster.queue, name, **amounts, **rest)
+
+
+def _add_node(cluster: Cluster, name: str, node: Any, where: _Where) -> None:
+    given = where.mapping(node, tuple(NODE_MEMBERS))
+    options = {NODE_MEMBERS[k]: v for k, v in given.items() if NODE_MEMBERS[k]}
+    if isinstance(options.get("taints"), str):
+        options["taints"] = [options["taints"]]
+    conditions = given.get("conditions") or []
+    if "count" in given:
+        _guard(where, cluster.nodes, name, given["count"], **options)
+    elif conditions:
+        made = type(cluster)()
+        _guard(where, made.node, name, **options)
+        manifest: Json = made.to_snapshot()["rawObjects"]["nodes"][0]
+        manifest["status"]["conditions"] += [{"type": c, "status": "True"} for c in conditions]
+        _guard(where, cluster.add, "Node", manifest)
+    else:
+        _guard(where, cluster.node, name, **options)
+
+
+def _add_pods(cluster: Cluster, part: str, group: str, shape: Any, where: _Where) -> None:
+    options = {GROUP_MEMBERS[k]: v for k, v in shape.items() if GROUP_MEMBERS[k]}
+    if isinstance(options.get("tolerations"), str):
+        options["tolerations"] = [options["tolerations"]]
+    if part == "pending":
+        if "node" in shape:
+            raise where("node").error("a pending pod has no node; did you mean 'selector'?")
+        before = {_key(pod) for pod in cluster.objects["pods"]}
+        _guard(where, cluster.pending, group, **options)
+        if shape.get("bind_request"):
+            made = [pod for pod in cluster.objects["pods"] if _key(pod) not in before]
+            requests = [_bind_request(pod, shape["bind_request"]) for pod in made]
+            _guard(where, cluster.add, "BindRequest", *requests)
+        return
+    if "node" not in shape:
+        raise where.error("these pods need a node")
+    builder = cluster.running if part == "running" else cluster.releasing
+    _guard(where, builder, group, node=shape["node"], **options)
+
+
+def _key(pod: Mapping[str, Any]) -> tuple[str, str]:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
+
+
+def _bind_request(pod: Mapping[str, Any], node: str) -> Json:
+    namespace, name = _key(pod)
+    return {
+        "metadata": {"name": name, "namespace": namespace, "uid": f"bind-{namespace}-{name}"},
+        "spec": {
+            "podName": name,
+            "selectedNode": node,
+            "receivedResourceType": "Regular",
+            "receivedGPU": {"count": 1, "portion": "1.00"},
+        },
+    }
+
+
+# The plugins of the configuration that KAI's operator writes (spec 2 C8), in its order.
+_PLUGINS = (
+    "predicates",
+    "proportion",
+    "priority",
+    "nodeavailability",
+    "resourcetype",
+    "podaffinity",
+    "elastic",
+    "kubeflow",
+    "ray",
+    "subgrouporder",
+    "taskorder",
+    "nominatednode",
+    "dynamicresources",
+    "minruntime",
+    "topology",
+    "snapshot",
+    "sg-nodelocalgreedy",
+    "sg-multinodegang",
+)
+
+
+def _config(document: Json, where: _Where) -> tuple[Json, Json]:
+    actions = document.get("actions") or ["allocate"]
+    if isinstance(actions, list):
+        actions = ", ".join(map(str, actions))
+    config: Json = {"actions": actions}
+    placement = where("placement").mapping(document.get("placement") or {}, ("gpu", "cpu"))
+    for resource, strategy in placement.items():
+        if strategy not in ("binpack", "spread"):
+            problem = f"a placement is binpack or spread, not {strategy!r}"
+            raise where("placement", resource).error(problem)
+    if placement:
+        strategies = {"gpu": "binpack", "cpu": "binpack", **placement}
+        spread = strategies["gpu"] == "spread"
+        extra = ["gpuspread"] if spread else ["gpupack", "gpusharingorder"]
+        plugins: list[Json] = [{"name": name} for name in (*_PLUGINS, *extra)]
+        plugins.append({"name": "nodeplacement", "arguments": strategies})
+        config["tiers"] = [{"plugins": plugins}]
+    config.update(where("config").mapping(document.get("config") or {}))
+    return config, dict(where("params").mapping(document.get("params") or {}))
+
+
+# --- checking ------------------------------------------------------------------------------------
+
+
+def check_scenario(scenario: Scenario, plan: Any, outcome: Outcome) -> Iterator[Difference]:
+    """Everything the scenario expects of the plan and does not find there."""
+    for name, wanted in scenario.expect.items():
+        group = plan.pod_groups.get(name)
+        if group is None:
+            yield Difference("group", name, f"group {name}: not in the plan")
+            continue
+        pods = set(scenario_pods(plan, name, outcome))
+        yield from _check_counts(name, wanted, pods, outcome)
+        yield from _check_words(name, wanted, group)
+    for queue, numbers in scenario.queues.items():
+        for resource, values in numbers.items():
+            for number, value in values.items():
+                own = outcome.queues.get(queue, {}).get(resource, {}).get(number, 0.0)
+                if not same_number(own, value):
+                    what = f"{number.replace('_', ' ')} of {resource}"
+                    text = f"queue {queue}: {what} is {_plain(own)}, should be {_plain(value)}"
+                    yield Difference("queue", queue, text)
+
+
+def scenario_pods(plan: Any, group: str, outcome: Outcome) -> Iterator[str]:
+    """The pods of a group among the decisions: those named after it by the builder."""
+    for pod in {*outcome.bind, *outcome.pipeline, *outcome.evict}:
+        stem, _, number = pod.rpartition("-")
+        if stem == group and number.isdigit():
+            yield pod
+
+
+def _check_counts(
+    name: str, wanted: Mapping[str, Any], pods: set[str], outcome: Outcome
+) -> Iterator[Difference]:
+    for word, side in (
+        ("placed", outcome.bind),
+        ("pipelined", outcome.pipeline),
+        ("evicted", outcome.evict),
+    ):
+        own = sorted(pods & set(side))
+        if word in wanted and len(own) != wanted[word]:
+            whom = f": {names(own)}" if own else ""
+            text = f"group {name}: {len(own)} pods {word}, should be {wanted[word]}{whom}"
+            yield Difference("group", name, text)
+    if "nodes" in wanted:
+        used = Counter(
+            placement.node
+            for side in (outcome.bind, outcome.pipeline)
+            for pod, placement in side.items()
+            if pod in pods
+        )
+        expected = wanted["nodes"]
+        exact = isinstance(expected, Mapping)
+        same = used == Counter(expected) if exact else set(used) == set(_list(expected))
+        if not same:
+            own_nodes = ", ".join(f"{node}: {count}" for node, count in sorted(used.items()))
+            text = f"group {name}: on nodes {{{own_nodes}}}, should be on {_written(expected)}"
+            yield Difference("group", name, text)
+
+
+def _check_words(name: str, wanted: Mapping[str, Any], group: Any) -> Iterator[Difference]:
+    if "verdict" in wanted and group.verdict != wanted["verdict"]:
+        text = f"group {name}: verdict is {group.verdict}, should be {wanted['verdict']}"
+        yield Difference("group", name, text)
+    for code in _list(wanted.get("reasons") or []):
+        own = sorted({reason.code for reason in group.reasons})
+        if code not in own:
+            found = f"are {names(own)}" if own else "are none"
+            yield Difference("group", name, f"group {name}: reasons {found}, should have {code}")
+    for part in _list(wanted.get("message") or []):
+        if not any(part in message for message in group.messages):
+            said = " / ".join(map(repr, group.messages)) or "nothing"
+            text = f"group {name}: says {said}, should say {part!r}"
+            yield Difference("message", name, text)
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _written(expected: Any) -> str:
+    if isinstance(expected, Mapping):
+        return "{" + ", ".join(f"{node}: {count}" for node, count in expected.items()) + "}"
+    return ", ".join(map(str, _list(expected)))
+
+
+def _plain(value: float | None) -> str:
+    return "unlimited" if value is None else f"{value:.10g}"

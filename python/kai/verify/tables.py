@@ -1,0 +1,253 @@
+"""Rows of ``tables/``: questions to single functions of the compiled core.
+
+Each row names an operation, its input and the answer. The functions take plain values; this module
+turns a row into those, in the units the tables use: millicores, bytes and GPUs, -1 for unlimited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from kai.verify.compare import Difference
+from kai.verify.objects import Json
+
+__all__ = ["check_row", "missing_function"]
+
+RESOURCES = ("cpu", "memory", "gpu")  # the order of every triple
+TOLERANCE = 1e-9
+
+# table -> where its function lives in kai._core, and its name
+FUNCTIONS = {
+    "resource-division": ("fairshare", "divide_siblings"),
+    "fair-share-hierarchy": ("fairshare", "divide_tree"),
+    "queue-order": ("fairshare", "compare_queues"),
+    "capacity-policy": ("fairshare", "check_capacity"),
+    "job-order": ("fairshare", "job_order"),
+    "reclaim-strategies": ("fairshare", "reclaim_strategy"),
+    "reclaimable": ("fairshare", "reclaimable"),
+    "min-runtime": ("fairshare", "min_runtime"),
+    "node-placement": ("placement", "placement_scores"),
+    "topology-levels": ("placement", "topology_levels"),
+    "topology-node-sets": ("placement", "topology_node_sets"),
+}
+
+
+def missing_function(table: str) -> str | None:
+    """What the core lacks to answer this table, or ``None``."""
+    if table not in FUNCTIONS:
+        return f"table {table}"
+    module, name = FUNCTIONS[table]
+    if table not in _CHECKS or _function(module, name) is None:
+        return name
+    return None
+
+
+def check_row(table: str, row: Json) -> list[Difference]:
+    """How the core's answer to a row differs from the recorded one."""
+    about = str(row.get("id"))
+    return [
+        Difference("row", about, f"{about}: {text}")
+        for text in _CHECKS[table](row["op"], row["input"], row["expect"])
+    ]
+
+
+def _function(module: str, name: str) -> Callable[..., Any] | None:
+    found = _module(module)
+    return getattr(found, name, None)
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(f"kai._core.{name}")
+    except ImportError:
+        return getattr(import_module("kai._core"), name, None)
+
+
+# --- values --------------------------------------------------------------------------------------
+
+_NUMBERS = {
+    "quota": "deserved",
+    "limit": "limit",
+    "overQuotaWeight": "over_quota_weight",
+    "allocated": "allocated",
+    "allocatedNonPreemptible": "allocated_non_preemptible",
+    "request": "request",
+    "usage": "usage",
+    "fairShare": "fair_share",
+}
+
+
+def _queue(name: str, queue: Mapping[str, Any]) -> Any:
+    fairshare = _module("fairshare")
+    created = queue.get("createdOrder")
+    shares = {
+        resource: fairshare.Share(
+            **{
+                own: float((queue.get(resource) or {}).get(theirs, 0))
+                for theirs, own in _NUMBERS.items()
+            }
+        )
+        for resource in RESOURCES
+    }
+    return fairshare.QueueShare(
+        name=name,
+        parent=queue.get("parent") or "",
+        priority=queue.get("priority", 0),
+        created_ns=_created_ns(created),
+        **shares,
+    )
+
+
+def _created_ns(rank: int | None) -> int:
+    """A rank as a time; without one all are equally old."""
+    return 0 if rank is None else (rank + 1) * 10**9
+
+
+def _queues(queues: Mapping[str, Any]) -> list[Any]:
+    return [_queue(name, queue) for name, queue in queues.items()]
+
+
+def _triple(amounts: Mapping[str, Any] | None) -> tuple[float, float, float] | None:
+    if amounts is None:
+        return None
+    cpu, memory, gpu = (float(amounts.get(resource, 0)) for resource in RESOURCES)
+    return cpu, memory, gpu
+
+
+def _same(left: float, right: float) -> bool:
+    return abs(left - right) <= TOLERANCE * max(1.0, abs(left), abs(right))
+
+
+# --- one function per table ----------------------------------------------------------------------
+
+
+def _division(op: str, given: Json, expect: Json) -> Iterator[str]:
+    divide = _module("fairshare").divide_siblings
+    wanted = expect["fairShare"]
+    if op == "all":
+        for resource in RESOURCES:
+            total = (given["total"] or {}).get(resource, 0)
+            queues = _queues(given["queues"])
+            shares, _ = divide(float(total), float(given["kValue"]), queues, resource)
+            for name, values in wanted.items():
+                yield from _differs(f"{resource} of {name}", shares[name], values[resource])
+        return
+    resource = given["resource"].lower()
+    shares, remaining = divide(
+        float(given["total"]),
+        float(given["kValue"]),
+        _queues(given["queues"]),
+        resource,
+        over_quota_only=op == "overQuota",
+    )
+    for name, value in wanted.items():
+        yield from _differs(f"fair share of {name}", shares[name], value)
+    if "remaining" in expect:
+        yield from _differs("what remains", remaining, expect["remaining"])
+
+
+def _hierarchy(op: str, given: Json, expect: Json) -> Iterator[str]:
+    divide = _module("fairshare").divide_tree
+    shares = divide(_triple(given["total"]), float(given["kValue"]), _queues(given["queues"]))
+    for name, values in expect["fairShare"].items():
+        for resource, share in zip(RESOURCES, shares[name], strict=True):
+            yield from _differs(f"{resource} of {name}", share, values[resource])
+
+
+def _queue_order(op: str, given: Json, expect: int) -> Iterator[str]:
+    left, right = given["left"], given["right"]
+    answer = _module("fairshare").compare_queues(
+        _queue("left", left["queue"]),
+        _queue("right", right["queue"]),
+        total=_triple(given.get("total")),
+        left_job=_triple(left.get("job")),
+        right_job=_triple(right.get("job")),
+        left_victims=[_triple(victim) for victim in left.get("victims") or []],
+        right_victims=[_triple(victim) for victim in right.get("victims") or []],
+    )
+    if (answer > 0) - (answer < 0) != expect:
+        first = {-1: "left", 0: "neither", 1: "right"}
+        sign = (answer > 0) - (answer < 0)
+        yield f"{first[sign]} comes first, in KAI {first[expect]}"
+
+
+def _capacity(op: str, given: Json, expect: Json) -> Iterator[str]:
+    schedulable, reason, queue, _ = _module("fairshare").check_capacity(
+        _queues(given["queues"]),
+        given["job"]["queue"],
+        _triple(given["requested"]),
+        preemptible=given["job"]["preemptible"],
+        check=op,
+    )
+    if schedulable != expect["schedulable"]:
+        yield f"schedulable is {schedulable}, KAI says {expect['schedulable']}"
+    for what, own in (("reason", reason), ("queue", queue)):
+        if what in expect and own != expect[what]:
+            yield f"the {what} is {own!r}, KAI says {expect[what]!r}"
+
+
+def _job_order(op: str, given: Json, expect: Json) -> Iterator[str]:
+    options = given.get("options") or {}
+    steps: Sequence[Json] = expect["steps"]
+    popped = _module("fairshare").job_order(
+        _queues(given["queues"]),
+        [_job(job) for job in given["jobs"]],
+        [_job(step["push"]) if "push" in step else None for step in steps],
+        fair_share_order=given.get("fairShareOrder", False),
+        filter_unready=options.get("filterUnready", False),
+        filter_non_pending=options.get("filterNonPending", False),
+        filter_non_preemptible=options.get("filterNonPreemptible", False),
+        filter_non_active_allocated=options.get("filterNonActiveAllocated", False),
+        filter_within_preemption_delay=options.get("filterWithinPreemptionDelay", False),
+        victims=options.get("victimQueue", False),
+        max_per_queue=options.get("maxJobsQueueDepth", -1),
+    )
+    wanted = [step.get("pop") for step in steps if "push" not in step]
+    if list(popped) != wanted:
+        yield f"the order is {list(popped)}, in KAI {wanted}"
+
+
+def _job(job: Json) -> Any:
+    fairshare = _module("fairshare")
+    return fairshare.Job(
+        name=job["name"],
+        queue=job["queue"],
+        priority=job.get("priority", 0),
+        created_ns=_created_ns(job.get("createdOrder")),
+        preemptible=job.get("preemptible", False),
+        ready=job.get("ready", True),
+        pending=(job.get("pods") or {}).get("Pending", 0),
+        within_preemption_delay=job.get("withinPreemptionDelay", False),
+        pod_sets=[
+            (pod_set.get("minMember", 0), pod_set.get("active", 0), pod_set.get("pods", 0))
+            for pod_set in (job.get("podSets") or {}).values()
+        ],
+        request=_triple(job.get("resources") or {}),
+    )
+
+
+def _placement(op: str, given: Json, expect: Json) -> Iterator[str]:
+    nodes = [
+        (name, float(node["free"]), float(node.get("allocatable", node.get("count", 0))))
+        for name, node in given["nodes"].items()
+    ]
+    scores = _module("placement").placement_scores(nodes, strategy=op)
+    for name, score in expect["scores"].items():
+        yield from _differs(f"score of {name!r}", scores[name], score)
+
+
+def _differs(what: str, own: float, wanted: float) -> Iterator[str]:
+    if not _same(own, wanted):
+        yield f"{what} is {own:.12g}, in KAI {wanted:.12g}"
+
+
+_CHECKS: dict[str, Callable[[str, Any, Any], Iterator[str]]] = {
+    "resource-division": _division,
+    "fair-share-hierarchy": _hierarchy,
+    "queue-order": _queue_order,
+    "capacity-policy": _capacity,
+    "job-order": _job_order,
+    "node-placement": _placement,
+}
