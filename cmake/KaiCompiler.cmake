@@ -36,3 +36,7 @@ if(KAI_SANITIZE)
     add_compile_options(-fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute)
   endif()
 endif()
+
+if(KAI_LIBFUZZER)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # libFuzzer follows coverage, so every floor has to report it
+endif()
