@@ -39,8 +39,8 @@ class InvalidConfigError(KaiError, ValueError):
 class BusyError(KaiError, RuntimeError):
     """Another plan runs on this cluster.
 
-    Raised by `kai.Scheduler.plan` when two threads plan one `kai.Cluster` at the same time. Load the
-    cluster once per thread, or plan one after the other.
+    Raised by `kai.Scheduler.plan` when two threads plan one `kai.Cluster` at the same time. Load
+    the cluster once per thread, or plan one after the other.
     """
 
 

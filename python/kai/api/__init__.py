@@ -1,0 +1,1 @@
+"""Kubernetes and KAI as data: keys, defaults, times, documents. No I/O."""

@@ -1,0 +1,64 @@
+"""Every label, annotation and resource name kai reads or writes, once (spec 5 §5.8-5.12)."""
+
+# API groups of KAI's own kinds (spec 5 A1). The older group keeps its name for ever.
+SCHEDULING_GROUP = "scheduling.run.ai"
+KAI_GROUP = "kai.scheduler"
+QUEUE_API = "scheduling.run.ai/v2"
+POD_GROUP_API = "scheduling.run.ai/v2alpha2"
+TOPOLOGY_API = "kai.scheduler/v1alpha1"
+
+SCHEDULER_NAME = "kai-scheduler"
+"""`spec.schedulerName` of the pods that are ours to place."""
+
+# Labels of pods and of the workloads that own them.
+QUEUE_LABEL = "kai.scheduler/queue"
+PROJECT_LABEL = "project"  # read when there is no queue label (A63)
+NODE_POOL_LABEL = "kai.scheduler/node-pool"
+PRIORITY_CLASS_LABEL = "priorityClassName"
+PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
+SUBGROUP_LABEL = "kai.scheduler/subgroup-name"
+TASK_PRIORITY_LABEL = "kai.scheduler/task-priority"
+GPU_GROUP_LABEL = "runai-gpu-group"
+GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
+
+# Annotations of pods.
+POD_GROUP_ANNOTATION = "pod-group-name"
+SKIP_GROUPER_ANNOTATION = "kai.scheduler/skip-podgrouper"
+GPU_FRACTION_ANNOTATION = "gpu-fraction"
+GPU_MEMORY_ANNOTATION = "gpu-memory"  # MiB
+GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
+RECEIVED_TYPE_ANNOTATION = "received-resource-type"
+
+# Annotations of pods or of the workload that owns them.
+BATCH_MIN_MEMBER_ANNOTATION = "kai.scheduler/batch-min-member"
+PREEMPTION_DELAY_ANNOTATION = "kai.scheduler/preemption-delay"
+STALENESS_ANNOTATION = "kai.scheduler/staleness-grace-period"
+TOPOLOGY_ANNOTATION = "kai.scheduler/topology"
+TOPOLOGY_REQUIRED_ANNOTATION = "kai.scheduler/topology-required-placement"
+TOPOLOGY_PREFERRED_ANNOTATION = "kai.scheduler/topology-preferred-placement"
+
+# Annotations of pod groups. The times are the scheduler's: RFC 3339, whole seconds, UTC (A22).
+TOP_OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"  # YAML: name, uid, group, version, kind
+LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
+STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
+LAST_EVICTION_ANNOTATION = "kai.scheduler/last-eviction-timestamp"
+
+# Labels of nodes and of what Kubernetes makes.
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+GPU_COUNT_LABEL = "nvidia.com/gpu.count"
+GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"  # MiB of each GPU
+POD_TEMPLATE_HASH_LABEL = "pod-template-hash"
+JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
+JOB_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
+POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
+
+# Resources.
+CPU = "cpu"
+MEMORY = "memory"
+PODS = "pods"
+NVIDIA_GPU = "nvidia.com/gpu"
+AMD_GPU = "amd.com/gpu"
+
+# Environment variables.
+CONFORMANCE_ENV = "KAI_CONFORMANCE"
+"""Where `kai verify` looks for the recorded cases instead of its own copy."""

@@ -1,0 +1,44 @@
+"""Looking into objects that may be nonsense: what is not there, or is something else, is nothing.
+
+>>> pod = {"metadata": {"name": "p", "labels": ["not", "a", "mapping"]}}
+>>> at(pod, "metadata", "name"), at(pod, "spec", "nodeName"), labels_of(pod)
+('p', None, {})
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def at(value: Any, *path: str) -> Any:
+    """What stands at this path, or None."""
+    for key in path:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings of a list."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def first_text(*values: Any) -> str:
+    """The first that is a text and not empty, else ""."""
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
+def labels_of(manifest: Any) -> Mapping[str, Any]:
+    return mapping(at(manifest, "metadata", "labels"))
+
+
+def annotations_of(manifest: Any) -> Mapping[str, Any]:
+    return mapping(at(manifest, "metadata", "annotations"))

@@ -1,0 +1,1 @@
+"""The Python face of a scheduling cycle: Cluster in, Scheduler, Plan out."""

@@ -1,0 +1,524 @@
+"""A cluster: loaded from a snapshot, or described in a few words for a notebook or a test.
+
+>>> import kai
+>>> cluster = (
+...     kai.Cluster()
+...     .queue("vision", deserved_gpus=2)
+...     .queue("speech", deserved_gpus=6)
+...     .node("n1", gpus=8)
+...     .running("speech/bulk", pods=6, gpus=1, node="n1")
+...     .pending("vision/train", pods=2, gpus=1, min_member=2)
+... )
+>>> cluster
+<kai.Cluster: 1 node with 8 GPUs, 2 pod groups with 8 pods (2 pending), 2 queues>
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from kai.api import defaults, keys, kinds, quantities, times
+from kai.api.reading import at, mapping
+from kai.engine import objects, text
+from kai.engine.objects import Amount, PodOptions
+from kai.errors import InvalidClusterError, InvalidInputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from kai import _core
+
+_FIRST_CREATION_NS = times.to_ns("2025-01-01T00:00:00Z")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Rejected:
+    """An object, or a part of one, that made no sense and was left out."""
+
+    kind: str
+    name: str
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        named = " ".join(part for part in (self.kind, self.name) if part)
+        return (
+            f"{named}: {self.field}: {self.message}" if self.field else f"{named}: {self.message}"
+        )
+
+
+class Cluster:
+    """Nodes, queues, pod groups and pods, as Kubernetes objects.
+
+    `kai.load` makes one from a file; ``kai.Cluster()`` is empty, except for the priority classes of
+    KAI's chart, and its methods add to it. They return the cluster, so that they can be chained.
+    """
+
+    def __init__(self, *, name: str | None = None, now: datetime | str | None = None) -> None:
+        self._name = name
+        self._now_ns = None if now is None else times.to_ns(now)
+        self._tree: dict[str, Any] | None = {
+            "rawObjects": {
+                "nodes": [],
+                "queues": [],
+                "priorityClasses": defaults.priority_classes(),
+                "podGroups": [],
+                "pods": [],
+            }
+        }
+        self._data: bytes | None = None
+        self._compiled: _core.Cluster | None = None
+        self._reader_rejected: tuple[Rejected, ...] = ()
+        self._groups: dict[str, _Group] | None = None
+
+    # ---- from and to snapshots -------------------------------------------------------------------
+
+    @classmethod
+    def from_snapshot(
+        cls,
+        snapshot: bytes | Mapping[str, Any],
+        *,
+        name: str | None = None,
+        now: datetime | str | None = None,
+        rejected: Iterable[Rejected] = (),
+    ) -> Cluster:
+        """A cluster from the content of a KAI snapshot.json: its bytes, or what they hold.
+
+        `now` is the time of a plan that is given no other, and `rejected` what the caller had to
+        leave out already. Raises InvalidInputError when the bytes are no snapshot.
+
+        >>> kai.Cluster.from_snapshot({"rawObjects": {"nodes": [], "pods": []}})
+        <kai.Cluster: 0 nodes, 0 pod groups with 0 pods, 0 queues>
+        """
+        cluster = cls(name=name, now=now)
+        cluster._reader_rejected = tuple(rejected)
+        if isinstance(snapshot, bytes):
+            cluster._tree, cluster._data = None, snapshot
+            cluster._core_cluster()
+        else:
+            cluster._tree = json.loads(_dump(snapshot))
+        return cluster
+
+    def to_snapshot(self) -> dict[str, Any]:
+        """The content of a snapshot.json; changing it leaves the cluster as it is."""
+        snapshot: dict[str, Any] = json.loads(self._snapshot_bytes())
+        return snapshot
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a snapshot: a .json file, or the archive KAI itself makes if it ends in .zip."""
+        data = self._snapshot_bytes()
+        if os.fspath(path).endswith(".zip"):
+            entry = zipfile.ZipInfo("snapshot.json")  # dated 1980: equal clusters, equal bytes
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+        else:
+            with open(path, "wb") as file:
+                file.write(data)
+
+    # ---- what it is ------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str | None:
+        """Where it came from: the `input` of its plans. None for a cluster made by hand."""
+        return self._name
+
+    @property
+    def now(self) -> datetime | None:
+        """The time of a plan that is given no other; None is the current time."""
+        return None if self._now_ns is None else times.to_datetime(self._now_ns)
+
+    @property
+    def objects(self) -> dict[str, tuple[dict[str, Any], ...]]:
+        """The Kubernetes objects by their list in the snapshot: "nodes", "pods", "podGroups", ...
+
+        >>> kai.Cluster().node("n1", gpus=8).objects["nodes"][0]["status"]["allocatable"]
+        {'cpu': '64', 'memory': '512Gi', 'pods': '110', 'nvidia.com/gpu': '8'}
+        """
+        lists = self._parsed().get("rawObjects") or {}
+        return {
+            name: tuple(each for each in items if isinstance(each, dict))
+            for name, items in lists.items()
+            if isinstance(items, list)
+        }
+
+    @property
+    def rejected(self) -> tuple[Rejected, ...]:
+        """What made no sense and was left out; the rest is scheduled."""
+        found = (Rejected(*each) for each in self._core_cluster().rejected)
+        return tuple(sorted({*self._reader_rejected, *found}))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many nodes, pods, pod_groups and queues the engine accepted."""
+        return dict(self._core_cluster().counts)
+
+    # ---- the words of a situation ----------------------------------------------------------------
+
+    def queue(
+        self,
+        name: str,
+        *,
+        parent: str | None = None,
+        deserved_gpus: Amount | None = 0,
+        deserved_cpus: Amount | None = None,
+        deserved_memory: Amount | None = None,
+        gpu_limit: Amount | None = None,
+        cpu_limit: Amount | None = None,
+        memory_limit: Amount | None = None,
+        weight: float = 1,
+        priority: int | None = None,
+        created: str | None = None,
+        spec: Mapping[str, Any] | None = None,
+    ) -> Cluster:
+        """Adds a queue. None is unlimited; `weight` shares out what others leave idle.
+
+        Memory is in bytes, or a quantity such as "64Gi". `spec` is put over the rest, for what has
+        no argument: ``spec={"reclaimMinRuntime": "10m"}``.
+        """
+        return self.add(
+            "Queue",
+            objects.queue(
+                name,
+                parent=parent,
+                deserved={"gpu": deserved_gpus, "cpu": deserved_cpus, "memory": deserved_memory},
+                limit={"gpu": gpu_limit, "cpu": cpu_limit, "memory": memory_limit},
+                weight=weight,
+                priority=priority,
+                created=created or self._next_creation("queues"),
+                spec=spec,
+            ),
+        )
+
+    def default_queues(self) -> Cluster:
+        """Adds the two queues that KAI's chart installs."""
+        return self.add("Queue", *defaults.queues())
+
+    def priority_class(self, name: str, value: int) -> Cluster:
+        """Adds a priority class. Below 100 a pod group is preemptible unless it says otherwise."""
+        return self.add("PriorityClass", defaults.priority_class(name, value))
+
+    def node(
+        self,
+        name: str,
+        *,
+        gpus: int = 0,
+        cpus: Amount = 64,
+        memory: Amount = "512Gi",
+        pods: int = 110,
+        gpu_memory_mib: int | None = 81920,
+        resources: Mapping[str, Amount] | None = None,
+        labels: Mapping[str, str] | None = None,
+        taints: Iterable[str | Mapping[str, Any]] = (),
+        cordoned: bool = False,
+        ready: bool = True,
+    ) -> Cluster:
+        """Adds a node. A taint is written as for kubectl: "key=value:NoSchedule"."""
+        _at_least("gpus", gpus, 0)
+        return self.add(
+            "Node",
+            objects.node(
+                name,
+                gpus=gpus,
+                cpus=cpus,
+                memory=memory,
+                pods=pods,
+                gpu_memory_mib=gpu_memory_mib,
+                resources=resources,
+                labels=labels,
+                taints=taints,
+                cordoned=cordoned,
+                ready=ready,
+            ),
+        )
+
+    def nodes(self, prefix: str, count: int, **node: Any) -> Cluster:
+        """Adds `count` equal nodes, named so that their names sort as their numbers do.
+
+        >>> [n["metadata"]["name"] for n in kai.Cluster().nodes("n", 10, gpus=8).objects["nodes"]]
+        ['n01', 'n02', 'n03', 'n04', 'n05', 'n06', 'n07', 'n08', 'n09', 'n10']
+        """
+        _at_least("count", count, 0)
+        width = len(str(count))
+        for number in range(1, count + 1):
+            self.node(f"{prefix}{number:0{width}d}", **node)
+        return self
+
+    def pending(self, group: str, **pod: Unpack[PodOptions]) -> Cluster:
+        """Adds waiting pods to the pod group "namespace/name", and the group if it is new.
+
+        The options are those of `kai.engine.objects.PodOptions`: pods, queue, min_member, priority,
+        preemptible, gpus, cpus, memory, node_selector, tolerations, affinity, anti_affinity, ...
+
+        >>> kai.Cluster().queue("vision").pending("vision/train", pods=4, gpus=8, min_member=4)
+        <kai.Cluster: 0 nodes, 1 pod group with 4 pods (4 pending), 1 queue>
+        """
+        return self._add_pods("pending", group, pod)
+
+    def running(
+        self, group: str, *, node: str | Sequence[str], **pod: Unpack[PodOptions]
+    ) -> Cluster:
+        """Adds running pods, all on one node, or by turns on the nodes of a list."""
+        return self._add_pods("running", group, pod, node)
+
+    def releasing(
+        self, group: str, *, node: str | Sequence[str], **pod: Unpack[PodOptions]
+    ) -> Cluster:
+        """Adds running pods that are being deleted: what they hold will be free soon."""
+        return self._add_pods("releasing", group, pod, node)
+
+    def add(self, kind: str, *manifests: Mapping[str, Any]) -> Cluster:
+        """Adds Kubernetes objects as they are, for what no other method describes.
+
+        >>> cluster = kai.Cluster().add("Topology", {"metadata": {"name": "racks"}, "spec": {}})
+        """
+        if kind not in kinds.LISTS:
+            raise InvalidClusterError(f"a snapshot holds no {kind}{_hint(kind, kinds.LISTS)}")
+        self._list(kinds.LISTS[kind]).extend(json.loads(_dump(list(manifests))))
+        if kind in ("PodGroup", "Pod"):
+            self._groups = None
+        self._changed()
+        return self
+
+    def configure(self, config: Mapping[str, Any] | None = None, **params: Any) -> Cluster:
+        """Sets the scheduler configuration the snapshot carries, and its `schedulerParams`.
+
+        Parameters that are not given keep KAI's command line default.
+        """
+        tree = self._writable()
+        if config is not None:
+            tree["config"] = json.loads(_dump(config))
+        if params:
+            known = tree.get("schedulerParams") or defaults.scheduler_params()
+            tree["schedulerParams"] = json.loads(_dump(known | params))
+        self._changed()
+        return self
+
+    def at(self, now: datetime | str) -> Cluster:
+        """Sets the time of a plan that is given no other."""
+        self._now_ns = times.to_ns(now)
+        return self
+
+    # ---- looks -----------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        name = f" {self._name}" if self._name else ""
+        return f"<kai.Cluster{name}: {self.summary()}>"
+
+    def summary(self) -> str:
+        """How much there is of what, in one line."""
+        lists = self.objects
+        pods, nodes = lists.get("pods", ()), lists.get("nodes", ())
+        gpus = sum(
+            quantities.parse_or_zero(at(node, "status", "allocatable", resource))
+            for node in nodes
+            for resource in (keys.NVIDIA_GPU, keys.AMD_GPU)
+        )
+        pending = sum(
+            at(pod, "status", "phase") == "Pending" and not at(pod, "spec", "nodeName")
+            for pod in pods
+        )
+        parts = [
+            text.count(len(nodes), "node") + (f" with {text.count(gpus, 'GPU')}" if gpus else ""),
+            text.count(len(lists.get("podGroups", ())), "pod group")
+            + f" with {text.count(len(pods), 'pod')}"
+            + (f" ({text.number(pending)} pending)" if pending else ""),
+            text.count(len(lists.get("queues", ())), "queue"),
+        ]
+        return ", ".join(parts)
+
+    def _repr_html_(self) -> str:
+        lists = self.objects
+        nodes: dict[tuple[str, ...], int] = {}
+        for node in lists.get("nodes", ()):
+            held = mapping(at(node, "status", "allocatable"))
+            shape = tuple(
+                str(held.get(resource, "0")) for resource in (keys.NVIDIA_GPU, "cpu", "memory")
+            )
+            nodes[shape] = nodes.get(shape, 0) + 1
+        shapes = text.Table(
+            "Nodes",
+            ("nodes", "GPUs each", "CPUs each", "memory each"),
+            [(text.number(number), *shape) for shape, number in sorted(nodes.items())],
+            right=frozenset((0, 1, 2, 3)),
+        )
+        waiting: dict[str, int] = {}
+        for pod in lists.get("pods", ()):
+            group = at(pod, "metadata", "annotations", keys.POD_GROUP_ANNOTATION)
+            waiting[str(group)] = waiting.get(str(group), 0) + 1
+        groups = text.Table(
+            "Pod groups",
+            ("pod group", "queue", "pods", "minimum"),
+            [
+                (
+                    kinds.full_name(group),
+                    str(at(group, "spec", "queue") or ""),
+                    text.number(waiting.get(str(at(group, "metadata", "name")), 0)),
+                    text.number(at(group, "spec", "minMember") or 1),
+                )
+                for group in lists.get("podGroups", ())
+            ],
+            right=frozenset((2, 3)),
+        )
+        title = f"kai.Cluster {self._name or ''}".strip()
+        return text.to_html(f"{title}: {self.summary()}", [shapes, groups])
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _add_pods(
+        self, how: str, group: str, options: PodOptions, node: str | Sequence[str] = ()
+    ) -> Cluster:
+        for option in options:
+            if option not in PodOptions.__annotations__:
+                hint = _hint(option, PodOptions.__annotations__)
+                raise TypeError(f"{how}() has no option {option!r}{hint}")
+        namespace, _, name = group.rpartition("/")
+        queue = options.get("queue") or namespace
+        count = options.get("pods", 1)
+        where = [node] if isinstance(node, str) else list(node)
+        _at_least("pods", count, 0)
+        _at_least("min_member", options.get("min_member", 0), 0)
+        if not name or not queue:
+            raise InvalidClusterError(
+                f"{how}({group!r}) needs a queue: name the pod group queue/name, or give queue=..."
+            )
+        if how != "pending" and not where:
+            raise InvalidClusterError(f"{how}({group!r}) needs a node")
+        entry = self._group(namespace or "default", name)
+        metadata, spec = entry.manifest["metadata"], entry.manifest["spec"]
+        if "queue" in options or "queue" not in spec:
+            spec["queue"] = queue
+        if "priority" in options or "priorityClassName" not in spec:
+            spec["priorityClassName"] = self._priority(options.get("priority", defaults.TRAIN))
+        if "min_member" in options:
+            spec["minMember"] = options["min_member"]
+        if "preemptible" in options:
+            spec["preemptibility"] = "preemptible" if options["preemptible"] else "non-preemptible"
+        if options.get("created"):
+            metadata["creationTimestamp"] = options["created"]
+        first, entry.pods = entry.pods, entry.pods + count
+        self._list("pods").extend(
+            objects.pod(
+                metadata["namespace"],
+                name,
+                index,
+                phase="Pending" if how == "pending" else "Running",
+                node=where[(index - first) % len(where)] if where else None,
+                releasing=how == "releasing",
+                options=options,
+                created=metadata.get("creationTimestamp"),
+            )
+            for index in range(first, first + count)
+        )
+        self._changed()
+        return self
+
+    def _group(self, namespace: str, name: str) -> _Group:
+        """The pod group of this name, made if there is none."""
+        if self._groups is None:
+            pods = Counter(
+                f"{at(pod, 'metadata', 'namespace') or 'default'}/"
+                f"{at(pod, 'metadata', 'annotations', keys.POD_GROUP_ANNOTATION)}"
+                for pod in self._list("pods")
+            )
+            self._groups = {
+                full_name: _Group(manifest, pods[full_name])
+                for manifest in self._list("podGroups")
+                if (full_name := kinds.full_name(manifest))
+            }
+        full_name = f"{namespace}/{name}"
+        if full_name not in self._groups:
+            made = objects.pod_group(namespace, name, created=self._next_creation("podGroups"))
+            self._list("podGroups").append(made)
+            self._groups[full_name] = _Group(made, 0)
+        return self._groups[full_name]
+
+    def _priority(self, priority: str | int) -> str:
+        if isinstance(priority, str):
+            return priority
+        name = f"priority-{priority}"
+        if all(at(c, "metadata", "name") != name for c in self._list("priorityClasses")):
+            self.priority_class(name, priority)
+        return name
+
+    def _next_creation(self, list_name: str) -> str:
+        """Each object a second younger than the one before it, as if typed in that order."""
+        earlier = len(self._list(list_name))
+        return times.to_text(_FIRST_CREATION_NS + earlier * times.SECOND_NS)
+
+    def _parsed(self) -> dict[str, Any]:
+        if self._tree is None:
+            assert self._data is not None
+            try:
+                tree = json.loads(self._data)
+            except (ValueError, RecursionError) as error:
+                raise InvalidInputError(f"not a readable snapshot: {error}") from None
+            self._tree = tree if isinstance(tree, dict) else {}
+        return self._tree
+
+    def _writable(self) -> dict[str, Any]:
+        tree = self._parsed()
+        if not isinstance(tree.get("rawObjects"), dict):
+            tree["rawObjects"] = {}
+        return tree
+
+    def _list(self, name: str) -> list[Any]:
+        lists: dict[str, Any] = self._writable()["rawObjects"]
+        if not isinstance(lists.get(name), list):
+            lists[name] = []
+        items: list[Any] = lists[name]
+        return items
+
+    def _changed(self) -> None:
+        self._data = None
+        self._compiled = None
+
+    def _snapshot_bytes(self) -> bytes:
+        if self._data is None:
+            self._data = _dump(self._tree)
+        return self._data
+
+    def _core_cluster(self) -> _core.Cluster:
+        """The compiled cluster, made when first needed and kept until the cluster changes."""
+        if self._compiled is None:
+            from kai import _core
+
+            self._compiled = _core.load_snapshot(self._snapshot_bytes())
+        return self._compiled
+
+
+@dataclass(slots=True)
+class _Group:
+    """A pod group of this cluster, and how many pods it has."""
+
+    manifest: dict[str, Any]
+    pods: int
+
+
+def _dump(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), default=_plain).encode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Iterable):
+        return list(value)
+    raise InvalidClusterError(f"{value!r} is nothing that Kubernetes could hold")
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise InvalidClusterError(f"{name} is {value}, and has to be at least {least}")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

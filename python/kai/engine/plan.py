@@ -1,0 +1,474 @@
+"""What a cycle decided: plain frozen values, made from the compiled plan when asked for.
+
+>>> import kai
+>>> plan = kai.Scheduler().plan(
+...     kai.Cluster()
+...     .queue("vision", deserved_gpus=2)
+...     .node("n1", gpus=8)
+...     .pending("vision/train", pods=2, gpus=1, min_member=2),
+...     now="2026-01-01T00:00:00Z",
+... )
+>>> plan.decisions
+(Bind(pod='vision/train-0', node='n1', gpus=1), Bind(pod='vision/train-1', node='n1', gpus=1))
+>>> plan.pod_groups["vision/train"].verdict
+'placed'
+>>> plan.queues["vision"].gpu.fair_share
+2
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+from kai.api import times
+from kai.engine import explain, report, text
+from kai.engine.cluster import Rejected
+from kai.engine.situation import Situation
+from kai.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import pandas
+
+    from kai import _core
+
+Verdict = Literal[
+    "placed", "pipelined", "partly_placed", "unschedulable", "not_ready", "running", "invalid"
+]
+
+
+class _Brief:
+    """A repr without the members that do not apply."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        given = ", ".join(
+            f"{field.name}={value!r}"
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            if (value := getattr(self, field.name)) not in (None, ())
+        )
+        return f"{type(self).__name__}({given})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Placement(_Brief):
+    pod: str
+    node: str
+    gpus: float = 0
+    devices: int | None = None
+    portion: float | None = None
+    gpu_memory_mib: int | None = None
+    gpu_groups: tuple[str, ...] = ()
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        members = {"kind": self.kind, "pod": self.pod, "node": self.node, "gpus": self.gpus}
+        if self.gpu_groups or self.devices is not None:
+            members |= {
+                "devices": self.devices,
+                "portion": self.portion,
+                "gpu_memory_mib": self.gpu_memory_mib,
+                "gpu_groups": list(self.gpu_groups),
+            }
+        return members
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bind(_Placement):
+    """The pod starts on the node now.
+
+    `gpus` is the sum it takes. The members after it are for a pod that shares devices with others:
+    on how many `devices`, which `portion` or how much memory of each, and which (`gpu_groups`).
+    """
+
+    kind: ClassVar[str] = "bind"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pipeline(_Placement):
+    """The pod is promised a place on the node, which others are about to leave."""
+
+    kind: ClassVar[str] = "pipeline"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evict(_Brief):
+    """The pod has to make room: which action decided so, and for which pod group."""
+
+    pod: str
+    action: str
+    for_group: str | None = None
+    message: str = ""
+
+    kind: ClassVar[str] = "evict"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "pod": self.pod,
+            "action": self.action,
+            "for": self.for_group,
+            "message": self.message,
+        }
+
+
+Decision: TypeAlias = "Bind | Pipeline | Evict"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reason(_Brief):
+    """Why a pod group, or one pod of it, was not placed.
+
+    `code` is a stable word (docs/reference/reasons.md); `message` is KAI's text where it has one.
+    """
+
+    code: str
+    message: str
+    pod: str | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Writes(_Brief):
+    """The time stamps that the cycle leaves on the pod group; None for one that is absent."""
+
+    last_start: datetime | None = None
+    stale_since: datetime | None = None
+    last_eviction: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GroupPlan(_Brief):
+    """What the cycle says about one pod group.
+
+    `messages` are the texts of KAI's event and condition, `reasons` the same for programs.
+    """
+
+    name: str
+    queue: str
+    verdict: str
+    messages: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    writes: Writes = Writes()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "queue": self.queue,
+            "verdict": self.verdict,
+            "messages": list(self.messages),
+            "reasons": [
+                {"code": each.code, "message": each.message, "pod": each.pod}
+                for each in self.reasons
+            ],
+            "writes": {
+                field.name: _second(getattr(self.writes, field.name))
+                for field in dataclasses.fields(Writes)
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PodPlan:
+    """What the cycle says about one waiting pod: the text of its condition."""
+
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShare:
+    """One resource of one queue at the start of the cycle. None is unlimited."""
+
+    deserved: float | None
+    fair_share: float | None
+    limit: float | None
+    allocated: float | None
+    allocated_non_preemptible: float | None
+    request: float | None
+    over_quota_weight: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """The numbers of one queue: GPUs in devices, CPU in cores, memory in bytes."""
+
+    name: str
+    gpu: QueueShare
+    cpu: QueueShare
+    memory: QueueShare
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "gpu": self.gpu.to_dict(),
+            "cpu": self.cpu.to_dict(),
+            "memory": self.memory.to_dict(),
+        }
+
+
+Value = TypeVar("Value")
+
+
+class _ByName(Mapping[str, Value]):
+    """Values in the order of their names; a name that is not there gets close ones offered."""
+
+    _noun: ClassVar[str] = "pod"
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = {name: values[name] for name in sorted(values)}
+
+    def __getitem__(self, name: str) -> Value:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise _MissingKey(text.not_found(self._noun, name, self._values)) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self) == dict(other) if isinstance(other, Mapping) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+
+class _MissingKey(NotFoundError, KeyError):
+    """A NotFoundError that `dict.get` and `in` understand."""
+
+    __str__ = Exception.__str__
+
+
+class PodPlans(_ByName[PodPlan]):
+    """The waiting pods, by "namespace/name"."""
+
+    _noun = "waiting pod"
+
+
+class GroupPlans(_ByName[GroupPlan]):
+    """All pod groups, by "namespace/name"."""
+
+    _noun = "pod group"
+
+
+class Queues(_ByName[QueuePlan]):
+    """The queues with their numbers at the start of the cycle, by name."""
+
+    _noun = "queue"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per queue and resource; unlimited is infinity. Needs pandas."""
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "to_pandas() needs pandas: pip install 'kai-sched[notebook]'"
+            ) from None
+        rows = [
+            {"queue": queue.name, "resource": resource}
+            | {
+                name: float("inf") if value is None else value
+                for name, value in getattr(queue, resource).to_dict().items()
+            }
+            for queue in self.values()
+            for resource in ("gpu", "cpu", "memory")
+        ]
+        columns = ["queue", "resource", *(field.name for field in dataclasses.fields(QueueShare))]
+        return pandas.DataFrame(rows, columns=columns).set_index(["queue", "resource"])
+
+    def __repr__(self) -> str:
+        return text.to_text("", report.queue_tables(self)) or "no queues"
+
+    def _repr_html_(self) -> str:
+        return text.to_html("", report.queue_tables(self))
+
+
+class Plan:
+    """The answer to one cycle. Printed, it is a page for people; `to_dict` is for programs."""
+
+    def __init__(
+        self,
+        compiled: _core.Plan,
+        *,
+        input: str | None,
+        now_ns: int,
+        rejected: tuple[Rejected, ...] = (),
+        warnings: tuple[str, ...] = (),
+        situation: Situation | None = None,
+    ) -> None:
+        self._compiled = compiled
+        self._now_ns = now_ns
+        self._situation = situation or Situation(b"")
+        self.input = input
+        self.rejected = rejected
+        self.warnings = warnings
+
+    @property
+    def now(self) -> datetime:
+        """The time of the cycle."""
+        return times.to_datetime(self._now_ns)
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What has to happen, in that order; a pod that moves is evicted and then pipelined."""
+        return tuple(_decision(*row) for row in self._compiled.decisions())
+
+    @cached_property
+    def pod_groups(self) -> GroupPlans:
+        """What became of every pod group, by "namespace/name"."""
+        return GroupPlans(
+            {name: _group_plan(name, *row) for name, row in self._compiled.pod_groups().items()}
+        )
+
+    @cached_property
+    def pods(self) -> PodPlans:
+        """The message of every waiting pod's condition, by "namespace/name"."""
+        return PodPlans({name: PodPlan(said) for name, said in self._compiled.pods().items()})
+
+    @cached_property
+    def queues(self) -> Queues:
+        """The numbers of every queue; none when the configuration leaves `proportion` out."""
+        return Queues(
+            {
+                name: QueuePlan(
+                    name, *(_queue_share(rows[each]) for each in ("gpu", "cpu", "memory"))
+                )
+                for name, rows in self._compiled.queues().items()
+            }
+        )
+
+    @cached_property
+    def timing_ms(self) -> dict[str, float]:
+        """How long each stage took; `total` includes `load`."""
+        return {stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()}
+
+    def why(self, name: str) -> str:
+        """Why the pod group (or the group of the pod) of this name waits, or that it does not.
+
+        The namespace may be left out where the name says enough. Raises NotFoundError.
+        """
+        return explain.why(self, self._situation, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``kai plan --json`` prints (docs/reference/plan.md)."""
+        plan = {
+            "input": self.input,
+            "now": times.to_text(self._now_ns),
+            "decisions": [decision.to_dict() for decision in self.decisions],
+            "pod_groups": {name: group.to_dict() for name, group in self.pod_groups.items()},
+            "pods": {name: pod.to_dict() for name, pod in self.pods.items()},
+            "queues": {name: queue.to_dict() for name, queue in self.queues.items()},
+            "rejected": [dataclasses.asdict(each) for each in self.rejected],
+            "timing_ms": self.timing_ms,
+        }
+        return plan
+
+    def to_json(self) -> str:
+        """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both decide and say the same, wherever they came from and however fast."""
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return self._said() == other._said()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _said(self) -> tuple[object, ...]:
+        return (
+            self._now_ns,
+            self.decisions,
+            self.pod_groups,
+            self.pods,
+            self.queues,
+            self.rejected,
+        )
+
+    def __repr__(self) -> str:
+        name = f" {self.input}" if self.input else ""
+        return f"<kai.Plan{name} at {times.to_text(self._now_ns)}: {report.summary(self)}>"
+
+    def __str__(self) -> str:
+        return text.to_text(report.title(self), report.tables(self, self._situation))
+
+    def _repr_html_(self) -> str:
+        return text.to_html(report.title(self), report.tables(self, self._situation))
+
+
+def _decision(
+    kind: str,
+    pod: str,
+    node: str | None,
+    gpus: float | None,
+    devices: int | None,
+    portion: float | None,
+    gpu_memory_mib: int | None,
+    gpu_groups: tuple[str, ...],
+    action: str | None,
+    for_group: str | None,
+    message: str | None,
+) -> Decision:
+    if kind == "evict":
+        return Evict(pod, action or "", for_group, message or "")
+    make = Bind if kind == "bind" else Pipeline
+    if not gpu_groups and gpu_memory_mib is None and portion in (None, 1):
+        return make(pod, node or "", _plain(gpus or 0))  # whole devices, or none
+    return make(
+        pod,
+        node or "",
+        _plain(gpus or 0),
+        devices,
+        None if portion is None else _plain(portion),
+        gpu_memory_mib,
+        tuple(gpu_groups),
+    )
+
+
+def _group_plan(
+    name: str,
+    queue: str,
+    verdict: str,
+    messages: list[str],
+    reasons: list[tuple[str, str, str | None]],
+    writes: tuple[int | None, int | None, int | None],
+) -> GroupPlan:
+    return GroupPlan(
+        name,
+        queue,
+        verdict,
+        tuple(messages),
+        tuple(Reason(*reason) for reason in reasons),
+        Writes(*(None if ns is None else times.to_datetime(ns) for ns in writes)),
+    )
+
+
+def _queue_share(row: tuple[float | None, ...]) -> QueueShare:
+    return QueueShare(*(None if value is None else _plain(value) for value in row))
+
+
+def _plain(value: float) -> float:
+    """A whole number as an int, so that it prints as one."""
+    return int(value) if value == int(value) else value
+
+
+def _second(time: datetime | None) -> str | None:
+    """As KAI writes time stamps on objects: whole seconds (spec 5 A22)."""
+    return None if time is None else time.strftime("%Y-%m-%dT%H:%M:%SZ")

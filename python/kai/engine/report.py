@@ -1,0 +1,191 @@
+"""A plan as tables for people: what happens, who waits, the queues, what was left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kai.api import times
+from kai.engine import explain, text
+from kai.engine.text import Table
+
+if TYPE_CHECKING:
+    from kai.engine.plan import Decision, Plan, QueuePlan, QueueShare
+    from kai.engine.situation import Situation
+
+MOST_ROWS = 12
+MOST_QUEUES = 24
+
+_VERBS = {"bind": "bound", "pipeline": "pipelined", "evict": "evicted"}
+
+
+def title(plan: Plan) -> str:
+    """One line: which input, when, and how it went."""
+    name = f"{plan.input} at " if plan.input else ""
+    return f"{name}{times.to_text(times.to_ns(plan.now))}: {summary(plan)}"
+
+
+def summary(plan: Plan) -> str:
+    """ "4 pods bound, 1 evicted; 2 of 5 pod groups wait"."""
+    kinds = Counter(decision.kind for decision in plan.decisions)
+    done = [
+        f"{text.count(kinds[kind], 'pod') if first else text.number(kinds[kind])} {_VERBS[kind]}"
+        for first, kind in _marking_first(kind for kind in _VERBS if kinds[kind])
+    ]
+    waiting = sum(explain.waits(group) for group in plan.pod_groups.values())
+    total = text.count(len(plan.pod_groups), "pod group")
+    verb = "waits" if waiting == 1 else "wait"
+    wait = f"{text.number(waiting)} of {total} {verb}" if waiting else f"none of {total} waits"
+    return f"{', '.join(done) or 'nothing to do'}; {wait if plan.pod_groups else 'no pod groups'}"
+
+
+def tables(plan: Plan, situation: Situation) -> list[Table]:
+    """Everything a person wants to see of a plan, most important first."""
+    return [
+        decisions(plan, situation),
+        waiting(plan, situation),
+        *queue_tables(plan.queues, situation.queue_parents, busy_only=True),
+        rejected(plan),
+    ]
+
+
+def decisions(plan: Plan, situation: Situation) -> Table:
+    """One row per pod group and kind of decision, in the order of the first of them."""
+    rows: dict[tuple[str, str, str], list[Decision]] = {}
+    for decision in plan.decisions:
+        group = situation.group_of_pod.get(decision.pod, decision.pod)
+        what = decision.kind
+        cause = ""
+        if what == "evict":
+            cause = f"{decision.action} for {decision.for_group or 'nobody'}"  # type: ignore[union-attr]
+        rows.setdefault((what, group, cause), []).append(decision)
+    shown = [
+        (
+            kind,
+            group,
+            text.number(len(each)),
+            text.number(sum(getattr(decision, "gpus", 0) for decision in each))
+            if not cause
+            else "",
+            cause or places(getattr(decision, "node", "") for decision in each),
+        )
+        for (kind, group, cause), each in list(rows.items())[:MOST_ROWS]
+    ]
+    hidden = list(rows.values())[MOST_ROWS:]
+    note = ""
+    if hidden:
+        pods = text.count(sum(len(each) for each in hidden), "pod")
+        note = f"and {pods} of {text.count(len(hidden), 'more pod group')}"
+    columns = ("", "pod group", "pods", "GPUs", "where")
+    return Table("Decisions", columns, shown, right=frozenset((2, 3)), note=note)
+
+
+def places(nodes: Iterable[str]) -> str:
+    """ "n1", "n1 (4), n2 (4)", "n1 (4), n2 (4), n3 (4) and 7 more"."""
+    counts = Counter(nodes)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return text.listing(f"{node} ({number})" for node, number in counts.items())
+
+
+def waiting(plan: Plan, situation: Situation) -> Table:
+    """One row per reason to wait; groups of one queue that wait for the same are folded."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for group in plan.pod_groups.values():
+        if explain.waits(group):
+            why = explain.in_short(plan, situation, group)
+            rows.setdefault((group.queue, why), []).append(group.name)
+    shown = [
+        (text.listing(names, most=1), why) for (_, why), names in list(rows.items())[:MOST_ROWS]
+    ]
+    hidden = sum(len(names) for names in list(rows.values())[MOST_ROWS:])
+    note = f"and {text.count(hidden, 'more pod group')}" if hidden else ""
+    return Table("Waiting", ("pod group", "why"), shown, note=note)
+
+
+def rejected(plan: Plan) -> Table:
+    rows = [
+        (f"{each.kind} {each.name}".strip(), f"{each.field}: {each.message}".removeprefix(": "))
+        for each in plan.rejected
+    ]
+    hidden = len(rows) - MOST_ROWS
+    note = f"and {text.count(hidden, 'more object')}" if hidden > 0 else ""
+    return Table("Left out", ("object", "why"), rows[:MOST_ROWS], note=note)
+
+
+_RESOURCES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("gpu", "GPUs", text.number),
+    ("cpu", "CPUs", text.number),
+    ("memory", "memory", text.size),
+)
+
+
+def queue_tables(
+    queues: Mapping[str, QueuePlan],
+    parents: Mapping[str, str | None] | None = None,
+    *,
+    busy_only: bool = False,
+) -> list[Table]:
+    """One table per resource, queues below their parents.
+
+    With `busy_only`, GPUs alone, or what else is asked for when nobody asks for GPUs.
+    """
+    names = _as_tree(queues, parents or {})
+    made = []
+    for resource, label, show in _RESOURCES:
+        shares: list[tuple[str, QueueShare]] = [
+            ("  " * depth + name, getattr(queues[name], resource)) for name, depth in names
+        ]
+        if busy_only and not any(share.request or share.allocated for _, share in shares):
+            continue
+        rows = [
+            (
+                name,
+                _amount(show, share.deserved),
+                show(share.fair_share),
+                show(share.allocated),
+                show(share.request),
+                _amount(show, share.limit),
+                text.number(share.over_quota_weight),
+            )
+            for name, share in shares
+        ]
+        hidden = len(rows) - MOST_QUEUES if busy_only else 0
+        note = f"and {text.count(hidden, 'more queue')}" if hidden > 0 else ""
+        made.append(
+            Table(
+                f"Queues, {label}",
+                ("queue", "deserved", "fair share", "in use", "wanted", "limit", "weight"),
+                rows[: MOST_QUEUES if busy_only else None],
+                right=frozenset(range(1, 7)),
+                note=note,
+            )
+        )
+        if busy_only:
+            break
+    return made
+
+
+def _amount(show: Callable[[float | None], str], value: float | None) -> str:
+    return "no limit" if value is None else show(value)
+
+
+def _as_tree(queues: Mapping[str, Any], parents: Mapping[str, str | None]) -> list[tuple[str, int]]:
+    """Names with their depth: each queue right after its parent, siblings by name."""
+    children: dict[str | None, list[str]] = {}
+    for name in sorted(queues):
+        parent = parents.get(name)
+        children.setdefault(parent if parent in queues else None, []).append(name)
+    ordered: list[tuple[str, int]] = []
+    open_names = [(name, 0) for name in reversed(children.get(None, []))]
+    while open_names:
+        name, depth = open_names.pop()
+        ordered.append((name, depth))
+        open_names += [(child, depth + 1) for child in reversed(children.get(name, []))]
+    return ordered
+
+
+def _marking_first(items: Iterable[str]) -> Iterable[tuple[bool, str]]:
+    for index, item in enumerate(items):
+        yield index == 0, item

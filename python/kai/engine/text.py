@@ -1,0 +1,159 @@
+"""Tables and numbers for people, as plain text and as HTML for Jupyter.
+
+>>> table = Table("Queues", ("queue", "GPUs"), [("vision", "2"), ("speech", "16")], right={1})
+>>> print(to_text("", [table]))
+Queues
+  queue   GPUs
+  vision     2
+  speech    16
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from fractions import Fraction
+
+WIDTH = 80
+NARROW = 40  # a text column with less room than this gets lines of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under a title; the last column may be as long as it likes and is wrapped."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: AbstractSet[int] = frozenset()
+    note: str = ""
+
+
+def number(value: float | Fraction | None) -> str:
+    """At most three digits after the point and none to spare; None is unlimited.
+
+    >>> [number(value) for value in (8, 0.5, 1 / 3, 4000, None)]
+    ['8', '0.5', '0.333', '4,000', '-']
+    """
+    if value is None:
+        return "-"
+    return f"{float(value):,.3f}".rstrip("0").rstrip(".")
+
+
+def count(value: float | Fraction, noun: str) -> str:
+    """ "1 pod", "4,000 pods".
+
+    >>> count(1, "pod"), count(4000, "pod"), count(0.5, "GPU")
+    ('1 pod', '4,000 pods', '0.5 GPUs')
+    """
+    return f"{number(value)} {noun if value == 1 else noun + 's'}"
+
+
+def size(value: float | None) -> str:
+    """Bytes in the unit people use.
+
+    >>> size(512 * 2**30), size(1.5 * 2**40), size(2000), size(None)
+    ('512 GiB', '1.5 TiB', '1.953 KiB', '-')
+    """
+    if value is None:
+        return "-"
+    units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+    step = 0
+    while abs(value) >= 1024 and step < len(units) - 1:
+        value /= 1024
+        step += 1
+    return f"{number(value)} {units[step]}"
+
+
+def listing(names: Iterable[str], *, most: int = 3) -> str:
+    """Some names, and how many more there are.
+
+    >>> listing(["a", "b"]), listing(["a", "b", "c", "d", "e"])
+    ('a, b', 'a, b, c and 2 more')
+    """
+    names = list(names)
+    shown = ", ".join(names[:most])
+    return f"{shown} and {number(len(names) - most)} more" if len(names) > most else shown
+
+
+def not_found(noun: str, name: str, known: Iterable[str]) -> str:
+    """That there is no such thing, with names that are close.
+
+    >>> not_found("queue", "visoin", ["speech", "vision"])
+    "there is no queue 'visoin'; did you mean 'vision'?"
+    """
+    known = list(known)
+    # "train" for "vision/train": what was typed is often the part after the slash
+    close = [each for each in known if each.rpartition("/")[2] == name]
+    close += difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    close = list(dict.fromkeys(close))[:3]
+    hint = f"; did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
+    return f"there is no {noun} {name!r}{hint}"
+
+
+def to_text(title: str, tables: Iterable[Table], *, width: int = WIDTH) -> str:
+    """All tables with something in them, under one title, in at most `width` columns."""
+    parts = [title] if title else []
+    parts += ["\n".join(_lines(table, width)) for table in tables if table.rows]
+    return "\n\n".join(parts)
+
+
+def _lines(table: Table, width: int) -> Iterator[str]:
+    yield table.title
+    rows = [table.columns, *table.rows] if any(table.columns) else list(table.rows)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(table.columns))]
+    last = len(widths) - 1
+    start = 2 + sum(widths[:last]) + 2 * last
+    stacked = last not in table.right and start + min(widths[last], NARROW) > width
+    for row in rows[1:] if stacked and any(table.columns) else rows:
+        cells = [
+            cell.rjust(widths[column]) if column in table.right else cell.ljust(widths[column])
+            for column, cell in enumerate(row)
+        ]
+        if start + widths[last] <= width:
+            yield ("  " + "  ".join(cells)).rstrip()
+            continue
+        if stacked:  # the text gets lines of its own under the other cells
+            yield ("  " + "  ".join(cells[:last])).rstrip()
+            wrapped = textwrap.wrap(row[last], width - 6, break_on_hyphens=False)
+            yield from ("      " + line for line in wrapped)
+            continue
+        first, *rest = textwrap.wrap(row[last], width - start, break_on_hyphens=False) or [""]
+        yield ("  " + "  ".join([*cells[:last], first])).rstrip()
+        yield from (" " * start + line for line in rest)
+    if table.note:
+        yield f"  {table.note}"
+
+
+def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
+    """The same for Jupyter; long tables are folded."""
+    parts = [f"<p><b>{html.escape(title)}</b></p>"] if title else []
+    for table in tables:
+        if not table.rows:
+            continue
+        align = [
+            ' style="text-align: right"' if column in table.right else ' style="text-align: left"'
+            for column in range(len(table.columns))
+        ]
+        head = "".join(
+            f"<th{align[column]}>{html.escape(name)}</th>"
+            for column, name in enumerate(table.columns)
+        )
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td{align[n]}>{html.escape(cell)}</td>" for n, cell in enumerate(row))
+            + "</tr>"
+            for row in table.rows[:most_rows]
+        )
+        folded = len(table.rows) - most_rows
+        notes = [table.note, f"and {number(folded)} more rows" if folded > 0 else ""]
+        below = "".join(f"<p>{html.escape(note)}</p>" for note in notes if note)
+        parts.append(
+            f"<table><caption>{html.escape(table.title)}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+        )
+    return "".join(parts)

@@ -1,0 +1,144 @@
+"""Clusters from files: KAI snapshots and Kubernetes manifests.
+
+A snapshot is a cluster of its own; all manifests given together are one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from kai.api import documents
+from kai.engine.cluster import Cluster
+from kai.errors import InvalidClusterError, InvalidInputError
+from kai.snapshot import archive
+from kai.snapshot.manifests import Manifests
+
+Source = str | os.PathLike[str] | bytes
+
+STANDARD_INPUT = "-"
+_ENDINGS = (".zip", ".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
+
+
+def load(
+    source: Source | Iterable[Source],
+    *,
+    now: datetime | str | None = None,
+    strict: bool = False,
+) -> Cluster:
+    """The cluster in a file, a directory, bytes, "-" for standard input, or a list of those.
+
+    It may be a KAI snapshot (.zip or .json) or Kubernetes manifests (YAML or JSON); what it is is
+    seen from the content. `now` is the time of a plan that is given no other. Objects that make no
+    sense are left out and listed in `Cluster.rejected`; with `strict` they raise
+    InvalidClusterError. Raises InvalidInputError for what cannot be read at all.
+
+    >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")
+    <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 2 queues>
+    """
+    clusters = load_all(source, now=now)
+    if len(clusters) != 1:
+        names = ", ".join(str(cluster.name) for cluster in clusters)
+        raise InvalidInputError(f"this is {len(clusters)} inputs, use kai.load_all: {names}")
+    [cluster] = clusters
+    if strict and cluster.rejected:
+        raise InvalidClusterError("; ".join(str(each) for each in cluster.rejected))
+    return cluster
+
+
+def load_all(
+    source: Source | Iterable[Source], *, now: datetime | str | None = None
+) -> list[Cluster]:
+    """Every cluster of the sources: one per snapshot, and one of all manifests together."""
+    clusters = []
+    for found in read(source, now=now):
+        if isinstance(found, InvalidInputError):
+            raise found
+        clusters.append(found)
+    return clusters
+
+
+def read(
+    source: Source | Iterable[Source], *, now: datetime | str | None = None
+) -> Iterator[Cluster | InvalidInputError]:
+    """As `load_all`, one by one: what cannot be read comes as the error that says why."""
+    sources = [source] if isinstance(source, (str, os.PathLike, bytes)) else list(source)
+    manifests = Manifests()
+    named: dict[str, None] = {}  # the sources that manifests came from
+    broken = False  # whether some manifest could not be read: then there is no whole to plan
+    for each in sources:
+        name = None if isinstance(each, bytes) else os.fspath(each)
+        for file, data in _files(each):
+            is_manifest = True  # until it turns out to be a snapshot or an archive
+            try:
+                if isinstance(data, OSError):
+                    raise InvalidInputError(_said(data))
+                is_manifest = False
+                data = archive.unpack(data)
+                snapshot = archive.find_snapshot(data)
+                if snapshot is not None:
+                    yield Cluster.from_snapshot(snapshot.data, name=file, now=now or snapshot.now)
+                    continue
+                is_manifest = True
+                if manifests.add(_shown(file), documents.decode(data)) == 0 and file == name:
+                    raise InvalidInputError("holds no Kubernetes object and is no KAI snapshot")
+                if name is not None:
+                    named[name] = None
+            except InvalidInputError as error:
+                broken |= is_manifest
+                yield InvalidInputError(f"{_shown(file)}: {error}")
+    if manifests.files and not broken:
+        yield _from_manifests(manifests, ", ".join(named) or None, now)
+
+
+def _from_manifests(manifests: Manifests, name: str | None, now: datetime | str | None) -> Cluster:
+    snapshot, rejected = manifests.to_snapshot()
+    data = json.dumps(snapshot, separators=(",", ":")).encode()
+    return Cluster.from_snapshot(data, name=name, now=now, rejected=rejected)
+
+
+def _files(source: Source) -> Iterator[tuple[str | None, bytes | OSError]]:
+    """The files of one source with their names, or why they could not be read."""
+    if isinstance(source, bytes):
+        yield None, source
+        return
+    if source == STANDARD_INPUT:
+        yield STANDARD_INPUT, sys.stdin.buffer.read()
+        return
+    path = Path(source)
+    try:
+        files = sorted(_in_directory(path)) if path.is_dir() else [path]
+    except OSError as error:
+        yield os.fspath(source), error
+        return
+    if not files:
+        yield os.fspath(source), OSError("no snapshot and no manifest in this directory")
+    for file in files:
+        try:
+            yield os.fspath(file), file.read_bytes()
+        except OSError as error:
+            yield os.fspath(file), error
+
+
+def _in_directory(directory: Path) -> Iterator[Path]:
+    """Files that could be an input, in it and below, except hidden ones."""
+    for path in directory.iterdir():
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _in_directory(path)
+        elif path.name.endswith(_ENDINGS):
+            yield path
+
+
+def _shown(file: str | None) -> str:
+    return {None: "the input", STANDARD_INPUT: "standard input"}.get(file, str(file))
+
+
+def _said(error: OSError) -> str:
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]

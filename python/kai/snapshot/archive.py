@@ -1,0 +1,113 @@
+"""KAI snapshots as files: the zip archive of its plugin, the JSON inside, and either compressed.
+
+data = unpack(data)                    # zip and gzip away
+snapshot = find_snapshot(data)         # None: these are no snapshot, but maybe manifests
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+
+from kai.api import documents
+from kai.errors import InvalidInputError
+
+LARGEST = 4 * 2**30  # what a file may unpack to; a cluster of a million pods needs about 2 GiB
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The bytes of a snapshot.json, and the time of the cycle where the file says one."""
+
+    data: bytes
+    now: str | None = None
+
+
+def unpack(data: bytes) -> bytes:
+    """The content of an archive or a compressed file; anything else as it is."""
+    if data.startswith(b"PK"):
+        return _from_zip(data)
+    if data.startswith(b"\x1f\x8b"):
+        return _from_gzip(data)
+    return data
+
+
+def find_snapshot(data: bytes) -> Snapshot | None:
+    """The snapshot these bytes are, or hold as a recorded case; None if they are something else.
+
+    Looks only at what comes before the objects, so that a large snapshot is read once, in C++.
+    """
+    if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        data = documents.decode(data).encode()
+    start = data.find(b'"rawObjects"')
+    if start < 0 or data.lstrip()[:1] != b"{":
+        return None
+    outline = _STRING.sub(b"", data[:start])
+    depth = sum(outline.count(each) for each in (b"{", b"["))
+    depth -= sum(outline.count(each) for each in (b"}", b"]"))
+    if depth == 1:
+        return Snapshot(data)
+    return _from_case(data) if depth == 2 else None
+
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def _from_case(data: bytes) -> Snapshot | None:
+    """A recorded case: {"id": ..., "now": ..., "snapshot": {...}, "expect": ...}."""
+    try:
+        case = json.loads(data)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"not valid JSON: {documents.where(error)}") from None
+    except RecursionError:
+        raise InvalidInputError("not readable: nested too deeply") from None
+    snapshot = case.get("snapshot")
+    if not isinstance(snapshot, dict) or "rawObjects" not in snapshot:
+        return None
+    now = case.get("now")
+    return Snapshot(json.dumps(snapshot).encode(), now if isinstance(now, str) else None)
+
+
+def _from_zip(data: bytes) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entry = _snapshot_entry(archive)
+            if entry.file_size > LARGEST:
+                raise InvalidInputError(
+                    f"{entry.filename} in the archive unpacks to {entry.file_size:,} bytes, "
+                    f"and kai reads at most {LARGEST:,}"
+                )
+            return archive.read(entry)
+    except (zipfile.BadZipFile, EOFError, zlib.error):
+        raise InvalidInputError("not a complete zip archive (cut short or damaged)") from None
+    except NotImplementedError as error:
+        raise InvalidInputError(f"not a zip archive kai can unpack: {error}") from None
+    except RuntimeError:  # what zipfile raises for an entry that needs a password
+        raise InvalidInputError("the zip archive is encrypted") from None
+
+
+def _snapshot_entry(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    files = [entry for entry in archive.infolist() if not entry.is_dir()]
+    for entry in files:
+        if entry.filename.rpartition("/")[2] == "snapshot.json":
+            return entry
+    named_json = [entry for entry in files if entry.filename.endswith(".json")]
+    if len(named_json) == 1:
+        return named_json[0]
+    raise InvalidInputError("the zip archive holds no snapshot.json")
+
+
+def _from_gzip(data: bytes) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            content = file.read(LARGEST + 1)
+    except (EOFError, OSError, zlib.error):
+        raise InvalidInputError("not a complete gzip file (cut short or damaged)") from None
+    if len(content) > LARGEST:
+        raise InvalidInputError(f"it unpacks to more than the {LARGEST:,} bytes kai reads")
+    return content

@@ -1,0 +1,332 @@
+"""Kubernetes manifests in; the snapshot of the cluster they describe out.
+
+    manifests = Manifests()
+    manifests.add("cluster.yaml", text)
+    snapshot, rejected = manifests.to_snapshot()
+
+A snapshot says everything and absence has a meaning in it; a manifest is what a person wrote. So
+here, and only here: a node without conditions is Ready, allocatable falls back to capacity and
+`pods` to 110, a pod without phase is Pending and one without scheduler ours, requests fall back to
+limits, the chart's queues and priority classes exist, workloads get their pods, and pods get pod
+groups. None of it depends on the order of the objects, or on which file holds which.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kai.api import defaults, documents, keys, kinds
+from kai.api.reading import at, mapping, objects, text
+from kai.engine.cluster import Rejected
+from kai.snapshot import grouping, workloads
+from kai.snapshot.grouping import Key
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An object of some file."""
+
+    kind: str
+    manifest: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        metadata = self.manifest["metadata"]
+        return (self.kind, metadata.get("namespace", ""), metadata["name"])
+
+    @property
+    def name(self) -> str:
+        return kinds.full_name(self.manifest, cluster_scoped=self.kind in kinds.CLUSTER_SCOPED)
+
+
+class Manifests:
+    """Manifests of any number of files, which together are one input."""
+
+    def __init__(self) -> None:
+        self._items: list[_Item] = []
+        self._rejected: list[Rejected] = []
+        self.files: list[str] = []
+
+    def add(self, file: str, content: str) -> int:
+        """Takes in a file and says how many objects it holds; raises InvalidInputError."""
+        before = len(self._items) + len(self._rejected)
+        found = 0
+        for document in list(documents.read_documents(content)):  # all of it, or nothing
+            for value in _flatten(document.value):
+                found += 1
+                self._take(value, document, f"{file}, line {document.line}")
+        self.files.append(file)
+        return max(found, len(self._items) + len(self._rejected) - before)
+
+    def to_snapshot(self) -> tuple[dict[str, Any], list[Rejected]]:
+        """The snapshot, and every object that had to be left out of it."""
+        rejected = list(self._rejected)
+        items = _without_duplicates(self._items, rejected)
+        by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in kinds.LISTS}
+        for item in items:
+            if item.kind in kinds.LISTS:
+                by_kind[item.kind].append(item.manifest)
+
+        _add_missing(by_kind["Queue"], defaults.queues())
+        _add_missing(by_kind["PriorityClass"], defaults.priority_classes())
+        by_kind["Node"] = [_node(node) for node in by_kind["Node"]]
+        owners = {item.key: item.manifest for item in items if item.kind not in kinds.LISTS}
+        made = _pods_of_workloads(items, rejected)
+        pods = [_pod(pod) for pod in (*_sensible(by_kind["Pod"], rejected), *made)]
+        grouped = grouping.group(
+            pods,
+            owners,
+            by_kind["PodGroup"],
+            (text(at(each, "metadata", "name")) for each in by_kind["PriorityClass"]),
+        )
+        unplaced = {kinds.full_name(problem.pod) for problem in grouped.problems}
+        rejected += [
+            Rejected("Pod", kinds.full_name(problem.pod), problem.field, problem.message)
+            for problem in grouped.problems
+        ]
+        by_kind["PodGroup"] += grouped.pod_groups
+        by_kind["Pod"] = [
+            _in_group(pod, grouped.group_of_pod.get(name))
+            for pod in pods
+            if (name := kinds.full_name(pod)) not in unplaced
+        ]
+        lists = {
+            kinds.LISTS[kind]: sorted(
+                (_with_uid(kind, manifest) for manifest in manifests), key=_sort_key
+            )
+            for kind, manifests in by_kind.items()
+            if manifests or kind in _ALWAYS
+        }
+        return {"rawObjects": lists}, sorted(rejected)
+
+    def _take(self, value: Any, document: documents.Document, place: str) -> None:
+        if not isinstance(value, Mapping):
+            self._reject(
+                "Document",
+                "",
+                "",
+                f"is a {type(value).__name__}, not a Kubernetes object ({place})",
+            )
+            return
+        kind = value.get("kind")
+        if not isinstance(kind, str) or not kind:
+            said = f"is missing ({place})"
+            if "actions" in value or "tiers" in value:
+                said = f"is missing; a scheduler configuration goes after --config ({place})"
+            self._reject("Document", text(at(value, "metadata", "name")), "kind", said)
+            return
+        name = kinds.full_name(value, cluster_scoped=kind in kinds.CLUSTER_SCOPED)
+        if document.problem:
+            self._reject(kind, name, "", f"{document.problem} ({place})")
+            return
+        relevant = self._relevant(kind, name, value, place)
+        if not relevant:
+            return
+        if not isinstance(value.get("metadata"), Mapping):
+            self._reject(kind, "", "metadata", f"is missing ({place})")
+            return
+        metadata = dict(value["metadata"])
+        if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
+            metadata["name"] = metadata["generateName"].rstrip("-")
+        if not isinstance(metadata.get("name"), str) or not metadata["name"]:
+            what = "is missing" if metadata.get("name") in (None, "") else "is not a text"
+            self._reject(kind, "", "metadata.name", f"{what} ({place})")
+            return
+        if kind not in kinds.CLUSTER_SCOPED:
+            metadata["namespace"] = metadata.get("namespace") or "default"
+            if not isinstance(metadata["namespace"], str):
+                self._reject(kind, name, "metadata.namespace", f"is not a text ({place})")
+                return
+        self._items.append(_Item(kind, {**value, "metadata": metadata}))
+
+    def _relevant(self, kind: str, name: str, value: Mapping[str, Any], place: str) -> bool:
+        """Whether kai reads this kind; a misspelt one is rejected."""
+        version = value.get("apiVersion")
+        group = kinds.GROUPS.get(kind)
+        if isinstance(version, str):
+            group = kinds.group_of(version)
+        if kind in kinds.GROUPS:
+            return group == kinds.GROUPS[kind]
+        if kind in kinds.OTHER_WORKLOADS:
+            return True
+        if kind in kinds.IRRELEVANT or (group is not None and group not in _GROUPS):
+            return False
+        close = difflib.get_close_matches(kind, [*kinds.GROUPS, *kinds.IRRELEVANT], n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        self._reject(kind, name, "kind", f"is no kind that Kubernetes has{hint} ({place})")
+        return False
+
+    def _reject(self, kind: str, name: str, field: str, message: str) -> None:
+        self._rejected.append(Rejected(kind, name, field, message))
+
+
+_GROUPS = frozenset(kinds.GROUPS.values())
+_ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
+
+
+def _flatten(value: Any) -> Iterator[Any]:
+    """The objects of a document: itself, or those of a List, however deep; empty documents none."""
+    open_values = [value]
+    while open_values:
+        value = open_values.pop()
+        if isinstance(value, list):
+            open_values += reversed(value)
+        elif isinstance(value, Mapping) and isinstance(value.get("items"), list):
+            kind = text(value.get("kind"))
+            if not kind.endswith("List"):
+                yield value
+                continue
+            # The items of a PodList do not repeat what they are.
+            own = {"kind": kind.removesuffix("List"), "apiVersion": value.get("apiVersion")}
+            known = own if own["kind"] else {}
+            open_values += [
+                {**known, **item} if isinstance(item, Mapping) else item
+                for item in reversed(value["items"])
+            ]
+        elif value is not None:
+            yield value
+
+
+def _without_duplicates(items: Iterable[_Item], rejected: list[Rejected]) -> list[_Item]:
+    """Each object once. Of two that differ neither is believed: no order of files decides."""
+    found: dict[Key, list[_Item]] = {}
+    for item in items:
+        found.setdefault(item.key, []).append(item)
+    kept = []
+    for same in found.values():
+        if len(same) > 1 and any(_as_text(each) != _as_text(same[0]) for each in same[1:]):
+            said = f"is the name of {len(same)} different objects, so none of them is used"
+            rejected.append(Rejected(same[0].kind, same[0].name, "metadata.name", said))
+        else:
+            kept.append(same[0])
+    return kept
+
+
+def _as_text(item: _Item) -> str:
+    return json.dumps(item.manifest, sort_keys=True)
+
+
+def _add_missing(present: list[Mapping[str, Any]], wanted: list[dict[str, Any]]) -> None:
+    names = {at(each, "metadata", "name") for each in present}
+    present += [each for each in wanted if each["metadata"]["name"] not in names]
+
+
+def _node(node: Mapping[str, Any]) -> dict[str, Any]:
+    metadata, status = dict(node["metadata"]), dict(mapping(node.get("status")))
+    held = status.get("allocatable")
+    if held is None:
+        held = status.get("capacity", {})
+    if isinstance(held, Mapping):
+        held = {keys.PODS: "110", **held}
+    status["allocatable"] = held
+    if not status.get("conditions"):
+        status["conditions"] = [{"type": "Ready", "status": "True"}]
+    if isinstance(metadata.get("labels") or {}, Mapping):
+        # The kubelet gives every node this label, and spreading over hosts needs it.
+        metadata["labels"] = {
+            keys.HOSTNAME_LABEL: metadata["name"],
+            **(metadata.get("labels") or {}),
+        }
+    return {**node, "metadata": metadata, "status": status}
+
+
+def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dict[str, Any]]:
+    """Pods for the workloads that have none; a saved cluster holds both, and keeps its own."""
+    owning = {
+        (text(reference.get("kind")), item.key[1], text(reference.get("name")))
+        for item in items
+        for reference in objects(item.manifest["metadata"].get("ownerReferences"))
+    }
+    made = []
+    for item in items:
+        if item.key in owning:
+            continue
+        if item.kind in kinds.OTHER_WORKLOADS:
+            said = f"kai does not make the pods of a {item.kind} yet; give the pods themselves"
+            rejected.append(Rejected(item.kind, item.name, "kind", said))
+        elif item.kind in kinds.WORKLOADS:
+            try:
+                made += workloads.pods_of(item.kind, item.manifest)
+            except workloads.Nonsense as error:
+                rejected.append(Rejected(item.kind, item.name, error.field, error.message))
+    taken = {item.key for item in items if item.kind == "Pod"}
+    kept = []
+    for pod in made:
+        metadata = pod["metadata"]
+        if ("Pod", metadata["namespace"], metadata["name"]) in taken:
+            owner = metadata["ownerReferences"][0]
+            said = f"is a pod of its own, and one of {owner['kind']} {owner['name']}"
+            rejected.append(Rejected("Pod", kinds.full_name(pod), "metadata.name", said))
+        else:
+            kept.append(pod)
+    return kept
+
+
+def _sensible(
+    pods: Iterable[Mapping[str, Any]], rejected: list[Rejected]
+) -> Iterator[Mapping[str, Any]]:
+    for pod in pods:
+        if isinstance(pod.get("spec"), Mapping):
+            yield pod
+        else:
+            said = "is missing" if pod.get("spec") is None else "is not a mapping"
+            rejected.append(Rejected("Pod", kinds.full_name(pod), "spec", said))
+
+
+def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
+    spec, status = dict(pod["spec"]), pod.get("status")
+    if not spec.get("schedulerName"):
+        # What a cluster saved says "default-scheduler"; a person who says nothing means ours.
+        spec["schedulerName"] = keys.SCHEDULER_NAME
+    for containers in ("containers", "initContainers"):
+        if isinstance(spec.get(containers), list):
+            spec[containers] = [_container(each) for each in spec[containers]]
+    if status is None or isinstance(status, Mapping):
+        status = {"phase": "Pending", **mapping(status)}
+        status["phase"] = status["phase"] or "Pending"
+    return {**pod, "spec": spec, "status": status}
+
+
+def _container(container: Any) -> Any:
+    """Requests fall back to limits, as the API server has it."""
+    limits = at(container, "resources", "limits")
+    requests = at(container, "resources", "requests")
+    if not isinstance(limits, Mapping) or not isinstance(requests or {}, Mapping):
+        return container
+    resources = {**container["resources"], "requests": {**limits, **(requests or {})}}
+    return {**container, "resources": resources}
+
+
+def _in_group(pod: dict[str, Any], group: str | None) -> dict[str, Any]:
+    if group is None:
+        return pod
+    metadata = dict(pod["metadata"])
+    said = metadata.get("annotations")
+    metadata["annotations"] = {**mapping(said), keys.POD_GROUP_ANNOTATION: group}
+    return {**pod, "metadata": metadata}
+
+
+_NUMBER = re.compile(r"\d+")
+
+
+def _with_uid(kind: str, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Gives a hand-written object a uid that sorts as its name reads: train-2 before train-10.
+
+    Equally old pods and groups are taken in the order of their uids.
+    """
+    metadata = manifest["metadata"]
+    if metadata.get("uid"):
+        return manifest
+    name = kinds.full_name(manifest, cluster_scoped=kind in kinds.CLUSTER_SCOPED)
+    uid = f"{kind}/" + _NUMBER.sub(lambda number: number.group().zfill(8), name)
+    return {**manifest, "metadata": {**metadata, "uid": uid}}
+
+
+def _sort_key(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = manifest["metadata"]
+    return (text(metadata.get("namespace")), text(metadata.get("name")))
