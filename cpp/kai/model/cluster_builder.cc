@@ -942,7 +942,8 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     pods.group.Add(group);
     pods.pod_set.Add(pod_set);
     pods.created_ns.Add(row.created_ns.value_or(kNoTime));
-    pods.deletion_ns.Add(row.deletion_ns.value_or(kNoTime));
+    // Only a pod that ran can be overdue in leaving (spec 2 S2).
+    pods.deletion_ns.Add(row.phase == Phase::kRunning ? row.deletion_ns.value_or(kNoTime) : kNoTime);
     pods.uid_rank.Add(0);
     const std::string* role = FindLabelText(row.labels, "training.kubeflow.org/job-role");
     pods.is_kubeflow_lead.Add(role != nullptr && (*role == "master" || *role == "launcher") ? 1 : 0);

@@ -64,7 +64,7 @@ struct PodColumns {
   IndexVector<PodId, SubGroupId> pod_set;   // invalid: no group, or a sub-group that does not exist (spec 2 G6)
   IndexVector<PodId, NameId> subgroup;      // as the pod names it
   IndexVector<PodId, int64_t> created_ns;   // INT64_MIN: unknown
-  IndexVector<PodId, int64_t> deletion_ns;  // INT64_MIN: not being deleted
+  IndexVector<PodId, int64_t> deletion_ns;  // of running pods; INT64_MIN: not being deleted
   IndexVector<PodId, int32_t> uid_rank;     // order of UIDs: the last word between pods
   IndexVector<PodId, uint8_t> is_kubeflow_lead;  // label training.kubeflow.org/job-role is master or launcher
   IndexVector<PodId, uint8_t> is_ray_head;       // label ray.io/node-type is head

@@ -30,6 +30,12 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
+  // Who hears of the changes from now on, in this order; undoing goes the other way.
+  void Listen(std::vector<Listener*> listeners) {
+    KAI_CHECK(changes_.empty()) << "a listener that joins late cannot follow the undoing";
+    listeners_ = std::move(listeners);
+  }
+
   // A waiting pod gets a node now (spec 2 T3).
   void Place(PodId pod, NodeId node);
   // A waiting or just evicted pod is promised a node whose resources are being freed (spec 2 T5).

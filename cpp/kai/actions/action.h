@@ -1,0 +1,54 @@
+// An Action is one thing a cycle does: it walks over pod groups in order and changes the cluster through the statement it is given. Run() is called once
+// per cycle, in the configured order; what it decides it tells the CycleLog as it goes. To add one: a file here, a line in session/registry.cc.
+#ifndef KAI_ACTIONS_ACTION_H_
+#define KAI_ACTIONS_ACTION_H_
+
+#include <string>
+#include <vector>
+
+#include "kai/actions/worklist.h"
+#include "kai/fairshare/usage.h"
+#include "kai/model/statement.h"
+#include "kai/placement/group_placer.h"
+#include "kai/placement/pod_order.h"
+
+namespace kai {
+
+// What happened to pods and pod groups so far, in order.
+struct CycleLog {
+  struct Decision {
+    enum class Kind : uint8_t { kBind, kPipeline, kEvict };
+    Kind kind = Kind::kBind;
+    PodId pod;
+    NodeId node;
+    std::string action;       // kEvict
+    PodGroupId for_group;     // kEvict
+    std::string message;      // kEvict
+  };
+  std::vector<Decision> decisions;
+  IndexVector<PodGroupId, std::vector<PlaceError>> errors;
+  IndexVector<PodGroupId, uint8_t> started_now;  // first real allocation of the group in this cycle (spec 2 A1)
+};
+
+// What a cycle works with.
+struct CycleView {
+  Cluster* cluster = nullptr;
+  Statement* statement = nullptr;
+  QueueUsage* usage = nullptr;
+  PodOrder* order = nullptr;
+  NodeSearch* search = nullptr;
+  GroupPlacer* placer = nullptr;
+  Worklist::Options worklist;   // without the depth, which is the action's own
+  const IndexVector<PodGroupId, uint8_t>* may_run = nullptr;  // groups that no missing feature keeps out
+  CycleLog* log = nullptr;
+};
+
+class Action {
+ public:
+  virtual ~Action() = default;
+  virtual void Run(CycleView& cycle) = 0;
+};
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_ACTION_H_

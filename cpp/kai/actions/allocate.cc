@@ -1,0 +1,95 @@
+#include "kai/actions/allocate.h"
+
+#include <algorithm>
+
+namespace kai {
+namespace {
+
+class Allocate final : public Action {
+ public:
+  explicit Allocate(int64_t depth) : depth_(depth) {}
+
+  void Run(CycleView& cycle) override {
+    Worklist::Options options = cycle.worklist;
+    options.depth = depth_;
+    Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
+    for (const PodGroupId group : InCreationOrder(*cycle.cluster)) {
+      if (IsCandidate(cycle, group)) worklist.Push(group);
+    }
+    while (!worklist.empty()) {
+      const PodGroupId group = worklist.Pop();
+      if (Attempt(cycle, group) && cycle.order->CountOf(group, PodStatus::kPending) > 0) worklist.Push(group);
+    }
+  }
+
+ private:
+  static std::vector<PodGroupId> InCreationOrder(const Cluster& cluster) {
+    const PodGroupColumns& groups = cluster.pod_groups();
+    std::vector<PodGroupId> order(groups.size());
+    for (const PodGroupId group : groups.name.ids()) order[static_cast<size_t>(groups.creation_rank[group])] = group;
+    return order;
+  }
+
+  // spec 2 O1
+  static bool IsCandidate(const CycleView& cycle, PodGroupId group) {
+    const QueueId queue = cycle.cluster->pod_groups().queue[group];
+    return queue.valid() && cycle.cluster->queues().IsLeaf(queue) && (*cycle.may_run)[group] != 0 &&
+           cycle.order->CountOf(group, PodStatus::kPending) > 0 && cycle.order->IsReady(group);
+  }
+
+  // One attempt at what the group wants next (spec 2 A1); true if it got it.
+  static bool Attempt(CycleView& cycle, PodGroupId group) {
+    Statement& statement = *cycle.statement;
+    const bool had_started = cycle.order->HasStarted(group);
+    const Statement::Checkpoint start = statement.Mark();
+    GroupPlacer::Result result = cycle.placer->Place(group, GroupPlacer::Mode::kReal, &statement);
+    if (!result.placed) {
+      if (result.had_pods) cycle.log->errors[group].push_back(std::move(result.error));
+      return false;
+    }
+    if (MustWaitTogether(*cycle.cluster, group)) PipelineAll(&statement, start);
+    bool allocated = false;
+    for (const Change& change : statement.ChangesSince(start)) {
+      const bool bind = change.to == PodStatus::kAllocated;
+      allocated = allocated || bind;
+      cycle.log->decisions.push_back(
+          {.kind = bind ? CycleLog::Decision::Kind::kBind : CycleLog::Decision::Kind::kPipeline,
+           .pod = change.pod,
+           .node = change.to_node,
+           .action = {},
+           .for_group = PodGroupId(),
+           .message = {}});
+    }
+    if (allocated && !had_started) cycle.log->started_now[group] = 1;
+    return true;
+  }
+
+  // spec 2 T6: a pod set of which pods wait, and which without them is below its minimum, waits whole; and then the whole group does.
+  static bool MustWaitTogether(const Cluster& cluster, PodGroupId group) {
+    const SubGroupColumns& sets = cluster.sub_groups();
+    const Span32 range = cluster.pod_groups().pod_sets[group];
+    for (int32_t i = range.begin; i < range.end; ++i) {
+      const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+      const StatusCounts& counts = sets.counts[pod_set];
+      if (counts[PodStatus::kPipelined] > 0 && counts.allocated() < sets.minimum[pod_set]) return true;
+    }
+    return false;
+  }
+
+  static void PipelineAll(Statement* statement, Statement::Checkpoint start) {
+    const std::span<const Change> changes = statement->ChangesSince(start);
+    std::vector<Change> again(changes.begin(), changes.end());
+    // Pods that were pipelined anyway keep their place at the front, as undoing and adding the others leaves them.
+    std::stable_partition(again.begin(), again.end(), [](const Change& change) { return change.to == PodStatus::kPipelined; });
+    statement->RollBackTo(start);
+    for (const Change& change : again) statement->Pipeline(change.pod, change.to_node);
+  }
+
+  int64_t depth_;
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakeAllocate(int64_t depth) { return std::make_unique<Allocate>(depth); }
+
+}  // namespace kai

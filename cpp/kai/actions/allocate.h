@@ -1,0 +1,16 @@
+// Allocate: gives waiting pod groups, in order, what is idle, or promises them what is being freed (spec 2 §8).
+#ifndef KAI_ACTIONS_ALLOCATE_H_
+#define KAI_ACTIONS_ALLOCATE_H_
+
+#include <memory>
+
+#include "kai/actions/action.h"
+
+namespace kai {
+
+// `depth`: pod groups looked at per leaf queue, -1 for all.
+std::unique_ptr<Action> MakeAllocate(int64_t depth);
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_ALLOCATE_H_

@@ -1,0 +1,38 @@
+// Time as an argument. The engine never reads a clock: the time of a cycle is given to it, and a stopwatch for its timings may be.
+//
+//   ManualClock clock;           // in tests: moves only when told to
+//   clock.Advance(1'000'000);
+#ifndef KAI_BASE_CLOCK_H_
+#define KAI_BASE_CLOCK_H_
+
+#include <chrono>
+#include <cstdint>
+
+namespace kai {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual int64_t NowNs() const = 0;
+};
+
+// Monotonic time of this machine: good for durations, meaningless as a date.
+class SystemClock final : public Clock {
+ public:
+  int64_t NowNs() const override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+};
+
+class ManualClock final : public Clock {
+ public:
+  int64_t NowNs() const override { return now_ns_; }
+  void Advance(int64_t ns) { now_ns_ += ns; }
+
+ private:
+  int64_t now_ns_ = 0;
+};
+
+}  // namespace kai
+
+#endif  // KAI_BASE_CLOCK_H_

@@ -1,0 +1,119 @@
+#include "kai/placement/group_placer.h"
+
+#include <algorithm>
+
+#include "kai/model/messages.h"
+
+namespace kai {
+namespace {
+
+constexpr std::string_view kDefaultSubgroup = "default";
+
+}  // namespace
+
+GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* statement) {
+  Result result;
+  const std::vector<PodId> pods = order_->PodsToPlace(group);
+  if (pods.empty()) return result;
+  result.had_pods = true;
+  if (options_.check_capacity && !PassesGates(group, pods, &result.error)) return result;
+  const Statement::Checkpoint start = statement->Mark();
+  result.placed = PlaceSet(cluster_.pod_groups().root[group], pods, mode, statement, &result.error);
+  if (!result.placed) statement->RollBackTo(start);
+  return result;
+}
+
+bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const {
+  QuotaVector requested{};
+  for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
+  const QueueId queue = cluster_.pod_groups().queue[group];
+  const auto path = usage_->path(queue);
+  CapacityAnswer answer = CheckLimit(path, requested);
+  if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0) answer = CheckNonPreemptibleQuota(path, requested);
+  if (answer.fits()) return true;
+
+  QueueId refusing = queue;
+  for (size_t i = 0; i < answer.level; ++i) refusing = cluster_.queues().parent[refusing];
+  const std::string_view name = cluster_.Text(cluster_.queues().display_name[refusing]);
+  const Share& share = (*path[answer.level])[answer.resource];
+  const double wanted = requested[answer.resource];
+  error->queue = refusing;
+  if (answer.reason == CapacityReason::kOverLimit) {
+    error->kind = PlaceError::Kind::kOverLimit;
+    error->reason = messages::kOverLimit;
+    error->message = messages::OverLimit(name, answer.resource, share.limit, share.allocated, wanted);
+  } else {
+    error->kind = PlaceError::Kind::kNonPreemptibleOverQuota;
+    error->reason = messages::kNonPreemptibleOverQuota;
+    error->message = messages::NonPreemptibleOverQuota(name, answer.resource, share.deserved, share.allocated_non_preemptible, wanted);
+  }
+  return false;
+}
+
+bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode, Statement* statement, PlaceError* error) {
+  if (pods.empty()) return true;
+  // One subset of nodes until topology splits them (spec 2 P1): all of them, with a checkpoint of its own.
+  const Statement::Checkpoint start = statement->Mark();
+  bool placed = true;
+  if (cluster_.sub_groups().is_pod_set[set] != 0) {
+    placed = PlacePodSet(set, pods, mode, statement, error);
+  } else {
+    const auto is_below = [&](SubGroupId pod_set, SubGroupId ancestor) {
+      while (pod_set.valid() && pod_set != ancestor) pod_set = cluster_.sub_groups().parent[pod_set];
+      return pod_set.valid();
+    };
+    for (const SubGroupId child : order_->ChildrenOf(set)) {
+      std::vector<PodId> below;
+      std::copy_if(pods.begin(), pods.end(), std::back_inserter(below),
+                   [&](PodId pod) { return is_below(cluster_.pods().pod_set[pod], child); });
+      placed = PlaceSet(child, below, mode, statement, error);
+      if (!placed) break;
+    }
+  }
+  if (!placed) statement->RollBackTo(start);
+  return placed;
+}
+
+bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode, Statement* statement, PlaceError* error) {
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pods[i]]);
+    if (!found.node.valid()) {
+      if (mode == Mode::kReal) *error = NoNodeError(pod_set, pods[i], static_cast<int32_t>(i));
+      return false;
+    }
+    if (mode == Mode::kReal && found.now) {
+      statement->Place(pods[i], found.node);
+    } else {
+      statement->Pipeline(pods[i], found.node);
+    }
+  }
+  return true;
+}
+
+PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found) const {
+  // spec 2 P6
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  const PodGroupId group = sets.group[pod_set];
+  const Span32 range = cluster_.pod_groups().pod_sets[group];
+  const auto begin = cluster_.pod_groups().pod_set_list.begin();
+  const bool is_gang = std::any_of(begin + range.begin, begin + range.end, [&](SubGroupId id) { return sets.minimum[id] > 1; });
+  const bool had_minimum = sets.counts[pod_set].active_used() >= sets.minimum[pod_set];
+  PlaceError error{.kind = PlaceError::Kind::kNoNode,
+                   .reason = std::string(messages::kPodSchedulingErrors),
+                   .message = {},
+                   .pod = pod,
+                   .pod_message = search_->Explain(pod),
+                   .queue = QueueId(),
+                   .found = found,
+                   .minimum = sets.minimum[pod_set]};
+  if (!is_gang || had_minimum) {
+    error.message = messages::NoNodeForPod(cluster_.PodName(pod), error.pod_message);
+  } else if (range.size() == 1 && cluster_.Text(sets.name[pod_set]) == kDefaultSubgroup) {
+    error.message = messages::GangIncomplete(found, error.minimum, error.pod_message);
+  } else {
+    error.message = messages::SubgroupGangIncomplete(found, cluster_.Text(sets.name[pod_set]), error.minimum, error.pod_message);
+  }
+  return error;
+}
+
+}  // namespace kai

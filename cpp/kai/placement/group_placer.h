@@ -1,0 +1,66 @@
+// GroupPlacer: places what a pod group wants next, whole, or leaves no trace (spec 2 P1-P6).
+//
+//   GroupPlacer placer(cluster, &order, &usage, &search);
+//   PlaceResult result = placer.Place(group, Mode::kReal, &statement);
+//   if (!result.placed) ... result.error says why; the statement is back where it was
+#ifndef KAI_PLACEMENT_GROUP_PLACER_H_
+#define KAI_PLACEMENT_GROUP_PLACER_H_
+
+#include <string>
+#include <vector>
+
+#include "kai/fairshare/usage.h"
+#include "kai/model/statement.h"
+#include "kai/placement/node_search.h"
+#include "kai/placement/pod_order.h"
+
+namespace kai {
+
+// Why a pod group could not be placed, with what its text needs (spec 2 M10).
+struct PlaceError {
+  enum class Kind : uint8_t { kOverLimit, kNonPreemptibleOverQuota, kNoNode };
+  Kind kind = Kind::kNoNode;
+  std::string reason;   // KAI's name of it
+  std::string message;  // KAI's text
+  PodId pod;            // kNoNode: the pod that found none
+  std::string pod_message;
+  QueueId queue;        // gates: the queue that refuses
+  int32_t found = 0;    // kNoNode: pods of its set that were placed before it
+  int32_t minimum = 0;
+};
+
+class GroupPlacer {
+ public:
+  // kReal allocates what fits now and pipelines what has to wait; kSimulate pipelines everything (spec 2 P4) and explains nothing.
+  enum class Mode : uint8_t { kReal, kSimulate };
+  struct Result {
+    bool placed = false;
+    bool had_pods = false;  // there was something to place
+    PlaceError error;       // of the last attempt, when not placed and kReal
+  };
+
+  struct Options {
+    bool check_capacity = true;  // off without the plugin that does it
+  };
+
+  GroupPlacer(const Cluster& cluster, PodOrder* order, const QueueUsage* usage, NodeSearch* search, const Options& options)
+      : cluster_(cluster), order_(order), usage_(usage), search_(search), options_(options) {}
+
+  Result Place(PodGroupId group, Mode mode, Statement* statement);
+
+ private:
+  bool PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const;
+  bool PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode, Statement* statement, PlaceError* error);
+  bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode, Statement* statement, PlaceError* error);
+  PlaceError NoNodeError(SubGroupId pod_set, PodId pod, int32_t found) const;
+
+  const Cluster& cluster_;
+  PodOrder* order_;
+  const QueueUsage* usage_;
+  NodeSearch* search_;
+  Options options_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_GROUP_PLACER_H_

@@ -1,0 +1,223 @@
+#include "kai/session/config.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/status/status.h"
+#include "kai/base/status_macros.h"
+#include "kai/base/text.h"
+
+namespace kai {
+namespace {
+
+constexpr std::string_view kDefaultActions = "allocate, consolidation, reclaim, preempt, stalegangeviction";
+constexpr std::array<std::string_view, 5> kActions = {"allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"};
+constexpr std::array<std::string_view, 1> kBuiltActions = {"allocate"};
+
+// KAI's built-in order (spec 2 C7).
+constexpr std::array<std::string_view, 20> kDefaultPlugins = {
+    "predicates",      "proportion",  "priority",     "elastic",         "kubeflow",
+    "ray",             "nodeavailability", "gpusharingorder", "gpupack", "resourcetype",
+    "subgrouporder",   "taskorder",   "nominatednode", "dynamicresources", "nodeplacement",
+    "minruntime",      "topology",    "snapshot",     "sg-nodelocalgreedy", "sg-multinodegang"};
+// Registered, but in no default.
+constexpr std::array<std::string_view, 4> kOtherPlugins = {"podaffinity", "gpuspread", "numa", "reflectjoborder"};
+
+template <typename List>
+bool Contains(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+std::string Trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return std::string(text);
+}
+
+absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
+
+std::vector<PluginConfig> DefaultPlugins() {
+  std::vector<PluginConfig> plugins;
+  for (const std::string_view name : kDefaultPlugins) plugins.push_back({.name = std::string(name), .arguments = {}});
+  return plugins;
+}
+
+void ReadActions(std::string_view list, Config* config) {
+  while (true) {
+    const size_t comma = list.find(',');
+    const std::string name = Trimmed(list.substr(0, comma));
+    if (Contains(kBuiltActions, name)) {
+      config->actions.push_back(name);
+    } else if (Contains(kActions, name)) {
+      config->warnings.push_back(StrCat("action ", name, " is not built yet"));
+    } else {
+      config->warnings.push_back(StrCat("action \"", name, "\" is not known and is skipped"));
+    }
+    if (comma == std::string_view::npos) return;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+absl::Status ReadArguments(const simdjson::dom::element& value, PluginConfig* plugin) {
+  if (value.is_null()) return absl::OkStatus();
+  simdjson::dom::object arguments;
+  if (value.get_object().get(arguments) != simdjson::SUCCESS) {
+    return Invalid(StrCat("config: arguments of plugin ", plugin->name, " are not an object"));
+  }
+  for (const auto& [key, argument] : arguments) {
+    std::string_view text;
+    // Arguments are strings; a bare number or boolean is taken as what it prints.
+    plugin->arguments[std::string(key)] =
+        argument.get_string().get(text) == simdjson::SUCCESS ? std::string(text) : std::string(simdjson::minify(argument));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadTiers(const simdjson::dom::element& value, Config* config) {
+  simdjson::dom::array tiers;
+  if (value.get_array().get(tiers) != simdjson::SUCCESS) return Invalid("config: tiers is not a list");
+  for (const simdjson::dom::element tier : tiers) {
+    simdjson::dom::array plugins;
+    if (tier["plugins"].get_array().get(plugins) != simdjson::SUCCESS) return Invalid("config: a tier has no list of plugins");
+    for (const simdjson::dom::element each : plugins) {
+      std::string_view name;
+      if (each["name"].get_string().get(name) != simdjson::SUCCESS) return Invalid("config: a plugin has no name");
+      PluginConfig plugin{.name = std::string(name), .arguments = {}};
+      simdjson::dom::element arguments;
+      if (each["arguments"].get(arguments) == simdjson::SUCCESS) KAI_RETURN_IF_ERROR(ReadArguments(arguments, &plugin));
+      if (!Contains(kDefaultPlugins, name) && !Contains(kOtherPlugins, name)) {
+        config->warnings.push_back(StrCat("plugin \"", name, "\" is not known and is skipped"));
+        continue;
+      }
+      config->plugins.push_back(std::move(plugin));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadQueueDepth(const simdjson::dom::element& value, Config* config) {
+  simdjson::dom::object depths;
+  if (value.get_object().get(depths) != simdjson::SUCCESS) return Invalid("config: queueDepthPerAction is not an object");
+  for (const auto& [action, each] : depths) {
+    int64_t depth = 0;
+    // KAI crashes on 0 and below -1 (spec 2 C9); a clear no is kinder.
+    if (each.get_int64().get(depth) != simdjson::SUCCESS || depth < -1 || depth == 0) {
+      return Invalid(StrCat("config: queueDepthPerAction of ", action, " must be a whole number above 0, or -1 for no bound"));
+    }
+    config->queue_depth[std::string(action)] = depth;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadCompat(const simdjson::dom::element& value, Config* config) {
+  simdjson::dom::object switches;
+  if (value.get_object().get(switches) != simdjson::SUCCESS) return Invalid("config: compat is not an object");
+  for (const auto& [name, each] : switches) {
+    std::string_view setting;
+    if (each.get_string().get(setting) != simdjson::SUCCESS || (setting != "fixed" && setting != "kai")) {
+      return Invalid(StrCat("config: compat.", name, " must be \"fixed\" or \"kai\""));
+    }
+    const auto found = config->compat.find(std::string(name));
+    if (found == config->compat.end()) {
+      config->warnings.push_back(StrCat("compat switch \"", name, "\" is not known and is skipped"));
+    } else {
+      found->second = setting == "kai" ? Compat::kKai : Compat::kFixed;
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsGiven(const simdjson::dom::object& object, std::string_view key, simdjson::dom::element* value) {
+  return object[key].get(*value) == simdjson::SUCCESS && !value->is_null();
+}
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted.push_back('\\');
+    if (static_cast<unsigned char>(c) < 0x20) {
+      constexpr std::string_view kHex = "0123456789abcdef";
+      StrAppend(&quoted, "\\u00", kHex[static_cast<unsigned char>(c) >> 4], kHex[static_cast<unsigned char>(c) & 15]);
+    } else {
+      quoted.push_back(c);
+    }
+  }
+  quoted.push_back('"');
+  return quoted;
+}
+
+}  // namespace
+
+std::string_view PluginConfig::Argument(std::string_view argument, std::string_view fallback) const {
+  const auto found = arguments.find(std::string(argument));
+  return found == arguments.end() ? fallback : std::string_view(found->second);
+}
+
+std::vector<std::string> Config::CompatSwitches() { return {}; }
+
+absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& options) {
+  Config config;
+  for (const std::string& name : CompatSwitches()) config.compat[name] = options.as_kai ? Compat::kKai : Compat::kFixed;
+  if (json.empty() || json == "null") {
+    ReadActions(kDefaultActions, &config);
+    config.plugins = DefaultPlugins();
+    return config;
+  }
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  if (parser.parse(json.data(), json.size()).get_object().get(object) != simdjson::SUCCESS) {
+    return Invalid("config: not a JSON object");
+  }
+  simdjson::dom::element value;
+  std::string_view actions = kDefaultActions;
+  if (IsGiven(object, "actions", &value) && value.get_string().get(actions) != simdjson::SUCCESS) {
+    return Invalid("config: actions is not a text such as \"allocate, reclaim\"");
+  }
+  ReadActions(actions, &config);
+  if (IsGiven(object, "tiers", &value)) {
+    KAI_RETURN_IF_ERROR(ReadTiers(value, &config));
+  } else {
+    config.plugins = DefaultPlugins();
+  }
+  if (IsGiven(object, "queueDepthPerAction", &value)) KAI_RETURN_IF_ERROR(ReadQueueDepth(value, &config));
+  if (IsGiven(object, "compat", &value)) KAI_RETURN_IF_ERROR(ReadCompat(value, &config));
+  return config;
+}
+
+const PluginConfig* Config::FindPlugin(std::string_view name) const {
+  const auto found = std::find_if(plugins.begin(), plugins.end(), [&](const PluginConfig& plugin) { return plugin.name == name; });
+  return found == plugins.end() ? nullptr : &*found;
+}
+
+std::string Config::ToJson() const {
+  std::string json = "{\"actions\":\"";
+  for (size_t i = 0; i < actions.size(); ++i) StrAppend(&json, i == 0 ? "" : ", ", actions[i]);
+  json += "\",\"tiers\":[{\"plugins\":[";
+  for (size_t i = 0; i < plugins.size(); ++i) {
+    StrAppend(&json, i == 0 ? "" : ",", "{\"name\":", Quoted(plugins[i].name), ",\"arguments\":{");
+    bool first = true;
+    for (const auto& [key, value] : plugins[i].arguments) {
+      StrAppend(&json, first ? "" : ",", Quoted(key), ":", Quoted(value));
+      first = false;
+    }
+    json += "}}";
+  }
+  json += "]}],\"queueDepthPerAction\":{";
+  bool first = true;
+  for (const auto& [action, depth] : queue_depth) {
+    StrAppend(&json, first ? "" : ",", Quoted(action), ":", depth);
+    first = false;
+  }
+  json += "},\"compat\":{";
+  first = true;
+  for (const auto& [name, setting] : compat) {
+    StrAppend(&json, first ? "" : ",", Quoted(name), ":", setting == Compat::kKai ? "\"kai\"" : "\"fixed\"");
+    first = false;
+  }
+  json += "}}";
+  return json;
+}
+
+}  // namespace kai

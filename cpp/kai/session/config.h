@@ -1,0 +1,53 @@
+// Config: which actions and plugins a cycle runs, parsed once and checked once (spec 2 C5-C9, spec 5 A39, A40).
+//
+//   KAI_ASSIGN_OR_RETURN(Config config, Config::Parse(R"({"actions": "allocate"})", {}));
+//   Config::Parse("", {});              // KAI's built-in default
+//
+// What is missing has KAI's default; a name that is not known is reported in `warnings` and skipped.
+#ifndef KAI_SESSION_CONFIG_H_
+#define KAI_SESSION_CONFIG_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace kai {
+
+// How a mend of a weakness of KAI's behaves: as we think right, or as KAI does (design §2).
+enum class Compat : uint8_t { kFixed, kKai };
+
+struct PluginConfig {
+  std::string name;
+  std::map<std::string, std::string> arguments;
+
+  // The argument's value, or `fallback`.
+  std::string_view Argument(std::string_view argument, std::string_view fallback) const;
+};
+
+struct Config {
+  struct ParseOptions {
+    bool as_kai = false;  // every mend switched to KAI's behaviour
+  };
+
+  std::vector<std::string> actions;  // known ones that are built, in order
+  std::vector<PluginConfig> plugins; // known ones, in order
+  std::map<std::string, int64_t> queue_depth;  // by action; -1 or missing: no bound
+  std::map<std::string, Compat> compat;        // every switch there is
+  std::vector<std::string> warnings;
+
+  static absl::StatusOr<Config> Parse(std::string_view json, const ParseOptions& options);
+
+  const PluginConfig* FindPlugin(std::string_view name) const;
+  bool HasPlugin(std::string_view name) const { return FindPlugin(name) != nullptr; }
+  std::string ToJson() const;
+
+  // The names of all switches (docs/compatibility.md has a row for each).
+  static std::vector<std::string> CompatSwitches();
+};
+
+}  // namespace kai
+
+#endif  // KAI_SESSION_CONFIG_H_

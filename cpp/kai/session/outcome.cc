@@ -1,0 +1,237 @@
+#include "kai/session/outcome.h"
+
+#include <algorithm>
+#include <set>
+
+#include "kai/base/text.h"
+#include "kai/model/messages.h"
+
+namespace kai {
+namespace {
+
+constexpr std::string_view kDefaultSubgroup = "default";
+
+// The stable word for a pod that found no node, from the text that says why.
+std::string_view CodeOfNoNode(std::string_view text) {
+  if (text.find(messages::kNotEnoughGpus) != std::string_view::npos) return reason_codes::kNotEnoughGpus;
+  if (text.find("didn't have enough") != std::string_view::npos) return reason_codes::kNotEnoughResources;
+  if (text.substr(0, 21) == "Scheduling conditions") return reason_codes::kLargerThanAnyNode;
+  return reason_codes::kNoMatchingNode;
+}
+
+class Describer {
+ public:
+  Describer(const CycleView& cycle, Plan* plan) : cycle_(cycle), cluster_(*cycle.cluster), plan_(*plan) {}
+
+  void Run() {
+    CountDecisions();
+    plan_.groups.Resize(cluster_.pod_groups().size());
+    for (const PodGroupId group : cluster_.pod_groups().name.ids()) Describe(group);
+    std::sort(plan_.pod_messages.begin(), plan_.pod_messages.end());
+  }
+
+ private:
+  void CountDecisions() {
+    bound_.Resize(cluster_.pod_groups().size());
+    pipelined_.Resize(cluster_.pod_groups().size());
+    for (const CycleLog::Decision& decision : cycle_.log->decisions) {
+      const PodGroupId group = cluster_.pods().group[decision.pod];
+      if (decision.kind == CycleLog::Decision::Kind::kBind) ++bound_[group];
+      if (decision.kind == CycleLog::Decision::Kind::kPipeline) ++pipelined_[group];
+    }
+  }
+
+  Verdict VerdictOf(PodGroupId group, int32_t waiting, bool ready) const {
+    const int32_t placed = bound_[group] + pipelined_[group];
+    if (placed > 0) {
+      if (waiting > 0) return Verdict::kPartlyPlaced;
+      if (pipelined_[group] == 0) return Verdict::kPlaced;
+      return bound_[group] == 0 ? Verdict::kPipelined : Verdict::kPartlyPlaced;
+    }
+    if (!cluster_.pod_groups().queue[group].valid()) return Verdict::kInvalid;
+    if (waiting == 0) return HasActivePods(group) || HasEnded(group) ? Verdict::kRunning : Verdict::kNotReady;
+    return ready ? Verdict::kUnschedulable : Verdict::kNotReady;
+  }
+
+  bool HasActivePods(PodGroupId group) const {
+    const Span32 range = cluster_.pod_groups().pod_sets[group];
+    for (int32_t i = range.begin; i < range.end; ++i) {
+      if (cluster_.sub_groups().counts[cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)]].active_used() > 0) return true;
+    }
+    return false;
+  }
+  bool HasEnded(PodGroupId group) const { return cycle_.order->CountOf(group, PodStatus::kSucceeded) > 0; }
+
+  void Describe(PodGroupId group) {
+    GroupOutcome& outcome = plan_.groups[group];
+    const int32_t pending = cycle_.order->CountOf(group, PodStatus::kPending);
+    const int32_t waiting = pending + cycle_.order->CountOf(group, PodStatus::kGated);
+    const bool ready = waiting == 0 || cycle_.order->IsReady(group);
+    outcome.verdict = VerdictOf(group, waiting, ready);
+    outcome.writes_last_start = cycle_.log->started_now[group] != 0;
+    DescribeMisfits(group, &outcome);
+    if (waiting == 0) {
+      if (outcome.verdict == Verdict::kNotReady) {
+        outcome.reasons.push_back({reason_codes::kNoPods, "the pod group has no pods yet", PodId()});
+      } else if (outcome.verdict == Verdict::kRunning && !HasActivePods(group)) {
+        outcome.reasons.push_back({reason_codes::kCompleted, "all pods have ended", PodId()});
+      } else if (outcome.verdict == Verdict::kInvalid) {
+        DescribeMissingQueue(group, &outcome);
+      }
+      return;
+    }
+    if (!ready) {
+      outcome.messages.push_back(NotReadyText(group));
+      outcome.reasons.push_back({reason_codes::kNotReady, outcome.messages.back(), PodId()});
+      return;
+    }
+
+    std::vector<std::pair<std::string, std::string>> errors;  // (reason, message), as KAI collects them
+    if (!cluster_.pod_groups().queue[group].valid()) {
+      errors.emplace_back(messages::kQueueDoesNotExist, DescribeMissingQueue(group, &outcome));
+    }
+    for (const PlaceError& error : cycle_.log->errors[group]) {
+      errors.emplace_back(error.reason, error.message);
+      DescribeError(error, &outcome);
+    }
+    DescribeWhatKeepsOut(group, errors.empty(), &outcome);
+    const std::string text = messages::PodGroupText(errors);
+    outcome.messages.push_back(Prefixed(group, text));
+    if (pending > 0) DescribePods(group, errors.empty() ? std::string(messages::kUnableToSchedulePod) : text);
+  }
+
+  // Pods of sub-groups that do not exist (spec 2 M9).
+  void DescribeMisfits(PodGroupId group, GroupOutcome* outcome) {
+    for (const PodId pod : cluster_.pod_groups().misfits[group]) {
+      std::string text = messages::UnknownSubgroup(cluster_.Text(cluster_.pods().subgroup[pod]), cluster_.PodGroupName(group));
+      outcome->reasons.push_back({reason_codes::kSubgroupDoesNotExist, text, pod});
+      plan_.pod_messages.emplace_back(pod, std::move(text));
+    }
+  }
+
+  std::string DescribeMissingQueue(PodGroupId group, GroupOutcome* outcome) {
+    std::string text = messages::QueueDoesNotExist(cluster_.Text(cluster_.pod_groups().queue_name[group]));
+    outcome->reasons.push_back({reason_codes::kQueueDoesNotExist, text, PodId()});
+    return text;
+  }
+
+  static void DescribeError(const PlaceError& error, GroupOutcome* outcome) {
+    switch (error.kind) {
+      case PlaceError::Kind::kOverLimit:
+        outcome->reasons.push_back({reason_codes::kOverLimit, error.message, PodId()});
+        return;
+      case PlaceError::Kind::kNonPreemptibleOverQuota:
+        outcome->reasons.push_back({reason_codes::kNonPreemptibleOverQuota, error.message, PodId()});
+        return;
+      case PlaceError::Kind::kNoNode:
+        if (error.minimum > 1 && error.found < error.minimum) {
+          outcome->reasons.push_back({reason_codes::kGangIncomplete, error.message, PodId()});
+        }
+        outcome->reasons.push_back({CodeOfNoNode(error.pod_message), error.pod_message, error.pod});
+        return;
+    }
+  }
+
+  // What no action says a word about: features that are not built, queues that are no leaves.
+  void DescribeWhatKeepsOut(PodGroupId group, bool no_errors, GroupOutcome* outcome) {
+    const QueueId queue = cluster_.pod_groups().queue[group];
+    if (queue.valid() && !cluster_.queues().IsLeaf(queue)) {
+      outcome->reasons.push_back({reason_codes::kQueueNotLeaf,
+                                  StrCat("queue ", cluster_.Text(cluster_.queues().name[queue]),
+                                         " has queues below it; pod groups run in leaf queues only"),
+                                  PodId()});
+      return;
+    }
+    if ((*cycle_.may_run)[group] != 0) {
+      if (no_errors && outcome->reasons.empty() && outcome->verdict == Verdict::kUnschedulable) {
+        outcome->reasons.push_back(
+            {reason_codes::kNotConsidered, "no action that ran in this cycle considered the pod group", PodId()});
+      }
+      return;
+    }
+    std::set<NameId> features(cluster_.pod_groups().not_built[group].begin(), cluster_.pod_groups().not_built[group].end());
+    const Span32 range = cluster_.pod_groups().pod_sets[group];
+    for (int32_t i = range.begin; i < range.end; ++i) {
+      for (const PodId pod : cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
+        const PodStatus status = cluster_.pods().status[pod];
+        if (status != PodStatus::kPending && status != PodStatus::kGated) continue;
+        const std::vector<NameId>& needed = cluster_.ClassOf(pod).not_built;
+        features.insert(needed.begin(), needed.end());
+      }
+    }
+    std::set<std::string_view> names;
+    for (const NameId feature : features) names.insert(cluster_.Text(feature));
+    for (const std::string_view name : names) {
+      outcome->reasons.push_back({reason_codes::kNotBuilt, StrCat("needs ", name, ", which is not built yet"), PodId()});
+    }
+  }
+
+  std::string NotReadyText(PodGroupId group) const {
+    const SubGroupColumns& sets = cluster_.sub_groups();
+    std::vector<messages::NotReadyPodSet> unready;
+    const Span32 range = cluster_.pod_groups().pod_sets[group];
+    for (int32_t i = range.begin; i < range.end; ++i) {
+      const SubGroupId id = cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)];
+      const StatusCounts& counts = sets.counts[id];
+      const int32_t alive = counts.alive();
+      const int32_t gated = counts[PodStatus::kGated];
+      if (alive - gated >= sets.minimum[id]) continue;
+      const std::string_view name = cluster_.Text(sets.name[id]);
+      unready.push_back({.subgroup = name == kDefaultSubgroup ? "" : std::string(name),
+                         .minimum = sets.minimum[id],
+                         .alive = alive,
+                         .gated = gated});
+    }
+    return messages::NotReady(unready);
+  }
+
+  std::string Prefixed(PodGroupId group, std::string text) const {
+    if (cluster_.pod_groups().backoff_prefix[group] == 0) return text;
+    return messages::WithNodePool(cluster_.Text(cluster_.pod_groups().node_pool[group]), text);
+  }
+
+  // Every waiting pod gets the reason why it found no node itself, else its group's (spec 2 M2).
+  void DescribePods(PodGroupId group, const std::string& group_text) {
+    const Span32 range = cluster_.pod_groups().pod_sets[group];
+    for (int32_t i = range.begin; i < range.end; ++i) {
+      for (const PodId pod : cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
+        if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
+        const std::vector<PlaceError>& errors = cycle_.log->errors[group];
+        const auto own = std::find_if(errors.begin(), errors.end(), [&](const PlaceError& error) { return error.pod == pod; });
+        plan_.pod_messages.emplace_back(pod, Prefixed(group, own != errors.end() ? own->pod_message : group_text));
+      }
+    }
+  }
+
+  const CycleView& cycle_;
+  const Cluster& cluster_;
+  Plan& plan_;
+  IndexVector<PodGroupId, int32_t> bound_;
+  IndexVector<PodGroupId, int32_t> pipelined_;
+};
+
+}  // namespace
+
+void DescribeOutcomes(const CycleView& cycle, Plan* plan) { Describer(cycle, plan).Run(); }
+
+std::string_view VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPlaced:
+      return "placed";
+    case Verdict::kPipelined:
+      return "pipelined";
+    case Verdict::kPartlyPlaced:
+      return "partly_placed";
+    case Verdict::kUnschedulable:
+      return "unschedulable";
+    case Verdict::kNotReady:
+      return "not_ready";
+    case Verdict::kRunning:
+      return "running";
+    case Verdict::kInvalid:
+      return "invalid";
+  }
+  return "";
+}
+
+}  // namespace kai

@@ -1,0 +1,67 @@
+// Plan: the answer of a cycle as plain data: decisions in the order in which they have to happen, a verdict and its reasons per pod group, the queues' numbers
+// (design §3). Ids refer to the cluster that was planned; names are looked up where the plan is shown.
+#ifndef KAI_SESSION_PLAN_H_
+#define KAI_SESSION_PLAN_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kai/actions/action.h"
+#include "kai/fairshare/share.h"
+#include "kai/model/cluster.h"
+
+namespace kai {
+
+enum class Verdict : uint8_t { kPlaced, kPipelined, kPartlyPlaced, kUnschedulable, kNotReady, kRunning, kInvalid };
+std::string_view VerdictName(Verdict verdict);
+
+// Stable words for why something waits; docs/reference/reasons.md lists them.
+namespace reason_codes {
+inline constexpr std::string_view kOverLimit = "over_limit";
+inline constexpr std::string_view kNonPreemptibleOverQuota = "non_preemptible_over_quota";
+inline constexpr std::string_view kGangIncomplete = "gang_incomplete";
+inline constexpr std::string_view kNotEnoughGpus = "not_enough_gpus";
+inline constexpr std::string_view kNotEnoughResources = "not_enough_resources";
+inline constexpr std::string_view kNoMatchingNode = "no_matching_node";
+inline constexpr std::string_view kLargerThanAnyNode = "larger_than_any_node";
+inline constexpr std::string_view kQueueDoesNotExist = "queue_does_not_exist";
+inline constexpr std::string_view kQueueNotLeaf = "queue_not_leaf";
+inline constexpr std::string_view kSubgroupDoesNotExist = "subgroup_does_not_exist";
+inline constexpr std::string_view kNotReady = "not_ready";
+inline constexpr std::string_view kNotBuilt = "not_built";
+inline constexpr std::string_view kCompleted = "completed";
+inline constexpr std::string_view kNoPods = "no_pods";
+inline constexpr std::string_view kNotConsidered = "not_considered";
+}  // namespace reason_codes
+
+struct PlanReason {
+  std::string_view code;  // one of reason_codes
+  std::string message;
+  PodId pod;              // invalid: the group as a whole
+};
+
+struct GroupOutcome {
+  Verdict verdict = Verdict::kRunning;
+  std::vector<std::string> messages;  // the text of KAI's event and condition
+  std::vector<PlanReason> reasons;
+  bool writes_last_start = false;     // the cycle's time becomes the last-start annotation
+};
+
+struct Plan {
+  std::shared_ptr<const Cluster> cluster;
+  int64_t now_ns = 0;
+  std::vector<CycleLog::Decision> decisions;
+  IndexVector<PodGroupId, GroupOutcome> groups;
+  std::vector<std::pair<PodId, std::string>> pod_messages;  // by pod
+  IndexVector<QueueId, QueueShare> queues;                  // as the cycle began
+  bool has_queue_numbers = true;                            // false without the plugin that makes them
+  std::vector<std::pair<std::string, int64_t>> timing_ns;   // in the order in which things ran; "total" last
+};
+
+}  // namespace kai
+
+#endif  // KAI_SESSION_PLAN_H_

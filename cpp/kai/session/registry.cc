@@ -1,0 +1,97 @@
+#include "kai/session/registry.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "kai/actions/allocate.h"
+#include "kai/placement/filters/filters.h"
+#include "kai/placement/scorers/scorers.h"
+
+namespace kai {
+namespace {
+
+constexpr double kDefaultKValue = 1;
+
+Strategy StrategyOf(const Config& config, std::string_view resource) {
+  const PluginConfig* plugin = config.FindPlugin("nodeplacement");
+  // Anything but "spread" packs (spec 3 W5).
+  return plugin != nullptr && plugin->Argument(resource, "binpack") == "spread" ? Strategy::kSpread : Strategy::kBinpack;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster) {
+  std::vector<std::unique_ptr<Filter>> filters;
+  if (!config.HasPlugin("predicates")) return filters;
+  filters.push_back(MakeMigStrategyFilter(cluster));
+  filters.push_back(MakeNodeStateFilter(cluster));
+  filters.push_back(MakeTaintFilter(cluster));
+  filters.push_back(MakeNodeAffinityFilter(cluster));
+  filters.push_back(MakeInterPodAffinityFilter(cluster));
+  filters.push_back(MakeWorkerNodeFilter(cluster));
+  return filters;
+}
+
+std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster) {
+  std::vector<std::unique_ptr<Scorer>> scorers;
+  for (const PluginConfig& plugin : config.plugins) {
+    if (plugin.name == "nodeplacement") {
+      scorers.push_back(MakeNodePlacementScorer(cluster, StrategyOf(config, "gpu"), StrategyOf(config, "cpu")));
+    } else if (plugin.name == "nodeavailability") {
+      scorers.push_back(MakeNodeAvailabilityScorer());
+    } else if (plugin.name == "resourcetype") {
+      scorers.push_back(MakeResourceTypeScorer(cluster));
+    } else if (plugin.name == "podaffinity") {
+      scorers.push_back(MakePodAffinityScorer(cluster));
+    } else if (plugin.name == "nominatednode") {
+      scorers.push_back(MakeNominatedNodeScorer(cluster));
+    }
+  }
+  return scorers;
+}
+
+NodeSearch::Options SearchOptions(const Config& config) {
+  return {.gpu = StrategyOf(config, "gpu"),
+          .cpu = StrategyOf(config, "cpu"),
+          .check_largest_node = config.HasPlugin("predicates"),
+          .always_scan = false};
+}
+
+PodOrder::Options PodOrderOptions(const Config& config) {
+  PodOrder::Options options{.comparators = {}, .by_satisfaction = config.HasPlugin("subgrouporder")};
+  for (const PluginConfig& plugin : config.plugins) {
+    if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);
+    if (plugin.name == "ray") options.comparators.push_back(PodComparator::kRay);
+    if (plugin.name == "taskorder") options.comparators.push_back(PodComparator::kTaskPriority);
+  }
+  return options;
+}
+
+Worklist::Options WorklistOptions(const Config& config) {
+  Worklist::Options options{.comparators = {}, .by_fair_share = config.HasPlugin("proportion"), .depth = -1};
+  for (const PluginConfig& plugin : config.plugins) {
+    if (plugin.name == "priority") options.comparators.push_back(GroupComparator::kPriority);
+    if (plugin.name == "elastic") options.comparators.push_back(GroupComparator::kElastic);
+  }
+  return options;
+}
+
+QueueUsage::Options UsageOptions(const Config& config) {
+  QueueUsage::Options options{.k_value = kDefaultKValue, .divide = config.HasPlugin("proportion")};
+  if (const PluginConfig* plugin = config.FindPlugin("proportion"); plugin != nullptr) {
+    const std::string text(plugin->Argument("kValue", ""));
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == '\0' && !std::isnan(value)) options.k_value = value <= 0 ? 0 : value;  // spec 1 F46
+  }
+  return options;
+}
+
+std::unique_ptr<Action> MakeAction(const std::string& name, const Config& config) {
+  const auto depth = config.queue_depth.find(name);
+  if (name == "allocate") return MakeAllocate(depth == config.queue_depth.end() ? -1 : depth->second);
+  KAI_CHECK(false) << "action " << name << " passed the configuration but is not built";
+  return nullptr;
+}
+
+}  // namespace kai

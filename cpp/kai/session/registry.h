@@ -1,0 +1,26 @@
+// Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls in registry.cc and nothing else.
+#ifndef KAI_SESSION_REGISTRY_H_
+#define KAI_SESSION_REGISTRY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kai/actions/action.h"
+#include "kai/session/config.h"
+
+namespace kai {
+
+// Filters in the order in which a node is asked (spec 3 §7); none without the plugin `predicates`.
+std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster);
+// Scorers in plugin order: their scores are added in it.
+std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster);
+NodeSearch::Options SearchOptions(const Config& config);
+PodOrder::Options PodOrderOptions(const Config& config);
+Worklist::Options WorklistOptions(const Config& config);
+QueueUsage::Options UsageOptions(const Config& config);
+std::unique_ptr<Action> MakeAction(const std::string& name, const Config& config);
+
+}  // namespace kai
+
+#endif  // KAI_SESSION_REGISTRY_H_

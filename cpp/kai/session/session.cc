@@ -1,0 +1,117 @@
+#include "kai/session/session.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kai/base/text.h"
+#include "kai/session/outcome.h"
+#include "kai/session/registry.h"
+
+namespace kai {
+namespace {
+
+constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
+
+// Laps of a stopwatch, by name.
+class Laps {
+ public:
+  explicit Laps(const Clock* clock) : clock_(clock), start_ns_(Now()), lap_ns_(start_ns_) {}
+
+  void Lap(std::string name) {
+    const int64_t now_ns = Now();
+    laps_.emplace_back(std::move(name), now_ns - lap_ns_);
+    lap_ns_ = now_ns;
+  }
+  std::vector<std::pair<std::string, int64_t>> Finish() {
+    laps_.emplace_back("total", Now() - start_ns_);
+    return std::move(laps_);
+  }
+
+ private:
+  int64_t Now() const { return clock_ == nullptr ? 0 : clock_->NowNs(); }
+
+  const Clock* clock_;
+  int64_t start_ns_;
+  int64_t lap_ns_;
+  std::vector<std::pair<std::string, int64_t>> laps_;
+};
+
+// Pods that should be gone by now: what they hold is not coming back (spec 2 S2).
+void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statement) {
+  const PodColumns& pods = cluster.pods();
+  for (const PodId pod : pods.name.ids()) {
+    if (pods.status[pod] != PodStatus::kReleasing || pods.deletion_ns[pod] == kNoTime) continue;
+    if (now_ns - pods.deletion_ns[pod] > cluster.params().stuck_in_releasing_threshold_ns) statement->MarkStuck(pod);
+  }
+}
+
+// Pod groups that no feature still missing from the engine keeps out.
+IndexVector<PodGroupId, uint8_t> GroupsThatMayRun(const Cluster& cluster) {
+  const PodGroupColumns& groups = cluster.pod_groups();
+  IndexVector<PodGroupId, uint8_t> may_run(groups.size(), 1);
+  for (const PodGroupId group : groups.name.ids()) may_run[group] = groups.not_built[group].empty() ? 1 : 0;
+  const PodColumns& pods = cluster.pods();
+  for (const PodId pod : pods.name.ids()) {
+    const bool waits = pods.status[pod] == PodStatus::kPending || pods.status[pod] == PodStatus::kGated;
+    if (waits && pods.group[pod].valid() && !cluster.ClassOf(pod).not_built.empty()) may_run[pods.group[pod]] = 0;
+  }
+  return may_run;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns, const Clock* stopwatch) const {
+  Laps laps(stopwatch);
+  Plan plan;
+  plan.cluster = cluster;
+  plan.now_ns = now_ns;
+
+  // The listeners live longer than the statement, which tells them of its rollback when it closes.
+  std::unique_ptr<QueueUsage> usage;
+  std::unique_ptr<PodOrder> order;
+  std::unique_ptr<NodeSearch> search;
+  std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
+  if (statement == nullptr) {
+    return absl::FailedPreconditionError("this cluster is being planned already; plan a copy, or wait");
+  }
+  usage = std::make_unique<QueueUsage>(*cluster, UsageOptions(config_));
+  plan.has_queue_numbers = config_.HasPlugin("proportion");
+  for (const QueueId queue : cluster->queues().name.ids()) plan.queues.Add(usage->share(queue));
+  laps.Lap("fair_share");
+
+  order = std::make_unique<PodOrder>(*cluster, PodOrderOptions(config_));
+  NodeSearch::Options search_options = SearchOptions(config_);
+  search_options.always_scan = options_.always_scan;
+  search = std::make_unique<NodeSearch>(*cluster, MakeFilters(config_, *cluster), MakeScorers(config_, *cluster), search_options);
+  statement->Listen({usage.get(), order.get(), search.get()});
+  MarkOverduePods(*cluster, now_ns, statement.get());
+
+  GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(), {.check_capacity = config_.HasPlugin("proportion")});
+  const IndexVector<PodGroupId, uint8_t> may_run = GroupsThatMayRun(*cluster);
+  CycleLog log;
+  log.errors.Resize(cluster->pod_groups().size());
+  log.started_now.Resize(cluster->pod_groups().size());
+  CycleView cycle{.cluster = cluster.get(),
+                  .statement = statement.get(),
+                  .usage = usage.get(),
+                  .order = order.get(),
+                  .search = search.get(),
+                  .placer = &placer,
+                  .worklist = WorklistOptions(config_),
+                  .may_run = &may_run,
+                  .log = &log};
+  laps.Lap("open");
+  for (const std::string& name : config_.actions) {
+    MakeAction(name, config_)->Run(cycle);
+    laps.Lap(name);
+  }
+
+  DescribeOutcomes(cycle, &plan);
+  plan.decisions = std::move(log.decisions);
+  statement.reset();  // rolls back: the cluster is as it was
+  laps.Lap("close");
+  plan.timing_ns = laps.Finish();
+  return plan;
+}
+
+}  // namespace kai

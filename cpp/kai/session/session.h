@@ -1,0 +1,40 @@
+// Session: one cycle from start to end. A function of cluster, configuration and time: the cluster is the same afterwards, and so is every further plan.
+//
+//   Session session(config);
+//   absl::StatusOr<Plan> plan = session.Run(cluster, now_ns, &stopwatch);    // FailedPrecondition: the cluster is being planned already
+//
+// Threads: several sessions may plan several clusters at once; two plans on one cluster at once are refused.
+#ifndef KAI_SESSION_SESSION_H_
+#define KAI_SESSION_SESSION_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kai/base/clock.h"
+#include "kai/session/config.h"
+#include "kai/session/plan.h"
+
+namespace kai {
+
+class Session {
+ public:
+  struct Options {
+    bool always_scan = false;  // find nodes by scanning all of them: for comparison with the index
+  };
+
+  explicit Session(Config config) : Session(std::move(config), Options{}) {}
+  Session(Config config, const Options& options) : config_(std::move(config)), options_(options) {}
+
+  // `stopwatch` may be null: then timings are zero.
+  absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns, const Clock* stopwatch) const;
+
+  const Config& config() const { return config_; }
+
+ private:
+  Config config_;
+  Options options_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_SESSION_SESSION_H_
