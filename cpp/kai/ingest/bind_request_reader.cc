@@ -1,0 +1,47 @@
+#include "kai/ingest/bind_request_reader.h"
+
+#include <string>
+#include <string_view>
+
+#include "kai/ingest/metadata_reader.h"
+
+namespace kai {
+namespace {
+
+FieldStatus ReadFields(JsonObject object, BindRequestRow* row) {
+  std::string name;
+  KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
+    if (key == "metadata") {
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        return member == "name" ? ReadString(part, &name) : ReadMetadataMember(member, part, row);
+      });
+    }
+    if (key == "spec") {
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        if (member == "podName") return ReadString(part, &row->pod);
+        if (member == "selectedNode") return ReadString(part, &row->node);
+        if (member == "receivedResourceType") return ReadString(part, &row->received_type);
+        if (member == "selectedGPUGroups") return ReadStrings(part, &row->gpu_groups);
+        if (member == "backoffLimit") return ReadInt(part, &row->backoff_limit, kMinInt32, kMaxInt32);
+        return Skip();
+      });
+    }
+    if (key == "status") {
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        if (member == "phase") return ReadString(part, &row->phase);
+        if (member == "failedAttempts") return ReadInt(part, &row->failed_attempts, kMinInt32, kMaxInt32);
+        return Skip();
+      });
+    }
+    return Skip();
+  }));
+  return RequireName(name);
+}
+
+}  // namespace
+
+std::optional<Rejection> ReadBindRequest(JsonObject object, BindRequestRow* row) {
+  return RejectIfBad("BindRequest", object, ReadFields(object, row));
+}
+
+}  // namespace kai

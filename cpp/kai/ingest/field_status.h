@@ -1,0 +1,59 @@
+// FieldStatus: fine, or which field of an object is wrong and why.
+//
+//   FieldStatus ReadPort(JsonValue port) {
+//     return FieldStatus::Bad("must not be negative");       // knows what, not yet where
+//   }                                                        // ... .Inside("hostPort").Inside("[0]").Inside("ports")
+//                                                            // field() == "ports[0].hostPort"
+//
+// The path grows from the inside out while the readers return, so that reading well costs one null pointer.
+#ifndef KAI_INGEST_FIELD_STATUS_H_
+#define KAI_INGEST_FIELD_STATUS_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace kai {
+
+class [[nodiscard]] FieldStatus {
+ public:
+  FieldStatus() = default;  // fine
+
+  static FieldStatus Bad(std::string message) { return Bad("", std::move(message)); }
+  static FieldStatus Bad(std::string field, std::string message) {
+    FieldStatus status;
+    status.error_ = std::make_unique<Error>(Error{std::move(field), std::move(message)});
+    return status;
+  }
+
+  bool ok() const { return error_ == nullptr; }
+  const std::string& field() const { return error_->field; }      // only when not ok()
+  const std::string& message() const { return error_->message; }  // only when not ok()
+
+  // The same, seen from the object around: `step` is a member's name, or "[3]", or "[\"cpu\"]".
+  FieldStatus Inside(std::string_view step) && {
+    if (ok()) return FieldStatus();
+    std::string& field = error_->field;
+    const bool joined = field.empty() || field.front() == '[';
+    field = std::string(step) + (joined ? "" : ".") + field;
+    return std::move(*this);
+  }
+
+ private:
+  struct Error {
+    std::string field;
+    std::string message;
+  };
+  std::unique_ptr<Error> error_;
+};
+
+}  // namespace kai
+
+#define KAI_RETURN_IF_BAD(expression)                            \
+  do {                                                           \
+    ::kai::FieldStatus kai_field_status = (expression);          \
+    if (!kai_field_status.ok()) return kai_field_status;         \
+  } while (false)
+
+#endif  // KAI_INGEST_FIELD_STATUS_H_

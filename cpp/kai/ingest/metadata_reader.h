@@ -1,0 +1,47 @@
+// The members of metadata that rows of several kinds share.
+#ifndef KAI_INGEST_METADATA_READER_H_
+#define KAI_INGEST_METADATA_READER_H_
+
+#include <string_view>
+
+#include "kai/ingest/json_reader.h"
+
+namespace kai {
+
+// Reads a member of metadata into the row, if the row has a place for it.
+template <typename Row>
+FieldStatus ReadMetadataMember(std::string_view key, JsonValue& value, Row* row) {
+  if constexpr (requires { row->name; }) {
+    if (key == "name") return ReadString(value, &row->name);
+  }
+  if constexpr (requires { row->namespace_name; }) {
+    if (key == "namespace") return ReadString(value, &row->namespace_name);
+  }
+  if constexpr (requires { row->uid; }) {
+    if (key == "uid") return ReadString(value, &row->uid);
+  }
+  if constexpr (requires { row->labels; }) {
+    if (key == "labels") return ReadStringMap(value, &row->labels);
+  }
+  if constexpr (requires { row->created_ns; }) {
+    if (key == "creationTimestamp") return ReadTimestamp(value, &row->created_ns);
+  }
+  if constexpr (requires { row->deletion_ns; }) {
+    if (key == "deletionTimestamp") return ReadTimestamp(value, &row->deletion_ns);
+  }
+  return Skip();
+}
+
+template <typename Row>
+FieldStatus ReadMetadata(JsonValue& metadata, Row* row) {
+  return ForEachMember(metadata, [&](std::string_view key, JsonValue& value) { return ReadMetadataMember(key, value, row); });
+}
+
+// Nothing can be said about an object without a name, so every kind needs one.
+inline FieldStatus RequireName(std::string_view name) {
+  return name.empty() ? FieldStatus::Bad("metadata.name", "is missing") : FieldStatus();
+}
+
+}  // namespace kai
+
+#endif  // KAI_INGEST_METADATA_READER_H_

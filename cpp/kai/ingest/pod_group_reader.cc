@@ -1,0 +1,130 @@
+#include "kai/ingest/pod_group_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "kai/base/text.h"
+#include "kai/ingest/metadata_reader.h"
+#include "kai/ingest/quote.h"
+#include "kai/ingest/timestamp.h"
+
+namespace kai {
+namespace {
+
+// The scheduler writes these itself, and starts over when somebody left something else there (spec 2 G16).
+FieldStatus ReadLenientTimestamp(JsonValue& value, std::optional<int64_t>* out_ns) {
+  JsonText text;
+  KAI_RETURN_IF_BAD(text.Read(value));
+  const absl::StatusOr<int64_t> nanos = ParseTimestamp(text.view());
+  if (nanos.ok()) *out_ns = *nanos;
+  return FieldStatus();
+}
+
+FieldStatus ReadAnnotations(JsonValue& annotations, PodGroupRow* row) {
+  return ForEachEntry(annotations, [&](std::string_view key, JsonValue& value) {
+    if (key == "kai.scheduler/last-start-timestamp") return ReadLenientTimestamp(value, &row->last_start_ns);
+    if (key == "kai.scheduler/stale-podgroup-timestamp") return ReadLenientTimestamp(value, &row->stale_since_ns);
+    if (key == "kai.scheduler/last-eviction-timestamp") return ReadLenientTimestamp(value, &row->last_eviction_ns);
+    return Skip();
+  });
+}
+
+FieldStatus ReadTopologyConstraint(JsonValue& constraint, TopologyConstraintRow* out) {
+  *out = TopologyConstraintRow();
+  return ForEachMember(constraint, [&](std::string_view key, JsonValue& value) {
+    if (key == "topology") return ReadString(value, &out->topology);
+    if (key == "requiredTopologyLevel") return ReadString(value, &out->required_level);
+    if (key == "preferredTopologyLevel") return ReadString(value, &out->preferred_level);
+    return Skip();
+  });
+}
+
+FieldStatus ReadSubGroups(JsonValue& list, std::vector<SubGroupRow>* out) {
+  out->clear();
+  return ForEachElement(list, [&](JsonValue& element) {
+    SubGroupRow& group = out->emplace_back();
+    KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      if (key == "name") return ReadString(value, &group.name);
+      if (key == "parent") return ReadString(value, &group.parent.emplace());
+      if (key == "minMember") return ReadInt(value, &group.min_member, 0, kMaxInt32);
+      if (key == "minSubGroup") return ReadInt(value, &group.min_sub_group, 0, kMaxInt32);
+      if (key == "topologyConstraint") return ReadTopologyConstraint(value, &group.topology);
+      return Skip();
+    }));
+    return group.name.empty() ? FieldStatus::Bad("name", "is missing") : FieldStatus();
+  });
+}
+
+FieldStatus ReadPreemptibility(JsonValue& value, std::string* out) {
+  KAI_RETURN_IF_BAD(ReadString(value, out));
+  if (out->empty() || *out == "preemptible" || *out == "non-preemptible") return FieldStatus();
+  return FieldStatus::Bad(StrCat(Quote(*out), " is not preemptible or non-preemptible"));
+}
+
+FieldStatus ReadSpec(JsonValue& spec, PodGroupRow* row) {
+  return ForEachMember(spec, [&](std::string_view key, JsonValue& value) {
+    if (key == "queue") return ReadString(value, &row->queue);
+    if (key == "priorityClassName") return ReadString(value, &row->priority_class);
+    if (key == "preemptibility") return ReadPreemptibility(value, &row->preemptibility);
+    if (key == "minMember") return ReadInt(value, &row->min_member, 0, kMaxInt32);
+    if (key == "minSubGroup") return ReadInt(value, &row->min_sub_group, 0, kMaxInt32);
+    if (key == "subGroups") return ReadSubGroups(value, &row->sub_groups);
+    if (key == "topologyConstraint") return ReadTopologyConstraint(value, &row->topology);
+    if (key == "preemptionDelay") return ReadDuration(value, &row->preemption_delay_ns);
+    if (key == "stalenessGracePeriod") return ReadDuration(value, &row->staleness_grace_ns);
+    if (key == "schedulingBackoff") return ReadInt(value, &row->scheduling_backoff, kMinInt32, kMaxInt32);
+    if (key == "markUnschedulable") return ReadBool(value, &row->mark_unschedulable);
+    return Skip();
+  });
+}
+
+// The condition with the highest transitionID; what is no number, or a negative one, counts as 0 (spec 5 A18). On ties the last.
+FieldStatus ReadSchedulingConditions(JsonValue& conditions, std::string* latest_node_pool) {
+  int64_t latest = 0;
+  latest_node_pool->clear();
+  return ForEachElement(conditions, [&](JsonValue& element) {
+    std::string node_pool;
+    JsonText id;
+    KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      if (key == "nodePool") return ReadString(value, &node_pool);
+      if (key == "transitionID") return id.Read(value);
+      return Skip();
+    }));
+    int64_t transition = 0;
+    const std::string_view digits = id.view();
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), transition);
+    if (error != std::errc() || end != digits.data() + digits.size()) transition = 0;
+    if (transition = std::max<int64_t>(transition, 0); transition >= latest) {
+      latest = transition;
+      *latest_node_pool = std::move(node_pool);
+    }
+    return FieldStatus();
+  });
+}
+
+FieldStatus ReadFields(JsonObject object, PodGroupRow* row) {
+  KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
+    if (key == "metadata") {
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        return member == "annotations" ? ReadAnnotations(part, row) : ReadMetadataMember(member, part, row);
+      });
+    }
+    if (key == "spec") return ReadSpec(value, row);
+    if (key == "status") {
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        return member == "schedulingConditions" ? ReadSchedulingConditions(part, &row->latest_condition_node_pool) : Skip();
+      });
+    }
+    return Skip();
+  }));
+  return RequireName(row->name);
+}
+
+}  // namespace
+
+std::optional<Rejection> ReadPodGroup(JsonObject object, PodGroupRow* row) { return RejectIfBad("PodGroup", object, ReadFields(object, row)); }
+
+}  // namespace kai

@@ -1,0 +1,16 @@
+// PodGroup -> PodGroupRow. Expects a fresh row; with a rejection the row is half filled and of no use.
+#ifndef KAI_INGEST_POD_GROUP_READER_H_
+#define KAI_INGEST_POD_GROUP_READER_H_
+
+#include <optional>
+
+#include "kai/ingest/json_reader.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+std::optional<Rejection> ReadPodGroup(JsonObject object, PodGroupRow* row);
+
+}  // namespace kai
+
+#endif  // KAI_INGEST_POD_GROUP_READER_H_

@@ -1,0 +1,21 @@
+// Quote: text from the input as it appears inside an error message.
+//
+//   Quote("1Gx")                     // "1Gx", with the quotes
+//   Quote(std::string(1000, 'a'))    // "aaaa...", cut: a message must stay readable whatever the input was
+#ifndef KAI_INGEST_QUOTE_H_
+#define KAI_INGEST_QUOTE_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace kai {
+
+inline constexpr size_t kLongestQuote = 64;  // bytes of the input that a message repeats
+
+// In double quotes; control characters, quotes and backslashes escaped as JSON does; cut between characters, never inside one.
+std::string Quote(std::string_view text);
+
+}  // namespace kai
+
+#endif  // KAI_INGEST_QUOTE_H_

@@ -1,0 +1,59 @@
+// Resource lists ({"cpu": "500m", "nvidia.com/gpu": 1}) in the units of spec 3 R5, and arithmetic on them that saturates instead of overflowing.
+#ifndef KAI_INGEST_RESOURCE_LIST_H_
+#define KAI_INGEST_RESOURCE_LIST_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "kai/ingest/json_reader.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+inline constexpr std::string_view kNvidiaGpu = "nvidia.com/gpu";
+inline constexpr std::string_view kAmdGpu = "amd.com/gpu";
+inline constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
+
+// What a resource's name says about how it is counted.
+enum class ResourceKind : uint8_t {
+  kIgnored,  // a name the scheduler has no use for
+  kCpu,      // millicores
+  kBytes,    // memory, ephemeral-storage, storage
+  kGpu,      // whole devices
+  kMig,      // whole instances
+  kPods,     // units
+  kScalar,   // everything else that is accepted, in milli-units
+};
+ResourceKind KindOfResource(std::string_view name);
+
+// A quantity in the units of its kind. A negative amount is an error, and so is a part of a device.
+FieldStatus ReadAmount(JsonValue& value, ResourceKind kind, int64_t* amount);
+
+// More different resources than this in one place are an error: sums look names up one by one, and nothing real has more than a few dozen.
+inline constexpr size_t kMostResources = 1000;
+FieldStatus TooManyResources();
+
+// Calls take(kind, name, amount) for every resource that is not ignored; of two with one name, the last counts.
+template <typename Take>
+FieldStatus ForEachResource(JsonValue& list, Take&& take) {
+  size_t resources = 0;
+  return ForEachEntry(list, [&](std::string_view name, JsonValue& value) {
+    const ResourceKind kind = KindOfResource(name);
+    if (kind == ResourceKind::kIgnored) return Skip();
+    if (++resources > kMostResources) return TooManyResources();
+    int64_t amount = 0;
+    KAI_RETURN_IF_BAD(ReadAmount(value, kind, &amount));
+    take(kind, name, amount);
+    return FieldStatus();
+  });
+}
+
+int64_t AddSaturating(int64_t a, int64_t b);
+
+void SetAmount(ResourceAmounts* amounts, std::string_view name, int64_t amount);
+void AddAmounts(ResourceAmounts* sum, const ResourceAmounts& more);
+void MaxAmounts(ResourceAmounts* most, const ResourceAmounts& other);  // element-wise
+
+}  // namespace kai
+
+#endif  // KAI_INGEST_RESOURCE_LIST_H_

@@ -1,0 +1,177 @@
+#include "kai/ingest/snapshot_reader.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "kai/base/status_macros.h"
+#include "kai/base/text.h"
+#include "kai/ingest/bind_request_reader.h"
+#include "kai/ingest/claim_reader.h"
+#include "kai/ingest/json_document.h"
+#include "kai/ingest/json_reader.h"
+#include "kai/ingest/node_reader.h"
+#include "kai/ingest/pod_group_reader.h"
+#include "kai/ingest/pod_reader.h"
+#include "kai/ingest/priority_class_reader.h"
+#include "kai/ingest/queue_reader.h"
+#include "kai/model/cluster_builder.h"
+
+namespace kai {
+namespace {
+
+// Reads the objects of one list of rawObjects. Each that is bad becomes a rejection; one without a name is told by its place in the list.
+template <typename Row>
+FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_view kind,
+                     std::optional<Rejection> (*read)(JsonObject, Row*), std::vector<Row>* rows, std::vector<Rejection>* rejections) {
+  rows->clear();
+  size_t index = 0;
+  return ForEachElement(list, [&](JsonValue& element) {
+    std::optional<Rejection> rejection;
+    JsonObject object;
+    if (RawToken(element).front() != '{') {
+      const FieldStatus wrong = Expected("an object", element);
+      rejection = Rejection{.kind = std::string(kind), .name = "", .field = "", .message = wrong.message()};
+    } else if (element.get_object().get(object) != simdjson::SUCCESS) {
+      return internal::BrokenJson();
+    } else {
+      rejection = read(object, &rows->emplace_back());
+      if (rejection.has_value()) rows->pop_back();
+    }
+    if (rejection.has_value()) {
+      if (rejection->name.empty()) {
+        rejection->message += StrCat(" (rawObjects.", list_name, "[", index, "])");
+      }
+      rejections->push_back(*std::move(rejection));
+    }
+    ++index;
+    return FieldStatus();
+  });
+}
+
+FieldStatus ReadRawObjects(JsonValue& raw_objects, SnapshotRows* rows) {
+  return ForEachMember(raw_objects, [&](std::string_view key, JsonValue& list) {
+    const auto read_list = [&](std::string_view kind, auto read, auto* out) {
+      return ReadList(list, key, kind, read, out, &rows->rejections);
+    };
+    if (key == "pods") return read_list("Pod", &ReadPod, &rows->pods);
+    if (key == "nodes") return read_list("Node", &ReadNode, &rows->nodes);
+    if (key == "podGroups") return read_list("PodGroup", &ReadPodGroup, &rows->pod_groups);
+    if (key == "queues") return read_list("Queue", &ReadQueue, &rows->queues);
+    if (key == "priorityClasses") return read_list("PriorityClass", &ReadPriorityClass, &rows->priority_classes);
+    if (key == "bindRequests") return read_list("BindRequest", &ReadBindRequest, &rows->bind_requests);
+    if (key == "resourceClaims") return read_list("ResourceClaim", &ReadResourceClaim, &rows->claims);
+    if (key == "resourceSlices") return read_list("ResourceSlice", &ReadResourceSlice, &rows->slices);
+    return Skip();
+  });
+}
+
+// A missing member is Go's zero here, whatever the flag's default is (spec 2 L7): KAI leaves zeros out when it writes.
+FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out) {
+  ShardParams params{.scheduler_name = "",
+                     .restrict_node_scheduling = false,
+                     .node_pool_label_key = "",
+                     .node_pool_label_value = "",
+                     .max_consolidation_preemptees = 0,
+                     .schedule_csi_storage = false,
+                     .use_scheduling_signatures = false,
+                     .full_hierarchy_fairness = false,
+                     .allow_consolidating_reclaim = false,
+                     .default_staleness_grace_ns = 0,
+                     .stuck_in_releasing_threshold_ns = 0,
+                     .detailed_fit_errors = false,
+                     .queue_label_key = ""};
+  KAI_RETURN_IF_BAD(ForEachMember(value, [&](std::string_view key, JsonValue& part) {
+    if (key == "schedulerName") return ReadString(part, &params.scheduler_name);
+    if (key == "restrictSchedulingNodes") return ReadBool(part, &params.restrict_node_scheduling);
+    if (key == "maxNumberConsolidationPreemptees") return ReadInt(part, &params.max_consolidation_preemptees);
+    if (key == "scheduleCSIStorage") return ReadBool(part, &params.schedule_csi_storage);
+    if (key == "useSchedulingSignatures") return ReadBool(part, &params.use_scheduling_signatures);
+    if (key == "fullHierarchyFairness") return ReadBool(part, &params.full_hierarchy_fairness);
+    if (key == "allowConsolidatingReclaim") return ReadBool(part, &params.allow_consolidating_reclaim);
+    if (key == "globalDefaultStalenessGracePeriod") return ReadInt(part, &params.default_staleness_grace_ns);
+    if (key == "stuckInReleasingThreshold") return ReadInt(part, &params.stuck_in_releasing_threshold_ns);
+    if (key == "detailedFitErrors") return ReadBool(part, &params.detailed_fit_errors);
+    if (key == "queueLabelKey") return ReadString(part, &params.queue_label_key);
+    if (key == "partitionParams") {
+      return ForEachMember(part, [&](std::string_view member, JsonValue& text) {
+        if (member == "NodePoolLabelKey") return ReadString(text, &params.node_pool_label_key);
+        if (member == "NodePoolLabelValue") return ReadString(text, &params.node_pool_label_value);
+        return Skip();
+      });
+    }
+    return Skip();
+  }));
+  const ShardParams defaults;
+  if (params.scheduler_name.empty()) params.scheduler_name = defaults.scheduler_name;
+  if (params.stuck_in_releasing_threshold_ns <= 0) {  // spec 2 S2
+    params.stuck_in_releasing_threshold_ns = defaults.stuck_in_releasing_threshold_ns;
+  }
+  *out = std::move(params);
+  return FieldStatus();
+}
+
+FieldStatus ReadConfig(JsonValue& value, std::string* config_json) {
+  JsonObject config;
+  std::string_view text;
+  if (RawToken(value).front() != '{') return Expected("an object", value);
+  if (value.get_object().get(config) != simdjson::SUCCESS || config.raw_json().get(text) != simdjson::SUCCESS) return internal::BrokenJson();
+  *config_json = text;
+  return FieldStatus();
+}
+
+// One member of a snapshot.
+FieldStatus ReadMember(std::string_view key, JsonValue& value, SnapshotRows* rows, bool* has_raw_objects) {
+  if (key == "config") return ReadConfig(value, &rows->config_json);
+  if (key == "schedulerParams") return ReadSchedulerParams(value, &rows->params);
+  if (key != "rawObjects") return Skip();
+  *has_raw_objects = true;
+  rows->rejections.clear();
+  return ReadRawObjects(value, rows);
+}
+
+FieldStatus ReadTop(JsonObject top, SnapshotRows* rows, bool* has_raw_objects) {
+  return ForEachMember(top, [&](std::string_view key, JsonValue& value) {
+    if (key != "snapshot") return ReadMember(key, value, rows, has_raw_objects);
+    return ForEachMember(value, [&](std::string_view member, JsonValue& part) { return ReadMember(member, part, rows, has_raw_objects); });
+  });
+}
+
+template <typename Row>
+void MoveInto(ClusterBuilder* builder, std::vector<Row>* rows) {
+  for (Row& row : *rows) builder->Add(std::move(row));
+  rows->clear();
+}
+
+}  // namespace
+
+absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json) {
+  JsonDocument document;
+  const absl::StatusOr<JsonObject> top = document.Parse(json);
+  if (!top.ok()) return absl::Status(top.status().code(), StrCat("the snapshot ", std::string(top.status().message())));
+
+  SnapshotRows rows;
+  bool has_raw_objects = false;
+  const FieldStatus status = ReadTop(*top, &rows, &has_raw_objects);
+  if (!status.ok()) return absl::InvalidArgumentError(StrCat("the snapshot's ", status.field(), ": ", status.message()));
+  if (!has_raw_objects) return absl::InvalidArgumentError("the snapshot has no rawObjects");
+  return rows;
+}
+
+absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
+  KAI_ASSIGN_OR_RETURN(SnapshotRows rows, ReadSnapshotRows(json));
+  ClusterBuilder builder(rows.params);
+  MoveInto(&builder, &rows.nodes);
+  MoveInto(&builder, &rows.pods);
+  MoveInto(&builder, &rows.pod_groups);
+  MoveInto(&builder, &rows.queues);
+  MoveInto(&builder, &rows.priority_classes);
+  MoveInto(&builder, &rows.bind_requests);
+  MoveInto(&builder, &rows.claims);
+  MoveInto(&builder, &rows.slices);
+  for (Rejection& rejection : rows.rejections) builder.Reject(std::move(rejection));
+  return SnapshotFile{
+      .cluster = std::move(builder).Build(), .params = std::move(rows.params), .config_json = std::move(rows.config_json)};
+}
+
+}  // namespace kai

@@ -1,0 +1,51 @@
+// ReadSnapshot: the bytes of a KAI snapshot.json in; a Cluster, and the configuration it ran with, out.
+//
+//   KAI_ASSIGN_OR_RETURN(SnapshotFile file, ReadSnapshot(bytes));
+//   file.cluster->rejections();    // what made no sense and was left out, each with kind, name and field
+//   file.config_json;              // for the session's configuration parser
+//
+// The text is {"config", "schedulerParams", "rawObjects": {"pods": [...], ...}, ...} (spec 2 L7), or an object around it with the member
+// "snapshot", as recorded cases have. What is wrong in one object costs that object; what is wrong with the text as a whole (no JSON, cut off, no
+// rawObjects, nonsense in schedulerParams) is one InvalidArgument sentence. Reading never crashes, whatever the bytes are.
+#ifndef KAI_INGEST_SNAPSHOT_READER_H_
+#define KAI_INGEST_SNAPSHOT_READER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kai/model/cluster.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+struct SnapshotFile {
+  std::unique_ptr<Cluster> cluster;
+  ShardParams params;
+  std::string config_json;  // the member `config` as it was written; empty when absent
+};
+
+absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json);
+
+// The same up to the rows, in the order of the input: for tests, and for whoever wants to change the rows before building.
+struct SnapshotRows {
+  ShardParams params;
+  std::string config_json;
+  std::vector<NodeRow> nodes;
+  std::vector<PodRow> pods;
+  std::vector<PodGroupRow> pod_groups;
+  std::vector<QueueRow> queues;
+  std::vector<PriorityClassRow> priority_classes;
+  std::vector<BindRequestRow> bind_requests;
+  std::vector<ResourceClaimRow> claims;
+  std::vector<ResourceSliceRow> slices;
+  std::vector<Rejection> rejections;
+};
+
+absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json);
+
+}  // namespace kai
+
+#endif  // KAI_INGEST_SNAPSHOT_READER_H_
