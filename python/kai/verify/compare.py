@@ -63,6 +63,8 @@ def _placements(what: str, done: str, ours: Outcome, theirs: Outcome) -> Iterato
     other: Mapping[str, Placement] = getattr(theirs, what)
     verb = {"bind": "bind", "pipeline": "pipeline"}[what]
     for pod in sorted({*mine, *other}):
+        if what == "pipeline" and _bound_by_one(pod, ours, theirs):
+            continue  # one bound it, the other promised it a place: said once
         if pod not in other:
             where = f"{done} to {mine[pod].node}"
             yield Difference(what, pod, f"pod {pod}: {where}, KAI {_elsewhere(theirs, pod, verb)}")
@@ -77,19 +79,19 @@ def _placements(what: str, done: str, ours: Outcome, theirs: Outcome) -> Iterato
                 yield Difference(what, pod, f"pod {pod}: {done} with {text}")
 
 
+def _bound_by_one(pod: str, ours: Outcome, theirs: Outcome) -> bool:
+    return (pod in ours.bind) != (pod in theirs.bind)
+
+
 def _elsewhere(outcome: Outcome, pod: str, verb: str) -> str:
     if verb == "bind" and pod in outcome.pipeline:
         return f"pipelined it to {outcome.pipeline[pod].node}"
-    if verb == "pipeline" and pod in outcome.bind:
-        return f"bound it to {outcome.bind[pod].node}"
     return f"did not {verb} it"
 
 
 def _own_elsewhere(outcome: Outcome, pod: str, done: str) -> str:
     if done == "bound" and pod in outcome.pipeline:
         return f"pipelined to {outcome.pipeline[pod].node}"
-    if done == "pipelined" and pod in outcome.bind:
-        return f"bound to {outcome.bind[pod].node}"
     return f"not {done}"
 
 
