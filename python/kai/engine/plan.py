@@ -235,6 +235,9 @@ class _ByName(Mapping[str, Value]):
         except KeyError:
             raise _MissingKey(text.not_found(self._noun, name, self._values)) from None
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 

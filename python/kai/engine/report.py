@@ -168,7 +168,7 @@ def queue_tables(
 
 
 def _amount(show: Callable[[float | None], str], value: float | None) -> str:
-    return "no limit" if value is None else show(value)
+    return "unlimited" if value is None else show(value)
 
 
 def _as_tree(queues: Mapping[str, Any], parents: Mapping[str, str | None]) -> list[tuple[str, int]]:

@@ -7,15 +7,16 @@ into JSON never pays for it.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from kai.api import keys, kinds, quantities
-from kai.api.reading import annotations_of, at, mapping, objects
+from kai.api.reading import annotations_of, at, mapping, objects, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,14 @@ class PodFacts:
     """What one pod asks for, and where it is."""
 
     name: str
+    group: str
     gpus: Fraction
-    cpus: Fraction
-    memory: Fraction
     node: str | None
     phase: str
+
+    @property
+    def waits(self) -> bool:
+        return self.phase == "Pending" and self.node is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,6 @@ class NodeFacts:
 
     name: str
     gpus: Fraction
-    cordoned: bool
 
 
 class Situation:
@@ -66,12 +69,15 @@ class Situation:
         return objects(self._lists.get(kind))
 
     @cached_property
+    def pods(self) -> tuple[PodFacts, ...]:
+        return tuple(_pod_facts(pod) for pod in self._objects("pods"))
+
+    @cached_property
     def groups(self) -> dict[str, GroupFacts]:
         """By "namespace/name"."""
         pods: dict[str, list[PodFacts]] = defaultdict(list)
-        for pod in self._objects("pods"):
-            if group := annotations_of(pod).get(keys.POD_GROUP_ANNOTATION):
-                pods[str(group)].append(_pod_facts(pod))
+        for pod in self.pods:
+            pods[pod.group].append(pod)
         found = {}
         for group in self._objects("podGroups"):
             name, least = kinds.full_name(group), at(group, "spec", "minMember")
@@ -90,6 +96,17 @@ class Situation:
         return {pod.name: group.name for group in self.groups.values() for pod in group.pods}
 
     @cached_property
+    def group_of_owner(self) -> dict[str, str]:
+        """By "namespace/name" of the workload, as far as the groups say whom they belong to."""
+        found = {}
+        for group in self._objects("podGroups"):
+            owner = _OWNER_NAME.search(text(annotations_of(group).get(keys.TOP_OWNER_ANNOTATION)))
+            namespace, _, name = kinds.full_name(group).rpartition("/")
+            if owner:
+                found[f"{namespace}/{owner.group(1)}"] = f"{namespace}/{name}"
+        return found
+
+    @cached_property
     def nodes(self) -> tuple[NodeFacts, ...]:
         found = []
         for node in self._objects("nodes"):
@@ -98,8 +115,31 @@ class Situation:
                 (quantities.parse_or_zero(held.get(name)) for name in _GPUS), start=Fraction(0)
             )
             name = kinds.full_name(node, cluster_scoped=True)
-            found.append(NodeFacts(name, gpus, at(node, "spec", "unschedulable") is True))
+            found.append(NodeFacts(name, gpus))
         return tuple(found)
+
+    def free_gpus(self, decisions: Iterable[Any]) -> list[Fraction]:
+        """Per node, what is free once these decisions are carried out.
+
+        Evicted pods hold theirs until they are gone; a place that is promised is counted as free.
+        """
+        free = {node.name: node.gpus for node in self.nodes}
+        for pod in self.pods:
+            if pod.node in free and pod.phase in ("Running", "Pending"):
+                free[pod.node] -= pod.gpus
+        for decision in decisions:
+            if decision.kind == "bind" and decision.node in free:
+                free[decision.node] -= Fraction(decision.gpus)
+        return list(free.values())
+
+    def path_to_root(self, queue: str) -> list[str]:
+        """The queue and those above it, its own first."""
+        path: list[str] = []
+        name: str | None = queue
+        while name is not None and name not in path:
+            path.append(name)
+            name = self.queue_parents.get(name)
+        return path
 
     @cached_property
     def queue_parents(self) -> dict[str, str | None]:
@@ -110,23 +150,22 @@ class Situation:
         return parents
 
 
+_OWNER_NAME = re.compile(r"^name: (\S+)$", re.MULTILINE)
 _GPUS = (keys.NVIDIA_GPU, keys.AMD_GPU)
 
 
 def _pod_facts(pod: Mapping[str, Any]) -> PodFacts:
-    totals = {name: Fraction(0) for name in (keys.CPU, keys.MEMORY, *_GPUS)}
+    gpus = _gpu_share(pod)
     for container in objects(at(pod, "spec", "containers")):
         requests = mapping(at(container, "resources", "requests"))
-        for name in totals:
-            totals[name] += quantities.parse_or_zero(requests.get(name))
+        gpus += sum(quantities.parse_or_zero(requests.get(name)) for name in _GPUS)
     node = at(pod, "spec", "nodeName")
     return PodFacts(
         kinds.full_name(pod),
-        sum((totals[name] for name in _GPUS), start=_gpu_share(pod)),
-        totals[keys.CPU],
-        totals[keys.MEMORY],
+        text(annotations_of(pod).get(keys.POD_GROUP_ANNOTATION)),
+        gpus,
         str(node) if node else None,
-        str(at(pod, "status", "phase") or ""),
+        text(at(pod, "status", "phase")),
     )
 
 
