@@ -33,6 +33,7 @@ struct CycleLog {
 // What a cycle works with.
 struct CycleView {
   Cluster* cluster = nullptr;
+  int64_t now_ns = 0;
   Statement* statement = nullptr;
   QueueUsage* usage = nullptr;
   PodOrder* order = nullptr;

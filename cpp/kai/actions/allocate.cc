@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kai/actions/candidates.h"
+
 namespace kai {
 namespace {
 
@@ -14,7 +16,9 @@ class Allocate final : public Action {
     options.depth = depth_;
     Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
     for (const PodGroupId group : InCreationOrder(*cycle.cluster)) {
-      if (IsCandidate(cycle, group)) worklist.Push(group);
+      if ((*cycle.may_run)[group] != 0 && IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns)) {
+        worklist.Push(group);
+      }
     }
     while (!worklist.empty()) {
       const PodGroupId group = worklist.Pop();
@@ -23,20 +27,6 @@ class Allocate final : public Action {
   }
 
  private:
-  static std::vector<PodGroupId> InCreationOrder(const Cluster& cluster) {
-    const PodGroupColumns& groups = cluster.pod_groups();
-    std::vector<PodGroupId> order(groups.size());
-    for (const PodGroupId group : groups.name.ids()) order[static_cast<size_t>(groups.creation_rank[group])] = group;
-    return order;
-  }
-
-  // spec 2 O1
-  static bool IsCandidate(const CycleView& cycle, PodGroupId group) {
-    const QueueId queue = cycle.cluster->pod_groups().queue[group];
-    return queue.valid() && cycle.cluster->queues().IsLeaf(queue) && (*cycle.may_run)[group] != 0 &&
-           cycle.order->CountOf(group, PodStatus::kPending) > 0 && cycle.order->IsReady(group);
-  }
-
   // One attempt at what the group wants next (spec 2 A1); true if it got it.
   static bool Attempt(CycleView& cycle, PodGroupId group) {
     Statement& statement = *cycle.statement;

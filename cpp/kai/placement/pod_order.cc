@@ -196,6 +196,12 @@ int32_t PodOrder::CountOf(PodGroupId group, PodStatus status) const {
   return count;
 }
 
+int32_t PodOrder::ActiveAllocated(PodGroupId group) const {
+  int32_t active = 0;
+  for (const SubGroupId pod_set : PodSetsOf(group)) active += cluster_.sub_groups().counts[pod_set].active_allocated();
+  return active;
+}
+
 void PodOrder::Applied(const Change& change, UndoStack*) {
   if (const PodGroupId group = cluster_.pods().group[change.pod]; group.valid()) next_request_[group].valid = false;
 }

@@ -46,6 +46,7 @@ class PodOrder final : public Listener {
   bool IsReady(PodGroupId group) const { return SetIsReady(cluster_.pod_groups().root[group]); }  // spec 2 G7
   bool HasStarted(PodGroupId group) const;         // some pod is allocated (spec 2 S4)
   int32_t CountOf(PodGroupId group, PodStatus status) const;
+  int32_t ActiveAllocated(PodGroupId group) const;
 
   void Applied(const Change& change, UndoStack* undo) override;
   void Undone(const Change& change, UndoStack* undo) override;

@@ -92,6 +92,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   log.errors.Resize(cluster->pod_groups().size());
   log.started_now.Resize(cluster->pod_groups().size());
   CycleView cycle{.cluster = cluster.get(),
+                  .now_ns = now_ns,
                   .statement = statement.get(),
                   .usage = usage.get(),
                   .order = order.get(),

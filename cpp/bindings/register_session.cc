@@ -1,0 +1,209 @@
+// kai._core: load_snapshot, Cluster, Config, Session, Plan.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+
+#include "kai/base/clock.h"
+#include "kai/base/rounding.h"
+#include "kai/ingest/snapshot_reader.h"
+#include "kai/session/session.h"
+#include "register.h"
+#include "status.h"
+
+namespace kai::bindings {
+namespace {
+
+namespace py = pybind11;
+
+// A loaded cluster as Python holds it.
+struct LoadedCluster {
+  std::shared_ptr<Cluster> cluster;
+  std::string config_json;
+  int64_t load_ns = 0;
+};
+
+// A plan as Python holds it: converted member by member when asked.
+struct HeldPlan {
+  Plan plan;
+  std::vector<std::string> warnings;
+  int64_t load_ns = 0;
+};
+
+LoadedCluster LoadSnapshot(const py::bytes& data) {
+  const std::string_view json = data;  // stays valid: the caller holds the bytes
+  absl::StatusOr<SnapshotFile> file;
+  int64_t load_ns = 0;
+  {
+    const py::gil_scoped_release release;
+    const SystemClock clock;
+    const int64_t start_ns = clock.NowNs();
+    file = ReadSnapshot(json);
+    load_ns = clock.NowNs() - start_ns;
+  }
+  SnapshotFile snapshot = ValueOrThrow(std::move(file), WhenInvalid::kInput);
+  return {.cluster = std::move(snapshot.cluster), .config_json = std::move(snapshot.config_json), .load_ns = load_ns};
+}
+
+py::list Rejected(const LoadedCluster& self) {
+  py::list rows;
+  for (const Rejection& each : self.cluster->rejections()) {
+    rows.append(py::make_tuple(each.kind, each.name, each.field, each.message));
+  }
+  return rows;
+}
+
+py::dict Counts(const LoadedCluster& self) {
+  py::dict counts;
+  counts["nodes"] = self.cluster->nodes().size();
+  counts["pods"] = self.cluster->pods().size();
+  counts["pod_groups"] = self.cluster->pod_groups().size();
+  counts["queues"] = self.cluster->queues().size();
+  return counts;
+}
+
+HeldPlan RunPlan(const Session& self, const LoadedCluster& loaded, int64_t now_ns) {
+  absl::StatusOr<Plan> plan;
+  {
+    const py::gil_scoped_release release;
+    const SystemClock clock;
+    plan = self.Run(loaded.cluster, now_ns, &clock);
+  }
+  return {.plan = ValueOrThrow(std::move(plan), WhenInvalid::kInput),
+          .warnings = self.config().warnings,
+          .load_ns = loaded.load_ns};
+}
+
+const char* KindName(CycleLog::Decision::Kind kind) {
+  switch (kind) {
+    case CycleLog::Decision::Kind::kBind:
+      return "bind";
+    case CycleLog::Decision::Kind::kPipeline:
+      return "pipeline";
+    case CycleLog::Decision::Kind::kEvict:
+      return "evict";
+  }
+  return "";
+}
+
+py::list Decisions(const HeldPlan& self) {
+  const Cluster& cluster = *self.plan.cluster;
+  py::list rows(self.plan.decisions.size());
+  size_t at = 0;
+  for (const CycleLog::Decision& each : self.plan.decisions) {
+    py::object node = py::none();
+    py::object gpus = py::none();
+    py::object action = py::none();
+    py::object for_group = py::none();
+    py::object message = py::none();
+    if (each.kind == CycleLog::Decision::Kind::kEvict) {
+      action = py::str(each.action);
+      if (each.for_group.valid()) for_group = py::str(cluster.PodGroupName(each.for_group));
+      message = py::str(each.message);
+    } else {
+      const std::string_view name = cluster.Text(cluster.nodes().name[each.node]);
+      node = py::str(name.data(), name.size());
+      gpus = py::float_(cluster.RequestOf(each.pod)[kGpuSlot.index()]);
+    }
+    rows[at++] = py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, py::none(), py::none(), py::none(),
+                                py::tuple(), action, for_group, message);
+  }
+  return rows;
+}
+
+py::dict PodGroups(const HeldPlan& self) {
+  const Cluster& cluster = *self.plan.cluster;
+  py::dict groups;
+  for (const PodGroupId group : self.plan.groups.ids()) {
+    const GroupOutcome& outcome = self.plan.groups[group];
+    py::list reasons;
+    for (const PlanReason& reason : outcome.reasons) {
+      py::object pod = py::none();
+      if (reason.pod.valid()) pod = py::str(cluster.PodName(reason.pod));
+      reasons.append(py::make_tuple(py::str(reason.code.data(), reason.code.size()), reason.message, pod));
+    }
+    py::object last_start = py::none();
+    if (outcome.writes_last_start) last_start = py::int_(self.plan.now_ns);
+    const std::string_view verdict = VerdictName(outcome.verdict);
+    const std::string queue(cluster.Text(cluster.pod_groups().queue_name[group]));
+    groups[py::str(cluster.PodGroupName(group))] =
+        py::make_tuple(queue, py::str(verdict.data(), verdict.size()), outcome.messages, reasons,
+                       py::make_tuple(last_start, py::none(), py::none()));
+  }
+  return groups;
+}
+
+py::dict PodMessages(const HeldPlan& self) {
+  py::dict messages;
+  for (const auto& [pod, text] : self.plan.pod_messages) messages[py::str(self.plan.cluster->PodName(pod))] = text;
+  return messages;
+}
+
+// Queues' numbers leave the engine here: cores instead of millicores, None instead of -1.
+py::object ForPeople(double amount, QuotaResource resource) {
+  if (amount == kUnlimited) return py::none();
+  return py::float_(resource == kQuotaCpu ? amount / kMillicpuPerCore : amount);
+}
+
+py::dict Queues(const HeldPlan& self) {
+  const Cluster& cluster = *self.plan.cluster;
+  py::dict queues;
+  for (const QueueId queue : self.plan.queues.ids()) {
+    if (!self.plan.has_queue_numbers) break;
+    py::dict resources;
+    for (const auto& [name, resource] :
+         {std::pair("gpu", kQuotaGpu), std::pair("cpu", kQuotaCpu), std::pair("memory", kQuotaMemory)}) {
+      const Share& share = self.plan.queues[queue][resource];
+      resources[name] = py::make_tuple(ForPeople(share.deserved, resource), ForPeople(share.fair_share, resource),
+                                       ForPeople(share.limit, resource), ForPeople(share.allocated, resource),
+                                       ForPeople(share.allocated_non_preemptible, resource),
+                                       ForPeople(share.request, resource), py::float_(share.over_quota_weight));
+    }
+    queues[py::str(std::string(cluster.Text(cluster.queues().name[queue])))] = resources;
+  }
+  return queues;
+}
+
+py::dict Timing(const HeldPlan& self) {
+  py::dict timing;
+  timing["load"] = self.load_ns;
+  for (const auto& [name, ns] : self.plan.timing_ns) timing[py::str(name)] = name == "total" ? ns + self.load_ns : ns;
+  return timing;
+}
+
+}  // namespace
+
+void RegisterSession(py::module_& module) {
+  py::class_<LoadedCluster>(module, "Cluster", py::is_final())
+      .def_property_readonly("rejected", &Rejected)
+      .def_readonly("config_json", &LoadedCluster::config_json)
+      .def_readonly("load_ns", &LoadedCluster::load_ns)
+      .def_property_readonly("counts", &Counts);
+  module.def("load_snapshot", &LoadSnapshot, py::arg("data"));
+
+  py::class_<Config>(module, "Config", py::is_final())
+      .def_static(
+          "parse",
+          [](const std::string& json, bool as_kai) {
+            return ValueOrThrow(Config::Parse(json, {.as_kai = as_kai}), WhenInvalid::kConfig);
+          },
+          py::arg("json"), py::kw_only(), py::arg("as_kai") = false)
+      .def_readonly("warnings", &Config::warnings)
+      .def("to_json", &Config::ToJson);
+  module.def("compat_switches", &Config::CompatSwitches);
+
+  py::class_<Session>(module, "Session", py::is_final())
+      .def(py::init<Config>(), py::arg("config"))
+      .def("plan", &RunPlan, py::arg("cluster"), py::kw_only(), py::arg("now_ns"));
+
+  py::class_<HeldPlan>(module, "Plan", py::is_final())
+      .def_readonly("warnings", &HeldPlan::warnings)
+      .def("decisions", &Decisions)
+      .def("pod_groups", &PodGroups)
+      .def("pods", &PodMessages)
+      .def("queues", &Queues)
+      .def("timing_ns", &Timing);
+}
+
+}  // namespace kai::bindings

@@ -1,0 +1,26 @@
+// Statuses become Python exceptions: one table, which kai/errors.py mirrors.
+#ifndef KAI_BINDINGS_STATUS_H_
+#define KAI_BINDINGS_STATUS_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace kai::bindings {
+
+// The class in kai.errors that a call raises when its argument is no good.
+enum class WhenInvalid { kInput, kConfig };
+
+// Throws the Python exception for a status that is not ok. FailedPrecondition is kai.BusyError.
+void ThrowIfError(const absl::Status& status, WhenInvalid invalid);
+
+template <typename T>
+T ValueOrThrow(absl::StatusOr<T> value, WhenInvalid invalid) {
+  ThrowIfError(value.status(), invalid);
+  return *std::move(value);
+}
+
+}  // namespace kai::bindings
+
+#endif  // KAI_BINDINGS_STATUS_H_
