@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kai.sim.world import step
 from kai.verify.cases import Case
@@ -35,6 +35,9 @@ from kai.verify.outcome import NUMBERS, Outcome, from_plan, from_record
 from kai.verify.scenario import Scenario, check_scenario
 from kai.verify.tables import check_row, missing_function
 from kai.verify.validate import validate
+
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
 
 __all__ = ["Engine", "Planner", "Result", "Verdict", "verify"]
 
@@ -126,13 +129,14 @@ def run(case: Case, planner: Planner, *, switches: Sequence[str] = ()) -> Result
 
 
 def _run_once(case: Case, planner: Planner) -> Result:
-    runners = {
+    runners: dict[str, Callable[[Case, Any, Planner], Result]] = {
         "case": _run_case,
         "random": _run_random,
         "large": _run_large,
         "scenario": _run_scenario,
     }
-    data = case.data  # an unreadable case is the caller's problem, a failing plan is a result
+    # An unreadable case is the caller's problem, a failing plan is a result.
+    data = (case.data, case.data.build()) if case.kind == "scenario" else case.data
     try:
         return runners[case.kind](case, data, planner)
     except Exception as error:
@@ -363,9 +367,9 @@ def _in_round(number: int, differences: Iterable[Difference]) -> list[Difference
 # --- scenarios -----------------------------------------------------------------------------------
 
 
-def _run_scenario(case: Case, data: Any, planner: Planner) -> Result:
-    scenario: Scenario = data
-    snapshot, now = scenario.build().to_snapshot(), scenario.now
+def _run_scenario(case: Case, data: tuple[Scenario, Cluster], planner: Planner) -> Result:
+    scenario, cluster = data
+    snapshot, now = cluster.to_snapshot(), scenario.now
     for remaining in reversed(range(scenario.cycles)):
         plan = planner(snapshot, now=now)
         outcome = from_plan(plan)

@@ -1,0 +1,82 @@
+"""The recorded cases as a gate: each area that is built stays above its floor.
+
+Areas that wait for later work still have to plan without crashing, their plans have to be ones that
+could be carried out, and their queue numbers have to be KAI's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kai.verify import Area, Engine, Report, default_cases, read_cases, verify
+from kai.verify.pack import pack
+from kai.verify.report import sentences
+
+# Smallest share of judged cases that agree, in percent, and how many have to be judged at all: an
+# area whose cases all became "not built" would otherwise pass.
+FLOORS = {
+    "tables/resource-division": (100, 50),
+    "tables/fair-share-hierarchy": (100, 175),
+    "tables/queue-order": (100, 199),
+    "tables/job-order": (100, 8),
+    "tables/capacity-policy": (100, 130),
+    "tables/node-placement": (100, 131),
+    "random/fairness": (97, 42),
+    "random/allocate": (97, 51),
+    "cases/allocate": (97, 20),
+    "cases/allocate-elastic": (97, 5),
+}
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    engine = Engine(as_kai=True)
+    return Report.of(verify(read_cases([default_cases()]), engine), as_kai=True)
+
+
+@pytest.fixture(scope="module")
+def areas(report: Report) -> dict[str, Area]:
+    return report.areas
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_an_area_stays_above_its_floor(name: str, areas: dict[str, Area], report: Report) -> None:
+    percent, judged = FLOORS[name]
+    area = areas[name]
+    lines = [
+        f"{result.case.id}: {sentence}"
+        for result in report.failures()
+        if result.case.area == name
+        for sentence in sentences(result)[:2]
+    ]
+    assert area.judged >= judged
+    assert 100 * area.agree >= percent * area.judged, "\n".join(lines)
+
+
+def test_queue_numbers_are_kais_in_every_case(report: Report) -> None:
+    wrong = [
+        f"{result.case.area} {result.case.id}: {result.queue_differences[0]}"
+        for result in report.results
+        if result.queue_differences and result.numbers_judged
+    ]
+    assert wrong == []
+
+
+def test_no_case_crashes_and_no_plan_breaks_a_rule(report: Report) -> None:
+    broken = [
+        f"{result.case.area} {result.case.id}: {sentences(result)[0]}"
+        for result in report.results
+        if result.verdict in ("crashed", "invalid")
+    ]
+    assert broken == []
+
+
+def test_equal_files_are_packed_into_equal_bytes(tmp_path: Path) -> None:
+    for folder, order in (("one", "ab"), ("two", "ba")):
+        for name in order:
+            file = tmp_path / folder / "cases" / "area" / f"{name}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f'{{"id": "{name}"}}')
+    assert pack(tmp_path / "one") == pack(tmp_path / "two")

@@ -1,0 +1,288 @@
+"""What is judged, what is only reported, and what is not built: decided by the case itself."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kai.verify import Area, Case, Report, Result, run
+
+SHARE = {
+    "deserved": None,
+    "fair_share": 2.0,
+    "limit": None,
+    "allocated": 0.0,
+    "allocated_non_preemptible": 0.0,
+    "request": 1.0,
+    "over_quota_weight": 1.0,
+}
+
+
+def bind(pod: str, node: str = "n1") -> SimpleNamespace:
+    return SimpleNamespace(
+        kind="bind", pod=pod, node=node, gpus=1, devices=None, portion=None, gpu_groups=()
+    )
+
+
+def pipeline(pod: str, node: str = "n1") -> SimpleNamespace:
+    return SimpleNamespace(**{**bind(pod, node).__dict__, "kind": "pipeline"})
+
+
+def evict(pod: str) -> SimpleNamespace:
+    return SimpleNamespace(kind="evict", pod=pod, action="reclaim", for_group="ns/a")
+
+
+def plan(
+    *decisions: SimpleNamespace, needs: str = "", warnings: tuple[str, ...] = (), share: float = 2.0
+) -> SimpleNamespace:
+    reasons = [SimpleNamespace(code="not_built", message=needs, pod=None)] if needs else []
+    group = SimpleNamespace(
+        messages=(), reasons=reasons, verdict="placed", writes=SimpleNamespace(last_start=None)
+    )
+    numbers = SimpleNamespace(**{**SHARE, "fair_share": share})
+    return SimpleNamespace(
+        decisions=decisions,
+        pod_groups={"ns/a": group},
+        queues={"q": SimpleNamespace(gpu=numbers, cpu=numbers, memory=numbers)},
+        warnings=warnings,
+    )
+
+
+def planner(*plans: SimpleNamespace) -> Callable[..., Any]:
+    """Gives these plans one after the other, then the last one forever."""
+    waiting = list(plans)
+
+    def answer(snapshot: Mapping[str, Any], *, now: str) -> Any:
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+    return answer
+
+
+def snapshot(*, running: bool = False, actions: str = "allocate") -> dict[str, Any]:
+    requests = {"resources": {"requests": {"nvidia.com/gpu": "1"}}}
+    pod = {
+        "metadata": {"name": "a-0", "namespace": "ns", "annotations": {"pod-group-name": "a"}},
+        "spec": {
+            "schedulerName": "kai-scheduler",
+            "containers": [requests],
+            **({"nodeName": "n1"} if running else {}),
+        },
+        "status": {"phase": "Running" if running else "Pending"},
+    }
+    held = {"allocatable": {"nvidia.com/gpu": "1", "pods": "10"}}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return {
+        "config": {"actions": actions},
+        "rawObjects": {
+            "nodes": [
+                {"metadata": {"name": name}, "status": {**held, **ready}} for name in ("n1", "n2")
+            ],
+            "queues": [{"metadata": {"name": "q"}, "spec": {"resources": {"gpu": {"limit": -1}}}}],
+            "podGroups": [{"metadata": {"name": "a", "namespace": "ns"}, "spec": {"queue": "q"}}],
+            "pods": [pod],
+        },
+    }
+
+
+def case(kind: Any, data: dict[str, Any], area: str = "random/fairness") -> Case:
+    return Case("it", area, kind, "it.json", lambda: copy.deepcopy(data))
+
+
+def random_case(**more: Any) -> Case:
+    queues = {"q": {"gpu": {"fairShare": 2}, "cpu": {"fairShare": 2000}}}
+    expect = {"bind": {"ns/a-0": {"node": "n1", "gpus": 1}}, "queues": queues}
+    return case("random", {"snapshot": snapshot(), "expect": expect, **more})
+
+
+def test_an_equal_plan_agrees() -> None:
+    result = run(random_case(), planner(plan(bind("ns/a-0"))))
+    assert (result.verdict, result.queue_differences, result.failed) == ("agree", (), False)
+
+
+def test_a_wrong_node_differs() -> None:
+    result = run(random_case(), planner(plan(bind("ns/a-0", "n2"))))
+    assert result.verdict == "differ"
+    assert [str(d) for d in result.differences] == ["pod ns/a-0: bound to n2, KAI bound it to n1"]
+
+
+def test_a_wrong_queue_number_alone_fails() -> None:
+    result = run(random_case(), planner(plan(bind("ns/a-0"), share=3)))
+    assert (result.verdict, result.failed) == ("agree", True)
+    assert result.queue_differences is not None
+    assert len(result.queue_differences) == 2
+
+
+@pytest.mark.parametrize("why", [{"notes": ["it depends"]}, {"varies": ["/bind"]}])
+def test_a_case_in_which_kai_contradicts_itself_is_reported(why: dict[str, Any]) -> None:
+    result = run(random_case(**why), planner(plan(share=7)))
+    assert (result.verdict, result.failed, result.alternative) == ("reported", False, False)
+
+
+def test_a_reported_case_tells_whether_kai_was_seen_to_decide_so() -> None:
+    other = {"runs": 3, "bind": {"ns/a-0": {"node": "n2"}}}
+    reported = random_case(varies=["/bind"], alternatives=[other])
+    assert run(reported, planner(plan(bind("ns/a-0", "n2")))).alternative
+    assert run(reported, planner(plan(bind("ns/a-0", "n1")))).alternative
+
+
+def test_a_reported_case_must_have_a_plan_that_can_be_carried_out() -> None:
+    result = run(random_case(notes=["x"]), planner(plan(bind("ns/a-0"), bind("ns/a-0"))))
+    assert (result.verdict, result.failed) == ("invalid", True)
+
+
+def test_a_rule_that_kai_breaks_in_the_same_place_is_excused() -> None:
+    data = random_case(notes=["x"]).data
+    data["snapshot"]["rawObjects"]["nodes"][0]["spec"] = {"unschedulable": True}
+    assert run(case("random", data), planner(plan(bind("ns/a-0")))).verdict == "reported"
+
+
+@pytest.mark.parametrize(
+    ("decided", "needs"),
+    [
+        (plan(needs="gpu-fraction"), ("gpu-fraction",)),
+        (plan(warnings=("action reclaim is not built yet",)), ("action reclaim",)),
+    ],
+)
+def test_what_is_not_built_is_what_the_plan_says(
+    decided: SimpleNamespace, needs: tuple[str, ...]
+) -> None:
+    result = run(random_case(), planner(decided))
+    assert (result.verdict, result.needs, result.failed) == ("not_built", needs, False)
+
+
+def test_queue_numbers_count_also_where_decisions_wait_for_what_is_not_built() -> None:
+    result = run(random_case(), planner(plan(needs="gpu-fraction", share=3)))
+    assert (result.verdict, result.failed) == ("not_built", True)
+
+
+def test_a_crash_is_a_result() -> None:
+    def crash(snapshot: Mapping[str, Any], *, now: str) -> Any:
+        raise RuntimeError("no idea")
+
+    result = run(random_case(), crash)
+    assert (result.verdict, result.failed) == ("crashed", True)
+    assert str(result.differences[0]) == "RuntimeError: no idea"
+
+
+def test_one_mend_may_explain_a_difference() -> None:
+    def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
+        as_kai = (snapshot["config"].get("compat") or {}).get("second") == "kai"
+        return plan(bind("ns/a-0", "n1" if as_kai else "n2"))
+
+    result = run(random_case(), mended, switches=["first", "second"])
+    assert (result.verdict, result.switch, result.failed) == ("agree", "second", False)
+    assert run(random_case(), mended, switches=["first"]).verdict == "differ"
+
+
+# --- cases: what must hold -----------------------------------------------------------------------
+
+
+def demanding(expect: dict[str, Any], **more: Any) -> Case:
+    data = {"rounds": 1, "snapshot": snapshot(), "expect": expect, "observed": {}, **more}
+    return case("case", data, "cases/allocate")
+
+
+def test_expect_decides_and_what_kai_did_is_a_second_figure() -> None:
+    expect = {"kind": "cycle", "pods": {"ns/a-0": {"status": "Binding"}}}
+    there = demanding(expect, observed={"bind": {"ns/a-0": {"node": "n1"}}})
+    assert run(there, planner(plan(bind("ns/a-0", "n1")))).observed
+    result = run(there, planner(plan(bind("ns/a-0", "n2"))))
+    assert (result.verdict, result.observed) == ("agree", False)
+
+
+@pytest.mark.parametrize(
+    ("expect", "text"),
+    [
+        (
+            {"pods": {"ns/a-0": {"status": "Pending"}}},
+            "pod ns/a-0: Binding on n1, should be Pending",
+        ),
+        (
+            {"pods": {"ns/a-0": {"status": "Binding", "node": "n2"}}},
+            "pod ns/a-0: Binding on n1, should be on n2",
+        ),
+        (
+            {"groups": {"ns/a": {"status": "Pipelined", "node": "n1"}}},
+            "pod ns/a-0: Binding on n1, should be Pipelined on n1",
+        ),
+        ({"nodes": {"n1": {"idleGpus": 1}}}, "node n1: 0 GPUs idle, should be 1"),
+        ({"maxBinds": 0}, "1 pods were bound, at most 0 may be: ns/a-0"),
+    ],
+)
+def test_every_demand_of_a_case_counts(expect: dict[str, Any], text: str) -> None:
+    result = run(demanding({"kind": "cycle", **expect}), planner(plan(bind("ns/a-0"))))
+    assert [str(difference) for difference in result.differences] == [text]
+
+
+def test_symbolic_groups_say_who_shares_a_device() -> None:
+    data = demanding({}).data
+    first = data["snapshot"]["rawObjects"]["pods"][0]
+    second = copy.deepcopy(first)
+    second["metadata"]["name"] = "a-1"
+    data["snapshot"]["rawObjects"]["pods"].append(second)
+    wanted = {"status": "Binding", "node": "n1", "gpuGroups": ["0"]}
+    data["expect"] = {"kind": "cycle", "pods": {"ns/a-0": wanted, "ns/a-1": wanted}}
+
+    def on(*groups: str) -> SimpleNamespace:
+        decisions = [bind(f"ns/a-{number}") for number in range(len(groups))]
+        for decision, group in zip(decisions, groups, strict=True):
+            decision.gpu_groups = (group,)
+        return plan(*decisions)
+
+    assert run(case("case", data), planner(on("x", "x"))).verdict == "agree"
+    assert run(case("case", data), planner(on("x", "y"))).verdict == "differ"
+
+
+def eventually(status: str) -> Case:
+    expect = {"kind": "eventually", "pods": {"ns/a-0": {"status": status}}}
+    return demanding(expect, rounds={"until": 2, "after": 1})
+
+
+def test_several_rounds_are_lived_through() -> None:
+    nothing, start = plan(), plan(bind("ns/a-0"))
+    assert run(eventually("Running"), planner(start, nothing)).verdict == "agree"
+    assert run(eventually("Running"), planner(nothing, start, nothing)).verdict == "agree"
+    late = run(eventually("Running"), planner(nothing, nothing, start))
+    assert [str(d) for d in late.differences] == [
+        "pod ns/a-0: Pending, should be Running (after cycle 2)"
+    ]
+
+
+def test_what_must_hold_still_holds_in_the_rounds_after() -> None:
+    result = run(
+        eventually("Running"), planner(plan(bind("ns/a-0")), plan(), plan(evict("ns/a-0")))
+    )
+    assert [str(d) for d in result.differences] == [
+        "pod ns/a-0: Releasing on n1, should be Running (after cycle 3)"
+    ]
+
+
+# --- reports -------------------------------------------------------------------------------------
+
+
+def test_a_report_counts_by_area() -> None:
+    agree = run(random_case(), planner(plan(bind("ns/a-0"))))
+    differ = run(random_case(), planner(plan()))
+    waiting = run(random_case(), planner(plan(needs="gpu-fraction")))
+    report = Report(as_kai=True, results=[agree, differ, waiting])
+    area = report.areas["random/fairness"]
+    assert (area.judged, area.agree, area.not_built, area.total) == (2, 1, 1, 3)
+    assert report.failed
+    assert report.needs == {"gpu-fraction": 1}
+    assert report.to_dict()["areas"]["random/fairness"]["agree_percent"] == 50
+    (failure,) = report.to_dict()["differences"]
+    assert failure["differences"] == ["pod ns/a-0: not bound, KAI bound it to n1"]
+
+
+def test_percentages_are_rounded_down() -> None:
+    area = Area("a", judged=1000, agree=999)
+    assert area.to_dict()["agree_percent"] == 99.9
+    assert Area("b").to_dict()["agree_percent"] is None
+
+
+def test_a_result_with_nothing_wrong_does_not_fail() -> None:
+    assert not Result(random_case(), "reported").failed
