@@ -52,14 +52,14 @@ def command(
     The exit status is 1 if anything that is judged differs.
     """
     from kai.errors import KaiError
-    from kai.verify import Engine, Report, default_cases, in_area, read_cases
+    from kai.verify import CaseError, Engine, Report, default_cases, in_area, read_cases
 
     try:
         found = read_cases(cases or [default_cases()])
         chosen = [case for case in found if not areas or any(in_area(case, a) for a in areas)]
         if not chosen:
             known = ", ".join(dict.fromkeys(case.area for case in found))
-            raise click.ClickException(f"no case is in {' or '.join(areas)}; there are: {known}")
+            raise CaseError(f"no case is in {' or '.join(areas)}; there are: {known}")
         engine = Engine(as_kai=as_kai)
         report = Report.of(_results(chosen, engine), as_kai=as_kai)
     except KaiError as error:
@@ -118,16 +118,15 @@ def _table(report: Report) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("area", no_wrap=True)
+    table.add_column("area", no_wrap=True, vertical="bottom")
     for title in (
-        "judged",
         "agree",
         "%",
         "not\nbuilt",
         "re-\nported",
         "in-\nvalid",
-        "queue\nnumbers",
-        "what KAI\ndid",
+        "queues\n%",
+        "KAI did\n%",
     ):
         table.add_column(title, justify="right", no_wrap=True, vertical="bottom")
     heading = ""
@@ -140,9 +139,8 @@ def _table(report: Report) -> Table:
         broken = area.invalid + area.crashed
         colour = "red" if area.agree < area.judged else "green"
         table.add_row(
-            f"  {short}" if folder else short,
-            _count(area.judged),
-            _count(area.agree) if area.judged else "",
+            f" {short}" if folder else short,
+            f"{area.agree}/{area.judged}" if area.judged else "",
             f"[{colour}]{_percent(figures['agree_percent'])}[/]" if area.judged else "",
             _count(area.not_built),
             _count(area.reported),
@@ -158,7 +156,7 @@ def _count(number: int) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
+    return "" if value is None else f"{value:.1f}".replace("100.0", "100")
 
 
 def _print_needs(console: Console, report: Report) -> None:

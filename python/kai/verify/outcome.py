@@ -31,7 +31,7 @@ _RECORDED_NAMES = {
     "allocatedNonPreemptible": "allocated_non_preemptible",
     "overQuotaWeight": "over_quota_weight",
 }
-_ACTION_NOT_BUILT = re.compile(r"action (\S+) is not built yet")
+_NOT_BUILT = re.compile(r"(?:needs )?(.+?),?(?: which)? is not built yet")
 
 
 class PlanLike(Protocol):
@@ -117,11 +117,18 @@ def from_plan(plan: PlanLike) -> Outcome:
 
 
 def not_built(plan: PlanLike) -> tuple[str, ...]:
-    """The features the plan says it would have needed, in order of their names."""
-    actions = (_ACTION_NOT_BUILT.search(warning) for warning in plan.warnings)
-    features = {f"action {match.group(1)}" for match in actions if match}
+    """The features the plan says it would have needed, in order of their names.
+
+    Pod groups say so as a reason ("needs gpu-fraction, which is not built yet"), the configuration
+    as a warning ("action reclaim is not built yet").
+    """
+    warnings = (_NOT_BUILT.fullmatch(warning) for warning in plan.warnings)
+    features = {match.group(1) for match in warnings if match}
     for group in plan.pod_groups.values():
-        features |= {r.message for r in group.reasons if r.code == "not_built"}
+        for reason in group.reasons:
+            if reason.code == "not_built":
+                named = _NOT_BUILT.fullmatch(reason.message)
+                features.add(named.group(1) if named else reason.message)
     return tuple(sorted(features))
 
 

@@ -34,7 +34,7 @@ from kai.verify.objects import Json, read_world
 from kai.verify.outcome import NUMBERS, Outcome, from_plan, from_record
 from kai.verify.scenario import Scenario, check_scenario
 from kai.verify.tables import check_row, missing_function
-from kai.verify.validate import validate
+from kai.verify.validate import check_decisions, validate
 
 if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
@@ -190,7 +190,7 @@ def _run_random(case: Case, data: Json, planner: Planner) -> Result:
         found = any(not _compare(snapshot, ours, other, now=now, messages=False) for other in seen)
         result = _unjudged(case, snapshot, plan, now, (), queues, theirs=theirs)
         return replace(result, alternative=found, numbers_judged=False)
-    return _judged(case, differences, queues)
+    return _judged(case, [*_senseless(snapshot, plan, now), *differences], queues)
 
 
 def _run_large(case: Case, data: Json, planner: Planner) -> Result:
@@ -203,7 +203,13 @@ def _run_large(case: Case, data: Json, planner: Planner) -> Result:
     if case.id in REPORTED_ONLY:
         result = _unjudged(case, snapshot, plan, now, (), None, theirs=theirs)
         return replace(result, alternative=not differences)
-    return _judged(case, differences, None)
+    return _judged(case, [*_senseless(snapshot, plan, now), *differences], None)
+
+
+def _senseless(snapshot: Json, plan: Any, now: str) -> Iterator[Difference]:
+    """Decisions that make no sense in their order; the record tells only which there were."""
+    for violation in check_decisions(read_world(snapshot, now=now), plan):
+        yield Difference(violation.rule, violation.about, violation.text)
 
 
 def _compare(
@@ -312,6 +318,7 @@ def _run_case(case: Case, data: Json, planner: Planner) -> Result:
         needs = state.outcome.not_built
         return _unjudged(case, snapshot, plan, now, needs, queues, theirs=observed)
     differences = [
+        *_senseless(snapshot, plan, now),
         *check_state(state, data["expect"]),
         *check_bounds(state.outcome, data["expect"]),
     ]
@@ -346,6 +353,7 @@ def _run_rounds(case: Case, data: Json, planner: Planner) -> Result:
         if state.outcome.not_built:
             needs = state.outcome.not_built
             return _unjudged(case, world, plan, now, needs, queues, theirs=record)
+        differences += _in_round(number, _senseless(world, plan, now))
         differences += _in_round(number, check_bounds(state.outcome, expect))
         if number >= until:
             differences += _in_round(number, check_state(state, expect))

@@ -59,10 +59,8 @@ def _function(module: str, name: str) -> Callable[..., Any] | None:
 
 
 def _module(name: str) -> Any:
-    try:
-        return import_module(f"kai._core.{name}")
-    except ImportError:
-        return getattr(import_module("kai._core"), name, None)
+    """A submodule of the core, or ``None``; those of a compiled module are its attributes."""
+    return getattr(import_module("kai._core"), name, None)
 
 
 # --- values --------------------------------------------------------------------------------------
@@ -150,10 +148,23 @@ def _division(op: str, given: Json, expect: Json) -> Iterator[str]:
 
 def _hierarchy(op: str, given: Json, expect: Json) -> Iterator[str]:
     divide = _module("fairshare").divide_tree
-    shares = divide(_triple(given["total"]), float(given["kValue"]), _queues(given["queues"]))
+    tree = _reached(given["queues"])
+    shares = divide(_triple(given["total"]), float(given["kValue"]), _queues(tree))
     for name, values in expect["fairShare"].items():
-        for resource, share in zip(RESOURCES, shares[name], strict=True):
+        own = shares[name] if name in tree else (0.0, 0.0, 0.0)
+        for resource, share in zip(RESOURCES, own, strict=True):
             yield from _differs(f"{resource} of {name}", share, values[resource])
+
+
+def _reached(queues: Mapping[str, Any]) -> dict[str, Any]:
+    """The queues a division gets to: from the top on by ``children``, not by ``parent``."""
+    found: dict[str, Any] = {}
+    waiting = [name for name, queue in queues.items() if not queue.get("parent")]
+    for name in waiting:
+        if name in queues and name not in found:
+            found[name] = queues[name]
+            waiting += queues[name].get("children") or []
+    return found
 
 
 def _queue_order(op: str, given: Json, expect: int) -> Iterator[str]:

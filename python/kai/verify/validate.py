@@ -42,7 +42,7 @@ from kai.verify.objects import (
     unready_reasons,
 )
 
-__all__ = ["Violation", "validate"]
+__all__ = ["Violation", "check_decisions", "validate"]
 
 UNLIMITED = -1
 ROUNDING = Fraction(1, 10**6)
@@ -105,6 +105,11 @@ def validate(
     ):
         check(after)
     return after.violations
+
+
+def check_decisions(world: World, plan: Any) -> list[Violation]:
+    """Only whether each decision makes sense after those before it, such as evict before move."""
+    return _carry_out(world, plan).violations
 
 
 # --- decisions -----------------------------------------------------------------------------------

@@ -109,6 +109,22 @@ def test_a_wrong_node_differs() -> None:
     assert [str(d) for d in result.differences] == ["pod ns/a-0: bound to n2, KAI bound it to n1"]
 
 
+def test_a_pod_has_to_be_evicted_before_it_is_moved() -> None:
+    data = random_case().data
+    data["snapshot"] = snapshot(running=True)
+    move = {"action": "reclaim", "preemptor": "ns/a"}
+    data["expect"] |= {
+        "bind": {},
+        "pipeline": {"ns/a-0": {"node": "n2"}},
+        "evict": {"ns/a-0": move},
+    }
+    moved = case("random", data)
+    there = pipeline("ns/a-0", "n2")
+    assert run(moved, planner(plan(evict("ns/a-0"), there))).verdict == "agree"
+    result = run(moved, planner(plan(there, evict("ns/a-0"))))
+    assert [str(d) for d in result.differences] == ["pod ns/a-0 is Running, it cannot be pipelined"]
+
+
 def test_a_wrong_queue_number_alone_fails() -> None:
     result = run(random_case(), planner(plan(bind("ns/a-0"), share=3)))
     assert (result.verdict, result.failed) == ("agree", True)

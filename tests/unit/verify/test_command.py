@@ -1,0 +1,98 @@
+"""kai verify on the command line: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kai.cli.verify import command
+
+SCENARIO = """
+name: one pod starts
+cluster: {{queues: {{vision: {{}}}}, nodes: {{n1: {{gpu: 1}}}}}}
+pending: {{vision/train: {{gpu: 1}}}}
+expect: {{vision/train: {{placed: {placed}}}}}
+"""
+
+
+def verify(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    (tmp_path / "good.yaml").write_text(SCENARIO.format(placed=1))
+    return tmp_path / "good.yaml"
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    text = SCENARIO.format(placed=0).replace("one pod starts", "nobody starts")
+    (tmp_path / "bad.yaml").write_text(text)
+    return tmp_path / "bad.yaml"
+
+
+def test_agreement_is_status_0(good: Path) -> None:
+    result = verify(good)
+    assert result.exit_code == 0, result.output
+    assert "scenarios" in result.output
+    assert "everything judged agrees" in result.output
+
+
+def test_a_difference_is_status_1_and_said_in_words(good: Path, bad: Path) -> None:
+    result = verify(good, bad)
+    assert result.exit_code == 1
+    assert "nobody starts: differ" in result.output
+    assert "group vision/train: 1 pods placed, should be 0: vision/train-0" in result.output
+    assert "1 of 2 cases fail" in result.output
+
+
+def test_the_number_of_differences_can_be_limited(bad: Path) -> None:
+    assert "vision/train-0" not in verify(bad, "--limit-differences", 0).output
+
+
+def test_json_is_one_object(good: Path, bad: Path) -> None:
+    result = verify("--json", "--as-kai", good, bad)
+    assert result.exit_code == 1
+    report = json.loads(result.output)
+    assert report["mode"] == "as-kai"
+    assert report["areas"]["scenarios"]["judged"] == 2
+    assert [each["case"] for each in report["differences"]] == ["nobody starts"]
+
+
+def test_what_cannot_be_read_is_status_2_and_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "it.yaml").write_text("name: x\nexpects: {}\n")
+    result = verify(tmp_path / "it.yaml")
+    assert result.exit_code == 2
+    problem = "there is no member 'expects'; did you mean 'expect'?"
+    assert result.output == f"kai verify: {tmp_path / 'it.yaml'}: {problem}\n"
+
+
+def test_a_mistake_inside_a_scenario_is_status_2(tmp_path: Path) -> None:
+    text = SCENARIO.format(placed=1).replace("{gpu: 1}}\nexpect", "{gpu: 1, pods: -1}}\nexpect")
+    (tmp_path / "it.yaml").write_text(text)
+    result = verify(tmp_path / "it.yaml")
+    assert result.exit_code == 2
+    assert "pending.vision/train: pods is -1" in result.output
+    assert result.output.count("\n") == 1
+
+
+def test_an_unknown_area_names_those_there_are(good: Path) -> None:
+    result = verify(good, "--area", "reclaim")
+    assert result.exit_code == 2
+    assert result.output == "kai verify: no case is in reclaim; there are: scenarios\n"
+
+
+def test_an_area_can_be_chosen(good: Path) -> None:
+    assert verify(good, "--area", "scenarios").exit_code == 0
+
+
+def test_every_line_of_the_table_fits_80_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAI_CONFORMANCE", raising=False)
+    result = verify("--as-kai", "--limit-differences", 0)
+    table = result.output.partition("not built")[0]
+    assert "integration-allocate-fractional" in table
+    assert max(map(len, table.splitlines())) <= 80
