@@ -187,10 +187,10 @@ void NodeIndex::Refresh() {
 
 bool NodeIndex::MayFit(int32_t at, const Search& search) const {
   if ((entries_[NodeId(at)].class_below & search.class_bits) == 0) return false;
-  const double* largest = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
-  if (search.room == Room::kLater) largest += slots_;
+  const double* const now = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
+  const double* const later = now + slots_;
   for (size_t i = 0; i < slots_; ++i) {
-    if (search.request[i] > largest[i]) return false;
+    if (search.request[i] > later[i] || (search.room == Room::kNow && search.request[i] > now[i])) return false;
   }
   return true;
 }
@@ -201,7 +201,8 @@ bool NodeIndex::DoesFit(int32_t at, const Search& search) const {
   const NodeColumns& nodes = cluster_.nodes();
   if (search.class_ok[nodes.node_class[node].index()] == 0) return false;
   const std::span<const double> request(search.request, slots_);
-  return search.room == Room::kNow ? Fits(request, nodes.idle[node]) : FitsSum(request, nodes.idle[node], nodes.releasing[node]);
+  return FitsSum(request, nodes.idle[node], nodes.releasing[node]) &&
+         (search.room == Room::kLater || Fits(request, nodes.idle[node]));
 }
 
 int32_t NodeIndex::FirstFitBelow(int32_t at, const Search& search) const {

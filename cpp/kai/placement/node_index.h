@@ -23,7 +23,8 @@ namespace kai {
 
 enum class Strategy : uint8_t { kBinpack, kSpread };
 
-// Which room counts: what is idle, or also what is being freed.
+// Which room counts: what is idle and what is being freed together, or what is idle by itself as well. The two differ both ways: pods can be promised
+// more than is being freed, out of what is idle (spec 2 T6), and then what is idle must not be given away.
 enum class Room : uint8_t { kNow, kLater };
 
 // Idle plus releasing of what placement goes by (spec 3 W3).

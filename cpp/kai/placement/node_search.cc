@@ -148,7 +148,7 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   Best best;
   const auto consider = [&](NodeId node) {
     if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) || !PassesFilters(pod_class, plan, node)) return;
-    view.fits_now = Fits(request, nodes.idle[node]);
+    view.fits_now = Fits(request, nodes.idle[node]);  // as well: what is promised of the idle makes releasing negative
     best.Offer(cluster_, node, SumOfScores(pod_class, node, view), view.fits_now);
   };
   if (plan.has_candidates) {
@@ -214,10 +214,9 @@ const std::string& NodeSearch::Explain(PodId pod) {
       }
       continue;
     }
-    // spec 3 E1, E2: compared with what is idle alone; GPUs with what is not in use.
+    // spec 3 E1: compared with what is idle alone. A node that lacks only what was promised away of the releasing says no without a reason.
     for (size_t i = 0; i < request.size(); ++i) {
-      const double room = i == kGpuSlot.index() ? nodes.allocatable[node][i] - nodes.used[node][i] : idle[i];
-      if (request[i] > room) report.Count(Reason::NotEnough(ResourceSlot(i)));
+      if (request[i] > idle[i]) report.Count(Reason::NotEnough(ResourceSlot(i)));
     }
   }
   plan.explanation = report.Text(cluster_.slots());
