@@ -19,7 +19,7 @@ from kai.errors import NotFoundError
 
 if TYPE_CHECKING:
     from kai.engine.plan import GroupPlan, Plan, Reason
-    from kai.engine.situation import GroupFacts, PodFacts, Situation
+    from kai.engine.situation import GroupFacts, PodFacts
 
 _NONE = Fraction(0)
 _WAITING = frozenset(("unschedulable", "not_ready", "partly_placed", "invalid", "pipelined"))
@@ -30,28 +30,27 @@ def waits(group: GroupPlan) -> bool:
     return group.verdict in _WAITING
 
 
-def why(plan: Plan, situation: Situation, name: str) -> str:
+def why(plan: Plan, group: GroupPlan) -> str:
     """Everything there is to say about one pod group, a sentence per line."""
-    case = _Case(plan, situation, _resolve(plan, situation, name))
+    case = _Case(plan, group)
     return "\n".join(
         [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
     )
 
 
-def in_short(plan: Plan, situation: Situation, group: GroupPlan) -> str:
+def in_short(plan: Plan, group: GroupPlan) -> str:
     """One sentence, the same for all groups that wait for the same."""
-    case = _Case(plan, situation, group)
-    if group.verdict == "pipelined":
-        return case.headline()
-    return next(iter(case.sentences()), case.headline())
+    case = _Case(plan, group)
+    sentences = case.sentences()
+    return sentences[0] if sentences else f"It {case.headline()}"
 
 
 # ---- finding the group ---------------------------------------------------------------------------
 
 
-def _resolve(plan: Plan, situation: Situation, name: str) -> GroupPlan:
+def find_group(plan: Plan, name: str) -> GroupPlan:
     """A pod group by its name, its owner's, or a pod's, each also without the namespace."""
-    groups = plan.pod_groups
+    groups, situation = plan.pod_groups, plan.situation
     for kind in (dict.fromkeys(groups), situation.group_of_pod, situation.group_of_owner):
         names: dict[str, str] = {each: group or each for each, group in kind.items()}
         found = {group for each, group in names.items() if name in (each, each.partition("/")[2])}
@@ -71,11 +70,11 @@ def _resolve(plan: Plan, situation: Situation, name: str) -> GroupPlan:
 class _Case:
     """A pod group of a plan, with the facts about it."""
 
-    def __init__(self, plan: Plan, situation: Situation, group: GroupPlan) -> None:
+    def __init__(self, plan: Plan, group: GroupPlan) -> None:
         self.plan = plan
-        self.situation = situation
+        self.situation = plan.situation
         self.group = group
-        self.facts: GroupFacts | None = situation.groups.get(group.name)
+        self.facts: GroupFacts | None = plan.situation.groups.get(group.name)
 
     @property
     def pods(self) -> tuple[PodFacts, ...]:
@@ -121,6 +120,8 @@ class _Case:
         ]
         if not any(said):
             said = [tidy(message) for message in self.group.messages]
+        if not never and any(reason.code == "not_enough_gpus" for reason in self.group.reasons):
+            said.append(self._who_has_more())
         return list(dict.fromkeys(sentence for sentence in said if sentence))
 
     def _nodes(self, kind: str) -> Counter[str]:
@@ -164,23 +165,25 @@ class _Case:
     # ---- the engine's reasons --------------------------------------------------------------------
 
     def _sentence(self, reason: Reason) -> str:
+        message = tidy(reason.message)
         tell = _TELL.get(reason.code)
-        return (tell(self, tidy(reason.message)) if tell else "") or tidy(reason.message)
+        said = tell(self, message) if tell else None
+        return _as_sentence(message) if said is None else said
 
-    def _over_limit(self, message: str) -> str:
+    def _over_limit(self, message: str) -> str | None:
         found = _OVER_LIMIT.fullmatch(message)
         if not found:
-            return ""
+            return None
         queue, _, limit, unit, used, asked = found.groups()
         return (
             f"Queue {queue} is at its limit of {limit} {unit}: {used} are in use, and this asks "
             f"for {asked}."
         )
 
-    def _over_quota(self, message: str) -> str:
+    def _over_quota(self, message: str) -> str | None:
         found = _OVER_QUOTA.match(message)
         if not found:
-            return ""
+            return None
         asked, _, queue, quota, unit, used = found.groups()
         return (
             f"Queue {queue} deserves {quota} {unit}, non-preemptible pods hold {used}, and this "
@@ -188,56 +191,61 @@ class _Case:
             "could use what others leave idle."
         )
 
-    def _queue_does_not_exist(self, message: str) -> str:
+    def _not_built(self, message: str) -> str | None:
+        found = _NOT_BUILT.fullmatch(message)
+        return f"It needs {found[1]}, which kai does not have yet." if found else None
+
+    def _queue_does_not_exist(self, message: str) -> str | None:
         close = difflib.get_close_matches(self.group.queue, self.plan.queues, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         return f"There is no queue {self.group.queue!r}{hint}"
 
-    def _not_ready(self, message: str) -> str:
+    def _not_ready(self, message: str) -> str | None:
         found = _NOT_READY.search(message)
         if not found or message.count("Waiting for") > 1:
-            return ""
+            return None
         needed, exist, gated = (int(number) for number in found.groups())
-        but = f", {text.number(gated)} of them gated" if gated else ""
-        there = "is" if exist == 1 else "are"
-        return (
-            f"It needs {text.count(needed, 'pod')} to start, and there {there} "
-            f"{text.number(exist)}{but}."
-        )
+        there = f"{text.number(exist)} {'exists' if exist == 1 else 'exist'}"
+        but = f", {text.number(gated)} of them behind a scheduling gate" if gated else ""
+        return f"It needs {text.count(needed, 'pod')} to start; {there}{but}."
 
-    def _gang_incomplete(self, message: str) -> str:
+    def _gang_incomplete(self, message: str) -> str | None:
         found = _GANG.match(message)
         if not found:
-            return ""
+            return ""  # the reason after it says the same without the gang
         placed, needed = (int(number) for number in found.groups())
         if crowded := self._short_of_gpus(needed - self._placed()):
             return crowded
+        refused = self._refused(message)
         return (
             f"{text.count(needed, 'pod')} have to start together, and there is room for "
-            f"{text.number(placed)}."
+            f"{text.number(placed) if placed else 'none'}{': ' if refused else ''}{refused}."
         )
 
-    def _no_node(self, message: str) -> str:
+    def _no_node(self, message: str) -> str | None:
+        if any(_GANG.match(each.message) for each in self.group.reasons):
+            return ""  # said with the gang
         if self.facts is not None and "resources: GPUs" in message:
             missing = self.facts.min_member - self._placed()
             if crowded := self._short_of_gpus(max(1, missing)):
                 return crowded
+        refused = self._refused(message)
+        return f"No node can take the next pod: {refused}." if refused else None
+
+    def _refused(self, message: str) -> str:
+        """What nodes said no for: "2 nodes short of free CPUs, 1 node cordoned"."""
         counts = _REFUSED.findall(message)
-        if not counts:
-            return ""
-        known = len(self.situation.nodes)
         # KAI counts over all attempts of the cycle; more than there are nodes says nothing.
-        countable = sum(int(times) for times, _ in counts) <= known
-        parts = [
+        countable = sum(int(times) for times, _ in counts) <= len(self.situation.nodes)
+        return ", ".join(
             f"{text.count(int(times), 'node') if countable else 'nodes'} {_said_of_nodes(refused)}"
             for times, refused in counts
-        ]
-        return f"No node can take the next pod: {', '.join(parts)}."
+        )
 
-    def _larger_than_any_node(self, message: str) -> str:
+    def _larger_than_any_node(self, message: str) -> str | None:
         found = _LARGEST.search(message)
         if found is None:
-            return ""
+            return None
         resource, largest, none = found.group("resource"), found["largest"], found["none"]
         has = f"the largest node has {largest}" if largest else f"no node has any {none}"
         return (
@@ -256,19 +264,47 @@ class _Case:
         needs = f"{text.count(each, 'GPU')} on one node"
         if count > 1:
             needs = f"{count} pods that start together, with {text.count(each, 'GPU')} each"
-        found = f"after this cycle {text.number(total)} are free"
+        if not total:
+            return f"It needs {needs}; no GPU is free after this cycle."
+        free_now = f"{text.number(total)} {'is' if total == 1 else 'are'} free"
         spread = f", at most {text.number(most)} on one node" if total >= each * count else ""
-        return f"It needs {needs}; {found if total else 'no GPU is free after this cycle'}{spread}."
+        return f"It needs {needs}; after this cycle {free_now}{spread}."
+
+    def _who_has_more(self) -> str:
+        """Which queues hold more than their fair share while this one has less; "" if none."""
+        queues, mine = self.plan.queues, self.group.queue
+        if mine not in queues:
+            return ""
+        has = {name: Fraction(queue.gpu.allocated or 0) for name, queue in queues.items()}
+        for decision in self.plan.decisions:
+            if decision.kind == "bind":
+                group = self.plan.pod_groups.get(self.situation.group_of_pod.get(decision.pod, ""))
+                if group and group.queue in has:
+                    has[group.queue] += Fraction(getattr(decision, "gpus", 0))
+        leaves = queues.keys() - set(self.situation.queue_parents.values())
+        over = {
+            name: f"{name} ({text.number(has[name])} of {text.number(share)})"
+            for name in sorted(leaves)
+            if (share := queues[name].gpu.fair_share) is not None and has[name] > share
+        }
+        share = queues[mine].gpu.fair_share
+        if share is None or has[mine] >= share or not over:
+            return ""
+        return (
+            f"Queue {mine} then has {text.number(has[mine])} of its fair share of "
+            f"{text.count(share, 'GPU')}; above theirs: {text.listing(over.values())}."
+        )
 
     def _placed(self) -> int:
         """How many of its pods need no place any more."""
         return sum(1 for pod in self.pods if pod.node) + sum(self._nodes("bind").values())
 
 
-_TELL: dict[str, Callable[[_Case, str], str]] = {
+_TELL: dict[str, Callable[[_Case, str], str | None]] = {
     "over_limit": _Case._over_limit,
     "non_preemptible_over_quota": _Case._over_quota,
     "queue_does_not_exist": _Case._queue_does_not_exist,
+    "not_built": _Case._not_built,
     "not_ready": _Case._not_ready,
     "gang_incomplete": _Case._gang_incomplete,
     "not_enough_gpus": _Case._no_node,
@@ -276,7 +312,7 @@ _TELL: dict[str, Callable[[_Case, str], str]] = {
     "no_matching_node": _Case._no_node,
     "larger_than_any_node": _Case._larger_than_any_node,
 }
-"""How to say each code in other words than KAI's; "" where those say it best."""
+"""Each code in other words than KAI's: None where those say it best, "" where another says it."""
 
 _SETTLED_BY_NEVER = frozenset(("gang_incomplete", "not_enough_gpus", "larger_than_any_node"))
 
@@ -289,6 +325,7 @@ _OVER_QUOTA = re.compile(
     r"Non-preemptible workload is over quota\. Workload requested ([\d.]+) ([\w ]+), but (.+) "
     r"quota is ([\d.]+) (\w+), while ([\d.]+) "
 )
+_NOT_BUILT = re.compile(r"needs (.+), which is not built yet")
 _NOT_READY = re.compile(r"Waiting for (\d+) pods, currently (\d+) exist, (\d+) are gated")
 _GANG = re.compile(r"Resources were found for (\d+) pods while (\d+) are required")
 _REFUSED = re.compile(
@@ -311,6 +348,7 @@ _NODES_SAID = {
     "node(s) didn't match pod anti-affinity rules": "near pods it must not be near",
     "node(s) didn't satisfy existing pods anti-affinity rules": "near pods that do not want it",
     "node(s) pod number exceeded": "full of pods",
+    "node(s) didn't have enough resources: pods": "full of pods",
 }
 
 
@@ -320,6 +358,11 @@ def _said_of_nodes(refused: str) -> str:
     if resource := refused.partition("didn't have enough resources: ")[2]:
         return f"short of free {resource}"
     return f"where {refused.replace('node(s)', 'the node')}"
+
+
+def _as_sentence(message: str) -> str:
+    """What starts in lower case and ends without a full stop, as one."""
+    return message and message[0].upper() + message[1:] + ("" if message[-1] in ".!?" else ".")
 
 
 def _pods_on(nodes: Counter[str]) -> str:

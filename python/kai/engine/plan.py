@@ -306,6 +306,9 @@ class Queues(_ByName[QueuePlan]):
 class Plan:
     """The answer to one cycle. Printed, it is a page for people; `to_dict` is for programs."""
 
+    situation: Situation
+    """The facts it was made from; for `kai.engine.report` and `explain`."""
+
     def __init__(
         self,
         compiled: _core.Plan,
@@ -318,7 +321,7 @@ class Plan:
     ) -> None:
         self._compiled = compiled
         self._now_ns = now_ns
-        self._situation = situation or Situation(b"")
+        self.situation = situation or Situation(b"")
         self.input = input
         self.rejected = rejected
         self.warnings = warnings
@@ -327,6 +330,11 @@ class Plan:
     def now(self) -> datetime:
         """The time of the cycle."""
         return times.to_datetime(self._now_ns)
+
+    @property
+    def now_text(self) -> str:
+        """The same as RFC 3339, to the nanosecond."""
+        return times.to_text(self._now_ns)
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
@@ -363,17 +371,22 @@ class Plan:
         return {stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()}
 
     def why(self, name: str) -> str:
-        """Why the pod group (or the group of the pod) of this name waits, or that it does not.
+        """Why a pod group waits, or that it does not, a sentence per line.
 
-        The namespace may be left out where the name says enough. Raises NotFoundError.
+        The name is "namespace/name" of the pod group, of its workload or of one of its pods; the
+        namespace may be left out where the name says enough. Raises NotFoundError.
         """
-        return explain.why(self, self._situation, name)
+        return explain.why(self, self.find_group(name))
+
+    def find_group(self, name: str) -> GroupPlan:
+        """The pod group that `why` would speak about."""
+        return explain.find_group(self, name)
 
     def to_dict(self) -> dict[str, Any]:
         """What ``kai plan --json`` prints (docs/reference/plan.md)."""
-        plan = {
+        return {
             "input": self.input,
-            "now": times.to_text(self._now_ns),
+            "now": self.now_text,
             "decisions": [decision.to_dict() for decision in self.decisions],
             "pod_groups": {name: group.to_dict() for name, group in self.pod_groups.items()},
             "pods": {name: pod.to_dict() for name, pod in self.pods.items()},
@@ -381,7 +394,6 @@ class Plan:
             "rejected": [dataclasses.asdict(each) for each in self.rejected],
             "timing_ms": self.timing_ms,
         }
-        return plan
 
     def to_json(self) -> str:
         """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
@@ -407,13 +419,13 @@ class Plan:
 
     def __repr__(self) -> str:
         name = f" {self.input}" if self.input else ""
-        return f"<kai.Plan{name} at {times.to_text(self._now_ns)}: {report.summary(self)}>"
+        return f"<kai.Plan{name} at {self.now_text}: {report.summary(self)}>"
 
     def __str__(self) -> str:
-        return text.to_text(report.title(self), report.tables(self, self._situation))
+        return text.to_text(report.title(self), report.tables_of(self))
 
     def _repr_html_(self) -> str:
-        return text.to_html(report.title(self), report.tables(self, self._situation))
+        return text.to_html(report.title(self), report.tables_of(self))
 
 
 def _decision(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kai.api import times
 from kai.engine import explain, text
 from kai.engine.text import Table
 
 if TYPE_CHECKING:
     from kai.engine.plan import Decision, Plan, QueuePlan, QueueShare
-    from kai.engine.situation import Situation
 
 MOST_ROWS = 12
 MOST_QUEUES = 24
@@ -23,7 +22,7 @@ _VERBS = {"bind": "bound", "pipeline": "pipelined", "evict": "evicted"}
 def title(plan: Plan) -> str:
     """One line: which input, when, and how it went."""
     name = f"{plan.input} at " if plan.input else ""
-    return f"{name}{times.to_text(times.to_ns(plan.now))}: {summary(plan)}"
+    return f"{name}{plan.now_text}: {summary(plan)}"
 
 
 def summary(plan: Plan) -> str:
@@ -40,45 +39,73 @@ def summary(plan: Plan) -> str:
     return f"{', '.join(done) or 'nothing to do'}; {wait if plan.pod_groups else 'no pod groups'}"
 
 
-def tables(plan: Plan, situation: Situation) -> list[Table]:
+def tables_of(plan: Plan) -> list[Table]:
     """Everything a person wants to see of a plan, most important first."""
     return [
-        decisions(plan, situation),
-        waiting(plan, situation),
-        *queue_tables(plan.queues, situation.queue_parents, busy_only=True),
+        decisions(plan),
+        waiting(plan),
+        *queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True),
         rejected(plan),
     ]
 
 
-def decisions(plan: Plan, situation: Situation) -> Table:
-    """One row per pod group and kind of decision, in the order of the first of them."""
-    rows: dict[tuple[str, str, str], list[Decision]] = {}
+def decisions(plan: Plan) -> Table:
+    """One row per pod group and kind of decision, in the order of the first of them.
+
+    When that is too long to read, the groups of a queue share a row.
+    """
+    rows: dict[tuple[str, str, str], _Row] = {}
     for decision in plan.decisions:
-        group = situation.group_of_pod.get(decision.pod, decision.pod)
-        what = decision.kind
-        cause = ""
-        if what == "evict":
-            cause = f"{decision.action} for {decision.for_group or 'nobody'}"  # type: ignore[union-attr]
-        rows.setdefault((what, group, cause), []).append(decision)
+        group = plan.situation.group_of_pod.get(decision.pod, decision.pod)
+        row = rows.setdefault((decision.kind, group, _cause(decision)), _Row())
+        row.groups[group] = None
+        row.decisions.append(decision)
+    if len(rows) > MOST_ROWS:
+        rows = _by_queue(plan, rows)
     shown = [
         (
             kind,
-            group,
-            text.number(len(each)),
-            text.number(sum(getattr(decision, "gpus", 0) for decision in each))
-            if not cause
-            else "",
-            cause or places(getattr(decision, "node", "") for decision in each),
+            text.listing(row.groups, most=1),
+            text.number(len(row.decisions)),
+            "" if cause else text.number(sum(getattr(each, "gpus", 0) for each in row.decisions)),
+            cause or places(getattr(each, "node", "") for each in row.decisions),
         )
-        for (kind, group, cause), each in list(rows.items())[:MOST_ROWS]
+        for (kind, _, cause), row in list(rows.items())[:MOST_ROWS]
     ]
     hidden = list(rows.values())[MOST_ROWS:]
     note = ""
     if hidden:
-        pods = text.count(sum(len(each) for each in hidden), "pod")
-        note = f"and {pods} of {text.count(len(hidden), 'more pod group')}"
+        pods = text.count(sum(len(row.decisions) for row in hidden), "more pod")
+        note = f"and {pods} of {text.count(sum(len(row.groups) for row in hidden), 'pod group')}"
     columns = ("", "pod group", "pods", "GPUs", "where")
     return Table("Decisions", columns, shown, right=frozenset((2, 3)), note=note)
+
+
+@dataclass(slots=True)
+class _Row:
+    """Decisions of one kind, and the pod groups they are about."""
+
+    groups: dict[str, None] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+
+
+def _cause(decision: Decision) -> str:
+    if decision.kind != "evict":
+        return ""
+    action, for_group = getattr(decision, "action", ""), getattr(decision, "for_group", None)
+    return f"{action} for {for_group}" if for_group else action
+
+
+def _by_queue(
+    plan: Plan, rows: dict[tuple[str, str, str], _Row]
+) -> dict[tuple[str, str, str], _Row]:
+    folded: dict[tuple[str, str, str], _Row] = {}
+    for (kind, group, cause), row in rows.items():
+        known = plan.pod_groups.get(group)
+        into = folded.setdefault((kind, known.queue if known else "", cause), _Row())
+        into.groups |= row.groups
+        into.decisions += row.decisions
+    return folded
 
 
 def places(nodes: Iterable[str]) -> str:
@@ -89,12 +116,12 @@ def places(nodes: Iterable[str]) -> str:
     return text.listing(f"{node} ({number})" for node, number in counts.items())
 
 
-def waiting(plan: Plan, situation: Situation) -> Table:
+def waiting(plan: Plan) -> Table:
     """One row per reason to wait; groups of one queue that wait for the same are folded."""
     rows: dict[tuple[str, str], list[str]] = {}
     for group in plan.pod_groups.values():
         if explain.waits(group):
-            why = explain.in_short(plan, situation, group)
+            why = explain.in_short(plan, group)
             rows.setdefault((group.queue, why), []).append(group.name)
     shown = [
         (text.listing(names, most=1), why) for (_, why), names in list(rows.items())[:MOST_ROWS]
@@ -112,6 +139,11 @@ def rejected(plan: Plan) -> Table:
     hidden = len(rows) - MOST_ROWS
     note = f"and {text.count(hidden, 'more object')}" if hidden > 0 else ""
     return Table("Left out", ("object", "why"), rows[:MOST_ROWS], note=note)
+
+
+def queue_tables_of(plan: Plan) -> list[Table]:
+    """The queues of a plan, below their parents: a table per resource."""
+    return queue_tables(plan.queues, plan.situation.queue_parents)
 
 
 _RESOURCES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (

@@ -58,7 +58,9 @@ class Scheduler:
         if now is not None:
             now_ns = times.to_ns(now)
         else:
-            now_ns = time.time_ns() if cluster._now_ns is None else cluster._now_ns
+            # Whole seconds, as all time stamps of KAI are.
+            clock_ns = int(time.time()) * times.SECOND_NS
+            now_ns = clock_ns if cluster._now_ns is None else cluster._now_ns
         compiled = cluster._core_cluster()
         config = compiled.config_json if self._config is None else self._config
         session, warnings = self._session(config)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 WIDTH = 80
-NARROW = 40  # a text column with less room than this gets lines of its own
+NARROW = 28  # a text column with less room than this gets lines of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,35 +98,37 @@ def not_found(noun: str, name: str, known: Iterable[str]) -> str:
 def to_text(title: str, tables: Iterable[Table], *, width: int = WIDTH) -> str:
     """All tables with something in them, under one title, in at most `width` columns."""
     parts = [title] if title else []
-    parts += ["\n".join(_lines(table, width)) for table in tables if table.rows]
+    parts += ["\n".join(line for _, line in lines(table, width)) for table in tables if table.rows]
     return "\n\n".join(parts)
 
 
-def _lines(table: Table, width: int) -> Iterator[str]:
-    yield table.title
-    rows = [table.columns, *table.rows] if any(table.columns) else list(table.rows)
+def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
+    """The lines of a table, each with what it is: "title", "head", "row" or "note"."""
+    yield "title", table.title
+    headed = any(table.columns)
+    rows = [table.columns, *table.rows] if headed else list(table.rows)
     widths = [max(len(row[column]) for row in rows) for column in range(len(table.columns))]
     last = len(widths) - 1
     start = 2 + sum(widths[:last]) + 2 * last
     stacked = last not in table.right and start + min(widths[last], NARROW) > width
-    for row in rows[1:] if stacked and any(table.columns) else rows:
+    for index, row in enumerate(rows):
+        what = "head" if headed and index == 0 else "row"
         cells = [
             cell.rjust(widths[column]) if column in table.right else cell.ljust(widths[column])
             for column, cell in enumerate(row)
         ]
         if start + widths[last] <= width:
-            yield ("  " + "  ".join(cells)).rstrip()
-            continue
-        if stacked:  # the text gets lines of its own under the other cells
-            yield ("  " + "  ".join(cells[:last])).rstrip()
+            yield what, ("  " + "  ".join(cells)).rstrip()
+        elif not stacked:
+            first, *rest = textwrap.wrap(row[last], width - start, break_on_hyphens=False) or [""]
+            yield what, ("  " + "  ".join([*cells[:last], first])).rstrip()
+            yield from ((what, " " * start + line) for line in rest)
+        elif what == "row":  # the text gets lines of its own under the other cells
+            yield what, ("  " + "  ".join(cells[:last])).rstrip()
             wrapped = textwrap.wrap(row[last], width - 6, break_on_hyphens=False)
-            yield from ("      " + line for line in wrapped)
-            continue
-        first, *rest = textwrap.wrap(row[last], width - start, break_on_hyphens=False) or [""]
-        yield ("  " + "  ".join([*cells[:last], first])).rstrip()
-        yield from (" " * start + line for line in rest)
+            yield from ((what, "      " + line) for line in wrapped)
     if table.note:
-        yield f"  {table.note}"
+        yield "note", f"  {table.note}"
 
 
 def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:

@@ -1,0 +1,132 @@
+"""``kai demo``: a small cluster in virtual time, cycle by cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.cli import DONE
+
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
+
+START = "2026-01-01T00:00:00Z"
+WAITING = "vision/big"
+"""The gang that finds no room: what the demo explains at its end."""
+
+
+@click.command(
+    "demo", short_help="Watch a small cluster being planned; needs no cluster and no file."
+)
+@click.option("--save", metavar="FILE", help="Save the last cycle's cluster (.zip or .json).")
+def command(save: str | None) -> int:
+    """Watch a small cluster being planned, one cycle per second of virtual time.
+
+    Two teams deserve four GPUs each. While one is away, the other borrows its
+    GPUs; a gang waits until it fits as a whole; another never does. Nothing is
+    read and no cluster is touched; the output is the same every time.
+    """
+    from kai.api import times
+    from kai.cli.show import Page
+    from kai.engine import report
+    from kai.engine.cluster import Cluster
+    from kai.engine.scheduler import Scheduler
+    from kai.sim.world import step
+
+    page, scheduler = Page(), Scheduler()
+    page.heading("A cluster with two nodes of four GPUs, one without, and two teams")
+    cluster = _cluster()
+    plan = None
+    for cycle, (story, happens) in enumerate(_STORY):
+        now = times.to_text(times.to_ns(START) + cycle * times.SECOND_NS)
+        if plan is not None:
+            cluster = Cluster.from_snapshot(step(cluster.to_snapshot(), plan, now=now))
+        cluster = happens(cluster, now)
+        plan = scheduler.plan(cluster, now=now)
+        page.heading(f"{now[11:19]}  {story}")
+        queues = report.queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True)
+        shows_queues = cycle in (1, len(_STORY) - 1)  # while one team borrows, and at the end
+        page.tables([report.decisions(plan), report.waiting(plan), *queues[:shows_queues]])
+    assert plan is not None
+    page.heading(f"Why does {WAITING} wait?")
+    page.paragraph(plan.why(WAITING))
+    if save is not None:
+        _save(cluster, save)
+    page.heading("Try next")
+    page.paragraph("\n".join(f"  {line}" for line in _try_next(save)))
+    return DONE
+
+
+def _cluster() -> Cluster:
+    from kai.engine.cluster import Cluster
+
+    return (
+        Cluster()
+        .default_queues()
+        .queue("research", deserved_gpus=8)
+        .queue("vision", parent="research", deserved_gpus=4)
+        .queue("speech", parent="research", deserved_gpus=4)
+        .node("gpu-1", gpus=4, cpus=32)
+        .node("gpu-2", gpus=4, cpus=32)
+        .node("cpu-1", cpus=16)
+    )
+
+
+def _alone(cluster: Cluster, now: str) -> Cluster:
+    return cluster.pending("speech/sweep", pods=7, gpus=1, created=now).pending(
+        "default/report", queue="default-queue", cpus=8, memory="16Gi", created=now
+    )
+
+
+def _back(cluster: Cluster, now: str) -> Cluster:
+    return cluster.pending("vision/notebook", gpus=1, created=now).pending(
+        "vision/train", pods=2, gpus=1, min_member=2, created=now
+    )
+
+
+def _finished(cluster: Cluster, now: str) -> Cluster:
+    from kai.engine.cluster import Cluster
+
+    def is_done(pod: dict[str, Any]) -> bool:
+        return pod["metadata"]["name"] in ("sweep-0", "sweep-1", "sweep-2")
+
+    snapshot = cluster.to_snapshot()
+    for pod in filter(is_done, snapshot["rawObjects"]["pods"]):
+        pod["status"]["phase"] = "Succeeded"
+    return Cluster.from_snapshot(snapshot)
+
+
+def _too_big(cluster: Cluster, now: str) -> Cluster:
+    return cluster.pending(WAITING, pods=2, gpus=4, min_member=2, created=now)
+
+
+_STORY: tuple[tuple[str, Callable[[Cluster, str], Cluster]], ...] = (
+    ("speech submits 7 pods and is alone: it borrows; a report needs no GPU", _alone),
+    ("vision is back: one pod fits, a gang of two does not", _back),
+    ("three pods of speech are done, and the gang fits", _finished),
+    ("vision submits a gang of two pods with four GPUs each", _too_big),
+)
+
+
+def _save(cluster: Cluster, path: str) -> None:
+    from kai.errors import InvalidInputError
+
+    try:
+        cluster.save(path)
+    except OSError as error:
+        raise InvalidInputError(f"--save: {path}: {error.strerror or error}") from None
+
+
+def _try_next(saved: str | None) -> list[str]:
+    if saved is None:
+        return [
+            "kai demo --save demo.zip      # keep the cluster of the last cycle",
+            f"kai plan demo.zip --explain {WAITING}",
+        ]
+    return [
+        f"kai plan {saved}",
+        f"kai plan {saved} --explain {WAITING}",
+        f"kai queues {saved}",
+    ]

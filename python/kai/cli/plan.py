@@ -1,0 +1,111 @@
+"""``kai plan``: what the scheduler would do with a cluster."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.cli import BAD_INPUT, DONE
+from kai.cli.work import Warner, plan_inputs, planning_options
+from kai.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from kai.engine.plan import Plan
+
+
+@click.command(
+    "plan",
+    short_help="Plan one cycle: who gets which node, who waits and why.",
+    epilog="""\b
+Examples:
+  kai plan snapshot.zip                   what KAI's snapshot endpoint gave you
+  kai plan manifests/                     all YAML and JSON files in a directory
+  kai plan nodes.yaml queues.yaml job.yaml
+  kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
+  kai plan snapshot.zip --explain vision/train
+  kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
+""",
+)
+@planning_options
+@click.option("--explain", metavar="GROUP", help="Say why this pod group waits, and no more.")
+@click.option("--strict", is_flag=True, help="Exit with 2 if an object had to be left out.")
+def command(
+    inputs: tuple[str, ...],
+    as_json: bool,
+    config: str | None,
+    as_kai: bool,
+    now: str | None,
+    explain: str | None,
+    strict: bool,
+) -> int:
+    """Plan one scheduling cycle, without any cluster.
+
+    INPUT is a KAI snapshot (.zip or .json), Kubernetes manifests (YAML or
+    JSON), a directory of either, or - for standard input. Each snapshot is
+    planned by itself; all manifests together describe one cluster. In
+    manifests, what a cluster would add is added: Jobs, Deployments and
+    StatefulSets get their pods, pods get pod groups, the default queues exist,
+    and a pod that names no scheduler is ours.
+
+    GROUP is namespace/name of a pod group, its workload or one of its pods; the
+    namespace may be left out where the name says enough.
+    """
+    status = DONE
+    warn = Warner()
+    not_found: NotFoundError | None = None
+    explained = False
+    page = None
+    for planned in plan_inputs(inputs, config=config, as_kai=as_kai, now=now):
+        if planned.plan is None:
+            warn(planned.error)
+            status = BAD_INPUT
+            continue
+        made = planned.plan
+        for warning in made.warnings:
+            warn(warning)
+        if strict and made.rejected:
+            status = BAD_INPUT
+            for rejected in made.rejected:
+                warn(f"left out: {rejected}")
+        if page is None and not as_json:
+            from kai.cli.show import Page
+
+            page = Page()
+        if explain is not None:
+            try:
+                said = made.why(explain)
+            except NotFoundError as error:
+                not_found = not_found or error
+                continue
+            explained = True
+            if page:
+                page.paragraph(said)
+            else:
+                _print_json(_explanation(made, explain, said))
+        elif page:
+            from kai.engine import report
+
+            page.heading(report.title(made))
+            page.tables(report.tables_of(made))
+        else:
+            click.echo(made.to_json())
+    if not_found is not None and not explained:
+        raise not_found
+    return status
+
+
+def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:
+    group = plan.find_group(asked)
+    return {
+        "input": plan.input,
+        "now": plan.now_text,
+        "pod_group": group.name,
+        **group.to_dict(),
+        "explanation": [line.strip() for line in said.splitlines()],
+    }
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    click.echo(json.dumps(value))
