@@ -54,10 +54,14 @@ def read_documents(text: str) -> Iterator[Document]:
             yield from list(_read_json(text))
             return
         except json.JSONDecodeError as error:
-            # A YAML file may open with a bracket too; a JSON file that was cut short may not be
-            # read as anything else, and its own message says more than libyaml's.
-            if not _looks_like_yaml(text):
+            # Braces open YAML too. A text that just ends is JSON that was cut short.
+            if _ends_early(error):
                 raise InvalidInputError(f"not valid JSON: {where(error)}") from None
+            try:
+                yield from list(_read_yaml(text))
+            except InvalidInputError:
+                raise InvalidInputError(f"not valid JSON: {where(error)}") from None
+            return
         except RecursionError:
             raise InvalidInputError("not readable: nested too deeply") from None
     yield from _read_yaml(text)
@@ -101,13 +105,13 @@ def _refuse_constant(name: str) -> Any:
 
 def where(error: json.JSONDecodeError) -> str:
     """What is wrong with a JSON text, and where."""
-    if error.pos >= len(error.doc.rstrip()):
+    if _ends_early(error):
         return f"it ends in the middle of a value, on line {error.lineno} (cut short?)"
     return f"{error.msg[0].lower()}{error.msg[1:]} on line {error.lineno}, column {error.colno}"
 
 
-def _looks_like_yaml(text: str) -> bool:
-    return re.search(r"^(---|[A-Za-z]\w*:( |$))", text, re.MULTILINE) is not None
+def _ends_early(error: json.JSONDecodeError) -> bool:
+    return error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string")
 
 
 # ---- YAML ----------------------------------------------------------------------------------------
@@ -207,7 +211,7 @@ class _Builder:
             if event.anchor not in self._anchors:
                 raise InvalidInputError(
                     f"the alias *{event.anchor} on line {event.start_mark.line + 1} "
-                    "stands for nothing before it"
+                    "stands for nothing before it in its document"
                 )
             self._add(*self._anchors[event.anchor])
         elif kind is yaml.DocumentStartEvent:

@@ -95,6 +95,7 @@ class Cluster:
         `now` is the time of a plan that is given no other, and `rejected` what the caller had to
         leave out already. Raises InvalidInputError when the bytes are no snapshot.
 
+        >>> import kai
         >>> kai.Cluster.from_snapshot({"rawObjects": {"nodes": [], "pods": []}})
         <kai.Cluster: 0 nodes, 0 pod groups with 0 pods, 0 queues>
         """
@@ -139,6 +140,7 @@ class Cluster:
     def objects(self) -> dict[str, tuple[dict[str, Any], ...]]:
         """The Kubernetes objects by their list in the snapshot: "nodes", "pods", "podGroups", ...
 
+        >>> import kai
         >>> kai.Cluster().node("n1", gpus=8).objects["nodes"][0]["status"]["allocatable"]
         {'cpu': '64', 'memory': '512Gi', 'pods': '110', 'nvidia.com/gpu': '8'}
         """
@@ -242,6 +244,7 @@ class Cluster:
     def nodes(self, prefix: str, count: int, **node: Any) -> Cluster:
         """Adds `count` equal nodes, named so that their names sort as their numbers do.
 
+        >>> import kai
         >>> [n["metadata"]["name"] for n in kai.Cluster().nodes("n", 10, gpus=8).objects["nodes"]]
         ['n01', 'n02', 'n03', 'n04', 'n05', 'n06', 'n07', 'n08', 'n09', 'n10']
         """
@@ -257,6 +260,7 @@ class Cluster:
         The options are those of `kai.engine.objects.PodOptions`: pods, queue, min_member, priority,
         preemptible, gpus, cpus, memory, node_selector, tolerations, affinity, anti_affinity, ...
 
+        >>> import kai
         >>> kai.Cluster().queue("vision").pending("vision/train", pods=4, gpus=8, min_member=4)
         <kai.Cluster: 0 nodes, 1 pod group with 4 pods (4 pending), 1 queue>
         """
@@ -277,6 +281,7 @@ class Cluster:
     def add(self, kind: str, *manifests: Mapping[str, Any]) -> Cluster:
         """Adds Kubernetes objects as they are, for what no other method describes.
 
+        >>> import kai
         >>> cluster = kai.Cluster().add("Topology", {"metadata": {"name": "racks"}, "spec": {}})
         """
         if kind not in kinds.LISTS:

@@ -84,7 +84,7 @@ def read(
                     yield Cluster.from_snapshot(snapshot.data, name=file, now=now or snapshot.now)
                     continue
                 is_manifest = True
-                if manifests.add(_shown(file), documents.decode(data)) == 0 and file == name:
+                if not manifests.add(_shown(file), documents.decode(data)) and file == name:
                     raise InvalidInputError("holds no Kubernetes object and is no KAI snapshot")
                 if name is not None:
                     named[name] = None

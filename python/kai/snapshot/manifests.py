@@ -52,16 +52,19 @@ class Manifests:
         self._rejected: list[Rejected] = []
         self.files: list[str] = []
 
-    def add(self, file: str, content: str) -> int:
-        """Takes in a file and says how many objects it holds; raises InvalidInputError."""
-        before = len(self._items) + len(self._rejected)
-        found = 0
-        for document in list(documents.read_documents(content)):  # all of it, or nothing
-            for value in _flatten(document.value):
-                found += 1
-                self._take(value, document, f"{file}, line {document.line}")
+    def add(self, file: str, content: str) -> bool:
+        """Takes in a file; False if it holds no object at all. Raises InvalidInputError."""
+        values = [
+            (value, document)
+            for document in documents.read_documents(content)
+            for value in _flatten(document.value)
+        ]
+        if not any(isinstance(value, Mapping) for value, _ in values):
+            return False
+        for value, document in values:
+            self._take(value, document, f"{file}, line {document.line}")
         self.files.append(file)
-        return max(found, len(self._items) + len(self._rejected) - before)
+        return True
 
     def to_snapshot(self) -> tuple[dict[str, Any], list[Rejected]]:
         """The snapshot, and every object that had to be left out of it."""
@@ -110,7 +113,7 @@ class Manifests:
                 "Document",
                 "",
                 "",
-                f"is a {type(value).__name__}, not a Kubernetes object ({place})",
+                f"is no Kubernetes object ({place})",
             )
             return
         kind = value.get("kind")
