@@ -90,9 +90,9 @@ class Checker {
           next = Next::kCommaOrEnd;
           continue;
         }
-        const bool object = Take('{');
-        if (object || Take('[')) {
+        if (at_ < end_ && (*at_ == '{' || *at_ == '[')) {
           if (depth_ == kDeepestJson) return Fail(StrCat("nested deeper than ", kDeepestJson, " levels"));
+          const bool object = *at_++ == '{';
           is_object_[static_cast<size_t>(depth_++)] = object;
           next = object ? Next::kKeyOrEnd : Next::kValueOrEnd;
           continue;

@@ -1,0 +1,50 @@
+#include "kai/ingest/duration.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace kai {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+TEST(DurationTest, ReadsWhatGoReads) {
+  const std::pair<const char*, int64_t> table[] = {
+      {"0", 0},
+      {"0s", 0},
+      {"10s", 10 * kSecond},
+      {"1h30m", 5400 * kSecond},
+      {"1.5h", 5400 * kSecond},
+      {"300ms", 300'000'000},
+      {"5us", 5'000},
+      {"5\u00b5s", 5'000},
+      {"5\u03bcs", 5'000},
+      {"7ns", 7},
+      {"876000h", 876'000 * 3600L * kSecond},
+      {"-5m", -300 * kSecond},
+      {"+5m", 300 * kSecond},
+      {".5s", 500'000'000},
+      {"1.s", kSecond},
+      {"1m0.000000001s", 60 * kSecond + 1},
+      {"0.3333333333333333333333h", 1'199'999'999'999},  // cut, not rounded
+      {"9223372036854775807ns", 9223372036854775807},
+  };
+  for (const auto& [text, nanos] : table) {
+    const absl::StatusOr<int64_t> duration = ParseDuration(text);
+    ASSERT_TRUE(duration.ok()) << duration.status().message();
+    EXPECT_EQ(*duration, nanos) << text;
+  }
+}
+
+TEST(DurationTest, SaysInOneSentenceWhatIsNoDuration) {
+  EXPECT_EQ(ParseDuration("10 s").status().message(), "duration \"10 s\" is not valid");
+  EXPECT_EQ(ParseDuration("1000000h1000000h1000000h").status().message(), "duration \"1000000h1000000h1000000h\" is too long");
+  for (const char* text : {"", "-", "+", "10", "s", ".s", "1d", "1w", "1H", "1h-5m", "1e3s", "10s ", "1.2.3s", "NaN", "2562048h", "9223372036854775808ns"}) {
+    EXPECT_FALSE(ParseDuration(text).ok()) << text;
+  }
+  EXPECT_FALSE(ParseDuration(std::string(1'000'000, '9') + "h").ok());
+}
+
+}  // namespace
+}  // namespace kai
