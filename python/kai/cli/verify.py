@@ -1,4 +1,4 @@
-"""kai verify: does this scheduler decide as it should?"""
+"""``kai verify``: does this scheduler decide as it should?"""
 
 from __future__ import annotations
 
@@ -10,21 +10,31 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kai.cli import ANSWER_IS_NO, DONE
+
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from kai.cli.show import Page
+    from kai.engine.text import Table
+    from kai.verify import Area, Report, Result
 
-    from kai.verify import Case, Report, Result
-
-WIDTH = 80
 PROGRESS_AFTER_S = 1.0
 SENTENCES_PER_CASE = 3
 
 
-@click.command("verify")
-@click.argument("cases", nargs=-1, type=click.Path())
-@click.option("--as-kai", is_flag=True, help="Decide as KAI does also where kai knows better.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@click.command(
+    "verify",
+    short_help="Run cases with known answers and report agreement.",
+    epilog="""\b
+Examples:
+  kai verify --as-kai                       KAI's recorded decisions
+  kai verify --as-kai --area fairness
+  kai verify policies/                      scenario files of your own, for CI
+  kai verify policies/team-a.yaml --json | jq .areas
+""",
+)
+@click.argument("cases", metavar="CASES...", nargs=-1)
+@click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option(
     "--area", "areas", multiple=True, metavar="NAME", help="Only this area, e.g. random/fairness."
 )
@@ -32,9 +42,8 @@ SENTENCES_PER_CASE = 3
     "--limit-differences",
     type=click.IntRange(min=0),
     default=10,
-    show_default=True,
     metavar="N",
-    help="Say what differs in the first N cases.",
+    help="Say what differs in the first N cases [10].",
 )
 def command(
     cases: tuple[str, ...],
@@ -42,41 +51,29 @@ def command(
     as_json: bool,
     areas: tuple[str, ...],
     limit_differences: int,
-) -> None:
-    """Run cases with known answers and report agreement per area.
+) -> int:
+    """Run cases with known answers, and report agreement per area.
 
-    CASES are recorded cases (files, directories, or an archive of them) and scenario files
-    (*.yaml). Without any, the recorded cases of this checkout are run, or those that
-    KAI_CONFORMANCE names.
-
-    The exit status is 1 if anything that is judged differs.
+    CASES are recorded cases (files, directories, or an archive of them) and
+    scenario files (YAML). Without any, the recorded cases of this checkout are
+    run, or those that KAI_CONFORMANCE names. The exit status is 1 when anything
+    that is judged differs.
     """
-    from kai.errors import KaiError
-    from kai.verify import CaseError, Engine, Report, default_cases, in_area, read_cases
+    from kai.verify import CaseError, Engine, Report, default_cases, in_area, read_cases, verify
 
-    try:
-        found = read_cases(cases or [default_cases()])
-        chosen = [case for case in found if not areas or any(in_area(case, a) for a in areas)]
-        if not chosen:
-            known = ", ".join(dict.fromkeys(case.area for case in found))
-            raise CaseError(f"no case is in {' or '.join(areas)}; there are: {known}")
-        engine = Engine(as_kai=as_kai)
-        report = Report.of(_results(chosen, engine), as_kai=as_kai)
-    except KaiError as error:
-        click.echo(f"kai verify: {error}", err=True)
-        sys.exit(2)
+    found = read_cases(cases or [default_cases()])
+    chosen = [case for case in found if not areas or any(in_area(case, area) for area in areas)]
+    if not chosen:
+        known = ", ".join(dict.fromkeys(case.area for case in found))
+        raise CaseError(f"no case is in {' or '.join(areas)}; there are: {known}")
+    engine = Engine(as_kai=as_kai)
+    results = verify(chosen, engine, switches=engine.switches())
+    report = Report.of(_with_progress(results, len(chosen)), as_kai=as_kai)
     if as_json:
         click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
     else:
         _print(report, limit_differences)
-    sys.exit(1 if report.failed else 0)
-
-
-def _results(cases: list[Case], engine: object) -> Iterator[Result]:
-    from kai.verify import Engine, verify
-
-    assert isinstance(engine, Engine)
-    return _with_progress(verify(cases, engine, switches=engine.switches()), len(cases))
+    return ANSWER_IS_NO if report.failed else DONE
 
 
 def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
@@ -92,97 +89,94 @@ def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
         task = progress.add_task("cases", total=total, visible=False)
         for result in results:
             yield result
-            progress.update(task, advance=1, visible=time.monotonic() - start > PROGRESS_AFTER_S)
+            visible = time.monotonic() - start > PROGRESS_AFTER_S
+            progress.update(task, advance=1, visible=visible)
 
 
 # --- for people ----------------------------------------------------------------------------------
 
+_NOTE = """\
+agree: of the judged cases.  unbuilt: they need what kai does not have yet.
+reported: not judged, as KAI contradicts itself there.
+queues: percent with KAI's queue numbers.
+KAI: percent that decide all that KAI did, where less is demanded."""
+
 
 def _print(report: Report, limit: int) -> None:
-    from rich.console import Console
+    from kai.cli.show import Page
+    from kai.engine.text import Table
 
-    # Wide enough for a table also where no terminal says how wide it is.
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(_table(report), width=max(WIDTH, min(console.width, 100)))
-    _print_needs(console, report)
-    _print_differences(console, report, limit)
-    mode = "as KAI" if report.as_kai else "with kai's mends"
-    if report.failed:
-        failures = len(report.failures())
-        console.print(f"\n[red]{failures} of {len(report.results)} cases fail[/], decided {mode}")
-    else:
-        console.print(f"\n[green]everything judged agrees[/], decided {mode}")
-
-
-def _table(report: Report) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("area", no_wrap=True, vertical="bottom")
-    for title in (
-        "agree",
-        "%",
-        "not\nbuilt",
-        "re-\nported",
-        "in-\nvalid",
-        "queues\n%",
-        "KAI did\n%",
-    ):
-        table.add_column(title, justify="right", no_wrap=True, vertical="bottom")
-    heading = ""
+    page = Page()
+    mode = "as KAI decides" if report.as_kai else "with kai's mends"
+    page.heading(f"{len(report.results)} cases with known answers, {mode}")
+    folders: dict[str, list[Area]] = {}
     for name, area in report.areas.items():
-        folder, _, short = name.rpartition("/")
-        if folder and folder != heading:
-            table.add_row(f"[bold]{folder}[/]")
-        heading = folder
+        folders.setdefault(name.partition("/")[0], []).append(area)
+    page.tables(_area_table(folder, areas) for folder, areas in folders.items())
+    if any(area.not_built or area.reported for area in report.areas.values()):
+        page.paragraph(_NOTE)
+    page.tables(
+        [
+            Table("not built", ("cases", "need"), _ranked(report.needs.items()), right={0}),
+            Table(
+                "explained by one mend",
+                ("cases", "agree with compat"),
+                [(count, f"{name}: kai") for count, name in _ranked(report.switches.items())],
+                right={0},
+            ),
+        ]
+    )
+    _print_differences(page, report, limit)
+    failures = len(report.failures())
+    if failures:
+        page.heading(f"{failures} of {len(report.results)} cases fail")
+    else:
+        page.heading("Everything that is judged agrees.")
+
+
+def _area_table(folder: str, areas: list[Area]) -> Table:
+    from kai.engine.text import Table
+
+    rows = []
+    for area in areas:
         figures = area.to_dict()
-        broken = area.invalid + area.crashed
-        colour = "red" if area.agree < area.judged else "green"
-        table.add_row(
-            f" {short}" if folder else short,
-            f"{area.agree}/{area.judged}" if area.judged else "",
-            f"[{colour}]{_percent(figures['agree_percent'])}[/]" if area.judged else "",
-            _count(area.not_built),
-            _count(area.reported),
-            f"[red]{broken}[/]" if broken else "",
-            _percent(figures["queue_numbers_agree_percent"]),
-            _percent(figures["observed_agree_percent"]),
+        rows.append(
+            (
+                area.name.rpartition("/")[2],
+                f"{area.agree}/{area.judged}" if area.judged else "",
+                _percent(figures["agree_percent"]),
+                str(area.not_built or ""),
+                str(area.reported or ""),
+                _percent(figures["queue_numbers_agree_percent"]),
+                _percent(figures["observed_agree_percent"]),
+            )
         )
-    return table
-
-
-def _count(number: int) -> str:
-    return str(number) if number else ""
+    columns = ("area", "agree", "%", "unbuilt", "reported", "queues", "KAI")
+    broken = sum(area.invalid + area.crashed for area in areas)
+    note = f"{broken} more are not judged, and their plans break a rule" if broken else ""
+    return Table(folder, columns, rows, right=frozenset(range(1, len(columns))), note=note)
 
 
 def _percent(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}".replace("100.0", "100")
 
 
-def _print_needs(console: Console, report: Report) -> None:
-    if report.needs:
-        console.print("\n[bold]not built[/]")
-    for need, cases in sorted(report.needs.items(), key=lambda item: (-item[1], item[0])):
-        console.print(f"  {cases:4d} cases need {need}", markup=False)
-    if report.switches:
-        console.print("\n[bold]explained by one mend[/]")
-    for switch, cases in sorted(report.switches.items()):
-        console.print(f"  {cases:4d} cases agree with {switch}: kai", markup=False)
+def _ranked(counts: Iterable[tuple[str, int]]) -> list[tuple[str, str]]:
+    """The most frequent first."""
+    return [(str(n), name) for name, n in sorted(counts, key=lambda item: (-item[1], item[0]))]
 
 
-def _print_differences(console: Console, report: Report, limit: int) -> None:
+def _print_differences(page: Page, report: Report, limit: int) -> None:
     from kai.verify.report import sentences
 
     failures = report.failures()
-    if failures and limit:
-        console.print("\n[bold]differences[/]")
     for result in failures[:limit]:
-        console.print(f"  {result.case.area} {result.case.id}: {result.verdict}", markup=False)
         said = sentences(result)
-        for sentence in said[:SENTENCES_PER_CASE]:
-            console.print(f"    {sentence}", markup=False)
-        if len(said) > SENTENCES_PER_CASE:
-            console.print(f"    and {len(said) - SENTENCES_PER_CASE} more")
+        more = len(said) - SENTENCES_PER_CASE
+        shown = [f"  {sentence}" for sentence in said[:SENTENCES_PER_CASE]]
+        title = f"{result.case.area} {result.case.id}: {result.verdict.replace('_', ' ')}"
+        page.paragraph("\n".join([title, *shown, *([f"  and {more} more"] if more > 0 else [])]))
     if limit and len(failures) > limit:
-        more = len(failures) - limit
-        console.print(f"  and {more} more cases; --limit-differences {len(failures)} shows all")
+        page.paragraph(
+            f"and {len(failures) - limit} more cases; --limit-differences {len(failures)} shows all"
+        )

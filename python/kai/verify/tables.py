@@ -40,7 +40,7 @@ def missing_function(table: str) -> str | None:
         return f"table {table}"
     module, name = FUNCTIONS[table]
     if table not in _CHECKS or _function(module, name) is None:
-        return name
+        return f"function {name}"
     return None
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from kai.cli.verify import command
+from kai.cli import main
 
 SCENARIO = """
 name: one pod starts
@@ -18,8 +19,21 @@ expect: {{vision/train: {{placed: {placed}}}}}
 """
 
 
-def verify(*arguments: object) -> Result:
-    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+@dataclass
+class Ran:
+    exit_code: int
+    output: str
+    error: str
+
+
+@pytest.fixture
+def verify(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*arguments: object) -> Ran:
+        status = main(["verify", *map(str, arguments)])
+        said = capsys.readouterr()
+        return Ran(status, said.out, said.err)
+
+    return run
 
 
 @pytest.fixture
@@ -35,14 +49,16 @@ def bad(tmp_path: Path) -> Path:
     return tmp_path / "bad.yaml"
 
 
-def test_agreement_is_status_0(good: Path) -> None:
+def test_agreement_is_status_0(verify: Callable[..., Ran], good: Path) -> None:
     result = verify(good)
     assert result.exit_code == 0, result.output
     assert "scenarios" in result.output
-    assert "everything judged agrees" in result.output
+    assert "Everything that is judged agrees" in result.output
 
 
-def test_a_difference_is_status_1_and_said_in_words(good: Path, bad: Path) -> None:
+def test_a_difference_is_status_1_and_said_in_words(
+    verify: Callable[..., Ran], good: Path, bad: Path
+) -> None:
     result = verify(good, bad)
     assert result.exit_code == 1
     assert "nobody starts: differ" in result.output
@@ -50,11 +66,11 @@ def test_a_difference_is_status_1_and_said_in_words(good: Path, bad: Path) -> No
     assert "1 of 2 cases fail" in result.output
 
 
-def test_the_number_of_differences_can_be_limited(bad: Path) -> None:
+def test_the_number_of_differences_can_be_limited(verify: Callable[..., Ran], bad: Path) -> None:
     assert "vision/train-0" not in verify(bad, "--limit-differences", 0).output
 
 
-def test_json_is_one_object(good: Path, bad: Path) -> None:
+def test_json_is_one_object(verify: Callable[..., Ran], good: Path, bad: Path) -> None:
     result = verify("--json", "--as-kai", good, bad)
     assert result.exit_code == 1
     report = json.loads(result.output)
@@ -63,34 +79,40 @@ def test_json_is_one_object(good: Path, bad: Path) -> None:
     assert [each["case"] for each in report["differences"]] == ["nobody starts"]
 
 
-def test_what_cannot_be_read_is_status_2_and_one_sentence(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_status_2_and_one_sentence(
+    verify: Callable[..., Ran], tmp_path: Path
+) -> None:
     (tmp_path / "it.yaml").write_text("name: x\nexpects: {}\n")
     result = verify(tmp_path / "it.yaml")
     assert result.exit_code == 2
     problem = "there is no member 'expects'; did you mean 'expect'?"
-    assert result.output == f"kai verify: {tmp_path / 'it.yaml'}: {problem}\n"
+    assert result.error == f"kai: {tmp_path / 'it.yaml'}: {problem}\n"
 
 
-def test_a_mistake_inside_a_scenario_is_status_2(tmp_path: Path) -> None:
+def test_a_mistake_inside_a_scenario_is_status_2(
+    verify: Callable[..., Ran], tmp_path: Path
+) -> None:
     text = SCENARIO.format(placed=1).replace("{gpu: 1}}\nexpect", "{gpu: 1, pods: -1}}\nexpect")
     (tmp_path / "it.yaml").write_text(text)
     result = verify(tmp_path / "it.yaml")
     assert result.exit_code == 2
-    assert "pending.vision/train: pods is -1" in result.output
-    assert result.output.count("\n") == 1
+    assert "pending.vision/train: pods is -1" in result.error
+    assert result.error.count("\n") == 1
 
 
-def test_an_unknown_area_names_those_there_are(good: Path) -> None:
+def test_an_unknown_area_names_those_there_are(verify: Callable[..., Ran], good: Path) -> None:
     result = verify(good, "--area", "reclaim")
     assert result.exit_code == 2
-    assert result.output == "kai verify: no case is in reclaim; there are: scenarios\n"
+    assert result.error == "kai: no case is in reclaim; there are: scenarios\n"
 
 
-def test_an_area_can_be_chosen(good: Path) -> None:
+def test_an_area_can_be_chosen(verify: Callable[..., Ran], good: Path) -> None:
     assert verify(good, "--area", "scenarios").exit_code == 0
 
 
-def test_every_line_of_the_table_fits_80_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_line_of_the_table_fits_80_characters(
+    verify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("KAI_CONFORMANCE", raising=False)
     result = verify("--as-kai", "--limit-differences", 0)
     table = result.output.partition("not built")[0]
