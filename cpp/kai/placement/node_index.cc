@@ -72,6 +72,7 @@ NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strateg
       spine.pop_back();
     }
   }
+  FindEnds();
 }
 
 double NodeIndex::KeyOf(NodeId node) const {
@@ -173,6 +174,7 @@ void NodeIndex::Touch(NodeId node) {
 }
 
 void NodeIndex::Refresh() {
+  if (touched_.empty()) return;
   for (const NodeId node : touched_) {
     is_touched_[node] = 0;
     Entry& entry = entries_[node];
@@ -183,6 +185,7 @@ void NodeIndex::Refresh() {
     Insert(root, node.value());
   }
   touched_.clear();
+  FindEnds();
 }
 
 bool NodeIndex::MayFit(int32_t at, const Search& search) const {
@@ -229,33 +232,37 @@ NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request, std::s
   return NodeId(FirstFitBelow(roots_[group], search));
 }
 
-bool NodeIndex::NextKey(size_t group, double key, double* next) const {
-  bool found = false;
+NodeId NodeIndex::NextKey(size_t group, double key) const {
+  int32_t found = -1;
   for (int32_t at = roots_[group]; at >= 0;) {
     const Entry& entry = entries_[NodeId(at)];
     if (entry.key > key) {
-      *next = entry.key;
-      found = true;
+      found = at;
       at = entry.left;
     } else {
       at = entry.right;
     }
   }
-  return found;
+  return NodeId(found);
 }
 
-double NodeIndex::Extreme(bool largest) const {
+void NodeIndex::FindEnds() {
   bool any = false;
-  double extreme = 0;
-  for (const size_t group : {GroupOf(false, true), GroupOf(true, true)}) {
-    int32_t at = roots_[group];
-    if (at < 0) continue;
-    for (int32_t next = at; next >= 0; next = largest ? entries_[NodeId(at)].right : entries_[NodeId(at)].left) at = next;
-    const double key = entries_[NodeId(at)].key;
-    extreme = !any ? key : (largest ? std::max(extreme, key) : std::min(extreme, key));
+  for (size_t group = 0; group < kGroups; ++group) {
+    first_[group] = NodeId();
+    if (roots_[group] < 0) continue;
+    int32_t first = roots_[group];
+    while (entries_[NodeId(first)].left >= 0) first = entries_[NodeId(first)].left;
+    int32_t last = roots_[group];
+    while (entries_[NodeId(last)].right >= 0) last = entries_[NodeId(last)].right;
+    first_[group] = NodeId(first);
+    if (group != GroupOf(false, true) && group != GroupOf(true, true)) continue;  // does not offer the resource
+    const double least = entries_[NodeId(first)].key;
+    const double most = entries_[NodeId(last)].key;
+    least_room_ = any ? std::min(least_room_, least) : least;
+    most_room_ = any ? std::max(most_room_, most) : most;
     any = true;
   }
-  return extreme;
 }
 
 }  // namespace kai

@@ -49,13 +49,14 @@ class NodeIndex {
 
   // The order's key of a node: lower is better.
   double key(NodeId node) const { return entries_[node].key; }
-  bool empty(size_t group) const { return roots_[group] < 0; }
-  // The smallest key of the group beyond `key`; false when there is none.
-  bool NextKey(size_t group, double key, double* next) const;
+  // The first node of the group in order, fit or not; invalid when the group is empty.
+  NodeId First(size_t group) const { return first_[group]; }
+  // The first node of the group with a key beyond `key`, fit or not; invalid when there is none.
+  NodeId NextKey(size_t group, double key) const;
 
   // Least and most room over the nodes that offer the resource (spec 3 W3).
-  double least_room() const { return Extreme(false); }
-  double most_room() const { return Extreme(true); }
+  double least_room() const { return least_room_; }
+  double most_room() const { return most_room_; }
 
  private:
   struct Entry {
@@ -74,7 +75,7 @@ class NodeIndex {
   void Erase(int32_t* root, int32_t node);
   int32_t Merge(int32_t left, int32_t right);
   void SplitBefore(int32_t at, int32_t node, int32_t* left, int32_t* right);
-  double Extreme(bool largest) const;
+  void FindEnds();
   double KeyOf(NodeId node) const;
 
   struct Search;
@@ -87,6 +88,9 @@ class NodeIndex {
   Strategy strategy_;
   size_t slots_;
   std::array<int32_t, kGroups> roots_;
+  std::array<NodeId, kGroups> first_;
+  double least_room_ = 0;
+  double most_room_ = 0;
   IndexVector<NodeId, Entry> entries_;
   // Per node, over its subtree: largest idle, then largest idle plus releasing, of every resource.
   std::vector<double> largest_;

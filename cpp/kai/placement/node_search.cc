@@ -111,22 +111,30 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
   ScoreView view{.least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
   Best best;
   for (size_t group = 0; group < NodeIndex::kGroups; ++group) {
-    if (index.empty(group)) continue;
+    const NodeId first = index.First(group);
+    if (!first.valid()) continue;
     // Two searches: what fits now, and what fits now or later; the sums decide between them (design §4.3 c).
     for (const Room room : {Room::kNow, Room::kLater}) {
+      if (room == Room::kLater && best.node.valid()) {
+        // No node of the group can have a higher sum than its first would have; usually that settles it.
+        view.fits_now = false;
+        if (SumOfScores(pod_class, first, view) < best.score) break;
+      }
       NodeId node = index.FirstFit(group, request, plan.class_ok, room);
-      double score = 0;
-      for (bool first = true; node.valid(); first = false) {
+      if (!node.valid()) continue;
+      view.fits_now = room == Room::kNow || Fits(request, nodes.idle[node]);
+      const double score = SumOfScores(pod_class, node, view);
+      best.Offer(cluster_, node, score, view.fits_now);
+      // Rounding can make the next key's sum equal; then the first name that fits there counts too.
+      for (NodeId next = index.NextKey(group, index.key(node)); next.valid(); next = index.NextKey(group, index.key(next))) {
+        if (SumOfScores(pod_class, next, view) != score) break;
+        const double before = index.key(node);
+        node = index.FirstFit(group, request, plan.class_ok, room, &before);
+        if (!node.valid()) break;
         view.fits_now = room == Room::kNow || Fits(request, nodes.idle[node]);
-        const double sum = SumOfScores(pod_class, node, view);
-        if (!first && sum != score) break;
-        score = sum;
-        best.Offer(cluster_, node, sum, view.fits_now);
-        // Rounding can make the next key's sum equal; then its first name counts too.
-        const double key = index.key(node);
-        double next = 0;
-        if (!index.NextKey(group, key, &next)) break;
-        node = index.FirstFit(group, request, plan.class_ok, room, &key);
+        if (SumOfScores(pod_class, node, view) != score) break;
+        best.Offer(cluster_, node, score, view.fits_now);
+        next = node;
       }
     }
   }

@@ -44,7 +44,10 @@ int Compare(const Cluster& cluster, PodComparator comparator, PodId a, PodId b) 
 }  // namespace
 
 PodOrder::PodOrder(const Cluster& cluster, const Options& options)
-    : cluster_(cluster), options_(options), ordered_(cluster.sub_groups().pod_list), next_request_(cluster.pod_groups().size()) {
+    : cluster_(cluster), options_(options), ordered_(cluster.sub_groups().pod_list),
+      known_(cluster.pod_groups().size()),
+      next_request_(cluster.pod_groups().size()),
+      elastic_state_(cluster.pod_groups().size()) {
   const PodColumns& pods = cluster.pods();
   const auto first = [&](PodId a, PodId b) {
     for (const PodComparator comparator : options_.comparators) {
@@ -152,16 +155,24 @@ std::vector<PodId> PodOrder::PodsToPlace(PodGroupId group) const {
 }
 
 const QuotaVector& PodOrder::NextRequest(PodGroupId group) {
-  Cached& cached = next_request_[group];
-  if (!cached.valid) {
-    cached.valid = true;
-    cached.request = {};
-    for (const PodId pod : PodsToPlace(group)) cached.request += cluster_.ClassOf(pod).requested;
+  QuotaVector& request = next_request_[group];
+  if ((known_[group] & kRequest) == 0) {
+    known_[group] |= kRequest;
+    request = {};
+    for (const PodId pod : PodsToPlace(group)) request += cluster_.ClassOf(pod).requested;
   }
-  return cached.request;
+  return request;
 }
 
-ElasticState PodOrder::ElasticStateOf(PodGroupId group) const {
+ElasticState PodOrder::ElasticStateOf(PodGroupId group) {
+  if ((known_[group] & kState) == 0) {
+    known_[group] |= kState;
+    elastic_state_[group] = FindElasticState(group);
+  }
+  return elastic_state_[group];
+}
+
+ElasticState PodOrder::FindElasticState(PodGroupId group) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   bool all_at = true;
   for (const SubGroupId pod_set : PodSetsOf(group)) {
@@ -203,7 +214,7 @@ int32_t PodOrder::ActiveAllocated(PodGroupId group) const {
 }
 
 void PodOrder::Applied(const Change& change, UndoStack*) {
-  if (const PodGroupId group = cluster_.pods().group[change.pod]; group.valid()) next_request_[group].valid = false;
+  if (const PodGroupId group = cluster_.pods().group[change.pod]; group.valid()) known_[group] = kNothing;
 }
 void PodOrder::Undone(const Change& change, UndoStack* undo) { Applied(change, undo); }
 

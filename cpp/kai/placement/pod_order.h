@@ -42,7 +42,8 @@ class PodOrder final : public Listener {
   // Their requests summed (spec 1 F27).
   const QuotaVector& NextRequest(PodGroupId group);
 
-  ElasticState ElasticStateOf(PodGroupId group) const;
+  // Cached likewise: every comparison of pod groups asks.
+  ElasticState ElasticStateOf(PodGroupId group);
   bool IsReady(PodGroupId group) const { return SetIsReady(cluster_.pod_groups().root[group]); }  // spec 2 G7
   bool HasStarted(PodGroupId group) const;         // some pod is allocated (spec 2 S4)
   int32_t CountOf(PodGroupId group, PodStatus status) const;
@@ -59,16 +60,16 @@ class PodOrder final : public Listener {
   void Collect(SubGroupId set, std::vector<PodId>* pods) const;
   void CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const;
   std::span<const SubGroupId> PodSetsOf(PodGroupId group) const;
+  ElasticState FindElasticState(PodGroupId group) const;
 
-  struct Cached {
-    bool valid = false;
-    QuotaVector request{};
-  };
+  enum Known : uint8_t { kNothing = 0, kRequest = 1, kState = 2 };
 
   const Cluster& cluster_;
   Options options_;
   std::vector<PodId> ordered_;  // the cluster's pod_list, every pod set in placing order
-  IndexVector<PodGroupId, Cached> next_request_;
+  IndexVector<PodGroupId, uint8_t> known_;  // which of the following hold: Known bits
+  IndexVector<PodGroupId, QuotaVector> next_request_;
+  IndexVector<PodGroupId, ElasticState> elastic_state_;
 };
 
 }  // namespace kai
