@@ -55,6 +55,17 @@ def test_an_area_stays_above_its_floor(name: str, areas: dict[str, Area], report
     assert 100 * area.agree >= percent * area.judged, "\n".join(lines)
 
 
+def test_without_as_kai_every_difference_is_one_named_mend(report: Report) -> None:
+    engine = Engine()
+    cases = [result.case for result in report.results if result.verdict == "agree"]
+    unexplained = [
+        f"{result.case.area} {result.case.id}: {sentences(result)[0]}"
+        for result in verify(cases, engine, switches=engine.switches())
+        if result.verdict != "agree"
+    ]
+    assert unexplained == []
+
+
 def test_queue_numbers_are_kais_in_every_case(report: Report) -> None:
     wrong = [
         f"{result.case.area} {result.case.id}: {result.queue_differences[0]}"
