@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 WIDTH = 80
+LONGEST_NAME, LONGEST_TEXT = 56, 2000
 NARROW = 28  # a text column with less room than this gets lines of its own
 
 
@@ -41,7 +42,13 @@ def number(value: float | Fraction | None) -> str:
     """
     if value is None:
         return "-"
-    return f"{float(value):,.3f}".rstrip("0").rstrip(".")
+    try:
+        amount = float(value)
+    except OverflowError:
+        return "far too many"
+    if abs(amount) >= 1e15:
+        return f"{amount:.3g}"
+    return f"{amount:,.3f}".rstrip("0").rstrip(".")
 
 
 def count(value: float | Fraction, noun: str) -> str:
@@ -106,7 +113,7 @@ def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
     """The lines of a table, each with what it is: "title", "head", "row" or "note"."""
     yield "title", table.title
     headed = any(table.columns)
-    rows = [table.columns, *table.rows] if headed else list(table.rows)
+    rows = [_clipped(row) for row in ([table.columns] if headed else []) + list(table.rows)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(table.columns))]
     last = len(widths) - 1
     start = 2 + sum(widths[:last]) + 2 * last
@@ -117,7 +124,7 @@ def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
             cell.rjust(widths[column]) if column in table.right else cell.ljust(widths[column])
             for column, cell in enumerate(row)
         ]
-        if start + widths[last] <= width:
+        if start + widths[last] <= width or last in table.right:
             yield what, ("  " + "  ".join(cells)).rstrip()
         elif not stacked:
             first, *rest = textwrap.wrap(row[last], width - start, break_on_hyphens=False) or [""]
@@ -129,6 +136,15 @@ def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
             yield from ((what, "      " + line) for line in wrapped)
     if table.note:
         yield "note", f"  {table.note}"
+
+
+def _clipped(row: Sequence[str]) -> list[str]:
+    """Names end somewhere, however long they are: a page is for reading."""
+    most = [LONGEST_NAME] * (len(row) - 1) + [LONGEST_TEXT]
+    return [
+        cell if len(cell) <= limit else cell[: limit - 3] + "..."
+        for cell, limit in zip(row, most, strict=True)
+    ]
 
 
 def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:

@@ -55,6 +55,7 @@ class Grouped:
     pod_groups: list[dict[str, Any]] = field(default_factory=list)
     group_of_pod: dict[str, str] = field(default_factory=dict)  # by "namespace/name"
     problems: list[Problem] = field(default_factory=list)
+    owners: list[Key] = field(default_factory=list)  # of the new groups
 
 
 def group(
@@ -117,6 +118,7 @@ def _make(
         where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
         result.problems += [Problem(pod, where, str(error)) for _, pod in members]
     else:
+        result.owners.append(owner.key)
         _assign(result, name, members)
 
 

@@ -49,6 +49,7 @@ class Manifests:
 
     def __init__(self) -> None:
         self._items: list[_Item] = []
+        self._bystanders: list[_Item] = []  # of other kinds; pods may be owned by them
         self._rejected: list[Rejected] = []
         self.files: list[str] = []
 
@@ -78,26 +79,9 @@ class Manifests:
         _add_missing(by_kind["Queue"], defaults.queues())
         _add_missing(by_kind["PriorityClass"], defaults.priority_classes())
         by_kind["Node"] = [_node(node) for node in by_kind["Node"]]
-        owners = {item.key: item.manifest for item in items if item.kind not in kinds.LISTS}
         made = _pods_of_workloads(items, rejected)
         pods = [_pod(pod) for pod in (*_sensible(by_kind["Pod"], rejected), *made)]
-        grouped = grouping.group(
-            pods,
-            owners,
-            by_kind["PodGroup"],
-            (text(at(each, "metadata", "name")) for each in by_kind["PriorityClass"]),
-        )
-        unplaced = {kinds.full_name(problem.pod) for problem in grouped.problems}
-        rejected += [
-            Rejected("Pod", kinds.full_name(problem.pod), problem.field, problem.message)
-            for problem in grouped.problems
-        ]
-        by_kind["PodGroup"] += grouped.pod_groups
-        by_kind["Pod"] = [
-            _in_group(pod, grouped.group_of_pod.get(name))
-            for pod in pods
-            if (name := kinds.full_name(pod)) not in unplaced
-        ]
+        by_kind["Pod"] = self._group(pods, items, by_kind, rejected)
         lists = {
             kinds.LISTS[kind]: sorted(
                 (_with_uid(kind, manifest) for manifest in manifests), key=_sort_key
@@ -107,14 +91,40 @@ class Manifests:
         }
         return {"rawObjects": lists}, sorted(rejected)
 
+    def _group(
+        self,
+        pods: list[dict[str, Any]],
+        items: list[_Item],
+        by_kind: dict[str, list[Mapping[str, Any]]],
+        rejected: list[Rejected],
+    ) -> list[Mapping[str, Any]]:
+        """The pods in their groups, which are added to `by_kind`."""
+        owners = {
+            item.key: item.manifest
+            for item in (*sorted(self._bystanders, key=_as_text), *items)
+            if item.kind not in kinds.LISTS
+        }
+        classes = [text(at(each, "metadata", "name")) for each in by_kind["PriorityClass"]]
+        grouped = grouping.group(pods, owners, by_kind["PodGroup"], classes)
+        by_kind["PodGroup"] += grouped.pod_groups
+        rejected += [
+            Rejected("Pod", kinds.full_name(problem.pod), problem.field, problem.message)
+            for problem in grouped.problems
+        ]
+        for kind, namespace, name in grouped.owners:
+            if kind in kinds.OTHER_WORKLOADS:
+                said = f"how many pods of a {kind} start together is not known; give its PodGroup"
+                rejected.append(Rejected(kind, f"{namespace}/{name}", "kind", said))
+        left_out = {kinds.full_name(problem.pod) for problem in grouped.problems}
+        return [
+            _in_group(pod, grouped.group_of_pod.get(name))
+            for pod in pods
+            if (name := kinds.full_name(pod)) not in left_out
+        ]
+
     def _take(self, value: Any, document: documents.Document, place: str) -> None:
         if not isinstance(value, Mapping):
-            self._reject(
-                "Document",
-                "",
-                "",
-                f"is no Kubernetes object ({place})",
-            )
+            self._reject("Document", "", "", f"is no Kubernetes object ({place})")
             return
         kind = value.get("kind")
         if not isinstance(kind, str) or not kind:
@@ -127,27 +137,16 @@ class Manifests:
         if document.problem:
             self._reject(kind, name, "", f"{document.problem} ({place})")
             return
-        relevant = self._relevant(kind, name, value, place)
-        if not relevant:
-            return
-        if not isinstance(value.get("metadata"), Mapping):
-            self._reject(kind, "", "metadata", f"is missing ({place})")
-            return
-        metadata = dict(value["metadata"])
-        if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
-            metadata["name"] = metadata["generateName"].rstrip("-")
-        if not isinstance(metadata.get("name"), str) or not metadata["name"]:
-            what = "is missing" if metadata.get("name") in (None, "") else "is not a text"
-            self._reject(kind, "", "metadata.name", f"{what} ({place})")
-            return
-        if kind not in kinds.CLUSTER_SCOPED:
-            metadata["namespace"] = metadata.get("namespace") or "default"
-            if not isinstance(metadata["namespace"], str):
-                self._reject(kind, name, "metadata.namespace", f"is not a text ({place})")
-                return
-        self._items.append(_Item(kind, {**value, "metadata": metadata}))
+        relevant = self._is_relevant(kind, name, value, place)
+        try:
+            item = _Item(kind, {**value, "metadata": _metadata(kind, value)})
+        except workloads.Nonsense as error:
+            if relevant:
+                self._reject(kind, name, error.field, f"{error.message} ({place})")
+        else:
+            (self._items if relevant else self._bystanders).append(item)
 
-    def _relevant(self, kind: str, name: str, value: Mapping[str, Any], place: str) -> bool:
+    def _is_relevant(self, kind: str, name: str, value: Mapping[str, Any], place: str) -> bool:
         """Whether kai reads this kind; a misspelt one is rejected."""
         version = value.get("apiVersion")
         group = kinds.GROUPS.get(kind)
@@ -170,6 +169,23 @@ class Manifests:
 
 _GROUPS = frozenset(kinds.GROUPS.values())
 _ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
+
+
+def _metadata(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """With a name and, where there are namespaces, a namespace; raises Nonsense."""
+    if not isinstance(manifest.get("metadata"), Mapping):
+        raise workloads.Nonsense("metadata", "is missing")
+    metadata = dict(manifest["metadata"])
+    if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
+        metadata["name"] = metadata["generateName"].rstrip("-")
+    if not metadata.get("name"):
+        raise workloads.Nonsense("metadata.name", "is missing")
+    if kind not in kinds.CLUSTER_SCOPED:
+        metadata["namespace"] = metadata.get("namespace") or "default"
+    for member in ("name", "namespace"):
+        if not isinstance(metadata.get(member, ""), str):
+            raise workloads.Nonsense(f"metadata.{member}", "is not a text")
+    return metadata
 
 
 def _flatten(value: Any) -> Iterator[Any]:
