@@ -56,7 +56,7 @@ bool Round(std::span<Contender> group, double k_value, double* left) {
 }  // namespace
 
 double DivideOverQuota(double left, double k_value, std::span<Sibling> siblings) {
-  if (left <= 0) return left;  // spec 1 F42
+  if (left <= 0) return 0;  // spec 1 F42
   std::vector<Contender> contenders;
   for (const Sibling& sibling : siblings) contenders.push_back({.sibling = sibling});
   std::stable_sort(contenders.begin(), contenders.end(),

@@ -22,7 +22,8 @@ struct Sibling {
   std::string_view name;
 };
 
-// Sets fair_share of every sibling; returns what is left, negative when more is deserved than there is (spec 1 F41).
+// Sets fair_share of every sibling; returns what is left: nothing, too, when more is deserved than there is
+// (spec 1 F41).
 double Divide(double total, double k_value, std::span<Sibling> siblings);
 
 // The stage above the deserved quota alone: adds to the fair_share that is there (spec 1 F43-F51).
