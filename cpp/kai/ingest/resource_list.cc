@@ -56,12 +56,6 @@ FieldStatus TooManyResources() {
   return FieldStatus::Bad(StrCat("has more than ", kMostResources, " resources"));
 }
 
-int64_t AddSaturating(int64_t a, int64_t b) {
-  int64_t sum;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
-}
-
 void SetAmount(ResourceAmounts* amounts, std::string_view name, int64_t amount) {
   if (int64_t* known = FindAmount(amounts, name)) {
     *known = amount;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kai/base/saturating.h"
 #include "kai/ingest/json_reader.h"
 #include "kai/model/rows.h"
 
@@ -47,8 +48,6 @@ FieldStatus ForEachResource(JsonValue& list, Take&& take) {
     return FieldStatus();
   });
 }
-
-int64_t AddSaturating(int64_t a, int64_t b);
 
 void SetAmount(ResourceAmounts* amounts, std::string_view name, int64_t amount);
 void AddAmounts(ResourceAmounts* sum, const ResourceAmounts& more);

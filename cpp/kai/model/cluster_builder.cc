@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/base/rounding.h"
+#include "kai/base/saturating.h"
 #include "kai/base/text.h"
 #include "kai/model/ledger.h"
 
@@ -92,6 +93,25 @@ void DropDuplicates(std::vector<Row>* rows, const char* kind, const NameOf& name
 
 std::string QualifiedName(std::string_view namespace_name, std::string_view name) { return StrCat(namespace_name, "/", name); }
 
+using ClaimByName = absl::flat_hash_map<std::string, const ResourceClaimRow*>;
+using ClaimsOfPod = absl::flat_hash_map<std::string, std::vector<const ResourceClaimRow*>>;
+
+// GPUs of a pod's claims: those its spec names, and those it owns; a claim made from a template counts by its owner (spec 3 D4).
+int64_t GpusOfClaims(const PodRow& pod, const ClaimsOfPod& owned, const ClaimByName& by_name) {
+  std::set<const ResourceClaimRow*> claims;
+  if (const auto own = owned.find(QualifiedName(pod.namespace_name, pod.name)); own != owned.end()) {
+    claims.insert(own->second.begin(), own->second.end());
+  }
+  for (const PodRow::Claim& claim : pod.claims) {
+    if (claim.from_template) continue;
+    const auto found = by_name.find(QualifiedName(pod.namespace_name, claim.resource_claim));
+    if (found != by_name.end()) claims.insert(found->second);
+  }
+  int64_t gpus = 0;
+  for (const ResourceClaimRow* claim : claims) gpus = AddSaturating(gpus, claim->gpus);
+  return gpus;
+}
+
 }  // namespace
 
 // The work of one Build(), step by step; each step reads rows and the columns of the steps before it.
@@ -136,6 +156,7 @@ class ClusterAssembler {
   AffinityTermId TermId(AffinityTerm term);
   PodClassId ClassId(const PodDraft& draft);
   ResourceSlot SlotOf(std::string_view name) { return c_.slots_.Add(name); }
+  static std::map<std::pair<NodeId, std::string>, const PodDraft*> HoldersOfSharedDevices(const std::vector<PodDraft>& drafts);
   void PlacePods(const std::vector<PodDraft>& drafts);
   void RankPods(const std::vector<PodDraft>& drafts);
   void CountTotal(const std::vector<PodDraft>& drafts);
@@ -195,7 +216,10 @@ void ClusterAssembler::Nodes(std::vector<NodeRow> rows, const std::vector<Resour
   }
   for (const ResourceSliceRow& slice : slices) {
     const auto node = node_by_name_.find(slice.node);
-    if (node != node_by_name_.end()) node_dra_gpus_[node->second.index()] += slice.gpus;
+    if (node != node_by_name_.end()) {
+      int64_t& gpus = node_dra_gpus_[node->second.index()];
+      gpus = AddSaturating(gpus, slice.gpus);
+    }
   }
   for (const NodeId node : nodes.gpu_memory_mib.ids()) {
     const double mib = nodes.gpu_memory_mib[node];
@@ -842,8 +866,12 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows, const std::vector<BindRequ
       if (slot == nullptr || request.node < slot->node) slot = &request;
     }
   }
-  absl::flat_hash_map<std::string, const ResourceClaimRow*> claim_by_name;
-  for (const ResourceClaimRow& claim : claims) claim_by_name[QualifiedName(claim.namespace_name, claim.name)] = &claim;
+  ClaimByName claim_by_name;
+  ClaimsOfPod claims_of_pod;
+  for (const ResourceClaimRow& claim : claims) {
+    claim_by_name[QualifiedName(claim.namespace_name, claim.name)] = &claim;
+    if (!claim.owner_pod.empty()) claims_of_pod[QualifiedName(claim.namespace_name, claim.owner_pod)].push_back(&claim);
+  }
 
   std::vector<PodDraft> drafts;
   drafts.reserve(rows.size());
@@ -863,10 +891,7 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows, const std::vector<BindRequ
     const bool in_group = !draft.row.pod_group.empty() &&
                           group_by_name_.contains(std::pair(Name(draft.row.namespace_name), Name(draft.row.pod_group)));
     if (!in_group && !IsActiveUsed(draft.status)) continue;  // neither schedulable by us nor in anybody's way
-    for (const PodRow::Claim& claim : draft.row.claims) {
-      const auto found = claim_by_name.find(QualifiedName(draft.row.namespace_name, claim.resource_claim));
-      if (found != claim_by_name.end()) draft.row.gpu.dra += found->second->gpus;
-    }
+    draft.row.gpu.dra = GpusOfClaims(draft.row, claims_of_pod, claim_by_name);
     drafts.push_back(std::move(draft));
   }
 
@@ -907,11 +932,25 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows, const std::vector<BindRequ
   CountTotal(drafts);
 }
 
+// Who stands for a device that several pods share: one that stays, if there is one, because the device comes back only with its last user.
+std::map<std::pair<NodeId, std::string>, const ClusterAssembler::PodDraft*> ClusterAssembler::HoldersOfSharedDevices(
+    const std::vector<PodDraft>& drafts) {
+  std::map<std::pair<NodeId, std::string>, const PodDraft*> holders;
+  for (const PodDraft& draft : drafts) {
+    if (!draft.node.valid() || draft.is_reservation) continue;
+    for (const std::string& device : draft.row.gpu_groups) {
+      const PodDraft*& holder = holders[{draft.node, device}];
+      if (holder == nullptr || (holder->status == PodStatus::kReleasing && draft.status != PodStatus::kReleasing)) holder = &draft;
+    }
+  }
+  return holders;
+}
+
 void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
   PodColumns& pods = c_.pods_;
   SubGroupColumns& sets = c_.sub_groups_;
   pods_of_set_.resize(sets.size());
-  std::set<std::pair<NodeId, std::string>> seen_groups;  // shared devices already charged to their node
+  const std::map<std::pair<NodeId, std::string>, const PodDraft*> holders = HoldersOfSharedDevices(drafts);
   for (const PodDraft& draft : drafts) {
     const PodRow& row = draft.row;
     const PodId pod = pods.name.Add(Name(row.name));
@@ -960,7 +999,10 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     } else if (row.gpu.kind == GpuRequestKind::kFraction || row.gpu.kind == GpuRequestKind::kMemory) {
       // Until devices are modelled, sharers hold their devices whole, each device once.
       ledger_gpus = 0;
-      for (const std::string& device : row.gpu_groups) ledger_gpus += seen_groups.insert({draft.node, device}).second ? 1 : 0;
+      for (const std::string& device : row.gpu_groups) {
+        const auto holder = holders.find({draft.node, device});
+        ledger_gpus += holder != holders.end() && holder->second == &draft ? 1 : 0;
+      }
       if (row.gpu_groups.empty()) ledger_gpus = static_cast<double>(std::max<int64_t>(row.gpu.count, 1));
     }
     pods.ledger_gpus.Add(ledger_gpus);
