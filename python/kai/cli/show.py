@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -26,7 +25,7 @@ class Page:
 
     def heading(self, sentence: str) -> None:
         self._gap()
-        for line in textwrap.wrap(sentence, self._width, break_on_hyphens=False):
+        for line in text.wrap(sentence, self._width):
             self._line(line, "bold")
 
     def tables(self, tables: Iterable[Table]) -> None:
@@ -41,11 +40,8 @@ class Page:
         """Lines of text, each wrapped below where it starts."""
         self._gap()
         for line in sentences.splitlines():
-            indent = " " * (len(line) - len(line.lstrip()) + 2)
-            wrapped = textwrap.wrap(
-                line, self._width, subsequent_indent=indent, break_on_hyphens=False
-            )
-            for part in wrapped:
+            indent = len(line) - len(line.lstrip()) + 2
+            for part in text.wrap(line, self._width, indent=indent):
                 self._line(part, "")
 
     def _gap(self) -> None:

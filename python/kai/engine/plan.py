@@ -33,8 +33,6 @@ from kai.engine.situation import Situation
 from kai.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     import pandas
 
     from kai import _core
@@ -121,7 +119,8 @@ class Evict(_Brief):
         }
 
 
-Decision: TypeAlias = "Bind | Pipeline | Evict"
+Decision = Bind | Pipeline | Evict
+"""Any of them; isinstance() knows it too."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -104,9 +104,14 @@ def not_found(noun: str, name: str, known: Iterable[str]) -> str:
 
 def to_text(title: str, tables: Iterable[Table], *, width: int = WIDTH) -> str:
     """All tables with something in them, under one title, in at most `width` columns."""
-    parts = [title] if title else []
+    parts = ["\n".join(wrap(title, width))] if title else []
     parts += ["\n".join(line for _, line in lines(table, width)) for table in tables if table.rows]
     return "\n\n".join(parts)
+
+
+def wrap(sentence: str, width: int, *, indent: int = 0) -> list[str]:
+    """Lines of at most `width` columns; those after the first start further right."""
+    return textwrap.wrap(sentence, width, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
 def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
@@ -127,12 +132,12 @@ def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
         if start + widths[last] <= width or last in table.right:
             yield what, ("  " + "  ".join(cells)).rstrip()
         elif not stacked:
-            first, *rest = textwrap.wrap(row[last], width - start, break_on_hyphens=False) or [""]
+            first, *rest = wrap(row[last], width - start) or [""]
             yield what, ("  " + "  ".join([*cells[:last], first])).rstrip()
             yield from ((what, " " * start + line) for line in rest)
         elif what == "row":  # the text gets lines of its own under the other cells
             yield what, ("  " + "  ".join(cells[:last])).rstrip()
-            wrapped = textwrap.wrap(row[last], width - 6, break_on_hyphens=False)
+            wrapped = wrap(row[last], width - 6)
             yield from ((what, "      " + line) for line in wrapped)
     if table.note:
         yield "note", f"  {table.note}"

@@ -1,0 +1,143 @@
+"""YAML and JSON, read without trust."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kai.api import documents
+from kai.api.documents import read_documents
+from kai.errors import InvalidInputError
+
+
+def values(text: str) -> list[Any]:
+    return [document.value for document in read_documents(text)]
+
+
+def test_documents_come_one_after_the_other_with_their_lines() -> None:
+    found = list(read_documents("a: 1\n---\n# nothing\n---\nb: 2\n"))
+    assert [(each.value, each.line) for each in found] == [({"a": 1}, 1), (None, 2), ({"b": 2}, 4)]
+
+
+def test_json_values_may_follow_one_another() -> None:
+    found = list(read_documents('{"a": 1}\n{"b": [2]}\n'))
+    assert [(each.value, each.line) for each in found] == [({"a": 1}, 1), ({"b": [2]}, 2)]
+
+
+def test_braces_may_open_yaml_too() -> None:
+    assert values("{a: 1}\n---\n[b]") == [{"a": 1}, ["b"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),  # kubectl knows no times
+        ("12:30:00", "12:30:00"),
+        ("1e3", 1000.0),
+        ("0x10", 16),
+        ("0o17", 15),
+        ("017", 15),
+        ("1_000", 1000),
+        ("-8", -8),
+        ("yes", True),
+        ("Off", False),
+        ("~", None),
+        ("", None),
+        ("10Gi", "10Gi"),
+        (".nan", ".nan"),
+        ("9" * 100, "9" * 100),
+        ("'8'", "8"),
+        ('"true"', "true"),
+        ("!!str 8", "8"),
+        ("!!int '8'", 8),
+    ],
+)
+def test_scalars_mean_what_they_mean_to_kubectl(text: str, value: object) -> None:
+    assert values(f"key: {text}") == [{"key": value}]
+
+
+def test_anchors_and_merges_are_followed() -> None:
+    text = "base: &base {x: 1, y: 2}\nnew: {<<: *base, y: 3}\nboth: {<<: [*base, {z: 4}]}\n"
+    assert values(text)[0]["new"] == {"x": 1, "y": 3}
+    assert values(text)[0]["both"] == {"x": 1, "y": 2, "z": 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: 1\na: 2", "the key 'a' is given twice"),
+        ("? [a]\n: 1", "a mapping has a key that is no text"),
+        ("a: !secret b", "the tag !secret means nothing to Kubernetes"),
+        ("<<: 1", "<< merges something that is no mapping"),
+    ],
+)
+def test_a_document_that_makes_no_sense_says_why(text: str, problem: str) -> None:
+    [document] = read_documents(text)
+    assert document.problem == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": [1, 2', "ends in the middle of a value, on line 1"),
+        ('{"a": "b', "ends in the middle of a value"),
+        ('{"a": 1,, }', "not valid JSON"),
+        ('{"a": NaN}', "NaN is no JSON number"),
+        ("a: [1,", "not valid YAML"),
+        ("a: b: c", "not valid YAML: mapping values are not allowed"),
+        ("a: &x [*x]", "alias \\*x on line 1 stands for nothing before it"),
+        ("a: \x00", "not valid YAML"),
+    ],
+)
+def test_a_text_that_cannot_be_read_is_one_sentence(text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        values(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "- " * 5000, "{a: " * 5000, "a: " + "[" * 5000])
+def test_deep_nesting_is_refused_before_it_hurts(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"nested|not valid"):
+        values(text)
+
+
+def test_aliases_that_unfold_into_billions_are_refused_at_once() -> None:
+    lines = ["- &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"- &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    start = time.monotonic()
+    with pytest.raises(InvalidInputError, match="unfold into more than"):
+        values("\n".join(lines))
+    assert time.monotonic() - start < 5
+
+
+def test_a_long_text_cannot_be_unfolded_either() -> None:
+    text = f"- &a {'x' * 1_000_000}\n" + "- *a\n" * 2000
+    with pytest.raises(InvalidInputError, match="unfold into more than"):
+        values(text)
+
+
+def test_bytes_are_read_by_their_byte_order_mark() -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        assert documents.decode("a: ü".encode(encoding)) == "a: ü"
+    with pytest.raises(InvalidInputError, match="not text"):
+        documents.decode(b"\xff\xff\x00")
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(max_size=8), plain, max_size=5))
+def test_what_yaml_and_json_write_is_read_back(value: dict[str, Any]) -> None:
+    assert values(json.dumps(value)) == [value]
+    written = yaml.safe_dump(value, default_style='"', allow_unicode=False)
+    assert values(written) == [json.loads(json.dumps(value))]

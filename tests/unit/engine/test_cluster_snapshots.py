@@ -1,0 +1,111 @@
+"""A cluster to a snapshot and back."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import kai
+
+
+def small() -> kai.Cluster:
+    return (
+        kai.Cluster().queue("a").node("n1", gpus=2).pending("a/job", pods=2, gpus=1, min_member=2)
+    )
+
+
+def test_changing_a_snapshot_leaves_its_cluster_alone() -> None:
+    cluster = small()
+    cluster.to_snapshot()["rawObjects"]["pods"].clear()
+    assert len(cluster.objects["pods"]) == 2
+
+
+def test_changing_a_mapping_leaves_the_cluster_made_from_it_alone() -> None:
+    snapshot = small().to_snapshot()
+    cluster = kai.Cluster.from_snapshot(snapshot)
+    snapshot["rawObjects"]["pods"].clear()
+    assert len(cluster.objects["pods"]) == 2
+
+
+@pytest.mark.parametrize("name", ["cluster.json", "cluster.zip"])
+def test_what_is_saved_is_loaded(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    small().save(path)
+    again = kai.load(path)
+    assert again.to_snapshot() == small().to_snapshot()
+    assert again.name == str(path)
+
+
+def test_equal_clusters_are_saved_as_equal_bytes(tmp_path: Path) -> None:
+    first, second = tmp_path / "1.zip", tmp_path / "2.zip"
+    small().save(first)
+    small().save(str(second))
+    assert first.read_bytes() == second.read_bytes()
+    assert zipfile.ZipFile(first).namelist() == ["snapshot.json"]
+
+
+def test_a_cluster_can_be_planned_changed_and_planned_again() -> None:
+    cluster = small()
+    scheduler = kai.Scheduler()
+    assert len(scheduler.plan(cluster).decisions) == 2
+    cluster.pending("a/more", gpus=1)
+    assert scheduler.plan(cluster).pod_groups["a/more"].verdict == "unschedulable"
+    cluster.node("n2", gpus=1)
+    assert scheduler.plan(cluster).pod_groups["a/more"].verdict == "placed"
+
+
+def test_a_loaded_cluster_can_be_added_to() -> None:
+    cluster = kai.Cluster.from_snapshot(json.dumps(small().to_snapshot()).encode())
+    cluster.node("n2", gpus=8).pending("a/more", gpus=8)
+    assert kai.Scheduler().plan(cluster).pod_groups["a/more"].verdict == "placed"
+
+
+def test_parameters_that_are_not_given_keep_kais_default() -> None:
+    params = small().configure(fullHierarchyFairness=False).to_snapshot()["schedulerParams"]
+    assert params["fullHierarchyFairness"] is False
+    assert params["useSchedulingSignatures"] is True
+    assert params["queueLabelKey"] == "kai.scheduler/queue"
+
+
+def test_the_configuration_travels_with_the_snapshot() -> None:
+    config = {"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]}
+    cluster = kai.Cluster.from_snapshot(small().configure(config).to_snapshot())
+    plan = kai.Scheduler().plan(cluster)
+    assert len(plan.queues) == 0  # there are no queue numbers without the plugin proportion
+    assert len(kai.Scheduler({"actions": "allocate"}).plan(cluster).queues) == 1
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b'{"rawObjects": {"pods": [', b""])
+def test_bytes_that_are_no_snapshot_are_refused(data: bytes) -> None:
+    with pytest.raises(kai.InvalidInputError) as caught:
+        kai.Cluster.from_snapshot(data)
+    assert "\n" not in str(caught.value)
+
+
+def test_objects_that_make_no_sense_are_named_and_the_rest_is_planned() -> None:
+    cluster = small().queue("lost", parent="nobody").pending("lost/job", gpus=1)
+    [rejected] = cluster.rejected
+    assert (rejected.kind, rejected.name, rejected.field) == ("Queue", "lost", "spec.parentQueue")
+    assert "nobody" in rejected.message
+    plan = kai.Scheduler().plan(cluster)
+    assert plan.rejected == cluster.rejected
+    assert plan.pod_groups["a/job"].verdict == "placed"
+    assert plan.pod_groups["lost/job"].verdict == "invalid"
+
+
+def test_it_says_in_one_line_what_it_is() -> None:
+    assert repr(small()) == (
+        "<kai.Cluster: 1 node with 2 GPUs, 1 pod group with 2 pods (2 pending), 1 queue>"
+    )
+    named = kai.Cluster.from_snapshot(
+        small().to_snapshot(), name="x.zip", now="2026-01-01T00:00:00Z"
+    )
+    assert repr(named).startswith("<kai.Cluster x.zip: ")
+
+
+def test_jupyter_gets_tables_with_names_made_harmless() -> None:
+    html = kai.Cluster(name="<script>").queue("a").pending("a/<b>")._repr_html_()
+    assert "<table>" in html
+    assert "&lt;b&gt;" in html
+    assert "<script>" not in html

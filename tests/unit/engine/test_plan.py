@@ -1,0 +1,231 @@
+"""Plans are plain values: comparable, readable, and the same as their JSON."""
+
+import json
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+import kai
+from kai.engine.plan import Plan, PodPlan, Writes
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+class FakeCompiled:
+    """A compiled plan with one decision of each kind, all members filled."""
+
+    warnings: tuple[str, ...] = ()
+
+    def decisions(self) -> list[tuple[Any, ...]]:
+        none = (None,) * 3
+        shared = (1.0, 2, 0.5, 4096, ("new:n1:0", "new:n1:1"))
+        whole = (8.0, 8, 1.0, None, ())
+        return [
+            ("evict", "a/old", None, None, None, None, None, (), "reclaim", "b/new", "make room"),
+            ("bind", "a/shares", "n1", *shared, *none),
+            ("bind", "a/cpu", "n1", 0.0, 0, None, None, (), *none),
+            ("pipeline", "b/new", "n2", *whole, *none),
+        ]
+
+    def pod_groups(self) -> dict[str, tuple[Any, ...]]:
+        writes = (1_767_225_600_500_000_000, None, None)
+        reasons = [("over_limit", "too much", None), ("not_enough_gpus", "none", "b/z-0")]
+        return {
+            "b/z": ("b", "unschedulable", ["OverLimit: too much."], reasons, (None,) * 3),
+            "a/y": ("a", "placed", [], [], writes),
+        }
+
+    def pods(self) -> dict[str, str]:
+        return {"b/z-0": "no nodes"}
+
+    def queues(self) -> dict[str, dict[str, tuple[Any, ...]]]:
+        row = (4.0, 2.5, None, 0.0, 0.0, 2.5, 1.0)
+        return {name: dict.fromkeys(("gpu", "cpu", "memory"), row) for name in ("b", "a")}
+
+    def timing_ns(self) -> dict[str, int]:
+        return {"load": 1_200_000, "fair_share": 10_000, "allocate": 0, "total": 1_210_000}
+
+
+def fake_plan() -> Plan:
+    rejected = (kai.Rejected("Queue", "x", "spec.parentQueue", "does not exist"),)
+    compiled: Any = FakeCompiled()
+    return Plan(compiled, input="cluster.zip", now_ns=1_767_225_600_000_000_000, rejected=rejected)
+
+
+def test_json_has_the_members_that_are_promised_in_that_order() -> None:
+    expected = {
+        "input": "cluster.zip",
+        "now": NOW,
+        "decisions": [
+            {
+                "kind": "evict",
+                "pod": "a/old",
+                "action": "reclaim",
+                "for": "b/new",
+                "message": "make room",
+            },
+            {
+                "kind": "bind",
+                "pod": "a/shares",
+                "node": "n1",
+                "gpus": 1,
+                "devices": 2,
+                "portion": 0.5,
+                "gpu_memory_mib": 4096,
+                "gpu_groups": ["new:n1:0", "new:n1:1"],
+            },
+            {"kind": "bind", "pod": "a/cpu", "node": "n1", "gpus": 0},
+            {"kind": "pipeline", "pod": "b/new", "node": "n2", "gpus": 8},
+        ],
+        "pod_groups": {
+            "a/y": {
+                "queue": "a",
+                "verdict": "placed",
+                "messages": [],
+                "reasons": [],
+                "writes": {"last_start": NOW, "stale_since": None, "last_eviction": None},
+            },
+            "b/z": {
+                "queue": "b",
+                "verdict": "unschedulable",
+                "messages": ["OverLimit: too much."],
+                "reasons": [
+                    {"code": "over_limit", "message": "too much", "pod": None},
+                    {"code": "not_enough_gpus", "message": "none", "pod": "b/z-0"},
+                ],
+                "writes": {"last_start": None, "stale_since": None, "last_eviction": None},
+            },
+        },
+        "pods": {"b/z-0": {"message": "no nodes"}},
+        "queues": {
+            name: {
+                resource: {
+                    "deserved": 4,
+                    "fair_share": 2.5,
+                    "limit": None,
+                    "allocated": 0,
+                    "allocated_non_preemptible": 0,
+                    "request": 2.5,
+                    "over_quota_weight": 1,
+                }
+                for resource in ("gpu", "cpu", "memory")
+            }
+            for name in ("a", "b")
+        },
+        "rejected": [
+            {"kind": "Queue", "name": "x", "field": "spec.parentQueue", "message": "does not exist"}
+        ],
+        "timing_ms": {"load": 1.2, "fair_share": 0.01, "allocate": 0.0, "total": 1.21},
+    }
+    assert json.dumps(json.loads(fake_plan().to_json())) == json.dumps(
+        json.loads(json.dumps(expected))
+    )
+
+
+def test_whole_numbers_are_written_as_whole_numbers() -> None:
+    assert '"gpus": 8}' in fake_plan().to_json()
+    assert '"deserved": 4,' in fake_plan().to_json()
+
+
+def test_decisions_are_values() -> None:
+    evict, shares, cpu, pipeline = fake_plan().decisions
+    assert evict == kai.Evict("a/old", "reclaim", "b/new", "make room")
+    assert cpu == kai.Bind("a/cpu", "n1")
+    assert pipeline == kai.Pipeline("b/new", "n2", gpus=8)
+    assert pipeline != kai.Bind("b/new", "n2", gpus=8)
+    assert len({shares, *fake_plan().decisions}) == 4
+    assert [each.kind for each in fake_plan().decisions] == ["evict", "bind", "bind", "pipeline"]
+    assert all(isinstance(each, kai.Decision) for each in fake_plan().decisions)
+    with pytest.raises(AttributeError):
+        cpu.pod = "other"  # type: ignore[misc]
+
+
+def test_their_repr_leaves_out_what_does_not_apply() -> None:
+    evict, shares, cpu, pipeline = fake_plan().decisions
+    assert repr(pipeline) == "Pipeline(pod='b/new', node='n2', gpus=8)"
+    assert repr(cpu) == "Bind(pod='a/cpu', node='n1', gpus=0)"
+    assert "portion=0.5" in repr(shares)
+    assert "for_group='b/new'" in repr(evict)
+
+
+def test_pod_groups_carry_reasons_and_the_stamps_that_are_written() -> None:
+    groups = fake_plan().pod_groups
+    assert groups["b/z"].reasons[0] == kai.Reason("over_limit", "too much")
+    started = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=timezone.utc)
+    assert groups["a/y"].writes == Writes(last_start=started)
+    assert fake_plan().pods["b/z-0"] == PodPlan("no nodes")
+
+
+def test_names_come_in_order_and_close_ones_are_offered() -> None:
+    plan = fake_plan()
+    assert list(plan.pod_groups) == ["a/y", "b/z"]
+    assert "a/y" in plan.pod_groups
+    assert plan.pod_groups.get("a/x") is None
+    with pytest.raises(kai.NotFoundError, match=r"no pod group 'y'; did you mean 'a/y'\?"):
+        plan.pod_groups["y"]
+    with pytest.raises(KeyError, match="there is no queue 'c'"):
+        plan.queues["c"]
+
+
+def test_queues_become_a_table_of_pandas() -> None:
+    pytest.importorskip("pandas")
+    table = fake_plan().queues.to_pandas()
+    assert table.loc[("a", "gpu"), "fair_share"] == 2.5
+    assert table.loc[("a", "gpu"), "limit"] == float("inf")
+    assert next(iter(table.columns)) == "deserved"
+    assert len(table) == 6
+
+
+def test_without_pandas_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'kai-sched\[notebook\]'"):
+        fake_plan().queues.to_pandas()
+
+
+def test_plans_are_equal_when_they_say_the_same() -> None:
+    assert fake_plan() == fake_plan()
+    other = fake_plan()
+    other.input = "elsewhere.zip"
+    assert other == fake_plan()
+    assert fake_plan() != object()
+    changed = fake_plan()
+    changed.decisions = changed.decisions[:1]
+    assert changed != fake_plan()
+
+
+def test_it_reads_as_a_page() -> None:
+    page = str(fake_plan())
+    assert page.startswith(f"cluster.zip at {NOW}: 2 pods bound, 1 pipelined, 1 evicted; ")
+    assert "evict" in page
+    assert "reclaim for b/new" in page
+    assert "spec.parentQueue: does not exist" in page
+    assert max(len(line) for line in page.splitlines()) <= 80
+    assert repr(fake_plan()).startswith(f"<kai.Plan cluster.zip at {NOW}: 2 pods bound")
+    assert "<table>" in fake_plan()._repr_html_()
+    assert "fair share" in repr(fake_plan().queues)
+    assert "<table>" in fake_plan().queues._repr_html_()
+
+
+def test_the_real_plan_says_what_the_engine_said() -> None:
+    cluster = (
+        kai.Cluster()
+        .queue("vision", deserved_gpus=2)
+        .queue("speech", deserved_gpus=6)
+        .node("n1", gpus=8)
+        .running("speech/bulk", pods=7, gpus=1, node="n1")
+        .pending("vision/train", pods=2, gpus=1, min_member=2)
+        .pending("vision/one", gpus=1)
+    )
+    plan = kai.Scheduler({"actions": "allocate"}).plan(cluster, now=NOW)
+    assert plan.decisions == (kai.Bind("vision/one-0", "n1", gpus=1),)
+    assert {name: group.verdict for name, group in plan.pod_groups.items()} == {
+        "speech/bulk": "running",
+        "vision/one": "placed",
+        "vision/train": "unschedulable",
+    }
+    assert plan.queues["speech"].gpu.allocated == 7
+    assert plan.queues["vision"].gpu.limit is None
+    assert set(plan.pods) == {"vision/train-0", "vision/train-1"}
+    assert plan.pod_groups["vision/one"].writes.last_start == plan.now
+    assert plan.timing_ms["total"] >= plan.timing_ms["load"] > 0

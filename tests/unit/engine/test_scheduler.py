@@ -1,0 +1,141 @@
+"""Scheduler: configuration, time, and threads."""
+
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+
+CONFIG = {"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]}
+
+
+def small() -> kai.Cluster:
+    return kai.Cluster().queue("a").node("n1", gpus=2).pending("a/job", pods=2, gpus=1)
+
+
+def has_queue_numbers(config: Any) -> bool:
+    return bool(kai.Scheduler(config).plan(small()).queues)
+
+
+def test_the_same_input_gives_the_same_plan() -> None:
+    now = "2026-01-01T00:00:00Z"
+    first, second = (kai.Scheduler().plan(small(), now=now) for _ in range(2))
+    assert first == second
+    assert {**first.to_dict(), "timing_ms": None} == {**second.to_dict(), "timing_ms": None}
+
+
+def test_a_configuration_is_a_mapping_a_text_or_a_file(tmp_path: Path) -> None:
+    as_yaml = "actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n"
+    path = tmp_path / "scheduler.yaml"
+    path.write_text(as_yaml)
+    for config in (CONFIG, as_yaml, path, str(path)):
+        assert not has_queue_numbers(config)
+    assert has_queue_numbers(None)
+
+
+def test_an_empty_configuration_is_kais_default(tmp_path: Path) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text("# nothing\n")
+    assert has_queue_numbers(path)
+    assert has_queue_numbers("")
+    assert has_queue_numbers({})
+
+
+def test_the_operators_config_map_is_a_configuration_too(tmp_path: Path) -> None:
+    path = tmp_path / "configmap.yaml"
+    path.write_text(
+        "kind: ConfigMap\ndata:\n  config.yaml: |\n    actions: allocate\n"
+        "    tiers:\n    - plugins: [{name: predicates}]\n"
+    )
+    assert not has_queue_numbers(path)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("no-such-file.yaml", "no-such-file.yaml: No such file"),
+        ("actions: [", "the configuration: not valid YAML"),
+        ("- a\n- b\n", "is a list, not a mapping"),
+        ("a: 1\n---\nb: 2\n", "holds 2 documents instead of one"),
+        ({"actions": 5}, "actions"),
+        ({"actions": object()}, "the configuration"),
+        ("kind: ConfigMap\ndata: {}\n", "the ConfigMap has no config.yaml"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_named(config: Any, message: str) -> None:
+    with pytest.raises(kai.InvalidConfigError, match=message) as caught:
+        kai.Scheduler(config)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_nobody_knows_are_reported_and_skipped() -> None:
+    config = {"actions": "allocate", "tiers": [{"plugins": [{"name": "predicatez"}]}]}
+    plan = kai.Scheduler(config).plan(small())
+    assert any("predicatez" in warning for warning in plan.warnings)
+    assert len(plan.decisions) == 2
+
+
+def test_the_time_is_what_it_is_told() -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    scheduler = kai.Scheduler()
+    assert scheduler.plan(small(), now=noon).now == noon
+    assert scheduler.plan(small(), now="2026-01-01T12:00:00Z").now == noon
+    assert scheduler.plan(small().at(noon)).now == noon
+    assert scheduler.plan(small().at("2020-01-01T00:00:00Z"), now=noon).now == noon
+
+
+def test_unless_told_it_is_now_in_whole_seconds() -> None:
+    before = datetime.now(timezone.utc).replace(microsecond=0)
+    planned = kai.Scheduler().plan(small()).now
+    assert before <= planned <= datetime.now(timezone.utc)
+    assert planned.microsecond == 0
+
+
+def test_only_clusters_are_planned() -> None:
+    with pytest.raises(TypeError, match=r"takes a kai.Cluster, not dict; see kai.load"):
+        kai.Scheduler().plan({})  # type: ignore[arg-type]
+
+
+def test_threads_plan_clusters_of_their_own_at_once() -> None:
+    clusters = [small() for _ in range(8)]
+    scheduler = kai.Scheduler()
+    plans: list[kai.Plan] = []
+    threads = [
+        threading.Thread(
+            target=lambda c=c: plans.append(scheduler.plan(c, now="2026-01-01T00:00:00Z"))
+        )
+        for c in clusters
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(plans) == 8
+    assert all(plan == plans[0] for plan in plans)
+
+
+def test_two_plans_on_one_cluster_never_race() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 50, gpus=8)
+    for number in range(400):
+        cluster.pending(f"a/job-{number:03}", gpus=1)
+    scheduler = kai.Scheduler()
+    expected = scheduler.plan(cluster, now="2026-01-01T00:00:00Z")
+    outcomes: list[object] = []
+
+    def plan() -> None:
+        for _ in range(20):
+            try:
+                outcomes.append(scheduler.plan(cluster, now="2026-01-01T00:00:00Z") == expected)
+            except kai.BusyError:
+                outcomes.append("busy")
+
+    threads = [threading.Thread(target=plan) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 80
+    assert set(outcomes) <= {True, "busy"}

@@ -1,0 +1,28 @@
+"""Every exception is kai's own, and what a reader would expect it to be."""
+
+import inspect
+
+import pytest
+
+from kai import errors
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (errors.InvalidInputError, ValueError),
+        (errors.InvalidClusterError, ValueError),
+        (errors.InvalidConfigError, ValueError),
+        (errors.BusyError, RuntimeError),
+        (errors.NotFoundError, LookupError),
+    ],
+)
+def test_each_is_also_the_built_in_one(error: type[Exception], builtin: type[Exception]) -> None:
+    assert issubclass(error, errors.KaiError)
+    assert issubclass(error, builtin)
+
+
+def test_each_says_which_call_raises_it() -> None:
+    for error in vars(errors).values():
+        if inspect.isclass(error) and error is not errors.KaiError:
+            assert "Raised by" in (error.__doc__ or ""), error

@@ -1,0 +1,69 @@
+"""What `import kai` gives, and what it costs."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kai
+
+PYTHON_ROOT = Path(kai.__file__).parents[1]
+
+
+def run_bare(code: str) -> str:
+    """Runs code in a new interpreter that has nothing but kai on its path."""
+    code = f"import sys; sys.path.insert(0, {str(PYTHON_ROOT)!r})\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", kai.__all__)
+def test_every_public_name_is_there_and_described(name: str) -> None:
+    value = getattr(kai, name)
+    if name not in ("__version__", "Decision"):
+        assert value.__doc__
+
+
+def test_other_names_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = kai.nonsense  # type: ignore[attr-defined]
+
+
+def test_dir_lists_the_public_names() -> None:
+    assert set(kai.__all__) <= set(dir(kai))
+
+
+def test_importing_kai_pulls_in_the_standard_library_only() -> None:
+    loaded = json.loads(
+        run_bare(
+            "import json; before = set(sys.modules); import kai; "
+            "print(json.dumps(sorted(set(sys.modules) - before)))"
+        )
+    )
+    assert [name for name in loaded if name.partition(".")[0] != "kai"] == []
+    assert "kai._core" not in loaded
+
+
+def test_importing_kai_takes_less_than_50_ms() -> None:
+    measure = (
+        "import time; start = time.perf_counter(); import kai; print(time.perf_counter() - start)"
+    )
+    assert min(float(run_bare(measure)) for _ in range(5)) < 0.05
+
+
+def test_building_and_planning_need_neither_click_nor_rich_nor_numpy() -> None:
+    code = (
+        "import kai\n"
+        "kai.Scheduler().plan(kai.Cluster().node('n', gpus=1)).to_json()\n"
+        "print([m for m in ('click', 'rich', 'numpy', 'pandas', 'yaml') if m in sys.modules])"
+    )
+    assert run_bare(code).strip() == "[]"
+
+
+def test_the_version_reads_as_one() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", kai.__version__)
