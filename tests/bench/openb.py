@@ -1,0 +1,136 @@
+"""The Alibaba openb cluster as Kubernetes objects, in the layout of a KAI snapshot.
+
+    python tests/bench/openb.py > openb.json && kai plan openb.json
+
+The lists are CSV files: nodes with a GPU model, pods with what they ask for and when they came. All
+pods are waiting, in the order in which they came; each is a pod group of its own in the queue of
+its QoS class, and the queues, below one parent, have neither quota nor limit. Left out: pods with
+a part of a GPU, until kai shares devices.
+
+KAI_DATA names the folder that holds `openb/`; without it, ../shared/data beside the checkout.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, str]
+Json = dict[str, Any]
+
+MODEL_LABEL = "nvidia.com/gpu.product"
+PARENT_QUEUE = "openb"
+DEFAULT_QUEUE = "pods"  # of the lists that say no QoS class
+START = datetime(2025, 1, 1, tzinfo=timezone.utc)  # the lists count seconds from some day
+NOW = "2026-01-01T00:00:00Z"  # after the last pod came
+WHOLE_GPU = 1000  # gpu_milli
+
+
+def folder() -> Path:
+    """Where the lists are, or would be."""
+    data = os.environ.get("KAI_DATA")
+    root = Path(data) if data else Path(__file__).parents[2].parent / "shared" / "data"
+    return root / "openb"
+
+
+def read(workload: str = "default") -> tuple[list[Row], list[Row]]:
+    """The rows of all nodes, and of the pods of one list."""
+    names = ("openb_node_list_all_node.csv", f"openb_pod_list_{workload}.csv")
+    nodes, pods = (_rows(folder() / name) for name in names)
+    return nodes, pods
+
+
+def _rows(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def is_fractional(pod: Row) -> bool:
+    return 0 < int(pod["gpu_milli"]) < WHOLE_GPU
+
+
+def models_of(pod: Row) -> list[str]:
+    """The GPU models it may run on; none given: all."""
+    return sorted({model for model in (pod.get("gpu_spec") or "").split("|") if model})
+
+
+def snapshot(nodes: Iterable[Row], pods: Iterable[Row]) -> Json:
+    """The rows as a snapshot, without the pods that take a part of a GPU."""
+    whole = [pod for pod in pods if not is_fractional(pod)]
+    queues = sorted({_queue_of(pod) for pod in whole})
+    return {
+        "rawObjects": {
+            "nodes": [_node(row) for row in nodes],
+            "queues": [_queue(PARENT_QUEUE), *(_queue(name, PARENT_QUEUE) for name in queues)],
+            "podGroups": [_pod_group(row) for row in whole],
+            "pods": [_pod(row) for row in whole],
+        }
+    }
+
+
+def _node(row: Row) -> Json:
+    name, gpus = row["sn"], row["gpu"]
+    labels = {"kubernetes.io/hostname": name}
+    held = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi", "pods": "110"}
+    if int(gpus):
+        labels |= {MODEL_LABEL: row["model"], "nvidia.com/gpu.count": gpus}
+        held["nvidia.com/gpu"] = gpus
+    return {
+        "metadata": {"name": name, "uid": f"node-{name}", "labels": labels},
+        "status": {"allocatable": held, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def _queue_of(pod: Row) -> str:
+    return (pod.get("qos") or DEFAULT_QUEUE).lower()
+
+
+def _queue(name: str, parent: str | None = None) -> Json:
+    share = {"quota": 0, "limit": -1, "overQuotaWeight": 1}
+    spec: Json = {"resources": dict.fromkeys(("gpu", "cpu", "memory"), share)}
+    if parent:
+        spec["parentQueue"] = parent
+    return {"metadata": {"name": name, "uid": f"queue-{name}"}, "spec": spec}
+
+
+def _metadata(row: Row, kind: str) -> Json:
+    came = START + timedelta(seconds=int(row.get("creation_time") or 0))
+    return {
+        "name": row["name"],
+        "namespace": "openb",
+        "uid": f"{kind}-{row['name']}",
+        "creationTimestamp": came.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def _pod_group(row: Row) -> Json:
+    spec = {"queue": _queue_of(row), "minMember": 1}
+    return {"metadata": _metadata(row, "pod-group"), "spec": spec}
+
+
+def _pod(row: Row) -> Json:
+    asked = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi"}
+    if int(row["num_gpu"]):
+        asked["nvidia.com/gpu"] = row["num_gpu"]
+    container = {"name": "main", "resources": {"requests": asked}}
+    spec: Json = {"schedulerName": "kai-scheduler", "containers": [container]}
+    models = models_of(row)
+    if len(models) == 1:
+        spec["nodeSelector"] = {MODEL_LABEL: models[0]}
+    elif models:
+        one_of = {"key": MODEL_LABEL, "operator": "In", "values": models}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [one_of]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+        spec["affinity"] = {"nodeAffinity": required}
+    metadata = {**_metadata(row, "pod"), "annotations": {"pod-group-name": row["name"]}}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+
+
+if __name__ == "__main__":
+    json.dump(snapshot(*read(*sys.argv[1:2])), sys.stdout)
