@@ -49,19 +49,23 @@ std::vector<Sibling> SiblingsOf(const std::vector<QueueValue*>& queues, size_t r
   return siblings;
 }
 
-std::pair<std::map<std::string, double>, double> DivideSiblings(double total, double k_value, std::vector<QueueValue> queues,
-                                                                 const std::string& resource, bool over_quota_only) {
+std::pair<std::map<std::string, double>, double> DivideSiblings(double total, double k_value,
+                                                                std::vector<QueueValue> queues,
+                                                                const std::string& resource,
+                                                                bool over_quota_only) {
   const size_t index = ResourceOf(resource);
   std::vector<QueueValue*> all;
   for (QueueValue& queue : queues) all.push_back(&queue);
   std::vector<Sibling> siblings = SiblingsOf(all, index);
-  const double left = over_quota_only ? DivideOverQuota(total, k_value, siblings) : Divide(total, k_value, siblings);
+  const double left = over_quota_only ? DivideOverQuota(total, k_value, siblings)
+                                      : Divide(total, k_value, siblings);
   std::map<std::string, double> shares;
   for (const QueueValue& queue : queues) shares[queue.name] = queue.share[index].fair_share;
   return {shares, left};
 }
 
-std::map<std::string, QuotaVector> DivideTree(const QuotaVector& total, double k_value, std::vector<QueueValue> queues) {
+std::map<std::string, QuotaVector> DivideTree(const QuotaVector& total, double k_value,
+                                              std::vector<QueueValue> queues) {
   std::map<std::string, std::vector<QueueValue*>> children;  // "" are the top level
   for (QueueValue& queue : queues) children[queue.parent].push_back(&queue);
   std::vector<std::pair<QuotaVector, std::string>> to_divide = {{total, ""}};
@@ -74,7 +78,8 @@ std::map<std::string, QuotaVector> DivideTree(const QuotaVector& total, double k
       Divide(amount[resource], k_value, siblings);
     }
     for (const QueueValue* queue : below) {
-      const QuotaVector share = {queue->share[0].fair_share, queue->share[1].fair_share, queue->share[2].fair_share};
+      const QuotaVector share = {queue->share[0].fair_share, queue->share[1].fair_share,
+                                 queue->share[2].fair_share};
       // A queue seen before hangs in a cycle of parents.
       if (shares.emplace(queue->name, share).second) to_divide.emplace_back(share, queue->name);
     }
@@ -82,8 +87,10 @@ std::map<std::string, QuotaVector> DivideTree(const QuotaVector& total, double k
   return shares;
 }
 
-int CompareQueues(const QueueValue& left, const QueueValue& right, const std::optional<QuotaVector>& total,
-                  const std::optional<QuotaVector>& left_job, const std::optional<QuotaVector>& right_job,
+int CompareQueues(const QueueValue& left, const QueueValue& right,
+                  const std::optional<QuotaVector>& total,
+                  const std::optional<QuotaVector>& left_job,
+                  const std::optional<QuotaVector>& right_job,
                   const std::optional<std::vector<QuotaVector>>& left_victims,
                   const std::optional<std::vector<QuotaVector>>& right_victims) {
   const auto contender = [](const QueueValue& queue, const std::optional<QuotaVector>& job,
@@ -98,15 +105,16 @@ int CompareQueues(const QueueValue& left, const QueueValue& right, const std::op
     }
     return made;
   };
-  const bool left_first = GoesFirst(contender(left, left_job, left_victims), contender(right, right_job, right_victims),
-                                    total.value_or(QuotaVector{}));
+  const bool left_first =
+      GoesFirst(contender(left, left_job, left_victims), contender(right, right_job, right_victims),
+                total.value_or(QuotaVector{}));
   return left_first ? -1 : 1;
 }
 
 // schedulable, reason, the queue that refuses, message
-std::tuple<bool, std::string, std::string, std::string> CheckCapacity(const std::vector<QueueValue>& queues, const std::string& name,
-                                                                      const QuotaVector& requested, bool preemptible,
-                                                                      const std::string& check) {
+std::tuple<bool, std::string, std::string, std::string> CheckCapacity(
+    const std::vector<QueueValue>& queues, const std::string& name, const QuotaVector& requested,
+    bool preemptible, const std::string& check) {
   std::vector<const QueueValue*> path;
   std::string at = name;
   while (!at.empty() && path.size() <= queues.size()) {
@@ -130,10 +138,12 @@ std::tuple<bool, std::string, std::string, std::string> CheckCapacity(const std:
   const Share& share = refusing.share[answer.resource];
   if (answer.reason == CapacityReason::kOverLimit) {
     return {false, std::string(messages::kOverLimit), refusing.name,
-            messages::OverLimit(refusing.name, answer.resource, share.limit, share.allocated, requested[answer.resource])};
+            messages::OverLimit(refusing.name, answer.resource, share.limit, share.allocated,
+                                requested[answer.resource])};
   }
   return {false, std::string(messages::kNonPreemptibleOverQuota), refusing.name,
-          messages::NonPreemptibleOverQuota(refusing.name, answer.resource, share.deserved, share.allocated_non_preemptible,
+          messages::NonPreemptibleOverQuota(refusing.name, answer.resource, share.deserved,
+                                            share.allocated_non_preemptible,
                                             requested[answer.resource])};
 }
 
@@ -151,7 +161,8 @@ struct JobValue {
   QuotaVector request{};
 };
 
-constexpr int64_t kOrderNowNs = int64_t{4'000'000'000} * 1'000'000'000;  // later than any creation in a question
+constexpr int64_t kOrderNowNs =
+    int64_t{4'000'000'000} * 1'000'000'000;  // later than any creation in a question
 
 PodGroupRow RowOf(const JobValue& job) {
   PodGroupRow row;
@@ -161,17 +172,19 @@ PodGroupRow RowOf(const JobValue& job) {
   row.created_ns = job.created_ns;
   row.priority_class = "priority-" + std::to_string(job.priority);
   row.preemptibility = job.preemptible ? "preemptible" : "non-preemptible";
-  row.min_member = job.ready ? (job.pod_sets.empty() ? 1 : std::get<0>(job.pod_sets[0])) : job.pending + 1;
+  row.min_member =
+      job.ready ? (job.pod_sets.empty() ? 1 : std::get<0>(job.pod_sets[0])) : job.pending + 1;
   if (job.within_preemption_delay) row.preemption_delay_ns = kOrderNowNs;
   return row;
 }
 
-// The order in which a worklist hands out pod groups: `steps` are pops (None) and pushes (a job of `jobs`, by name).
-std::vector<std::optional<std::string>> JobOrder(const std::vector<QueueValue>& queues, const std::vector<JobValue>& jobs,
-                                                 const std::vector<std::optional<JobValue>>& steps, bool fair_share_order,
-                                                 bool filter_unready, bool filter_non_pending, bool filter_non_preemptible,
-                                                 bool filter_non_active_allocated, bool filter_within_preemption_delay,
-                                                 bool victims, int64_t max_per_queue) {
+// The order in which a worklist hands out pod groups: `steps` are pops (None) and pushes (a job of
+// `jobs`, by name).
+std::vector<std::optional<std::string>> JobOrder(
+    const std::vector<QueueValue>& queues, const std::vector<JobValue>& jobs,
+    const std::vector<std::optional<JobValue>>& steps, bool fair_share_order, bool filter_unready,
+    bool filter_non_pending, bool filter_non_preemptible, bool filter_non_active_allocated,
+    bool filter_within_preemption_delay, bool victims, int64_t max_per_queue) {
   if (victims) throw py::value_error("the order of victims is not built yet");
   ClusterBuilder builder{ShardParams{}};
   for (const QueueValue& queue : queues) {
@@ -180,7 +193,8 @@ std::vector<std::optional<std::string>> JobOrder(const std::vector<QueueValue>& 
     row.parent = queue.parent;
     row.priority = queue.priority;
     row.created_ns = queue.created_ns;
-    for (QuotaRow& quota : row.resources) quota = {.quota = 0, .over_quota_weight = 1, .limit = kUnlimited};
+    for (QuotaRow& quota : row.resources)
+      quota = {.quota = 0, .over_quota_weight = 1, .limit = kUnlimited};
     builder.Add(std::move(row));
   }
   for (const JobValue& job : jobs) {
@@ -196,14 +210,16 @@ std::vector<std::optional<std::string>> JobOrder(const std::vector<QueueValue>& 
       pod.pod_group = job.name;
       pod.scheduler_name = ShardParams{}.scheduler_name;
       pod.phase = Phase::kPending;
-      pod.requests = {{"cpu", static_cast<int64_t>(job.request[kQuotaCpu])}, {"memory", static_cast<int64_t>(job.request[kQuotaMemory])}};
+      pod.requests = {{"cpu", static_cast<int64_t>(job.request[kQuotaCpu])},
+                      {"memory", static_cast<int64_t>(job.request[kQuotaMemory])}};
       builder.Add(std::move(pod));
     }
   }
   const std::unique_ptr<Cluster> cluster = std::move(builder).Build();
   const QueueUsage usage(*cluster, {});
   PodOrder order(*cluster, {});
-  Worklist worklist(*cluster, &usage, &order, {.by_fair_share = fair_share_order, .depth = max_per_queue});
+  Worklist worklist(*cluster, &usage, &order,
+                    {.by_fair_share = fair_share_order, .depth = max_per_queue});
   const CandidateFilter filter{.ready = filter_unready,
                                .pending = filter_non_pending,
                                .preemptible = filter_non_preemptible,
@@ -232,11 +248,13 @@ std::vector<std::optional<std::string>> JobOrder(const std::vector<QueueValue>& 
 }  // namespace
 
 void RegisterFairshare(py::module_& module) {
-  py::module_ fairshare = module.def_submodule("fairshare", "Single questions of fair share; resources in the order cpu, memory, gpu.");
+  py::module_ fairshare = module.def_submodule(
+      "fairshare", "Single questions of fair share; resources in the order cpu, memory, gpu.");
 
   py::class_<Share>(fairshare, "Share", py::is_final())
       .def(py::init([](double deserved, double limit, double over_quota_weight, double allocated,
-                       double allocated_non_preemptible, double request, double usage, double fair_share) {
+                       double allocated_non_preemptible, double request, double usage,
+                       double fair_share) {
              return Share{.deserved = deserved,
                           .limit = limit,
                           .over_quota_weight = over_quota_weight,
@@ -246,8 +264,9 @@ void RegisterFairshare(py::module_& module) {
                           .usage = usage,
                           .fair_share = fair_share};
            }),
-           py::kw_only(), py::arg("deserved") = 0.0, py::arg("limit") = 0.0, py::arg("over_quota_weight") = 0.0,
-           py::arg("allocated") = 0.0, py::arg("allocated_non_preemptible") = 0.0, py::arg("request") = 0.0,
+           py::kw_only(), py::arg("deserved") = 0.0, py::arg("limit") = 0.0,
+           py::arg("over_quota_weight") = 0.0, py::arg("allocated") = 0.0,
+           py::arg("allocated_non_preemptible") = 0.0, py::arg("request") = 0.0,
            py::arg("usage") = 0.0, py::arg("fair_share") = 0.0)
       .def_readwrite("deserved", &Share::deserved)
       .def_readwrite("limit", &Share::limit)
@@ -259,27 +278,30 @@ void RegisterFairshare(py::module_& module) {
       .def_readwrite("fair_share", &Share::fair_share);
 
   py::class_<QueueValue>(fairshare, "QueueShare", py::is_final())
-      .def(py::init([](std::string name, std::string parent, int64_t priority, int64_t created_ns, const Share& cpu,
-                       const Share& memory, const Share& gpu) {
+      .def(py::init([](std::string name, std::string parent, int64_t priority, int64_t created_ns,
+                       const Share& cpu, const Share& memory, const Share& gpu) {
              return QueueValue{.name = std::move(name),
                                .parent = std::move(parent),
                                .priority = priority,
                                .created_ns = created_ns,
                                .share = {cpu, memory, gpu}};
            }),
-           py::kw_only(), py::arg("name"), py::arg("parent") = "", py::arg("priority") = 100, py::arg("created_ns") = 0,
-           py::arg("cpu") = Share{}, py::arg("memory") = Share{}, py::arg("gpu") = Share{})
+           py::kw_only(), py::arg("name"), py::arg("parent") = "", py::arg("priority") = 100,
+           py::arg("created_ns") = 0, py::arg("cpu") = Share{}, py::arg("memory") = Share{},
+           py::arg("gpu") = Share{})
       .def_readonly("name", &QueueValue::name)
       .def_readonly("parent", &QueueValue::parent)
       .def_readonly("priority", &QueueValue::priority)
       .def_readonly("created_ns", &QueueValue::created_ns)
       .def_property_readonly("cpu", [](const QueueValue& self) { return self.share[kQuotaCpu]; })
-      .def_property_readonly("memory", [](const QueueValue& self) { return self.share[kQuotaMemory]; })
+      .def_property_readonly("memory",
+                             [](const QueueValue& self) { return self.share[kQuotaMemory]; })
       .def_property_readonly("gpu", [](const QueueValue& self) { return self.share[kQuotaGpu]; });
 
   py::class_<JobValue>(fairshare, "Job", py::is_final())
-      .def(py::init([](std::string name, std::string queue, int64_t priority, int64_t created_ns, bool preemptible, bool ready,
-                       int64_t pending, bool within_preemption_delay, std::vector<std::tuple<int64_t, int64_t, int64_t>> pod_sets,
+      .def(py::init([](std::string name, std::string queue, int64_t priority, int64_t created_ns,
+                       bool preemptible, bool ready, int64_t pending, bool within_preemption_delay,
+                       std::vector<std::tuple<int64_t, int64_t, int64_t>> pod_sets,
                        const QuotaVector& request) {
              return JobValue{.name = std::move(name),
                              .queue = std::move(queue),
@@ -292,24 +314,32 @@ void RegisterFairshare(py::module_& module) {
                              .pod_sets = std::move(pod_sets),
                              .request = request};
            }),
-           py::kw_only(), py::arg("name"), py::arg("queue"), py::arg("priority") = 0, py::arg("created_ns") = 0,
-           py::arg("preemptible") = false, py::arg("ready") = true, py::arg("pending") = 0,
-           py::arg("within_preemption_delay") = false, py::arg("pod_sets") = std::vector<std::tuple<int64_t, int64_t, int64_t>>{}, py::arg("request") = QuotaVector{})
+           py::kw_only(), py::arg("name"), py::arg("queue"), py::arg("priority") = 0,
+           py::arg("created_ns") = 0, py::arg("preemptible") = false, py::arg("ready") = true,
+           py::arg("pending") = 0, py::arg("within_preemption_delay") = false,
+           py::arg("pod_sets") = std::vector<std::tuple<int64_t, int64_t, int64_t>>{},
+           py::arg("request") = QuotaVector{})
       .def_readonly("name", &JobValue::name)
       .def_readonly("queue", &JobValue::queue);
 
-  fairshare.def("divide_siblings", &DivideSiblings, py::arg("total"), py::arg("k_value"), py::arg("queues"), py::arg("resource"),
-                py::kw_only(), py::arg("over_quota_only") = false);
-  fairshare.def("divide_tree", &DivideTree, py::arg("total"), py::arg("k_value"), py::arg("queues"));
-  fairshare.def("compare_queues", &CompareQueues, py::arg("left"), py::arg("right"), py::kw_only(), py::arg("total") = std::nullopt,
-                py::arg("left_job") = std::nullopt, py::arg("right_job") = std::nullopt, py::arg("left_victims") = std::nullopt,
+  fairshare.def("divide_siblings", &DivideSiblings, py::arg("total"), py::arg("k_value"),
+                py::arg("queues"), py::arg("resource"), py::kw_only(),
+                py::arg("over_quota_only") = false);
+  fairshare.def("divide_tree", &DivideTree, py::arg("total"), py::arg("k_value"),
+                py::arg("queues"));
+  fairshare.def("compare_queues", &CompareQueues, py::arg("left"), py::arg("right"), py::kw_only(),
+                py::arg("total") = std::nullopt, py::arg("left_job") = std::nullopt,
+                py::arg("right_job") = std::nullopt, py::arg("left_victims") = std::nullopt,
                 py::arg("right_victims") = std::nullopt);
-  fairshare.def("check_capacity", &CheckCapacity, py::arg("queues"), py::arg("queue"), py::arg("requested"), py::kw_only(),
-                py::arg("preemptible"), py::arg("check"));
-  fairshare.def("job_order", &JobOrder, py::arg("queues"), py::arg("jobs"), py::arg("steps"), py::kw_only(),
-                py::arg("fair_share_order") = false, py::arg("filter_unready") = false, py::arg("filter_non_pending") = false,
-                py::arg("filter_non_preemptible") = false, py::arg("filter_non_active_allocated") = false,
-                py::arg("filter_within_preemption_delay") = false, py::arg("victims") = false, py::arg("max_per_queue") = -1);
+  fairshare.def("check_capacity", &CheckCapacity, py::arg("queues"), py::arg("queue"),
+                py::arg("requested"), py::kw_only(), py::arg("preemptible"), py::arg("check"));
+  fairshare.def("job_order", &JobOrder, py::arg("queues"), py::arg("jobs"), py::arg("steps"),
+                py::kw_only(), py::arg("fair_share_order") = false,
+                py::arg("filter_unready") = false, py::arg("filter_non_pending") = false,
+                py::arg("filter_non_preemptible") = false,
+                py::arg("filter_non_active_allocated") = false,
+                py::arg("filter_within_preemption_delay") = false, py::arg("victims") = false,
+                py::arg("max_per_queue") = -1);
 }
 
 }  // namespace kai::bindings

@@ -19,8 +19,10 @@ namespace py = pybind11;
 // (name, room, what the node offers or, to spread, counts)
 using Offer = std::tuple<std::string, double, double>;
 
-std::map<std::string, double> PlacementScores(const std::vector<Offer>& nodes, const std::string& strategy) {
-  if (strategy != "binpack" && strategy != "spread") throw py::value_error("strategy is \"binpack\" or \"spread\"");
+std::map<std::string, double> PlacementScores(const std::vector<Offer>& nodes,
+                                              const std::string& strategy) {
+  if (strategy != "binpack" && strategy != "spread")
+    throw py::value_error("strategy is \"binpack\" or \"spread\"");
   double least = 0;
   double most = 0;
   bool any = false;
@@ -32,7 +34,8 @@ std::map<std::string, double> PlacementScores(const std::vector<Offer>& nodes, c
   }
   std::map<std::string, double> scores;
   for (const auto& [name, room, offered] : nodes) {
-    scores[name] = strategy == "spread" ? SpreadScore(room, offered) : BinpackScore(room, least, most, offered);
+    scores[name] = strategy == "spread" ? SpreadScore(room, offered)
+                                        : BinpackScore(room, least, most, offered);
   }
   return scores;
 }
@@ -41,7 +44,8 @@ std::map<std::string, double> PlacementScores(const std::vector<Offer>& nodes, c
 
 void RegisterPlacement(py::module_& module) {
   py::module_ placement = module.def_submodule("placement", "Single questions of placement.");
-  placement.def("placement_scores", &PlacementScores, py::arg("nodes"), py::kw_only(), py::arg("strategy"));
+  placement.def("placement_scores", &PlacementScores, py::arg("nodes"), py::kw_only(),
+                py::arg("strategy"));
 }
 
 }  // namespace kai::bindings

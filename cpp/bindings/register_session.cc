@@ -43,7 +43,9 @@ LoadedCluster LoadSnapshot(const py::bytes& data) {
     load_ns = clock.NowNs() - start_ns;
   }
   SnapshotFile snapshot = ValueOrThrow(std::move(file), WhenInvalid::kInput);
-  return {.cluster = std::move(snapshot.cluster), .config_json = std::move(snapshot.config_json), .load_ns = load_ns};
+  return {.cluster = std::move(snapshot.cluster),
+          .config_json = std::move(snapshot.config_json),
+          .load_ns = load_ns};
 }
 
 py::list Rejected(const LoadedCluster& self) {
@@ -106,8 +108,9 @@ py::list Decisions(const HeldPlan& self) {
       node = py::str(name.data(), name.size());
       gpus = py::float_(cluster.RequestOf(each.pod)[kGpuSlot.index()]);
     }
-    rows[at++] = py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, py::none(), py::none(), py::none(),
-                                py::tuple(), action, for_group, message);
+    rows[at++] =
+        py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, py::none(),
+                       py::none(), py::none(), py::tuple(), action, for_group, message);
   }
   return rows;
 }
@@ -121,7 +124,8 @@ py::dict PodGroups(const HeldPlan& self) {
     for (const PlanReason& reason : outcome.reasons) {
       py::object pod = py::none();
       if (reason.pod.valid()) pod = py::str(cluster.PodName(reason.pod));
-      reasons.append(py::make_tuple(py::str(reason.code.data(), reason.code.size()), reason.message, pod));
+      reasons.append(
+          py::make_tuple(py::str(reason.code.data(), reason.code.size()), reason.message, pod));
     }
     py::object last_start = py::none();
     if (outcome.writes_last_start) last_start = py::int_(self.plan.now_ns);
@@ -136,7 +140,8 @@ py::dict PodGroups(const HeldPlan& self) {
 
 py::dict PodMessages(const HeldPlan& self) {
   py::dict messages;
-  for (const auto& [pod, text] : self.plan.pod_messages) messages[py::str(self.plan.cluster->PodName(pod))] = text;
+  for (const auto& [pod, text] : self.plan.pod_messages)
+    messages[py::str(self.plan.cluster->PodName(pod))] = text;
   return messages;
 }
 
@@ -152,13 +157,14 @@ py::dict Queues(const HeldPlan& self) {
   for (const QueueId queue : self.plan.queues.ids()) {
     if (!self.plan.has_queue_numbers) break;
     py::dict resources;
-    for (const auto& [name, resource] :
-         {std::pair("gpu", kQuotaGpu), std::pair("cpu", kQuotaCpu), std::pair("memory", kQuotaMemory)}) {
+    for (const auto& [name, resource] : {std::pair("gpu", kQuotaGpu), std::pair("cpu", kQuotaCpu),
+                                         std::pair("memory", kQuotaMemory)}) {
       const Share& share = self.plan.queues[queue][resource];
-      resources[name] = py::make_tuple(ForPeople(share.deserved, resource), ForPeople(share.fair_share, resource),
-                                       ForPeople(share.limit, resource), ForPeople(share.allocated, resource),
-                                       ForPeople(share.allocated_non_preemptible, resource),
-                                       ForPeople(share.request, resource), py::float_(share.over_quota_weight));
+      resources[name] =
+          py::make_tuple(ForPeople(share.deserved, resource), ForPeople(share.fair_share, resource),
+                         ForPeople(share.limit, resource), ForPeople(share.allocated, resource),
+                         ForPeople(share.allocated_non_preemptible, resource),
+                         ForPeople(share.request, resource), py::float_(share.over_quota_weight));
     }
     queues[py::str(std::string(cluster.Text(cluster.queues().name[queue])))] = resources;
   }
@@ -168,7 +174,8 @@ py::dict Queues(const HeldPlan& self) {
 py::dict Timing(const HeldPlan& self) {
   py::dict timing;
   timing["load"] = self.load_ns;
-  for (const auto& [name, ns] : self.plan.timing_ns) timing[py::str(name)] = name == "total" ? ns + self.load_ns : ns;
+  for (const auto& [name, ns] : self.plan.timing_ns)
+    timing[py::str(name)] = name == "total" ? ns + self.load_ns : ns;
   return timing;
 }
 

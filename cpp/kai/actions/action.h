@@ -1,5 +1,7 @@
-// An Action is one thing a cycle does: it walks over pod groups in order and changes the cluster through the statement it is given. Run() is called once
-// per cycle, in the configured order; what it decides it tells the CycleLog as it goes. To add one: a file here, a line in session/registry.cc.
+// An Action is one thing a cycle does: it walks over pod groups in order and changes the cluster
+// through the statement it is given. Run() is called once per cycle, in the configured order; what
+// it decides it tells the CycleLog as it goes. To add one: a file here, a line in
+// session/registry.cc.
 #ifndef KAI_ACTIONS_ACTION_H_
 #define KAI_ACTIONS_ACTION_H_
 
@@ -21,13 +23,14 @@ struct CycleLog {
     Kind kind = Kind::kBind;
     PodId pod;
     NodeId node;
-    std::string action;       // kEvict
-    PodGroupId for_group;     // kEvict
-    std::string message;      // kEvict
+    std::string action;    // kEvict
+    PodGroupId for_group;  // kEvict
+    std::string message;   // kEvict
   };
   std::vector<Decision> decisions;
   IndexVector<PodGroupId, std::vector<PlaceError>> errors;
-  IndexVector<PodGroupId, uint8_t> started_now;  // first real allocation of the group in this cycle (spec 2 A1)
+  IndexVector<PodGroupId, uint8_t>
+      started_now;  // first real allocation of the group in this cycle (spec 2 A1)
 };
 
 // What a cycle works with.
@@ -39,8 +42,9 @@ struct CycleView {
   PodOrder* order = nullptr;
   NodeSearch* search = nullptr;
   GroupPlacer* placer = nullptr;
-  Worklist::Options worklist;   // without the depth, which is the action's own
-  const IndexVector<PodGroupId, uint8_t>* may_run = nullptr;  // groups that no missing feature keeps out
+  Worklist::Options worklist;  // without the depth, which is the action's own
+  const IndexVector<PodGroupId, uint8_t>* may_run =
+      nullptr;  // groups that no missing feature keeps out
   CycleLog* log = nullptr;
 };
 

@@ -16,13 +16,15 @@ class Allocate final : public Action {
     options.depth = depth_;
     Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
     for (const PodGroupId group : InCreationOrder(*cycle.cluster)) {
-      if ((*cycle.may_run)[group] != 0 && IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns)) {
+      if ((*cycle.may_run)[group] != 0 &&
+          IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns)) {
         worklist.Push(group);
       }
     }
     while (!worklist.empty()) {
       const PodGroupId group = worklist.Pop();
-      if (Attempt(cycle, group) && cycle.order->CountOf(group, PodStatus::kPending) > 0) worklist.Push(group);
+      if (Attempt(cycle, group) && cycle.order->CountOf(group, PodStatus::kPending) > 0)
+        worklist.Push(group);
     }
   }
 
@@ -54,14 +56,16 @@ class Allocate final : public Action {
     return true;
   }
 
-  // spec 2 T6: a pod set of which pods wait, and which without them is below its minimum, waits whole; and then the whole group does.
+  // spec 2 T6: a pod set of which pods wait, and which without them is below its minimum, waits
+  // whole; and then the whole group does.
   static bool MustWaitTogether(const Cluster& cluster, PodGroupId group) {
     const SubGroupColumns& sets = cluster.sub_groups();
     const Span32 range = cluster.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
       const StatusCounts& counts = sets.counts[pod_set];
-      if (counts[PodStatus::kPipelined] > 0 && counts.allocated() < sets.minimum[pod_set]) return true;
+      if (counts[PodStatus::kPipelined] > 0 && counts.allocated() < sets.minimum[pod_set])
+        return true;
     }
     return false;
   }
@@ -69,8 +73,10 @@ class Allocate final : public Action {
   static void PipelineAll(Statement* statement, Statement::Checkpoint start) {
     const std::span<const Change> changes = statement->ChangesSince(start);
     std::vector<Change> again(changes.begin(), changes.end());
-    // Pods that were pipelined anyway keep their place at the front, as undoing and adding the others leaves them.
-    std::stable_partition(again.begin(), again.end(), [](const Change& change) { return change.to == PodStatus::kPipelined; });
+    // Pods that were pipelined anyway keep their place at the front, as undoing and adding the
+    // others leaves them.
+    std::stable_partition(again.begin(), again.end(),
+                          [](const Change& change) { return change.to == PodStatus::kPipelined; });
     statement->RollBackTo(start);
     for (const Change& change : again) statement->Pipeline(change.pod, change.to_node);
   }

@@ -1,4 +1,5 @@
-// Allocate: gives waiting pod groups, in order, what is idle, or promises them what is being freed (spec 2 §8).
+// Allocate: gives waiting pod groups, in order, what is idle, or promises them what is being freed
+// (spec 2 §8).
 #ifndef KAI_ACTIONS_ALLOCATE_H_
 #define KAI_ACTIONS_ALLOCATE_H_
 

@@ -9,10 +9,12 @@ bool InPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t now_ns)
   const int64_t delay_ns = groups.preemption_delay_ns[group];
   if (delay_ns <= 0) return false;
   const int64_t from_ns = std::max(groups.created_ns[group], groups.last_eviction_ns[group]);
-  return from_ns > now_ns - delay_ns;  // not from + delay: an unknown time is the smallest number there is
+  return from_ns >
+         now_ns - delay_ns;  // not from + delay: an unknown time is the smallest number there is
 }
 
-bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group, const CandidateFilter& filter, int64_t now_ns) {
+bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group,
+                 const CandidateFilter& filter, int64_t now_ns) {
   const QueueId queue = cluster.pod_groups().queue[group];
   if (!queue.valid() || !cluster.queues().IsLeaf(queue)) return false;
   if (filter.ready && !order.IsReady(group)) return false;
@@ -25,7 +27,8 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
 std::vector<PodGroupId> InCreationOrder(const Cluster& cluster) {
   const PodGroupColumns& groups = cluster.pod_groups();
   std::vector<PodGroupId> order(groups.size());
-  for (const PodGroupId group : groups.name.ids()) order[static_cast<size_t>(groups.creation_rank[group])] = group;
+  for (const PodGroupId group : groups.name.ids())
+    order[static_cast<size_t>(groups.creation_rank[group])] = group;
   return order;
 }
 

@@ -9,15 +9,16 @@
 namespace kai {
 
 struct CandidateFilter {
-  bool ready = true;            // enough pods have arrived (spec 2 G7)
-  bool pending = true;          // some pod waits
+  bool ready = true;    // enough pods have arrived (spec 2 G7)
+  bool pending = true;  // some pod waits
   bool preemptible = false;
-  bool active = false;          // some pod holds or is promised a node
-  bool may_evict_now = false;   // not inside its preemption delay (spec 2 D2)
+  bool active = false;         // some pod holds or is promised a node
+  bool may_evict_now = false;  // not inside its preemption delay (spec 2 D2)
 };
 
 // Also asked of every candidate: its queue exists and is a leaf (spec 1 F8, F10).
-bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group, const CandidateFilter& filter, int64_t now_ns);
+bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group,
+                 const CandidateFilter& filter, int64_t now_ns);
 
 // spec 2 D1
 bool InPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t now_ns);

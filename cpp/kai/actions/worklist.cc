@@ -4,8 +4,13 @@
 
 namespace kai {
 
-Worklist::Worklist(const Cluster& cluster, const QueueUsage* usage, PodOrder* order, const Options& options)
-    : cluster_(cluster), usage_(usage), order_(order), options_(options), entries_(cluster.queues().size()) {}
+Worklist::Worklist(const Cluster& cluster, const QueueUsage* usage, PodOrder* order,
+                   const Options& options)
+    : cluster_(cluster),
+      usage_(usage),
+      order_(order),
+      options_(options),
+      entries_(cluster.queues().size()) {}
 
 LazyHeap<QueueId>& Worklist::HeapAbove(QueueId queue) {
   const QueueId parent = cluster_.queues().parent[queue];
@@ -34,7 +39,8 @@ PodGroupId Worklist::Representative(QueueId queue) const {
 bool Worklist::QueueGoesFirst(QueueId a, QueueId b) const {
   const QueueColumns& queues = cluster_.queues();
   if (!options_.by_fair_share) {
-    // Without a comparator of queues the framework's own: creation time, then UID, which is the name (spec 2 X1).
+    // Without a comparator of queues the framework's own: creation time, then UID, which is the
+    // name (spec 2 X1).
     return std::tuple(queues.created_ns[a], cluster_.Text(queues.name[a])) <
            std::tuple(queues.created_ns[b], cluster_.Text(queues.name[b]));
   }
@@ -60,7 +66,8 @@ void Worklist::Push(PodGroupId group) {
   if (options_.depth >= 0 && groups.size() > static_cast<size_t>(options_.depth)) groups.DropLast();
   if (groups.empty()) return;  // a depth of zero keeps nobody
   const auto queue_less = [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); };
-  for (QueueId queue = leaf; queue.valid() && !entries_[queue].in_heap; queue = cluster_.queues().parent[queue]) {
+  for (QueueId queue = leaf; queue.valid() && !entries_[queue].in_heap;
+       queue = cluster_.queues().parent[queue]) {
     entries_[queue].in_heap = true;
     HeapAbove(queue).Push(queue, queue_less);
   }
@@ -81,9 +88,11 @@ PodGroupId Worklist::Pop() {
     if (cluster_.queues().IsLeaf(queue)) break;
     heap = &entries_[queue].children;
   }
-  const PodGroupId group = entries_[queue].groups.Pop([this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); });
+  const PodGroupId group = entries_[queue].groups.Pop(
+      [this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); });
   const QueueId leaf = queue;
-  // A queue with nothing left leaves its parent's heap, and so on upwards; it stands on top there, as that is how it was found.
+  // A queue with nothing left leaves its parent's heap, and so on upwards; it stands on top there,
+  // as that is how it was found.
   while (queue.valid() && entries_[queue].groups.empty() && entries_[queue].children.empty()) {
     entries_[queue].in_heap = false;
     HeapAbove(queue).Pop(queue_less);

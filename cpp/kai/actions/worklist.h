@@ -1,11 +1,13 @@
 // Worklist: which pod group is next (spec 1 F60, spec 2 O2, O3).
 //
 //   Worklist worklist(cluster, &usage, &order, options);
-//   for (PodGroupId group : candidates) worklist.Push(group);      // in the order of (creation time, name)
-//   while (!worklist.empty()) { PodGroupId group = worklist.Pop(); ... if (more) worklist.Push(group); }
+//   for (PodGroupId group : candidates) worklist.Push(group);      // in the order of (creation
+//   time, name) while (!worklist.empty()) { PodGroupId group = worklist.Pop(); ... if (more)
+//   worklist.Push(group); }
 //
-// Pod groups sit in a heap per leaf queue; queues sit in a heap per parent. Shares change while the list is worked off: what changed is only marked, and a
-// marked queue is sifted when it stands on top of its heap. The layout is KAI's to the last move, because it decides between equals.
+// Pod groups sit in a heap per leaf queue; queues sit in a heap per parent. Shares change while the
+// list is worked off: what changed is only marked, and a marked queue is sifted when it stands on
+// top of its heap. The layout is KAI's to the last move, because it decides between equals.
 #ifndef KAI_ACTIONS_WORKLIST_H_
 #define KAI_ACTIONS_WORKLIST_H_
 
@@ -23,12 +25,14 @@ enum class GroupComparator : uint8_t { kPriority, kElastic };
 class Worklist {
  public:
   struct Options {
-    std::vector<GroupComparator> comparators = {GroupComparator::kPriority, GroupComparator::kElastic};
+    std::vector<GroupComparator> comparators = {GroupComparator::kPriority,
+                                                GroupComparator::kElastic};
     bool by_fair_share = true;  // off without the plugin: queues by creation time and name alone
     int64_t depth = -1;         // pod groups kept per leaf queue; -1: all (spec 2 C9)
   };
 
-  Worklist(const Cluster& cluster, const QueueUsage* usage, PodOrder* order, const Options& options);
+  Worklist(const Cluster& cluster, const QueueUsage* usage, PodOrder* order,
+           const Options& options);
 
   // A group whose queue is a leaf of a whole tree; others are the caller's to leave out.
   void Push(PodGroupId group);
@@ -46,7 +50,8 @@ class Worklist {
   LazyHeap<QueueId>& HeapAbove(QueueId queue);
   bool GroupGoesFirst(PodGroupId a, PodGroupId b) const;
   bool QueueGoesFirst(QueueId a, QueueId b) const;
-  // The pod group that stands for a queue in comparisons: top of the top of the top, as the heaps stand.
+  // The pod group that stands for a queue in comparisons: top of the top of the top, as the heaps
+  // stand.
   PodGroupId Representative(QueueId queue) const;
   void MarkUpwards(QueueId queue);
 

@@ -2,8 +2,9 @@
 //
 //   KAI_CHECK(group.valid()) << "pod " << name << " has no group";
 //
-// A failed check prints file, line, condition and message, and aborts. What a user can cause is never a check: it is a Status
-// (see status_macros.h). The oldest Abseil we build with (20220623) has no absl/log, hence these few lines.
+// A failed check prints file, line, condition and message, and aborts. What a user can cause is
+// never a check: it is a Status (see status_macros.h). The oldest Abseil we build with (20220623)
+// has no absl/log, hence these few lines.
 #ifndef KAI_BASE_CHECK_H_
 #define KAI_BASE_CHECK_H_
 
@@ -28,9 +29,9 @@ struct Voidify {
 
 }  // namespace kai::internal
 
-#define KAI_CHECK(condition)                               \
-  (condition) ? static_cast<void>(0)                       \
-              : ::kai::internal::Voidify() &               \
+#define KAI_CHECK(condition)                 \
+  (condition) ? static_cast<void>(0)         \
+              : ::kai::internal::Voidify() & \
                     ::kai::internal::CheckFailure(__FILE__, __LINE__, #condition).stream()
 
 #ifdef NDEBUG

@@ -1,4 +1,5 @@
-// Time as an argument. The engine never reads a clock: the time of a cycle is given to it, and a stopwatch for its timings may be.
+// Time as an argument. The engine never reads a clock: the time of a cycle is given to it, and a
+// stopwatch for its timings may be.
 //
 //   ManualClock clock;           // in tests: moves only when told to
 //   clock.Advance(1'000'000);
@@ -20,7 +21,9 @@ class Clock {
 class SystemClock final : public Clock {
  public:
   int64_t NowNs() const override {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
   }
 };
 

@@ -5,7 +5,8 @@
 //   names.Text(vision);        // "vision"; stays valid as long as the interner lives
 //   names.Find("speech");      // invalid id: never interned
 //
-// Ids follow first use; where order matters compare texts. Cost: one hash look-up per call. Not thread-safe while interning.
+// Ids follow first use; where order matters compare texts. Cost: one hash look-up per call. Not
+// thread-safe while interning.
 #ifndef KAI_BASE_INTERNER_H_
 #define KAI_BASE_INTERNER_H_
 
@@ -29,7 +30,8 @@ class Interner {
   size_t size() const { return texts_.size(); }
 
  private:
-  std::deque<std::string> texts_;  // a deque: texts never move, so the map's keys may point into them
+  std::deque<std::string>
+      texts_;  // a deque: texts never move, so the map's keys may point into them
   absl::flat_hash_map<std::string_view, NameId> ids_;
 };
 

@@ -17,15 +17,21 @@ std::string Formatted(const char* format, double value) {
 
 }  // namespace
 
-double GpusOfPortions(double portion, double count) { return std::round(portion * 100) * count / 100; }
+double GpusOfPortions(double portion, double count) {
+  return std::round(portion * 100) * count / 100;
+}
 
-double PortionOfMemory(double memory_mib, double capacity_mib) { return std::ceil(memory_mib / capacity_mib * 100) / 100; }
+double PortionOfMemory(double memory_mib, double capacity_mib) {
+  return std::ceil(memory_mib / capacity_mib * 100) / 100;
+}
 
 std::string CutToThreeDecimals(double value) {
-  // Six decimals first, then cut: what a value a hair below a third decimal prints as depends on it.
+  // Six decimals first, then cut: what a value a hair below a third decimal prints as depends on
+  // it.
   std::string text = Formatted("%.6f", value);
   const size_t point = text.find('.');
-  if (point == std::string::npos) return text;  // inf or nan: our callers have neither, but never loop on them
+  if (point == std::string::npos)
+    return text;  // inf or nan: our callers have neither, but never loop on them
   text.resize(point + 4);
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
@@ -38,7 +44,8 @@ std::string ShortestDecimal(double value) {
   // Go's %v uses %e below 1e-4 and from 1e21 on, else plain decimals.
   char buffer[400];
   const double size = std::abs(value);
-  const auto format = size != 0 && (size < 1e-4 || size >= 1e21) ? std::chars_format::scientific : std::chars_format::fixed;
+  const auto format = size != 0 && (size < 1e-4 || size >= 1e21) ? std::chars_format::scientific
+                                                                 : std::chars_format::fixed;
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, format);
   return std::string(buffer, end.ptr);
 }

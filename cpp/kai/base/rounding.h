@@ -6,19 +6,23 @@
 
 namespace kai {
 
-// GPUs of `count` devices of which each gives `portion`: two decimals per device (spec 1 F23, spec 3 R7). (3, 0.333) -> 0.99.
+// GPUs of `count` devices of which each gives `portion`: two decimals per device (spec 1 F23, spec
+// 3 R7). (3, 0.333) -> 0.99.
 double GpusOfPortions(double portion, double count);
 
-// The part of a device of `capacity_mib` that `memory_mib` takes, in hundredths, rounded up (spec 3 G2). 4096 of 15300 -> 0.27.
+// The part of a device of `capacity_mib` that `memory_mib` takes, in hundredths, rounded up (spec 3
+// G2). 4096 of 15300 -> 0.27.
 double PortionOfMemory(double memory_mib, double capacity_mib);
 
-// At most three decimals, cut and not rounded, trailing zeros dropped (spec 1 F78, spec 2 M8). 0.4196 -> "0.419", 2 -> "2".
+// At most three decimals, cut and not rounded, trailing zeros dropped (spec 1 F78, spec 2 M8).
+// 0.4196 -> "0.419", 2 -> "2".
 std::string CutToThreeDecimals(double value);
 
 // Three significant digits as printf's %.3g (spec 3 R11). 1000 -> "1e+03".
 std::string ThreeSignificantDigits(double value);
 
-// The shortest decimal text that reads back as the same double, without an exponent for everyday sizes: how Go prints with %v.
+// The shortest decimal text that reads back as the same double, without an exponent for everyday
+// sizes: how Go prints with %v.
 std::string ShortestDecimal(double value);
 
 }  // namespace kai

@@ -10,18 +10,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define KAI_RETURN_IF_ERROR(expression)                \
-  do {                                                 \
-    absl::Status kai_status = (expression);            \
-    if (!kai_status.ok()) return kai_status;           \
+#define KAI_RETURN_IF_ERROR(expression)      \
+  do {                                       \
+    absl::Status kai_status = (expression);  \
+    if (!kai_status.ok()) return kai_status; \
   } while (false)
 
 #define KAI_ASSIGN_OR_RETURN(declaration, expression) \
   KAI_ASSIGN_OR_RETURN_IMPL(KAI_MACRO_CONCAT(kai_statusor_, __LINE__), declaration, expression)
 
 #define KAI_ASSIGN_OR_RETURN_IMPL(statusor, declaration, expression) \
-  auto statusor = (expression);                                     \
-  if (!statusor.ok()) return std::move(statusor).status();          \
+  auto statusor = (expression);                                      \
+  if (!statusor.ok()) return std::move(statusor).status();           \
   declaration = *std::move(statusor)
 
 #define KAI_MACRO_CONCAT_INNER(a, b) a##b

@@ -1,5 +1,6 @@
-// Putting texts together. Debian's Abseil is built with a string_view of its own, which std::string_view does not convert to; these few lines serve
-// the standard one. Numbers with fractions have their printing in base/rounding.h.
+// Putting texts together. Debian's Abseil is built with a string_view of its own, which
+// std::string_view does not convert to; these few lines serve the standard one. Numbers with
+// fractions have their printing in base/rounding.h.
 //
 //   StrCat("queue ", name, " has ", 3, " children")
 #ifndef KAI_BASE_TEXT_H_
@@ -17,7 +18,9 @@ inline void AppendText(std::string* text, std::string_view part) { text->append(
 inline void AppendText(std::string* text, std::same_as<char> auto part) { text->push_back(part); }
 
 // Exactly the type bool: a pointer would turn into one silently.
-inline void AppendText(std::string* text, std::same_as<bool> auto part) { text->push_back(part ? '1' : '0'); }
+inline void AppendText(std::string* text, std::same_as<bool> auto part) {
+  text->push_back(part ? '1' : '0');
+}
 
 template <std::integral Integer>
   requires(!std::same_as<Integer, bool> && !std::same_as<Integer, char>)

@@ -4,8 +4,8 @@ namespace kai {
 namespace {
 
 template <typename IsOver>
-CapacityAnswer FirstOver(std::span<const QueueShare* const> path, const QuotaVector& requested, CapacityReason reason,
-                         const IsOver& is_over) {
+CapacityAnswer FirstOver(std::span<const QueueShare* const> path, const QuotaVector& requested,
+                         CapacityReason reason, const IsOver& is_over) {
   for (size_t level = 0; level < path.size(); ++level) {
     for (size_t i = 0; i < kQuotaResources; ++i) {
       if (requested[i] > 0 && is_over((*path[level])[i], requested[i])) {
@@ -19,15 +19,19 @@ CapacityAnswer FirstOver(std::span<const QueueShare* const> path, const QuotaVec
 }  // namespace
 
 CapacityAnswer CheckLimit(std::span<const QueueShare* const> path, const QuotaVector& requested) {
-  return FirstOver(path, requested, CapacityReason::kOverLimit, [](const Share& share, double amount) {
-    return share.limit != kUnlimited && share.limit < share.allocated + amount;
-  });
+  return FirstOver(path, requested, CapacityReason::kOverLimit,
+                   [](const Share& share, double amount) {
+                     return share.limit != kUnlimited && share.limit < share.allocated + amount;
+                   });
 }
 
-CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path, const QuotaVector& requested) {
-  return FirstOver(path, requested, CapacityReason::kNonPreemptibleOverQuota, [](const Share& share, double amount) {
-    return share.deserved != kUnlimited && share.deserved < share.allocated_non_preemptible + amount;
-  });
+CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path,
+                                        const QuotaVector& requested) {
+  return FirstOver(path, requested, CapacityReason::kNonPreemptibleOverQuota,
+                   [](const Share& share, double amount) {
+                     return share.deserved != kUnlimited &&
+                            share.deserved < share.allocated_non_preemptible + amount;
+                   });
 }
 
 }  // namespace kai

@@ -1,4 +1,5 @@
-// May this much more be placed for a queue? Limits of everybody, quota of the non-preemptible (spec 1 §7).
+// May this much more be placed for a queue? Limits of everybody, quota of the non-preemptible (spec
+// 1 §7).
 #ifndef KAI_FAIRSHARE_CAPACITY_H_
 #define KAI_FAIRSHARE_CAPACITY_H_
 
@@ -19,9 +20,12 @@ struct CapacityAnswer {
   bool fits() const { return reason == CapacityReason::kFits; }
 };
 
-// `path` is the pod group's queue and its ancestors, lowest first. Equality passes; a resource that is not asked for is not looked at.
-CapacityAnswer CheckLimit(std::span<const QueueShare* const> path, const QuotaVector& requested);               // spec 1 F77
-CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path, const QuotaVector& requested);  // spec 1 F78
+// `path` is the pod group's queue and its ancestors, lowest first. Equality passes; a resource that
+// is not asked for is not looked at.
+CapacityAnswer CheckLimit(std::span<const QueueShare* const> path,
+                          const QuotaVector& requested);  // spec 1 F77
+CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path,
+                                        const QuotaVector& requested);  // spec 1 F78
 
 }  // namespace kai
 

@@ -60,12 +60,16 @@ double DivideOverQuota(double left, double k_value, std::span<Sibling> siblings)
   std::vector<Contender> contenders;
   for (const Sibling& sibling : siblings) contenders.push_back({.sibling = sibling});
   std::stable_sort(contenders.begin(), contenders.end(),
-                   [](const Contender& a, const Contender& b) { return a.sibling.priority > b.sibling.priority; });
+                   [](const Contender& a, const Contender& b) {
+                     return a.sibling.priority > b.sibling.priority;
+                   });
 
   std::vector<std::span<Contender>> groups;  // of one priority each, highest first
   for (size_t begin = 0; begin < contenders.size();) {
     size_t end = begin;
-    while (end < contenders.size() && contenders[end].sibling.priority == contenders[begin].sibling.priority) ++end;
+    while (end < contenders.size() &&
+           contenders[end].sibling.priority == contenders[begin].sibling.priority)
+      ++end;
     groups.push_back(std::span(contenders).subspan(begin, end - begin));
     begin = end;
   }

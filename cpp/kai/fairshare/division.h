@@ -1,9 +1,12 @@
-// Division of what there is among sibling queues (spec 1 §4): first what each deserves, then by weight and priority, then the remainders.
+// Division of what there is among sibling queues (spec 1 §4): first what each deserves, then by
+// weight and priority, then the remainders.
 //
 //   std::vector<Sibling> siblings = {{.share = &vision, .priority = 100, ...}, ...};
-//   const double left = Divide(total_gpus, k_value, siblings);    // fair_share of every sibling is set
+//   const double left = Divide(total_gpus, k_value, siblings);    // fair_share of every sibling is
+//   set
 //
-// Each resource is divided by itself. The grants of a round depend on no order; sums are taken in the order of `siblings`.
+// Each resource is divided by itself. The grants of a round depend on no order; sums are taken in
+// the order of `siblings`.
 #ifndef KAI_FAIRSHARE_DIVISION_H_
 #define KAI_FAIRSHARE_DIVISION_H_
 
@@ -22,8 +25,8 @@ struct Sibling {
   std::string_view name;
 };
 
-// Sets fair_share of every sibling; returns what is left: nothing, too, when more is deserved than there is
-// (spec 1 F41).
+// Sets fair_share of every sibling; returns what is left: nothing, too, when more is deserved than
+// there is (spec 1 F41).
 double Divide(double total, double k_value, std::span<Sibling> siblings);
 
 // The stage above the deserved quota alone: adds to the fair_share that is there (spec 1 F43-F51).

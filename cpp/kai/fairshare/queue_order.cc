@@ -3,7 +3,8 @@
 namespace kai {
 namespace {
 
-constexpr double kNothingAllocatable = 1000;  // spec 1 F34: allocated times this where nothing may be allocated
+constexpr double kNothingAllocatable =
+    1000;  // spec 1 F34: allocated times this where nothing may be allocated
 
 template <typename Test>
 bool AllResources(const Test& test) {
@@ -14,12 +15,14 @@ bool AllResources(const Test& test) {
 }
 
 bool OverUtilised(const QueueContender& queue) {  // spec 1 F64
-  return AllResources([&](size_t i) { return (*queue.share)[i].fair_share < (*queue.share)[i].allocated; });
+  return AllResources(
+      [&](size_t i) { return (*queue.share)[i].fair_share < (*queue.share)[i].allocated; });
 }
 
 bool Starved(const QueueContender& queue) {  // spec 1 F65
   return AllResources([&](size_t i) {
-    return LessOrEqual((*queue.share)[i].allocated + queue.candidate[i], (*queue.share)[i].deserved);
+    return LessOrEqual((*queue.share)[i].allocated + queue.candidate[i],
+                       (*queue.share)[i].deserved);
   });
 }
 
@@ -36,7 +39,8 @@ QuotaVector Difference(const QuotaVector& a, const QuotaVector& b) {
   return difference;
 }
 
-// What left and right may allocate, compared: -1 left has less somewhere and more nowhere, 1 the reverse, 0 neither (spec 1 F70).
+// What left and right may allocate, compared: -1 left has less somewhere and more nowhere, 1 the
+// reverse, 0 neither (spec 1 F70).
 int CompareAllocatable(const QueueShare& left, const QueueShare& right) {
   bool left_less = false;
   bool right_less = false;
@@ -56,7 +60,8 @@ double DominantShare(const QueueShare& share, const QuotaVector& more, const Quo
     double allocatable = Allocatable(share[i]);
     if (allocatable == kUnlimited) allocatable = total[i];
     const double allocated = share[i].allocated + more[i];
-    dominant = std::max(dominant, allocatable == 0 ? allocated * kNothingAllocatable : allocated / allocatable);
+    dominant = std::max(
+        dominant, allocatable == 0 ? allocated * kNothingAllocatable : allocated / allocatable);
   }
   return dominant;
 }
@@ -65,10 +70,13 @@ bool GoesFirst(const QueueContender& left, const QueueContender& right, const Qu
   if (const bool over = OverUtilised(left); over != OverUtilised(right)) return !over;
   if (const bool starved = Starved(left); starved != Starved(right)) return starved;
   if (left.priority != right.priority) return left.priority > right.priority;
-  if (const bool violates = TakesOfNothing(left); violates != TakesOfNothing(right)) return !violates;
+  if (const bool violates = TakesOfNothing(left); violates != TakesOfNothing(right))
+    return !violates;
 
-  const double left_next = DominantShare(*left.share, Difference(left.candidate, left.victims), total);
-  const double right_next = DominantShare(*right.share, Difference(right.candidate, right.victims), total);
+  const double left_next =
+      DominantShare(*left.share, Difference(left.candidate, left.victims), total);
+  const double right_next =
+      DominantShare(*right.share, Difference(right.candidate, right.victims), total);
   if (left_next != right_next) return left_next < right_next;  // spec 1 F68
   const double left_now = DominantShare(*left.share, {}, total);
   const double right_now = DominantShare(*right.share, {}, total);

@@ -1,7 +1,8 @@
 // Which of two sibling queues goes first (spec 1 F61-F71).
 //
-// The answer need not be a strict order: queues of the same age and equal in all else are "right first" both ways (spec 1 F71), so what stands on top
-// of a heap depends on how it was filled. base/lazy_heap.h reproduces that.
+// The answer need not be a strict order: queues of the same age and equal in all else are "right
+// first" both ways (spec 1 F71), so what stands on top of a heap depends on how it was filled.
+// base/lazy_heap.h reproduces that.
 #ifndef KAI_FAIRSHARE_QUEUE_ORDER_H_
 #define KAI_FAIRSHARE_QUEUE_ORDER_H_
 
@@ -16,14 +17,18 @@ struct QueueContender {
   const QueueShare* share = nullptr;
   int64_t priority = 0;
   int64_t created_ns = 0;
-  QuotaVector candidate{};  // what the pod group would add that the queue would place next; zero: none
-  QuotaVector victims{};    // what the victims already chosen in the queue would give back; zero: none
+  QuotaVector
+      candidate{};  // what the pod group would add that the queue would place next; zero: none
+  QuotaVector
+      victims{};  // what the victims already chosen in the queue would give back; zero: none
 };
 
-// True if `left` goes first. `total` is the whole cluster's, the yardstick of unlimited resources at every level (spec 1 F34).
+// True if `left` goes first. `total` is the whole cluster's, the yardstick of unlimited resources
+// at every level (spec 1 F34).
 bool GoesFirst(const QueueContender& left, const QueueContender& right, const QuotaVector& total);
 
-// The largest, over the three resources, of allocated (plus `more`) as a part of what is allocatable (spec 1 F34).
+// The largest, over the three resources, of allocated (plus `more`) as a part of what is
+// allocatable (spec 1 F34).
 double DominantShare(const QueueShare& share, const QuotaVector& more, const QuotaVector& total);
 
 }  // namespace kai

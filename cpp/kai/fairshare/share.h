@@ -1,4 +1,5 @@
-// One resource of one queue: what it was promised, what it uses, what it deserves; and the few values derived from them (spec 1 §3).
+// One resource of one queue: what it was promised, what it uses, what it deserves; and the few
+// values derived from them (spec 1 §3).
 #ifndef KAI_FAIRSHARE_SHARE_H_
 #define KAI_FAIRSHARE_SHARE_H_
 
@@ -23,7 +24,9 @@ struct Share {
 using QueueShare = std::array<Share, kQuotaResources>;
 
 // Unlimited equals unlimited and is more than any number; no epsilon (spec 1 F26).
-inline bool LessOrEqual(double a, double b) { return b == kUnlimited || (a != kUnlimited && a <= b); }
+inline bool LessOrEqual(double a, double b) {
+  return b == kUnlimited || (a != kUnlimited && a <= b);
+}
 inline bool Less(double a, double b) { return !LessOrEqual(b, a); }
 
 // spec 1 F34
@@ -38,7 +41,8 @@ inline double Allocatable(const Share& share) {
 }
 
 inline bool Satisfied(const Share& share) {
-  return share.request <= share.fair_share || (share.limit != kUnlimited && share.limit <= share.fair_share);
+  return share.request <= share.fair_share ||
+         (share.limit != kUnlimited && share.limit <= share.fair_share);
 }
 
 }  // namespace kai

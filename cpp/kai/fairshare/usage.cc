@@ -79,14 +79,16 @@ void QueueUsage::DivideTree(double k_value) {
     if (range.size() == 0) continue;
     const QueueShare& share = shares_[queue];
     divide({share[0].fair_share, share[1].fair_share, share[2].fair_share},
-           std::span(queues.child_list).subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size())));
+           std::span(queues.child_list)
+               .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size())));
   }
 }
 
 double QueueUsage::SignOf(const Change& change) const {
   const PodGroupId group = cluster_.pods().group[change.pod];
   if (!group.valid() || !cluster_.pod_groups().queue[group].valid()) return 0;
-  return static_cast<double>(IsActiveAllocated(change.to)) - static_cast<double>(IsActiveAllocated(change.from));
+  return static_cast<double>(IsActiveAllocated(change.to)) -
+         static_cast<double>(IsActiveAllocated(change.from));
 }
 
 void QueueUsage::Applied(const Change& change, UndoStack* undo) {
@@ -94,8 +96,10 @@ void QueueUsage::Applied(const Change& change, UndoStack* undo) {
   if (sign == 0) return;
   const PodGroupId group = cluster_.pods().group[change.pod];
   const bool non_preemptible = cluster_.pod_groups().preemptible[group] == 0;
-  const QuotaVector amounts = cluster_.AcceptedOn(cluster_.pods().pod_class[change.pod], change.to_node);
-  for (QueueId queue = cluster_.pod_groups().queue[group]; queue.valid(); queue = cluster_.queues().parent[queue]) {
+  const QuotaVector amounts =
+      cluster_.AcceptedOn(cluster_.pods().pod_class[change.pod], change.to_node);
+  for (QueueId queue = cluster_.pod_groups().queue[group]; queue.valid();
+       queue = cluster_.queues().parent[queue]) {
     for (size_t i = 0; i < kQuotaResources; ++i) {
       Share& share = shares_[queue][i];
       undo->push_back(share.allocated);

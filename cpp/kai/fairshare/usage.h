@@ -1,8 +1,10 @@
-// QueueUsage: what every queue uses and deserves in this cycle, rolled up the tree and kept up to date by the statement.
+// QueueUsage: what every queue uses and deserves in this cycle, rolled up the tree and kept up to
+// date by the statement.
 //
 //   QueueUsage usage(cluster, {.k_value = 1.0});
 //   usage.share(queue)[kQuotaGpu].fair_share;        // fixed when the cycle starts (spec 1 F31)
-//   Statement::Open(&cluster, {&usage, ...});        // allocated follows every change, and goes back exactly
+//   Statement::Open(&cluster, {&usage, ...});        // allocated follows every change, and goes
+//   back exactly
 #ifndef KAI_FAIRSHARE_USAGE_H_
 #define KAI_FAIRSHARE_USAGE_H_
 
@@ -30,7 +32,8 @@ class QueueUsage final : public Listener {
   // The queue and its ancestors, lowest first.
   std::span<const QueueShare* const> path(QueueId queue) const {
     const Span32 range = path_range_[queue];
-    return std::span(paths_).subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+    return std::span(paths_).subspan(static_cast<size_t>(range.begin),
+                                     static_cast<size_t>(range.size()));
   }
 
   void Applied(const Change& change, UndoStack* undo) override;

@@ -4,18 +4,22 @@
 
 namespace kai {
 
-bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const Label> labels, const Interner& names) {
-  return std::all_of(term.selectors.begin(), term.selectors.end(), [&](const PodSelector& selector) {
-    if (selector.matches_none) return false;
-    if (!selector.all_namespaces &&
-        !std::binary_search(selector.namespaces.begin(), selector.namespaces.end(), namespace_name)) {
-      return false;
-    }
-    return MatchesAll(selector.requirements, labels, names);
-  });
+bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const Label> labels,
+             const Interner& names) {
+  return std::all_of(term.selectors.begin(), term.selectors.end(),
+                     [&](const PodSelector& selector) {
+                       if (selector.matches_none) return false;
+                       if (!selector.all_namespaces &&
+                           !std::binary_search(selector.namespaces.begin(),
+                                               selector.namespaces.end(), namespace_name)) {
+                         return false;
+                       }
+                       return MatchesAll(selector.requirements, labels, names);
+                     });
 }
 
-AffinityIndex::AffinityIndex(std::vector<AffinityTerm> terms, IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain)
+AffinityIndex::AffinityIndex(std::vector<AffinityTerm> terms,
+                             IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain)
     : domain_(std::move(domain)) {
   IndexVector<TopologyKeyId, size_t> domains(domain_.size());
   for (const TopologyKeyId key : domain_.ids()) {

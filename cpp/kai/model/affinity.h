@@ -1,12 +1,15 @@
 // Who stands where, as far as inter-pod affinity can see it.
 //
-// Every (anti-)affinity term in the input is interned with its namespaces resolved. Per term and domain of its topology key three numbers are kept, so
-// that a filter or a score is a look-up and not a walk over pods:
+// Every (anti-)affinity term in the input is interned with its namespaces resolved. Per term and
+// domain of its topology key three numbers are kept, so that a filter or a score is a look-up and
+// not a walk over pods:
 //   matching       pods that the term selects
 //   anti_owners    pods that bring the term as required anti-affinity
-//   owner_weight   weights of the pods that bring it as a preference (required affinity counts 1, as kube-scheduler's hard weight)
+//   owner_weight   weights of the pods that bring it as a preference (required affinity counts 1,
+//   as kube-scheduler's hard weight)
 //
-// A pod counts as long as it occupies its node, also while it is leaving. Only the cluster changes the counts, as a statement tells it.
+// A pod counts as long as it occupies its node, also while it is leaving. Only the cluster changes
+// the counts, as a statement tells it.
 #ifndef KAI_MODEL_AFFINITY_H_
 #define KAI_MODEL_AFFINITY_H_
 
@@ -28,7 +31,8 @@ struct PodSelector {
   friend auto operator<=>(const PodSelector&, const PodSelector&) = default;
 };
 
-// Selects pods that meet every selector: required affinity terms of one pod count only pods that match all of them, as in kube-scheduler.
+// Selects pods that meet every selector: required affinity terms of one pod count only pods that
+// match all of them, as in kube-scheduler.
 struct AffinityTerm {
   std::vector<PodSelector> selectors;
   TopologyKeyId key;
@@ -36,22 +40,32 @@ struct AffinityTerm {
   friend auto operator<=>(const AffinityTerm&, const AffinityTerm&) = default;
 };
 
-bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const Label> labels, const Interner& names);
+bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const Label> labels,
+             const Interner& names);
 
 class AffinityIndex {
  public:
   AffinityIndex() = default;
   // `domain` says, per topology key, each node's domain; invalid where the node lacks the key.
-  AffinityIndex(std::vector<AffinityTerm> terms, IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
+  AffinityIndex(std::vector<AffinityTerm> terms,
+                IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
 
   bool empty() const { return terms_.empty(); }
   size_t size() const { return terms_.size(); }
   const AffinityTerm& term(AffinityTermId id) const { return terms_[id]; }
-  DomainId DomainOf(AffinityTermId term, NodeId node) const { return domain_[terms_[term].key][node]; }
+  DomainId DomainOf(AffinityTermId term, NodeId node) const {
+    return domain_[terms_[term].key][node];
+  }
 
-  int32_t Matching(AffinityTermId term, DomainId domain) const { return counts_[term][domain].matching; }
-  int32_t AntiOwners(AffinityTermId term, DomainId domain) const { return counts_[term][domain].anti_owners; }
-  int64_t OwnerWeight(AffinityTermId term, DomainId domain) const { return counts_[term][domain].owner_weight; }
+  int32_t Matching(AffinityTermId term, DomainId domain) const {
+    return counts_[term][domain].matching;
+  }
+  int32_t AntiOwners(AffinityTermId term, DomainId domain) const {
+    return counts_[term][domain].anti_owners;
+  }
+  int64_t OwnerWeight(AffinityTermId term, DomainId domain) const {
+    return counts_[term][domain].owner_weight;
+  }
 
   // Totals over all domains: zero means that no node can be concerned.
   int64_t TotalMatching(AffinityTermId term) const { return totals_[term].matching; }
@@ -62,7 +76,9 @@ class AffinityIndex {
   // Counts a pod of this class in (sign 1) or out (sign -1) of a node.
   void Count(const PodClass& pod_class, NodeId node, int32_t sign);
 
-  friend bool operator==(const AffinityIndex& a, const AffinityIndex& b) { return a.counts_ == b.counts_ && a.totals_ == b.totals_; }
+  friend bool operator==(const AffinityIndex& a, const AffinityIndex& b) {
+    return a.counts_ == b.counts_ && a.totals_ == b.totals_;
+  }
 
  private:
   struct Counts {

@@ -5,7 +5,9 @@
 
 namespace kai {
 
-std::string Cluster::PodName(PodId pod) const { return StrCat(Text(pods_.namespace_name[pod]), "/", Text(pods_.name[pod])); }
+std::string Cluster::PodName(PodId pod) const {
+  return StrCat(Text(pods_.namespace_name[pod]), "/", Text(pods_.name[pod]));
+}
 
 std::string Cluster::PodGroupName(PodGroupId group) const {
   return StrCat(Text(pod_groups_.namespace_name[group]), "/", Text(pod_groups_.name[group]));
@@ -17,8 +19,10 @@ QuotaVector Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {
   QuotaVector accepted = info.requested;
   if (info.gpu.kind == GpuRequestKind::kMemory) {
     // n devices, each giving ceil(100 m / M) / 100 (spec 1 F24, last row).
-    const double portion = PortionOfMemory(static_cast<double>(info.gpu.memory_mib), nodes_.gpu_memory_mib[node]);
-    accepted[kQuotaGpu] = GpusOfPortions(portion, static_cast<double>(info.gpu.count)) + static_cast<double>(info.gpu.dra);
+    const double portion =
+        PortionOfMemory(static_cast<double>(info.gpu.memory_mib), nodes_.gpu_memory_mib[node]);
+    accepted[kQuotaGpu] = GpusOfPortions(portion, static_cast<double>(info.gpu.count)) +
+                          static_cast<double>(info.gpu.dra);
   }
   return accepted;
 }

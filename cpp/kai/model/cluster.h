@@ -1,10 +1,11 @@
-// Cluster: everything a cycle looks at, as columns. Built by ClusterBuilder, changed only through a Statement, and the same again after it.
+// Cluster: everything a cycle looks at, as columns. Built by ClusterBuilder, changed only through a
+// Statement, and the same again after it.
 //
-//   cluster.nodes().idle[node]                  // rows are integers, attributes are arrays beside them
-//   cluster.Text(cluster.nodes().name[node])    // names stay at the edge
+//   cluster.nodes().idle[node]                  // rows are integers, attributes are arrays beside
+//   them cluster.Text(cluster.nodes().name[node])    // names stay at the edge
 //
-// Invariants: ids follow names, so the order of the input is of no consequence; at most one Statement is open. Reading from several threads is safe
-// while no statement is open.
+// Invariants: ids follow names, so the order of the input is of no consequence; at most one
+// Statement is open. Reading from several threads is safe while no statement is open.
 #ifndef KAI_MODEL_CLUSTER_H_
 #define KAI_MODEL_CLUSTER_H_
 
@@ -40,14 +41,15 @@ class Cluster {
   const QueueColumns& queues() const { return queues_; }
   const AffinityIndex& affinity() const { return affinity_; }
   const IndexVector<ConstraintId, NodeConstraint>& constraints() const { return constraints_; }
-  // True: the constraint mentions a label that nearly every node has a value of its own for; ask it per node, not per class.
+  // True: the constraint mentions a label that nearly every node has a value of its own for; ask it
+  // per node, not per class.
   bool AskPerNode(ConstraintId constraint) const { return ask_per_node_[constraint] != 0; }
   const ResourceSlots& slots() const { return slots_; }
   const ShardParams& params() const { return params_; }
 
   std::string_view Text(NameId name) const { return names_.Text(name); }
   const Interner& names() const { return names_; }
-  std::string PodName(PodId pod) const;            // "ns/name"
+  std::string PodName(PodId pod) const;  // "ns/name"
   std::string PodGroupName(PodGroupId group) const;
 
   // What there is to divide among queues (spec 1 F30).
@@ -58,7 +60,9 @@ class Cluster {
   const std::vector<Rejection>& rejections() const { return rejections_; }
 
   const PodClass& ClassOf(PodId pod) const { return pod_classes_.info[pods_.pod_class[pod]]; }
-  std::span<const double> RequestOf(PodId pod) const { return pod_classes_.request[pods_.pod_class[pod]]; }
+  std::span<const double> RequestOf(PodId pod) const {
+    return pod_classes_.request[pods_.pod_class[pod]];
+  }
 
   // What the pod counts in its queue once it has that node (spec 1 F24, F25).
   QuotaVector AcceptedOn(PodClassId pod_class, NodeId node) const;

@@ -2,12 +2,13 @@
 //
 //   ClusterBuilder builder(params);
 //   builder.Add(std::move(node_row)); builder.Add(std::move(pod_row)); ...
-//   builder.Reject({.kind = "Pod", .name = "ns/p", .field = "spec", .message = "is not an object"});
-//   std::unique_ptr<Cluster> cluster = std::move(builder).Build();
+//   builder.Reject({.kind = "Pod", .name = "ns/p", .field = "spec", .message = "is not an
+//   object"}); std::unique_ptr<Cluster> cluster = std::move(builder).Build();
 //   cluster->rejections();
 //
-// Everything about the input is checked here, once: beyond, code trusts the columns. The order of the rows is of no consequence: ids follow
-// names. A row that makes no sense is left out with one sentence; the rest is built.
+// Everything about the input is checked here, once: beyond, code trusts the columns. The order of
+// the rows is of no consequence: ids follow names. A row that makes no sense is left out with one
+// sentence; the rest is built.
 #ifndef KAI_MODEL_CLUSTER_BUILDER_H_
 #define KAI_MODEL_CLUSTER_BUILDER_H_
 

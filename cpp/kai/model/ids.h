@@ -1,5 +1,6 @@
-// The row numbers of the cluster's columns. Ids follow names (nodes and queues by name, pods and pod groups by namespace/name), so that they mean
-// the same in every run whatever the order of the input.
+// The row numbers of the cluster's columns. Ids follow names (nodes and queues by name, pods and
+// pod groups by namespace/name), so that they mean the same in every run whatever the order of the
+// input.
 #ifndef KAI_MODEL_IDS_H_
 #define KAI_MODEL_IDS_H_
 
@@ -13,13 +14,16 @@ using NodeClassId = Id<struct NodeClassTag>;
 using PodId = Id<struct PodTag>;
 using PodClassId = Id<struct PodClassTag>;
 using PodGroupId = Id<struct PodGroupTag>;
-using SubGroupId = Id<struct SubGroupTag>;          // sets of sub-groups and pod sets alike
+using SubGroupId = Id<struct SubGroupTag>;  // sets of sub-groups and pod sets alike
 using QueueId = Id<struct QueueTag>;
-using ConstraintId = Id<struct ConstraintTag>;      // node selector, node affinity and tolerations of a pod
-using AffinityTermId = Id<struct AffinityTermTag>;  // one inter-pod (anti-)affinity term with its namespaces resolved
-using TopologyKeyId = Id<struct TopologyKeyTag>;    // a node label key that some affinity term spreads over
-using DomainId = Id<struct DomainTag>;              // a value of a topology key
-using ResourceSlot = Id<struct ResourceSlotTag>;    // an element of resource vectors
+using ConstraintId =
+    Id<struct ConstraintTag>;  // node selector, node affinity and tolerations of a pod
+using AffinityTermId =
+    Id<struct AffinityTermTag>;  // one inter-pod (anti-)affinity term with its namespaces resolved
+using TopologyKeyId =
+    Id<struct TopologyKeyTag>;          // a node label key that some affinity term spreads over
+using DomainId = Id<struct DomainTag>;  // a value of a topology key
+using ResourceSlot = Id<struct ResourceSlotTag>;  // an element of resource vectors
 
 }  // namespace kai
 

@@ -1,4 +1,5 @@
-// Labels, selectors, taints and tolerations with every text interned, and the questions asked of them.
+// Labels, selectors, taints and tolerations with every text interned, and the questions asked of
+// them.
 #ifndef KAI_MODEL_LABELS_H_
 #define KAI_MODEL_LABELS_H_
 
@@ -24,8 +25,8 @@ using LabelSet = std::vector<Label>;
 // The value of `key`, or an invalid id.
 NameId FindLabel(std::span<const Label> labels, NameId key);
 
-// A selector requirement with interned texts. Values of In and NotIn are sorted; `bound` is the number of Gt and Lt, absent when it is none (then
-// nothing matches).
+// A selector requirement with interned texts. Values of In and NotIn are sorted; `bound` is the
+// number of Gt and Lt, absent when it is none (then nothing matches).
 struct Requirement {
   NameId key;
   SelectorOp op = SelectorOp::kIn;
@@ -39,7 +40,8 @@ Requirement InternRequirement(const SelectorRequirement& row, Interner* names);
 
 // Whether a label value (invalid: the key is not there) meets the requirement.
 bool Matches(const Requirement& requirement, NameId value, const Interner& names);
-bool MatchesAll(std::span<const Requirement> requirements, std::span<const Label> labels, const Interner& names);
+bool MatchesAll(std::span<const Requirement> requirements, std::span<const Label> labels,
+                const Interner& names);
 
 // One node selector term; a term without expressions and fields matches nothing, as in Kubernetes.
 struct NodeTerm {
@@ -68,18 +70,20 @@ struct InternedToleration {
 
 bool Tolerates(std::span<const InternedToleration> tolerations, const InternedTaint& taint);
 
-// Where a pod may run as far as labels and taints say: node selector, required node affinity, tolerations.
+// Where a pod may run as far as labels and taints say: node selector, required node affinity,
+// tolerations.
 struct NodeConstraint {
   std::vector<Requirement> selector;  // all must hold
   bool has_affinity = false;
-  std::vector<NodeTerm> affinity;     // any may hold
+  std::vector<NodeTerm> affinity;  // any may hold
   std::vector<InternedToleration> tolerations;
 
   friend auto operator<=>(const NodeConstraint&, const NodeConstraint&) = default;
 };
 
 // `node_name` serves metadata.name fields.
-bool MatchesNode(const NodeConstraint& constraint, std::span<const Label> labels, NameId node_name, const Interner& names);
+bool MatchesNode(const NodeConstraint& constraint, std::span<const Label> labels, NameId node_name,
+                 const Interner& names);
 
 }  // namespace kai
 

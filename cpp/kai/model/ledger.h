@@ -16,9 +16,11 @@ struct LedgerRow {
   std::span<double> used;
 };
 
-// Adds (sign 1) a pod of that status to a node's ledger, or takes it out (sign -1). `gpus` stands in for the GPU element of `request`: what is
-// taken can differ from what was asked. Resources the node does not offer are not tracked (spec 3 N3).
-inline void ChargeLedger(const LedgerRow& ledger, std::span<const double> request, double gpus, PodStatus status, double sign) {
+// Adds (sign 1) a pod of that status to a node's ledger, or takes it out (sign -1). `gpus` stands
+// in for the GPU element of `request`: what is taken can differ from what was asked. Resources the
+// node does not offer are not tracked (spec 3 N3).
+inline void ChargeLedger(const LedgerRow& ledger, std::span<const double> request, double gpus,
+                         PodStatus status, double sign) {
   for (size_t i = 0; i < request.size(); ++i) {
     if (ledger.allocatable[i] == 0) continue;
     const double amount = sign * (i == kGpuSlot.index() ? gpus : request[i]);

@@ -1,5 +1,5 @@
-// The contract for whoever needs to hear each change of the cluster: fair share keeps queue usage with it, placement its node index, without the
-// model knowing that either exists.
+// The contract for whoever needs to hear each change of the cluster: fair share keeps queue usage
+// with it, placement its node index, without the model knowing that either exists.
 #ifndef KAI_MODEL_LISTENER_H_
 #define KAI_MODEL_LISTENER_H_
 
@@ -19,7 +19,8 @@ struct Change {
   NodeId to_node;
 };
 
-// Old values a listener puts aside in Applied() and takes back, last first, in Undone(): subtracting doubles would not restore them.
+// Old values a listener puts aside in Applied() and takes back, last first, in Undone():
+// subtracting doubles would not restore them.
 using UndoStack = std::vector<double>;
 
 class Listener {
@@ -27,7 +28,8 @@ class Listener {
   virtual ~Listener() = default;
   // Called after the columns have changed; `undo` is for old values.
   virtual void Applied(const Change& change, UndoStack* undo) = 0;
-  // Called after the columns are back as they were; takes off `undo` exactly what Applied() put there.
+  // Called after the columns are back as they were; takes off `undo` exactly what Applied() put
+  // there.
   virtual void Undone(const Change& change, UndoStack* undo) = 0;
 };
 

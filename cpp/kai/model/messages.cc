@@ -31,7 +31,9 @@ constexpr std::string_view kUnits[] = {"cores", "GB", "GPUs"};
 // "requested <z> GB memory" but "requested <z> GPUs"
 constexpr std::string_view kRequestedUnits[] = {"CPU cores", "GB memory", "GPUs"};
 
-bool IsStorage(std::string_view resource) { return resource == "storage" || resource == "ephemeral-storage"; }
+bool IsStorage(std::string_view resource) {
+  return resource == "storage" || resource == "ephemeral-storage";
+}
 
 std::string Join(std::span<const std::string> parts, std::string_view separator) {
   std::string text;
@@ -41,36 +43,48 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 
 }  // namespace
 
-std::string NotEnoughOf(std::string_view resource) { return StrCat("node(s) didn't have enough resources: ", resource); }
+std::string NotEnoughOf(std::string_view resource) {
+  return StrCat("node(s) didn't have enough resources: ", resource);
+}
 
-std::string QueueDoesNotExist(std::string_view queue) { return StrCat("Queue '", queue, "' does not exist"); }
+std::string QueueDoesNotExist(std::string_view queue) {
+  return StrCat("Queue '", queue, "' does not exist");
+}
 
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group) {
-  return StrCat("Pod references subgroup \"", subgroup, "\", which does not exist in PodGroup ", pod_group);
+  return StrCat("Pod references subgroup \"", subgroup, "\", which does not exist in PodGroup ",
+                pod_group);
 }
 
-std::string OverLimit(std::string_view queue, QuotaResource resource, double limit, double allocated, double requested) {
-  return StrCat(queue, " quota has reached the allowable limit of ", kResourceNames[resource], ". Limit is ",
-                Number(resource, limit), " ", kUnits[resource], ", currently ", Number(resource, allocated), " ", kUnits[resource],
-                " allocated and workload requested ", Number(resource, requested), " ", kUnits[resource]);
+std::string OverLimit(std::string_view queue, QuotaResource resource, double limit,
+                      double allocated, double requested) {
+  return StrCat(queue, " quota has reached the allowable limit of ", kResourceNames[resource],
+                ". Limit is ", Number(resource, limit), " ", kUnits[resource], ", currently ",
+                Number(resource, allocated), " ", kUnits[resource],
+                " allocated and workload requested ", Number(resource, requested), " ",
+                kUnits[resource]);
 }
 
-std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resource, double deserved, double allocated,
-                                    double requested) {
+std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resource, double deserved,
+                                    double allocated, double requested) {
   // KAI prints the GPUs that were asked for as they are, without cutting.
-  const std::string wanted = resource == kQuotaGpu ? ShortestDecimal(requested) : Number(resource, requested);
-  return StrCat("Non-preemptible workload is over quota. Workload requested ", wanted, " ", kRequestedUnits[resource], ", but ", queue,
-                " quota is ", Number(resource, deserved), " ", kUnits[resource], ", while ", Number(resource, allocated), " ",
-                kUnits[resource],
-                " are already allocated for non-preemptible pods. Use a preemptible workload to go over quota.");
+  const std::string wanted =
+      resource == kQuotaGpu ? ShortestDecimal(requested) : Number(resource, requested);
+  return StrCat("Non-preemptible workload is over quota. Workload requested ", wanted, " ",
+                kRequestedUnits[resource], ", but ", queue, " quota is ",
+                Number(resource, deserved), " ", kUnits[resource], ", while ",
+                Number(resource, allocated), " ", kUnits[resource],
+                " are already allocated for non-preemptible pods. Use a preemptible workload to go "
+                "over quota.");
 }
 
 std::string NotReady(std::span<const NotReadyPodSet> pod_sets) {
   std::string text = "Job is not ready for scheduling.";
   for (const NotReadyPodSet& set : pod_sets) {
     const bool named = !set.subgroup.empty();
-    StrAppend(&text, " Waiting for ", set.minimum, " pods", named ? " for SubGroup " : "", set.subgroup, ", currently ", set.alive,
-              " exist, ", set.gated, " are gated", named ? "." : "");
+    StrAppend(&text, " Waiting for ", set.minimum, " pods", named ? " for SubGroup " : "",
+              set.subgroup, ", currently ", set.alive, " exist, ", set.gated, " are gated",
+              named ? "." : "");
   }
   return text;
 }
@@ -80,16 +94,22 @@ std::string NoNodeForPod(std::string_view pod, std::string_view why) {
 }
 
 std::string GangIncomplete(int found, int minimum, std::string_view why) {
-  return StrCat("Resources were found for ", found, " pods while ", minimum,
-                " are required for gang scheduling. Additional pods cannot be scheduled due to: ", why);
+  return StrCat(
+      "Resources were found for ", found, " pods while ", minimum,
+      " are required for gang scheduling. Additional pods cannot be scheduled due to: ", why);
 }
 
-std::string SubgroupGangIncomplete(int found, std::string_view subgroup, int minimum, std::string_view why) {
-  return StrCat("Resources were found for ", found, " pods from all sub-groups while sub-group ", subgroup, " requires ", minimum,
-                " pods for gang scheduling. Additional pods cannot be scheduled in this sub-group due to: ", why);
+std::string SubgroupGangIncomplete(int found, std::string_view subgroup, int minimum,
+                                   std::string_view why) {
+  return StrCat(
+      "Resources were found for ", found, " pods from all sub-groups while sub-group ", subgroup,
+      " requires ", minimum,
+      " pods for gang scheduling. Additional pods cannot be scheduled in this sub-group due to: ",
+      why);
 }
 
-std::string PodFitError(std::string_view base, std::span<const std::pair<int64_t, std::string>> reasons) {
+std::string PodFitError(std::string_view base,
+                        std::span<const std::pair<int64_t, std::string>> reasons) {
   std::string text(base.empty() ? "no nodes with enough resources were found" : base);
   if (reasons.empty()) return text;
   std::vector<std::string> counted;
@@ -99,13 +119,15 @@ std::string PodFitError(std::string_view base, std::span<const std::pair<int64_t
 }
 
 std::string ConditionsNotMet(std::string_view pod, std::string_view check, std::string_view error) {
-  return StrCat("Scheduling conditions were not met for pod ", pod, ":\n", check, ": ", error, ".\n");
+  return StrCat("Scheduling conditions were not met for pod ", pod, ":\n", check, ": ", error,
+                ".\n");
 }
 
 std::string LargerThanAnyNode(const PoolLimit& limit) {
-  std::string text = StrCat("The pod ", limit.pod, " requires GPU: ", CutToThreeDecimals(limit.gpus),
-                            ", CPU: ", CutToThreeDecimals(limit.cpu_millicores / kMillicpuPerCore),
-                            " (cores), memory: ", CutToThreeDecimals(limit.memory_bytes / kBytesPerGigabyte), " (GB)");
+  std::string text = StrCat(
+      "The pod ", limit.pod, " requires GPU: ", CutToThreeDecimals(limit.gpus),
+      ", CPU: ", CutToThreeDecimals(limit.cpu_millicores / kMillicpuPerCore),
+      " (cores), memory: ", CutToThreeDecimals(limit.memory_bytes / kBytesPerGigabyte), " (GB)");
   for (const auto& [name, amount] : limit.others) {
     if (IsStorage(name)) {
       StrAppend(&text, ", ", name, ": ", CutToThreeDecimals(amount / kBytesPerGigabyte), " (GB)");
@@ -113,7 +135,8 @@ std::string LargerThanAnyNode(const PoolLimit& limit) {
       StrAppend(&text, ", ", name, ": ", CutToThreeDecimals(amount));
     }
   }
-  for (const auto& [name, amount] : limit.mig) StrAppend(&text, ", mig ", name, ": ", CutToThreeDecimals(amount));
+  for (const auto& [name, amount] : limit.mig)
+    StrAppend(&text, ", mig ", name, ": ", CutToThreeDecimals(amount));
   double largest = limit.largest;
   std::string_view unit;
   if (limit.resource == "CPU") {
@@ -124,25 +147,30 @@ std::string LargerThanAnyNode(const PoolLimit& limit) {
     unit = " GB";
   }
   if (largest == 0) {
-    StrAppend(&text, ". No node in the ", limit.node_pool, " node-pool has ", limit.resource, " resources");
+    StrAppend(&text, ". No node in the ", limit.node_pool, " node-pool has ", limit.resource,
+              " resources");
   } else {
-    StrAppend(&text, ". Max ", limit.resource, " resources available in a single node in the ", limit.node_pool,
-              " node-pool is topped at ", CutToThreeDecimals(largest), unit);
+    StrAppend(&text, ". Max ", limit.resource, " resources available in a single node in the ",
+              limit.node_pool, " node-pool is topped at ", CutToThreeDecimals(largest), unit);
   }
   return text;
 }
 
 std::string PodGroupText(std::span<const std::pair<std::string, std::string>> errors) {
   if (errors.empty()) return std::string(kUnableToSchedulePodGroup);
-  const std::string reason = errors.size() == 1 ? errors[0].first : std::string(kUnableToSchedulePodGroup);
+  const std::string reason =
+      errors.size() == 1 ? errors[0].first : std::string(kUnableToSchedulePodGroup);
   std::map<std::string, int64_t> times;
   for (const auto& [unused, message] : errors) ++times[message];
   std::vector<std::string> counted;
-  for (const auto& [message, count] : times) counted.push_back(count > 1 ? StrCat(count, " ", message) : message);
+  for (const auto& [message, count] : times)
+    counted.push_back(count > 1 ? StrCat(count, " ", message) : message);
   std::sort(counted.begin(), counted.end());
   return StrCat(reason, ": ", Join(counted, ". \n"), ".");
 }
 
-std::string WithNodePool(std::string_view node_pool, std::string_view text) { return StrCat("Node-Pool '", node_pool, "': ", text); }
+std::string WithNodePool(std::string_view node_pool, std::string_view text) {
+  return StrCat("Node-Pool '", node_pool, "': ", text);
+}
 
 }  // namespace kai::messages

@@ -1,4 +1,5 @@
-// Every text that KAI puts into events and conditions, word for word, in one place (spec 2 M2-M10, P6; spec 3 E2, P7, P8, P14).
+// Every text that KAI puts into events and conditions, word for word, in one place (spec 2 M2-M10,
+// P6; spec 3 E2, P7, P8, P14).
 //
 // Functions take names and plain numbers: cpu in millicores, memory in bytes, GPUs in devices.
 #ifndef KAI_MODEL_MESSAGES_H_
@@ -31,13 +32,18 @@ inline constexpr std::string_view kNodeDiskPressure = "node has DiskPressure con
 inline constexpr std::string_view kNodePidPressure = "node has PIDPressure condition";
 inline constexpr std::string_view kNodeNetworkUnavailable = "node has NetworkUnavailable condition";
 inline constexpr std::string_view kUntoleratedTaints = "node(s) had untolerated taint(s)";
-inline constexpr std::string_view kNodeAffinityMismatch = "node(s) didn't match Pod's node affinity/selector";
+inline constexpr std::string_view kNodeAffinityMismatch =
+    "node(s) didn't match Pod's node affinity/selector";
 inline constexpr std::string_view kPodAffinityMismatch = "node(s) didn't match pod affinity rules";
-inline constexpr std::string_view kPodAntiAffinityMismatch = "node(s) didn't match pod anti-affinity rules";
-inline constexpr std::string_view kExistingAntiAffinity = "node(s) didn't satisfy existing pods anti-affinity rules";
-inline constexpr std::string_view kMixedMigStrategy = "non MIG jobs cant run on a node with MigStrategy='mixed'";
+inline constexpr std::string_view kPodAntiAffinityMismatch =
+    "node(s) didn't match pod anti-affinity rules";
+inline constexpr std::string_view kExistingAntiAffinity =
+    "node(s) didn't satisfy existing pods anti-affinity rules";
+inline constexpr std::string_view kMixedMigStrategy =
+    "non MIG jobs cant run on a node with MigStrategy='mixed'";
 
-// KAI names pod and node here, which makes every count 1; the counted form leaves the names out (spec 3 P10).
+// KAI names pod and node here, which makes every count 1; the counted form leaves the names out
+// (spec 3 P10).
 inline constexpr std::string_view kNotGpuWorker = "gpu task can't run on non gpu nodes";
 inline constexpr std::string_view kNotCpuWorker = "cpu task can't run on non cpu nodes";
 
@@ -51,8 +57,10 @@ std::string QueueDoesNotExist(std::string_view queue);
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group);
 
 // spec 1 F77, F78. `requested` etc. are amounts of `resource` in internal units.
-std::string OverLimit(std::string_view queue, QuotaResource resource, double limit, double allocated, double requested);
-std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resource, double deserved, double allocated, double requested);
+std::string OverLimit(std::string_view queue, QuotaResource resource, double limit,
+                      double allocated, double requested);
+std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resource, double deserved,
+                                    double allocated, double requested);
 
 struct NotReadyPodSet {
   std::string subgroup;  // empty: the group has no sub-groups
@@ -65,10 +73,13 @@ std::string NotReady(std::span<const NotReadyPodSet> pod_sets);  // spec 2 M4
 // spec 2 P6
 std::string NoNodeForPod(std::string_view pod, std::string_view why);
 std::string GangIncomplete(int found, int minimum, std::string_view why);
-std::string SubgroupGangIncomplete(int found, std::string_view subgroup, int minimum, std::string_view why);
+std::string SubgroupGangIncomplete(int found, std::string_view subgroup, int minimum,
+                                   std::string_view why);
 
-// spec 2 M6: why one pod found no node. `reasons` are (times, reason); `base` replaces the first words when not empty.
-std::string PodFitError(std::string_view base, std::span<const std::pair<int64_t, std::string>> reasons);
+// spec 2 M6: why one pod found no node. `reasons` are (times, reason); `base` replaces the first
+// words when not empty.
+std::string PodFitError(std::string_view base,
+                        std::span<const std::pair<int64_t, std::string>> reasons);
 
 // spec 3 P15
 std::string ConditionsNotMet(std::string_view pod, std::string_view check, std::string_view error);
@@ -79,7 +90,8 @@ struct PoolLimit {
   double gpus = 0;
   double cpu_millicores = 0;
   double memory_bytes = 0;
-  std::vector<std::pair<std::string, double>> others;  // "pods" and scalars, in the order of their slots; storage in bytes
+  std::vector<std::pair<std::string, double>>
+      others;  // "pods" and scalars, in the order of their slots; storage in bytes
   std::vector<std::pair<std::string, double>> mig;
   std::string_view node_pool;
   std::string resource;  // the one that is too large: GPU, CPU, memory or its name

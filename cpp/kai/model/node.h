@@ -12,7 +12,8 @@
 
 namespace kai {
 
-// Reasons of a node's own to refuse every pod, as bits (spec 3 P7). The texts stand in placement/messages.
+// Reasons of a node's own to refuse every pod, as bits (spec 3 P7). The texts stand in
+// placement/messages.
 enum NodeStateBit : uint8_t {
   kCordoned = 1 << 0,
   kNotReady = 1 << 1,
@@ -22,13 +23,14 @@ enum NodeStateBit : uint8_t {
   kNetworkUnavailable = 1 << 5,
 };
 
-// What static filters can tell apart: nodes of one class get one answer (design §4.2). Keys with nearly as many values as nodes are no part of it.
+// What static filters can tell apart: nodes of one class get one answer (design §4.2). Keys with
+// nearly as many values as nodes are no part of it.
 struct NodeClass {
   LabelSet labels;  // of the keys that some constraint in the input mentions
   std::vector<InternedTaint> taints;
   uint8_t state = 0;  // NodeStateBits
   bool cpu_only = false;
-  bool mig_mixed = false;   // exposes MIG slices under their own names (spec 3 M7)
+  bool mig_mixed = false;  // exposes MIG slices under their own names (spec 3 M7)
   bool gpu_worker = false;
   bool cpu_worker = false;
 
@@ -37,17 +39,21 @@ struct NodeClass {
 
 struct NodeColumns {
   IndexVector<NodeId, NameId> name;
-  IndexVector<NodeId, int32_t> name_rank;  // position in the order of names: ties between nodes fall to the lower one
+  IndexVector<NodeId, int32_t>
+      name_rank;  // position in the order of names: ties between nodes fall to the lower one
   IndexVector<NodeId, NodeClassId> node_class;
-  IndexVector<NodeId, LabelSet> labels;    // of the keys that some constraint in the input mentions, also those outside of classes
-  IndexVector<NodeId, double> gpu_count;   // devices: label nvidia.com/gpu.count, else whole allocatable GPUs (spec 3 N5)
+  IndexVector<NodeId, LabelSet> labels;  // of the keys that some constraint in the input mentions,
+                                         // also those outside of classes
+  IndexVector<NodeId, double>
+      gpu_count;  // devices: label nvidia.com/gpu.count, else whole allocatable GPUs (spec 3 N5)
   IndexVector<NodeId, double> gpu_memory_mib;  // of one device (spec 3 G1); 100 means unknown
-  IndexVector<NodeId, uint8_t> cpu_only;   // spec 3 N16
+  IndexVector<NodeId, uint8_t> cpu_only;       // spec 3 N16
 
   // The ledger (spec 2 S5, spec 3 N1). Only a Statement changes it.
   ResourceTable<NodeId> allocatable;
-  ResourceTable<NodeId> idle;       // allocatable minus what occupies the node
-  ResourceTable<NodeId> releasing;  // comes back when evicted pods are gone, minus what is promised of it
+  ResourceTable<NodeId> idle;  // allocatable minus what occupies the node
+  ResourceTable<NodeId>
+      releasing;  // comes back when evicted pods are gone, minus what is promised of it
   ResourceTable<NodeId> used;
 
   size_t size() const { return name.size(); }

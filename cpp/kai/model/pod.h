@@ -28,7 +28,8 @@ struct PodAffinity {
   std::vector<AffinityTermId> required;
   std::vector<AffinityTermId> required_anti;
   std::vector<ScoringTerm> preferred;  // what this pod prefers
-  std::vector<ScoringTerm> as_owner;   // what it wishes, once placed, of pods that come later: `preferred`, and its required terms with weight 1
+  std::vector<ScoringTerm> as_owner;   // what it wishes, once placed, of pods that come later:
+                                       // `preferred`, and its required terms with weight 1
 
   bool empty() const { return required.empty() && required_anti.empty() && as_owner.empty(); }
   friend auto operator<=>(const PodAffinity&, const PodAffinity&) = default;
@@ -39,13 +40,18 @@ struct PodClass {
   GpuRequest gpu;
   ConstraintId constraint;
   PodAffinity affinity;
-  std::vector<AffinityTermId> matched_terms;  // terms in the cluster that select pods of this class; sorted
-  bool matches_own_required = false;          // meets all its own required affinity terms: the first of a series may go first
+  std::vector<AffinityTermId>
+      matched_terms;  // terms in the cluster that select pods of this class; sorted
+  bool matches_own_required =
+      false;  // meets all its own required affinity terms: the first of a series may go first
   NodeId nominated_node;
-  std::vector<NameId> not_built;              // features this pod needs that the engine does not have yet; sorted
-  bool cpu_only = false;                      // asks for no GPU of any kind (spec 3 R19)
-  QuotaVector requested{};                    // what a waiting pod counts in its queue: gpu-memory by the smallest device (spec 1 F24)
-  QuotaVector gate_requested{};               // what the gates before placing count: gpu-memory by the largest device
+  std::vector<NameId>
+      not_built;            // features this pod needs that the engine does not have yet; sorted
+  bool cpu_only = false;    // asks for no GPU of any kind (spec 3 R19)
+  QuotaVector requested{};  // what a waiting pod counts in its queue: gpu-memory by the smallest
+                            // device (spec 1 F24)
+  QuotaVector
+      gate_requested{};  // what the gates before placing count: gpu-memory by the largest device
 };
 
 struct PodClassColumns {
@@ -60,22 +66,27 @@ struct PodColumns {
   IndexVector<PodId, NameId> namespace_name;
   IndexVector<PodId, NameId> name;
   IndexVector<PodId, PodClassId> pod_class;
-  IndexVector<PodId, PodGroupId> group;     // invalid: belongs to no pod group of this scheduler
-  IndexVector<PodId, SubGroupId> pod_set;   // invalid: no group, or a sub-group that does not exist (spec 2 G6)
+  IndexVector<PodId, PodGroupId> group;  // invalid: belongs to no pod group of this scheduler
+  IndexVector<PodId, SubGroupId>
+      pod_set;  // invalid: no group, or a sub-group that does not exist (spec 2 G6)
   IndexVector<PodId, NameId> subgroup;      // as the pod names it
   IndexVector<PodId, int64_t> created_ns;   // INT64_MIN: unknown
   IndexVector<PodId, int64_t> deletion_ns;  // of running pods; INT64_MIN: not being deleted
   IndexVector<PodId, int32_t> uid_rank;     // order of UIDs: the last word between pods
-  IndexVector<PodId, uint8_t> is_kubeflow_lead;  // label training.kubeflow.org/job-role is master or launcher
-  IndexVector<PodId, uint8_t> is_ray_head;       // label ray.io/node-type is head
-  IndexVector<PodId, NameId> task_priority;      // label kai.scheduler/task-priority; invalid: none
-  IndexVector<PodId, double> ledger_gpus;   // GPU element that a pod on its node at the start of the cycle takes there (spec 3 N3)
-  IndexVector<PodId, QuotaVector> accepted; // what a pod that holds a node counts in its queue (spec 1 F25)
+  IndexVector<PodId, uint8_t>
+      is_kubeflow_lead;  // label training.kubeflow.org/job-role is master or launcher
+  IndexVector<PodId, uint8_t> is_ray_head;   // label ray.io/node-type is head
+  IndexVector<PodId, NameId> task_priority;  // label kai.scheduler/task-priority; invalid: none
+  IndexVector<PodId, double> ledger_gpus;  // GPU element that a pod on its node at the start of the
+                                           // cycle takes there (spec 3 N3)
+  IndexVector<PodId, QuotaVector>
+      accepted;  // what a pod that holds a node counts in its queue (spec 1 F25)
 
   // Only a Statement changes these.
   IndexVector<PodId, PodStatus> status;
-  IndexVector<PodId, NodeId> node;          // invalid: on none, or on one outside the snapshot
-  IndexVector<PodId, uint8_t> is_virtual;   // its status is the work of a statement that is still open (spec 2 S6)
+  IndexVector<PodId, NodeId> node;  // invalid: on none, or on one outside the snapshot
+  IndexVector<PodId, uint8_t>
+      is_virtual;  // its status is the work of a statement that is still open (spec 2 S6)
 
   size_t size() const { return name.size(); }
 };

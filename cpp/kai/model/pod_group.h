@@ -1,7 +1,7 @@
 // The columns of pod groups and of the trees of sub-groups inside them.
 //
-// Every pod group has a root set; below it are sets and, as leaves, pod sets (spec 2 G5). A group without sub-groups is a root with one pod set called
-// "default".
+// Every pod group has a root set; below it are sets and, as leaves, pod sets (spec 2 G5). A group
+// without sub-groups is a root with one pod set called "default".
 #ifndef KAI_MODEL_POD_GROUP_H_
 #define KAI_MODEL_POD_GROUP_H_
 
@@ -30,29 +30,35 @@ struct StatusCounts {
 
   int32_t& operator[](PodStatus status) { return pods[static_cast<size_t>(status)]; }
   int32_t operator[](PodStatus status) const { return pods[static_cast<size_t>(status)]; }
-  // The groups of model/pod_status.h, spelt out: these sums are asked for on every comparison of pod groups.
+  // The groups of model/pod_status.h, spelt out: these sums are asked for on every comparison of
+  // pod groups.
   int32_t allocated() const {
-    return (*this)[PodStatus::kAllocated] + (*this)[PodStatus::kBinding] + (*this)[PodStatus::kBound] + (*this)[PodStatus::kRunning];
+    return (*this)[PodStatus::kAllocated] + (*this)[PodStatus::kBinding] +
+           (*this)[PodStatus::kBound] + (*this)[PodStatus::kRunning];
   }
   int32_t active_allocated() const { return allocated() + (*this)[PodStatus::kPipelined]; }
   int32_t active_used() const {
-    return active_allocated() + (*this)[PodStatus::kReleasing] + (*this)[PodStatus::kStuckInReleasing];
+    return active_allocated() + (*this)[PodStatus::kReleasing] +
+           (*this)[PodStatus::kStuckInReleasing];
   }
-  int32_t alive() const { return active_allocated() + (*this)[PodStatus::kPending] + (*this)[PodStatus::kGated]; }
+  int32_t alive() const {
+    return active_allocated() + (*this)[PodStatus::kPending] + (*this)[PodStatus::kGated];
+  }
   friend bool operator==(const StatusCounts&, const StatusCounts&) = default;
 };
 
 struct SubGroupColumns {
   IndexVector<SubGroupId, NameId> name;
   IndexVector<SubGroupId, PodGroupId> group;
-  IndexVector<SubGroupId, SubGroupId> parent;      // invalid for the root
+  IndexVector<SubGroupId, SubGroupId> parent;  // invalid for the root
   IndexVector<SubGroupId, uint8_t> is_pod_set;
-  IndexVector<SubGroupId, int32_t> minimum;        // pod set: minAvailable, in pods; set: K, in direct children
-  IndexVector<SubGroupId, Span32> children;        // of `child_list`, by name
-  IndexVector<SubGroupId, Span32> pods;            // of `pod_list`, by pod id
+  IndexVector<SubGroupId, int32_t>
+      minimum;  // pod set: minAvailable, in pods; set: K, in direct children
+  IndexVector<SubGroupId, Span32> children;  // of `child_list`, by name
+  IndexVector<SubGroupId, Span32> pods;      // of `pod_list`, by pod id
   std::vector<SubGroupId> child_list;
   std::vector<PodId> pod_list;
-  IndexVector<SubGroupId, StatusCounts> counts;    // pod sets only
+  IndexVector<SubGroupId, StatusCounts> counts;  // pod sets only
 
   size_t size() const { return name.size(); }
 };
@@ -60,24 +66,30 @@ struct SubGroupColumns {
 struct PodGroupColumns {
   IndexVector<PodGroupId, NameId> namespace_name;
   IndexVector<PodGroupId, NameId> name;
-  IndexVector<PodGroupId, QueueId> queue;            // invalid: the queue does not exist
-  IndexVector<PodGroupId, NameId> queue_name;        // as written
+  IndexVector<PodGroupId, QueueId> queue;      // invalid: the queue does not exist
+  IndexVector<PodGroupId, NameId> queue_name;  // as written
   IndexVector<PodGroupId, int32_t> priority;
   IndexVector<PodGroupId, uint8_t> preemptible;
-  IndexVector<PodGroupId, int64_t> created_ns;       // INT64_MIN: unknown
-  IndexVector<PodGroupId, int32_t> creation_rank;    // order of (created, name): ties between pod groups fall to the lower one
+  IndexVector<PodGroupId, int64_t> created_ns;  // INT64_MIN: unknown
+  IndexVector<PodGroupId, int32_t>
+      creation_rank;  // order of (created, name): ties between pod groups fall to the lower one
   IndexVector<PodGroupId, SubGroupId> root;
-  IndexVector<PodGroupId, Span32> pod_sets;          // ids first..last of its pod sets, by name, in `pod_set_list`
+  IndexVector<PodGroupId, Span32>
+      pod_sets;  // ids first..last of its pod sets, by name, in `pod_set_list`
   std::vector<SubGroupId> pod_set_list;
-  IndexVector<PodGroupId, std::vector<PodId>> misfits;       // pods of a sub-group that does not exist (spec 2 G6)
-  IndexVector<PodGroupId, std::vector<NameId>> not_built;    // features the group itself needs that the engine does not have yet
-  IndexVector<PodGroupId, uint8_t> backoff_prefix;   // schedulingBackoff 1: messages name the node pool (spec 2 M2)
-  IndexVector<PodGroupId, NameId> node_pool;         // its node-pool label, or "default"
-  IndexVector<PodGroupId, int64_t> last_start_ns;    // INT64_MIN: none
+  IndexVector<PodGroupId, std::vector<PodId>>
+      misfits;  // pods of a sub-group that does not exist (spec 2 G6)
+  IndexVector<PodGroupId, std::vector<NameId>>
+      not_built;  // features the group itself needs that the engine does not have yet
+  IndexVector<PodGroupId, uint8_t>
+      backoff_prefix;  // schedulingBackoff 1: messages name the node pool (spec 2 M2)
+  IndexVector<PodGroupId, NameId> node_pool;       // its node-pool label, or "default"
+  IndexVector<PodGroupId, int64_t> last_start_ns;  // INT64_MIN: none
   IndexVector<PodGroupId, int64_t> stale_since_ns;
   IndexVector<PodGroupId, int64_t> last_eviction_ns;
-  IndexVector<PodGroupId, int64_t> preemption_delay_ns;    // 0: none
-  IndexVector<PodGroupId, int64_t> staleness_grace_ns;     // negative: never; the shard's default is filled in
+  IndexVector<PodGroupId, int64_t> preemption_delay_ns;  // 0: none
+  IndexVector<PodGroupId, int64_t>
+      staleness_grace_ns;  // negative: never; the shard's default is filled in
 
   size_t size() const { return name.size(); }
 };

@@ -1,4 +1,5 @@
-// The columns of queues: what their owners wrote. What queues use and deserve is fair share's business (fairshare/usage.h).
+// The columns of queues: what their owners wrote. What queues use and deserve is fair share's
+// business (fairshare/usage.h).
 #ifndef KAI_MODEL_QUEUE_H_
 #define KAI_MODEL_QUEUE_H_
 
@@ -15,15 +16,15 @@ namespace kai {
 
 struct QueueColumns {
   IndexVector<QueueId, NameId> name;
-  IndexVector<QueueId, NameId> display_name;      // what messages call it
-  IndexVector<QueueId, QueueId> parent;           // invalid: top level
-  IndexVector<QueueId, Span32> children;          // of `child_list`, by name
+  IndexVector<QueueId, NameId> display_name;  // what messages call it
+  IndexVector<QueueId, QueueId> parent;       // invalid: top level
+  IndexVector<QueueId, Span32> children;      // of `child_list`, by name
   std::vector<QueueId> child_list;
-  std::vector<QueueId> top_level;                 // by name
-  std::vector<QueueId> parents_first;             // every queue after its parent
+  std::vector<QueueId> top_level;      // by name
+  std::vector<QueueId> parents_first;  // every queue after its parent
   IndexVector<QueueId, int64_t> priority;
-  IndexVector<QueueId, int64_t> created_ns;       // INT64_MIN: unknown
-  IndexVector<QueueId, QuotaVector> deserved;     // millicores, bytes, devices; -1 unlimited
+  IndexVector<QueueId, int64_t> created_ns;    // INT64_MIN: unknown
+  IndexVector<QueueId, QuotaVector> deserved;  // millicores, bytes, devices; -1 unlimited
   IndexVector<QueueId, QuotaVector> limit;
   IndexVector<QueueId, QuotaVector> over_quota_weight;
   IndexVector<QueueId, std::optional<int64_t>> preempt_min_runtime_ns;

@@ -7,15 +7,20 @@ namespace {
 
 constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 
-// Whole GPUs of either vendor are one slot. KAI lets every name that ends in "gpu" land there, which over-writes real GPUs (spec 3 R27); here
-// other vendors' devices keep a slot of their own.
-bool IsWholeGpu(std::string_view name) { return name == "gpu" || name == "nvidia.com/gpu" || name == "amd.com/gpu"; }
+// Whole GPUs of either vendor are one slot. KAI lets every name that ends in "gpu" land there,
+// which over-writes real GPUs (spec 3 R27); here other vendors' devices keep a slot of their own.
+bool IsWholeGpu(std::string_view name) {
+  return name == "gpu" || name == "nvidia.com/gpu" || name == "amd.com/gpu";
+}
 
 // Reads digits at the front of `text`; false when there are none.
 bool TakeNumber(std::string_view* text, double* value) {
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *value, std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text->data(), text->data() + text->size(), *value, std::chars_format::fixed);
   const size_t taken = static_cast<size_t>(end - text->data());
-  if (error != std::errc() || text->substr(0, taken).find_first_not_of("0123456789") != std::string_view::npos) return false;
+  if (error != std::errc() ||
+      text->substr(0, taken).find_first_not_of("0123456789") != std::string_view::npos)
+    return false;
   text->remove_prefix(taken);
   return true;
 }
@@ -28,14 +33,16 @@ bool Take(std::string_view* text, std::string_view expected) {
 
 }  // namespace
 
-bool IsMigResource(std::string_view resource) { return resource.substr(0, kMigPrefix.size()) == kMigPrefix; }
+bool IsMigResource(std::string_view resource) {
+  return resource.substr(0, kMigPrefix.size()) == kMigPrefix;
+}
 
 double MigGpuEquivalents(std::string_view resource) {
   // nvidia.com/mig-<g>g.<m>gb, and nothing after it: the +me variants count nothing (spec 3 M3).
   double slices = 0;
   double memory_gb = 0;
-  const bool exact = Take(&resource, kMigPrefix) && TakeNumber(&resource, &slices) && Take(&resource, "g.") &&
-                     TakeNumber(&resource, &memory_gb) && resource == "gb";
+  const bool exact = Take(&resource, kMigPrefix) && TakeNumber(&resource, &slices) &&
+                     Take(&resource, "g.") && TakeNumber(&resource, &memory_gb) && resource == "gb";
   return exact ? slices : 0;
 }
 

@@ -1,10 +1,12 @@
 // Resource vectors and the index that names their slots.
 //
-// All arithmetic is in doubles (spec 3, notation), fed from exact integers; every vector of a cluster has the same slots: cpu, memory, gpu, pods,
-// then every name that some node offers or some pod asks for, by name (spec 3 R25).
+// All arithmetic is in doubles (spec 3, notation), fed from exact integers; every vector of a
+// cluster has the same slots: cpu, memory, gpu, pods, then every name that some node offers or some
+// pod asks for, by name (spec 3 R25).
 //
 //   slots.Find("nvidia.com/gpu")                    // kGpuSlot
-//   Fits(request, idle)                             // request <= idle in every slot, asked for or not (spec 3 R26)
+//   Fits(request, idle)                             // request <= idle in every slot, asked for or
+//   not (spec 3 R26)
 #ifndef KAI_MODEL_RESOURCES_H_
 #define KAI_MODEL_RESOURCES_H_
 
@@ -28,14 +30,16 @@ class ResourceSlots {
  public:
   ResourceSlots();
 
-  // The slot of a resource; nvidia.com/gpu and amd.com/gpu share the GPU slot (spec 3 R5). Invalid when unknown.
+  // The slot of a resource; nvidia.com/gpu and amd.com/gpu share the GPU slot (spec 3 R5). Invalid
+  // when unknown.
   ResourceSlot Find(std::string_view name) const;
   ResourceSlot Add(std::string_view name);
 
   size_t size() const { return names_.size(); }
   const std::string& Name(ResourceSlot slot) const { return names_[slot.index()]; }
 
-  // GPUs that one instance of a MIG slot counts for in quotas: the g of mig-<g>g.<m>gb; 0 for all else (spec 1 F21).
+  // GPUs that one instance of a MIG slot counts for in quotas: the g of mig-<g>g.<m>gb; 0 for all
+  // else (spec 1 F21).
   double GpuEquivalents(ResourceSlot slot) const { return gpu_equivalents_[slot.index()]; }
   bool IsMig(ResourceSlot slot) const { return is_mig_[slot.index()]; }
 
@@ -83,7 +87,8 @@ class ResourceTable {
   std::vector<double> amounts_;
 };
 
-// A negative element anywhere in `room` refuses every request, also of other resources (spec 3 R26).
+// A negative element anywhere in `room` refuses every request, also of other resources (spec 3
+// R26).
 inline bool Fits(std::span<const double> request, std::span<const double> room) {
   for (size_t i = 0; i < request.size(); ++i) {
     if (request[i] > room[i]) return false;
@@ -92,7 +97,8 @@ inline bool Fits(std::span<const double> request, std::span<const double> room) 
 }
 
 // request <= idle + releasing, added as spec 3 N9 adds them.
-inline bool FitsSum(std::span<const double> request, std::span<const double> idle, std::span<const double> releasing) {
+inline bool FitsSum(std::span<const double> request, std::span<const double> idle,
+                    std::span<const double> releasing) {
   for (size_t i = 0; i < request.size(); ++i) {
     if (request[i] > idle[i] + releasing[i]) return false;
   }

@@ -1,8 +1,9 @@
 // Rows: what ingest read of each object, before anything is believed.
 //
-// A row is one Kubernetes object reduced to the fields the scheduler uses, in exact integers, with names still as text. The
-// ClusterBuilder checks rows once and turns them into columns. Rows say what the object said: an absent field stays absent (nullopt,
-// empty), so that the one place that knows a default is the builder.
+// A row is one Kubernetes object reduced to the fields the scheduler uses, in exact integers, with
+// names still as text. The ClusterBuilder checks rows once and turns them into columns. Rows say
+// what the object said: an absent field stays absent (nullopt, empty), so that the one place that
+// knows a default is the builder.
 #ifndef KAI_MODEL_ROWS_H_
 #define KAI_MODEL_ROWS_H_
 
@@ -18,21 +19,24 @@ namespace kai {
 // Names with values, in the order of the input; the builder sorts.
 using StringPairs = std::vector<std::pair<std::string, std::string>>;
 
-// Amounts by resource name in internal units (spec 3 R5): cpu in millicores, memory and (ephemeral-)storage in bytes, GPUs, MIG slices and
-// pods in units, every other resource in milli-units. Each name appears once.
+// Amounts by resource name in internal units (spec 3 R5): cpu in millicores, memory and
+// (ephemeral-)storage in bytes, GPUs, MIG slices and pods in units, every other resource in
+// milli-units. Each name appears once.
 using ResourceAmounts = std::vector<std::pair<std::string, int64_t>>;
 
 // An object, or a part of one, that made no sense and was left out.
 struct Rejection {
-  std::string kind;     // "Pod", "Queue", ...
-  std::string name;     // "ns/name", or the name of a cluster-scoped object; "" when even that is missing
+  std::string kind;  // "Pod", "Queue", ...
+  std::string
+      name;  // "ns/name", or the name of a cluster-scoped object; "" when even that is missing
   std::string field;    // "spec.parentQueue"
   std::string message;  // lower case, no full stop: "parent queue \"x\" does not exist"
 
   friend auto operator<=>(const Rejection&, const Rejection&) = default;
 };
 
-// ---- labels and selectors -------------------------------------------------------------------------------------------------------
+// ---- labels and selectors
+// -------------------------------------------------------------------------------------------------------
 
 enum class SelectorOp : uint8_t { kIn, kNotIn, kExists, kDoesNotExist, kGt, kLt };
 
@@ -44,10 +48,12 @@ struct SelectorRequirement {
   friend auto operator<=>(const SelectorRequirement&, const SelectorRequirement&) = default;
 };
 
-// A Kubernetes LabelSelector; matchLabels are written as In requirements. No requirements: matches everything.
+// A Kubernetes LabelSelector; matchLabels are written as In requirements. No requirements: matches
+// everything.
 using LabelSelector = std::vector<SelectorRequirement>;
 
-// One nodeSelectorTerm: all its expressions and fields must hold. `fields` know the key metadata.name only.
+// One nodeSelectorTerm: all its expressions and fields must hold. `fields` know the key
+// metadata.name only.
 struct NodeSelectorTerm {
   std::vector<SelectorRequirement> expressions;
   std::vector<SelectorRequirement> fields;
@@ -66,8 +72,8 @@ struct Taint {
 };
 
 struct Toleration {
-  std::string key;            // empty with `exists`: tolerates every taint
-  bool exists = false;        // operator Exists; else Equal
+  std::string key;      // empty with `exists`: tolerates every taint
+  bool exists = false;  // operator Exists; else Equal
   std::string value;
   TaintEffect effect = TaintEffect::kNone;  // kNone: every effect
 
@@ -75,9 +81,9 @@ struct Toleration {
 };
 
 struct PodAffinityTerm {
-  std::optional<LabelSelector> selector;      // absent: matches no pod
-  std::vector<std::string> namespaces;        // empty and no namespace selector: the pod's own
-  bool all_namespaces = false;                // an empty namespaceSelector was given
+  std::optional<LabelSelector> selector;  // absent: matches no pod
+  std::vector<std::string> namespaces;    // empty and no namespace selector: the pod's own
+  bool all_namespaces = false;            // an empty namespaceSelector was given
   std::string topology_key;
 
   friend auto operator<=>(const PodAffinityTerm&, const PodAffinityTerm&) = default;
@@ -101,24 +107,26 @@ struct PodAffinityRow {
   }
 };
 
-// ---- GPUs -----------------------------------------------------------------------------------------------------------------------
+// ---- GPUs
+// -----------------------------------------------------------------------------------------------------------------------
 
 enum class GpuRequestKind : uint8_t { kRegular, kFraction, kMemory, kMig };
 
 // What a pod asks of GPUs (spec 3 R6, R12-R19).
 struct GpuRequest {
   GpuRequestKind kind = GpuRequestKind::kRegular;
-  int64_t count = 0;       // devices
-  double portion = 0;      // of each device: 1 for whole GPUs
-  int64_t memory_mib = 0;  // of each device, with kind kMemory
-  ResourceAmounts mig;     // instances by full resource name, "nvidia.com/mig-1g.5gb"
-  bool legacy_mig = false; // asked by annotation (spec 3 M4)
-  int64_t dra = 0;         // GPUs of its resource claims (spec 3 D2); filled by the builder
+  int64_t count = 0;        // devices
+  double portion = 0;       // of each device: 1 for whole GPUs
+  int64_t memory_mib = 0;   // of each device, with kind kMemory
+  ResourceAmounts mig;      // instances by full resource name, "nvidia.com/mig-1g.5gb"
+  bool legacy_mig = false;  // asked by annotation (spec 3 M4)
+  int64_t dra = 0;          // GPUs of its resource claims (spec 3 D2); filled by the builder
 
   friend auto operator<=>(const GpuRequest&, const GpuRequest&) = default;
 };
 
-// ---- objects --------------------------------------------------------------------------------------------------------------------
+// ---- objects
+// --------------------------------------------------------------------------------------------------------------------
 
 enum class Phase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
@@ -129,31 +137,34 @@ struct PodRow {
   std::optional<int64_t> created_ns;   // since the epoch
   std::optional<int64_t> deletion_ns;  // metadata.deletionTimestamp
   StringPairs labels;
-  std::string pod_group;               // annotation pod-group-name
-  std::string subgroup;                // label kai.scheduler/subgroup-name; empty: "default"
+  std::string pod_group;  // annotation pod-group-name
+  std::string subgroup;   // label kai.scheduler/subgroup-name; empty: "default"
   std::string scheduler_name;
-  std::string node_name;               // spec.nodeName
-  std::string nominated_node;          // status.nominatedNodeName
+  std::string node_name;       // spec.nodeName
+  std::string nominated_node;  // status.nominatedNodeName
   Phase phase = Phase::kUnknown;
-  bool gated = false;                  // has scheduling gates
-  ResourceAmounts requests;            // spec 3 R1-R5: containers, sidecars, init phase and overhead; without GPUs, MIG and "pods"
-  ResourceAmounts overhead;            // the overhead inside `requests`, for the message of spec 3 E4
+  bool gated = false;        // has scheduling gates
+  ResourceAmounts requests;  // spec 3 R1-R5: containers, sidecars, init phase and overhead; without
+                             // GPUs, MIG and "pods"
+  ResourceAmounts overhead;  // the overhead inside `requests`, for the message of spec 3 E4
   GpuRequest gpu;
-  std::string received_type;           // annotation received-resource-type
-  std::vector<std::string> gpu_groups; // spec 3 R20, label form
+  std::string received_type;            // annotation received-resource-type
+  std::vector<std::string> gpu_groups;  // spec 3 R20, label form
   StringPairs node_selector;
-  bool has_node_affinity = false;      // required node affinity was given; with no terms it matches nothing
+  bool has_node_affinity =
+      false;  // required node affinity was given; with no terms it matches nothing
   std::vector<NodeSelectorTerm> node_affinity;  // any term may match
   std::vector<Toleration> tolerations;
   PodAffinityRow affinity;
-  struct Claim {                       // spec.resourceClaims, resolved with status.resourceClaimStatuses
+  struct Claim {  // spec.resourceClaims, resolved with status.resourceClaimStatuses
     std::string name;
-    std::string resource_claim;        // object name; empty: the template's claim does not exist yet
+    std::string resource_claim;  // object name; empty: the template's claim does not exist yet
     bool from_template = false;
   };
   std::vector<Claim> claims;
-  // Features that later floors bring ("host-port", "persistent-volume-claim"): a pod that needs one is not placed, and says so. The features
-  // of `gpu`, claims, topology and sub-groups are found by the builder.
+  // Features that later floors bring ("host-port", "persistent-volume-claim"): a pod that needs one
+  // is not placed, and says so. The features of `gpu`, claims, topology and sub-groups are found by
+  // the builder.
   std::vector<std::string> not_built;
 };
 
@@ -162,7 +173,8 @@ enum class ConditionStatus : uint8_t { kAbsent, kTrue, kFalse, kUnknown };
 struct NodeRow {
   std::string name;
   StringPairs labels;
-  ResourceAmounts allocatable;         // with nvidia.com/gpu and amd.com/gpu under those names, MIG names, "pods"
+  ResourceAmounts
+      allocatable;  // with nvidia.com/gpu and amd.com/gpu under those names, MIG names, "pods"
   bool unschedulable = false;
   std::vector<Taint> taints;
   ConditionStatus ready = ConditionStatus::kAbsent;
@@ -189,7 +201,7 @@ struct SubGroupRow {
 struct PodGroupRow {
   std::string namespace_name;
   std::string name;
-  StringPairs labels;                  // only the node-pool label is looked at
+  StringPairs labels;  // only the node-pool label is looked at
   std::optional<int64_t> created_ns;
   std::string queue;
   std::string priority_class;
@@ -202,13 +214,15 @@ struct PodGroupRow {
   std::optional<int64_t> staleness_grace_ns;
   std::optional<int64_t> scheduling_backoff;
   bool mark_unschedulable = true;
-  std::string latest_condition_node_pool;       // of status.schedulingConditions, highest transitionID; empty: no condition
-  std::optional<int64_t> last_start_ns;         // annotations of spec 2 G16
+  std::string latest_condition_node_pool;  // of status.schedulingConditions, highest transitionID;
+                                           // empty: no condition
+  std::optional<int64_t> last_start_ns;    // annotations of spec 2 G16
   std::optional<int64_t> stale_since_ns;
   std::optional<int64_t> last_eviction_ns;
 };
 
-// quota, overQuotaWeight and limit of one resource, as written: gpu in devices, cpu in millicores, memory in megabytes (spec 1 F2).
+// quota, overQuotaWeight and limit of one resource, as written: gpu in devices, cpu in millicores,
+// memory in megabytes (spec 1 F2).
 struct QuotaRow {
   double quota = 0;
   double over_quota_weight = 0;
@@ -219,10 +233,10 @@ struct QueueRow {
   std::string name;
   std::string display_name;
   std::string parent;
-  StringPairs labels;                  // only the node-pool label is looked at
+  StringPairs labels;  // only the node-pool label is looked at
   std::optional<int64_t> created_ns;
   std::optional<int64_t> priority;
-  std::array<QuotaRow, 3> resources;   // cpu, memory, gpu (the order of spec 1 §0)
+  std::array<QuotaRow, 3> resources;  // cpu, memory, gpu (the order of spec 1 §0)
   std::optional<int64_t> preempt_min_runtime_ns;
   std::optional<int64_t> reclaim_min_runtime_ns;
 };
@@ -235,8 +249,8 @@ struct PriorityClassRow {
 
 struct BindRequestRow {
   std::string namespace_name;
-  std::string pod;                     // spec.podName
-  std::string node;                    // spec.selectedNode
+  std::string pod;   // spec.podName
+  std::string node;  // spec.selectedNode
   std::string received_type;
   std::vector<std::string> gpu_groups;
   std::string phase;
@@ -244,21 +258,23 @@ struct BindRequestRow {
   int64_t failed_attempts = 0;
 };
 
-// What counts of DRA objects for quota and capacity (spec 3 D2, D3); allocation itself comes with a later floor.
+// What counts of DRA objects for quota and capacity (spec 3 D2, D3); allocation itself comes with a
+// later floor.
 struct ResourceClaimRow {
   std::string namespace_name;
   std::string name;
-  int64_t gpus = 0;                    // spec 3 D2; 0 for extended-resource claims
-  std::string owner_pod;               // by owner reference; empty: none
+  int64_t gpus = 0;       // spec 3 D2; 0 for extended-resource claims
+  std::string owner_pod;  // by owner reference; empty: none
 };
 
 struct ResourceSliceRow {
-  std::string node;                    // spec.nodeName; empty: not node-local
-  int64_t gpus = 0;                    // devices, when the driver is a GPU driver
+  std::string node;  // spec.nodeName; empty: not node-local
+  int64_t gpus = 0;  // devices, when the driver is a GPU driver
 };
 
-// The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values here are the flags' defaults: they hold when the whole
-// object is missing. A member missing in a present object is Go's zero, which the reader of `schedulerParams` fills in.
+// The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values here are
+// the flags' defaults: they hold when the whole object is missing. A member missing in a present
+// object is Go's zero, which the reader of `schedulerParams` fills in.
 struct ShardParams {
   std::string scheduler_name = "kai-scheduler";
   bool restrict_node_scheduling = false;

@@ -16,28 +16,46 @@ Statement::~Statement() {
 
 void Statement::Place(PodId pod, NodeId node) {
   const PodStatus status = cluster_->pods_.status[pod];
-  KAI_DCHECK(status == PodStatus::kPending) << cluster_->PodName(pod);  // an evicted pod can only be pipelined (spec 2 T3)
-  Apply({.pod = pod, .from = status, .to = PodStatus::kAllocated, .from_node = NodeId(), .to_node = node});
+  KAI_DCHECK(status == PodStatus::kPending)
+      << cluster_->PodName(pod);  // an evicted pod can only be pipelined (spec 2 T3)
+  Apply({.pod = pod,
+         .from = status,
+         .to = PodStatus::kAllocated,
+         .from_node = NodeId(),
+         .to_node = node});
 }
 
 void Statement::Pipeline(PodId pod, NodeId node) {
   const PodStatus status = cluster_->pods_.status[pod];
-  KAI_DCHECK(status == PodStatus::kPending || (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
+  KAI_DCHECK(status == PodStatus::kPending ||
+             (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
       << cluster_->PodName(pod);
-  Apply({.pod = pod, .from = status, .to = PodStatus::kPipelined, .from_node = cluster_->pods_.node[pod], .to_node = node});
+  Apply({.pod = pod,
+         .from = status,
+         .to = PodStatus::kPipelined,
+         .from_node = cluster_->pods_.node[pod],
+         .to_node = node});
 }
 
 void Statement::Evict(PodId pod) {
   const PodStatus status = cluster_->pods_.status[pod];
   const NodeId node = cluster_->pods_.node[pod];
   KAI_DCHECK(IsActiveAllocated(status)) << cluster_->PodName(pod);
-  Apply({.pod = pod, .from = status, .to = PodStatus::kReleasing, .from_node = node, .to_node = node});
+  Apply({.pod = pod,
+         .from = status,
+         .to = PodStatus::kReleasing,
+         .from_node = node,
+         .to_node = node});
 }
 
 void Statement::MarkStuck(PodId pod) {
   const NodeId node = cluster_->pods_.node[pod];
   KAI_DCHECK(cluster_->pods_.status[pod] == PodStatus::kReleasing) << cluster_->PodName(pod);
-  Apply({.pod = pod, .from = PodStatus::kReleasing, .to = PodStatus::kStuckInReleasing, .from_node = node, .to_node = node});
+  Apply({.pod = pod,
+         .from = PodStatus::kReleasing,
+         .to = PodStatus::kStuckInReleasing,
+         .from_node = node,
+         .to_node = node});
 }
 
 void Statement::RollBackTo(Checkpoint checkpoint) {
@@ -70,7 +88,8 @@ void Statement::Apply(const Change& change) {
     const bool was_there = change.from_node.valid() && !moves;
     if (was_there) Charge(change.pod, change.from, change.to_node, -1);
     Charge(change.pod, change.to, change.to_node, 1);
-    if (!was_there && !cluster_->affinity_.empty()) cluster_->affinity_.Count(pod_class, change.to_node, 1);
+    if (!was_there && !cluster_->affinity_.empty())
+      cluster_->affinity_.Count(pod_class, change.to_node, 1);
   }
   was_virtual_.push_back(pods.is_virtual[change.pod]);
   pods.status[change.pod] = change.to;
@@ -97,13 +116,15 @@ void Statement::Undo(const Change& change) {
   pods.is_virtual[change.pod] = was_virtual_.back();
   if (change.to_node.valid()) {
     const bool was_there = change.from_node.valid() && change.from_node == change.to_node;
-    if (!was_there && !cluster_->affinity_.empty()) cluster_->affinity_.Count(cluster_->ClassOf(change.pod), change.to_node, -1);
+    if (!was_there && !cluster_->affinity_.empty())
+      cluster_->affinity_.Count(cluster_->ClassOf(change.pod), change.to_node, -1);
     RestoreLedger(change.to_node);
   }
 }
 
 void Statement::SaveLedger(NodeId node) {
-  for (const auto* table : {&cluster_->nodes_.idle, &cluster_->nodes_.releasing, &cluster_->nodes_.used}) {
+  for (const auto* table :
+       {&cluster_->nodes_.idle, &cluster_->nodes_.releasing, &cluster_->nodes_.used}) {
     const std::span<const double> row = (*table)[node];
     saved_ledgers_.insert(saved_ledgers_.end(), row.begin(), row.end());
   }
@@ -112,7 +133,8 @@ void Statement::SaveLedger(NodeId node) {
 void Statement::RestoreLedger(NodeId node) {
   const size_t slots = cluster_->nodes_.idle.slots();
   const double* saved = saved_ledgers_.data() + saved_ledgers_.size() - 3 * slots;
-  for (auto* table : {&cluster_->nodes_.idle, &cluster_->nodes_.releasing, &cluster_->nodes_.used}) {
+  for (auto* table :
+       {&cluster_->nodes_.idle, &cluster_->nodes_.releasing, &cluster_->nodes_.used}) {
     std::copy_n(saved, slots, (*table)[node].data());
     saved += slots;
   }
@@ -121,7 +143,10 @@ void Statement::RestoreLedger(NodeId node) {
 
 void Statement::Charge(PodId pod, PodStatus status, NodeId node, double sign) {
   NodeColumns& nodes = cluster_->nodes_;
-  ChargeLedger({.allocatable = nodes.allocatable[node], .idle = nodes.idle[node], .releasing = nodes.releasing[node], .used = nodes.used[node]},
+  ChargeLedger({.allocatable = nodes.allocatable[node],
+                .idle = nodes.idle[node],
+                .releasing = nodes.releasing[node],
+                .used = nodes.used[node]},
                cluster_->RequestOf(pod), cluster_->pods_.ledger_gpus[pod], status, sign);
 }
 

@@ -1,13 +1,13 @@
 // A Statement is a list of changes to a Cluster that can still be taken back.
 //
-//   std::unique_ptr<Statement> trial = Statement::Open(&cluster, {&usage, &node_index});   // null: somebody else's is open
-//   const Checkpoint start = trial->Mark();
-//   trial->Evict(victim);
-//   if (!placer.Place(group, trial.get())) trial->RollBackTo(start);
-//   trial->Commit();                                     // keep what is left
+//   std::unique_ptr<Statement> trial = Statement::Open(&cluster, {&usage, &node_index});   // null:
+//   somebody else's is open const Checkpoint start = trial->Mark(); trial->Evict(victim); if
+//   (!placer.Place(group, trial.get())) trial->RollBackTo(start); trial->Commit(); // keep what is
+//   left
 //
-// Invariants: rollback restores every column exactly; a Statement destroyed uncommitted rolls back whole; a Cluster has at most one open Statement.
-// Cost: O(slots) per change, O(changes) to roll back. Not thread-safe.
+// Invariants: rollback restores every column exactly; a Statement destroyed uncommitted rolls back
+// whole; a Cluster has at most one open Statement. Cost: O(slots) per change, O(changes) to roll
+// back. Not thread-safe.
 #ifndef KAI_MODEL_STATEMENT_H_
 #define KAI_MODEL_STATEMENT_H_
 
@@ -57,7 +57,8 @@ class Statement {
   const Cluster& cluster() const { return *cluster_; }
 
  private:
-  Statement(Cluster* cluster, std::vector<Listener*> listeners) : cluster_(cluster), listeners_(std::move(listeners)) {}
+  Statement(Cluster* cluster, std::vector<Listener*> listeners)
+      : cluster_(cluster), listeners_(std::move(listeners)) {}
 
   void Apply(const Change& change);
   void Undo(const Change& change);
@@ -69,7 +70,7 @@ class Statement {
   Cluster* cluster_;
   std::vector<Listener*> listeners_;
   std::vector<Change> changes_;
-  std::vector<uint8_t> was_virtual_;     // beside changes_
+  std::vector<uint8_t> was_virtual_;  // beside changes_
   std::vector<double> saved_ledgers_;
   UndoStack saved_by_listeners_;
 };

@@ -1,7 +1,8 @@
-// A Filter says whether a pod could run on a node, apart from room. ScopeFor() says how far an answer of Check() holds for a class of pods: not needed
-// at all, once per node class, or per node. Answers per node class are asked once and kept for the cycle; a filter that looks at other pods must
-// say kNode. Check() reads the cluster as the open Statement left it and changes nothing. To add one: a file in filters/, a line in
-// session/registry.cc.
+// A Filter says whether a pod could run on a node, apart from room. ScopeFor() says how far an
+// answer of Check() holds for a class of pods: not needed at all, once per node class, or per node.
+// Answers per node class are asked once and kept for the cycle; a filter that looks at other pods
+// must say kNode. Check() reads the cluster as the open Statement left it and changes nothing. To
+// add one: a file in filters/, a line in session/registry.cc.
 #ifndef KAI_PLACEMENT_FILTER_H_
 #define KAI_PLACEMENT_FILTER_H_
 

@@ -48,15 +48,17 @@ std::string Reason::Text(const ResourceSlots& slots) const {
 }
 
 bool FitReport::empty() const {
-  return base_.empty() && std::all_of(counts_.begin(), counts_.end(), [](int64_t count) { return count == 0; });
+  return base_.empty() &&
+         std::all_of(counts_.begin(), counts_.end(), [](int64_t count) { return count == 0; });
 }
 
 std::string FitReport::Text(const ResourceSlots& slots) const {
   std::vector<std::pair<int64_t, std::string>> reasons;
   for (size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 0) continue;
-    const Reason reason = i < Reason::kFixedReasons ? Reason(static_cast<Reason::Fixed>(i))
-                                                    : Reason::NotEnough(ResourceSlot(i - Reason::kFixedReasons));
+    const Reason reason = i < Reason::kFixedReasons
+                              ? Reason(static_cast<Reason::Fixed>(i))
+                              : Reason::NotEnough(ResourceSlot(i - Reason::kFixedReasons));
     reasons.emplace_back(counts_[i], reason.Text(slots));
   }
   if (reasons.empty() && base_.empty()) return std::string(messages::kUnableToSchedulePod);

@@ -12,7 +12,8 @@
 
 namespace kai {
 
-// A reason of a node's. Resource slots have one each, so that a count over thousands of nodes touches no text.
+// A reason of a node's. Resource slots have one each, so that a count over thousands of nodes
+// touches no text.
 class Reason {
  public:
   enum Fixed : int32_t {
@@ -34,7 +35,9 @@ class Reason {
   };
 
   constexpr Reason(Fixed fixed) : code_(fixed) {}  // NOLINT: a reason is one of these
-  static constexpr Reason NotEnough(ResourceSlot slot) { return Reason(kFixedReasons + slot.value()); }
+  static constexpr Reason NotEnough(ResourceSlot slot) {
+    return Reason(kFixedReasons + slot.value());
+  }
 
   constexpr size_t index() const { return static_cast<size_t>(code_); }
   std::string Text(const ResourceSlots& slots) const;

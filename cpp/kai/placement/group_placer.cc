@@ -23,13 +23,15 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
   return result;
 }
 
-bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const {
+bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods,
+                              PlaceError* error) const {
   QuotaVector requested{};
   for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
   const QueueId queue = cluster_.pod_groups().queue[group];
   const auto path = usage_->path(queue);
   CapacityAnswer answer = CheckLimit(path, requested);
-  if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0) answer = CheckNonPreemptibleQuota(path, requested);
+  if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0)
+    answer = CheckNonPreemptibleQuota(path, requested);
   if (answer.fits()) return true;
 
   QueueId refusing = queue;
@@ -41,25 +43,30 @@ bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods, Pla
   if (answer.reason == CapacityReason::kOverLimit) {
     error->kind = PlaceError::Kind::kOverLimit;
     error->reason = messages::kOverLimit;
-    error->message = messages::OverLimit(name, answer.resource, share.limit, share.allocated, wanted);
+    error->message =
+        messages::OverLimit(name, answer.resource, share.limit, share.allocated, wanted);
   } else {
     error->kind = PlaceError::Kind::kNonPreemptibleOverQuota;
     error->reason = messages::kNonPreemptibleOverQuota;
-    error->message = messages::NonPreemptibleOverQuota(name, answer.resource, share.deserved, share.allocated_non_preemptible, wanted);
+    error->message = messages::NonPreemptibleOverQuota(name, answer.resource, share.deserved,
+                                                       share.allocated_non_preemptible, wanted);
   }
   return false;
 }
 
-bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode, Statement* statement, PlaceError* error) {
+bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode,
+                           Statement* statement, PlaceError* error) {
   if (pods.empty()) return true;
-  // One subset of nodes until topology splits them (spec 2 P1): all of them, with a checkpoint of its own.
+  // One subset of nodes until topology splits them (spec 2 P1): all of them, with a checkpoint of
+  // its own.
   const Statement::Checkpoint start = statement->Mark();
   bool placed = true;
   if (cluster_.sub_groups().is_pod_set[set] != 0) {
     placed = PlacePodSet(set, pods, mode, statement, error);
   } else {
     const auto is_below = [&](SubGroupId pod_set, SubGroupId ancestor) {
-      while (pod_set.valid() && pod_set != ancestor) pod_set = cluster_.sub_groups().parent[pod_set];
+      while (pod_set.valid() && pod_set != ancestor)
+        pod_set = cluster_.sub_groups().parent[pod_set];
       return pod_set.valid();
     };
     for (const SubGroupId child : order_->ChildrenOf(set)) {
@@ -74,7 +81,8 @@ bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mod
   return placed;
 }
 
-bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode, Statement* statement, PlaceError* error) {
+bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode,
+                              Statement* statement, PlaceError* error) {
   for (size_t i = 0; i < pods.size(); ++i) {
     const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pods[i]]);
     if (!found.node.valid()) {
@@ -96,7 +104,8 @@ PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found
   const PodGroupId group = sets.group[pod_set];
   const Span32 range = cluster_.pod_groups().pod_sets[group];
   const auto begin = cluster_.pod_groups().pod_set_list.begin();
-  const bool is_gang = std::any_of(begin + range.begin, begin + range.end, [&](SubGroupId id) { return sets.minimum[id] > 1; });
+  const bool is_gang = std::any_of(begin + range.begin, begin + range.end,
+                                   [&](SubGroupId id) { return sets.minimum[id] > 1; });
   const bool had_minimum = sets.counts[pod_set].active_used() >= sets.minimum[pod_set];
   PlaceError error{.kind = PlaceError::Kind::kNoNode,
                    .reason = std::string(messages::kPodSchedulingErrors),
@@ -111,7 +120,8 @@ PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found
   } else if (range.size() == 1 && cluster_.Text(sets.name[pod_set]) == kDefaultSubgroup) {
     error.message = messages::GangIncomplete(found, error.minimum, error.pod_message);
   } else {
-    error.message = messages::SubgroupGangIncomplete(found, cluster_.Text(sets.name[pod_set]), error.minimum, error.pod_message);
+    error.message = messages::SubgroupGangIncomplete(found, cluster_.Text(sets.name[pod_set]),
+                                                     error.minimum, error.pod_message);
   }
   return error;
 }

@@ -24,14 +24,15 @@ struct PlaceError {
   std::string message;  // KAI's text
   PodId pod;            // kNoNode: the pod that found none
   std::string pod_message;
-  QueueId queue;        // gates: the queue that refuses
-  int32_t found = 0;    // kNoNode: pods of its set that were placed before it
+  QueueId queue;      // gates: the queue that refuses
+  int32_t found = 0;  // kNoNode: pods of its set that were placed before it
   int32_t minimum = 0;
 };
 
 class GroupPlacer {
  public:
-  // kReal allocates what fits now and pipelines what has to wait; kSimulate pipelines everything (spec 2 P4) and explains nothing.
+  // kReal allocates what fits now and pipelines what has to wait; kSimulate pipelines everything
+  // (spec 2 P4) and explains nothing.
   enum class Mode : uint8_t { kReal, kSimulate };
   struct Result {
     bool placed = false;
@@ -43,15 +44,18 @@ class GroupPlacer {
     bool check_capacity = true;  // off without the plugin that does it
   };
 
-  GroupPlacer(const Cluster& cluster, PodOrder* order, const QueueUsage* usage, NodeSearch* search, const Options& options)
+  GroupPlacer(const Cluster& cluster, PodOrder* order, const QueueUsage* usage, NodeSearch* search,
+              const Options& options)
       : cluster_(cluster), order_(order), usage_(usage), search_(search), options_(options) {}
 
   Result Place(PodGroupId group, Mode mode, Statement* statement);
 
  private:
   bool PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const;
-  bool PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode, Statement* statement, PlaceError* error);
-  bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode, Statement* statement, PlaceError* error);
+  bool PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode, Statement* statement,
+                PlaceError* error);
+  bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode, Statement* statement,
+                   PlaceError* error);
   PlaceError NoNodeError(SubGroupId pod_set, PodId pod, int32_t found) const;
 
   const Cluster& cluster_;

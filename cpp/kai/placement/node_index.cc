@@ -22,7 +22,8 @@ double RoomOf(const Cluster& cluster, NodeId node, ResourceSlot slot) {
 }
 
 double SpreadCountOf(const Cluster& cluster, NodeId node, ResourceSlot slot) {
-  return slot == kGpuSlot ? cluster.nodes().gpu_count[node] : cluster.nodes().allocatable[node][slot.index()];
+  return slot == kGpuSlot ? cluster.nodes().gpu_count[node]
+                          : cluster.nodes().allocatable[node][slot.index()];
 }
 
 struct NodeIndex::Search {
@@ -47,7 +48,8 @@ NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strateg
     entry.heap_priority = Mix(static_cast<uint32_t>(node.value()) + 1);
     entry.own_class = uint64_t{1} << (nodes.node_class[node].value() % 64);
     entry.group = static_cast<int8_t>(
-        GroupOf(nodes.cpu_only[node] != 0, strategy == Strategy::kSpread || nodes.allocatable[node][slot.index()] != 0));
+        GroupOf(nodes.cpu_only[node] != 0,
+                strategy == Strategy::kSpread || nodes.allocatable[node][slot.index()] != 0));
     members[static_cast<size_t>(entry.group)].push_back(node.value());
   }
   for (size_t group = 0; group < kGroups; ++group) {
@@ -57,7 +59,8 @@ NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strateg
     std::vector<int32_t> spine;
     for (const int32_t node : order) {
       int32_t below = -1;
-      while (!spine.empty() && entries_[NodeId(spine.back())].heap_priority < entries_[NodeId(node)].heap_priority) {
+      while (!spine.empty() &&
+             entries_[NodeId(spine.back())].heap_priority < entries_[NodeId(node)].heap_priority) {
         below = spine.back();
         spine.pop_back();
         Pull(below);
@@ -193,7 +196,8 @@ bool NodeIndex::MayFit(int32_t at, const Search& search) const {
   const double* const now = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
   const double* const later = now + slots_;
   for (size_t i = 0; i < slots_; ++i) {
-    if (search.request[i] > later[i] || (search.room == Room::kNow && search.request[i] > now[i])) return false;
+    if (search.request[i] > later[i] || (search.room == Room::kNow && search.request[i] > now[i]))
+      return false;
   }
   return true;
 }
@@ -222,13 +226,17 @@ int32_t NodeIndex::FirstFitBelow(int32_t at, const Search& search) const {
   return -1;
 }
 
-NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request, std::span<const uint8_t> class_ok, Room room,
+NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request,
+                           std::span<const uint8_t> class_ok, Room room,
                            const double* after) const {
   KAI_DCHECK(touched_.empty());
   uint64_t class_bits = 0;
   for (size_t i = 0; i < class_ok.size(); ++i) class_bits |= uint64_t{class_ok[i] != 0} << (i % 64);
-  const Search search{
-      .request = request.data(), .class_ok = class_ok.data(), .class_bits = class_bits, .room = room, .after = after};
+  const Search search{.request = request.data(),
+                      .class_ok = class_ok.data(),
+                      .class_bits = class_bits,
+                      .room = room,
+                      .after = after};
   return NodeId(FirstFitBelow(roots_[group], search));
 }
 
@@ -256,7 +264,8 @@ void NodeIndex::FindEnds() {
     int32_t last = roots_[group];
     while (entries_[NodeId(last)].right >= 0) last = entries_[NodeId(last)].right;
     first_[group] = NodeId(first);
-    if (group != GroupOf(false, true) && group != GroupOf(true, true)) continue;  // does not offer the resource
+    if (group != GroupOf(false, true) && group != GroupOf(true, true))
+      continue;  // does not offer the resource
     const double least = entries_[NodeId(first)].key;
     const double most = entries_[NodeId(last)].key;
     least_room_ = any ? std::min(least_room_, least) : least;

@@ -1,15 +1,18 @@
-// NodeIndex: all nodes in the order in which a placement strategy likes them, with what fits where kept beside.
+// NodeIndex: all nodes in the order in which a placement strategy likes them, with what fits where
+// kept beside.
 //
 //   NodeIndex index(cluster, kGpuSlot, Strategy::kBinpack);
-//   index.Refresh();                                            // after the ledger of some nodes changed: index.Touch(node)
-//   NodeId best = index.FirstFit(group, request, class_ok, Room::kNow);
+//   index.Refresh();                                            // after the ledger of some nodes
+//   changed: index.Touch(node) NodeId best = index.FirstFit(group, request, class_ok, Room::kNow);
 //
-// For one class of pods the strategy's score is a function of a node's room alone (design §4.3), so that the best node is the first one, in the order of
-// (room, name), that fits. Fit is no part of the order: every subtree keeps, per resource, the largest room in it, and whole subtrees that cannot
-// fit are passed over. Nodes whose other scores differ by kind stand in different groups, each a tree of its own.
+// For one class of pods the strategy's score is a function of a node's room alone (design §4.3), so
+// that the best node is the first one, in the order of (room, name), that fits. Fit is no part of
+// the order: every subtree keeps, per resource, the largest room in it, and whole subtrees that
+// cannot fit are passed over. Nodes whose other scores differ by kind stand in different groups,
+// each a tree of its own.
 //
-// The index follows the columns and never leads them: it can be refreshed after any change, rollback included. Cost: O(log nodes) a change and usually
-// O(log nodes) a search.
+// The index follows the columns and never leads them: it can be refreshed after any change,
+// rollback included. Cost: O(log nodes) a change and usually O(log nodes) a search.
 #ifndef KAI_PLACEMENT_NODE_INDEX_H_
 #define KAI_PLACEMENT_NODE_INDEX_H_
 
@@ -23,8 +26,9 @@ namespace kai {
 
 enum class Strategy : uint8_t { kBinpack, kSpread };
 
-// Which room counts: what is idle and what is being freed together, or what is idle by itself as well. The two differ both ways: pods can be promised
-// more than is being freed, out of what is idle (spec 2 T6), and then what is idle must not be given away.
+// Which room counts: what is idle and what is being freed together, or what is idle by itself as
+// well. The two differ both ways: pods can be promised more than is being freed, out of what is
+// idle (spec 2 T6), and then what is idle must not be given away.
 enum class Room : uint8_t { kNow, kLater };
 
 // Idle plus releasing of what placement goes by (spec 3 W3).
@@ -36,16 +40,19 @@ class NodeIndex {
  public:
   // Nodes with and without GPUs, that offer the resource or do not.
   static constexpr size_t kGroups = 4;
-  static constexpr size_t GroupOf(bool cpu_only, bool offers) { return (cpu_only ? 1 : 0) + (offers ? 0 : 2); }
+  static constexpr size_t GroupOf(bool cpu_only, bool offers) {
+    return (cpu_only ? 1 : 0) + (offers ? 0 : 2);
+  }
 
   NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy);
 
   void Touch(NodeId node);
   void Refresh();
 
-  // The first node of the group, in order, that fits and whose class is allowed; only nodes with a key beyond `after`, where given.
-  NodeId FirstFit(size_t group, std::span<const double> request, std::span<const uint8_t> class_ok, Room room,
-                  const double* after = nullptr) const;
+  // The first node of the group, in order, that fits and whose class is allowed; only nodes with a
+  // key beyond `after`, where given.
+  NodeId FirstFit(size_t group, std::span<const double> request, std::span<const uint8_t> class_ok,
+                  Room room, const double* after = nullptr) const;
 
   // The order's key of a node: lower is better.
   double key(NodeId node) const { return entries_[node].key; }
@@ -65,8 +72,8 @@ class NodeIndex {
     int32_t right = -1;
     uint32_t heap_priority = 0;
     int8_t group = -1;
-    uint64_t own_class = 0;      // bit of the node's class, modulo 64
-    uint64_t class_below = 0;    // or of the subtree
+    uint64_t own_class = 0;    // bit of the node's class, modulo 64
+    uint64_t class_below = 0;  // or of the subtree
   };
 
   bool Before(int32_t a, int32_t b) const;

@@ -7,7 +7,8 @@
 namespace kai {
 namespace {
 
-constexpr std::string_view kMaxNodePoolResources = "MaxNodePoolResources";  // the check's name in messages (spec 3 P8)
+constexpr std::string_view kMaxNodePoolResources =
+    "MaxNodePoolResources";  // the check's name in messages (spec 3 P8)
 
 // The best node so far: highest score, then lowest name.
 struct Best {
@@ -17,7 +18,9 @@ struct Best {
 
   void Offer(const Cluster& cluster, NodeId other, double other_score, bool other_now) {
     const auto rank = [&](NodeId id) { return cluster.nodes().name_rank[id]; };
-    if (node.valid() && (score > other_score || (score == other_score && rank(node) <= rank(other)))) return;
+    if (node.valid() &&
+        (score > other_score || (score == other_score && rank(node) <= rank(other))))
+      return;
     *this = {.node = other, .score = other_score, .now = other_now};
   }
 };
@@ -52,8 +55,9 @@ NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
   ClassPlan& plan = plans_[pod_class];
   if (plan.ready) return plan;
   plan.ready = true;
-  plan.too_large = options_.check_largest_node &&
-                   !Fits(cluster_.pod_classes().request[pod_class], std::span<const double>(cluster_.largest_node()));
+  plan.too_large =
+      options_.check_largest_node && !Fits(cluster_.pod_classes().request[pod_class],
+                                           std::span<const double>(cluster_.largest_node()));
   const size_t node_classes = cluster_.node_classes().size();
   plan.class_ok.assign(node_classes, 1);
   std::vector<NodeId> example(node_classes);
@@ -62,7 +66,8 @@ NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
   for (const std::unique_ptr<Filter>& filter : filters_) {
     if (filter->ScopeFor(pod_class) != Filter::Scope::kNodeClass) continue;
     for (size_t i = 0; i < node_classes; ++i) {
-      if (plan.class_ok[i] != 0 && !filter->Check(pod_class, example[i], nullptr)) plan.class_ok[i] = 0;
+      if (plan.class_ok[i] != 0 && !filter->Check(pod_class, example[i], nullptr))
+        plan.class_ok[i] = 0;
     }
   }
   FindCandidates(pod_class, &plan);
@@ -70,12 +75,14 @@ NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
 }
 
 void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
-  // Pods pinned by a label that nearly every node has a value of its own for: the few nodes that match are found once.
+  // Pods pinned by a label that nearly every node has a value of its own for: the few nodes that
+  // match are found once.
   const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
   if (!cluster_.AskPerNode(id)) return;
   const NodeColumns& nodes = cluster_.nodes();
   for (const NodeId node : nodes.name.ids()) {
-    if (MatchesNode(cluster_.constraints()[id], nodes.labels[node], nodes.name[node], cluster_.names())) {
+    if (MatchesNode(cluster_.constraints()[id], nodes.labels[node], nodes.name[node],
+                    cluster_.names())) {
       plan->candidates.push_back(node);
     }
   }
@@ -84,9 +91,14 @@ void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
 
 bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
   if (options_.always_scan || plan.has_candidates) return true;
-  const auto asks_nodes = [&](const auto& filter) { return filter->ScopeFor(pod_class) == Filter::Scope::kNode; };
-  const auto scores_nodes = [&](const auto& scorer) { return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode; };
-  return std::any_of(filters_.begin(), filters_.end(), asks_nodes) || std::any_of(scorers_.begin(), scorers_.end(), scores_nodes);
+  const auto asks_nodes = [&](const auto& filter) {
+    return filter->ScopeFor(pod_class) == Filter::Scope::kNode;
+  };
+  const auto scores_nodes = [&](const auto& scorer) {
+    return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode;
+  };
+  return std::any_of(filters_.begin(), filters_.end(), asks_nodes) ||
+         std::any_of(scorers_.begin(), scorers_.end(), scores_nodes);
 }
 
 NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
@@ -99,7 +111,8 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
 double NodeSearch::SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const {
   double sum = 0;  // in plugin order: doubles do not add in any order (design §4.3 b)
   for (const std::unique_ptr<Scorer>& scorer : scorers_) {
-    if (scorer->DependsOn(pod_class) != Scorer::Dependence::kNothing) sum += scorer->Score(pod_class, node, view);
+    if (scorer->DependsOn(pod_class) != Scorer::Dependence::kNothing)
+      sum += scorer->Score(pod_class, node, view);
   }
   return sum;
 }
@@ -108,15 +121,18 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
   const NodeIndex& index = IndexFor(pod_class);
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  ScoreView view{.least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
+  ScoreView view{
+      .least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
   Best best;
   for (size_t group = 0; group < NodeIndex::kGroups; ++group) {
     const NodeId first = index.First(group);
     if (!first.valid()) continue;
-    // Two searches: what fits now, and what fits now or later; the sums decide between them (design §4.3 c).
+    // Two searches: what fits now, and what fits now or later; the sums decide between them (design
+    // §4.3 c).
     for (const Room room : {Room::kNow, Room::kLater}) {
       if (room == Room::kLater && best.node.valid()) {
-        // No node of the group can have a higher sum than its first would have; usually that settles it.
+        // No node of the group can have a higher sum than its first would have; usually that
+        // settles it.
         view.fits_now = false;
         if (SumOfScores(pod_class, first, view) < best.score) break;
       }
@@ -126,7 +142,8 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
       const double score = SumOfScores(pod_class, node, view);
       best.Offer(cluster_, node, score, view.fits_now);
       // Rounding can make the next key's sum equal; then the first name that fits there counts too.
-      for (NodeId next = index.NextKey(group, index.key(node)); next.valid(); next = index.NextKey(group, index.key(next))) {
+      for (NodeId next = index.NextKey(group, index.key(node)); next.valid();
+           next = index.NextKey(group, index.key(next))) {
         if (SumOfScores(pod_class, next, view) != score) break;
         const double before = index.key(node);
         node = index.FirstFit(group, request, plan.class_ok, room, &before);
@@ -144,7 +161,8 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
 bool NodeSearch::PassesFilters(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
   if (plan.class_ok[cluster_.nodes().node_class[node].index()] == 0) return false;
   return std::all_of(filters_.begin(), filters_.end(), [&](const std::unique_ptr<Filter>& filter) {
-    return filter->ScopeFor(pod_class) != Filter::Scope::kNode || filter->Check(pod_class, node, nullptr);
+    return filter->ScopeFor(pod_class) != Filter::Scope::kNode ||
+           filter->Check(pod_class, node, nullptr);
   });
 }
 
@@ -152,11 +170,16 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   const NodeIndex& index = IndexFor(pod_class);
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  ScoreView view{.least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
+  ScoreView view{
+      .least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
   Best best;
   const auto consider = [&](NodeId node) {
-    if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) || !PassesFilters(pod_class, plan, node)) return;
-    view.fits_now = Fits(request, nodes.idle[node]);  // as well: what is promised of the idle makes releasing negative
+    if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
+        !PassesFilters(pod_class, plan, node))
+      return;
+    view.fits_now =
+        Fits(request,
+             nodes.idle[node]);  // as well: what is promised of the idle makes releasing negative
     best.Offer(cluster_, node, SumOfScores(pod_class, node, view), view.fits_now);
   };
   if (plan.has_candidates) {
@@ -168,7 +191,8 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
 }
 
 std::string NodeSearch::LargerThanAnyNodeText(PodId pod) const {
-  // spec 3 P14: GPU, CPU, memory, then the others in the order of their slots; the first that is too large is named.
+  // spec 3 P14: GPU, CPU, memory, then the others in the order of their slots; the first that is
+  // too large is named.
   const PodClass& info = cluster_.ClassOf(pod);
   const std::span<const double> request = cluster_.RequestOf(pod);
   const ResourceSlots& slots = cluster_.slots();
@@ -190,7 +214,8 @@ std::string NodeSearch::LargerThanAnyNodeText(PodId pod) const {
   std::vector<ResourceSlot> order = {kGpuSlot, kCpuSlot, kMemorySlot};
   for (size_t i = kPodsSlot.index(); i < slots.size(); ++i) {
     order.push_back(ResourceSlot(i));
-    if (request[i] != 0 && !slots.IsMig(ResourceSlot(i))) limit.others.emplace_back(slots.Name(ResourceSlot(i)), request[i]);
+    if (request[i] != 0 && !slots.IsMig(ResourceSlot(i)))
+      limit.others.emplace_back(slots.Name(ResourceSlot(i)), request[i]);
   }
   for (const ResourceSlot slot : order) {
     if (request[slot.index()] <= cluster_.largest_node()[slot.index()]) continue;
@@ -198,7 +223,8 @@ std::string NodeSearch::LargerThanAnyNodeText(PodId pod) const {
     limit.largest = cluster_.largest_node()[slot.index()];
     break;
   }
-  return messages::ConditionsNotMet(name, kMaxNodePoolResources, messages::LargerThanAnyNode(limit));
+  return messages::ConditionsNotMet(name, kMaxNodePoolResources,
+                                    messages::LargerThanAnyNode(limit));
 }
 
 const std::string& NodeSearch::Explain(PodId pod) {
@@ -218,11 +244,14 @@ const std::string& NodeSearch::Explain(PodId pod) {
     const std::span<const double> idle = nodes.idle[node];
     if (FitsSum(request, idle, nodes.releasing[node])) {
       for (const std::unique_ptr<Filter>& filter : filters_) {
-        if (filter->ScopeFor(pod_class) != Filter::Scope::kNothing && !filter->Check(pod_class, node, &report)) break;
+        if (filter->ScopeFor(pod_class) != Filter::Scope::kNothing &&
+            !filter->Check(pod_class, node, &report))
+          break;
       }
       continue;
     }
-    // spec 3 E1: compared with what is idle alone. A node that lacks only what was promised away of the releasing says no without a reason.
+    // spec 3 E1: compared with what is idle alone. A node that lacks only what was promised away of
+    // the releasing says no without a reason.
     for (size_t i = 0; i < request.size(); ++i) {
       if (request[i] > idle[i]) report.Count(Reason::NotEnough(ResourceSlot(i)));
     }

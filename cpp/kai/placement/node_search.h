@@ -1,12 +1,13 @@
-// NodeSearch: the node that a pod should get: of all nodes that fit, now or once what is releasing is gone, the one with the highest sum of scores, the
-// lowest name among equals (spec 2 P2-P4, spec 3 W1).
+// NodeSearch: the node that a pod should get: of all nodes that fit, now or once what is releasing
+// is gone, the one with the highest sum of scores, the lowest name among equals (spec 2 P2-P4, spec
+// 3 W1).
 //
 //   NodeSearch search(cluster, std::move(filters), std::move(scorers), {...});
-//   const NodeSearch::Found found = search.Find(pod_class);      // follows the statement: it is one of its listeners
-//   if (!found.node.valid()) text = search.Explain(pod)...;
+//   const NodeSearch::Found found = search.Find(pod_class);      // follows the statement: it is
+//   one of its listeners if (!found.node.valid()) text = search.Explain(pod)...;
 //
-// Most classes of pods are answered by the node index; those whose filters or scores look at single nodes are answered by a scan, which is also the
-// definition that the index must agree with.
+// Most classes of pods are answered by the node index; those whose filters or scores look at single
+// nodes are answered by a scan, which is also the definition that the index must agree with.
 #ifndef KAI_PLACEMENT_NODE_SEARCH_H_
 #define KAI_PLACEMENT_NODE_SEARCH_H_
 
@@ -28,21 +29,22 @@ class NodeSearch final : public Listener {
   struct Options {
     Strategy gpu = Strategy::kBinpack;
     Strategy cpu = Strategy::kBinpack;
-    bool check_largest_node = true;  // refuse pods larger than any node before asking nodes (spec 3 P14)
-    bool always_scan = false;        // answer every search by scanning: the plain way, for comparison
+    bool check_largest_node =
+        true;                  // refuse pods larger than any node before asking nodes (spec 3 P14)
+    bool always_scan = false;  // answer every search by scanning: the plain way, for comparison
   };
   struct Found {
     NodeId node;
     bool now = false;  // fits what is idle; else it has to wait for what is releasing
   };
 
-  NodeSearch(const Cluster& cluster, std::vector<std::unique_ptr<Filter>> filters, std::vector<std::unique_ptr<Scorer>> scorers,
-             const Options& options);
+  NodeSearch(const Cluster& cluster, std::vector<std::unique_ptr<Filter>> filters,
+             std::vector<std::unique_ptr<Scorer>> scorers, const Options& options);
 
   Found Find(PodClassId pod_class);
 
-  // Why no node takes the pod, as the cluster stands: the text of spec 2 M6. Cached until something changes, so that a thousand pods of one
-  // class that find no room cost one walk over the nodes.
+  // Why no node takes the pod, as the cluster stands: the text of spec 2 M6. Cached until something
+  // changes, so that a thousand pods of one class that find no room cost one walk over the nodes.
   const std::string& Explain(PodId pod);
 
   // Every change so far, counted: two equal versions are the same state.
@@ -60,7 +62,7 @@ class NodeSearch final : public Listener {
     std::vector<const Filter*> per_node;  // filters to ask per node
     std::vector<NodeId> candidates;       // the only nodes worth asking, when `has_candidates`
     bool has_candidates = false;
-    int64_t explained_at = -1;            // version
+    int64_t explained_at = -1;  // version
     std::string explanation;
   };
 

@@ -1,8 +1,9 @@
 #include "kai/placement/pod_order.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "kai/base/parse.h"
 
 namespace kai {
 namespace {
@@ -17,10 +18,9 @@ TaskPriority TaskPriorityOf(const Cluster& cluster, PodId pod) {
   const NameId label = cluster.pods().task_priority[pod];
   if (!label.valid()) return {};
   const std::string_view text = cluster.Text(label);
-  TaskPriority priority{.kind = 0, .value = 0};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority.value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {.kind = 1, .value = 0};
-  return priority;
+  const std::optional<int64_t> number = ParseInteger(text);
+  if (!number) return {.kind = 1, .value = 0};
+  return {.kind = 0, .value = *number};
 }
 
 // Negative: a first; positive: b first; 0: no word.
@@ -44,7 +44,9 @@ int Compare(const Cluster& cluster, PodComparator comparator, PodId a, PodId b) 
 }  // namespace
 
 PodOrder::PodOrder(const Cluster& cluster, const Options& options)
-    : cluster_(cluster), options_(options), ordered_(cluster.sub_groups().pod_list),
+    : cluster_(cluster),
+      options_(options),
+      ordered_(cluster.sub_groups().pod_list),
       known_(cluster.pod_groups().size()),
       next_request_(cluster.pod_groups().size()),
       elastic_state_(cluster.pod_groups().size()) {
@@ -57,25 +59,29 @@ PodOrder::PodOrder(const Cluster& cluster, const Options& options)
     return pods.uid_rank[a] < pods.uid_rank[b];
   };
   for (const Span32& range : cluster.sub_groups().pods.raw()) {
-    if (range.size() > 1) std::sort(ordered_.begin() + range.begin, ordered_.begin() + range.end, first);
+    if (range.size() > 1)
+      std::sort(ordered_.begin() + range.begin, ordered_.begin() + range.end, first);
   }
 }
 
 std::span<const PodId> PodOrder::PodsOf(SubGroupId pod_set) const {
   const Span32 range = cluster_.sub_groups().pods[pod_set];
-  return std::span(ordered_).subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+  return std::span(ordered_).subspan(static_cast<size_t>(range.begin),
+                                     static_cast<size_t>(range.size()));
 }
 
 std::span<const SubGroupId> PodOrder::PodSetsOf(PodGroupId group) const {
   const Span32 range = cluster_.pod_groups().pod_sets[group];
-  return std::span(cluster_.pod_groups().pod_set_list).subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+  return std::span(cluster_.pod_groups().pod_set_list)
+      .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
 }
 
 int32_t PodOrder::SatisfiedChildren(SubGroupId set) const {
   const Span32 range = cluster_.sub_groups().children[set];
   int32_t satisfied = 0;
   for (int32_t i = range.begin; i < range.end; ++i) {
-    satisfied += AllocationSatisfied(cluster_.sub_groups().child_list[static_cast<size_t>(i)]) ? 1 : 0;
+    satisfied +=
+        AllocationSatisfied(cluster_.sub_groups().child_list[static_cast<size_t>(i)]) ? 1 : 0;
   }
   return satisfied;
 }
@@ -89,7 +95,8 @@ bool PodOrder::AllocationSatisfied(SubGroupId set) const {
 std::vector<SubGroupId> PodOrder::ChildrenOf(SubGroupId set) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   const Span32 range = sets.children[set];
-  std::vector<SubGroupId> children(sets.child_list.begin() + range.begin, sets.child_list.begin() + range.end);
+  std::vector<SubGroupId> children(sets.child_list.begin() + range.begin,
+                                   sets.child_list.begin() + range.end);
   if (children.size() < 2 || !options_.by_satisfaction) return children;
   struct Standing {
     SubGroupId id;
@@ -99,8 +106,11 @@ std::vector<SubGroupId> PodOrder::ChildrenOf(SubGroupId set) const {
   };
   std::vector<Standing> standings;
   for (const SubGroupId child : children) {
-    const int32_t count = sets.is_pod_set[child] != 0 ? sets.counts[child].active_allocated() : SatisfiedChildren(child);
-    standings.push_back({.id = child, .count = static_cast<double>(count), .threshold = static_cast<double>(sets.minimum[child])});
+    const int32_t count = sets.is_pod_set[child] != 0 ? sets.counts[child].active_allocated()
+                                                      : SatisfiedChildren(child);
+    standings.push_back({.id = child,
+                         .count = static_cast<double>(count),
+                         .threshold = static_cast<double>(sets.minimum[child])});
   }
   // spec 2 G11; children come by name, and a stable sort keeps that among equals.
   std::stable_sort(standings.begin(), standings.end(), [](const Standing& a, const Standing& b) {
@@ -115,7 +125,8 @@ std::vector<SubGroupId> PodOrder::ChildrenOf(SubGroupId set) const {
 
 bool PodOrder::MayBePlaced(PodId pod) const {
   const PodStatus status = cluster_.pods().status[pod];
-  return status == PodStatus::kPending || (status == PodStatus::kReleasing && cluster_.pods().is_virtual[pod] != 0);
+  return status == PodStatus::kPending ||
+         (status == PodStatus::kReleasing && cluster_.pods().is_virtual[pod] != 0);
 }
 
 void PodOrder::CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const {
@@ -190,7 +201,8 @@ bool PodOrder::SetIsReady(SubGroupId set) const {
   }
   const Span32 range = sets.children[set];
   int32_t ready = 0;
-  for (int32_t i = range.begin; i < range.end; ++i) ready += SetIsReady(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
+  for (int32_t i = range.begin; i < range.end; ++i)
+    ready += SetIsReady(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
   return ready >= sets.minimum[set];
 }
 
@@ -203,18 +215,21 @@ bool PodOrder::HasStarted(PodGroupId group) const {
 
 int32_t PodOrder::CountOf(PodGroupId group, PodStatus status) const {
   int32_t count = 0;
-  for (const SubGroupId pod_set : PodSetsOf(group)) count += cluster_.sub_groups().counts[pod_set][status];
+  for (const SubGroupId pod_set : PodSetsOf(group))
+    count += cluster_.sub_groups().counts[pod_set][status];
   return count;
 }
 
 int32_t PodOrder::ActiveAllocated(PodGroupId group) const {
   int32_t active = 0;
-  for (const SubGroupId pod_set : PodSetsOf(group)) active += cluster_.sub_groups().counts[pod_set].active_allocated();
+  for (const SubGroupId pod_set : PodSetsOf(group))
+    active += cluster_.sub_groups().counts[pod_set].active_allocated();
   return active;
 }
 
 void PodOrder::Applied(const Change& change, UndoStack*) {
-  if (const PodGroupId group = cluster_.pods().group[change.pod]; group.valid()) known_[group] = kNothing;
+  if (const PodGroupId group = cluster_.pods().group[change.pod]; group.valid())
+    known_[group] = kNothing;
 }
 void PodOrder::Undone(const Change& change, UndoStack* undo) { Applied(change, undo); }
 

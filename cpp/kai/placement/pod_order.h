@@ -1,10 +1,13 @@
-// The order of sub-groups and pods inside a pod group, and which of its pods one attempt works on (spec 2 G11-G15).
+// The order of sub-groups and pods inside a pod group, and which of its pods one attempt works on
+// (spec 2 G11-G15).
 //
-//   PodOrder order(cluster, {PodComparator::kKubeflow, PodComparator::kRay, PodComparator::kTaskPriority});
-//   for (PodId pod : order.PodsToPlace(group)) ...
-//   order.NextRequest(group);         // what they ask for together; cached until a pod of the group changes: it is a listener
+//   PodOrder order(cluster, {PodComparator::kKubeflow, PodComparator::kRay,
+//   PodComparator::kTaskPriority}); for (PodId pod : order.PodsToPlace(group)) ...
+//   order.NextRequest(group);         // what they ask for together; cached until a pod of the
+//   group changes: it is a listener
 //
-// Example: of a gang of 2 with five waiting pods and room for three, the first attempt works on two pods, the next ones on one each.
+// Example: of a gang of 2 with five waiting pods and room for three, the first attempt works on two
+// pods, the next ones on one each.
 #ifndef KAI_PLACEMENT_POD_ORDER_H_
 #define KAI_PLACEMENT_POD_ORDER_H_
 
@@ -18,14 +21,15 @@ namespace kai {
 
 enum class PodComparator : uint8_t { kKubeflow, kRay, kTaskPriority };
 
-// The elastic state of a pod group (spec 1 F73): some pod set below its minimum, all exactly at it, or some above.
+// The elastic state of a pod group (spec 1 F73): some pod set below its minimum, all exactly at it,
+// or some above.
 enum class ElasticState : uint8_t { kBelow, kAt, kAbove };
 
 class PodOrder final : public Listener {
  public:
   struct Options {
     std::vector<PodComparator> comparators;  // in plugin order; then creation time, then UID
-    bool by_satisfaction = true;             // plugin subgrouporder: sub-groups below their minimum first
+    bool by_satisfaction = true;  // plugin subgrouporder: sub-groups below their minimum first
   };
 
   PodOrder(const Cluster& cluster, const Options& options);
@@ -44,8 +48,10 @@ class PodOrder final : public Listener {
 
   // Cached likewise: every comparison of pod groups asks.
   ElasticState ElasticStateOf(PodGroupId group);
-  bool IsReady(PodGroupId group) const { return SetIsReady(cluster_.pod_groups().root[group]); }  // spec 2 G7
-  bool HasStarted(PodGroupId group) const;         // some pod is allocated (spec 2 S4)
+  bool IsReady(PodGroupId group) const {
+    return SetIsReady(cluster_.pod_groups().root[group]);
+  }                                         // spec 2 G7
+  bool HasStarted(PodGroupId group) const;  // some pod is allocated (spec 2 S4)
   int32_t CountOf(PodGroupId group, PodStatus status) const;
   int32_t ActiveAllocated(PodGroupId group) const;
 
@@ -56,7 +62,7 @@ class PodOrder final : public Listener {
   bool SetIsReady(SubGroupId set) const;
   bool AllocationSatisfied(SubGroupId set) const;  // spec 2 G9
   int32_t SatisfiedChildren(SubGroupId set) const;
-  bool MayBePlaced(PodId pod) const;               // spec 2 S6
+  bool MayBePlaced(PodId pod) const;  // spec 2 S6
   void Collect(SubGroupId set, std::vector<PodId>* pods) const;
   void CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const;
   std::span<const SubGroupId> PodSetsOf(PodGroupId group) const;

@@ -1,8 +1,10 @@
-// A Scorer says how much a pod would like a node. Scores of all scorers are added in plugin order, in doubles, and the sums compared exactly (spec 3 W1).
+// A Scorer says how much a pod would like a node. Scores of all scorers are added in plugin order,
+// in doubles, and the sums compared exactly (spec 3 W1).
 //
-// DependsOn() says, for a class of pods, what the score is a function of. As long as every scorer depends on the node's room and kind alone, the best node
-// is found in the node index without scoring any other; a scorer that looks further says kNode, and all nodes are scored.
-// To add one: a file in scorers/, a line in session/registry.cc.
+// DependsOn() says, for a class of pods, what the score is a function of. As long as every scorer
+// depends on the node's room and kind alone, the best node is found in the node index without
+// scoring any other; a scorer that looks further says kNode, and all nodes are scored. To add one:
+// a file in scorers/, a line in session/registry.cc.
 #ifndef KAI_PLACEMENT_SCORER_H_
 #define KAI_PLACEMENT_SCORER_H_
 
@@ -12,7 +14,8 @@ namespace kai {
 
 // What there is to know about the offered nodes and this one when it is scored.
 struct ScoreView {
-  double least_room = 0;  // of the resource that placement goes by, over the offered nodes that have it at all (spec 3 W3)
+  double least_room = 0;  // of the resource that placement goes by, over the offered nodes that
+                          // have it at all (spec 3 W3)
   double most_room = 0;
   bool fits_now = false;  // without waiting for what is releasing
 };
@@ -20,11 +23,11 @@ struct ScoreView {
 class Scorer {
  public:
   enum class Dependence : uint8_t {
-    kNothing,      // always zero for these pods
-    kRoom,         // room by the placement strategy
+    kNothing,  // always zero for these pods
+    kRoom,     // room by the placement strategy
     kFitsNow,
-    kNodeKind,     // whether the node has GPUs
-    kNode,         // anything else
+    kNodeKind,  // whether the node has GPUs
+    kNode,      // anything else
   };
 
   virtual ~Scorer() = default;

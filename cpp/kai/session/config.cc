@@ -12,19 +12,37 @@
 namespace kai {
 namespace {
 
-constexpr std::string_view kDefaultActions = "allocate, consolidation, reclaim, preempt, stalegangeviction";
-constexpr std::array<std::string_view, 5> kActions = {"allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"};
+constexpr std::string_view kDefaultActions =
+    "allocate, consolidation, reclaim, preempt, stalegangeviction";
+constexpr std::array<std::string_view, 5> kActions = {"allocate", "consolidation", "reclaim",
+                                                      "preempt", "stalegangeviction"};
 constexpr std::array<std::string_view, 1> kBuiltActions = {"allocate"};
 
 // KAI's built-in order (spec 2 C7).
-constexpr std::array<std::string_view, 20> kDefaultPlugins = {
-    "predicates",      "proportion",  "priority",     "elastic",         "kubeflow",
-    "ray",             "nodeavailability", "gpusharingorder", "gpupack", "resourcetype",
-    "subgrouporder",   "taskorder",   "nominatednode", "dynamicresources", "nodeplacement",
-    "minruntime",      "topology",    "snapshot",     "sg-nodelocalgreedy", "sg-multinodegang"};
+constexpr std::array<std::string_view, 20> kDefaultPlugins = {"predicates",
+                                                              "proportion",
+                                                              "priority",
+                                                              "elastic",
+                                                              "kubeflow",
+                                                              "ray",
+                                                              "nodeavailability",
+                                                              "gpusharingorder",
+                                                              "gpupack",
+                                                              "resourcetype",
+                                                              "subgrouporder",
+                                                              "taskorder",
+                                                              "nominatednode",
+                                                              "dynamicresources",
+                                                              "nodeplacement",
+                                                              "minruntime",
+                                                              "topology",
+                                                              "snapshot",
+                                                              "sg-nodelocalgreedy",
+                                                              "sg-multinodegang"};
 constexpr std::string_view kNuma = "numa";
 // Registered, but in no default.
-constexpr std::array<std::string_view, 4> kOtherPlugins = {"podaffinity", "gpuspread", kNuma, "reflectjoborder"};
+constexpr std::array<std::string_view, 4> kOtherPlugins = {"podaffinity", "gpuspread", kNuma,
+                                                           "reflectjoborder"};
 
 template <typename List>
 bool Contains(const List& list, std::string_view name) {
@@ -41,7 +59,8 @@ absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentE
 
 std::vector<PluginConfig> DefaultPlugins() {
   std::vector<PluginConfig> plugins;
-  for (const std::string_view name : kDefaultPlugins) plugins.push_back({.name = std::string(name), .arguments = {}});
+  for (const std::string_view name : kDefaultPlugins)
+    plugins.push_back({.name = std::string(name), .arguments = {}});
   return plugins;
 }
 
@@ -70,29 +89,35 @@ absl::Status ReadArguments(const simdjson::dom::element& value, PluginConfig* pl
   for (const auto& [key, argument] : arguments) {
     std::string_view text;
     // Arguments are strings; a bare number or boolean is taken as what it prints.
-    plugin->arguments[std::string(key)] =
-        argument.get_string().get(text) == simdjson::SUCCESS ? std::string(text) : std::string(simdjson::minify(argument));
+    plugin->arguments[std::string(key)] = argument.get_string().get(text) == simdjson::SUCCESS
+                                              ? std::string(text)
+                                              : std::string(simdjson::minify(argument));
   }
   return absl::OkStatus();
 }
 
 absl::Status ReadTiers(const simdjson::dom::element& value, Config* config) {
   simdjson::dom::array tiers;
-  if (value.get_array().get(tiers) != simdjson::SUCCESS) return Invalid("config: tiers is not a list");
+  if (value.get_array().get(tiers) != simdjson::SUCCESS)
+    return Invalid("config: tiers is not a list");
   for (const simdjson::dom::element tier : tiers) {
     simdjson::dom::array plugins;
-    if (tier["plugins"].get_array().get(plugins) != simdjson::SUCCESS) return Invalid("config: a tier has no list of plugins");
+    if (tier["plugins"].get_array().get(plugins) != simdjson::SUCCESS)
+      return Invalid("config: a tier has no list of plugins");
     for (const simdjson::dom::element each : plugins) {
       std::string_view name;
-      if (each["name"].get_string().get(name) != simdjson::SUCCESS) return Invalid("config: a plugin has no name");
+      if (each["name"].get_string().get(name) != simdjson::SUCCESS)
+        return Invalid("config: a plugin has no name");
       PluginConfig plugin{.name = std::string(name), .arguments = {}};
       simdjson::dom::element arguments;
-      if (each["arguments"].get(arguments) == simdjson::SUCCESS) KAI_RETURN_IF_ERROR(ReadArguments(arguments, &plugin));
+      if (each["arguments"].get(arguments) == simdjson::SUCCESS)
+        KAI_RETURN_IF_ERROR(ReadArguments(arguments, &plugin));
       if (!Contains(kDefaultPlugins, name) && !Contains(kOtherPlugins, name)) {
         config->warnings.push_back(StrCat("plugin \"", name, "\" is not known and is skipped"));
         continue;
       }
-      // Of the plugins whose time has not come, this one is asked for by name only and would change most decisions.
+      // Of the plugins whose time has not come, this one is asked for by name only and would change
+      // most decisions.
       if (name == kNuma) config->warnings.push_back(StrCat("plugin ", name, " is not built yet"));
       config->plugins.push_back(std::move(plugin));
     }
@@ -102,12 +127,14 @@ absl::Status ReadTiers(const simdjson::dom::element& value, Config* config) {
 
 absl::Status ReadQueueDepth(const simdjson::dom::element& value, Config* config) {
   simdjson::dom::object depths;
-  if (value.get_object().get(depths) != simdjson::SUCCESS) return Invalid("config: queueDepthPerAction is not an object");
+  if (value.get_object().get(depths) != simdjson::SUCCESS)
+    return Invalid("config: queueDepthPerAction is not an object");
   for (const auto& [action, each] : depths) {
     int64_t depth = 0;
     // KAI crashes on 0 and below -1 (spec 2 C9); a clear no is kinder.
     if (each.get_int64().get(depth) != simdjson::SUCCESS || depth < -1 || depth == 0) {
-      return Invalid(StrCat("config: queueDepthPerAction of ", action, " must be a whole number above 0, or -1 for no bound"));
+      return Invalid(StrCat("config: queueDepthPerAction of ", action,
+                            " must be a whole number above 0, or -1 for no bound"));
     }
     config->queue_depth[std::string(action)] = depth;
   }
@@ -116,15 +143,18 @@ absl::Status ReadQueueDepth(const simdjson::dom::element& value, Config* config)
 
 absl::Status ReadCompat(const simdjson::dom::element& value, Config* config) {
   simdjson::dom::object switches;
-  if (value.get_object().get(switches) != simdjson::SUCCESS) return Invalid("config: compat is not an object");
+  if (value.get_object().get(switches) != simdjson::SUCCESS)
+    return Invalid("config: compat is not an object");
   for (const auto& [name, each] : switches) {
     std::string_view setting;
-    if (each.get_string().get(setting) != simdjson::SUCCESS || (setting != "fixed" && setting != "kai")) {
+    if (each.get_string().get(setting) != simdjson::SUCCESS ||
+        (setting != "fixed" && setting != "kai")) {
       return Invalid(StrCat("config: compat.", name, " must be \"fixed\" or \"kai\""));
     }
     const auto found = config->compat.find(std::string(name));
     if (found == config->compat.end()) {
-      config->warnings.push_back(StrCat("compat switch \"", name, "\" is not known and is skipped"));
+      config->warnings.push_back(
+          StrCat("compat switch \"", name, "\" is not known and is skipped"));
     } else {
       found->second = setting == "kai" ? Compat::kKai : Compat::kFixed;
     }
@@ -132,7 +162,8 @@ absl::Status ReadCompat(const simdjson::dom::element& value, Config* config) {
   return absl::OkStatus();
 }
 
-bool IsGiven(const simdjson::dom::object& object, std::string_view key, simdjson::dom::element* value) {
+bool IsGiven(const simdjson::dom::object& object, std::string_view key,
+             simdjson::dom::element* value) {
   return object[key].get(*value) == simdjson::SUCCESS && !value->is_null();
 }
 
@@ -142,7 +173,8 @@ std::string Quoted(std::string_view text) {
     if (c == '"' || c == '\\') quoted.push_back('\\');
     if (static_cast<unsigned char>(c) < 0x20) {
       constexpr std::string_view kHex = "0123456789abcdef";
-      StrAppend(&quoted, "\\u00", kHex[static_cast<unsigned char>(c) >> 4], kHex[static_cast<unsigned char>(c) & 15]);
+      StrAppend(&quoted, "\\u00", kHex[static_cast<unsigned char>(c) >> 4],
+                kHex[static_cast<unsigned char>(c) & 15]);
     } else {
       quoted.push_back(c);
     }
@@ -153,7 +185,8 @@ std::string Quoted(std::string_view text) {
 
 }  // namespace
 
-std::string_view PluginConfig::Argument(std::string_view argument, std::string_view fallback) const {
+std::string_view PluginConfig::Argument(std::string_view argument,
+                                        std::string_view fallback) const {
   const auto found = arguments.find(std::string(argument));
   return found == arguments.end() ? fallback : std::string_view(found->second);
 }
@@ -162,7 +195,8 @@ std::vector<std::string> Config::CompatSwitches() { return {}; }
 
 absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& options) {
   Config config;
-  for (const std::string& name : CompatSwitches()) config.compat[name] = options.as_kai ? Compat::kKai : Compat::kFixed;
+  for (const std::string& name : CompatSwitches())
+    config.compat[name] = options.as_kai ? Compat::kKai : Compat::kFixed;
   if (json.empty() || json == "null") {
     ReadActions(kDefaultActions, &config);
     config.plugins = DefaultPlugins();
@@ -184,13 +218,15 @@ absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& 
   } else {
     config.plugins = DefaultPlugins();
   }
-  if (IsGiven(object, "queueDepthPerAction", &value)) KAI_RETURN_IF_ERROR(ReadQueueDepth(value, &config));
+  if (IsGiven(object, "queueDepthPerAction", &value))
+    KAI_RETURN_IF_ERROR(ReadQueueDepth(value, &config));
   if (IsGiven(object, "compat", &value)) KAI_RETURN_IF_ERROR(ReadCompat(value, &config));
   return config;
 }
 
 const PluginConfig* Config::FindPlugin(std::string_view name) const {
-  const auto found = std::find_if(plugins.begin(), plugins.end(), [&](const PluginConfig& plugin) { return plugin.name == name; });
+  const auto found = std::find_if(plugins.begin(), plugins.end(),
+                                  [&](const PluginConfig& plugin) { return plugin.name == name; });
   return found == plugins.end() ? nullptr : &*found;
 }
 
@@ -216,7 +252,8 @@ std::string Config::ToJson() const {
   json += "},\"compat\":{";
   first = true;
   for (const auto& [name, setting] : compat) {
-    StrAppend(&json, first ? "" : ",", Quoted(name), ":", setting == Compat::kKai ? "\"kai\"" : "\"fixed\"");
+    StrAppend(&json, first ? "" : ",", Quoted(name), ":",
+              setting == Compat::kKai ? "\"kai\"" : "\"fixed\"");
     first = false;
   }
   json += "}}";

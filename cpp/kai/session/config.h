@@ -1,9 +1,11 @@
-// Config: which actions and plugins a cycle runs, parsed once and checked once (spec 2 C5-C9, spec 5 A39, A40).
+// Config: which actions and plugins a cycle runs, parsed once and checked once (spec 2 C5-C9, spec
+// 5 A39, A40).
 //
 //   KAI_ASSIGN_OR_RETURN(Config config, Config::Parse(R"({"actions": "allocate"})", {}));
 //   Config::Parse("", {});              // KAI's built-in default
 //
-// What is missing has KAI's default; a name that is not known is reported in `warnings` and skipped.
+// What is missing has KAI's default; a name that is not known is reported in `warnings` and
+// skipped.
 #ifndef KAI_SESSION_CONFIG_H_
 #define KAI_SESSION_CONFIG_H_
 
@@ -32,8 +34,8 @@ struct Config {
     bool as_kai = false;  // every mend switched to KAI's behaviour
   };
 
-  std::vector<std::string> actions;  // known ones that are built, in order
-  std::vector<PluginConfig> plugins; // known ones, in order
+  std::vector<std::string> actions;            // known ones that are built, in order
+  std::vector<PluginConfig> plugins;           // known ones, in order
   std::map<std::string, int64_t> queue_depth;  // by action; -1 or missing: no bound
   std::map<std::string, Compat> compat;        // every switch there is
   std::vector<std::string> warnings;

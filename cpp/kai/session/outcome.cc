@@ -13,15 +13,18 @@ constexpr std::string_view kDefaultSubgroup = "default";
 
 // The stable word for a pod that found no node, from the text that says why.
 std::string_view CodeOfNoNode(std::string_view text) {
-  if (text.find(messages::kNotEnoughGpus) != std::string_view::npos) return reason_codes::kNotEnoughGpus;
-  if (text.find("didn't have enough") != std::string_view::npos) return reason_codes::kNotEnoughResources;
+  if (text.find(messages::kNotEnoughGpus) != std::string_view::npos)
+    return reason_codes::kNotEnoughGpus;
+  if (text.find("didn't have enough") != std::string_view::npos)
+    return reason_codes::kNotEnoughResources;
   if (text.substr(0, 21) == "Scheduling conditions") return reason_codes::kLargerThanAnyNode;
   return reason_codes::kNoMatchingNode;
 }
 
 class Describer {
  public:
-  Describer(const CycleView& cycle, Plan* plan) : cycle_(cycle), cluster_(*cycle.cluster), plan_(*plan) {}
+  Describer(const CycleView& cycle, Plan* plan)
+      : cycle_(cycle), cluster_(*cycle.cluster), plan_(*plan) {}
 
   void Run() {
     CountDecisions();
@@ -49,18 +52,24 @@ class Describer {
       return bound_[group] == 0 ? Verdict::kPipelined : Verdict::kPartlyPlaced;
     }
     if (!cluster_.pod_groups().queue[group].valid()) return Verdict::kInvalid;
-    if (waiting == 0) return HasActivePods(group) || HasEnded(group) ? Verdict::kRunning : Verdict::kNotReady;
+    if (waiting == 0)
+      return HasActivePods(group) || HasEnded(group) ? Verdict::kRunning : Verdict::kNotReady;
     return ready ? Verdict::kUnschedulable : Verdict::kNotReady;
   }
 
   bool HasActivePods(PodGroupId group) const {
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
-      if (cluster_.sub_groups().counts[cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)]].active_used() > 0) return true;
+      if (cluster_.sub_groups()
+              .counts[cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)]]
+              .active_used() > 0)
+        return true;
     }
     return false;
   }
-  bool HasEnded(PodGroupId group) const { return cycle_.order->CountOf(group, PodStatus::kSucceeded) > 0; }
+  bool HasEnded(PodGroupId group) const {
+    return cycle_.order->CountOf(group, PodStatus::kSucceeded) > 0;
+  }
 
   void Describe(PodGroupId group) {
     GroupOutcome& outcome = plan_.groups[group];
@@ -72,7 +81,8 @@ class Describer {
     DescribeMisfits(group, &outcome);
     if (waiting == 0) {
       if (outcome.verdict == Verdict::kNotReady) {
-        outcome.reasons.push_back({reason_codes::kNoPods, "the pod group has no pods yet", PodId()});
+        outcome.reasons.push_back(
+            {reason_codes::kNoPods, "the pod group has no pods yet", PodId()});
       } else if (outcome.verdict == Verdict::kRunning && !HasActivePods(group)) {
         outcome.reasons.push_back({reason_codes::kCompleted, "all pods have ended", PodId()});
       } else if (outcome.verdict == Verdict::kInvalid) {
@@ -86,7 +96,8 @@ class Describer {
       return;
     }
 
-    std::vector<std::pair<std::string, std::string>> errors;  // (reason, message), as KAI collects them
+    std::vector<std::pair<std::string, std::string>>
+        errors;  // (reason, message), as KAI collects them
     if (!cluster_.pod_groups().queue[group].valid()) {
       errors.emplace_back(messages::kQueueDoesNotExist, DescribeMissingQueue(group, &outcome));
     }
@@ -97,20 +108,23 @@ class Describer {
     DescribeWhatKeepsOut(group, errors.empty(), &outcome);
     const std::string text = messages::PodGroupText(errors);
     outcome.messages.push_back(Prefixed(group, text));
-    if (pending > 0) DescribePods(group, errors.empty() ? std::string(messages::kUnableToSchedulePod) : text);
+    if (pending > 0)
+      DescribePods(group, errors.empty() ? std::string(messages::kUnableToSchedulePod) : text);
   }
 
   // Pods of sub-groups that do not exist (spec 2 M9).
   void DescribeMisfits(PodGroupId group, GroupOutcome* outcome) {
     for (const PodId pod : cluster_.pod_groups().misfits[group]) {
-      std::string text = messages::UnknownSubgroup(cluster_.Text(cluster_.pods().subgroup[pod]), cluster_.PodGroupName(group));
+      std::string text = messages::UnknownSubgroup(cluster_.Text(cluster_.pods().subgroup[pod]),
+                                                   cluster_.PodGroupName(group));
       outcome->reasons.push_back({reason_codes::kSubgroupDoesNotExist, text, pod});
       plan_.pod_messages.emplace_back(pod, std::move(text));
     }
   }
 
   std::string DescribeMissingQueue(PodGroupId group, GroupOutcome* outcome) {
-    std::string text = messages::QueueDoesNotExist(cluster_.Text(cluster_.pod_groups().queue_name[group]));
+    std::string text =
+        messages::QueueDoesNotExist(cluster_.Text(cluster_.pod_groups().queue_name[group]));
     outcome->reasons.push_back({reason_codes::kQueueDoesNotExist, text, PodId()});
     return text;
   }
@@ -121,7 +135,8 @@ class Describer {
         outcome->reasons.push_back({reason_codes::kOverLimit, error.message, PodId()});
         return;
       case PlaceError::Kind::kNonPreemptibleOverQuota:
-        outcome->reasons.push_back({reason_codes::kNonPreemptibleOverQuota, error.message, PodId()});
+        outcome->reasons.push_back(
+            {reason_codes::kNonPreemptibleOverQuota, error.message, PodId()});
         return;
       case PlaceError::Kind::kNoNode:
         if (error.minimum > 1 && error.found < error.minimum) {
@@ -136,23 +151,27 @@ class Describer {
   void DescribeWhatKeepsOut(PodGroupId group, bool no_errors, GroupOutcome* outcome) {
     const QueueId queue = cluster_.pod_groups().queue[group];
     if (queue.valid() && !cluster_.queues().IsLeaf(queue)) {
-      outcome->reasons.push_back({reason_codes::kQueueNotLeaf,
-                                  StrCat("queue ", cluster_.Text(cluster_.queues().name[queue]),
-                                         " has queues below it; pod groups run in leaf queues only"),
-                                  PodId()});
+      outcome->reasons.push_back(
+          {reason_codes::kQueueNotLeaf,
+           StrCat("queue ", cluster_.Text(cluster_.queues().name[queue]),
+                  " has queues below it; pod groups run in leaf queues only"),
+           PodId()});
       return;
     }
     if ((*cycle_.may_run)[group] != 0) {
       if (no_errors && outcome->reasons.empty() && outcome->verdict == Verdict::kUnschedulable) {
-        outcome->reasons.push_back(
-            {reason_codes::kNotConsidered, "no action that ran in this cycle considered the pod group", PodId()});
+        outcome->reasons.push_back({reason_codes::kNotConsidered,
+                                    "no action that ran in this cycle considered the pod group",
+                                    PodId()});
       }
       return;
     }
-    std::set<NameId> features(cluster_.pod_groups().not_built[group].begin(), cluster_.pod_groups().not_built[group].end());
+    std::set<NameId> features(cluster_.pod_groups().not_built[group].begin(),
+                              cluster_.pod_groups().not_built[group].end());
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
-      for (const PodId pod : cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
+      for (const PodId pod :
+           cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
         const PodStatus status = cluster_.pods().status[pod];
         if (status != PodStatus::kPending && status != PodStatus::kGated) continue;
         const std::vector<NameId>& needed = cluster_.ClassOf(pod).not_built;
@@ -162,7 +181,8 @@ class Describer {
     std::set<std::string_view> names;
     for (const NameId feature : features) names.insert(cluster_.Text(feature));
     for (const std::string_view name : names) {
-      outcome->reasons.push_back({reason_codes::kNotBuilt, StrCat("needs ", name, ", which is not built yet"), PodId()});
+      outcome->reasons.push_back(
+          {reason_codes::kNotBuilt, StrCat("needs ", name, ", which is not built yet"), PodId()});
     }
   }
 
@@ -194,11 +214,14 @@ class Describer {
   void DescribePods(PodGroupId group, const std::string& group_text) {
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
-      for (const PodId pod : cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
+      for (const PodId pod :
+           cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
         if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
         const std::vector<PlaceError>& errors = cycle_.log->errors[group];
-        const auto own = std::find_if(errors.begin(), errors.end(), [&](const PlaceError& error) { return error.pod == pod; });
-        plan_.pod_messages.emplace_back(pod, Prefixed(group, own != errors.end() ? own->pod_message : group_text));
+        const auto own = std::find_if(errors.begin(), errors.end(),
+                                      [&](const PlaceError& error) { return error.pod == pod; });
+        plan_.pod_messages.emplace_back(
+            pod, Prefixed(group, own != errors.end() ? own->pod_message : group_text));
       }
     }
   }

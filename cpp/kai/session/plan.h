@@ -1,5 +1,6 @@
-// Plan: the answer of a cycle as plain data: decisions in the order in which they have to happen, a verdict and its reasons per pod group, the queues' numbers
-// (design §3). Ids refer to the cluster that was planned; names are looked up where the plan is shown.
+// Plan: the answer of a cycle as plain data: decisions in the order in which they have to happen, a
+// verdict and its reasons per pod group, the queues' numbers (design §3). Ids refer to the cluster
+// that was planned; names are looked up where the plan is shown.
 #ifndef KAI_SESSION_PLAN_H_
 #define KAI_SESSION_PLAN_H_
 
@@ -16,7 +17,15 @@
 
 namespace kai {
 
-enum class Verdict : uint8_t { kPlaced, kPipelined, kPartlyPlaced, kUnschedulable, kNotReady, kRunning, kInvalid };
+enum class Verdict : uint8_t {
+  kPlaced,
+  kPipelined,
+  kPartlyPlaced,
+  kUnschedulable,
+  kNotReady,
+  kRunning,
+  kInvalid
+};
 std::string_view VerdictName(Verdict verdict);
 
 // Stable words for why something waits; docs/reference/reasons.md lists them.
@@ -41,14 +50,14 @@ inline constexpr std::string_view kNotConsidered = "not_considered";
 struct PlanReason {
   std::string_view code;  // one of reason_codes
   std::string message;
-  PodId pod;              // invalid: the group as a whole
+  PodId pod;  // invalid: the group as a whole
 };
 
 struct GroupOutcome {
   Verdict verdict = Verdict::kRunning;
   std::vector<std::string> messages;  // the text of KAI's event and condition
   std::vector<PlanReason> reasons;
-  bool writes_last_start = false;     // the cycle's time becomes the last-start annotation
+  bool writes_last_start = false;  // the cycle's time becomes the last-start annotation
 };
 
 struct Plan {
@@ -58,8 +67,9 @@ struct Plan {
   IndexVector<PodGroupId, GroupOutcome> groups;
   std::vector<std::pair<PodId, std::string>> pod_messages;  // by pod
   IndexVector<QueueId, QueueShare> queues;                  // as the cycle began
-  bool has_queue_numbers = true;                            // false without the plugin that makes them
-  std::vector<std::pair<std::string, int64_t>> timing_ns;   // in the order in which things ran; "total" last
+  bool has_queue_numbers = true;  // false without the plugin that makes them
+  std::vector<std::pair<std::string, int64_t>>
+      timing_ns;  // in the order in which things ran; "total" last
 };
 
 }  // namespace kai

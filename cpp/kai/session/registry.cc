@@ -15,7 +15,9 @@ constexpr double kDefaultKValue = 1;
 Strategy StrategyOf(const Config& config, std::string_view resource) {
   const PluginConfig* plugin = config.FindPlugin("nodeplacement");
   // Anything but "spread" packs (spec 3 W5).
-  return plugin != nullptr && plugin->Argument(resource, "binpack") == "spread" ? Strategy::kSpread : Strategy::kBinpack;
+  return plugin != nullptr && plugin->Argument(resource, "binpack") == "spread"
+             ? Strategy::kSpread
+             : Strategy::kBinpack;
 }
 
 }  // namespace
@@ -36,7 +38,8 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
   std::vector<std::unique_ptr<Scorer>> scorers;
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "nodeplacement") {
-      scorers.push_back(MakeNodePlacementScorer(cluster, StrategyOf(config, "gpu"), StrategyOf(config, "cpu")));
+      scorers.push_back(
+          MakeNodePlacementScorer(cluster, StrategyOf(config, "gpu"), StrategyOf(config, "cpu")));
     } else if (plugin.name == "nodeavailability") {
       scorers.push_back(MakeNodeAvailabilityScorer());
     } else if (plugin.name == "resourcetype") {
@@ -58,7 +61,8 @@ NodeSearch::Options SearchOptions(const Config& config) {
 }
 
 PodOrder::Options PodOrderOptions(const Config& config) {
-  PodOrder::Options options{.comparators = {}, .by_satisfaction = config.HasPlugin("subgrouporder")};
+  PodOrder::Options options{.comparators = {},
+                            .by_satisfaction = config.HasPlugin("subgrouporder")};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);
     if (plugin.name == "ray") options.comparators.push_back(PodComparator::kRay);
@@ -68,7 +72,8 @@ PodOrder::Options PodOrderOptions(const Config& config) {
 }
 
 Worklist::Options WorklistOptions(const Config& config) {
-  Worklist::Options options{.comparators = {}, .by_fair_share = config.HasPlugin("proportion"), .depth = -1};
+  Worklist::Options options{
+      .comparators = {}, .by_fair_share = config.HasPlugin("proportion"), .depth = -1};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "priority") options.comparators.push_back(GroupComparator::kPriority);
     if (plugin.name == "elastic") options.comparators.push_back(GroupComparator::kElastic);
@@ -82,14 +87,16 @@ QueueUsage::Options UsageOptions(const Config& config) {
     const std::string text(plugin->Argument("kValue", ""));
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
-    if (!text.empty() && *end == '\0' && !std::isnan(value)) options.k_value = value <= 0 ? 0 : value;  // spec 1 F46
+    if (!text.empty() && *end == '\0' && !std::isnan(value))
+      options.k_value = value <= 0 ? 0 : value;  // spec 1 F46
   }
   return options;
 }
 
 std::unique_ptr<Action> MakeAction(const std::string& name, const Config& config) {
   const auto depth = config.queue_depth.find(name);
-  if (name == "allocate") return MakeAllocate(depth == config.queue_depth.end() ? -1 : depth->second);
+  if (name == "allocate")
+    return MakeAllocate(depth == config.queue_depth.end() ? -1 : depth->second);
   KAI_CHECK(false) << "action " << name << " passed the configuration but is not built";
   return nullptr;
 }

@@ -1,4 +1,5 @@
-// Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls in registry.cc and nothing else.
+// Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls
+// in registry.cc and nothing else.
 #ifndef KAI_SESSION_REGISTRY_H_
 #define KAI_SESSION_REGISTRY_H_
 

@@ -41,7 +41,8 @@ void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statemen
   const PodColumns& pods = cluster.pods();
   for (const PodId pod : pods.name.ids()) {
     if (pods.status[pod] != PodStatus::kReleasing || pods.deletion_ns[pod] == kNoTime) continue;
-    if (now_ns - pods.deletion_ns[pod] > cluster.params().stuck_in_releasing_threshold_ns) statement->MarkStuck(pod);
+    if (now_ns - pods.deletion_ns[pod] > cluster.params().stuck_in_releasing_threshold_ns)
+      statement->MarkStuck(pod);
   }
 }
 
@@ -49,18 +50,22 @@ void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statemen
 IndexVector<PodGroupId, uint8_t> GroupsThatMayRun(const Cluster& cluster) {
   const PodGroupColumns& groups = cluster.pod_groups();
   IndexVector<PodGroupId, uint8_t> may_run(groups.size(), 1);
-  for (const PodGroupId group : groups.name.ids()) may_run[group] = groups.not_built[group].empty() ? 1 : 0;
+  for (const PodGroupId group : groups.name.ids())
+    may_run[group] = groups.not_built[group].empty() ? 1 : 0;
   const PodColumns& pods = cluster.pods();
   for (const PodId pod : pods.name.ids()) {
-    const bool waits = pods.status[pod] == PodStatus::kPending || pods.status[pod] == PodStatus::kGated;
-    if (waits && pods.group[pod].valid() && !cluster.ClassOf(pod).not_built.empty()) may_run[pods.group[pod]] = 0;
+    const bool waits =
+        pods.status[pod] == PodStatus::kPending || pods.status[pod] == PodStatus::kGated;
+    if (waits && pods.group[pod].valid() && !cluster.ClassOf(pod).not_built.empty())
+      may_run[pods.group[pod]] = 0;
   }
   return may_run;
 }
 
 }  // namespace
 
-absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns, const Clock* stopwatch) const {
+absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
+                                  const Clock* stopwatch) const {
   Laps laps(stopwatch);
   Plan plan;
   plan.cluster = cluster;
@@ -72,7 +77,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   std::unique_ptr<NodeSearch> search;
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) {
-    return absl::FailedPreconditionError("this cluster is being planned already; plan a copy, or wait");
+    return absl::FailedPreconditionError(
+        "this cluster is being planned already; plan a copy, or wait");
   }
   usage = std::make_unique<QueueUsage>(*cluster, UsageOptions(config_));
   plan.has_queue_numbers = config_.HasPlugin("proportion");
@@ -82,11 +88,13 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   order = std::make_unique<PodOrder>(*cluster, PodOrderOptions(config_));
   NodeSearch::Options search_options = SearchOptions(config_);
   search_options.always_scan = options_.always_scan;
-  search = std::make_unique<NodeSearch>(*cluster, MakeFilters(config_, *cluster), MakeScorers(config_, *cluster), search_options);
+  search = std::make_unique<NodeSearch>(*cluster, MakeFilters(config_, *cluster),
+                                        MakeScorers(config_, *cluster), search_options);
   statement->Listen({usage.get(), order.get(), search.get()});
   MarkOverduePods(*cluster, now_ns, statement.get());
 
-  GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(), {.check_capacity = config_.HasPlugin("proportion")});
+  GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(),
+                     {.check_capacity = config_.HasPlugin("proportion")});
   const IndexVector<PodGroupId, uint8_t> may_run = GroupsThatMayRun(*cluster);
   CycleLog log;
   log.errors.Resize(cluster->pod_groups().size());

@@ -1,9 +1,12 @@
-// Session: one cycle from start to end. A function of cluster, configuration and time: the cluster is the same afterwards, and so is every further plan.
+// Session: one cycle from start to end. A function of cluster, configuration and time: the cluster
+// is the same afterwards, and so is every further plan.
 //
 //   Session session(config);
-//   absl::StatusOr<Plan> plan = session.Run(cluster, now_ns, &stopwatch);    // FailedPrecondition: the cluster is being planned already
+//   absl::StatusOr<Plan> plan = session.Run(cluster, now_ns, &stopwatch);    // FailedPrecondition:
+//   the cluster is being planned already
 //
-// Threads: several sessions may plan several clusters at once; two plans on one cluster at once are refused.
+// Threads: several sessions may plan several clusters at once; two plans on one cluster at once are
+// refused.
 #ifndef KAI_SESSION_SESSION_H_
 #define KAI_SESSION_SESSION_H_
 
@@ -26,7 +29,8 @@ class Session {
   Session(Config config, const Options& options) : config_(std::move(config)), options_(options) {}
 
   // `stopwatch` may be null: then timings are zero.
-  absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns, const Clock* stopwatch) const;
+  absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
+                           const Clock* stopwatch) const;
 
   const Config& config() const { return config_; }
 

@@ -1,4 +1,5 @@
-// The filters, one file per reason to say no. The order in which a node is asked is that of session/registry.cc; the first no ends the node.
+// The filters, one file per reason to say no. The order in which a node is asked is that of
+// session/registry.cc; the first no ends the node.
 #ifndef KAI_PLACEMENT_FILTERS_FILTERS_H_
 #define KAI_PLACEMENT_FILTERS_FILTERS_H_
 
@@ -8,12 +9,15 @@
 
 namespace kai {
 
-std::unique_ptr<Filter> MakeMigStrategyFilter(const Cluster& cluster);        // spec 3 P4
-std::unique_ptr<Filter> MakeNodeStateFilter(const Cluster& cluster);          // spec 3 P7: cordons and conditions
-std::unique_ptr<Filter> MakeTaintFilter(const Cluster& cluster);              // spec 3 P8
-std::unique_ptr<Filter> MakeNodeAffinityFilter(const Cluster& cluster);       // spec 3 P8: node selector and required node affinity
-std::unique_ptr<Filter> MakeInterPodAffinityFilter(const Cluster& cluster);   // spec 3 P8: in both directions
-std::unique_ptr<Filter> MakeWorkerNodeFilter(const Cluster& cluster);         // spec 3 P10
+std::unique_ptr<Filter> MakeMigStrategyFilter(const Cluster& cluster);  // spec 3 P4
+std::unique_ptr<Filter> MakeNodeStateFilter(
+    const Cluster& cluster);  // spec 3 P7: cordons and conditions
+std::unique_ptr<Filter> MakeTaintFilter(const Cluster& cluster);  // spec 3 P8
+std::unique_ptr<Filter> MakeNodeAffinityFilter(
+    const Cluster& cluster);  // spec 3 P8: node selector and required node affinity
+std::unique_ptr<Filter> MakeInterPodAffinityFilter(
+    const Cluster& cluster);  // spec 3 P8: in both directions
+std::unique_ptr<Filter> MakeWorkerNodeFilter(const Cluster& cluster);  // spec 3 P10
 
 }  // namespace kai
 

@@ -1,6 +1,8 @@
-// Required affinity and anti-affinity between pods, in both directions (kube-scheduler's InterPodAffinity).
+// Required affinity and anti-affinity between pods, in both directions (kube-scheduler's
+// InterPodAffinity).
 //
-// The order of the three questions is kube-scheduler's: the pod's affinity, its anti-affinity, then what the pods that are already there forbid.
+// The order of the three questions is kube-scheduler's: the pod's affinity, its anti-affinity, then
+// what the pods that are already there forbid.
 #include <algorithm>
 
 #include "kai/placement/filters/filters.h"
@@ -10,13 +12,16 @@ namespace {
 
 class InterPodAffinityFilter final : public Filter {
  public:
-  explicit InterPodAffinityFilter(const Cluster& cluster) : cluster_(cluster), affinity_(cluster.affinity()) {}
+  explicit InterPodAffinityFilter(const Cluster& cluster)
+      : cluster_(cluster), affinity_(cluster.affinity()) {}
 
   Scope ScopeFor(PodClassId pod_class) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
-    if (!pods.affinity.required.empty() || !pods.affinity.required_anti.empty()) return Scope::kNode;
-    const bool forbidden_somewhere = std::any_of(pods.matched_terms.begin(), pods.matched_terms.end(),
-                                                 [&](AffinityTermId term) { return affinity_.TotalAntiOwners(term) > 0; });
+    if (!pods.affinity.required.empty() || !pods.affinity.required_anti.empty())
+      return Scope::kNode;
+    const bool forbidden_somewhere =
+        std::any_of(pods.matched_terms.begin(), pods.matched_terms.end(),
+                    [&](AffinityTermId term) { return affinity_.TotalAntiOwners(term) > 0; });
     return forbidden_somewhere ? Scope::kNode : Scope::kNothing;
   }
 
@@ -25,11 +30,13 @@ class InterPodAffinityFilter final : public Filter {
     if (!MeetsAffinity(pods, node)) return No(Reason::kPodAffinityMismatch, report);
     for (const AffinityTermId term : pods.affinity.required_anti) {
       const DomainId domain = affinity_.DomainOf(term, node);
-      if (domain.valid() && affinity_.Matching(term, domain) > 0) return No(Reason::kPodAntiAffinityMismatch, report);
+      if (domain.valid() && affinity_.Matching(term, domain) > 0)
+        return No(Reason::kPodAntiAffinityMismatch, report);
     }
     for (const AffinityTermId term : pods.matched_terms) {
       const DomainId domain = affinity_.DomainOf(term, node);
-      if (domain.valid() && affinity_.AntiOwners(term, domain) > 0) return No(Reason::kExistingAntiAffinity, report);
+      if (domain.valid() && affinity_.AntiOwners(term, domain) > 0)
+        return No(Reason::kExistingAntiAffinity, report);
     }
     return true;
   }

@@ -7,12 +7,14 @@ namespace {
 class MigStrategyFilter final : public Filter {
  public:
   explicit MigStrategyFilter(const Cluster& cluster) : cluster_(cluster) {
-    for (const NodeClass& each : cluster.node_classes().raw()) any_mixed_ = any_mixed_ || each.mig_mixed;
+    for (const NodeClass& each : cluster.node_classes().raw())
+      any_mixed_ = any_mixed_ || each.mig_mixed;
   }
 
   Scope ScopeFor(PodClassId pod_class) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
-    return any_mixed_ && !pods.cpu_only && pods.gpu.kind != GpuRequestKind::kMig ? Scope::kNodeClass : Scope::kNothing;
+    return any_mixed_ && !pods.cpu_only && pods.gpu.kind != GpuRequestKind::kMig ? Scope::kNodeClass
+                                                                                 : Scope::kNothing;
   }
 
   bool Check(PodClassId, NodeId node, FitReport* report) const override {
@@ -28,6 +30,8 @@ class MigStrategyFilter final : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> MakeMigStrategyFilter(const Cluster& cluster) { return std::make_unique<MigStrategyFilter>(cluster); }
+std::unique_ptr<Filter> MakeMigStrategyFilter(const Cluster& cluster) {
+  return std::make_unique<MigStrategyFilter>(cluster);
+}
 
 }  // namespace kai

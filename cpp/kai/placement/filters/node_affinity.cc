@@ -16,9 +16,10 @@ class NodeAffinityFilter final : public Filter {
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
-    const NodeConstraint& constraint = cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint];
-    const bool matches =
-        MatchesNode(constraint, cluster_.nodes().labels[node], cluster_.nodes().name[node], cluster_.names());
+    const NodeConstraint& constraint =
+        cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint];
+    const bool matches = MatchesNode(constraint, cluster_.nodes().labels[node],
+                                     cluster_.nodes().name[node], cluster_.names());
     if (!matches && report != nullptr) report->Count(Reason::kNodeAffinityMismatch);
     return matches;
   }
@@ -29,6 +30,8 @@ class NodeAffinityFilter final : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> MakeNodeAffinityFilter(const Cluster& cluster) { return std::make_unique<NodeAffinityFilter>(cluster); }
+std::unique_ptr<Filter> MakeNodeAffinityFilter(const Cluster& cluster) {
+  return std::make_unique<NodeAffinityFilter>(cluster);
+}
 
 }  // namespace kai

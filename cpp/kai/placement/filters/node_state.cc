@@ -1,4 +1,5 @@
-// A node that is cordoned, not ready or under pressure takes nobody, and says all of it (spec 3 P7).
+// A node that is cordoned, not ready or under pressure takes nobody, and says all of it (spec 3
+// P7).
 #include <utility>
 
 #include "kai/placement/filters/filters.h"
@@ -7,9 +8,12 @@ namespace kai {
 namespace {
 
 constexpr std::pair<NodeStateBit, Reason::Fixed> kReasons[] = {
-    {kCordoned, Reason::kNodeUnschedulable},         {kNotReady, Reason::kNodeNotReady},
-    {kMemoryPressure, Reason::kNodeMemoryPressure},  {kDiskPressure, Reason::kNodeDiskPressure},
-    {kPidPressure, Reason::kNodePidPressure},        {kNetworkUnavailable, Reason::kNodeNetworkUnavailable},
+    {kCordoned, Reason::kNodeUnschedulable},
+    {kNotReady, Reason::kNodeNotReady},
+    {kMemoryPressure, Reason::kNodeMemoryPressure},
+    {kDiskPressure, Reason::kNodeDiskPressure},
+    {kPidPressure, Reason::kNodePidPressure},
+    {kNetworkUnavailable, Reason::kNodeNetworkUnavailable},
 };
 
 class NodeStateFilter final : public Filter {
@@ -34,6 +38,8 @@ class NodeStateFilter final : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> MakeNodeStateFilter(const Cluster& cluster) { return std::make_unique<NodeStateFilter>(cluster); }
+std::unique_ptr<Filter> MakeNodeStateFilter(const Cluster& cluster) {
+  return std::make_unique<NodeStateFilter>(cluster);
+}
 
 }  // namespace kai

@@ -1,4 +1,5 @@
-// Taints that a pod does not tolerate keep it away (kube-scheduler's TaintToleration; preferences never refuse).
+// Taints that a pod does not tolerate keep it away (kube-scheduler's TaintToleration; preferences
+// never refuse).
 #include <algorithm>
 
 #include "kai/placement/filters/filters.h"
@@ -9,16 +10,21 @@ namespace {
 class TaintFilter final : public Filter {
  public:
   explicit TaintFilter(const Cluster& cluster) : cluster_(cluster) {
-    for (const NodeClass& each : cluster.node_classes().raw()) any_taints_ = any_taints_ || !each.taints.empty();
+    for (const NodeClass& each : cluster.node_classes().raw())
+      any_taints_ = any_taints_ || !each.taints.empty();
   }
 
-  Scope ScopeFor(PodClassId) const override { return any_taints_ ? Scope::kNodeClass : Scope::kNothing; }
+  Scope ScopeFor(PodClassId) const override {
+    return any_taints_ ? Scope::kNodeClass : Scope::kNothing;
+  }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
-    const NodeConstraint& constraint = cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint];
+    const NodeConstraint& constraint =
+        cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint];
     const NodeClass& node_class = cluster_.node_classes()[cluster_.nodes().node_class[node]];
-    const bool tolerated = std::all_of(node_class.taints.begin(), node_class.taints.end(),
-                                       [&](const InternedTaint& taint) { return Tolerates(constraint.tolerations, taint); });
+    const bool tolerated = std::all_of(
+        node_class.taints.begin(), node_class.taints.end(),
+        [&](const InternedTaint& taint) { return Tolerates(constraint.tolerations, taint); });
     if (!tolerated && report != nullptr) report->Count(Reason::kUntoleratedTaints);
     return tolerated;
   }
@@ -30,6 +36,8 @@ class TaintFilter final : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> MakeTaintFilter(const Cluster& cluster) { return std::make_unique<TaintFilter>(cluster); }
+std::unique_ptr<Filter> MakeTaintFilter(const Cluster& cluster) {
+  return std::make_unique<TaintFilter>(cluster);
+}
 
 }  // namespace kai

@@ -1,4 +1,5 @@
-// With restrictSchedulingNodes GPU pods run on GPU workers only, and all others on CPU workers only (spec 3 P10).
+// With restrictSchedulingNodes GPU pods run on GPU workers only, and all others on CPU workers only
+// (spec 3 P10).
 #include "kai/placement/filters/filters.h"
 
 namespace kai {
@@ -16,7 +17,8 @@ class WorkerNodeFilter final : public Filter {
     const NodeClass& node_class = cluster_.node_classes()[cluster_.nodes().node_class[node]];
     const bool cpu_only = cluster_.pod_classes().info[pod_class].cpu_only;
     const bool allowed = cpu_only ? node_class.cpu_worker : node_class.gpu_worker;
-    if (!allowed && report != nullptr) report->Count(cpu_only ? Reason::kNotCpuWorker : Reason::kNotGpuWorker);
+    if (!allowed && report != nullptr)
+      report->Count(cpu_only ? Reason::kNotCpuWorker : Reason::kNotGpuWorker);
     return allowed;
   }
 
@@ -26,6 +28,8 @@ class WorkerNodeFilter final : public Filter {
 
 }  // namespace
 
-std::unique_ptr<Filter> MakeWorkerNodeFilter(const Cluster& cluster) { return std::make_unique<WorkerNodeFilter>(cluster); }
+std::unique_ptr<Filter> MakeWorkerNodeFilter(const Cluster& cluster) {
+  return std::make_unique<WorkerNodeFilter>(cluster);
+}
 
 }  // namespace kai

@@ -8,7 +8,8 @@ constexpr double kMostDensity = 9;
 
 class NodePlacementScorer final : public Scorer {
  public:
-  NodePlacementScorer(const Cluster& cluster, Strategy gpu, Strategy cpu) : cluster_(cluster), gpu_(gpu), cpu_(cpu) {}
+  NodePlacementScorer(const Cluster& cluster, Strategy gpu, Strategy cpu)
+      : cluster_(cluster), gpu_(gpu), cpu_(cpu) {}
 
   Dependence DependsOn(PodClassId) const override { return Dependence::kRoom; }
 
@@ -16,8 +17,10 @@ class NodePlacementScorer final : public Scorer {
     const bool cpu_only = cluster_.pod_classes().info[pod_class].cpu_only;
     const ResourceSlot slot = cpu_only ? kCpuSlot : kGpuSlot;
     const double room = RoomOf(cluster_, node, slot);
-    if ((cpu_only ? cpu_ : gpu_) == Strategy::kSpread) return SpreadScore(room, SpreadCountOf(cluster_, node, slot));
-    return BinpackScore(room, view.least_room, view.most_room, cluster_.nodes().allocatable[node][slot.index()]);
+    if ((cpu_only ? cpu_ : gpu_) == Strategy::kSpread)
+      return SpreadScore(room, SpreadCountOf(cluster_, node, slot));
+    return BinpackScore(room, view.least_room, view.most_room,
+                        cluster_.nodes().allocatable[node][slot.index()]);
   }
 
  private:
@@ -36,7 +39,8 @@ double BinpackScore(double room, double least_room, double most_room, double all
 
 double SpreadScore(double room, double count) { return count == 0 ? 0 : room / count; }
 
-std::unique_ptr<Scorer> MakeNodePlacementScorer(const Cluster& cluster, Strategy gpu, Strategy cpu) {
+std::unique_ptr<Scorer> MakeNodePlacementScorer(const Cluster& cluster, Strategy gpu,
+                                                Strategy cpu) {
   return std::make_unique<NodePlacementScorer>(cluster, gpu, cpu);
 }
 

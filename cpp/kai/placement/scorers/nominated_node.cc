@@ -1,4 +1,5 @@
-// A node that somebody nominated for the pod (status.nominatedNodeName) outranks nearly everything (spec 2 T9).
+// A node that somebody nominated for the pod (status.nominatedNodeName) outranks nearly everything
+// (spec 2 T9).
 #include "kai/placement/scorers/scorers.h"
 
 namespace kai {
@@ -11,7 +12,8 @@ class NominatedNodeScorer final : public Scorer {
   explicit NominatedNodeScorer(const Cluster& cluster) : cluster_(cluster) {}
 
   Dependence DependsOn(PodClassId pod_class) const override {
-    return cluster_.pod_classes().info[pod_class].nominated_node.valid() ? Dependence::kNode : Dependence::kNothing;
+    return cluster_.pod_classes().info[pod_class].nominated_node.valid() ? Dependence::kNode
+                                                                         : Dependence::kNothing;
   }
   double Score(PodClassId pod_class, NodeId node, const ScoreView&) const override {
     return cluster_.pod_classes().info[pod_class].nominated_node == node ? kNominated : 0;
@@ -23,6 +25,8 @@ class NominatedNodeScorer final : public Scorer {
 
 }  // namespace
 
-std::unique_ptr<Scorer> MakeNominatedNodeScorer(const Cluster& cluster) { return std::make_unique<NominatedNodeScorer>(cluster); }
+std::unique_ptr<Scorer> MakeNominatedNodeScorer(const Cluster& cluster) {
+  return std::make_unique<NominatedNodeScorer>(cluster);
+}
 
 }  // namespace kai

@@ -11,10 +11,13 @@ class ResourceTypeScorer final : public Scorer {
   explicit ResourceTypeScorer(const Cluster& cluster) : cluster_(cluster) {}
 
   Dependence DependsOn(PodClassId pod_class) const override {
-    return cluster_.pod_classes().info[pod_class].cpu_only ? Dependence::kNodeKind : Dependence::kNothing;
+    return cluster_.pod_classes().info[pod_class].cpu_only ? Dependence::kNodeKind
+                                                           : Dependence::kNothing;
   }
   double Score(PodClassId pod_class, NodeId node, const ScoreView&) const override {
-    return cluster_.pod_classes().info[pod_class].cpu_only && cluster_.nodes().cpu_only[node] != 0 ? kSameKind : 0;
+    return cluster_.pod_classes().info[pod_class].cpu_only && cluster_.nodes().cpu_only[node] != 0
+               ? kSameKind
+               : 0;
   }
 
  private:
@@ -23,6 +26,8 @@ class ResourceTypeScorer final : public Scorer {
 
 }  // namespace
 
-std::unique_ptr<Scorer> MakeResourceTypeScorer(const Cluster& cluster) { return std::make_unique<ResourceTypeScorer>(cluster); }
+std::unique_ptr<Scorer> MakeResourceTypeScorer(const Cluster& cluster) {
+  return std::make_unique<ResourceTypeScorer>(cluster);
+}
 
 }  // namespace kai

@@ -9,11 +9,14 @@
 
 namespace kai {
 
-std::unique_ptr<Scorer> MakeNodePlacementScorer(const Cluster& cluster, Strategy gpu, Strategy cpu);  // spec 3 W3, W4
-std::unique_ptr<Scorer> MakeNodeAvailabilityScorer();                        // fits without waiting
-std::unique_ptr<Scorer> MakeResourceTypeScorer(const Cluster& cluster);      // CPU pods to CPU nodes
-std::unique_ptr<Scorer> MakePodAffinityScorer(const Cluster& cluster);       // raw InterPodAffinity score
-std::unique_ptr<Scorer> MakeNominatedNodeScorer(const Cluster& cluster);     // status.nominatedNodeName
+std::unique_ptr<Scorer> MakeNodePlacementScorer(const Cluster& cluster, Strategy gpu,
+                                                Strategy cpu);           // spec 3 W3, W4
+std::unique_ptr<Scorer> MakeNodeAvailabilityScorer();                    // fits without waiting
+std::unique_ptr<Scorer> MakeResourceTypeScorer(const Cluster& cluster);  // CPU pods to CPU nodes
+std::unique_ptr<Scorer> MakePodAffinityScorer(
+    const Cluster& cluster);  // raw InterPodAffinity score
+std::unique_ptr<Scorer> MakeNominatedNodeScorer(
+    const Cluster& cluster);  // status.nominatedNodeName
 
 // The pure functions of spec 3 W3 and W4, also shown to people who compare strategies.
 double BinpackScore(double room, double least_room, double most_room, double allocatable);

@@ -1,0 +1,24 @@
+// Numbers out of texts that others wrote.
+#ifndef KAI_BASE_PARSE_H_
+#define KAI_BASE_PARSE_H_
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace kai {
+
+// A whole decimal number with an optional sign and nothing around it, as Go's strconv.ParseInt
+// reads it.
+inline std::optional<int64_t> ParseInteger(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace kai
+
+#endif  // KAI_BASE_PARSE_H_

@@ -1,0 +1,219 @@
+// Pod groups and the trees of sub-groups inside them.
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "kai/model/cluster_assembler.h"
+#include "kai/model/row_lookup.h"
+
+namespace kai {
+namespace {
+
+constexpr int64_t kDefaultPodGroupPriority = 50;  // spec 2 G4
+constexpr int64_t kPreemptibleBelow = 100;        // spec 1 F96
+
+}  // namespace
+
+void ClusterAssembler::AddPodSet(PodGroupId group, SubGroupId parent, std::string_view name,
+                                 int64_t minimum) {
+  SubGroupColumns& sets = c_.sub_groups_;
+  const SubGroupId id = sets.name.Add(Name(name));
+  sets.group.Add(group);
+  sets.parent.Add(parent);
+  sets.is_pod_set.Add(1);
+  sets.minimum.Add(
+      static_cast<int32_t>(std::clamp<int64_t>(minimum, 0, std::numeric_limits<int32_t>::max())));
+  sets.children.Add({});
+  sets.pods.Add({});
+  sets.counts.Add({});
+  c_.pod_groups_.pod_set_list.push_back(id);
+}
+
+// The tree of spec 2 G5. False: the tree makes no sense, and nothing was added.
+bool ClusterAssembler::BuildSubGroups(PodGroupId group, const PodGroupRow& row) {
+  SubGroupColumns& sets = c_.sub_groups_;
+  const std::string pod_group = QualifiedName(row.namespace_name, row.name);
+  std::map<std::string, const SubGroupRow*> by_name;
+  for (const SubGroupRow& sub : row.sub_groups) {
+    if (!by_name.emplace(sub.name, &sub).second) {
+      Reject("PodGroup", pod_group, "spec.subGroups",
+             StrCat("subgroup ", sub.name, " already exists"));
+      return false;
+    }
+  }
+  std::map<std::string, std::vector<std::string>>
+      children;  // "" is the root; by name, because by_name is
+  for (const auto& [name, sub] : by_name) {
+    std::string parent = sub->parent.value_or("");
+    std::transform(parent.begin(), parent.end(), parent.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (!parent.empty() && !by_name.contains(parent)) {
+      Reject("PodGroup", pod_group, "spec.subGroups",
+             StrCat("parent subgroup ", parent, " of ", name, " not found"));
+      return false;
+    }
+    children[parent].push_back(name);
+  }
+  // Whatever the root does not reach hangs in a cycle.
+  std::vector<std::string> reached = children[""];
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const std::vector<std::string>& below = children[reached[i]];
+    reached.insert(reached.end(), below.begin(), below.end());
+  }
+  if (reached.size() != by_name.size()) {
+    Reject("PodGroup", pod_group, "spec.subGroups", "cycle detected in subgroups");
+    return false;
+  }
+
+  struct Pending {
+    std::string name;
+    SubGroupId parent;
+  };
+  const SubGroupId root = c_.pod_groups_.root[group];
+  std::vector<Pending> queue;
+  for (const std::string& name : children[""]) queue.push_back({name, root});
+  const auto clamp = [](int64_t value) {
+    return static_cast<int32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<int32_t>::max()));
+  };
+  sets.minimum[root] = clamp(row.min_sub_group.value_or(static_cast<int64_t>(children[""].size())));
+  for (size_t i = 0; i < queue.size(); ++i) {
+    const Pending pending = queue[i];
+    const SubGroupRow& sub = *by_name.at(pending.name);
+    const std::vector<std::string>& below = children[pending.name];
+    if (below.empty()) {
+      AddPodSet(group, pending.parent, pending.name, sub.min_member.value_or(0));
+      continue;
+    }
+    const SubGroupId id = sets.name.Add(Name(pending.name));
+    sets.group.Add(group);
+    sets.parent.Add(pending.parent);
+    sets.is_pod_set.Add(0);
+    sets.minimum.Add(clamp(sub.min_sub_group.value_or(static_cast<int64_t>(below.size()))));
+    sets.children.Add({});
+    sets.pods.Add({});
+    sets.counts.Add({});
+    for (const std::string& name : below) queue.push_back({name, id});
+  }
+  return true;
+}
+
+void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
+                                 const std::vector<PriorityClassRow>& classes) {
+  absl::flat_hash_map<std::string, int64_t> priority_of;
+  std::optional<int64_t> global_default;
+  for (const PriorityClassRow& row : classes) {
+    priority_of[row.name] = row.value;
+    // Kubernetes admits one default class; of several the largest value is a choice that does not
+    // depend on their order.
+    if (row.global_default)
+      global_default = std::max(global_default.value_or(row.value), row.value);
+  }
+
+  std::erase_if(rows, [&](const PodGroupRow& row) {
+    if (!InNodePool(row.labels)) return true;
+    // spec 2 G2: its one try in this node pool is over.
+    const std::string* pool = FindLabelText(row.labels, c_.params_.node_pool_label_key);
+    return row.scheduling_backoff.value_or(-1) != -1 && !row.latest_condition_node_pool.empty() &&
+           row.latest_condition_node_pool ==
+               (pool == nullptr ? kDefaultNodePool : std::string_view(*pool));
+  });
+  const auto name_of = [](const PodGroupRow& row) {
+    return QualifiedName(row.namespace_name, row.name);
+  };
+  DropDuplicates(&rows, "PodGroup", name_of, &c_.rejections_);
+  std::sort(rows.begin(), rows.end(), [](const PodGroupRow& a, const PodGroupRow& b) {
+    return std::tie(a.namespace_name, a.name) < std::tie(b.namespace_name, b.name);
+  });
+
+  PodGroupColumns& groups = c_.pod_groups_;
+  SubGroupColumns& sets = c_.sub_groups_;
+  for (const PodGroupRow& row : rows) {
+    const PodGroupId group = groups.name.Add(Name(row.name));
+    groups.namespace_name.Add(Name(row.namespace_name));
+    group_by_name_.emplace(std::pair(Name(row.namespace_name), Name(row.name)), group);
+    groups.queue_name.Add(Name(row.queue));
+    const auto queue = queue_by_name_.find(Name(row.queue));
+    const bool queue_known = queue != queue_by_name_.end();
+    groups.queue.Add(queue_known ? queue->second : QueueId());
+    // A group in an unknown queue keeps priority 0 and cannot be preempted (spec 2 G3).
+    int64_t priority = 0;
+    if (queue_known) {
+      const auto found = priority_of.find(row.priority_class);
+      priority = found != priority_of.end() ? found->second
+                                            : global_default.value_or(kDefaultPodGroupPriority);
+    }
+    groups.priority.Add(static_cast<int32_t>(priority));
+    const bool preemptible = row.preemptibility == "preemptible" ||
+                             (row.preemptibility.empty() && priority < kPreemptibleBelow);
+    groups.preemptible.Add(queue_known && preemptible ? 1 : 0);
+    groups.created_ns.Add(row.created_ns.value_or(kNoTime));
+    groups.creation_rank.Add(0);
+    groups.misfits.Add({});
+    groups.backoff_prefix.Add(row.scheduling_backoff.value_or(-1) == 1 ? 1 : 0);
+    const std::string* pool = FindLabelText(row.labels, c_.params_.node_pool_label_key);
+    groups.node_pool.Add(Name(pool == nullptr ? kDefaultNodePool : std::string_view(*pool)));
+    groups.last_start_ns.Add(row.last_start_ns.value_or(kNoTime));
+    groups.stale_since_ns.Add(row.stale_since_ns.value_or(kNoTime));
+    groups.last_eviction_ns.Add(row.last_eviction_ns.value_or(kNoTime));
+    groups.preemption_delay_ns.Add(row.preemption_delay_ns.value_or(0));
+    groups.staleness_grace_ns.Add(
+        row.staleness_grace_ns.value_or(c_.params_.default_staleness_grace_ns));
+
+    const SubGroupId root = sets.name.Add(Name(""));
+    sets.group.Add(group);
+    sets.parent.Add(SubGroupId());
+    sets.is_pod_set.Add(0);
+    sets.minimum.Add(1);
+    sets.children.Add({});
+    sets.pods.Add({});
+    sets.counts.Add({});
+    groups.root.Add(root);
+    const auto first_set = static_cast<int32_t>(groups.pod_set_list.size());
+    std::vector<NameId> not_built;
+    bool has_topology = !row.topology.topology.empty();
+    for (const SubGroupRow& sub : row.sub_groups)
+      has_topology = has_topology || !sub.topology.topology.empty();
+    if (has_topology) not_built.push_back(Name("topology"));
+    if (!row.sub_groups.empty()) not_built.push_back(Name("sub-groups"));
+    groups.not_built.Add(std::move(not_built));
+    if (row.sub_groups.empty()) {
+      AddPodSet(group, root, kDefaultSubgroup, row.min_member.value_or(1));
+    } else if (!BuildSubGroups(group, row)) {
+      AddPodSet(group, root, kDefaultSubgroup, 1);  // KAI keeps its built-in tree (spec 2 G5)
+    }
+    const auto by_name = [&](SubGroupId a, SubGroupId b) {
+      return c_.Text(sets.name[a]) < c_.Text(sets.name[b]);
+    };
+    std::sort(groups.pod_set_list.begin() + first_set, groups.pod_set_list.end(), by_name);
+    groups.pod_sets.Add({first_set, static_cast<int32_t>(groups.pod_set_list.size())});
+  }
+
+  // Children lists, by name.
+  IndexVector<SubGroupId, std::vector<SubGroupId>> children(sets.size());
+  for (const SubGroupId id : sets.name.ids()) {
+    if (sets.parent[id].valid()) children[sets.parent[id]].push_back(id);
+  }
+  for (const SubGroupId id : sets.name.ids()) {
+    std::sort(children[id].begin(), children[id].end(), [&](SubGroupId a, SubGroupId b) {
+      return c_.Text(sets.name[a]) < c_.Text(sets.name[b]);
+    });
+    const auto begin = static_cast<int32_t>(sets.child_list.size());
+    sets.child_list.insert(sets.child_list.end(), children[id].begin(), children[id].end());
+    sets.children[id] = {begin, static_cast<int32_t>(sets.child_list.size())};
+  }
+
+  // Ties between pod groups fall to the older, then to the lower name (without namespace: what KAI
+  // calls its UID), then to the namespace.
+  std::vector<PodGroupId> by_creation;
+  for (const PodGroupId group : groups.name.ids()) by_creation.push_back(group);
+  std::sort(by_creation.begin(), by_creation.end(), [&](PodGroupId a, PodGroupId b) {
+    return std::tuple(groups.created_ns[a], c_.Text(groups.name[a]), a) <
+           std::tuple(groups.created_ns[b], c_.Text(groups.name[b]), b);
+  });
+  for (size_t i = 0; i < by_creation.size(); ++i)
+    groups.creation_rank[by_creation[i]] = static_cast<int32_t>(i);
+}
+
+}  // namespace kai

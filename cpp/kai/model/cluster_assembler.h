@@ -1,0 +1,92 @@
+// ClusterAssembler: the work of ClusterBuilder::Build(), step by step. Each step takes rows and
+// reads the columns that the steps before it made; one file per step (assemble_*.cc). Nobody but
+// the builder includes this.
+#ifndef KAI_MODEL_CLUSTER_ASSEMBLER_H_
+#define KAI_MODEL_CLUSTER_ASSEMBLER_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/model/cluster.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+class ClusterAssembler {
+ public:
+  explicit ClusterAssembler(Cluster* cluster) : c_(*cluster) {}
+
+  void Nodes(std::vector<NodeRow> rows, const std::vector<ResourceSliceRow>& slices);
+  void Queues(std::vector<QueueRow> rows);
+  void PodGroups(std::vector<PodGroupRow> rows, const std::vector<PriorityClassRow>& classes);
+  void Pods(std::vector<PodRow> rows, const std::vector<BindRequestRow>& bind_requests,
+            const std::vector<ResourceClaimRow>& claims);
+  void Finish();
+
+ private:
+  struct PodDraft {
+    PodRow row;
+    PodStatus status = PodStatus::kUnknown;
+    NodeId node;
+    bool on_foreign_node = false;
+    bool is_reservation = false;
+    bool is_utility =
+        false;  // reservation or scale-adjust pod: never counts as foreign (spec 1 F30)
+    ConstraintId constraint;
+    int32_t matched_set = -1;
+    PodAffinity affinity;
+    bool matches_own_required = false;
+  };
+
+  bool InNodePool(const StringPairs& labels) const;
+  NameId Name(std::string_view text) { return c_.names_.Intern(text); }
+  void Reject(const char* kind, std::string name, std::string field, std::string message) {
+    c_.rejections_.push_back({.kind = kind,
+                              .name = std::move(name),
+                              .field = std::move(field),
+                              .message = std::move(message)});
+  }
+
+  void KeepWholeQueueTrees(std::vector<QueueRow>* rows);
+  void FlattenQueues(std::vector<QueueRow>* rows);
+  bool BuildSubGroups(PodGroupId group, const PodGroupRow& row);
+  void AddPodSet(PodGroupId group, SubGroupId parent, std::string_view name, int64_t minimum);
+  void SettlePodStatus(PodDraft* draft, const BindRequestRow* bind_request) const;
+  void InternConstraints(std::vector<PodDraft>* drafts);
+  void MakeNodeClasses();
+  void InternAffinity(std::vector<PodDraft>* drafts);
+  AffinityTermId TermId(AffinityTerm term);
+  PodClassId ClassId(const PodDraft& draft);
+  ResourceSlot SlotOf(std::string_view name) { return c_.slots_.Add(name); }
+  static std::map<std::pair<NodeId, std::string>, const PodDraft*> HoldersOfSharedDevices(
+      const std::vector<PodDraft>& drafts);
+  void PlacePods(const std::vector<PodDraft>& drafts);
+  void RankPods(const std::vector<PodDraft>& drafts);
+  void CountTotal(const std::vector<PodDraft>& drafts);
+
+  Cluster& c_;
+  std::vector<NodeRow> node_rows_;  // by NodeId
+  absl::flat_hash_map<std::string, NodeId> node_by_name_;
+  std::vector<int64_t> node_dra_gpus_;
+  absl::flat_hash_map<NameId, QueueId> queue_by_name_;
+  absl::flat_hash_map<std::pair<NameId, NameId>, PodGroupId> group_by_name_;
+  std::map<NodeConstraint, ConstraintId> constraint_ids_;
+  std::map<AffinityTerm, AffinityTermId> term_ids_;
+  std::vector<AffinityTerm> terms_;
+  std::map<NameId, TopologyKeyId> topology_keys_;
+  std::map<std::vector<AffinityTermId>, int32_t> matched_set_ids_;
+  std::vector<std::vector<AffinityTermId>> matched_sets_;
+  absl::flat_hash_map<std::string, PodClassId> class_ids_;
+  double smallest_gpu_mib_ = 0;  // over nodes that know; 0: none does (spec 1 F24)
+  double largest_gpu_mib_ = 0;
+  std::vector<std::vector<PodId>>
+      pods_of_set_;  // by SubGroupId, while pods are being sorted into them
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_CLUSTER_ASSEMBLER_H_
