@@ -1,9 +1,11 @@
 // Worklist: which pod group is next (spec 1 F60, spec 2 O2, O3).
 //
 //   Worklist worklist(cluster, &usage, &order, options);
-//   for (PodGroupId group : candidates) worklist.Push(group);      // in the order of (creation
-//   time, name) while (!worklist.empty()) { PodGroupId group = worklist.Pop(); ... if (more)
-//   worklist.Push(group); }
+//   for (PodGroupId group : InCreationOrder(cluster)) worklist.Push(group);
+//   while (!worklist.empty()) {
+//     const PodGroupId group = worklist.Pop();
+//     if (Attempt(group)) worklist.Push(group);             // it wants more
+//   }
 //
 // Pod groups sit in a heap per leaf queue; queues sit in a heap per parent. Shares change while the
 // list is worked off: what changed is only marked, and a marked queue is sifted when it stands on

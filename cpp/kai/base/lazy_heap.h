@@ -2,12 +2,11 @@
 // that compare equal.
 //
 //   LazyHeap<PodGroupId> heap;
-//   heap.Push(group, less);           // append, sift up while less(child, parent)
-//   heap.Top();                       // element 0 as it stands
-//   heap.SiftDownTop(less);           // after the top's key changed
-//   heap.Pop(less);                   // swap first and last, remove, sift down
-//   heap.DropLast();                  // the depth cap: the element in the last slot goes,
-//   whichever it is
+//   heap.Push(group, less);      // append, sift up while less(child, parent)
+//   heap.Top();                  // element 0 as it stands
+//   heap.SiftDownTop(less);      // after the top's key changed
+//   heap.Pop(less);              // swap first and last, remove, sift down
+//   heap.DropLast();             // the depth cap: whatever stands in the last slot goes
 //
 // `less` need not be a strict order, and often is not (spec 1 F71): then the answer depends on the
 // order of pushes, which is why no other heap may stand in for this one. Cost: O(log n) comparisons

@@ -2,8 +2,7 @@
 // weight and priority, then the remainders.
 //
 //   std::vector<Sibling> siblings = {{.share = &vision, .priority = 100, ...}, ...};
-//   const double left = Divide(total_gpus, k_value, siblings);    // fair_share of every sibling is
-//   set
+//   const double left = Divide(total_gpus, k_value, siblings);    // sets every fair_share
 //
 // Each resource is divided by itself. The grants of a round depend on no order; sums are taken in
 // the order of `siblings`.

@@ -2,9 +2,8 @@
 // date by the statement.
 //
 //   QueueUsage usage(cluster, {.k_value = 1.0});
-//   usage.share(queue)[kQuotaGpu].fair_share;        // fixed when the cycle starts (spec 1 F31)
-//   Statement::Open(&cluster, {&usage, ...});        // allocated follows every change, and goes
-//   back exactly
+//   usage.share(queue)[kQuotaGpu].fair_share;   // fixed when the cycle starts (spec 1 F31)
+//   Statement::Open(&cluster, {&usage, ...});   // allocated follows every change and goes back
 #ifndef KAI_FAIRSHARE_USAGE_H_
 #define KAI_FAIRSHARE_USAGE_H_
 

@@ -5,8 +5,7 @@
 // not a walk over pods:
 //   matching       pods that the term selects
 //   anti_owners    pods that bring the term as required anti-affinity
-//   owner_weight   weights of the pods that bring it as a preference (required affinity counts 1,
-//   as kube-scheduler's hard weight)
+//   owner_weight   weights of the pods that bring it as a preference; required affinity counts 1
 //
 // A pod counts as long as it occupies its node, also while it is leaving. Only the cluster changes
 // the counts, as a statement tells it.

@@ -1,8 +1,8 @@
 // Cluster: everything a cycle looks at, as columns. Built by ClusterBuilder, changed only through a
 // Statement, and the same again after it.
 //
-//   cluster.nodes().idle[node]                  // rows are integers, attributes are arrays beside
-//   them cluster.Text(cluster.nodes().name[node])    // names stay at the edge
+//   cluster.nodes().idle[node]                  // rows are integers, attributes lie beside them
+//   cluster.Text(cluster.nodes().name[node])    // names stay at the edge
 //
 // Invariants: ids follow names, so the order of the input is of no consequence; at most one
 // Statement is open. Reading from several threads is safe while no statement is open.

@@ -1,9 +1,10 @@
 // ClusterBuilder: untrusted rows in; a valid Cluster, and a list of what had to be left out, out.
 //
 //   ClusterBuilder builder(params);
-//   builder.Add(std::move(node_row)); builder.Add(std::move(pod_row)); ...
-//   builder.Reject({.kind = "Pod", .name = "ns/p", .field = "spec", .message = "is not an
-//   object"}); std::unique_ptr<Cluster> cluster = std::move(builder).Build();
+//   builder.Add(std::move(node_row));
+//   builder.Add(std::move(pod_row));
+//   builder.Reject({.kind = "Pod", .name = "ns/p", .field = "spec", .message = "is no object"});
+//   std::unique_ptr<Cluster> cluster = std::move(builder).Build();
 //   cluster->rejections();
 //
 // Everything about the input is checked here, once: beyond, code trusts the columns. The order of

@@ -4,9 +4,8 @@
 // cluster has the same slots: cpu, memory, gpu, pods, then every name that some node offers or some
 // pod asks for, by name (spec 3 R25).
 //
-//   slots.Find("nvidia.com/gpu")                    // kGpuSlot
-//   Fits(request, idle)                             // request <= idle in every slot, asked for or
-//   not (spec 3 R26)
+//   slots.Find("nvidia.com/gpu")    // kGpuSlot
+//   Fits(request, idle)             // in every slot, asked for or not (spec 3 R26)
 #ifndef KAI_MODEL_RESOURCES_H_
 #define KAI_MODEL_RESOURCES_H_
 

@@ -1,9 +1,12 @@
 // A Statement is a list of changes to a Cluster that can still be taken back.
 //
-//   std::unique_ptr<Statement> trial = Statement::Open(&cluster, {&usage, &node_index});   // null:
-//   somebody else's is open const Checkpoint start = trial->Mark(); trial->Evict(victim); if
-//   (!placer.Place(group, trial.get())) trial->RollBackTo(start); trial->Commit(); // keep what is
-//   left
+//   std::unique_ptr<Statement> trial = Statement::Open(&cluster, {&usage, &search});
+//   const Statement::Checkpoint start = trial->Mark();
+//   trial->Evict(victim);
+//   if (!placer.Place(group, mode, trial.get()).placed) trial->RollBackTo(start);
+//   trial->Commit();                                        // keep what is left
+//
+// Open() gives nothing while somebody else's statement is open.
 //
 // Invariants: rollback restores every column exactly; a Statement destroyed uncommitted rolls back
 // whole; a Cluster has at most one open Statement. Cost: O(slots) per change, O(changes) to roll

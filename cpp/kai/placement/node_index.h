@@ -2,8 +2,9 @@
 // kept beside.
 //
 //   NodeIndex index(cluster, kGpuSlot, Strategy::kBinpack);
-//   index.Refresh();                                            // after the ledger of some nodes
-//   changed: index.Touch(node) NodeId best = index.FirstFit(group, request, class_ok, Room::kNow);
+//   index.Touch(node);       // its ledger changed
+//   index.Refresh();
+//   NodeId best = index.FirstFit(group, request, class_ok, Room::kNow);
 //
 // For one class of pods the strategy's score is a function of a node's room alone (design §4.3), so
 // that the best node is the first one, in the order of (room, name), that fits. Fit is no part of

@@ -3,8 +3,10 @@
 // 3 W1).
 //
 //   NodeSearch search(cluster, std::move(filters), std::move(scorers), {...});
-//   const NodeSearch::Found found = search.Find(pod_class);      // follows the statement: it is
-//   one of its listeners if (!found.node.valid()) text = search.Explain(pod)...;
+//   const NodeSearch::Found found = search.Find(pod_class);
+//   if (!found.node.valid()) text = search.Explain(pod);
+//
+// It is a listener of the statement, and so always speaks of the cluster as it stands.
 //
 // Most classes of pods are answered by the node index; those whose filters or scores look at single
 // nodes are answered by a scan, which is also the definition that the index must agree with.

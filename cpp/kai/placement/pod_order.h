@@ -1,10 +1,11 @@
 // The order of sub-groups and pods inside a pod group, and which of its pods one attempt works on
 // (spec 2 G11-G15).
 //
-//   PodOrder order(cluster, {PodComparator::kKubeflow, PodComparator::kRay,
-//   PodComparator::kTaskPriority}); for (PodId pod : order.PodsToPlace(group)) ...
-//   order.NextRequest(group);         // what they ask for together; cached until a pod of the
-//   group changes: it is a listener
+//   PodOrder order(cluster, {.comparators = {PodComparator::kKubeflow, PodComparator::kRay}});
+//   for (PodId pod : order.PodsToPlace(group)) ...
+//   order.NextRequest(group);         // what they ask for together
+//
+// What is cached holds until a pod of the group changes: it is a listener of the statement.
 //
 // Example: of a gang of 2 with five waiting pods and room for three, the first attempt works on two
 // pods, the next ones on one each.
@@ -50,7 +51,7 @@ class PodOrder final : public Listener {
   ElasticState ElasticStateOf(PodGroupId group);
   bool IsReady(PodGroupId group) const {
     return SetIsReady(cluster_.pod_groups().root[group]);
-  }                                         // spec 2 G7
+  }  // spec 2 G7
   bool HasStarted(PodGroupId group) const;  // some pod is allocated (spec 2 S4)
   int32_t CountOf(PodGroupId group, PodStatus status) const;
   int32_t ActiveAllocated(PodGroupId group) const;

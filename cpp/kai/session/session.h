@@ -2,8 +2,9 @@
 // is the same afterwards, and so is every further plan.
 //
 //   Session session(config);
-//   absl::StatusOr<Plan> plan = session.Run(cluster, now_ns, &stopwatch);    // FailedPrecondition:
-//   the cluster is being planned already
+//   absl::StatusOr<Plan> plan = session.Run(cluster, now_ns, &stopwatch);
+//
+// FailedPrecondition: somebody is planning this cluster already.
 //
 // Threads: several sessions may plan several clusters at once; two plans on one cluster at once are
 // refused.
