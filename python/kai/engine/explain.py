@@ -176,7 +176,7 @@ class _Case:
             return None
         queue, _, limit, unit, used, asked = found.groups()
         return (
-            f"Queue {queue} is at its limit of {limit} {unit}: {used} are in use, and this asks "
+            f"Queue {queue} is at its limit of {_units(limit, unit)}: {used} are in use, and this asks "
             f"for {asked}."
         )
 
@@ -186,7 +186,7 @@ class _Case:
             return None
         asked, _, queue, quota, unit, used = found.groups()
         return (
-            f"Queue {queue} deserves {quota} {unit}, non-preemptible pods hold {used}, and this "
+            f"Queue {queue} deserves {_units(quota, unit)}, non-preemptible pods hold {used}, and this "
             f"asks for {asked} more without being preemptible. With a priority below 100 it "
             "could use what others leave idle."
         )
@@ -363,6 +363,11 @@ def _said_of_nodes(refused: str) -> str:
 def _as_sentence(message: str) -> str:
     """What starts in lower case and ends without a full stop, as one."""
     return message and message[0].upper() + message[1:] + ("" if message[-1] in ".!?" else ".")
+
+
+def _units(number: str, unit: str) -> str:
+    """ "1 GPU", "2 GPUs": KAI writes the plural always."""
+    return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
 
 
 def _pods_on(nodes: Counter[str]) -> str:

@@ -1,0 +1,171 @@
+"""Why something waits, in sentences that a person can act on."""
+
+import pytest
+
+import kai
+
+ALLOCATE = {"actions": "allocate"}
+
+
+def why(cluster: kai.Cluster, name: str) -> str:
+    return kai.Scheduler(ALLOCATE).plan(cluster, now="2026-01-01T00:00:00Z").why(name)
+
+
+def full_node() -> kai.Cluster:
+    return kai.Cluster().queue("a", deserved_gpus=4).node("n1", gpus=4)
+
+
+def test_what_is_placed_says_where() -> None:
+    cluster = full_node().node("n2", gpus=8).pending("a/job", pods=3, gpus=4, min_member=3)
+    assert why(cluster, "a/job") == "a/job is placed: 3 pods on n1 (1), n2 (2)."
+
+
+def test_what_runs_says_where() -> None:
+    assert why(full_node().running("a/job", pods=2, gpus=1, node="n1"), "a/job") == (
+        "a/job runs: 2 pods on n1."
+    )
+
+
+def test_a_promised_place_is_named() -> None:
+    cluster = full_node().releasing("a/old", gpus=4, node="n1").pending("a/job", gpus=4)
+    assert why(cluster, "a/job") == (
+        "a/job is promised room that others are about to leave: 1 pod on n1."
+    )
+
+
+def test_too_few_free_gpus_are_counted() -> None:
+    cluster = full_node().node("n2", gpus=4).running("a/run", pods=2, gpus=2, node=["n1", "n2"])
+    cluster.pending("a/job", gpus=3)
+    assert why(cluster, "a/job") == (
+        "a/job waits in queue a.\n"
+        "  It needs 3 GPUs on one node; after this cycle 4 are free, at most 2 on one node."
+    )
+
+
+def test_a_gang_says_what_it_needs_together() -> None:
+    cluster = full_node().running("a/run", gpus=1, node="n1")
+    cluster.pending("a/job", pods=2, gpus=2, min_member=2)
+    assert (
+        "It needs 2 pods that start together, with 2 GPUs each; after this cycle 3 are free."
+        in (why(cluster, "a/job"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"gpus": 8}, "one pod asks for 8 GPUs, and the largest node has 4."),
+        (
+            {"gpus": 4, "pods": 2, "min_member": 2},
+            "2 pods that have to start together need 8 GPUs, and the cluster has 4.",
+        ),
+    ],
+)
+def test_what_can_never_start_says_so_and_nothing_else(
+    options: dict[str, int], sentence: str
+) -> None:
+    assert why(full_node().pending("a/job", **options), "a/job") == (  # type: ignore[arg-type]
+        f"a/job waits in queue a.\n  It can never start here: {sentence}"
+    )
+
+
+def test_a_limit_below_the_least_it_needs_is_for_ever() -> None:
+    cluster = kai.Cluster().queue("dept", gpu_limit=1).queue("a", parent="dept").node("n1", gpus=4)
+    assert (
+        "It can never start in this queue: it needs 2 GPUs at the least, and the limit of queue "
+        "dept is 1." in why(cluster.pending("a/job", gpus=2), "a/job")
+    )
+
+
+def test_a_limit_that_is_reached_is_said_with_its_numbers() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=2).node("n1", gpus=4)
+    cluster.running("a/run", gpus=2, node="n1").pending("a/job", gpus=1)
+    assert "Queue a is at its limit of 2 GPUs: 2 are in use, and this asks for 1." in (
+        why(cluster, "a/job")
+    )
+
+
+def test_a_quota_in_the_way_says_that_preemptible_would_help() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=1).node("n1", gpus=4)
+    cluster.pending("a/job", gpus=2, priority="build")
+    said = why(cluster, "a/job")
+    assert "Queue a deserves 1 GPU, non-preemptible pods hold 0, and this asks for 2 more" in said
+    assert "With a priority below 100" in said
+
+
+def test_who_holds_more_than_its_share_is_named() -> None:
+    cluster = (
+        kai.Cluster()
+        .queue("a", deserved_gpus=2)
+        .queue("b", deserved_gpus=2)
+        .node("n1", gpus=4)
+        .running("b/run", pods=4, gpus=1, node="n1")
+        .pending("a/job", gpus=1)
+    )
+    assert "Queue a then has 0 of its fair share of 1 GPU; above theirs: b (4 of 3)." in (
+        why(cluster, "a/job")
+    )
+
+
+def test_nodes_that_say_no_are_counted_by_their_reason() -> None:
+    cluster = (
+        kai.Cluster()
+        .queue("a")
+        .node("n1", cordoned=True)
+        .node("n2", taints=["team=x:NoSchedule"])
+        .node("n3", cpus=1)
+        .pending("a/job", cpus=4)
+    )
+    said = why(cluster, "a/job")
+    assert "No node can take the next pod: " in said
+    for part in (
+        "1 node cordoned",
+        "1 node with a taint it does not tolerate",
+        "1 node short of free CPUs",
+    ):
+        assert part in said
+
+
+def test_a_queue_that_is_not_there_offers_one_that_is() -> None:
+    cluster = kai.Cluster().queue("vision").node("n1", gpus=1).pending("vison/job", gpus=1)
+    assert why(cluster, "vison/job") == (
+        "vison/job cannot be scheduled as it is written.\n"
+        "  There is no queue 'vison'; did you mean 'vision'?"
+    )
+
+
+def test_pods_that_have_not_all_arrived_are_waited_for() -> None:
+    cluster = full_node().pending("a/job", pods=1, min_member=3)
+    assert why(cluster, "a/job") == (
+        "a/job waits for its own pods.\n  It needs 3 pods to start; 1 exists."
+    )
+    gated = full_node().pending("a/job", pods=3, min_member=3, gated=True)
+    assert "3 exist, 3 of them behind a scheduling gate." in why(gated, "a/job")
+
+
+def test_an_elastic_group_that_got_some_says_how_many() -> None:
+    cluster = full_node().running("a/job", gpus=1, node="n1").pending("a/job", pods=5, gpus=1)
+    said = why(cluster, "a/job")
+    assert said.startswith("a/job has 6 pods: 1 running, 3 placed now; the rest waits.\n")
+    assert "It needs 1 GPU on one node; no GPU is free after this cycle." in said
+
+
+def test_what_kai_lacks_is_named() -> None:
+    cluster = full_node().pending("a/job", gpu_fraction=0.5)
+    assert "kai does not have yet." in why(cluster, "a/job")
+
+
+@pytest.mark.parametrize("name", ["a/job", "job", "a/job-1", "job-1"])
+def test_a_group_is_known_by_its_name_and_by_its_pods(name: str) -> None:
+    assert why(full_node().pending("a/job", pods=2), name).startswith("a/job is placed")
+
+
+def test_a_name_that_could_mean_several_is_asked_about() -> None:
+    cluster = full_node().pending("a/job").pending("b/job", queue="a")
+    with pytest.raises(kai.NotFoundError, match="'job' is the name of 2 pod groups: a/job, b/job"):
+        why(cluster, "job")
+
+
+def test_a_name_that_means_nothing_offers_close_ones() -> None:
+    with pytest.raises(kai.NotFoundError, match=r"no pod group 'a/jov'; did you mean 'a/job'\?"):
+        why(full_node().pending("a/job"), "a/jov")

@@ -1,0 +1,69 @@
+"""The page a person reads: short whatever the size of the cluster."""
+
+import kai
+from kai.engine import report, text
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def plan(cluster: kai.Cluster) -> kai.Plan:
+    return kai.Scheduler({"actions": "allocate"}).plan(cluster, now=NOW)
+
+
+def test_decisions_are_told_by_pod_group() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=2).pending("a/job", pods=3, gpus=1)
+    table = report.decisions(plan(cluster))
+    assert table.rows == [("bind", "a/job", "3", "3", "n1 (2), n2 (1)")]
+
+
+def test_many_groups_of_a_queue_share_a_row() -> None:
+    cluster = kai.Cluster().queue("a").queue("b").nodes("n", 10, gpus=8)
+    for number in range(40):
+        cluster.pending(f"{'ab'[number % 2]}/job-{number:02}", gpus=1)
+    page = str(plan(cluster))
+    assert "a/job-00 and 19 more" in page
+    assert "b/job-01 and 19 more" in page
+    assert len(page.splitlines()) < 20
+
+
+def test_groups_that_wait_for_the_same_share_a_row() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1).running("a/run", gpus=1, node="n1")
+    for number in range(30):
+        cluster.pending(f"a/job-{number:02}", gpus=1)
+    table = report.waiting(plan(cluster))
+    assert [row[0] for row in table.rows] == ["a/job-00 and 29 more"]
+
+
+def test_queues_stand_below_their_parents() -> None:
+    cluster = (
+        kai.Cluster()
+        .queue("z")
+        .queue("b", parent="z")
+        .queue("a", parent="z")
+        .queue("c")
+        .node("n1", gpus=1)
+        .pending("a/job", gpus=1)
+    )
+    gpus, cpus, memory = report.queue_tables_of(plan(cluster))
+    assert [row[0] for row in gpus.rows] == ["c", "z", "  a", "  b"]
+    assert "0 B" in memory.rows[0]
+    assert cpus.title == "Queues, CPUs"
+
+
+def test_a_page_shows_cpus_when_nobody_asks_for_gpus() -> None:
+    cluster = kai.Cluster().queue("a").node("n1").pending("a/job", cpus=2)
+    assert "Queues, CPUs" in str(plan(cluster))
+    assert "Queues, GPUs" not in str(plan(cluster))
+
+
+def test_a_plan_without_anything_to_do_says_so() -> None:
+    assert str(plan(kai.Cluster())) == f"{NOW}: nothing to do; no pod groups"
+
+
+def test_long_names_do_not_break_the_page() -> None:
+    name = "a-very-long-name" * 16
+    cluster = kai.Cluster().queue(name).node("n1", gpus=1).pending(f"{name}/job", gpus=2)
+    page = str(plan(cluster))
+    waiting = page[page.index("Waiting") : page.index("Queues")]
+    assert max(len(line) for line in waiting.splitlines()) <= text.WIDTH
+    assert "It can never start here" in " ".join(waiting.split())

@@ -1,0 +1,118 @@
+"""Snapshots in every wrapping, whole and broken."""
+
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+from kai.snapshot import archive
+
+
+def small() -> kai.Cluster:
+    return kai.Cluster().queue("a").node("n1", gpus=2).pending("a/job", gpus=1)
+
+
+def as_json(**more: Any) -> bytes:
+    return json.dumps({**more, **small().to_snapshot()}).encode()
+
+
+def as_zip(data: bytes, name: str = "snapshot.json") -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(name, data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        as_json(),
+        as_zip(as_json()),
+        as_zip(as_json(), "folder/snapshot.json"),
+        as_zip(as_json(), "other.json"),
+        gzip.compress(as_json()),
+        b"\xef\xbb\xbf" + as_json(),
+        as_json(config={"actions": "allocate"}, discovery={"resources": [{"a": [1, 2]}]}),
+    ],
+)
+def test_a_snapshot_is_found_in_any_wrapping(data: bytes) -> None:
+    assert len(kai.load(data).objects["pods"]) == 1
+
+
+def test_a_snapshot_is_handed_on_as_it_is() -> None:
+    data = as_json()
+    found = archive.find_snapshot(data)
+    assert found is not None
+    assert found.data is data
+
+
+def test_a_recorded_case_is_its_snapshot_at_its_time() -> None:
+    case = {
+        "id": "x",
+        "about": "a",
+        "now": "2024-01-01T00:00:00Z",
+        "snapshot": small().to_snapshot(),
+    }
+    cluster = kai.load(json.dumps(case).encode())
+    assert len(cluster.objects["pods"]) == 1
+    assert cluster.now is not None
+    assert cluster.now.year == 2024
+    assert kai.load(json.dumps(case).encode(), now="2030-01-01T00:00:00Z").now.year == 2030  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"rawObjects": "no"}},
+        {"kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"x": '{"rawObjects": {}}'}},
+    ],
+)
+def test_manifests_that_only_mention_a_snapshot_are_manifests(value: dict[str, Any]) -> None:
+    assert archive.find_snapshot(json.dumps(value).encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (as_zip(as_json())[:-30], "not a complete zip archive"),
+        (as_zip(as_json())[:60], "not a complete zip archive"),
+        (b"PK\x03\x04", "not a complete zip archive"),
+        (as_zip(b"x", "readme.txt"), "holds no snapshot.json"),
+        (gzip.compress(as_json())[:-20], "not a complete gzip file"),
+        (as_json()[:-10], "not valid JSON|cut short|ends"),
+        (as_json()[:200], "not valid JSON|cut short|ends"),
+        (b"", "holds no Kubernetes object and is no KAI snapshot"),
+        (b"just words", "holds no Kubernetes object and is no KAI snapshot"),
+        (b"\x89PNG\r\n\x1a\n", "not text"),
+        (b'{"rawObjects": ' + b"[" * 100_000, "nested|deep|JSON"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_sentence(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(data)
+    with pytest.raises(kai.InvalidInputError, match=message) as caught:
+        kai.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_archive_is_noticed(tmp_path: Path) -> None:
+    data = bytearray(as_zip(as_json()))
+    data[len(data) // 3] ^= 0xFF
+    with pytest.raises(kai.InvalidInputError, match="cut short or damaged"):
+        kai.load(bytes(data))
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "LARGEST", 100)
+    with pytest.raises(kai.InvalidInputError, match="kai reads at most 100"):
+        kai.load(as_zip(as_json()))
+    with pytest.raises(kai.InvalidInputError, match="unpacks to more than"):
+        kai.load(gzip.compress(as_json()))

@@ -1,0 +1,220 @@
+"""Pods without a pod group get one, as KAI's grouper would make it (spec 6 C24-C28)."""
+
+import json
+from typing import Any
+
+import pytest
+
+import kai
+
+QUEUE = "kai.scheduler/queue"
+
+
+def load(*manifests: Any) -> kai.Cluster:
+    return kai.load(json.dumps(list(manifests)).encode())
+
+
+def pod(
+    name: str = "p", *, spec: Any = None, status: Any = None, **metadata: Any
+) -> dict[str, Any]:
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, **metadata},
+        "spec": {"containers": [], **(spec or {})},
+        "status": status or {},
+    }
+
+
+def workload(
+    kind: str, *, name: str = "w", template: Any = None, **metadata: Any
+) -> dict[str, Any]:
+    spec: dict[str, Any] = {"template": {"metadata": template or {}, "spec": {"containers": []}}}
+    spec["parallelism" if kind == "Job" else "replicas"] = 2
+    return {"kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def groups(cluster: kai.Cluster) -> dict[str, dict[str, Any]]:
+    return {each["metadata"]["name"]: each["spec"] for each in cluster.objects["podGroups"]}
+
+
+def group_of_pods(cluster: kai.Cluster) -> dict[str, str | None]:
+    return {
+        each["metadata"]["name"]: (each["metadata"].get("annotations") or {}).get("pod-group-name")
+        for each in cluster.objects["pods"]
+    }
+
+
+def test_a_bare_pod_is_a_group_of_its_own() -> None:
+    cluster = load(pod("p"), pod("saved", uid="1234"))
+    assert groups(cluster)["pg-p"] == {
+        "queue": "default-queue",
+        "minMember": 1,
+        "priorityClassName": "train",
+    }
+    assert group_of_pods(cluster) == {"p": "pg-p", "saved": "pg-saved-1234"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("Job", {"w-0": "pg-w", "w-1": "pg-w"}),
+        ("StatefulSet", {"w-0": "pg-w", "w-1": "pg-w"}),
+        ("ReplicaSet", {"w-0": "pg-w", "w-1": "pg-w"}),
+        ("Deployment", {"w-0": "pg-w-0", "w-1": "pg-w-1"}),
+    ],
+)
+def test_a_workload_is_one_group_but_each_pod_of_a_deployment_its_own(
+    kind: str, expected: dict[str, str]
+) -> None:
+    assert group_of_pods(load(workload(kind))) == expected
+
+
+def test_a_deployment_serves_and_so_its_pods_matter_more() -> None:
+    assert {g["priorityClassName"] for g in groups(load(workload("Deployment"))).values()} == {
+        "inference"
+    }
+
+
+def test_a_job_may_say_how_many_pods_start_together() -> None:
+    said = {"kai.scheduler/batch-min-member": "2"}
+    assert groups(load(workload("Job", annotations=said)))["pg-w"]["minMember"] == 2
+    assert groups(load(workload("StatefulSet", annotations=said)))["pg-w"]["minMember"] == 1
+    run = workload("Job", annotations=said, ownerReferences=[{"kind": "CronJob", "name": "c"}])
+    assert groups(load(run))["pg-w"]["minMember"] == 1
+    cluster = load(workload("Job", annotations={"kai.scheduler/batch-min-member": "two"}))
+    assert "is 'two' on Job w, not a number of pods" in str(cluster.rejected[0])
+
+
+@pytest.mark.parametrize(
+    ("owner", "own", "queue"),
+    [
+        ({QUEUE: "a"}, {QUEUE: "b"}, "a"),
+        ({}, {QUEUE: "b", "project": "c"}, "b"),
+        ({"project": "d"}, {"project": "c"}, "d"),
+        ({}, {"project": "c"}, "c"),
+        ({}, {"project": "c", "kai.scheduler/node-pool": "x"}, "c-x"),
+        ({}, {}, "default-queue"),
+    ],
+)
+def test_the_queue_comes_from_labels(
+    owner: dict[str, str], own: dict[str, str], queue: str
+) -> None:
+    cluster = load(workload("Job", labels=owner, template={"labels": own}))
+    assert groups(cluster)["pg-w"]["queue"] == queue
+
+
+@pytest.mark.parametrize(
+    ("labels", "spec", "priority"),
+    [
+        ({"priorityClassName": "build"}, {"priorityClassName": "inference"}, "build"),
+        ({"priorityClassName": "no-such"}, {"priorityClassName": "inference"}, "inference"),
+        ({}, {"priorityClassName": "system-node-critical"}, "system-node-critical"),
+        ({}, {"priorityClassName": "no-such"}, "train"),
+        ({}, {}, "train"),
+    ],
+)
+def test_the_priority_is_the_first_class_that_exists(
+    labels: dict[str, str], spec: dict[str, str], priority: str
+) -> None:
+    assert groups(load(pod(labels=labels, spec=spec)))["pg-p"]["priorityClassName"] == priority
+
+
+def test_labels_and_annotations_become_fields() -> None:
+    cluster = load(
+        pod(
+            labels={
+                "kai.scheduler/preemptibility": "Non-Preemptible",
+                "kai.scheduler/node-pool": "x",
+            },
+            annotations={
+                "kai.scheduler/preemption-delay": "5m",
+                "kai.scheduler/staleness-grace-period": "10s",
+                "kai.scheduler/topology": "racks",
+                "kai.scheduler/topology-required-placement": "rack",
+            },
+        )
+    )
+    assert groups(cluster)["pg-p"] == {
+        "queue": "default-queue",
+        "minMember": 1,
+        "priorityClassName": "train",
+        "preemptionDelay": "5m",
+        "stalenessGracePeriod": "10s",
+        "preemptibility": "non-preemptible",
+        "topologyConstraint": {"topology": "racks", "requiredTopologyLevel": "rack"},
+    }
+    [made] = cluster.objects["podGroups"]
+    assert made["metadata"]["labels"] == {"kai.scheduler/node-pool": "x"}
+
+
+def test_a_saved_replica_set_of_a_deployment_groups_its_pods_one_by_one() -> None:
+    owned = pod(
+        "api-1",
+        labels={"pod-template-hash": "5"},
+        ownerReferences=[{"kind": "ReplicaSet", "name": "api", "uid": "u"}],
+    )
+    assert group_of_pods(load(owned)) == {"api-1": "pg-api-1"}
+    owned["metadata"]["labels"] = {}
+    assert group_of_pods(load(owned)) == {"api-1": "pg-api-u"}
+
+
+def test_owners_of_any_kind_lend_their_labels() -> None:
+    widget = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w", "labels": {QUEUE: "a", "priorityClassName": "build"}},
+    }
+    owned = pod(ownerReferences=[{"kind": "Widget", "name": "w", "uid": "u"}])
+    assert groups(load(widget, owned)) == {
+        "pg-w-u": {"queue": "a", "minMember": 1, "priorityClassName": "build"}
+    }
+
+
+def test_pods_of_a_gang_kai_does_not_know_are_named() -> None:
+    owned = pod(ownerReferences=[{"kind": "PyTorchJob", "name": "pt", "uid": "u"}])
+    [rejected] = load(owned).rejected
+    assert str(rejected) == (
+        "PyTorchJob default/pt: kind: how many pods of a PyTorchJob start together is not known; "
+        "give its PodGroup"
+    )
+
+
+def test_a_group_that_is_given_is_kept() -> None:
+    given = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"queue": "a", "minMember": 2}}
+    annotations = {"pod-group-name": "g"}
+    cluster = load(given, pod("p", annotations=annotations), pod("q", annotations=annotations))
+    assert groups(cluster) == {"g": {"queue": "a", "minMember": 2}}
+    assert group_of_pods(cluster) == {"p": "g", "q": "g"}
+
+
+def test_a_group_that_was_not_saved_is_made_again_under_its_name() -> None:
+    owned = pod(labels={QUEUE: "a"}, annotations={"pod-group-name": "pg-j-u"})
+    assert groups(load(owned))["pg-j-u"]["queue"] == "a"
+
+
+def test_two_groups_never_share_a_name() -> None:
+    cluster = load(pod("x"), workload("Job", name="x"), workload("Job", name="x", namespace="b"))
+    names = [each["metadata"]["name"] for each in cluster.objects["podGroups"]]
+    assert len(set(names)) == 3
+    assert all(name.startswith("pg-x-") for name in names)
+
+
+def test_foreign_ended_and_skipped_pods_get_none() -> None:
+    skip = {"kai.scheduler/skip-podgrouper": "true"}
+    cluster = load(
+        pod("foreign", spec={"schedulerName": "default-scheduler"}),
+        pod("ended", status={"phase": "Succeeded"}),
+        pod("skipped", annotations=skip),
+        pod("running", annotations=skip, spec={"nodeName": "n"}, status={"phase": "Running"}),
+    )
+    assert groups(cluster) == {}
+    assert set(group_of_pods(cluster)) == {"foreign", "ended", "running"}
+    [rejected] = cluster.rejected
+    assert rejected.name == "default/skipped"
+    assert "names none" in rejected.message
+
+
+def test_a_workload_explains_its_group_by_its_own_name() -> None:
+    node = {"kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": {"cpu": 1}}}
+    plan = kai.Scheduler().plan(load(node, workload("Job")))
+    assert plan.why("default/w") == plan.why("w") == "default/pg-w is placed: 2 pods on n1."

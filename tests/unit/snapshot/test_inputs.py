@@ -1,0 +1,97 @@
+"""Files, directories, lists and standard input: what is one input, and what it is called."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import kai
+from kai import snapshot
+
+NODE = "kind: Node\nmetadata: {name: n1}\nstatus: {capacity: {nvidia.com/gpu: 4}}\n"
+POD = "kind: Pod\nmetadata: {name: p1}\nspec: {containers: []}\n"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "nodes.yaml").write_text(NODE)
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "pods.yml").write_text(POD)
+    (tmp_path / ".hidden.yaml").write_text("not: read")
+    (tmp_path / "README.md").write_text("not read")
+    kai.Cluster().queue("a").save(tmp_path / "a.json")
+    kai.Cluster().queue("b").save(tmp_path / "b.zip")
+    return tmp_path
+
+
+def test_each_snapshot_is_an_input_and_all_manifests_are_one(directory: Path) -> None:
+    first, second, manifests = kai.load_all(directory)
+    assert first.name == str(directory / "a.json")
+    assert second.name == str(directory / "b.zip")
+    assert manifests.name == str(directory)
+    assert len(manifests.objects["nodes"]) == len(manifests.objects["pods"]) == 1
+
+
+def test_manifests_of_several_arguments_are_one_input(directory: Path) -> None:
+    nodes, pods = str(directory / "nodes.yaml"), str(directory / "below")
+    cluster = kai.load([nodes, pods])
+    assert cluster.name == f"{nodes}, {pods}"
+    assert len(cluster.objects["pods"]) == 1
+
+
+def test_load_refuses_to_choose(directory: Path) -> None:
+    with pytest.raises(kai.InvalidInputError, match=r"this is 3 inputs, use kai.load_all"):
+        kai.load(directory)
+
+
+def test_bytes_have_no_name() -> None:
+    cluster = kai.load([NODE.encode(), POD.encode()])
+    assert cluster.name is None
+    assert len(cluster.objects["nodes"]) == 1
+
+
+def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(NODE.encode())))
+    assert kai.load("-").name == "-"
+
+
+def test_what_cannot_be_read_stops_no_other_input(directory: Path) -> None:
+    (directory / "a.json").write_text('{"rawObjects": ')
+    found = list(snapshot.read(directory))
+    assert [type(each) for each in found] == [kai.InvalidInputError, kai.Cluster, kai.Cluster]
+
+
+def test_manifests_are_planned_whole_or_not_at_all(directory: Path) -> None:
+    (directory / "broken.yaml").write_text("a: [")
+    found = list(snapshot.read(directory))
+    assert sum(isinstance(each, kai.InvalidInputError) for each in found) == 1
+    assert [each.name for each in found if isinstance(each, kai.Cluster)] == [
+        str(directory / "a.json"),
+        str(directory / "b.zip"),
+    ]
+
+
+def test_a_file_is_taken_whole_or_not_at_all() -> None:
+    with pytest.raises(kai.InvalidInputError):
+        kai.load(f"{NODE}---\na: [".encode())
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "empty"])
+def test_nothing_to_read_is_said(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(kai.InvalidInputError, match=r"no such file|no snapshot and no"):
+        kai.load(tmp_path / name)
+
+
+def test_strict_raises_for_what_was_left_out() -> None:
+    bad = f"{NODE}---\nkind: Job\nmetadata: {{name: j}}\n".encode()
+    assert len(kai.load(bad).rejected) == 1
+    with pytest.raises(kai.InvalidClusterError, match=r"Job default/j: spec: is missing"):
+        kai.load(bad, strict=True)
+
+
+def test_a_list_of_any_depth_is_its_items() -> None:
+    inner = {"kind": "PodList", "items": [json.loads('{"metadata": {"name": "p"}, "spec": {}}')]}
+    text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [[inner], inner]})
+    assert len(kai.load(text.encode()).objects["pods"]) == 1
