@@ -63,8 +63,7 @@ def command(
             status = BAD_INPUT
             continue
         made = planned.plan
-        for warning in made.warnings:
-            warn(warning)
+        warn(*made.warnings)
         if strict and made.rejected:
             status = BAD_INPUT
             for rejected in made.rejected:

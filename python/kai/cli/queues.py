@@ -39,8 +39,9 @@ def command(
             status = BAD_INPUT
             continue
         plan = planned.plan
-        for sentence in (*plan.warnings, *(f"left out: {each}" for each in plan.rejected)):
-            warn(sentence)
+        warn(*plan.warnings)
+        for rejected in plan.rejected:
+            warn(f"left out: {rejected}")
         if as_json:
             numbers = {name: queue.to_dict() for name, queue in plan.queues.items()}
             click.echo(json.dumps({"input": plan.input, "now": plan.now_text, "queues": numbers}))

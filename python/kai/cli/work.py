@@ -83,10 +83,11 @@ class Warner:
     def __init__(self) -> None:
         self._said: set[str] = set()
 
-    def __call__(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
-            click.echo(f"kai: {sentence}", err=True)
+    def __call__(self, *sentences: str) -> None:
+        new = [each for each in dict.fromkeys(sentences) if each not in self._said]
+        self._said.update(new)
+        if new:
+            click.echo(f"kai: {'; '.join(new)}", err=True)
 
 
 def patiently(what: str, work: Callable[[], Result]) -> Result:

@@ -1,0 +1,45 @@
+"""Every ```python block of README.md and docs/ runs, from top to bottom of its page.
+
+The blocks of a page share one namespace and a directory of their own, so that a page reads like a
+session. A block that only shows something says ```python notest in its first line. The examples in
+docstrings run as doctests (pyproject.toml).
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("README.md"), *sorted(ROOT.glob("docs/**/*.md"))]
+BLOCK = re.compile(r"^```python *\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """The line that each block starts on, and its code."""
+    text = page.read_text(encoding="utf-8")
+    return [(text.count("\n", 0, match.start(1)), match.group(1)) for match in BLOCK.finditer(text)]
+
+
+WITH_EXAMPLES = [page for page in PAGES if blocks(page)]
+
+
+@pytest.mark.parametrize(
+    "page", WITH_EXAMPLES, ids=[str(page.relative_to(ROOT)) for page in WITH_EXAMPLES]
+)
+def test_the_examples_of_a_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "example"}
+    for line, code in blocks(page):
+        # Blank lines put the code where it stands in the page, for the traceback.
+        exec(compile("\n" * line + code, str(page), "exec"), namespace)
+
+
+def test_blocks_are_found_with_the_line_they_start_on(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Title\n\n```python\na = 1\n```\n\n```python notest\nno\n```\n```sh\nls\n```\n"
+    )
+    assert blocks(page) == [(3, "a = 1\n")]

@@ -1,0 +1,45 @@
+"""kai demo: the same story every time, and its next steps work."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[..., Any]
+
+
+def test_it_tells_its_story(run: Run) -> None:
+    done = run("demo")
+    assert done.status == 0
+    assert done.err == ""
+    for part in (
+        "bind  speech/sweep       7     7",  # one team borrows
+        "bind  default/report     1     0  cpu-1",
+        "bind  vision/notebook",
+        "vision/train  It needs 2 pods that start together",  # a gang waits whole
+        "bind  vision/train     2     2",  # and then fits
+        "Why does vision/big wait?",
+        "Queues, GPUs",
+        "Try next",
+    ):
+        assert part in done.out, part
+    assert max(len(line) for line in done.out.splitlines()) <= 80
+
+
+def test_it_is_the_same_every_time(run: Run) -> None:
+    assert run("demo").out == run("demo").out
+
+
+def test_what_it_says_to_try_next_works(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    for step in range(2):
+        out = run("demo").out if step == 0 else run("demo", "--save", "demo.zip").out
+        commands = out[out.index("Try next") :].splitlines()[2:]
+        assert commands
+        for command in commands:
+            kai, *arguments = shlex.split(command, comments=True)
+            assert kai == "kai"
+            done = run(*arguments)
+            assert done.status == 0, command
+            assert done.out
+    assert "vision/big waits in queue vision." in run("plan", "demo.zip", "--explain", "big").out

@@ -1,0 +1,109 @@
+"""0 done, 1 the answer is no, 2 bad input, 130 interrupted; never a traceback."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plan", "missing.zip"], "kai: missing.zip: no such file or directory"),
+        (["queues", "missing.zip"], "kai: missing.zip: no such file or directory"),
+        (["plan", "SNAPSHOT", "--now", "soon"], "kai: --now: 'soon' is no RFC 3339 time"),
+        (["plan", "SNAPSHOT", "--config", "missing.yaml"], "kai: missing.yaml: No such file"),
+        (["plan"], "Missing argument 'INPUT...'"),
+        (["plan", "--nonsense"], "No such option"),
+        (["nonsense"], "No such command 'nonsense'"),
+        (["demo", "--save", "/no/such/folder/x.zip"], "kai: --save: /no/such/folder/x.zip"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_2(
+    run: Run, snapshot: Path, arguments: list[str], message: str
+) -> None:
+    done = run(*(snapshot if each == "SNAPSHOT" else each for each in arguments))
+    assert done.status == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_file_given_in_place_of_a_command_is_understood(run: Run) -> None:
+    assert "Try 'kai plan cluster.zip'" in run("cluster.zip").err
+
+
+def test_a_name_that_is_not_there_is_1(run: Run, snapshot: Path) -> None:
+    done = run("plan", snapshot, "--explain", "visoin/big")
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith("kai: there is no pod group 'visoin/big'; did you mean 'vision/big'")
+
+
+def test_an_input_that_cannot_be_read_stops_no_other(run: Run, snapshot: Path) -> None:
+    done = run("plan", "missing.zip", snapshot, "--json")
+    assert done.status == 2
+    assert json.loads(done.out)["input"] == str(snapshot)
+
+
+def test_strict_is_2_when_something_was_left_out(run: Run, tmp_path: Path, snapshot: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("kind: Job\nmetadata: {name: j}\n---\nkind: Node\nmetadata: {name: n}\n")
+    done = run("plan", path, "--strict", "--json")
+    assert done.status == 2
+    assert "kai: left out: Job default/j: spec: is missing\n" in done.err
+    assert json.loads(done.out)
+    assert run("plan", snapshot, "--strict").status == 0
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(start: Any, snapshot: Path) -> None:
+    with start("plan", *[snapshot] * 50, "--json") as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
+
+
+def test_standard_input_is_a_dash(start: Any) -> None:
+    process = start("plan", "-", "--json")
+    out, err = process.communicate("kind: Node\nmetadata: {name: n}\n", timeout=60)
+    assert process.returncode == 0, err
+    assert json.loads(out)["input"] == "-"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_ctrl_c_is_heard_while_a_plan_is_made() -> None:
+    code = f"""
+        import sys, time
+        sys.path.insert(0, {str(Path(kai.__file__).parents[1])!r})
+        import kai.cli, kai.snapshot
+        def endless(*arguments, **options):
+            print("started", flush=True)
+            time.sleep(60)
+        kai.snapshot.read = lambda *arguments, **options: iter(endless, None)
+        sys.exit(kai.cli.main(["plan", "x"]))
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - start < 10
+    assert process.returncode == 130
+    assert err.strip() == "kai: interrupted"

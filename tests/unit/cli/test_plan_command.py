@@ -1,0 +1,115 @@
+"""kai plan: pages for people, lines for programs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+
+NOW = "2026-01-01T00:00:00Z"
+Run = Callable[..., Any]
+
+
+def test_a_page_says_what_happens_who_waits_and_what_queues_have(run: Run, snapshot: Path) -> None:
+    done = run("plan", snapshot, "--now", NOW)
+    assert done.status == 0
+    assert done.err == ""
+    for part in (
+        f"{NOW}: 1 pod bound; 1 of 2 pod",
+        "bind  vision/fits",
+        "Waiting",
+        "It can never start here",
+        "Queues, GPUs",
+        "vision",
+    ):
+        assert part in done.out
+    assert max(len(line) for line in done.out.splitlines()) <= 80
+    assert "\x1b" not in done.out  # colour is for terminals
+
+
+def test_json_is_one_line_per_input(run: Run, snapshot: Path, tmp_path: Path) -> None:
+    manifests = tmp_path / "m"
+    manifests.mkdir()
+    (manifests / "a.yaml").write_text("kind: Node\nmetadata: {name: n1}\n")
+    (manifests / "b.yaml").write_text("kind: Pod\nmetadata: {name: p}\nspec: {containers: []}\n")
+    done = run("plan", snapshot, manifests, "--json", "--now", NOW)
+    first, second = (json.loads(line) for line in done.out.splitlines())
+    assert (first["input"], second["input"]) == (str(snapshot), str(manifests))
+    assert first["decisions"] == [{"kind": "bind", "pod": "vision/fits-0", "node": "n1", "gpus": 1}]
+    assert second["pod_groups"]["default/pg-p"]["verdict"] == "placed"
+
+
+def test_json_is_the_same_every_time(run: Run, snapshot: Path) -> None:
+    def without_timing() -> str:
+        plan = json.loads(run("plan", snapshot, "--json", "--now", NOW).out)
+        del plan["timing_ms"]
+        return json.dumps(plan)
+
+    assert without_timing() == without_timing()
+
+
+def test_json_is_what_python_says(run: Run, snapshot: Path) -> None:
+    plan = json.loads(run("plan", snapshot, "--json", "--now", NOW).out)
+    same = kai.Scheduler().plan(kai.load(snapshot), now=NOW).to_dict()
+    assert {**plan, "timing_ms": 0} == {**json.loads(json.dumps(same)), "timing_ms": 0}
+
+
+@pytest.mark.parametrize("name", ["vision/big", "big", "big-0"])
+def test_explain_says_why_and_no_more(run: Run, snapshot: Path, name: str) -> None:
+    done = run("plan", snapshot, "--explain", name)
+    assert done.status == 0
+    assert " ".join(done.out.split()) == (
+        "vision/big waits in queue vision. "
+        "It can never start here: one pod asks for 8 GPUs, and the largest node has 2."
+    )
+
+
+def test_explain_speaks_json_too(run: Run, snapshot: Path) -> None:
+    said = json.loads(run("plan", snapshot, "--explain", "big", "--json", "--now", NOW).out)
+    assert list(said)[:5] == ["input", "now", "pod_group", "queue", "verdict"]
+    assert said["pod_group"] == "vision/big"
+    assert said["explanation"][0] == "vision/big waits in queue vision."
+
+
+def test_explain_looks_through_all_inputs(run: Run, snapshot: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    kai.Cluster().configure({"actions": "allocate"}).save(other)
+    assert run("plan", other, snapshot, "--explain", "vision/big").status == 0
+    missing = run("plan", other, snapshot, "--explain", "vision/bib")
+    assert missing.status == 1
+    assert missing.out == ""
+
+
+def test_a_configuration_replaces_the_snapshots(run: Run, snapshot: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("actions: allocate\ntiers: [{plugins: [{name: predicates}]}]\n")
+    plan = json.loads(run("plan", snapshot, "--json", "--config", config).out)
+    assert plan["queues"] == {}
+
+
+def test_as_kai_is_a_mode_of_the_command(run: Run, snapshot: Path) -> None:
+    assert run("plan", snapshot, "--as-kai").status == 0
+
+
+def test_what_was_left_out_is_shown(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("kind: Job\nmetadata: {name: j}\n---\nkind: Node\nmetadata: {name: n}\n")
+    done = run("plan", path)
+    assert done.status == 0
+    assert "Left out" in done.out
+    assert "Job default/j" in done.out
+    assert json.loads(run("plan", path, "--json").out)["rejected"] == [
+        {"kind": "Job", "name": "default/j", "field": "spec", "message": "is missing"}
+    ]
+
+
+def test_warnings_are_said_beside_the_answer_and_once(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    config = {"actions": "allocate", "tiers": [{"plugins": [{"name": "no-such-plugin"}]}]}
+    kai.Cluster().configure(config).save(path)
+    done = run("plan", path, path, "--json")
+    assert done.err.count("no-such-plugin") == 1
+    assert len(done.out.splitlines()) == 2
