@@ -176,8 +176,8 @@ class _Case:
             return None
         queue, _, limit, unit, used, asked = found.groups()
         return (
-            f"Queue {queue} is at its limit of {_units(limit, unit)}: {used} are in use, and this asks "
-            f"for {asked}."
+            f"Queue {queue} is at its limit of {_units(limit, unit)}: {used} are in use, and "
+            f"this asks for {asked}."
         )
 
     def _over_quota(self, message: str) -> str | None:
@@ -186,9 +186,9 @@ class _Case:
             return None
         asked, _, queue, quota, unit, used = found.groups()
         return (
-            f"Queue {queue} deserves {_units(quota, unit)}, non-preemptible pods hold {used}, and this "
-            f"asks for {asked} more without being preemptible. With a priority below 100 it "
-            "could use what others leave idle."
+            f"Queue {queue} deserves {_units(quota, unit)}, non-preemptible pods hold {used}, "
+            f"and this asks for {asked} more without being preemptible. With a priority below "
+            "100 it could use what others leave idle."
         )
 
     def _not_built(self, message: str) -> str | None:
