@@ -250,10 +250,14 @@ const std::string& NodeSearch::Explain(PodId pod) {
       }
       continue;
     }
-    // spec 3 E1: compared with what is idle alone. A node that lacks only what was promised away of
+    // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less than
+    // asked for is free of use, promises included. A node that lacks only what was promised away of
     // the releasing says no without a reason.
+    if (Fits(request, idle)) continue;
+    const std::span<const double> allocatable = nodes.allocatable[node];
+    const std::span<const double> used = nodes.used[node];
     for (size_t i = 0; i < request.size(); ++i) {
-      if (request[i] > idle[i]) report.Count(Reason::NotEnough(ResourceSlot(i)));
+      if (request[i] > allocatable[i] - used[i]) report.Count(Reason::NotEnough(ResourceSlot(i)));
     }
   }
   plan.explanation = report.Text(cluster_.slots());
