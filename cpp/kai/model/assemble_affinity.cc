@@ -36,29 +36,29 @@ void ClusterAssembler::InternAffinity(std::vector<PodDraft>* drafts) {
   };
   bool any = false;
   for (PodDraft& draft : *drafts) {
-    const PodAffinityRow& row = draft.row.affinity;
+    const PodAffinityRow& row = draft.row->affinity;
     if (row.empty()) continue;
     any = true;
     PodAffinity& affinity = draft.affinity;
     std::vector<PodSelector> all_required;
     for (const PodAffinityTerm& term : row.required)
-      all_required.push_back(selector_of(term, draft.row));
+      all_required.push_back(selector_of(term, *draft.row));
     std::sort(all_required.begin(), all_required.end());
     for (const PodAffinityTerm& term : row.required) {
       affinity.required.push_back(
           TermId({.selectors = all_required, .key = key_id(term.topology_key)}));
       // kube-scheduler lets a placed pod's required affinity score later pods with weight 1.
-      affinity.as_owner.push_back({.term = TermId({.selectors = {selector_of(term, draft.row)},
+      affinity.as_owner.push_back({.term = TermId({.selectors = {selector_of(term, *draft.row)},
                                                    .key = key_id(term.topology_key)}),
                                    .weight = 1});
     }
     for (const PodAffinityTerm& term : row.required_anti) {
       affinity.required_anti.push_back(
-          TermId({.selectors = {selector_of(term, draft.row)}, .key = key_id(term.topology_key)}));
+          TermId({.selectors = {selector_of(term, *draft.row)}, .key = key_id(term.topology_key)}));
     }
     const auto prefer = [&](const std::vector<WeightedPodAffinityTerm>& terms, int32_t sign) {
       for (const WeightedPodAffinityTerm& each : terms) {
-        const ScoringTerm scoring{.term = TermId({.selectors = {selector_of(each.term, draft.row)},
+        const ScoringTerm scoring{.term = TermId({.selectors = {selector_of(each.term, *draft.row)},
                                                   .key = key_id(each.term.topology_key)}),
                                   .weight = sign * each.weight};
         affinity.preferred.push_back(scoring);
@@ -73,16 +73,16 @@ void ClusterAssembler::InternAffinity(std::vector<PodDraft>* drafts) {
   // Which terms select which pods: asked once per (namespace, labels).
   std::map<std::pair<std::string, StringPairs>, int32_t> memo;
   for (PodDraft& draft : *drafts) {
-    StringPairs labels = draft.row.labels;
+    StringPairs labels = draft.row->labels;
     std::sort(labels.begin(), labels.end());
-    const auto [found, added] = memo.try_emplace(std::pair(draft.row.namespace_name, labels), -1);
+    const auto [found, added] = memo.try_emplace(std::pair(draft.row->namespace_name, labels), -1);
     if (added) {
       LabelSet interned;
       for (const auto& [key, value] : labels) interned.push_back({Name(key), Name(value)});
       std::sort(interned.begin(), interned.end());
       std::vector<AffinityTermId> matched;
       for (size_t i = 0; i < terms_.size(); ++i) {
-        if (Selects(terms_[i], Name(draft.row.namespace_name), interned, c_.names_))
+        if (Selects(terms_[i], Name(draft.row->namespace_name), interned, c_.names_))
           matched.push_back(AffinityTermId(i));
       }
       const auto [set, is_new] =
@@ -105,7 +105,7 @@ void ClusterAssembler::InternAffinity(std::vector<PodDraft>* drafts) {
     domains[id] = IndexVector<NodeId, DomainId>(node_rows_.size());
     std::map<std::string, DomainId> numbers;
     for (size_t i = 0; i < node_rows_.size(); ++i) {
-      const std::string* value = FindLabelText(node_rows_[i].labels, c_.Text(key));
+      const std::string* value = FindLabelText(node_rows_[i]->labels, c_.Text(key));
       if (value == nullptr) continue;
       domains[id][NodeId(i)] = numbers.try_emplace(*value, DomainId(numbers.size())).first->second;
     }

@@ -12,7 +12,7 @@ namespace kai {
 
 void ClusterAssembler::InternConstraints(std::vector<PodDraft>* drafts) {
   for (PodDraft& draft : *drafts) {
-    const PodRow& row = draft.row;
+    const PodRow& row = *draft.row;
     NodeConstraint constraint;
     for (const auto& [key, value] : row.node_selector) {
       constraint.selector.push_back(
@@ -57,9 +57,9 @@ void ClusterAssembler::MakeNodeClasses() {
   }
   NodeColumns& nodes = c_.nodes_;
   std::map<NameId, std::set<NameId>> values;
-  for (const NodeRow& row : node_rows_) {
+  for (const NodeRow* row : node_rows_) {
     LabelSet labels;
-    for (const auto& [key, value] : row.labels) {
+    for (const auto& [key, value] : row->labels) {
       const NameId name = c_.names_.Find(key);
       if (!name.valid() || !mentioned.contains(name)) continue;
       labels.push_back({name, Name(value)});
@@ -86,7 +86,7 @@ void ClusterAssembler::MakeNodeClasses() {
 
   std::map<NodeClass, NodeClassId> class_ids;
   for (size_t i = 0; i < node_rows_.size(); ++i) {
-    const NodeRow& row = node_rows_[i];
+    const NodeRow& row = *node_rows_[i];
     NodeClass node_class;
     for (const Label& label : nodes.labels[NodeId(i)]) {
       if (!telling.contains(label.key)) node_class.labels.push_back(label);
@@ -129,7 +129,7 @@ void ClusterAssembler::MakeNodeClasses() {
 }
 
 PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
-  const PodRow& row = draft.row;
+  const PodRow& row = *draft.row;
   PodClass info;
   info.gpu = row.gpu;
   std::sort(info.gpu.mig.begin(), info.gpu.mig.end());

@@ -42,24 +42,25 @@ void ClusterAssembler::Nodes(std::vector<NodeRow> rows,
            FindLabelText(row.labels, keys::kGpuWorker) == nullptr &&
            FindLabelText(row.labels, keys::kCpuWorker) == nullptr;  // spec 3 P10
   });
-  DropDuplicates(&rows, "Node", [](const NodeRow& row) { return row.name; }, &c_.rejections_);
-  std::sort(rows.begin(), rows.end(),
-            [](const NodeRow& a, const NodeRow& b) { return a.name < b.name; });
+  owned_node_rows_ = std::move(rows);
+  for (const NodeRow* row :
+       SortedAndUnique(&owned_node_rows_, "Node", NameKey<NodeRow>, &c_.rejections_)) {
+    node_rows_.push_back(row);
+  }
 
   std::set<std::string> scalars;
-  for (const NodeRow& row : rows) {
-    for (const auto& [name, amount] : row.allocatable) scalars.insert(name);
+  for (const NodeRow* row : node_rows_) {
+    for (const auto& [name, amount] : row->allocatable) scalars.insert(name);
   }
   for (const std::string& name : scalars) SlotOf(name);
 
-  node_rows_ = std::move(rows);
   NodeColumns& nodes = c_.nodes_;
   node_dra_gpus_.assign(node_rows_.size(), 0);
-  for (const NodeRow& row : node_rows_) {
-    const NodeId node = nodes.name.Add(Name(row.name));
-    node_by_name_.emplace(row.name, node);
+  for (const NodeRow* row : node_rows_) {
+    const NodeId node = nodes.name.Add(Name(row->name));
+    node_by_name_.emplace(row->name, node);
     nodes.name_rank.Add(node.value());
-    nodes.gpu_memory_mib.Add(GpuMemoryMib(row));
+    nodes.gpu_memory_mib.Add(GpuMemoryMib(*row));
   }
   for (const ResourceSliceRow& slice : slices) {
     const auto node = node_by_name_.find(slice.node);

@@ -119,17 +119,13 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
            row.latest_condition_node_pool ==
                (pool == nullptr ? kDefaultNodePool : std::string_view(*pool));
   });
-  const auto name_of = [](const PodGroupRow& row) {
-    return QualifiedName(row.namespace_name, row.name);
-  };
-  DropDuplicates(&rows, "PodGroup", name_of, &c_.rejections_);
-  std::sort(rows.begin(), rows.end(), [](const PodGroupRow& a, const PodGroupRow& b) {
-    return std::tie(a.namespace_name, a.name) < std::tie(b.namespace_name, b.name);
-  });
+  const std::vector<PodGroupRow*> sorted =
+      SortedAndUnique(&rows, "PodGroup", NamespacedKey<PodGroupRow>, &c_.rejections_);
 
   PodGroupColumns& groups = c_.pod_groups_;
   SubGroupColumns& sets = c_.sub_groups_;
-  for (const PodGroupRow& row : rows) {
+  for (const PodGroupRow* each : sorted) {
+    const PodGroupRow& row = *each;
     const PodGroupId group = groups.name.Add(Name(row.name));
     groups.namespace_name.Add(Name(row.namespace_name));
     group_by_name_.emplace(std::pair(Name(row.namespace_name), Name(row.name)), group);

@@ -40,7 +40,7 @@ int64_t GpusOfClaims(const PodRow& pod, const ClaimsOfPod& owned, const ClaimByN
 
 void ClusterAssembler::SettlePodStatus(PodDraft* draft, const BindRequestRow* bind_request) const {
   // spec 2 S2; what is overdue in leaving depends on the time and is found when a cycle starts.
-  const PodRow& row = draft->row;
+  const PodRow& row = *draft->row;
   const bool deleting = row.deletion_ns.has_value();
   switch (row.phase) {
     case Phase::kRunning:
@@ -71,23 +71,14 @@ void ClusterAssembler::SettlePodStatus(PodDraft* draft, const BindRequestRow* bi
   const std::string& node_name =
       !row.node_name.empty() || bind_request == nullptr ? row.node_name : bind_request->node;
   const auto node = node_by_name_.find(node_name);
-  if (node != node_by_name_.end()) {
-    draft->node = node->second;
-  } else {
-    draft->on_foreign_node = true;
-  }
+  if (node != node_by_name_.end()) draft->node = node->second;  // else on a node of somebody else's
 }
 
 void ClusterAssembler::Pods(std::vector<PodRow> rows,
                             const std::vector<BindRequestRow>& bind_requests,
                             const std::vector<ResourceClaimRow>& claims) {
-  const auto name_of = [](const PodRow& row) {
-    return QualifiedName(row.namespace_name, row.name);
-  };
-  DropDuplicates(&rows, "Pod", name_of, &c_.rejections_);
-  std::sort(rows.begin(), rows.end(), [](const PodRow& a, const PodRow& b) {
-    return std::tie(a.namespace_name, a.name) < std::tie(b.namespace_name, b.name);
-  });
+  const std::vector<PodRow*> sorted =
+      SortedAndUnique(&rows, "Pod", NamespacedKey<PodRow>, &c_.rejections_);
 
   // spec 2 S3: a request counts only while its node is here and it has not failed for good.
   absl::flat_hash_map<std::string, const BindRequestRow*> live_request;
@@ -111,34 +102,35 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
   }
 
   std::vector<PodDraft> drafts;
-  drafts.reserve(rows.size());
-  for (PodRow& row : rows) {
+  drafts.reserve(sorted.size());
+  for (PodRow* row : sorted) {
     PodDraft draft;
-    draft.row = std::move(row);
-    const auto request = live_request.find(QualifiedName(draft.row.namespace_name, draft.row.name));
+    draft.row = row;
+    const auto request =
+        live_request.find(QualifiedName(draft.row->namespace_name, draft.row->name));
     const BindRequestRow* bind_request = request == live_request.end() ? nullptr : request->second;
     SettlePodStatus(&draft, bind_request);
     if (bind_request != nullptr) {  // spec 3 R20
-      draft.row.received_type = bind_request->received_type;
-      draft.row.gpu_groups = bind_request->gpu_groups;
+      draft.row->received_type = bind_request->received_type;
+      draft.row->gpu_groups = bind_request->gpu_groups;
     }
-    const std::string* app = FindLabelText(draft.row.labels, keys::kApp);
+    const std::string* app = FindLabelText(draft.row->labels, keys::kApp);
     draft.is_reservation = app != nullptr && *app == keys::kReservationApp;
     draft.is_utility = draft.is_reservation || (app != nullptr && *app == keys::kScalingPodApp);
-    const bool in_group = !draft.row.pod_group.empty() &&
-                          group_by_name_.contains(
-                              std::pair(Name(draft.row.namespace_name), Name(draft.row.pod_group)));
+    const bool in_group = !draft.row->pod_group.empty() &&
+                          group_by_name_.contains(std::pair(Name(draft.row->namespace_name),
+                                                            Name(draft.row->pod_group)));
     if (!in_group && !IsActiveUsed(draft.status))
       continue;  // neither schedulable by us nor in anybody's way
-    draft.row.gpu.dra = GpusOfClaims(draft.row, claims_of_pod, claim_by_name);
+    draft.row->gpu.dra = GpusOfClaims(*draft.row, claims_of_pod, claim_by_name);
     drafts.push_back(std::move(draft));
   }
 
   std::set<std::string> resources;
   for (const PodDraft& draft : drafts) {
-    for (const auto& [name, amount] : draft.row.requests) resources.insert(name);
-    for (const auto& [name, amount] : draft.row.overhead) resources.insert(name);
-    for (const auto& [name, amount] : draft.row.gpu.mig) resources.insert(name);
+    for (const auto& [name, amount] : draft.row->requests) resources.insert(name);
+    for (const auto& [name, amount] : draft.row->overhead) resources.insert(name);
+    for (const auto& [name, amount] : draft.row->gpu.mig) resources.insert(name);
   }
   for (const std::string& name : resources) SlotOf(name);
 
@@ -149,11 +141,11 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
   c_.largest_node_.assign(slots, 0);
   for (size_t i = 0; i < node_rows_.size(); ++i) {
     const std::span<double> vector = nodes.allocatable[NodeId(i)];
-    for (const auto& [name, amount] : node_rows_[i].allocatable)
+    for (const auto& [name, amount] : node_rows_[i]->allocatable)
       vector[c_.slots_.Find(name).index()] += static_cast<double>(amount);
     const double device_plugin_gpus = vector[kGpuSlot.index()];
     vector[kGpuSlot.index()] += static_cast<double>(node_dra_gpus_[i]);  // spec 3 N1
-    const std::string* label = FindLabelText(node_rows_[i].labels, keys::kGpuCount);
+    const std::string* label = FindLabelText(node_rows_[i]->labels, keys::kGpuCount);
     const std::optional<int64_t> count = label == nullptr ? std::nullopt : ParseInteger(*label);
     nodes.gpu_count.Add(count ? static_cast<double>(*count) : std::trunc(device_plugin_gpus));
     for (size_t slot = 0; slot < slots; ++slot)
@@ -180,7 +172,7 @@ ClusterAssembler::HoldersOfSharedDevices(const std::vector<PodDraft>& drafts) {
   std::map<std::pair<NodeId, std::string>, const PodDraft*> holders;
   for (const PodDraft& draft : drafts) {
     if (!draft.node.valid() || draft.is_reservation) continue;
-    for (const std::string& device : draft.row.gpu_groups) {
+    for (const std::string& device : draft.row->gpu_groups) {
       const PodDraft*& holder = holders[{draft.node, device}];
       if (holder == nullptr ||
           (holder->status == PodStatus::kReleasing && draft.status != PodStatus::kReleasing))
@@ -197,7 +189,7 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
   const std::map<std::pair<NodeId, std::string>, const PodDraft*> holders =
       HoldersOfSharedDevices(drafts);
   for (const PodDraft& draft : drafts) {
-    const PodRow& row = draft.row;
+    const PodRow& row = *draft.row;
     const PodId pod = pods.name.Add(Name(row.name));
     pods.namespace_name.Add(Name(row.namespace_name));
     const PodClassId pod_class = ClassId(draft);
@@ -280,7 +272,7 @@ void ClusterAssembler::RankPods(const std::vector<PodDraft>& drafts) {
   std::vector<std::pair<std::string, size_t>> uids;
   uids.reserve(drafts.size());
   for (size_t i = 0; i < drafts.size(); ++i) {
-    const PodRow& row = drafts[i].row;
+    const PodRow& row = *drafts[i].row;
     uids.emplace_back(row.uid.empty() ? QualifiedName(row.namespace_name, row.name) : row.uid, i);
   }
   std::sort(uids.begin(), uids.end());
@@ -307,7 +299,7 @@ void ClusterAssembler::CountTotal(const std::vector<PodDraft>& drafts) {
   }
   for (size_t i = 0; i < drafts.size(); ++i) {
     const PodDraft& draft = drafts[i];
-    if (draft.row.scheduler_name == c_.params_.scheduler_name || draft.is_utility) continue;
+    if (draft.row->scheduler_name == c_.params_.scheduler_name || draft.is_utility) continue;
     if (!IsActiveUsed(draft.status) || !draft.node.valid() || !schedulable(draft.node)) continue;
     total -= c_.ClassOf(PodId(i)).requested;
   }

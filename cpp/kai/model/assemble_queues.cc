@@ -74,7 +74,11 @@ void ClusterAssembler::FlattenQueues(std::vector<QueueRow>* rows) {
 
 void ClusterAssembler::Queues(std::vector<QueueRow> rows) {
   std::erase_if(rows, [&](const QueueRow& row) { return !InNodePool(row.labels); });
-  DropDuplicates(&rows, "Queue", [](const QueueRow& row) { return row.name; }, &c_.rejections_);
+  std::vector<QueueRow> unique;
+  for (QueueRow* row : SortedAndUnique(&rows, "Queue", NameKey<QueueRow>, &c_.rejections_)) {
+    unique.push_back(std::move(*row));
+  }
+  rows = std::move(unique);
   if (!c_.params_.full_hierarchy_fairness) FlattenQueues(&rows);
   KeepWholeQueueTrees(&rows);
   std::sort(rows.begin(), rows.end(),

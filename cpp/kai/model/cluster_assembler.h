@@ -29,10 +29,9 @@ class ClusterAssembler {
 
  private:
   struct PodDraft {
-    PodRow row;
+    PodRow* row = nullptr;
     PodStatus status = PodStatus::kUnknown;
     NodeId node;
-    bool on_foreign_node = false;
     bool is_reservation = false;
     bool is_utility =
         false;  // reservation or scale-adjust pod: never counts as foreign (spec 1 F30)
@@ -69,7 +68,8 @@ class ClusterAssembler {
   void CountTotal(const std::vector<PodDraft>& drafts);
 
   Cluster& c_;
-  std::vector<NodeRow> node_rows_;  // by NodeId
+  std::vector<NodeRow> owned_node_rows_;
+  std::vector<const NodeRow*> node_rows_;  // by NodeId
   absl::flat_hash_map<std::string, NodeId> node_by_name_;
   std::vector<int64_t> node_dra_gpus_;
   absl::flat_hash_map<NameId, QueueId> queue_by_name_;

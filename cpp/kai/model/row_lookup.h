@@ -43,27 +43,53 @@ inline std::string QualifiedName(std::string_view namespace_name, std::string_vi
   return StrCat(namespace_name, "/", name);
 }
 
-// Objects that share one name all go: which of them is kept must not depend on their order.
-template <typename Row, typename NameOf>
-void DropDuplicates(std::vector<Row>* rows, const char* kind, const NameOf& name_of,
-                    std::vector<Rejection>* rejections) {
-  std::map<std::string, size_t> times;
-  for (const Row& row : *rows) ++times[name_of(row)];
-  if (times.size() == rows->size()) return;
-  std::vector<Row> kept;
-  for (Row& row : *rows) {
-    if (times[name_of(row)] == 1) kept.push_back(std::move(row));
+// What identifies an object among those of its kind.
+template <typename Row>
+std::string_view NameKey(const Row& row) {
+  return row.name;
+}
+template <typename Row>
+std::pair<std::string_view, std::string_view> NamespacedKey(const Row& row) {
+  return {row.namespace_name, row.name};
+}
+
+template <typename Row>
+std::string NameOf(const Row& row) {
+  if constexpr (requires { row.namespace_name; }) {
+    return QualifiedName(row.namespace_name, row.name);
+  } else {
+    return row.name;
   }
-  for (const auto& [name, count] : times) {
-    if (count == 1) continue;
-    rejections->push_back(
-        {.kind = kind,
-         .name = name,
-         .field = "metadata.name",
-         .message = StrCat("is given ", count,
-                           " times; which one counts cannot be told, so all are left out")});
+}
+
+// The rows in the order of `key`, which names an object. Objects that share one name all go: which
+// of them is kept must not depend on their order. Rows are large; they stay where they are.
+template <typename Row, typename KeyOf>
+std::vector<Row*> SortedAndUnique(std::vector<Row>* rows, const char* kind, const KeyOf& key,
+                                  std::vector<Rejection>* rejections) {
+  std::vector<Row*> sorted;
+  sorted.reserve(rows->size());
+  for (Row& row : *rows) sorted.push_back(&row);
+  std::sort(sorted.begin(), sorted.end(),
+            [&](const Row* a, const Row* b) { return key(*a) < key(*b); });
+  size_t kept = 0;
+  for (size_t begin = 0; begin < sorted.size();) {
+    size_t end = begin + 1;
+    while (end < sorted.size() && key(*sorted[begin]) == key(*sorted[end])) ++end;
+    if (end == begin + 1) {
+      sorted[kept++] = sorted[begin];
+    } else {
+      rejections->push_back(
+          {.kind = kind,
+           .name = NameOf(*sorted[begin]),
+           .field = "metadata.name",
+           .message = StrCat("is given ", end - begin,
+                             " times; which one counts cannot be told, so all are left out")});
+    }
+    begin = end;
   }
-  *rows = std::move(kept);
+  sorted.resize(kept);
+  return sorted;
 }
 
 }  // namespace kai
