@@ -4,7 +4,13 @@ Private to `kai.engine`, which gives these types their names, defaults and looks
 a clock, a file or a random source.
 """
 
-from typing import final
+from typing import NoReturn, final
+
+from kai._core import fairshare as fairshare
+from kai._core import placement as placement
+
+class _Compiled(type):
+    """The metaclass of compiled classes."""
 
 # One row of Plan.decisions(): kind, pod, node, gpus, devices, portion, gpu_memory_mib, gpu_groups,
 # action, for_group, message. What does not apply is None, or () for gpu_groups.
@@ -38,10 +44,14 @@ _QueueShare = tuple[
     float | None,
 ]
 
+def compat_switches() -> list[str]:
+    """The names of all mends, each of which `compat` in a configuration can set to "kai"."""
+
 @final
-class Cluster:
+class Cluster(metaclass=_Compiled):
     """A loaded cluster. It never changes, and one plan at a time can run on it."""
 
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     @property
     def rejected(self) -> list[tuple[str, str, str, str]]:
         """What had to be left out: kind, name, field and message of each."""
@@ -65,9 +75,10 @@ def load_snapshot(data: bytes) -> Cluster:
     """
 
 @final
-class Config:
+class Config(metaclass=_Compiled):
     """A scheduler configuration that was checked."""
 
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     @staticmethod
     def parse(json: str, *, as_kai: bool = False) -> Config:
         """Reads a configuration; "" is KAI's built-in default.
@@ -83,7 +94,7 @@ class Config:
         """The configuration with every default written out."""
 
 @final
-class Session:
+class Session(metaclass=_Compiled):
     """Plans with one configuration, any number of times."""
 
     def __init__(self, config: Config) -> None: ...
@@ -94,9 +105,10 @@ class Session:
         """
 
 @final
-class Plan:
+class Plan(metaclass=_Compiled):
     """What one cycle decided, converted when asked."""
 
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     @property
     def warnings(self) -> list[str]:
         """What the cycle skipped."""
