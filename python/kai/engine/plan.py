@@ -293,7 +293,9 @@ class Queues(_ByName[QueuePlan]):
             for resource in ("gpu", "cpu", "memory")
         ]
         columns = ["queue", "resource", *(field.name for field in dataclasses.fields(QueueShare))]
-        return pandas.DataFrame(rows, columns=columns).set_index(["queue", "resource"])
+        table = pandas.DataFrame(rows, columns=columns)
+        by_queue: pandas.DataFrame = table.set_index(["queue", "resource"])
+        return by_queue
 
     def __repr__(self) -> str:
         return text.to_text("", report.queue_tables(self)) or "no queues"
