@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 WIDTH = 80
-LONGEST_NAME, LONGEST_TEXT = 56, 2000
+SHORTEST_NAME, LONGEST_NAME, LONGEST_TEXT = 12, 56, 2000
 NARROW = 28  # a text column with less room than this gets lines of its own
 
 
@@ -121,6 +121,10 @@ def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
     rows = [_clipped(row) for row in ([table.columns] if headed else []) + list(table.rows)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(table.columns))]
     last = len(widths) - 1
+    if last in table.right:  # a table of numbers: the names give way
+        excess = 2 * last + 2 + sum(widths) - width
+        widths[0] = min(widths[0], max(widths[0] - excess, SHORTEST_NAME))
+        rows = [[_clip(row[0], widths[0]), *row[1:]] for row in rows]
     start = 2 + sum(widths[:last]) + 2 * last
     stacked = last not in table.right and start + min(widths[last], NARROW) > width
     for index, row in enumerate(rows):
@@ -146,10 +150,15 @@ def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
 def _clipped(row: Sequence[str]) -> list[str]:
     """Names end somewhere, however long they are: a page is for reading."""
     most = [LONGEST_NAME] * (len(row) - 1) + [LONGEST_TEXT]
-    return [
-        cell if len(cell) <= limit else cell[: limit - 3] + "..."
-        for cell, limit in zip(row, most, strict=True)
-    ]
+    return [_clip(cell, limit) for cell, limit in zip(row, most, strict=True)]
+
+
+def _clip(cell: str, limit: int) -> str:
+    """Without the middle: names of one cluster often begin alike."""
+    if len(cell) <= limit:
+        return cell
+    tail = (limit - 3) // 2
+    return f"{cell[: limit - 3 - tail]}...{cell[-tail:]}"
 
 
 def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:

@@ -25,6 +25,12 @@ def test_numbers_stand_to_the_right() -> None:
     assert text.to_text("", [table]).splitlines()[1:] == ["         n", "  a      1", "  b  1,000"]
 
 
+def test_names_give_way_to_numbers() -> None:
+    table = Table("T", ("name", "n"), [("x" * 25 + "y" * 25, "1,000")], right=frozenset((1,)))
+    lines = text.to_text("", [table], width=40).splitlines()
+    assert lines[2] == "  " + "x" * 14 + "..." + "y" * 14 + "  1,000"
+
+
 def test_empty_tables_are_left_out_and_notes_kept() -> None:
     tables = [Table("empty", ("a",), []), Table("full", ("a",), [("x",)], note="and more")]
     assert text.to_text("title", tables) == "title\n\nfull\n  a\n  x\n  and more"
