@@ -112,16 +112,16 @@ PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found
                    .message = {},
                    .pod = pod,
                    .pod_message = search_->Explain(pod),
-                   .queue = QueueId(),
-                   .found = found,
-                   .minimum = sets.minimum[pod_set]};
-  if (!is_gang || had_minimum) {
+                   .below_minimum = is_gang && !had_minimum,
+                   .queue = QueueId()};
+  const int32_t minimum = sets.minimum[pod_set];
+  if (!error.below_minimum) {
     error.message = messages::NoNodeForPod(cluster_.PodName(pod), error.pod_message);
   } else if (range.size() == 1 && cluster_.Text(sets.name[pod_set]) == kDefaultSubgroup) {
-    error.message = messages::GangIncomplete(found, error.minimum, error.pod_message);
+    error.message = messages::GangIncomplete(found, minimum, error.pod_message);
   } else {
     error.message = messages::SubgroupGangIncomplete(found, cluster_.Text(sets.name[pod_set]),
-                                                     error.minimum, error.pod_message);
+                                                     minimum, error.pod_message);
   }
   return error;
 }

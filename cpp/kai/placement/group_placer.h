@@ -24,9 +24,8 @@ struct PlaceError {
   std::string message;  // KAI's text
   PodId pod;            // kNoNode: the pod that found none
   std::string pod_message;
-  QueueId queue;      // gates: the queue that refuses
-  int32_t found = 0;  // kNoNode: pods of its set that were placed before it
-  int32_t minimum = 0;
+  bool below_minimum = false;  // kNoNode: without that pod its gang cannot start
+  QueueId queue;               // gates: the queue that refuses
 };
 
 class GroupPlacer {

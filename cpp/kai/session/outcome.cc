@@ -139,7 +139,7 @@ class Describer {
             {reason_codes::kNonPreemptibleOverQuota, error.message, PodId()});
         return;
       case PlaceError::Kind::kNoNode:
-        if (error.minimum > 1 && error.found < error.minimum) {
+        if (error.below_minimum) {
           outcome->reasons.push_back({reason_codes::kGangIncomplete, error.message, PodId()});
         }
         outcome->reasons.push_back({CodeOfNoNode(error.pod_message), error.pod_message, error.pod});
