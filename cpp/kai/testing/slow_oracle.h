@@ -70,7 +70,7 @@ class World {
   explicit World(ClusterRows rows, Settings settings = {});
 
   const ClusterRows& rows() const;
-  const Settings& settings() const { return settings_; }
+  const Settings& settings() const;
 
   // spec 2 T3-T5 and S5. Pipelining a pod that was just evicted moves it: what it held stays
   // releasing.
@@ -97,23 +97,20 @@ class World {
   // What there is to divide (spec 1 F30).
   Three Total() const;
 
-  // The oracle's own: what of the rows counts, and the numbers the cycle began with.
+  // The oracle's own: what of the rows counts, by position, and where every pod stands.
   struct Kept;
   const Kept& kept() const { return *kept_; }
   struct PodState {
     PodStatus status = PodStatus::kPending;
-    std::string node;
-    bool is_virtual = false;          // its status is the work of a statement (spec 2 S6)
-    std::vector<std::string> leaves;  // nodes it moved away from, which it still occupies
+    int node = -1;             // -1: on none, or on one outside the snapshot
+    bool is_virtual = false;   // its status is the work of a statement (spec 2 S6)
+    std::vector<int> leaving;  // nodes it moved away from, which it still occupies
   };
-  const std::map<std::string, PodState, std::less<>>& pods() const { return pods_; }
+  const std::vector<PodState>& pods() const { return pods_; }
 
  private:
-  PodState& StateOf(std::string_view pod);
-
   std::shared_ptr<const Kept> kept_;
-  Settings settings_;
-  std::map<std::string, PodState, std::less<>> pods_;
+  std::vector<PodState> pods_;
 };
 
 // ---- (a) queue order ----------------------------------------------------------------------------
@@ -124,22 +121,22 @@ class QueueTree {
  public:
   explicit QueueTree(const World* world) : world_(world) {}
 
-  void Push(const std::string& pod_group);
-  bool empty() const { return top_.empty(); }
+  void Push(std::string_view pod_group);
+  bool empty() const { return children_.empty() || children_.at(kRoot).empty(); }
   std::string Pop();
 
  private:
-  using Heap = std::vector<std::string>;
+  static constexpr int kRoot = -1;
+  using Heap = std::vector<int>;
 
-  bool JobLess(const std::string& a, const std::string& b) const;
-  bool QueueLess(const std::string& a, const std::string& b) const;
-  std::string BestJob(const std::string& queue) const;
+  bool JobLess(int a, int b) const;
+  bool QueueLess(int a, int b) const;
+  int BestJob(int queue) const;
 
   const World* world_;
-  Heap top_;
-  std::map<std::string, Heap> children_;
-  std::map<std::string, Heap> jobs_;
-  std::map<std::string, bool> marked_;
+  std::map<int, Heap> children_;  // queues, by their parent
+  std::map<int, Heap> jobs_;      // pod groups, by their leaf
+  std::map<int, bool> marked_;
 };
 
 // The pod groups allocate considers (spec 2 O1), in the order in which they are pushed.
