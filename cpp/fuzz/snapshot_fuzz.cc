@@ -1,4 +1,5 @@
-// Snapshots from any bytes: never a crash; what is refused is one sentence, and what is left out has a kind and a reason.
+// Snapshots from any bytes: never a crash; what is refused is one sentence, and what is left out
+// has a kind and a reason.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string message(file.status().message());
     KAI_CHECK(!message.empty() && message.size() < 1000) << message;
     // Readers may complain of types and values; grammar is CheckJson's alone.
-    if (kai::CheckJson(json).ok()) KAI_CHECK(message.find("not valid JSON") == message.npos) << message;
+    if (kai::CheckJson(json).ok())
+      KAI_CHECK(message.find("not valid JSON") == message.npos) << message;
     return 0;
   }
   KAI_CHECK(file->cluster != nullptr);

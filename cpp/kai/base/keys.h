@@ -22,10 +22,33 @@ inline constexpr std::string_view kTaskPriority = "kai.scheduler/task-priority";
 inline constexpr std::string_view kKubeflowRole = "training.kubeflow.org/job-role";
 inline constexpr std::string_view kRayNodeType = "ray.io/node-type";
 inline constexpr std::string_view kApp = "app";
+inline constexpr std::string_view kGpuGroup = "runai-gpu-group";
+inline constexpr std::string_view kGpuGroupPrefix = "runai-gpu-group/";
 
 // Values of the label `app`.
 inline constexpr std::string_view kReservationApp = "kai-resource-reservation";
 inline constexpr std::string_view kScalingPodApp = "scaling-pod";
+
+// Pod annotations; the last one stands before a MIG profile's name, and is a resource, too.
+inline constexpr std::string_view kPodGroup = "pod-group-name";
+inline constexpr std::string_view kReceivedType = "received-resource-type";
+inline constexpr std::string_view kGpuFraction = "gpu-fraction";
+inline constexpr std::string_view kGpuMemoryRequest = "gpu-memory";
+inline constexpr std::string_view kGpuFractionDevices = "gpu-fraction-num-devices";
+inline constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
+
+// Pod group annotations (spec 2 G16).
+inline constexpr std::string_view kLastStart = "kai.scheduler/last-start-timestamp";
+inline constexpr std::string_view kStaleSince = "kai.scheduler/stale-podgroup-timestamp";
+inline constexpr std::string_view kLastEviction = "kai.scheduler/last-eviction-timestamp";
+
+// Resource claim annotation.
+inline constexpr std::string_view kExtendedResourceClaim =
+    "resource.kubernetes.io/extended-resource-claim";
+
+// Resource names.
+inline constexpr std::string_view kNvidiaGpu = "nvidia.com/gpu";
+inline constexpr std::string_view kAmdGpu = "amd.com/gpu";
 
 }  // namespace kai::keys
 

@@ -22,14 +22,18 @@ FieldStatus ReadFields(JsonObject object, BindRequestRow* row) {
         if (member == "selectedNode") return ReadString(part, &row->node);
         if (member == "receivedResourceType") return ReadString(part, &row->received_type);
         if (member == "selectedGPUGroups") return ReadStrings(part, &row->gpu_groups);
-        if (member == "backoffLimit") return ReadInt(part, &row->backoff_limit, kMinInt32, kMaxInt32);
+        if (member == "backoffLimit") {
+          return ReadInt(part, &row->backoff_limit, kMinInt32, kMaxInt32);
+        }
         return Skip();
       });
     }
     if (key == "status") {
       return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
         if (member == "phase") return ReadString(part, &row->phase);
-        if (member == "failedAttempts") return ReadInt(part, &row->failed_attempts, kMinInt32, kMaxInt32);
+        if (member == "failedAttempts") {
+          return ReadInt(part, &row->failed_attempts, kMinInt32, kMaxInt32);
+        }
         return Skip();
       });
     }

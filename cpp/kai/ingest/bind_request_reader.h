@@ -1,4 +1,5 @@
-// BindRequest -> BindRequestRow. Expects a fresh row; with a rejection the row is half filled and of no use.
+// BindRequest -> BindRequestRow. Expects a fresh row; with a rejection the row is half filled and
+// of no use.
 #ifndef KAI_INGEST_BIND_REQUEST_READER_H_
 #define KAI_INGEST_BIND_REQUEST_READER_H_
 

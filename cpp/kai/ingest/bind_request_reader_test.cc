@@ -13,7 +13,9 @@ using ::testing::ElementsAre;
 TEST(BindRequestReaderTest, ReadsABindRequest) {
   const BindRequestRow row = ReadForTest(&ReadBindRequest, R"({
     "metadata": {"name": "p", "namespace": "ns"},
-    "spec": {"podName": "p", "selectedNode": "n1", "receivedResourceType": "Fraction", "selectedGPUGroups": ["g1", "g2"], "backoffLimit": 3,
+    "spec": {"podName": "p", "selectedNode": "n1", "receivedResourceType": "Fraction",
+        "selectedGPUGroups": ["g1", "g2"],
+        "backoffLimit": 3,
              "receivedGPU": {"count": 2, "portion": "0.50"}},
     "status": {"phase": "Failed", "failedAttempts": 2, "reason": "x"}})");
   EXPECT_EQ(row.namespace_name, "ns");
@@ -27,13 +29,18 @@ TEST(BindRequestReaderTest, ReadsABindRequest) {
 }
 
 TEST(BindRequestReaderTest, LeavesTheBackoffLimitAbsentAsTheSchedulerDoes) {
-  EXPECT_FALSE(ReadForTest(&ReadBindRequest, R"({"metadata": {"name": "p"}})").backoff_limit.has_value());
+  EXPECT_FALSE(
+      ReadForTest(&ReadBindRequest, R"({"metadata": {"name": "p"}})").backoff_limit.has_value());
 }
 
 TEST(BindRequestReaderTest, SaysWhichFieldMakesNoSense) {
-  EXPECT_EQ(Complaint(&ReadBindRequest, R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": {"selectedGPUGroups": [1]}})"),
-            "BindRequest ns/p: spec.selectedGPUGroups[0]: expected a string, found a number");
-  EXPECT_EQ(Complaint(&ReadBindRequest, R"({"spec": {"podName": "p"}})"), "BindRequest : metadata.name: is missing");
+  EXPECT_EQ(
+      Complaint(
+          &ReadBindRequest,
+          R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": {"selectedGPUGroups": [1]}})"),
+      "BindRequest ns/p: spec.selectedGPUGroups[0]: expected a string, found a number");
+  EXPECT_EQ(Complaint(&ReadBindRequest, R"({"spec": {"podName": "p"}})"),
+            "BindRequest : metadata.name: is missing");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kai/base/keys.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/resource_list.h"
 
@@ -45,15 +46,19 @@ FieldStatus ReadDeviceRequests(JsonValue& requests, int64_t* gpus) {
     KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
       if (key != "exactly") return ReadDeviceRequestMember(key, value, &request);
       request = DeviceRequest();
-      return ForEachMember(value, [&](std::string_view member, JsonValue& part) { return ReadDeviceRequestMember(member, part, &request); });
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        return ReadDeviceRequestMember(member, part, &request);
+      });
     }));
     *gpus = AddSaturating(*gpus, request.Gpus());
     return FieldStatus();
   });
 }
 
-// The name of the first reference in the list that means a pod: `kind_key` says under which member its kind stands.
-FieldStatus FindPod(JsonValue& references, std::string_view kind_key, std::string_view pod_kind, std::string* pod) {
+// The name of the first reference in the list that means a pod: `kind_key` says under which member
+// its kind stands.
+FieldStatus FindPod(JsonValue& references, std::string_view kind_key, std::string_view pod_kind,
+                    std::string* pod) {
   pod->clear();
   return ForEachElement(references, [&](JsonValue& element) {
     std::string kind, name;
@@ -78,7 +83,7 @@ FieldStatus ReadClaimMetadata(JsonValue& metadata, ResourceClaimRow* row, ClaimD
     if (key == "ownerReferences") return FindPod(value, "kind", "Pod", &draft->owner);
     if (key != "annotations") return ReadMetadataMember(key, value, row);
     return ForEachEntry(value, [&](std::string_view annotation, JsonValue& text_value) {
-      if (annotation != "resource.kubernetes.io/extended-resource-claim") return Skip();
+      if (annotation != keys::kExtendedResourceClaim) return Skip();
       JsonText text;
       KAI_RETURN_IF_BAD(text.Read(text_value));
       draft->for_extended_resource = text.view() == "true";
@@ -101,7 +106,9 @@ FieldStatus ReadClaimFields(JsonObject object, ResourceClaimRow* row) {
     }
     if (key == "status") {
       return ForEachMember(value, [&](std::string_view member, JsonValue& consumers) {
-        return member == "reservedFor" ? FindPod(consumers, "resource", "pods", &draft.first_consumer) : Skip();
+        return member == "reservedFor"
+                   ? FindPod(consumers, "resource", "pods", &draft.first_consumer)
+                   : Skip();
       });
     }
     return Skip();
@@ -116,7 +123,9 @@ FieldStatus ReadSliceFields(JsonObject object, ResourceSliceRow* row) {
   int64_t devices = 0;
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key == "metadata") {
-      return ForEachMember(value, [&](std::string_view member, JsonValue& part) { return member == "name" ? ReadString(part, &name) : Skip(); });
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        return member == "name" ? ReadString(part, &name) : Skip();
+      });
     }
     if (key != "spec") return Skip();
     return ForEachMember(value, [&](std::string_view member, JsonValue& part) {

@@ -1,7 +1,9 @@
-// ResourceClaim and ResourceSlice -> their rows: how many GPUs each stands for (spec 3 D2, D3), and whose they are.
+// ResourceClaim and ResourceSlice -> their rows: how many GPUs each stands for (spec 3 D2, D3), and
+// whose they are.
 //
-// Understands resource.k8s.io v1 and v1beta2 (`exactly`) as well as v1beta1, where the same fields lie directly in the request. Expects fresh rows;
-// with a rejection the row is half filled and of no use.
+// Understands resource.k8s.io v1 and v1beta2 (`exactly`) as well as v1beta1, where the same fields
+// lie directly in the request. Expects fresh rows; with a rejection the row is half filled and of
+// no use.
 #ifndef KAI_INGEST_CLAIM_READER_H_
 #define KAI_INGEST_CLAIM_READER_H_
 

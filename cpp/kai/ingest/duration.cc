@@ -22,14 +22,11 @@ uint64_t TakeUnit(std::string_view* text) {
     std::string_view name;
     uint64_t nanos;
   };
-  constexpr Unit kUnits[] = {{"ns", 1},
-                             {"us", 1'000},
-                             {"\u00b5s", 1'000},  // micro sign
-                             {"\u03bcs", 1'000},  // Greek letter mu
-                             {"ms", 1'000'000},
-                             {"s", 1'000'000'000},
-                             {"m", 60'000'000'000},
-                             {"h", 3'600'000'000'000}};
+  // The third has a micro sign, the fourth the Greek letter mu.
+  constexpr Unit kUnits[] = {
+      {"ns", 1},         {"us", 1'000},        {"\u00b5s", 1'000},    {"\u03bcs", 1'000},
+      {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000},
+  };
   for (const Unit& unit : kUnits) {
     if (!text->starts_with(unit.name)) continue;
     text->remove_prefix(unit.name.size());
@@ -38,8 +35,12 @@ uint64_t TakeUnit(std::string_view* text) {
   return 0;
 }
 
-absl::Status NotValid(std::string_view text) { return absl::InvalidArgumentError(StrCat("duration ", Quote(text), " is not valid")); }
-absl::Status TooLong(std::string_view text) { return absl::InvalidArgumentError(StrCat("duration ", Quote(text), " is too long")); }
+absl::Status NotValid(std::string_view text) {
+  return absl::InvalidArgumentError(StrCat("duration ", Quote(text), " is not valid"));
+}
+absl::Status TooLong(std::string_view text) {
+  return absl::InvalidArgumentError(StrCat("duration ", Quote(text), " is too long"));
+}
 
 }  // namespace
 
@@ -72,7 +73,8 @@ absl::StatusOr<int64_t> ParseDuration(std::string_view text) {
     }
     const uint64_t unit = TakeUnit(&rest);
     if (!any_digit || unit == 0) return NotValid(text);
-    const UInt128 sum = total + whole * unit + static_cast<UInt128>(fraction) * unit / fraction_scale;
+    const UInt128 sum =
+        total + whole * unit + static_cast<UInt128>(fraction) * unit / fraction_scale;
     if (sum > kLargest) return TooLong(text);
     total = static_cast<uint64_t>(sum);
   }

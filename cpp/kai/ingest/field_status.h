@@ -1,11 +1,13 @@
 // FieldStatus: fine, or which field of an object is wrong and why.
 //
 //   FieldStatus ReadPort(JsonValue port) {
-//     return FieldStatus::Bad("must not be negative");       // knows what, not yet where
-//   }                                                        // ... .Inside("hostPort").Inside("[0]").Inside("ports")
-//                                                            // field() == "ports[0].hostPort"
+//     return FieldStatus::Bad("is negative");    // knows what, not yet where
+//   }
+//   ReadPort(port).Inside("hostPort").Inside("[0]").Inside("ports").field();
+//                                                // "ports[0].hostPort"
 //
-// The path grows from the inside out while the readers return, so that reading well costs one null pointer.
+// The path grows from the inside out while the readers return, so that reading well costs one null
+// pointer.
 #ifndef KAI_INGEST_FIELD_STATUS_H_
 #define KAI_INGEST_FIELD_STATUS_H_
 
@@ -50,10 +52,10 @@ class [[nodiscard]] FieldStatus {
 
 }  // namespace kai
 
-#define KAI_RETURN_IF_BAD(expression)                            \
-  do {                                                           \
-    ::kai::FieldStatus kai_field_status = (expression);          \
-    if (!kai_field_status.ok()) return kai_field_status;         \
+#define KAI_RETURN_IF_BAD(expression)                    \
+  do {                                                   \
+    ::kai::FieldStatus kai_field_status = (expression);  \
+    if (!kai_field_status.ok()) return kai_field_status; \
   } while (false)
 
 #endif  // KAI_INGEST_FIELD_STATUS_H_

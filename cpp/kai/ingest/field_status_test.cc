@@ -6,7 +6,12 @@ namespace kai {
 namespace {
 
 TEST(FieldStatusTest, GrowsItsPathFromTheInsideOut) {
-  const FieldStatus status = FieldStatus::Bad("is negative").Inside("[\"cpu\"]").Inside("requests").Inside("[0]").Inside("containers").Inside("spec");
+  const FieldStatus status = FieldStatus::Bad("is negative")
+                                 .Inside("[\"cpu\"]")
+                                 .Inside("requests")
+                                 .Inside("[0]")
+                                 .Inside("containers")
+                                 .Inside("spec");
   EXPECT_EQ(status.field(), "spec.containers[0].requests[\"cpu\"]");
   EXPECT_EQ(status.message(), "is negative");
 }

@@ -1,7 +1,9 @@
-// What a pod asks of GPUs: the whole devices and MIG instances of its containers, and the annotations that replace them (spec 3 R6, R10, R12-R19).
+// What a pod asks of GPUs: the whole devices and MIG instances of its containers, and the
+// annotations that replace them (spec 3 R6, R10, R12-R19).
 //
-// KAI ignores an annotation it cannot understand, and the pod silently becomes something else; here it is one clear sentence instead, and the
-// pod is left out: NaN as a fraction, a negative amount, hexadecimal. What KAI understands means the same.
+// KAI ignores an annotation it cannot understand, and the pod silently becomes something else; here
+// it is one clear sentence instead, and the pod is left out: NaN as a fraction, a negative amount,
+// hexadecimal. What KAI understands means the same.
 #ifndef KAI_INGEST_GPU_REQUEST_H_
 #define KAI_INGEST_GPU_REQUEST_H_
 
@@ -15,15 +17,19 @@
 
 namespace kai {
 
-// The whole-GPU part of a requirement (spec 3 R6): (0, 0) asks nothing, (n, 1) asks n devices. A container that asks explicitly for 0 devices
-// has (1, 0), as in KAI, which matters in sums: see Add.
+// The whole-GPU part of a requirement (spec 3 R6): (0, 0) asks nothing, (n, 1) asks n devices. A
+// container that asks explicitly for 0 devices has (1, 0), as in KAI, which matters in sums: see
+// Add.
 struct WholeGpus {
   int64_t count = 0;
   int portion = 0;
 
-  static WholeGpus Asked(int64_t quantity) { return quantity > 0 ? WholeGpus{quantity, 1} : WholeGpus{1, 0}; }
+  static WholeGpus Asked(int64_t quantity) {
+    return quantity > 0 ? WholeGpus{quantity, 1} : WholeGpus{1, 0};
+  }
 
-  // Spec 3 R10. A sum of unlike portions is an error in KAI, and the operation is skipped: so it is here.
+  // Spec 3 R10. A sum of unlike portions is an error in KAI, and the operation is skipped: so it is
+  // here.
   void Add(const WholeGpus& other);
   void Max(const WholeGpus& other);
 
@@ -41,8 +47,10 @@ struct GpuAnnotations {
   void Take(std::string_view key, std::string_view value);
 };
 
-// The field of an error is the annotation's, seen from the pod: metadata.annotations["gpu-fraction"].
-FieldStatus MakeGpuRequest(const GpuAnnotations& annotations, const WholeGpus& whole, ResourceAmounts mig, GpuRequest* out);
+// The field of an error is the annotation's, seen from the pod:
+// metadata.annotations["gpu-fraction"].
+FieldStatus MakeGpuRequest(const GpuAnnotations& annotations, const WholeGpus& whole,
+                           ResourceAmounts mig, GpuRequest* out);
 
 }  // namespace kai
 

@@ -11,7 +11,8 @@
 namespace kai {
 namespace {
 
-// Eight bytes at a time: in each result the top bit of a byte says that the byte is one we look for.
+// Eight bytes at a time: in each result the top bit of a byte says that the byte is one we look
+// for.
 constexpr uint64_t kOnes = 0x0101010101010101;
 constexpr uint64_t kTops = 0x8080808080808080;
 
@@ -37,7 +38,8 @@ int FirstHit(uint64_t hits) {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-// Bytes of the character that starts here; 0 when it is no valid UTF-8 (overlong forms, surrogates and numbers beyond Unicode are not).
+// Bytes of the character that starts here; 0 when it is no valid UTF-8 (overlong forms, surrogates
+// and numbers beyond Unicode are not).
 int Utf8Length(const char* at, const char* end) {
   const auto byte = [&](int i) { return at + i < end ? static_cast<unsigned char>(at[i]) : 0u; };
   const auto follows = [&](int i, unsigned lowest = 0x80, unsigned highest = 0xBF) {
@@ -49,14 +51,18 @@ int Utf8Length(const char* at, const char* end) {
     return follows(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF) && follows(2) ? 3 : 0;
   }
   if (lead >= 0xF0 && lead <= 0xF4) {
-    return follows(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3) ? 4 : 0;
+    return follows(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF) && follows(2) &&
+                   follows(3)
+               ? 4
+               : 0;
   }
   return 0;
 }
 
 class Checker {
  public:
-  explicit Checker(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+  explicit Checker(std::string_view text)
+      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
   absl::Status Check() {
     // What may come next is all the state there is, besides which brackets are open.
@@ -69,7 +75,9 @@ class Checker {
           next = Next::kCommaOrEnd;
           continue;
         }
-        if (!Take('"')) return Unexpected(next == Next::kKey ? "a member's name" : "a member's name or '}'");
+        if (!Take('"')) {
+          return Unexpected(next == Next::kKey ? "a member's name" : "a member's name or '}'");
+        }
         if (absl::Status status = CheckString(); !status.ok()) return status;
         SkipSpace();
         if (!Take(':')) return Unexpected("':'");
@@ -91,7 +99,9 @@ class Checker {
           continue;
         }
         if (at_ < end_ && (*at_ == '{' || *at_ == '[')) {
-          if (depth_ == kDeepestJson) return Fail(StrCat("nested deeper than ", kDeepestJson, " levels"));
+          if (depth_ == kDeepestJson) {
+            return Fail(StrCat("nested deeper than ", kDeepestJson, " levels"));
+          }
           const bool object = *at_++ == '{';
           is_object_[static_cast<size_t>(depth_++)] = object;
           next = object ? Next::kKeyOrEnd : Next::kValueOrEnd;
@@ -120,7 +130,8 @@ class Checker {
       // Letters, digits and punctuation, up to what needs a look.
       while (end_ - at_ >= 8) {
         const uint64_t bytes = Load8(at_);
-        const uint64_t hits = Equal(bytes, '"') | Equal(bytes, '\\') | ControlCharacters(bytes) | (bytes & kTops);
+        const uint64_t hits =
+            Equal(bytes, '"') | Equal(bytes, '\\') | ControlCharacters(bytes) | (bytes & kTops);
         if (hits != 0) {
           at_ += FirstHit(hits);
           break;
@@ -152,7 +163,8 @@ class Checker {
     const char c = at_ < end_ ? *at_++ : '\0';
     bool valid = c != '\0' && std::strchr("\"\\/bfnrt", c) != nullptr;
     if (c == 'u') {
-      valid = end_ - at_ >= 4 && IsHexDigit(at_[0]) && IsHexDigit(at_[1]) && IsHexDigit(at_[2]) && IsHexDigit(at_[3]);
+      valid = end_ - at_ >= 4 && IsHexDigit(at_[0]) && IsHexDigit(at_[1]) && IsHexDigit(at_[2]) &&
+              IsHexDigit(at_[3]);
       if (valid) at_ += 4;
     }
     if (valid) return absl::OkStatus();
@@ -193,7 +205,9 @@ class Checker {
     std::string found = "the end";
     if (at_ < end_) {
       const char c = *at_;
-      found = c >= 0x20 && c < 0x7F ? std::string{'\'', c, '\''} : StrCat("byte value ", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      found = c >= 0x20 && c < 0x7F
+                  ? std::string{'\'', c, '\''}
+                  : StrCat("byte value ", static_cast<unsigned>(static_cast<unsigned char>(c)));
     }
     return Fail(StrCat("expected ", expected, ", found ", found));
   }

@@ -15,8 +15,10 @@ std::string Check(std::string_view text) {
 }
 
 TEST(JsonCheckTest, AcceptsJson) {
-  for (const char* text : {"{}", "[]", "null", " \t\r\n[ 1 , 2 ] ", R"({"a": {"b": [true, false, null]}, "": ""})", "0", "-0", "-1.5e+10", "1E9", "0.0",
-                           R"("\"\\\/\b\f\n\r\tA\ud83d\ude00")", "\"caf\u00e9 \u4e2d \U0001f600\"", R"("\ud800")"}) {
+  for (const char* text :
+       {"{}", "[]", "null", " \t\r\n[ 1 , 2 ] ", R"({"a": {"b": [true, false, null]}, "": ""})",
+        "0", "-0", "-1.5e+10", "1E9", "0.0", R"("\"\\\/\b\f\n\r\tA\ud83d\ude00")",
+        "\"caf\u00e9 \u4e2d \U0001f600\"", R"("\ud800")"}) {
     EXPECT_EQ(Check(text), "fine") << text;
   }
 }
@@ -46,27 +48,33 @@ TEST(JsonCheckTest, SaysWhereItStopsBeingJson) {
 }
 
 TEST(JsonCheckTest, RefusesWhatIsNoUtf8) {
-  for (const char* inside : {"\xff", "\xc3\x28", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\x80", "\xe4\xb8"}) {
+  for (const char* inside : {"\xff", "\xc3\x28", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80",
+                             "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\x80", "\xe4\xb8"}) {
     EXPECT_EQ(Check(std::string("\"12345") + inside + "\""), "byte 6: not valid UTF-8");
   }
 }
 
 TEST(JsonCheckTest, RefusesWhatIsNestedTooDeep) {
-  const auto nested = [](int levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  const auto nested = [](int levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
   EXPECT_EQ(Check(nested(1000)), "fine");
   EXPECT_EQ(Check(nested(1001)), "byte 1000: nested deeper than 1000 levels");
   EXPECT_EQ(Check(std::string(50'000'000, '[')), "byte 1000: nested deeper than 1000 levels");
 }
 
 TEST(JsonCheckTest, AgreesWithSimdjsonOnTextsWithOneByteChanged) {
-  const std::string seed = R"({"a":[1,-2.5e3,"x\n\u0041",{"b":null,"c":true}],"d":"caf)" "\u00e9" R"(","e":{},"f":[]} )";
+  const std::string seed = R"({"a":[1,-2.5e3,"x\n\u0041",{"b":null,"c":true}],"d":"caf)"
+                           "\u00e9"
+                           R"(","e":{},"f":[]} )";
   std::mt19937 random(1);
   simdjson::dom::parser parser;
   for (int i = 0; i < 20'000; ++i) {
     std::string text = seed;
     text[random() % text.size()] = "{}[]\",:\\ 0e-.tn\x80\xc3\n"[random() % 18];
     if (random() % 2 == 0) text.erase(random() % text.size(), 1);
-    const bool by_simdjson = parser.parse(simdjson::padded_string(text)).error() == simdjson::SUCCESS;
+    const bool by_simdjson =
+        parser.parse(simdjson::padded_string(text)).error() == simdjson::SUCCESS;
     EXPECT_EQ(CheckJson(text).ok(), by_simdjson) << text;
   }
 }

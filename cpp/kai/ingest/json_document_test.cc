@@ -9,8 +9,10 @@ namespace {
 
 TEST(JsonDocumentTest, SaysWhatIsNoJson) {
   JsonDocument document;
-  EXPECT_EQ(document.Parse("{\"a\": }").status().message(), "is not valid JSON: byte 6: expected a value, found '}'");
-  EXPECT_EQ(document.Parse("").status().message(), "is not valid JSON: byte 0: expected a value, found the end");
+  EXPECT_EQ(document.Parse("{\"a\": }").status().message(),
+            "is not valid JSON: byte 6: expected a value, found '}'");
+  EXPECT_EQ(document.Parse("").status().message(),
+            "is not valid JSON: byte 0: expected a value, found the end");
 }
 
 TEST(JsonDocumentTest, SaysWhatIsNoObject) {
@@ -34,7 +36,8 @@ TEST(JsonDocumentTest, ReadsOneTextAfterAnotherWithTheSameBuffers) {
 TEST(JsonDocumentTest, NeedsNoPaddingBehindTheText) {
   const std::string padded = "{\"metadata\": {\"name\": \"n\"}}garbage";
   JsonDocument document;
-  absl::StatusOr<JsonObject> object = document.Parse(std::string_view(padded).substr(0, padded.size() - 7));
+  absl::StatusOr<JsonObject> object =
+      document.Parse(std::string_view(padded).substr(0, padded.size() - 7));
   ASSERT_TRUE(object.ok());
   EXPECT_EQ(NameOf(*object), "n");
 }

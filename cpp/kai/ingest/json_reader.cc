@@ -15,7 +15,8 @@ namespace kai {
 namespace {
 
 std::string_view TrimRight(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\t' || text.back() == '\r')) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\t' ||
+                           text.back() == '\r')) {
     text.remove_suffix(1);
   }
   return text;
@@ -23,13 +24,19 @@ std::string_view TrimRight(std::string_view text) {
 
 std::string_view KindOf(std::string_view token) {
   switch (token.front()) {
-    case '{': return "an object";
-    case '[': return "a list";
-    case '"': return "a string";
-    case 'n': return "null";
+    case '{':
+      return "an object";
+    case '[':
+      return "a list";
+    case '"':
+      return "a string";
+    case 'n':
+      return "null";
     case 't':
-    case 'f': return "a boolean";
-    default: return "a number";
+    case 'f':
+      return "a boolean";
+    default:
+      return "a number";
   }
 }
 
@@ -50,7 +57,8 @@ void AppendUtf8(unsigned code, std::string* out) {
   } else if (code < 0x10000) {
     *out += {byte(0xE0 | code >> 12), byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F))};
   } else {
-    *out += {byte(0xF0 | code >> 18), byte(0x80 | (code >> 12 & 0x3F)), byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F))};
+    *out += {byte(0xF0 | code >> 18), byte(0x80 | (code >> 12 & 0x3F)),
+             byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F))};
   }
 }
 
@@ -62,28 +70,25 @@ std::string Unescape(const char* at) {
       text += *at;
       continue;
     }
-    switch (*++at) {
-      case 'b': text += '\b'; break;
-      case 'f': text += '\f'; break;
-      case 'n': text += '\n'; break;
-      case 'r': text += '\r'; break;
-      case 't': text += '\t'; break;
-      case 'u': {
-        unsigned code = FourHexDigits(at + 1);
-        at += 4;
-        const bool high = code >= 0xD800 && code < 0xDC00;
-        if (high && at[1] == '\\' && at[2] == 'u') {
-          const unsigned low = FourHexDigits(at + 3);
-          if (low >= 0xDC00 && low < 0xE000) {
-            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-            at += 6;
-          }
+    constexpr std::string_view kLetters = "bfnrt", kMeanings = "\b\f\n\r\t";
+    ++at;
+    if (const size_t letter = kLetters.find(*at); letter != kLetters.npos) {
+      text += kMeanings[letter];
+    } else if (*at != 'u') {
+      text += *at;  // a quote, a slash or a backslash
+    } else {
+      unsigned code = FourHexDigits(at + 1);
+      at += 4;
+      const bool high = code >= 0xD800 && code < 0xDC00;
+      if (high && at[1] == '\\' && at[2] == 'u') {
+        const unsigned low = FourHexDigits(at + 3);
+        if (low >= 0xDC00 && low < 0xE000) {
+          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+          at += 6;
         }
-        // Half a surrogate pair means nothing; like Go, we keep a replacement character.
-        AppendUtf8(code >= 0xD800 && code < 0xE000 ? 0xFFFD : code, &text);
-        break;
       }
-      default: text += *at; break;  // a quote, a slash or a backslash
+      // Half a surrogate pair means nothing; like Go, we keep a replacement character.
+      AppendUtf8(code >= 0xD800 && code < 0xE000 ? 0xFFFD : code, &text);
     }
   }
   return text;
@@ -97,17 +102,16 @@ std::string Cut(std::string_view text) {
 
 }  // namespace
 
-// ---- values -------------------------------------------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 std::string_view RawToken(JsonValue& value) { return TrimRight(value.raw_json_token()); }
-
-bool IsNull(JsonValue& value) { return value.raw_json_token().front() == 'n'; }
 
 FieldStatus Expected(std::string_view what, JsonValue& value) {
   return FieldStatus::Bad(StrCat("expected ", what, ", found ", KindOf(RawToken(value))));
 }
 
-// `end` lies behind the closing quote, which is how simdjson lets us see no further than the padding.
+// `end` lies behind the closing quote, which is how simdjson lets us see no further than the
+// padding.
 void JsonText::Set(const char* inside, const char* end) {
   const char* const stop = FindQuoteOrBackslash(inside, end);
   view_ = std::string_view(inside, static_cast<size_t>(stop - inside));
@@ -140,7 +144,9 @@ FieldStatus ReadDouble(JsonValue& value, double* out) {
   const std::string_view token = RawToken(value);
   if (!IsNumber(token)) return Expected("a number", value);
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), *out);
-  if (error != std::errc() || end != token.data() + token.size()) return FieldStatus::Bad(StrCat(Cut(token), " is out of range"));
+  if (error != std::errc() || end != token.data() + token.size()) {
+    return FieldStatus::Bad(StrCat(Cut(token), " is out of range"));
+  }
   return FieldStatus();
 }
 
@@ -148,19 +154,27 @@ FieldStatus ReadInt(JsonValue& value, int64_t* out, int64_t lowest, int64_t high
   const std::string_view token = RawToken(value);
   if (!IsNumber(token)) return Expected("a whole number", value);
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), *out);
-  if (end != token.data() + token.size()) return FieldStatus::Bad(StrCat("expected a whole number, found ", Cut(token)));
-  if (error == std::errc() && *out < lowest && lowest == 0) return FieldStatus::Bad(StrCat(Cut(token), " is negative"));
-  if (error != std::errc() || *out < lowest || *out > highest) return FieldStatus::Bad(StrCat(Cut(token), " is out of range"));
+  if (end != token.data() + token.size()) {
+    return FieldStatus::Bad(StrCat("expected a whole number, found ", Cut(token)));
+  }
+  if (error == std::errc() && *out < lowest && lowest == 0) {
+    return FieldStatus::Bad(StrCat(Cut(token), " is negative"));
+  }
+  if (error != std::errc() || *out < lowest || *out > highest) {
+    return FieldStatus::Bad(StrCat(Cut(token), " is out of range"));
+  }
   return FieldStatus();
 }
 
-FieldStatus ReadInt(JsonValue& value, std::optional<int64_t>* out, int64_t lowest, int64_t highest) {
+FieldStatus ReadInt(JsonValue& value, std::optional<int64_t>* out, int64_t lowest,
+                    int64_t highest) {
   return ReadInt(value, &out->emplace(), lowest, highest);
 }
 
 FieldStatus ReadStrings(JsonValue& list, std::vector<std::string>* out) {
   out->clear();
-  return ForEachElement(list, [&](JsonValue& value) { return ReadString(value, &out->emplace_back()); });
+  return ForEachElement(list,
+                        [&](JsonValue& value) { return ReadString(value, &out->emplace_back()); });
 }
 
 FieldStatus ReadStringMap(JsonValue& map, StringPairs* out) {
@@ -191,14 +205,16 @@ FieldStatus ReadDuration(JsonValue& value, std::optional<int64_t>* out_ns) {
 }
 
 void KeepLastOfEach(StringPairs* pairs) {
-  // Objects written by a program repeat no key, and a handful of keys is quicker compared than sorted.
+  // Objects written by a program repeat no key, and a handful of keys is quicker compared than
+  // sorted.
   constexpr size_t kHandful = 16;
   bool repeats = pairs->size() > kHandful;
   for (size_t i = 1; i < pairs->size() && !repeats; ++i) {
     for (size_t j = 0; j < i && !repeats; ++j) repeats = (*pairs)[i].first == (*pairs)[j].first;
   }
   if (!repeats) return;
-  std::stable_sort(pairs->begin(), pairs->end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(pairs->begin(), pairs->end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   size_t kept = 0;
   for (size_t i = 0; i < pairs->size(); ++i) {
     if (i + 1 < pairs->size() && (*pairs)[i].first == (*pairs)[i + 1].first) continue;
@@ -208,7 +224,7 @@ void KeepLastOfEach(StringPairs* pairs) {
   pairs->resize(kept);
 }
 
-// ---- objects ------------------------------------------------------------------------------------------------------------------------
+// ---- objects ------------------------------------------------------------------------------------
 
 std::string NameOf(JsonObject& object) {
   std::string name, namespace_name;
@@ -227,15 +243,17 @@ std::string NameOf(JsonObject& object) {
   return StrCat(namespace_name, "/", name);
 }
 
-std::optional<Rejection> RejectIfBad(std::string_view kind, JsonObject& object, FieldStatus status) {
+std::optional<Rejection> RejectIfBad(std::string_view kind, JsonObject& object,
+                                     FieldStatus status) {
   if (status.ok()) return std::nullopt;
   return Rejection{std::string(kind), NameOf(object), status.field(), status.message()};
 }
 
-// ---- for the templates ----------------------------------------------------------------------------------------------------------------
+// ---- for the templates --------------------------------------------------------------------------
 
 JsonKey::JsonKey(const char* inside) {
-  // simdjson does not say where a key ends. Its closing quote is there, and behind it at least the padding.
+  // simdjson does not say where a key ends. Its closing quote is there, and behind it at least the
+  // padding.
   text_.Set(inside, inside + simdjson::SIMDJSON_PADDING);
 }
 

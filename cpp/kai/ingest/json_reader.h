@@ -1,4 +1,5 @@
-// Reading Kubernetes objects from JSON: walk the members, take those you know, and get every error with its path for free.
+// Reading Kubernetes objects from JSON: walk the members, take those you know, and get every error
+// with its path for free.
 //
 //   FieldStatus ReadToleration(JsonValue& toleration, Toleration* out) {
 //     return ForEachMember(toleration, [&](std::string_view key, JsonValue& value) {
@@ -8,10 +9,12 @@
 //     });
 //   }
 //
-// A thin layer over simdjson on demand with the habits of Kubernetes: members come in any order, unknown ones are skipped unread, null is the
-// same as absent, the last of two equal members wins. The JSON must have passed CheckJson (JsonDocument sees to it): then nothing but types and
-// values can be wrong, and nothing here checks grammar again. Strings are read straight from the input, never through simdjson's own buffer,
-// so that an object may be looked at twice (NameOf). A value must be looked at before the walk moves on to the next.
+// A thin layer over simdjson on demand with the habits of Kubernetes: members come in any order,
+// unknown ones are skipped unread, null is the same as absent, the last of two equal members wins.
+// The JSON must have passed CheckJson (JsonDocument sees to it): then nothing but types and values
+// can be wrong, and nothing here checks grammar again. Strings are read straight from the input,
+// never through simdjson's own buffer, so that an object may be looked at twice (NameOf). A value
+// must be looked at before the walk moves on to the next.
 #ifndef KAI_INGEST_JSON_READER_H_
 #define KAI_INGEST_JSON_READER_H_
 
@@ -34,12 +37,13 @@ using JsonObject = simdjson::ondemand::object;
 using JsonArray = simdjson::ondemand::array;
 using JsonValue = simdjson::ondemand::value;
 
-// ---- walking ------------------------------------------------------------------------------------------------------------------------
+// ---- walking ------------------------------------------------------------------------------------
 
 // What a visitor answers about a member it has no use for.
 inline FieldStatus Skip() { return FieldStatus(); }
 
-// Calls visit(key, value) for each member that is not null, until one is bad; a bad one gets the path ".key".
+// Calls visit(key, value) for each member that is not null, until one is bad; a bad one gets the
+// path ".key".
 template <typename Visit>
 FieldStatus ForEachMember(JsonObject object, Visit&& visit);
 template <typename Visit>
@@ -49,13 +53,15 @@ FieldStatus ForEachMember(JsonValue& value, Visit&& visit);
 template <typename Visit>
 FieldStatus ForEachEntry(JsonValue& map, Visit&& visit);
 
-// Calls visit(value) for each element of a list; a bad one gets the path "[index]". Null elements are visited, too.
+// Calls visit(value) for each element of a list; a bad one gets the path "[index]". Null elements
+// are visited, too.
 template <typename Visit>
 FieldStatus ForEachElement(JsonValue& list, Visit&& visit);
 
-// ---- values -------------------------------------------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
-// The text of a string. Usually a view into the input; escape sequences need a copy, which it then owns.
+// The text of a string. Usually a view into the input; escape sequences need a copy, which it then
+// owns.
 class JsonText {
  public:
   FieldStatus Read(JsonValue& value);
@@ -70,13 +76,15 @@ class JsonText {
   std::string unescaped_;
 };
 
-bool IsNull(JsonValue& value);
+inline bool IsNull(JsonValue& value) { return value.raw_json_token().front() == 'n'; }
 FieldStatus ReadString(JsonValue& value, std::string* out);
 FieldStatus ReadBool(JsonValue& value, bool* out);
 FieldStatus ReadDouble(JsonValue& value, double* out);
-FieldStatus ReadInt(JsonValue& value, int64_t* out, int64_t lowest = std::numeric_limits<int64_t>::min(),
+FieldStatus ReadInt(JsonValue& value, int64_t* out,
+                    int64_t lowest = std::numeric_limits<int64_t>::min(),
                     int64_t highest = std::numeric_limits<int64_t>::max());
-FieldStatus ReadInt(JsonValue& value, std::optional<int64_t>* out, int64_t lowest = std::numeric_limits<int64_t>::min(),
+FieldStatus ReadInt(JsonValue& value, std::optional<int64_t>* out,
+                    int64_t lowest = std::numeric_limits<int64_t>::min(),
                     int64_t highest = std::numeric_limits<int64_t>::max());
 inline constexpr int64_t kMinInt32 = std::numeric_limits<int32_t>::min();
 inline constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
@@ -87,7 +95,8 @@ FieldStatus ReadStringMap(JsonValue& map, StringPairs* out);  // keys once each:
 FieldStatus ReadTimestamp(JsonValue& value, std::optional<int64_t>* out_ns);  // RFC 3339
 FieldStatus ReadDuration(JsonValue& value, std::optional<int64_t>* out_ns);   // "1h30m"
 
-// The value as it stands in the input: a scalar without the space behind it, or the first character of an object or a list.
+// The value as it stands in the input: a scalar without the space behind it, or the first character
+// of an object or a list.
 std::string_view RawToken(JsonValue& value);
 
 // "expected a string, found a number"
@@ -96,22 +105,24 @@ FieldStatus Expected(std::string_view what, JsonValue& value);
 // Keeps one pair per key, the last one; leaves the order alone as long as no key repeats.
 void KeepLastOfEach(StringPairs* pairs);
 
-// ---- objects ------------------------------------------------------------------------------------------------------------------------
+// ---- objects ------------------------------------------------------------------------------------
 
-// "ns/name", or "name", or "" where even that cannot be found. Starts over at the beginning of the object, which ends any walk over it.
+// "ns/name", or "name", or "" where even that cannot be found. Starts over at the beginning of the
+// object, which ends any walk over it.
 std::string NameOf(JsonObject& object);
 
 // The outcome of a reader: nothing, or why the object is left out.
 std::optional<Rejection> RejectIfBad(std::string_view kind, JsonObject& object, FieldStatus status);
 
-// ---- implementation of the templates ----------------------------------------------------------------------------------------------
+// ---- implementation of the templates ------------------------------------------------------------
 
-// A member's name. Most are compared and forgotten, so nothing is copied unless it has escape sequences.
+// A member's name. Most are compared and forgotten, so nothing is copied unless it has escape
+// sequences.
 class JsonKey {
  public:
   explicit JsonKey(const char* inside);
   std::string_view view() const { return text_.view(); }
-  std::string AsStep() const;  // the name as a step of a path, cut when long
+  std::string AsStep() const;   // the name as a step of a path, cut when long
   std::string AsEntry() const;  // ["name"]
 
  private:

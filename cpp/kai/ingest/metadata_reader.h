@@ -34,7 +34,9 @@ FieldStatus ReadMetadataMember(std::string_view key, JsonValue& value, Row* row)
 
 template <typename Row>
 FieldStatus ReadMetadata(JsonValue& metadata, Row* row) {
-  return ForEachMember(metadata, [&](std::string_view key, JsonValue& value) { return ReadMetadataMember(key, value, row); });
+  return ForEachMember(metadata, [&](std::string_view key, JsonValue& value) {
+    return ReadMetadataMember(key, value, row);
+  });
 }
 
 // Nothing can be said about an object without a name, so every kind needs one.

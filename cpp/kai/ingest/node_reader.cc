@@ -9,6 +9,22 @@
 namespace kai {
 namespace {
 
+// Where the row keeps a condition; nullptr for one the scheduler does not look at.
+ConditionStatus* FindCondition(std::string_view type, NodeRow* row) {
+  if (type == "Ready") return &row->ready;
+  if (type == "MemoryPressure") return &row->memory_pressure;
+  if (type == "DiskPressure") return &row->disk_pressure;
+  if (type == "PIDPressure") return &row->pid_pressure;
+  if (type == "NetworkUnavailable") return &row->network_unavailable;
+  return nullptr;
+}
+
+// What is no status at all counts as unknown, too: the condition is there, and does not say.
+ConditionStatus StatusFromText(std::string_view status) {
+  if (status == "True") return ConditionStatus::kTrue;
+  return status == "False" ? ConditionStatus::kFalse : ConditionStatus::kUnknown;
+}
+
 FieldStatus ReadConditions(JsonValue& conditions, NodeRow* row) {
   return ForEachElement(conditions, [&](JsonValue& element) {
     JsonText type, status;
@@ -17,16 +33,9 @@ FieldStatus ReadConditions(JsonValue& conditions, NodeRow* row) {
       if (key == "status") return status.Read(value);
       return Skip();
     }));
-    ConditionStatus* const condition = type.view() == "Ready"                ? &row->ready
-                                       : type.view() == "MemoryPressure"     ? &row->memory_pressure
-                                       : type.view() == "DiskPressure"       ? &row->disk_pressure
-                                       : type.view() == "PIDPressure"        ? &row->pid_pressure
-                                       : type.view() == "NetworkUnavailable" ? &row->network_unavailable
-                                                                             : nullptr;
-    if (condition == nullptr) return FieldStatus();
-    *condition = status.view() == "True"    ? ConditionStatus::kTrue
-                 : status.view() == "False" ? ConditionStatus::kFalse
-                                            : ConditionStatus::kUnknown;  // also what is no status at all: present, and not known
+    if (ConditionStatus* condition = FindCondition(type.view(), row)) {
+      *condition = StatusFromText(status.view());
+    }
     return FieldStatus();
   });
 }
@@ -46,7 +55,9 @@ FieldStatus ReadFields(JsonObject object, NodeRow* row) {
         if (member == "conditions") return ReadConditions(part, row);
         if (member != "allocatable") return Skip();
         row->allocatable.clear();
-        return ForEachResource(part, [&](ResourceKind, std::string_view name, int64_t amount) { SetAmount(&row->allocatable, name, amount); });
+        return ForEachResource(part, [&](ResourceKind, std::string_view name, int64_t amount) {
+          SetAmount(&row->allocatable, name, amount);
+        });
       });
     }
     return Skip();
@@ -56,6 +67,8 @@ FieldStatus ReadFields(JsonObject object, NodeRow* row) {
 
 }  // namespace
 
-std::optional<Rejection> ReadNode(JsonObject object, NodeRow* row) { return RejectIfBad("Node", object, ReadFields(object, row)); }
+std::optional<Rejection> ReadNode(JsonObject object, NodeRow* row) {
+  return RejectIfBad("Node", object, ReadFields(object, row));
+}
 
 }  // namespace kai

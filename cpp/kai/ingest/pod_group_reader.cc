@@ -1,11 +1,12 @@
 #include "kai/ingest/pod_group_reader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "kai/base/keys.h"
+#include "kai/base/parse.h"
 #include "kai/base/text.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/quote.h"
@@ -14,7 +15,8 @@
 namespace kai {
 namespace {
 
-// The scheduler writes these itself, and starts over when somebody left something else there (spec 2 G16).
+// The scheduler writes these itself, and starts over when somebody left something else there (spec
+// 2 G16).
 FieldStatus ReadLenientTimestamp(JsonValue& value, std::optional<int64_t>* out_ns) {
   JsonText text;
   KAI_RETURN_IF_BAD(text.Read(value));
@@ -25,9 +27,15 @@ FieldStatus ReadLenientTimestamp(JsonValue& value, std::optional<int64_t>* out_n
 
 FieldStatus ReadAnnotations(JsonValue& annotations, PodGroupRow* row) {
   return ForEachEntry(annotations, [&](std::string_view key, JsonValue& value) {
-    if (key == "kai.scheduler/last-start-timestamp") return ReadLenientTimestamp(value, &row->last_start_ns);
-    if (key == "kai.scheduler/stale-podgroup-timestamp") return ReadLenientTimestamp(value, &row->stale_since_ns);
-    if (key == "kai.scheduler/last-eviction-timestamp") return ReadLenientTimestamp(value, &row->last_eviction_ns);
+    if (key == keys::kLastStart) {
+      return ReadLenientTimestamp(value, &row->last_start_ns);
+    }
+    if (key == keys::kStaleSince) {
+      return ReadLenientTimestamp(value, &row->stale_since_ns);
+    }
+    if (key == keys::kLastEviction) {
+      return ReadLenientTimestamp(value, &row->last_eviction_ns);
+    }
     return Skip();
   });
 }
@@ -75,13 +83,16 @@ FieldStatus ReadSpec(JsonValue& spec, PodGroupRow* row) {
     if (key == "topologyConstraint") return ReadTopologyConstraint(value, &row->topology);
     if (key == "preemptionDelay") return ReadDuration(value, &row->preemption_delay_ns);
     if (key == "stalenessGracePeriod") return ReadDuration(value, &row->staleness_grace_ns);
-    if (key == "schedulingBackoff") return ReadInt(value, &row->scheduling_backoff, kMinInt32, kMaxInt32);
+    if (key == "schedulingBackoff") {
+      return ReadInt(value, &row->scheduling_backoff, kMinInt32, kMaxInt32);
+    }
     if (key == "markUnschedulable") return ReadBool(value, &row->mark_unschedulable);
     return Skip();
   });
 }
 
-// The condition with the highest transitionID; what is no number, or a negative one, counts as 0 (spec 5 A18). On ties the last.
+// The condition with the highest transitionID; what is no number, or a negative one, counts as 0
+// (spec 5 A18). On ties the last.
 FieldStatus ReadSchedulingConditions(JsonValue& conditions, std::string* latest_node_pool) {
   int64_t latest = 0;
   latest_node_pool->clear();
@@ -93,11 +104,8 @@ FieldStatus ReadSchedulingConditions(JsonValue& conditions, std::string* latest_
       if (key == "transitionID") return id.Read(value);
       return Skip();
     }));
-    int64_t transition = 0;
-    const std::string_view digits = id.view();
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), transition);
-    if (error != std::errc() || end != digits.data() + digits.size()) transition = 0;
-    if (transition = std::max<int64_t>(transition, 0); transition >= latest) {
+    const int64_t transition = std::max<int64_t>(ParseInteger(id.view()).value_or(0), 0);
+    if (transition >= latest) {
       latest = transition;
       *latest_node_pool = std::move(node_pool);
     }
@@ -109,13 +117,16 @@ FieldStatus ReadFields(JsonObject object, PodGroupRow* row) {
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key == "metadata") {
       return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-        return member == "annotations" ? ReadAnnotations(part, row) : ReadMetadataMember(member, part, row);
+        return member == "annotations" ? ReadAnnotations(part, row)
+                                       : ReadMetadataMember(member, part, row);
       });
     }
     if (key == "spec") return ReadSpec(value, row);
     if (key == "status") {
       return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-        return member == "schedulingConditions" ? ReadSchedulingConditions(part, &row->latest_condition_node_pool) : Skip();
+        return member == "schedulingConditions"
+                   ? ReadSchedulingConditions(part, &row->latest_condition_node_pool)
+                   : Skip();
       });
     }
     return Skip();
@@ -125,6 +136,8 @@ FieldStatus ReadFields(JsonObject object, PodGroupRow* row) {
 
 }  // namespace
 
-std::optional<Rejection> ReadPodGroup(JsonObject object, PodGroupRow* row) { return RejectIfBad("PodGroup", object, ReadFields(object, row)); }
+std::optional<Rejection> ReadPodGroup(JsonObject object, PodGroupRow* row) {
+  return RejectIfBad("PodGroup", object, ReadFields(object, row));
+}
 
 }  // namespace kai

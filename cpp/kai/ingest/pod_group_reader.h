@@ -1,4 +1,5 @@
-// PodGroup -> PodGroupRow. Expects a fresh row; with a rejection the row is half filled and of no use.
+// PodGroup -> PodGroupRow. Expects a fresh row; with a rejection the row is half filled and of no
+// use.
 #ifndef KAI_INGEST_POD_GROUP_READER_H_
 #define KAI_INGEST_POD_GROUP_READER_H_
 

@@ -10,13 +10,21 @@ namespace {
 
 TEST(PodGroupReaderTest, ReadsAPodGroup) {
   const PodGroupRow row = ReadForTest(&ReadPodGroup, R"({
-    "metadata": {"name": "g", "namespace": "ns", "creationTimestamp": "1970-01-01T00:00:01Z", "labels": {"a": "b"},
-                 "annotations": {"kai.scheduler/last-start-timestamp": "1970-01-01T00:00:02Z", "kai.scheduler/stale-podgroup-timestamp": "1970-01-01T00:00:03Z",
-                                 "kai.scheduler/last-eviction-timestamp": "1970-01-01T00:00:04Z", "other": 5}},
-    "spec": {"queue": "q", "priorityClassName": "train", "preemptibility": "non-preemptible", "minMember": 3, "minSubGroup": 1,
-             "preemptionDelay": "5m", "stalenessGracePeriod": "-1s", "schedulingBackoff": -1, "markUnschedulable": false,
-             "topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack", "preferredTopologyLevel": "host"},
-             "subGroups": [{"name": "leaders"}, {"name": "workers", "parent": "all", "minMember": 4, "minSubGroup": 2, "topologyConstraint": {"topology": "u"}}]}})");
+    "metadata": {"name": "g", "namespace": "ns", "creationTimestamp": "1970-01-01T00:00:01Z",
+        "labels": {"a": "b"},
+                 "annotations": {"kai.scheduler/last-start-timestamp": "1970-01-01T00:00:02Z",
+                     "kai.scheduler/stale-podgroup-timestamp": "1970-01-01T00:00:03Z",
+                                 "kai.scheduler/last-eviction-timestamp": "1970-01-01T00:00:04Z",
+                                     "other": 5}},
+    "spec": {"queue": "q", "priorityClassName": "train", "preemptibility": "non-preemptible",
+        "minMember": 3, "minSubGroup": 1,
+             "preemptionDelay": "5m", "stalenessGracePeriod": "-1s", "schedulingBackoff": -1,
+                 "markUnschedulable": false,
+             "topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack",
+                 "preferredTopologyLevel": "host"},
+             "subGroups": [{"name": "leaders"}, {"name": "workers", "parent": "all",
+                 "minMember": 4, "minSubGroup": 2,
+                 "topologyConstraint": {"topology": "u"}}]}})");
   EXPECT_EQ(row.namespace_name, "ns");
   EXPECT_EQ(row.name, "g");
   EXPECT_EQ(row.labels.size(), 1);
@@ -47,7 +55,8 @@ TEST(PodGroupReaderTest, ReadsAPodGroup) {
 }
 
 TEST(PodGroupReaderTest, LeavesWhatIsAbsentAbsent) {
-  const PodGroupRow row = ReadForTest(&ReadPodGroup, R"({"metadata": {"name": "g"}, "spec": {"minMember": null}})");
+  const PodGroupRow row =
+      ReadForTest(&ReadPodGroup, R"({"metadata": {"name": "g"}, "spec": {"minMember": null}})");
   EXPECT_FALSE(row.min_member.has_value());
   EXPECT_FALSE(row.scheduling_backoff.has_value());
   EXPECT_FALSE(row.preemption_delay_ns.has_value());
@@ -56,34 +65,60 @@ TEST(PodGroupReaderTest, LeavesWhatIsAbsentAbsent) {
 }
 
 TEST(PodGroupReaderTest, IgnoresATimeItCannotRead) {  // spec 2 G16
-  EXPECT_FALSE(ReadForTest(&ReadPodGroup, R"({"metadata": {"name": "g", "annotations": {"kai.scheduler/last-start-timestamp": "soon"}}})").last_start_ns.has_value());
+  EXPECT_FALSE(ReadForTest(&ReadPodGroup,
+                           R"({"metadata": {"name": "g",
+                           "annotations": {"kai.scheduler/last-start-timestamp": "soon"}}})")
+                   .last_start_ns.has_value());
 }
 
 TEST(PodGroupReaderTest, FindsTheNodePoolOfTheLatestCondition) {
   const auto latest = [](std::string_view conditions) {
-    return ReadForTest(&ReadPodGroup, StrCat(R"({"metadata": {"name": "g"}, "status": {"schedulingConditions": [)", conditions, "]}}"))
+    return ReadForTest(&ReadPodGroup,
+                       StrCat(R"({"metadata": {"name": "g"}, "status": {"schedulingConditions": [)",
+                              conditions, "]}}"))
         .latest_condition_node_pool;
   };
   EXPECT_EQ(latest(""), "");
-  EXPECT_EQ(latest(R"({"nodePool": "a", "transitionID": "9"}, {"nodePool": "b", "transitionID": "10"}, {"nodePool": "c", "transitionID": "8"})"), "b");
-  EXPECT_EQ(latest(R"({"nodePool": "a", "transitionID": "7"}, {"nodePool": "b", "transitionID": "7"})"), "b");
-  EXPECT_EQ(latest(R"({"nodePool": "a", "transitionID": "x"}, {"nodePool": "b", "transitionID": "-5"})"), "b");
-  EXPECT_EQ(latest(R"({"nodePool": "a", "transitionID": "1"}, {"nodePool": "b"}, {"nodePool": "c", "transitionID": "99999999999999999999"})"), "a");
+  EXPECT_EQ(latest(
+                R"({"nodePool": "a", "transitionID": "9"}, {"nodePool": "b", "transitionID": "10"},
+              {"nodePool": "c",
+              "transitionID": "8"})"),
+            "b");
+  EXPECT_EQ(
+      latest(R"({"nodePool": "a", "transitionID": "7"}, {"nodePool": "b", "transitionID": "7"})"),
+      "b");
+  EXPECT_EQ(
+      latest(R"({"nodePool": "a", "transitionID": "x"}, {"nodePool": "b", "transitionID": "-5"})"),
+      "b");
+  EXPECT_EQ(latest(
+                R"({"nodePool": "a", "transitionID": "1"}, {"nodePool": "b"}, {"nodePool": "c",
+              "transitionID": "99999999999999999999"})"),
+            "a");
 }
 
 TEST(PodGroupReaderTest, SaysWhichFieldMakesNoSense) {
   const auto complain = [](std::string_view spec) {
-    return Complaint(&ReadPodGroup, StrCat(R"({"metadata": {"name": "g", "namespace": "ns"}, "spec": {)", spec, "}}"));
+    return Complaint(
+        &ReadPodGroup,
+        StrCat(R"({"metadata": {"name": "g", "namespace": "ns"}, "spec": {)", spec, "}}"));
   };
   EXPECT_EQ(complain(R"("minMember": -1)"), "PodGroup ns/g: spec.minMember: -1 is negative");
-  EXPECT_EQ(complain(R"("minMember": 2147483648)"), "PodGroup ns/g: spec.minMember: 2147483648 is out of range");
-  EXPECT_EQ(complain(R"("minMember": "3")"), "PodGroup ns/g: spec.minMember: expected a whole number, found a string");
-  EXPECT_EQ(complain(R"("preemptibility": "maybe")"), "PodGroup ns/g: spec.preemptibility: \"maybe\" is not preemptible or non-preemptible");
-  EXPECT_EQ(complain(R"("subGroups": [{"name": "a"}, {"minMember": 1}])"), "PodGroup ns/g: spec.subGroups[1].name: is missing");
-  EXPECT_EQ(complain(R"("subGroups": [{"name": "a", "minMember": -4}])"), "PodGroup ns/g: spec.subGroups[0].minMember: -4 is negative");
-  EXPECT_EQ(complain(R"("preemptionDelay": "soon")"), "PodGroup ns/g: spec.preemptionDelay: duration \"soon\" is not valid");
-  EXPECT_EQ(complain(R"("topologyConstraint": "rack")"), "PodGroup ns/g: spec.topologyConstraint: expected an object, found a string");
-  EXPECT_EQ(complain(R"("markUnschedulable": 0)"), "PodGroup ns/g: spec.markUnschedulable: expected a boolean, found a number");
+  EXPECT_EQ(complain(R"("minMember": 2147483648)"),
+            "PodGroup ns/g: spec.minMember: 2147483648 is out of range");
+  EXPECT_EQ(complain(R"("minMember": "3")"),
+            "PodGroup ns/g: spec.minMember: expected a whole number, found a string");
+  EXPECT_EQ(complain(R"("preemptibility": "maybe")"),
+            "PodGroup ns/g: spec.preemptibility: \"maybe\" is not preemptible or non-preemptible");
+  EXPECT_EQ(complain(R"("subGroups": [{"name": "a"}, {"minMember": 1}])"),
+            "PodGroup ns/g: spec.subGroups[1].name: is missing");
+  EXPECT_EQ(complain(R"("subGroups": [{"name": "a", "minMember": -4}])"),
+            "PodGroup ns/g: spec.subGroups[0].minMember: -4 is negative");
+  EXPECT_EQ(complain(R"("preemptionDelay": "soon")"),
+            "PodGroup ns/g: spec.preemptionDelay: duration \"soon\" is not valid");
+  EXPECT_EQ(complain(R"("topologyConstraint": "rack")"),
+            "PodGroup ns/g: spec.topologyConstraint: expected an object, found a string");
+  EXPECT_EQ(complain(R"("markUnschedulable": 0)"),
+            "PodGroup ns/g: spec.markUnschedulable: expected a boolean, found a number");
 }
 
 }  // namespace

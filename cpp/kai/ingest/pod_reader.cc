@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/base/keys.h"
 #include "kai/ingest/gpu_request.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/pod_requests.h"
@@ -15,12 +16,6 @@
 
 namespace kai {
 namespace {
-
-constexpr std::string_view kPodGroupAnnotation = "pod-group-name";
-constexpr std::string_view kReceivedTypeAnnotation = "received-resource-type";
-constexpr std::string_view kSubgroupLabel = "kai.scheduler/subgroup-name";
-constexpr std::string_view kGpuGroupLabel = "runai-gpu-group";
-constexpr std::string_view kGpuGroupLabelPrefix = "runai-gpu-group/";
 
 struct Container {
   ContainerRequest request;
@@ -39,8 +34,8 @@ struct Draft {
 
 FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
   return ForEachEntry(annotations, [&](std::string_view key, JsonValue& value) {
-    if (key == kPodGroupAnnotation) return ReadString(value, &row->pod_group);
-    if (key == kReceivedTypeAnnotation) return ReadString(value, &row->received_type);
+    if (key == keys::kPodGroup) return ReadString(value, &row->pod_group);
+    if (key == keys::kReceivedType) return ReadString(value, &row->received_type);
     if (!GpuAnnotations::Matters(key)) return Skip();
     JsonText text;
     KAI_RETURN_IF_BAD(text.Read(value));
@@ -172,8 +167,8 @@ FieldStatus ReadStatus(JsonValue& status, PodRow* row, Draft* draft) {
 void FindGpuGroups(PodRow* row) {
   std::vector<std::pair<std::string_view, std::string_view>> prefixed;
   for (const auto& [key, value] : row->labels) {
-    if (key == kGpuGroupLabel) row->gpu_groups.push_back(value);
-    if (key.starts_with(kGpuGroupLabelPrefix)) prefixed.emplace_back(key, value);
+    if (key == keys::kGpuGroup) row->gpu_groups.push_back(value);
+    if (key.starts_with(keys::kGpuGroupPrefix)) prefixed.emplace_back(key, value);
   }
   if (row->gpu_groups.empty()) return;
   std::sort(prefixed.begin(), prefixed.end());
@@ -209,7 +204,8 @@ FieldStatus ReadFields(JsonObject object, PodRow* row) {
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key == "metadata") {
       return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-        return member == "annotations" ? ReadAnnotations(part, row, &draft) : ReadMetadataMember(member, part, row);
+        return member == "annotations" ? ReadAnnotations(part, row, &draft)
+                                       : ReadMetadataMember(member, part, row);
       });
     }
     if (key == "spec") return ReadSpec(value, row, &draft);
@@ -220,7 +216,7 @@ FieldStatus ReadFields(JsonObject object, PodRow* row) {
   KAI_RETURN_IF_BAD(AddUpRequests(&draft, row));
 
   for (const auto& [key, value] : row->labels) {
-    if (key == kSubgroupLabel) row->subgroup = value;
+    if (key == keys::kSubgroup) row->subgroup = value;
   }
   FindGpuGroups(row);
   for (PodRow::Claim& claim : row->claims) {
@@ -234,6 +230,8 @@ FieldStatus ReadFields(JsonObject object, PodRow* row) {
 
 }  // namespace
 
-std::optional<Rejection> ReadPod(JsonObject object, PodRow* row) { return RejectIfBad("Pod", object, ReadFields(object, row)); }
+std::optional<Rejection> ReadPod(JsonObject object, PodRow* row) {
+  return RejectIfBad("Pod", object, ReadFields(object, row));
+}
 
 }  // namespace kai

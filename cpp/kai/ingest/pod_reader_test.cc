@@ -19,32 +19,44 @@ using ::testing::UnorderedElementsAre;
 PodRow Read(std::string_view json) { return ReadForTest(&ReadPod, json); }
 
 // A pod named ns/p with these members of its spec.
-PodRow ReadSpec(std::string_view spec) { return Read(StrCat(R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": {)", spec, "}}")); }
+PodRow ReadSpec(std::string_view spec) {
+  return Read(StrCat(R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": {)", spec, "}}"));
+}
 
 std::string ComplainAboutSpec(std::string_view spec) {
-  return Complaint(&ReadPod, StrCat(R"({"spec": {)", spec, R"(}, "metadata": {"namespace": "ns", "name": "p"}})"));
+  return Complaint(&ReadPod, StrCat(R"({"spec": {)", spec,
+                                    R"(}, "metadata": {"namespace": "ns", "name": "p"}})"));
 }
 
 // A pod with these annotations.
 std::string ComplainAboutAnnotations(std::string_view annotations) {
-  return Complaint(&ReadPod, StrCat(R"({"metadata": {"name": "p", "namespace": "ns", "annotations": {)", annotations, "}}}"));
+  return Complaint(&ReadPod,
+                   StrCat(R"({"metadata": {"name": "p", "namespace": "ns", "annotations": {)",
+                          annotations, "}}}"));
 }
 
 TEST(PodReaderTest, ReadsAPodFromAnyOrderOfItsMembers) {
   const PodRow row = Read(R"({
     "status": {"phase": "Running", "nominatedNodeName": "n2", "qosClass": "Guaranteed"},
-    "spec": {"nodeName": "n1", "schedulerName": "kai-scheduler", "schedulingGates": [], "priority": 5,
-             "containers": [{"image": "x", "resources": {"limits": {"cpu": "9"}, "requests": {"nvidia.com/gpu": "1", "cpu": "500m", "memory": "1Gi"}}}]},
-    "metadata": {"uid": "u", "annotations": {"pod-group-name": "g", "received-resource-type": "Regular", "other": 5}, "namespace": "ns",
+    "spec": {"nodeName": "n1", "schedulerName": "kai-scheduler", "schedulingGates": [],
+        "priority": 5,
+             "containers": [{"image": "x", "resources": {"limits": {"cpu": "9"},
+                 "requests": {"nvidia.com/gpu": "1",
+                 "cpu": "500m", "memory": "1Gi"}}}]},
+    "metadata": {"uid": "u", "annotations": {"pod-group-name": "g",
+        "received-resource-type": "Regular", "other": 5},
+        "namespace": "ns",
                  "labels": {"app": "x", "kai.scheduler/subgroup-name": "workers"}, "name": "p",
-                 "creationTimestamp": "1970-01-01T00:00:01Z", "deletionTimestamp": "1970-01-01T00:00:02Z"},
+                 "creationTimestamp": "1970-01-01T00:00:01Z",
+                     "deletionTimestamp": "1970-01-01T00:00:02Z"},
     "kind": "Pod"})");
   EXPECT_EQ(row.namespace_name, "ns");
   EXPECT_EQ(row.name, "p");
   EXPECT_EQ(row.uid, "u");
   EXPECT_EQ(row.created_ns, 1'000'000'000);
   EXPECT_EQ(row.deletion_ns, 2'000'000'000);
-  EXPECT_THAT(row.labels, ElementsAre(Pair("app", "x"), Pair("kai.scheduler/subgroup-name", "workers")));
+  EXPECT_THAT(row.labels,
+              ElementsAre(Pair("app", "x"), Pair("kai.scheduler/subgroup-name", "workers")));
   EXPECT_EQ(row.pod_group, "g");
   EXPECT_EQ(row.subgroup, "workers");
   EXPECT_EQ(row.scheduler_name, "kai-scheduler");
@@ -59,7 +71,8 @@ TEST(PodReaderTest, ReadsAPodFromAnyOrderOfItsMembers) {
 }
 
 TEST(PodReaderTest, LeavesWhatIsAbsentAbsent) {
-  const PodRow row = Read(R"({"metadata": {"name": "p", "creationTimestamp": null, "labels": null}, "spec": null})");
+  const PodRow row = Read(
+      R"({"metadata": {"name": "p", "creationTimestamp": null, "labels": null}, "spec": null})");
   EXPECT_EQ(row.namespace_name, "");
   EXPECT_FALSE(row.created_ns.has_value());
   EXPECT_FALSE(row.deletion_ns.has_value());
@@ -71,41 +84,59 @@ TEST(PodReaderTest, LeavesWhatIsAbsentAbsent) {
 }
 
 TEST(PodReaderTest, KnowsThePhases) {
-  for (const auto& [text, phase] : std::initializer_list<std::pair<const char*, Phase>>{{"Pending", Phase::kPending},
-                                                                                       {"Running", Phase::kRunning},
-                                                                                       {"Succeeded", Phase::kSucceeded},
-                                                                                       {"Failed", Phase::kFailed},
-                                                                                       {"Unknown", Phase::kUnknown},
-                                                                                       {"running", Phase::kUnknown}}) {
-    EXPECT_EQ(Read(StrCat(R"({"metadata": {"name": "p"}, "status": {"phase": ")", text, "\"}}")).phase, phase) << text;
+  for (const auto& [text, phase] :
+       std::initializer_list<std::pair<const char*, Phase>>{{"Pending", Phase::kPending},
+                                                            {"Running", Phase::kRunning},
+                                                            {"Succeeded", Phase::kSucceeded},
+                                                            {"Failed", Phase::kFailed},
+                                                            {"Unknown", Phase::kUnknown},
+                                                            {"running", Phase::kUnknown}}) {
+    EXPECT_EQ(
+        Read(StrCat(R"({"metadata": {"name": "p"}, "status": {"phase": ")", text, "\"}}")).phase,
+        phase)
+        << text;
   }
 }
 
-TEST(PodReaderTest, AddsUpContainersInitContainersAndOverhead) {  // spec 3 R2, R3, and its worked example
+TEST(PodReaderTest,
+     AddsUpContainersInitContainersAndOverhead) {  // spec 3 R2, R3, and its worked example
   const PodRow row = ReadSpec(R"(
-    "overhead": {"cpu": "250m", "memory": "1Ki", "nvidia.com/gpu": "4", "example.com/x": 1, "pods": 1},
+    "overhead": {"cpu": "250m", "memory": "1Ki", "nvidia.com/gpu": "4", "example.com/x": 1,
+        "pods": 1},
     "initContainers": [{"restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
                        {"resources": {"requests": {"cpu": "2", "nvidia.com/gpu": "2"}}},
                        {"resources": {"requests": {"cpu": "1"}}, "restartPolicy": "Always"}],
-    "containers": [{"resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "1", "pods": "5"}}}, {"name": "idle"}])");
-  EXPECT_THAT(row.requests, UnorderedElementsAre(Pair("cpu", 2750), Pair("memory", 1024), Pair("example.com/x", 1000)));
-  EXPECT_THAT(row.overhead, UnorderedElementsAre(Pair("cpu", 250), Pair("memory", 1024), Pair("example.com/x", 1000)));
+    "containers": [{"resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "1", "pods": "5"}}},
+        {"name": "idle"}])");
+  EXPECT_THAT(row.requests, UnorderedElementsAre(Pair("cpu", 2750), Pair("memory", 1024),
+                                                 Pair("example.com/x", 1000)));
+  EXPECT_THAT(row.overhead, UnorderedElementsAre(Pair("cpu", 250), Pair("memory", 1024),
+                                                 Pair("example.com/x", 1000)));
   EXPECT_EQ(row.gpu.count, 2);
 }
 
 TEST(PodReaderTest, CountsTheGpusOfBothVendorsTogether) {
-  EXPECT_EQ(ReadSpec(R"("containers": [{"resources": {"requests": {"nvidia.com/gpu": 1, "amd.com/gpu": 2}}}])").gpu.count, 3);
+  EXPECT_EQ(
+      ReadSpec(
+          R"("containers": [{"resources": {"requests": {"nvidia.com/gpu": 1, "amd.com/gpu": 2}}}])")
+          .gpu.count,
+      3);
 }
 
 TEST(PodReaderTest, ReadsMigInstances) {
-  const PodRow row = ReadSpec(R"("containers": [{"resources": {"requests": {"nvidia.com/mig-1g.5gb": 2, "nvidia.com/mig-2g.10gb": "0"}}}])");
+  const PodRow row = ReadSpec(
+      R"("containers": [{"resources": {"requests": {"nvidia.com/mig-1g.5gb": 2,
+          "nvidia.com/mig-2g.10gb": "0"}}}])");
   EXPECT_EQ(row.gpu.kind, GpuRequestKind::kMig);
   EXPECT_THAT(row.gpu.mig, ElementsAre(Pair("nvidia.com/mig-1g.5gb", 2)));
 }
 
 TEST(PodReaderTest, ReadsAFractionOfAGpu) {
-  const PodRow row = Read(R"({"metadata": {"name": "p", "annotations": {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}}})");
-  EXPECT_EQ(row.gpu, (GpuRequest{.kind = GpuRequestKind::kFraction, .count = 2, .portion = 0.5, .mig = {}}));
+  const PodRow row = Read(
+      R"({"metadata": {"name": "p", "annotations": {"gpu-fraction": "0.5",
+          "gpu-fraction-num-devices": "2"}}})");
+  EXPECT_EQ(row.gpu,
+            (GpuRequest{.kind = GpuRequestKind::kFraction, .count = 2, .portion = 0.5, .mig = {}}));
 }
 
 TEST(PodReaderTest, FindsGpuGroupsOnlyBehindThePlainLabel) {  // spec 3 R20
@@ -113,7 +144,9 @@ TEST(PodReaderTest, FindsGpuGroupsOnlyBehindThePlainLabel) {  // spec 3 R20
     return Read(StrCat(R"({"metadata": {"name": "p", "labels": {)", labels, "}}}")).gpu_groups;
   };
   EXPECT_THAT(groups(R"("runai-gpu-group": "g1")"), ElementsAre("g1"));
-  EXPECT_THAT(groups(R"("runai-gpu-group/g3": "g3", "runai-gpu-group/g2": "g2", "runai-gpu-group": "g1")"), ElementsAre("g1", "g2", "g3"));
+  EXPECT_THAT(
+      groups(R"("runai-gpu-group/g3": "g3", "runai-gpu-group/g2": "g2", "runai-gpu-group": "g1")"),
+      ElementsAre("g1", "g2", "g3"));
   EXPECT_THAT(groups(R"("runai-gpu-group": "g1", "runai-gpu-group/g1": "g1")"), ElementsAre("g1"));
   EXPECT_THAT(groups(R"("runai-gpu-group/g2": "g2", "runai-gpu-group/g3": "g3")"), IsEmpty());
 }
@@ -124,58 +157,90 @@ TEST(PodReaderTest, ReadsNodeSelectorAndNodeAffinity) {
     "affinity": {"nodeAffinity": {
       "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}],
       "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}, {"key": "cores", "operator": "Gt", "values": ["4"]}]},
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]},
+            {"key": "cores", "operator": "Gt",
+            "values": ["4"]}]},
         {},
         {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}]}]}}})");
   EXPECT_THAT(row.node_selector, ElementsAre(Pair("zone", "a")));
   EXPECT_TRUE(row.has_node_affinity);
-  EXPECT_THAT(row.node_affinity,
-              ElementsAre(NodeSelectorTerm{.expressions = {{"zone", SelectorOp::kIn, {"a", "b"}}, {"cores", SelectorOp::kGt, {"4"}}}, .fields = {}},
-                          NodeSelectorTerm{.expressions = {}, .fields = {{"metadata.name", SelectorOp::kNotIn, {"n1"}}}}));
+  EXPECT_THAT(
+      row.node_affinity,
+      ElementsAre(NodeSelectorTerm{.expressions = {{"zone", SelectorOp::kIn, {"a", "b"}},
+                                                   {"cores", SelectorOp::kGt, {"4"}}},
+                                   .fields = {}},
+                  NodeSelectorTerm{.expressions = {},
+                                   .fields = {{"metadata.name", SelectorOp::kNotIn, {"n1"}}}}));
 }
 
 TEST(PodReaderTest, RemembersARequiredNodeAffinityThatMatchesNothing) {
-  for (const char* required : {"{}", R"({"nodeSelectorTerms": []})", R"({"nodeSelectorTerms": [{}]})", R"({"nodeSelectorTerms": null})"}) {
-    const PodRow row = ReadSpec(StrCat(R"("affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": )", required, "}}"));
+  for (const char* required :
+       {"{}", R"({"nodeSelectorTerms": []})", R"({"nodeSelectorTerms": [{}]})",
+        R"({"nodeSelectorTerms": null})"}) {
+    const PodRow row = ReadSpec(StrCat(
+        R"("affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": )",
+        required, "}}"));
     EXPECT_TRUE(row.has_node_affinity);
     EXPECT_THAT(row.node_affinity, IsEmpty());
   }
-  EXPECT_FALSE(ReadSpec(R"("affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": null}})").has_node_affinity);
+  EXPECT_FALSE(ReadSpec(
+                   R"("affinity":
+                {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": null}})")
+                   .has_node_affinity);
 }
 
 TEST(PodReaderTest, ReadsPodAffinity) {
   const PodRow row = ReadSpec(R"("affinity": {
     "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-      {"topologyKey": "zone", "namespaces": ["a"], "labelSelector": {"matchLabels": {"app": "x"}, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}}]},
+      {"topologyKey": "zone", "namespaces": ["a"], "labelSelector": {"matchLabels": {"app": "x"},
+          "matchExpressions": [{"key": "tier", "operator": "Exists"}]}}]},
     "podAntiAffinity": {
-      "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "host", "namespaceSelector": {}, "labelSelector": {}}, {"topologyKey": "host"}],
-      "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 7, "podAffinityTerm": {"topologyKey": "rack"}}]}})");
-  EXPECT_THAT(row.affinity.required,
-              ElementsAre(PodAffinityTerm{.selector = LabelSelector{{"app", SelectorOp::kIn, {"x"}}, {"tier", SelectorOp::kExists, {}}},
-                                          .namespaces = {"a"},
-                                          .topology_key = "zone"}));
+      "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "host",
+          "namespaceSelector": {},
+          "labelSelector": {}}, {"topologyKey": "host"}],
+      "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 7,
+          "podAffinityTerm": {"topologyKey": "rack"}}]}})");
+  EXPECT_THAT(
+      row.affinity.required,
+      ElementsAre(PodAffinityTerm{.selector = LabelSelector{{"app", SelectorOp::kIn, {"x"}},
+                                                            {"tier", SelectorOp::kExists, {}}},
+                                  .namespaces = {"a"},
+                                  .topology_key = "zone"}));
   EXPECT_THAT(row.affinity.required_anti,
-              ElementsAre(PodAffinityTerm{.selector = LabelSelector{}, .namespaces = {}, .all_namespaces = true, .topology_key = "host"},
-                          PodAffinityTerm{.selector = std::nullopt, .namespaces = {}, .topology_key = "host"}));
+              ElementsAre(PodAffinityTerm{.selector = LabelSelector{},
+                                          .namespaces = {},
+                                          .all_namespaces = true,
+                                          .topology_key = "host"},
+                          PodAffinityTerm{
+                              .selector = std::nullopt, .namespaces = {}, .topology_key = "host"}));
   EXPECT_THAT(row.affinity.preferred_anti,
-              ElementsAre(WeightedPodAffinityTerm{{.selector = std::nullopt, .namespaces = {}, .topology_key = "rack"}, 7}));
+              ElementsAre(WeightedPodAffinityTerm{
+                  {.selector = std::nullopt, .namespaces = {}, .topology_key = "rack"}, 7}));
   EXPECT_THAT(row.not_built, IsEmpty());
 }
 
 TEST(PodReaderTest, ReadsTolerations) {
-  EXPECT_THAT(ReadSpec(R"("tolerations": [{"operator": "Exists"}, {"key": "k", "value": "v", "effect": "NoSchedule"},
-                                          {"key": "k", "operator": "Equal", "tolerationSeconds": 5, "effect": ""}])")
+  EXPECT_THAT(ReadSpec(
+                  R"("tolerations": [{"operator": "Exists"}, {"key": "k", "value": "v",
+              "effect": "NoSchedule"},
+                                          {"key": "k", "operator": "Equal",
+                                              "tolerationSeconds": 5, "effect": ""}])")
                   .tolerations,
               ElementsAre(Toleration{.key = "", .exists = true, .value = ""},
-                          Toleration{.key = "k", .value = "v", .effect = TaintEffect::kNoSchedule}, Toleration{.key = "k", .value = ""}));
+                          Toleration{.key = "k", .value = "v", .effect = TaintEffect::kNoSchedule},
+                          Toleration{.key = "k", .value = ""}));
 }
 
 TEST(PodReaderTest, ResolvesTheClaimsOfTemplates) {
   const PodRow row = Read(R"({
     "metadata": {"name": "p"},
-    "status": {"resourceClaimStatuses": [{"name": "b", "resourceClaimName": "p-b-xyz"}, {"name": "a", "resourceClaimName": "wrong"}, {"name": "d"}]},
-    "spec": {"resourceClaims": [{"name": "a", "resourceClaimName": "shared"}, {"name": "b", "resourceClaimTemplateName": "t"},
-                                {"name": "c", "resourceClaimTemplateName": "t"}, {"name": "d", "resourceClaimTemplateName": "t"}]}})");
+    "status": {"resourceClaimStatuses": [{"name": "b", "resourceClaimName": "p-b-xyz"},
+        {"name": "a",
+        "resourceClaimName": "wrong"}, {"name": "d"}]},
+    "spec": {"resourceClaims": [{"name": "a", "resourceClaimName": "shared"}, {"name": "b",
+        "resourceClaimTemplateName": "t"},
+                                {"name": "c", "resourceClaimTemplateName": "t"}, {"name": "d",
+                                    "resourceClaimTemplateName": "t"}]}})");
   ASSERT_EQ(row.claims.size(), 4);
   EXPECT_EQ(row.claims[0].resource_claim, "shared");
   EXPECT_FALSE(row.claims[0].from_template);
@@ -187,77 +252,119 @@ TEST(PodReaderTest, ResolvesTheClaimsOfTemplates) {
 
 TEST(PodReaderTest, NamesWhatIsNotBuiltYet) {
   const auto not_built = [](std::string_view spec) { return ReadSpec(spec).not_built; };
-  EXPECT_THAT(not_built(R"("containers": [{"ports": [{"containerPort": 80}, {"hostPort": 0}]}])"), IsEmpty());
-  EXPECT_THAT(not_built(R"("containers": [{"ports": [{"hostPort": 80}]}])"), ElementsAre("host-port"));
-  EXPECT_THAT(not_built(R"("initContainers": [{"ports": [{"hostPort": 80}]}])"), ElementsAre("host-port"));
-  EXPECT_THAT(not_built(R"("volumes": [{"name": "a", "emptyDir": {}}, {"configMap": {"name": "c"}}, {"persistentVolumeClaim": null}])"), IsEmpty());
-  EXPECT_THAT(not_built(R"("volumes": [{"persistentVolumeClaim": {"claimName": "c"}}])"), ElementsAre("persistent-volume-claim"));
-  EXPECT_THAT(not_built(R"("volumes": [{"ephemeral": {}}], "containers": [{"ports": [{"hostPort": 1}]}])"),
-              ElementsAre("host-port", "persistent-volume-claim"));
+  EXPECT_THAT(not_built(R"("containers": [{"ports": [{"containerPort": 80}, {"hostPort": 0}]}])"),
+              IsEmpty());
+  EXPECT_THAT(not_built(R"("containers": [{"ports": [{"hostPort": 80}]}])"),
+              ElementsAre("host-port"));
+  EXPECT_THAT(not_built(R"("initContainers": [{"ports": [{"hostPort": 80}]}])"),
+              ElementsAre("host-port"));
+  EXPECT_THAT(not_built(
+                  R"("volumes": [{"name": "a", "emptyDir": {}}, {"configMap": {"name": "c"}},
+              {"persistentVolumeClaim": null}])"),
+              IsEmpty());
+  EXPECT_THAT(not_built(R"("volumes": [{"persistentVolumeClaim": {"claimName": "c"}}])"),
+              ElementsAre("persistent-volume-claim"));
+  EXPECT_THAT(
+      not_built(R"("volumes": [{"ephemeral": {}}], "containers": [{"ports": [{"hostPort": 1}]}])"),
+      ElementsAre("host-port", "persistent-volume-claim"));
   const auto term = [&](std::string_view members) {
-    return not_built(StrCat(R"("affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{)", members, "}]}}"));
+    return not_built(StrCat(
+        R"("affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{)",
+        members, "}]}}"));
   };
-  EXPECT_THAT(term(R"("namespaceSelector": {"matchLabels": {"a": "b"}})"), ElementsAre("namespace-selector"));
-  EXPECT_THAT(term(R"("matchLabelKeys": ["a"], "mismatchLabelKeys": ["b"])"), ElementsAre("match-label-keys"));
+  EXPECT_THAT(term(R"("namespaceSelector": {"matchLabels": {"a": "b"}})"),
+              ElementsAre("namespace-selector"));
+  EXPECT_THAT(term(R"("matchLabelKeys": ["a"], "mismatchLabelKeys": ["b"])"),
+              ElementsAre("match-label-keys"));
   EXPECT_THAT(term(R"("matchLabelKeys": [], "namespaceSelector": null)"), IsEmpty());
 }
 
 TEST(PodReaderTest, SaysWhichFieldMakesNoSense) {
-  EXPECT_EQ(ComplainAboutSpec(R"("containers": [{}, {"resources": {"requests": {"cpu": "1Gx"}}}])"),
-            "Pod ns/p: spec.containers[1].resources.requests[\"cpu\"]: quantity \"1Gx\" is not valid");
-  EXPECT_EQ(ComplainAboutSpec(R"("initContainers": [{"resources": {"requests": {"nvidia.com/gpu": "-1"}}}])"),
-            "Pod ns/p: spec.initContainers[0].resources.requests[\"nvidia.com/gpu\"]: quantity \"-1\" is negative");
-  EXPECT_EQ(ComplainAboutSpec(R"("overhead": {"cpu": []})"), "Pod ns/p: spec.overhead[\"cpu\"]: expected a quantity, found a list");
-  EXPECT_EQ(ComplainAboutSpec(R"("nodeName": 5)"), "Pod ns/p: spec.nodeName: expected a string, found a number");
-  EXPECT_EQ(ComplainAboutSpec(R"("containers": [7])"), "Pod ns/p: spec.containers[0]: expected an object, found a number");
+  EXPECT_EQ(
+      ComplainAboutSpec(R"("containers": [{}, {"resources": {"requests": {"cpu": "1Gx"}}}])"),
+      "Pod ns/p: spec.containers[1].resources.requests[\"cpu\"]: quantity \"1Gx\" is not valid");
+  EXPECT_EQ(ComplainAboutSpec(
+                R"("initContainers": [{"resources": {"requests": {"nvidia.com/gpu": "-1"}}}])"),
+            "Pod ns/p: spec.initContainers[0].resources.requests[\"nvidia.com/gpu\"]: quantity "
+            "\"-1\" is negative");
+  EXPECT_EQ(ComplainAboutSpec(R"("overhead": {"cpu": []})"),
+            "Pod ns/p: spec.overhead[\"cpu\"]: expected a quantity, found a list");
+  EXPECT_EQ(ComplainAboutSpec(R"("nodeName": 5)"),
+            "Pod ns/p: spec.nodeName: expected a string, found a number");
+  EXPECT_EQ(ComplainAboutSpec(R"("containers": [7])"),
+            "Pod ns/p: spec.containers[0]: expected an object, found a number");
   EXPECT_EQ(ComplainAboutSpec(R"("containers": [{"ports": [{"hostPort": 70000}]}])"),
             "Pod ns/p: spec.containers[0].ports[0].hostPort: 70000 is out of range");
-  EXPECT_EQ(ComplainAboutSpec(R"("tolerations": [{"operator": "Like"}])"), "Pod ns/p: spec.tolerations[0].operator: \"Like\" is not an operator");
-  EXPECT_EQ(ComplainAboutSpec(R"("tolerations": [{"effect": "Never"}])"), "Pod ns/p: spec.tolerations[0].effect: \"Never\" is not a taint effect");
-  EXPECT_EQ(ComplainAboutSpec(R"("affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
-                                 [{"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Gt"}]}}]}})"),
-            "Pod ns/p: spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector.matchExpressions[0].operator: "
+  EXPECT_EQ(ComplainAboutSpec(R"("tolerations": [{"operator": "Like"}])"),
+            "Pod ns/p: spec.tolerations[0].operator: \"Like\" is not an operator");
+  EXPECT_EQ(ComplainAboutSpec(R"("tolerations": [{"effect": "Never"}])"),
+            "Pod ns/p: spec.tolerations[0].effect: \"Never\" is not a taint effect");
+  EXPECT_EQ(ComplainAboutSpec(
+                R"("affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+                                 [{"labelSelector": {"matchExpressions": [{"key": "a",
+                                     "operator": "Gt"}]}}]}})"),
+            "Pod ns/p: "
+            "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]."
+            "labelSelector.matchExpressions[0].operator: "
             "\"Gt\" is not an operator");
   const auto node_term = [](std::string_view term) {
-    return ComplainAboutSpec(
-        StrCat(R"("affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [)", term, "]}}}"));
+    return ComplainAboutSpec(StrCat(
+        R"("affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+                                         {"nodeSelectorTerms": [)",
+        term, "]}}}"));
   };
-  EXPECT_THAT(node_term(R"({"matchExpressions": [{"key": "a"}]})"), ::testing::EndsWith("nodeSelectorTerms[0].matchExpressions[0].operator: is missing"));
-  EXPECT_THAT(node_term(R"({"matchFields": [{"key": "metadata.uid", "operator": "In"}]})"),
-              ::testing::EndsWith("nodeSelectorTerms[0].matchFields[0].key: \"metadata.uid\" is not metadata.name"));
+  EXPECT_THAT(node_term(R"({"matchExpressions": [{"key": "a"}]})"),
+              ::testing::EndsWith("nodeSelectorTerms[0].matchExpressions[0].operator: is missing"));
+  EXPECT_THAT(
+      node_term(R"({"matchFields": [{"key": "metadata.uid", "operator": "In"}]})"),
+      ::testing::EndsWith(
+          "nodeSelectorTerms[0].matchFields[0].key: \"metadata.uid\" is not metadata.name"));
 }
 
 TEST(PodReaderTest, SaysWhichAnnotationMakesNoSense) {
   EXPECT_EQ(ComplainAboutAnnotations(R"("gpu-fraction": "NaN")"),
-            "Pod ns/p: metadata.annotations[\"gpu-fraction\"]: \"NaN\" is not a number above 0 and up to 1");
+            "Pod ns/p: metadata.annotations[\"gpu-fraction\"]: \"NaN\" is not a number above 0 and "
+            "up to 1");
   EXPECT_EQ(ComplainAboutAnnotations(R"("gpu-memory": "4Gi")"),
-            "Pod ns/p: metadata.annotations[\"gpu-memory\"]: \"4Gi\" is not a whole number of MiB above 0");
-  EXPECT_EQ(ComplainAboutAnnotations(R"("gpu-fraction": 0.5)"), "Pod ns/p: metadata.annotations[\"gpu-fraction\"]: expected a string, found a number");
+            "Pod ns/p: metadata.annotations[\"gpu-memory\"]: \"4Gi\" is not a whole number of MiB "
+            "above 0");
+  EXPECT_EQ(ComplainAboutAnnotations(R"("gpu-fraction": 0.5)"),
+            "Pod ns/p: metadata.annotations[\"gpu-fraction\"]: expected a string, found a number");
 }
 
 TEST(PodReaderTest, SaysWhichPartOfTheMetadataMakesNoSense) {
   EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": "p", "creationTimestamp": "yesterday"}})"),
-            "Pod p: metadata.creationTimestamp: time \"yesterday\" is not like 2024-02-01T00:19:05Z (RFC 3339)");
+            "Pod p: metadata.creationTimestamp: time \"yesterday\" is not like "
+            "2024-02-01T00:19:05Z (RFC 3339)");
   EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": "p", "deletionTimestamp": 5}})"),
             "Pod p: metadata.deletionTimestamp: expected a string, found a number");
-  EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"labels": {"a": true}, "name": "p"}})"), "Pod p: metadata.labels[\"a\"]: expected a string, found a boolean");
+  EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"labels": {"a": true}, "name": "p"}})"),
+            "Pod p: metadata.labels[\"a\"]: expected a string, found a boolean");
   EXPECT_EQ(Complaint(&ReadPod, "{}"), "Pod : metadata.name: is missing");
-  EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": "", "namespace": "ns"}})"), "Pod : metadata.name: is missing");
-  EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": ["p"]}})"), "Pod : metadata.name: expected a string, found a list");
+  EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": "", "namespace": "ns"}})"),
+            "Pod : metadata.name: is missing");
+  EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": ["p"]}})"),
+            "Pod : metadata.name: expected a string, found a list");
 }
 
 TEST(PodReaderTest, CutsALabelOfFiftyMegabytesInItsComplaint) {
   const std::string huge(50'000'000, 'x');
   EXPECT_EQ(ComplainAboutAnnotations(StrCat(R"("gpu-fraction": ")", huge, "\"")),
-            StrCat("Pod ns/p: metadata.annotations[\"gpu-fraction\"]: \"", huge.substr(0, 64), "...\" is not a number above 0 and up to 1"));
-  EXPECT_EQ(Read(StrCat(R"({"metadata": {"name": "p", "labels": {"a": ")", huge, "\"}}}")).labels.front().second, huge);
+            StrCat("Pod ns/p: metadata.annotations[\"gpu-fraction\"]: \"", huge.substr(0, 64),
+                   "...\" is not a number above 0 and up to 1"));
+  EXPECT_EQ(Read(StrCat(R"({"metadata": {"name": "p", "labels": {"a": ")", huge, "\"}}}"))
+                .labels.front()
+                .second,
+            huge);
 }
 
 TEST(PodReaderTest, StaysQuickWhenOneContainerAfterAnotherAsksForSomethingElse) {
   std::string containers = R"("containers": [)";
-  for (int i = 0; i < 50'000; ++i) StrAppend(&containers, R"({"resources": {"requests": {"example.com/r)", i, R"(": 1}}},)");
+  for (int i = 0; i < 50'000; ++i)
+    StrAppend(&containers, R"({"resources": {"requests": {"example.com/r)", i, R"(": 1}}},)");
   containers.back() = ']';
-  EXPECT_EQ(ComplainAboutSpec(containers), "Pod ns/p: spec.containers: has more than 1000 resources");
+  EXPECT_EQ(ComplainAboutSpec(containers),
+            "Pod ns/p: spec.containers: has more than 1000 resources");
 }
 
 }  // namespace

@@ -22,16 +22,21 @@ void ContainerRequest::Max(const ContainerRequest& other) {
 FieldStatus ReadContainerRequest(JsonValue& requests, ContainerRequest* out) {
   *out = ContainerRequest();
   ResourceAmounts gpus;  // by vendor; both count as one (spec 3 R5)
-  FieldStatus status = ForEachResource(requests, [&](ResourceKind kind, std::string_view name, int64_t amount) {
-    switch (kind) {
-      case ResourceKind::kGpu: SetAmount(&gpus, name, amount); break;
-      case ResourceKind::kMig:
-        if (amount > 0) SetAmount(&out->mig, name, amount);
-        break;
-      case ResourceKind::kPods: break;
-      default: SetAmount(&out->amounts, name, amount);
-    }
-  });
+  FieldStatus status =
+      ForEachResource(requests, [&](ResourceKind kind, std::string_view name, int64_t amount) {
+        switch (kind) {
+          case ResourceKind::kGpu:
+            SetAmount(&gpus, name, amount);
+            break;
+          case ResourceKind::kMig:
+            if (amount > 0) SetAmount(&out->mig, name, amount);
+            break;
+          case ResourceKind::kPods:
+            break;
+          default:
+            SetAmount(&out->amounts, name, amount);
+        }
+      });
   int64_t devices = 0;
   for (const auto& [vendor, count] : gpus) devices = AddSaturating(devices, count);
   if (!gpus.empty()) out->gpus = WholeGpus::Asked(devices);
@@ -64,7 +69,8 @@ ContainerRequest PodRequests::Total() && {
 }
 
 bool PodRequests::within_limits() const {
-  return containers_.amounts.size() <= kMostResources && sidecars_.amounts.size() <= kMostResources &&
+  return containers_.amounts.size() <= kMostResources &&
+         sidecars_.amounts.size() <= kMostResources &&
          init_phase_.amounts.size() <= kMostResources && containers_.mig.size() <= kMostResources &&
          sidecars_.mig.size() <= kMostResources && init_phase_.mig.size() <= kMostResources;
 }

@@ -2,11 +2,12 @@
 //
 //   PodRequests requests;
 //   requests.AddInitContainer(sidecar, /*sidecar=*/true);
-//   requests.AddInitContainer(setup, /*sidecar=*/false);     // runs beside the sidecars declared before it
+//   requests.AddInitContainer(setup, /*sidecar=*/false);    // runs beside the sidecars before it
 //   requests.AddContainer(main);
-//   requests.Total();                                        // the most that runs at any time, resource by resource
+//   requests.Total();                                       // the most at any time
 //
-// Init containers must be added in the order of the pod; when containers come in between does not matter.
+// Init containers must be added in the order of the pod; when containers come in between does not
+// matter.
 #ifndef KAI_INGEST_POD_REQUESTS_H_
 #define KAI_INGEST_POD_REQUESTS_H_
 
@@ -40,9 +41,10 @@ class PodRequests {
 
  private:
   bool any_container_ = false;
-  ContainerRequest containers_;    // spec 3 R2: S
-  ContainerRequest sidecars_;      // C, so far
-  ContainerRequest init_phase_;    // the largest of the ordinary init containers, each with the sidecars before it
+  ContainerRequest containers_;  // spec 3 R2: S
+  ContainerRequest sidecars_;    // C, so far
+  ContainerRequest
+      init_phase_;  // the largest of the ordinary init containers, each with the sidecars before it
 };
 
 }  // namespace kai

@@ -58,7 +58,8 @@ TEST(PodRequestsTest, SaturatesInsteadOfWrapping) {
   PodRequests requests;
   requests.AddContainer(Cpu(std::numeric_limits<int64_t>::max()));
   requests.AddContainer(Cpu(1));
-  EXPECT_THAT(std::move(requests).Total().amounts, ElementsAre(Pair("cpu", std::numeric_limits<int64_t>::max())));
+  EXPECT_THAT(std::move(requests).Total().amounts,
+              ElementsAre(Pair("cpu", std::numeric_limits<int64_t>::max())));
 }
 
 TEST(PodRequestsTest, AsksNothingWithoutContainers) {

@@ -1,4 +1,5 @@
-// PriorityClass -> PriorityClassRow. Expects a fresh row; with a rejection the row is half filled and of no use.
+// PriorityClass -> PriorityClassRow. Expects a fresh row; with a rejection the row is half filled
+// and of no use.
 #ifndef KAI_INGEST_PRIORITY_CLASS_READER_H_
 #define KAI_INGEST_PRIORITY_CLASS_READER_H_
 

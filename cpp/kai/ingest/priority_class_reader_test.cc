@@ -8,7 +8,9 @@ namespace kai {
 namespace {
 
 TEST(PriorityClassReaderTest, ReadsAPriorityClass) {
-  const PriorityClassRow row = ReadForTest(&ReadPriorityClass, R"({"metadata": {"name": "train"}, "value": 50, "globalDefault": true, "description": "x"})");
+  const PriorityClassRow row = ReadForTest(
+      &ReadPriorityClass,
+      R"({"metadata": {"name": "train"}, "value": 50, "globalDefault": true, "description": "x"})");
   EXPECT_EQ(row.name, "train");
   EXPECT_EQ(row.value, 50);
   EXPECT_TRUE(row.global_default);
@@ -17,8 +19,11 @@ TEST(PriorityClassReaderTest, ReadsAPriorityClass) {
 TEST(PriorityClassReaderTest, SaysWhichFieldMakesNoSense) {
   EXPECT_EQ(Complaint(&ReadPriorityClass, R"({"metadata": {"name": "train"}, "value": "high"})"),
             "PriorityClass train: value: expected a whole number, found a string");
-  EXPECT_EQ(Complaint(&ReadPriorityClass, R"({"metadata": {"name": "train"}, "value": 3000000000})"), "PriorityClass train: value: 3000000000 is out of range");
-  EXPECT_EQ(Complaint(&ReadPriorityClass, R"({"value": 5})"), "PriorityClass : metadata.name: is missing");
+  EXPECT_EQ(
+      Complaint(&ReadPriorityClass, R"({"metadata": {"name": "train"}, "value": 3000000000})"),
+      "PriorityClass train: value: 3000000000 is out of range");
+  EXPECT_EQ(Complaint(&ReadPriorityClass, R"({"value": 5})"),
+            "PriorityClass : metadata.name: is missing");
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ struct Unit {
 };
 
 std::optional<Unit> ParseUnit(std::string_view text) {
-  constexpr std::string_view kNames = "KMGTPE";  // 2^10, 2^20, ... with an i behind it; else 10^3, 10^6, ...
+  constexpr std::string_view kNames =
+      "KMGTPE";  // 2^10, 2^20, ... with an i behind it; else 10^3, 10^6, ...
   if (text.empty()) return Unit{};
   if (text.size() == 2 && text[1] == 'i') {
     const size_t place = kNames.find(text[0]);
@@ -37,12 +38,18 @@ std::optional<Unit> ParseUnit(std::string_view text) {
   }
   if (text.size() == 1) {
     switch (text[0]) {
-      case 'n': return Unit{.tens = -9};
-      case 'u': return Unit{.tens = -6};
-      case 'm': return Unit{.tens = -3};
-      case 'k': return Unit{.tens = 3};
-      case 'K': return std::nullopt;  // kilo is a small k
-      default: break;
+      case 'n':
+        return Unit{.tens = -9};
+      case 'u':
+        return Unit{.tens = -6};
+      case 'm':
+        return Unit{.tens = -3};
+      case 'k':
+        return Unit{.tens = 3};
+      case 'K':
+        return std::nullopt;  // kilo is a small k
+      default:
+        break;
     }
     const size_t place = kNames.find(text[0]);
     if (place == kNames.npos) return std::nullopt;
@@ -60,7 +67,9 @@ std::optional<Unit> ParseUnit(std::string_view text) {
   return unit;
 }
 
-UInt128 CeilDivide(UInt128 amount, UInt128 divisor) { return amount / divisor + (amount % divisor != 0 ? 1 : 0); }
+UInt128 CeilDivide(UInt128 amount, UInt128 divisor) {
+  return amount / divisor + (amount % divisor != 0 ? 1 : 0);
+}
 
 UInt128 Power(unsigned base, int64_t exponent) {
   UInt128 power = 1;
@@ -70,7 +79,9 @@ UInt128 Power(unsigned base, int64_t exponent) {
 
 // digits * 10^tens, at most kMaxNanos.
 UInt128 ScaleByTens(UInt128 digits, int64_t tens) {
-  if (tens < 0) return -tens > kMaxDigits ? UInt128{digits != 0} : CeilDivide(digits, Power(10, -tens));
+  if (tens < 0) {
+    return -tens > kMaxDigits ? UInt128{digits != 0} : CeilDivide(digits, Power(10, -tens));
+  }
   for (; tens > 0 && digits != 0; --tens) {
     if (digits > kMaxNanos / 10) return kMaxNanos;
     digits *= 10;
@@ -80,16 +91,22 @@ UInt128 ScaleByTens(UInt128 digits, int64_t tens) {
 
 // ceil(digits * 2^twos / 10^tens), at most kMaxNanos; tens is at most kMaxDigits - 9.
 UInt128 ScaleByTwos(UInt128 digits, int twos, int tens) {
-  const UInt128 fives = Power(5, tens);  // 10^tens = 2^tens * 5^tens, and the twos can be settled first
-  if (twos <= tens) return std::min(CeilDivide(CeilDivide(digits, fives), UInt128{1} << (tens - twos)), kMaxNanos);
+  const UInt128 fives =
+      Power(5, tens);  // 10^tens = 2^tens * 5^tens, and the twos can be settled first
+  if (twos <= tens) {
+    return std::min(CeilDivide(CeilDivide(digits, fives), UInt128{1} << (tens - twos)), kMaxNanos);
+  }
   const int shift = twos - tens;
   const UInt128 whole = digits / fives;
   if (whole > kMaxNanos >> shift) return kMaxNanos;
-  const UInt128 rest = CeilDivide((digits % fives) << shift, fives);  // fits: 2^shift * 5^tens < 2^(60 + 1.33 * 29)
+  const UInt128 rest =
+      CeilDivide((digits % fives) << shift, fives);  // fits: 2^shift * 5^tens < 2^(60 + 1.33 * 29)
   return std::min((whole << shift) + rest, kMaxNanos);
 }
 
-absl::Status NotValid(std::string_view text) { return absl::InvalidArgumentError(StrCat("quantity ", Quote(text), " is not valid")); }
+absl::Status NotValid(std::string_view text) {
+  return absl::InvalidArgumentError(StrCat("quantity ", Quote(text), " is not valid"));
+}
 
 }  // namespace
 
@@ -98,7 +115,8 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
   const bool negative = !text.empty() && text[0] == '-';
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) ++at;
 
-  // All digits as one integer; trailing zeros of the fraction wait until a digit shows that they count.
+  // All digits as one integer; trailing zeros of the fraction wait until a digit shows that they
+  // count.
   UInt128 digits = 0;
   int significant = 0;
   int64_t fraction_digits = 0, waiting_zeros = 0;
@@ -120,7 +138,8 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
     waiting_zeros = 0;
     if (digits == 0 && !in_fraction && c == '0') continue;
     if (significant + places > kMaxDigits) {
-      return absl::InvalidArgumentError(StrCat("quantity ", Quote(text), " has more than 38 digits"));
+      return absl::InvalidArgumentError(
+          StrCat("quantity ", Quote(text), " has more than 38 digits"));
     }
     significant += static_cast<int>(places);
     digits = digits * Power(10, places) + static_cast<unsigned>(c - '0');
@@ -133,8 +152,9 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
     // An exponent this far out decides alone; clamped, the sum below cannot overflow.
     nanos = ScaleByTens(digits, std::clamp<int64_t>(unit->tens, -1000, 1000) + 9 - fraction_digits);
   } else if (fraction_digits <= 9) {
-    nanos = digits > (kMaxNanos >> unit->twos) ? kMaxNanos
-                                               : ScaleByTens(digits << unit->twos, 9 - fraction_digits);
+    nanos = digits > (kMaxNanos >> unit->twos)
+                ? kMaxNanos
+                : ScaleByTens(digits << unit->twos, 9 - fraction_digits);
   } else {
     nanos = ScaleByTwos(digits, unit->twos, static_cast<int>(fraction_digits - 9));
   }
@@ -146,7 +166,8 @@ int64_t Quantity::Scaled(int64_t nanos_per_unit) const {
   const Int128 whole = nanos_ / nanos_per_unit;
   const Int128 rest = nanos_ % nanos_per_unit;
   const Int128 rounded = whole + (rest > 0 ? 1 : 0) - (rest < 0 ? 1 : 0);
-  return static_cast<int64_t>(std::clamp<Int128>(rounded, -static_cast<Int128>(kMaxInt64), kMaxInt64));
+  return static_cast<int64_t>(
+      std::clamp<Int128>(rounded, -static_cast<Int128>(kMaxInt64), kMaxInt64));
 }
 
 }  // namespace kai

@@ -1,11 +1,13 @@
-// Quantity: an amount as Kubernetes writes it ("500m", "2Gi", "1e3"), exact to 10^-9 and never a floating-point number on the way.
+// Quantity: an amount as Kubernetes writes it ("500m", "2Gi", "1e3"), exact to 10^-9 and never a
+// floating-point number on the way.
 //
 //   KAI_ASSIGN_OR_RETURN(const Quantity cpu, Quantity::Parse("500m"));
 //   cpu.MilliValue();   // 500
 //   cpu.Value();        // 1: what is asked is never rounded down
 //
-// Like Kubernetes' own, a Quantity rounds away from zero where it has to, and accepts odd spellings (".5", "5.", "+1"). Unlike it, what does
-// not fit saturates everywhere (there some paths give 0), more than 38 significant digits are an error, and so is a number without digits ("+").
+// Like Kubernetes' own, a Quantity rounds away from zero where it has to, and accepts odd spellings
+// (".5", "5.", "+1"). Unlike it, what does not fit saturates everywhere (there some paths give 0),
+// more than 38 significant digits are an error, and so is a number without digits ("+").
 #ifndef KAI_INGEST_QUANTITY_H_
 #define KAI_INGEST_QUANTITY_H_
 

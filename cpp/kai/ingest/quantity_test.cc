@@ -85,13 +85,15 @@ TEST(QuantityTest, RoundsAwayFromZero) {
 }
 
 TEST(QuantityTest, SaturatesInsteadOfWrapping) {
-  for (const char* text : {"12E", "9223372036854775808", "8Ei", "16Ei", "1e40", "99999999999999999999999999999999999999", "9.5Ei"}) {
+  for (const char* text : {"12E", "9223372036854775808", "8Ei", "16Ei", "1e40",
+                           "99999999999999999999999999999999999999", "9.5Ei"}) {
     EXPECT_EQ(Quantity::Parse(text)->Value(), kMax) << text;
     EXPECT_EQ(Quantity::Parse(text)->MilliValue(), kMax) << text;
     EXPECT_EQ(Quantity::Parse(std::string("-") + text)->Value(), -kMax) << text;
   }
   EXPECT_EQ(Quantity::Parse("9223372036854775.807")->MilliValue(), kMax);
-  EXPECT_EQ(Quantity::Parse("7.9999999999Ei")->Value(), 9223372036739483658);  // large, and not capped
+  EXPECT_EQ(Quantity::Parse("7.9999999999Ei")->Value(),
+            9223372036739483658);  // large, and not capped
 }
 
 TEST(QuantityTest, KnowsWholeAmountsAndNegativeOnes) {
@@ -104,18 +106,24 @@ TEST(QuantityTest, KnowsWholeAmountsAndNegativeOnes) {
 
 TEST(QuantityTest, SaysInOneSentenceWhatIsNoQuantity) {
   EXPECT_EQ(Quantity::Parse("1Gx").status().message(), "quantity \"1Gx\" is not valid");
-  for (const char* text : {"", "+", "-", ".", "m", "Gi", "1K", "1ki", "1KI", "1mi", "1ni", "1i", "1e", "1e+", "1e+-3", "1e1.5", "1ee3", "1.2.3", "1 ", " 1",
-                           "1_000", "0x10", "1,5", "NaN", "inf", "--1", "+-1", "1e99999999999999999999", "1Gi1", "5\xc2\xb5"}) {
+  for (const char* text :
+       {"",      "+",        "-",    ".",     "m",   "Gi",  "1K",
+        "1ki",   "1KI",      "1mi",  "1ni",   "1i",  "1e",  "1e+",
+        "1e+-3", "1e1.5",    "1ee3", "1.2.3", "1 ",  " 1",  "1_000",
+        "0x10",  "1,5",      "NaN",  "inf",   "--1", "+-1", "1e99999999999999999999",
+        "1Gi1",  "5\xc2\xb5"}) {
     EXPECT_FALSE(Quantity::Parse(text).ok()) << text;
   }
   EXPECT_FALSE(Quantity::Parse(std::string("1\0", 2)).ok());
 }
 
 TEST(QuantityTest, RefusesMoreDigitsThanItCanKeep) {
-  EXPECT_TRUE(Quantity::Parse(std::string(1'000'000, '0') + "1").ok());  // zeros in front count for nothing
+  EXPECT_TRUE(
+      Quantity::Parse(std::string(1'000'000, '0') + "1").ok());  // zeros in front count for nothing
   EXPECT_TRUE(Quantity::Parse("1." + std::string(1'000'000, '0')).ok());
   EXPECT_FALSE(Quantity::Parse(std::string(39, '1')).ok());
-  EXPECT_EQ(Quantity::Parse(std::string(100, '1')).status().message(), "quantity \"" + std::string(64, '1') + "...\" has more than 38 digits");
+  EXPECT_EQ(Quantity::Parse(std::string(100, '1')).status().message(),
+            "quantity \"" + std::string(64, '1') + "...\" has more than 38 digits");
 }
 
 }  // namespace

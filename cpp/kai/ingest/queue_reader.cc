@@ -48,6 +48,8 @@ FieldStatus ReadFields(JsonObject object, QueueRow* row) {
 
 }  // namespace
 
-std::optional<Rejection> ReadQueue(JsonObject object, QueueRow* row) { return RejectIfBad("Queue", object, ReadFields(object, row)); }
+std::optional<Rejection> ReadQueue(JsonObject object, QueueRow* row) {
+  return RejectIfBad("Queue", object, ReadFields(object, row));
+}
 
 }  // namespace kai

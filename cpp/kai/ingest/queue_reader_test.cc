@@ -10,9 +10,14 @@ namespace {
 
 TEST(QueueReaderTest, ReadsAQueue) {
   const QueueRow row = ReadForTest(&ReadQueue, R"({
-    "metadata": {"name": "a", "creationTimestamp": "1970-01-01T00:00:01Z", "labels": {"kai.scheduler/node-pool": "x"}},
-    "spec": {"displayName": "Team A", "parentQueue": "root", "priority": 200, "preemptMinRuntime": "10s", "reclaimMinRuntime": "1h30m",
-             "resources": {"gpu": {"quota": 2.5, "overQuotaWeight": 3, "limit": -1}, "cpu": {"quota": 1000}, "tpu": {"quota": "x"}}},
+    "metadata": {"name": "a", "creationTimestamp": "1970-01-01T00:00:01Z",
+        "labels": {"kai.scheduler/node-pool": "x"}},
+    "spec": {"displayName": "Team A", "parentQueue": "root", "priority": 200,
+        "preemptMinRuntime": "10s",
+        "reclaimMinRuntime": "1h30m",
+             "resources": {"gpu": {"quota": 2.5, "overQuotaWeight": 3, "limit": -1},
+                 "cpu": {"quota": 1000},
+                 "tpu": {"quota": "x"}}},
     "status": {"allocated": {"cpu": "5"}}})");
   EXPECT_EQ(row.name, "a");
   EXPECT_EQ(row.display_name, "Team A");
@@ -31,23 +36,30 @@ TEST(QueueReaderTest, ReadsAQueue) {
 }
 
 TEST(QueueReaderTest, TakesMissingResourcesForZeroWhichAllowsNothing) {
-  const QueueRow row = ReadForTest(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": null}})");
+  const QueueRow row =
+      ReadForTest(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": null}})");
   for (const QuotaRow& quota : row.resources) EXPECT_EQ(quota.limit, 0);
   EXPECT_FALSE(row.priority.has_value());
   EXPECT_FALSE(row.preempt_min_runtime_ns.has_value());
 }
 
 TEST(QueueReaderTest, SaysWhichFieldMakesNoSense) {
-  EXPECT_EQ(Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": {"gpu": {"quota": "two"}}}})"),
-            "Queue a: spec.resources.gpu.quota: expected a number, found a string");
-  EXPECT_EQ(Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": {"gpu": {"limit": 1e999}}}})"),
-            "Queue a: spec.resources.gpu.limit: 1e999 is out of range");
+  EXPECT_EQ(
+      Complaint(&ReadQueue,
+                R"({"metadata": {"name": "a"}, "spec": {"resources": {"gpu": {"quota": "two"}}}})"),
+      "Queue a: spec.resources.gpu.quota: expected a number, found a string");
+  EXPECT_EQ(
+      Complaint(&ReadQueue,
+                R"({"metadata": {"name": "a"}, "spec": {"resources": {"gpu": {"limit": 1e999}}}})"),
+      "Queue a: spec.resources.gpu.limit: 1e999 is out of range");
   EXPECT_EQ(Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"priority": 1.5}})"),
             "Queue a: spec.priority: expected a whole number, found 1.5");
-  EXPECT_EQ(Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"reclaimMinRuntime": "1d"}})"),
-            "Queue a: spec.reclaimMinRuntime: duration \"1d\" is not valid");
-  EXPECT_EQ(Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"preemptMinRuntime": 10}})"),
-            "Queue a: spec.preemptMinRuntime: expected a string, found a number");
+  EXPECT_EQ(
+      Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"reclaimMinRuntime": "1d"}})"),
+      "Queue a: spec.reclaimMinRuntime: duration \"1d\" is not valid");
+  EXPECT_EQ(
+      Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"preemptMinRuntime": 10}})"),
+      "Queue a: spec.preemptMinRuntime: expected a string, found a number");
   EXPECT_EQ(Complaint(&ReadQueue, R"({"spec": {}})"), "Queue : metadata.name: is missing");
 }
 

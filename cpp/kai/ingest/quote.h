@@ -1,7 +1,7 @@
 // Quote: text from the input as it appears inside an error message.
 //
 //   Quote("1Gx")                     // "1Gx", with the quotes
-//   Quote(std::string(1000, 'a'))    // "aaaa...", cut: a message must stay readable whatever the input was
+//   Quote(std::string(1000, 'a'))    // "aaaa...": cut, so that a message stays readable
 #ifndef KAI_INGEST_QUOTE_H_
 #define KAI_INGEST_QUOTE_H_
 
@@ -13,7 +13,8 @@ namespace kai {
 
 inline constexpr size_t kLongestQuote = 64;  // bytes of the input that a message repeats
 
-// In double quotes; control characters, quotes and backslashes escaped as JSON does; cut between characters, never inside one.
+// In double quotes; control characters, quotes and backslashes escaped as JSON does; cut between
+// characters, never inside one.
 std::string Quote(std::string_view text);
 
 }  // namespace kai

@@ -1,7 +1,8 @@
 // For tests: one object from a JSON literal.
 //
 //   EXPECT_EQ(ReadForTest(&ReadPod, R"({"metadata": {"name": "p"}})").name, "p");
-//   EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": "p"}, "spec": 5})"), "Pod p: spec: expected an object, found a number");
+//   EXPECT_EQ(Complaint(&ReadPod, R"({"metadata": {"name": "p"}, "spec": 5})"),
+//             "Pod p: spec: expected an object, found a number");
 #ifndef KAI_INGEST_READ_FOR_TEST_H_
 #define KAI_INGEST_READ_FOR_TEST_H_
 
@@ -24,7 +25,8 @@ struct ReadResult {
 };
 
 template <typename Row>
-ReadResult<Row> TryReadForTest(std::optional<Rejection> (*read)(JsonObject, Row*), std::string_view json) {
+ReadResult<Row> TryReadForTest(std::optional<Rejection> (*read)(JsonObject, Row*),
+                               std::string_view json) {
   JsonDocument document;
   const absl::StatusOr<JsonObject> object = document.Parse(json);
   KAI_CHECK(object.ok()) << object.status().message() << "\n" << json;
@@ -37,7 +39,9 @@ ReadResult<Row> TryReadForTest(std::optional<Rejection> (*read)(JsonObject, Row*
 template <typename Row>
 Row ReadForTest(std::optional<Rejection> (*read)(JsonObject, Row*), std::string_view json) {
   ReadResult<Row> result = TryReadForTest(read, json);
-  KAI_CHECK(!result.rejection.has_value()) << result.rejection->field << ": " << result.rejection->message << "\n" << json;
+  KAI_CHECK(!result.rejection.has_value())
+      << result.rejection->field << ": " << result.rejection->message << "\n"
+      << json;
   return std::move(result.row);
 }
 
@@ -46,7 +50,8 @@ template <typename Row>
 std::string Complaint(std::optional<Rejection> (*read)(JsonObject, Row*), std::string_view json) {
   const ReadResult<Row> result = TryReadForTest(read, json);
   if (!result.rejection.has_value()) return "fine";
-  return StrCat(result.rejection->kind, " ", result.rejection->name, ": ", result.rejection->field, ": ", result.rejection->message);
+  return StrCat(result.rejection->kind, " ", result.rejection->name, ": ", result.rejection->field,
+                ": ", result.rejection->message);
 }
 
 }  // namespace kai

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "kai/base/keys.h"
 #include "kai/base/text.h"
 #include "kai/ingest/quantity.h"
 #include "kai/ingest/quote.h"
@@ -22,13 +23,18 @@ int64_t* FindAmount(ResourceAmounts* amounts, std::string_view name) {
 
 ResourceKind KindOfResource(std::string_view name) {
   if (name == "cpu") return ResourceKind::kCpu;
-  if (name == "memory" || name == "ephemeral-storage" || name == "storage") return ResourceKind::kBytes;
-  if (name == kNvidiaGpu || name == kAmdGpu) return ResourceKind::kGpu;
+  if (name == "memory" || name == "ephemeral-storage" || name == "storage") {
+    return ResourceKind::kBytes;
+  }
+  if (name == keys::kNvidiaGpu || name == keys::kAmdGpu) return ResourceKind::kGpu;
   if (name == "pods") return ResourceKind::kPods;
-  if (name.starts_with(kMigPrefix)) return ResourceKind::kMig;
-  // An extended resource, a prefixed native one, hugepages, or volumes. "requests.x" is how quotas name things, not a resource.
+  if (name.starts_with(keys::kMigPrefix)) return ResourceKind::kMig;
+  // An extended resource, a prefixed native one, hugepages, or volumes. "requests.x" is how quotas
+  // name things, not a resource.
   const bool prefixed = name.find('/') != name.npos && !name.starts_with("requests.");
-  if (prefixed || name.starts_with("hugepages-") || name.starts_with("attachable-volumes-")) return ResourceKind::kScalar;
+  if (prefixed || name.starts_with("hugepages-") || name.starts_with("attachable-volumes-")) {
+    return ResourceKind::kScalar;
+  }
   return ResourceKind::kIgnored;
 }
 
@@ -38,17 +44,23 @@ FieldStatus ReadAmount(JsonValue& value, ResourceKind kind, int64_t* amount) {
   if (number.front() == '"') {
     KAI_RETURN_IF_BAD(text.Read(value));
     number = text.view();
-  } else if (number.front() == '{' || number.front() == '[' || number.front() == 't' || number.front() == 'f') {
+  } else if (number.front() == '{' || number.front() == '[' || number.front() == 't' ||
+             number.front() == 'f') {
     return Expected("a quantity", value);
   }
   const absl::StatusOr<Quantity> quantity = Quantity::Parse(number);
   if (!quantity.ok()) return FieldStatus::Bad(std::string(quantity.status().message()));
-  if (quantity->negative()) return FieldStatus::Bad(StrCat("quantity ", Quote(number), " is negative"));
+  if (quantity->negative()) {
+    return FieldStatus::Bad(StrCat("quantity ", Quote(number), " is negative"));
+  }
   const bool device = kind == ResourceKind::kGpu || kind == ResourceKind::kMig;
   if (device && !quantity->whole()) {
-    return FieldStatus::Bad(StrCat("quantity ", Quote(number), " is not a whole number of devices; part of a GPU is asked with the annotation gpu-fraction"));
+    return FieldStatus::Bad(StrCat("quantity ", Quote(number),
+                                   " is not a whole number of devices; part of a GPU is asked with "
+                                   "the annotation gpu-fraction"));
   }
-  *amount = kind == ResourceKind::kCpu || kind == ResourceKind::kScalar ? quantity->MilliValue() : quantity->Value();
+  *amount = kind == ResourceKind::kCpu || kind == ResourceKind::kScalar ? quantity->MilliValue()
+                                                                        : quantity->Value();
   return FieldStatus();
 }
 

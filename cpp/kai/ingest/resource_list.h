@@ -1,4 +1,5 @@
-// Resource lists ({"cpu": "500m", "nvidia.com/gpu": 1}) in the units of spec 3 R5, and arithmetic on them that saturates instead of overflowing.
+// Resource lists ({"cpu": "500m", "nvidia.com/gpu": 1}) in the units of spec 3 R5, and arithmetic
+// on them that saturates instead of overflowing.
 #ifndef KAI_INGEST_RESOURCE_LIST_H_
 #define KAI_INGEST_RESOURCE_LIST_H_
 
@@ -10,10 +11,6 @@
 #include "kai/model/rows.h"
 
 namespace kai {
-
-inline constexpr std::string_view kNvidiaGpu = "nvidia.com/gpu";
-inline constexpr std::string_view kAmdGpu = "amd.com/gpu";
-inline constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 
 // What a resource's name says about how it is counted.
 enum class ResourceKind : uint8_t {
@@ -30,11 +27,13 @@ ResourceKind KindOfResource(std::string_view name);
 // A quantity in the units of its kind. A negative amount is an error, and so is a part of a device.
 FieldStatus ReadAmount(JsonValue& value, ResourceKind kind, int64_t* amount);
 
-// More different resources than this in one place are an error: sums look names up one by one, and nothing real has more than a few dozen.
+// More different resources than this in one place are an error: sums look names up one by one, and
+// nothing real has more than a few dozen.
 inline constexpr size_t kMostResources = 1000;
 FieldStatus TooManyResources();
 
-// Calls take(kind, name, amount) for every resource that is not ignored; of two with one name, the last counts.
+// Calls take(kind, name, amount) for every resource that is not ignored; of two with one name, the
+// last counts.
 template <typename Take>
 FieldStatus ForEachResource(JsonValue& list, Take&& take) {
   size_t resources = 0;

@@ -14,7 +14,9 @@ namespace {
 
 // Finds the value that a word stands for.
 template <typename Enum, size_t kWords>
-FieldStatus ReadWord(JsonValue& value, const std::array<std::pair<std::string_view, Enum>, kWords>& words, std::string_view what, Enum* out) {
+FieldStatus ReadWord(JsonValue& value,
+                     const std::array<std::pair<std::string_view, Enum>, kWords>& words,
+                     std::string_view what, Enum* out) {
   JsonText text;
   KAI_RETURN_IF_BAD(text.Read(value));
   for (const auto& [word, meaning] : words) {
@@ -26,13 +28,15 @@ FieldStatus ReadWord(JsonValue& value, const std::array<std::pair<std::string_vi
 }
 
 using OperatorWord = std::pair<std::string_view, SelectorOp>;
-constexpr std::array<OperatorWord, 6> kNodeOperators = {{{"In", SelectorOp::kIn},
-                                                         {"NotIn", SelectorOp::kNotIn},
-                                                         {"Exists", SelectorOp::kExists},
-                                                         {"DoesNotExist", SelectorOp::kDoesNotExist},
-                                                         {"Gt", SelectorOp::kGt},
-                                                         {"Lt", SelectorOp::kLt}}};
-constexpr std::array<OperatorWord, 4> kLabelOperators = {kNodeOperators[0], kNodeOperators[1], kNodeOperators[2], kNodeOperators[3]};
+constexpr std::array<OperatorWord, 6> kNodeOperators = {
+    {{"In", SelectorOp::kIn},
+     {"NotIn", SelectorOp::kNotIn},
+     {"Exists", SelectorOp::kExists},
+     {"DoesNotExist", SelectorOp::kDoesNotExist},
+     {"Gt", SelectorOp::kGt},
+     {"Lt", SelectorOp::kLt}}};
+constexpr std::array<OperatorWord, 4> kLabelOperators = {kNodeOperators[0], kNodeOperators[1],
+                                                         kNodeOperators[2], kNodeOperators[3]};
 
 FieldStatus ReadTaintEffect(JsonValue& value, TaintEffect* out) {
   using Word = std::pair<std::string_view, TaintEffect>;
@@ -44,7 +48,8 @@ FieldStatus ReadTaintEffect(JsonValue& value, TaintEffect* out) {
 }
 
 template <size_t kOperators>
-FieldStatus ReadRequirements(JsonValue& list, const std::array<OperatorWord, kOperators>& operators, std::vector<SelectorRequirement>* out) {
+FieldStatus ReadRequirements(JsonValue& list, const std::array<OperatorWord, kOperators>& operators,
+                             std::vector<SelectorRequirement>* out) {
   return ForEachElement(list, [&](JsonValue& element) {
     SelectorRequirement& requirement = out->emplace_back();
     bool has_operator = false;
@@ -77,7 +82,10 @@ FieldStatus ReadLabelSelector(JsonValue& selector, LabelSelector* out) {
 }
 
 void MarkNotBuilt(std::string_view feature, PodRow* row) {
-  if (std::find(row->not_built.begin(), row->not_built.end(), feature) == row->not_built.end()) row->not_built.emplace_back(feature);
+  std::vector<std::string>& features = row->not_built;
+  if (std::find(features.begin(), features.end(), feature) == features.end()) {
+    features.emplace_back(feature);
+  }
 }
 
 FieldStatus ReadPodAffinityTerm(JsonValue& term, PodAffinityTerm* out, PodRow* row) {
@@ -89,7 +97,8 @@ FieldStatus ReadPodAffinityTerm(JsonValue& term, PodAffinityTerm* out, PodRow* r
       LabelSelector namespaces;
       KAI_RETURN_IF_BAD(ReadLabelSelector(value, &namespaces));
       out->all_namespaces = namespaces.empty();
-      if (!namespaces.empty()) MarkNotBuilt("namespace-selector", row);  // a snapshot holds no namespaces whose labels we could look at
+      // A snapshot holds no namespaces whose labels we could look at.
+      if (!namespaces.empty()) MarkNotBuilt("namespace-selector", row);
       return FieldStatus();
     }
     if (key == "matchLabelKeys" || key == "mismatchLabelKeys") {
@@ -103,12 +112,14 @@ FieldStatus ReadPodAffinityTerm(JsonValue& term, PodAffinityTerm* out, PodRow* r
 }
 
 // podAffinity or podAntiAffinity.
-FieldStatus ReadPodAffinity(JsonValue& affinity, std::vector<PodAffinityTerm>* required, std::vector<WeightedPodAffinityTerm>* preferred,
-                            PodRow* row) {
+FieldStatus ReadPodAffinity(JsonValue& affinity, std::vector<PodAffinityTerm>* required,
+                            std::vector<WeightedPodAffinityTerm>* preferred, PodRow* row) {
   return ForEachMember(affinity, [&](std::string_view key, JsonValue& value) {
     if (key == "requiredDuringSchedulingIgnoredDuringExecution") {
       required->clear();
-      return ForEachElement(value, [&](JsonValue& term) { return ReadPodAffinityTerm(term, &required->emplace_back(), row); });
+      return ForEachElement(value, [&](JsonValue& term) {
+        return ReadPodAffinityTerm(term, &required->emplace_back(), row);
+      });
     }
     if (key == "preferredDuringSchedulingIgnoredDuringExecution") {
       preferred->clear();
@@ -145,9 +156,11 @@ FieldStatus ReadNodeSelectorTerms(JsonValue& list, std::vector<NodeSelectorTerm>
     }));
     for (size_t i = 0; i < term.fields.size(); ++i) {
       if (term.fields[i].key == "metadata.name") continue;
-      return FieldStatus::Bad(StrCat("matchFields[", i, "].key"), StrCat(Quote(term.fields[i].key), " is not metadata.name"));
+      return FieldStatus::Bad(StrCat("matchFields[", i, "].key"),
+                              StrCat(Quote(term.fields[i].key), " is not metadata.name"));
     }
-    if (term.expressions.empty() && term.fields.empty()) out->pop_back();  // an empty term matches no node, so it adds nothing
+    // An empty term matches no node, so it adds nothing.
+    if (term.expressions.empty() && term.fields.empty()) out->pop_back();
     return FieldStatus();
   });
 }
@@ -157,7 +170,8 @@ FieldStatus ReadNodeAffinity(JsonValue& affinity, PodRow* row) {
     if (key != "requiredDuringSchedulingIgnoredDuringExecution") return Skip();
     row->has_node_affinity = true;
     return ForEachMember(required, [&](std::string_view member, JsonValue& terms) {
-      return member == "nodeSelectorTerms" ? ReadNodeSelectorTerms(terms, &row->node_affinity) : Skip();
+      return member == "nodeSelectorTerms" ? ReadNodeSelectorTerms(terms, &row->node_affinity)
+                                           : Skip();
     });
   });
 }
@@ -179,7 +193,8 @@ FieldStatus ReadTaints(JsonValue& list, std::vector<Taint>* out) {
 
 FieldStatus ReadTolerations(JsonValue& list, std::vector<Toleration>* out) {
   using Word = std::pair<std::string_view, bool>;
-  static constexpr std::array<Word, 3> kOperators = {{{"Exists", true}, {"Equal", false}, {"", false}}};
+  static constexpr std::array<Word, 3> kOperators = {
+      {{"Exists", true}, {"Equal", false}, {"", false}}};
   out->clear();
   return ForEachElement(list, [&](JsonValue& element) {
     Toleration& toleration = out->emplace_back();
@@ -196,9 +211,10 @@ FieldStatus ReadTolerations(JsonValue& list, std::vector<Toleration>* out) {
 FieldStatus ReadAffinity(JsonValue& affinity, PodRow* row) {
   return ForEachMember(affinity, [&](std::string_view key, JsonValue& value) {
     if (key == "nodeAffinity") return ReadNodeAffinity(value, row);
-    if (key == "podAffinity") return ReadPodAffinity(value, &row->affinity.required, &row->affinity.preferred, row);
-    if (key == "podAntiAffinity") return ReadPodAffinity(value, &row->affinity.required_anti, &row->affinity.preferred_anti, row);
-    return Skip();
+    PodAffinityRow& pods = row->affinity;
+    if (key == "podAffinity") return ReadPodAffinity(value, &pods.required, &pods.preferred, row);
+    if (key != "podAntiAffinity") return Skip();
+    return ReadPodAffinity(value, &pods.required_anti, &pods.preferred_anti, row);
   });
 }
 

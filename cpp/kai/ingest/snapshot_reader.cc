@@ -20,10 +20,12 @@
 namespace kai {
 namespace {
 
-// Reads the objects of one list of rawObjects. Each that is bad becomes a rejection; one without a name is told by its place in the list.
+// Reads the objects of one list of rawObjects. Each that is bad becomes a rejection; one without a
+// name is told by its place in the list.
 template <typename Row>
 FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_view kind,
-                     std::optional<Rejection> (*read)(JsonObject, Row*), std::vector<Row>* rows, std::vector<Rejection>* rejections) {
+                     std::optional<Rejection> (*read)(JsonObject, Row*), std::vector<Row>* rows,
+                     std::vector<Rejection>* rejections) {
   rows->clear();
   size_t index = 0;
   return ForEachElement(list, [&](JsonValue& element) {
@@ -31,7 +33,8 @@ FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_vi
     JsonObject object;
     if (RawToken(element).front() != '{') {
       const FieldStatus wrong = Expected("an object", element);
-      rejection = Rejection{.kind = std::string(kind), .name = "", .field = "", .message = wrong.message()};
+      rejection =
+          Rejection{.kind = std::string(kind), .name = "", .field = "", .message = wrong.message()};
     } else if (element.get_object().get(object) != simdjson::SUCCESS) {
       return internal::BrokenJson();
     } else {
@@ -58,15 +61,24 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, SnapshotRows* rows) {
     if (key == "nodes") return read_list("Node", &ReadNode, &rows->nodes);
     if (key == "podGroups") return read_list("PodGroup", &ReadPodGroup, &rows->pod_groups);
     if (key == "queues") return read_list("Queue", &ReadQueue, &rows->queues);
-    if (key == "priorityClasses") return read_list("PriorityClass", &ReadPriorityClass, &rows->priority_classes);
-    if (key == "bindRequests") return read_list("BindRequest", &ReadBindRequest, &rows->bind_requests);
-    if (key == "resourceClaims") return read_list("ResourceClaim", &ReadResourceClaim, &rows->claims);
-    if (key == "resourceSlices") return read_list("ResourceSlice", &ReadResourceSlice, &rows->slices);
+    if (key == "priorityClasses") {
+      return read_list("PriorityClass", &ReadPriorityClass, &rows->priority_classes);
+    }
+    if (key == "bindRequests") {
+      return read_list("BindRequest", &ReadBindRequest, &rows->bind_requests);
+    }
+    if (key == "resourceClaims") {
+      return read_list("ResourceClaim", &ReadResourceClaim, &rows->claims);
+    }
+    if (key == "resourceSlices") {
+      return read_list("ResourceSlice", &ReadResourceSlice, &rows->slices);
+    }
     return Skip();
   });
 }
 
-// A missing member is Go's zero here, whatever the flag's default is (spec 2 L7): KAI leaves zeros out when it writes.
+// A missing member is Go's zero here, whatever the flag's default is (spec 2 L7): KAI leaves zeros
+// out when it writes.
 FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out) {
   ShardParams params{.scheduler_name = "",
                      .restrict_node_scheduling = false,
@@ -84,13 +96,21 @@ FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out) {
   KAI_RETURN_IF_BAD(ForEachMember(value, [&](std::string_view key, JsonValue& part) {
     if (key == "schedulerName") return ReadString(part, &params.scheduler_name);
     if (key == "restrictSchedulingNodes") return ReadBool(part, &params.restrict_node_scheduling);
-    if (key == "maxNumberConsolidationPreemptees") return ReadInt(part, &params.max_consolidation_preemptees);
+    if (key == "maxNumberConsolidationPreemptees") {
+      return ReadInt(part, &params.max_consolidation_preemptees);
+    }
     if (key == "scheduleCSIStorage") return ReadBool(part, &params.schedule_csi_storage);
     if (key == "useSchedulingSignatures") return ReadBool(part, &params.use_scheduling_signatures);
     if (key == "fullHierarchyFairness") return ReadBool(part, &params.full_hierarchy_fairness);
-    if (key == "allowConsolidatingReclaim") return ReadBool(part, &params.allow_consolidating_reclaim);
-    if (key == "globalDefaultStalenessGracePeriod") return ReadInt(part, &params.default_staleness_grace_ns);
-    if (key == "stuckInReleasingThreshold") return ReadInt(part, &params.stuck_in_releasing_threshold_ns);
+    if (key == "allowConsolidatingReclaim") {
+      return ReadBool(part, &params.allow_consolidating_reclaim);
+    }
+    if (key == "globalDefaultStalenessGracePeriod") {
+      return ReadInt(part, &params.default_staleness_grace_ns);
+    }
+    if (key == "stuckInReleasingThreshold") {
+      return ReadInt(part, &params.stuck_in_releasing_threshold_ns);
+    }
     if (key == "detailedFitErrors") return ReadBool(part, &params.detailed_fit_errors);
     if (key == "queueLabelKey") return ReadString(part, &params.queue_label_key);
     if (key == "partitionParams") {
@@ -115,13 +135,16 @@ FieldStatus ReadConfig(JsonValue& value, std::string* config_json) {
   JsonObject config;
   std::string_view text;
   if (RawToken(value).front() != '{') return Expected("an object", value);
-  if (value.get_object().get(config) != simdjson::SUCCESS || config.raw_json().get(text) != simdjson::SUCCESS) return internal::BrokenJson();
+  if (value.get_object().get(config) != simdjson::SUCCESS ||
+      config.raw_json().get(text) != simdjson::SUCCESS)
+    return internal::BrokenJson();
   *config_json = text;
   return FieldStatus();
 }
 
 // One member of a snapshot.
-FieldStatus ReadMember(std::string_view key, JsonValue& value, SnapshotRows* rows, bool* has_raw_objects) {
+FieldStatus ReadMember(std::string_view key, JsonValue& value, SnapshotRows* rows,
+                       bool* has_raw_objects) {
   if (key == "config") return ReadConfig(value, &rows->config_json);
   if (key == "schedulerParams") return ReadSchedulerParams(value, &rows->params);
   if (key != "rawObjects") return Skip();
@@ -133,7 +156,9 @@ FieldStatus ReadMember(std::string_view key, JsonValue& value, SnapshotRows* row
 FieldStatus ReadTop(JsonObject top, SnapshotRows* rows, bool* has_raw_objects) {
   return ForEachMember(top, [&](std::string_view key, JsonValue& value) {
     if (key != "snapshot") return ReadMember(key, value, rows, has_raw_objects);
-    return ForEachMember(value, [&](std::string_view member, JsonValue& part) { return ReadMember(member, part, rows, has_raw_objects); });
+    return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+      return ReadMember(member, part, rows, has_raw_objects);
+    });
   });
 }
 
@@ -148,12 +173,18 @@ void MoveInto(ClusterBuilder* builder, std::vector<Row>* rows) {
 absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json) {
   JsonDocument document;
   const absl::StatusOr<JsonObject> top = document.Parse(json);
-  if (!top.ok()) return absl::Status(top.status().code(), StrCat("the snapshot ", std::string(top.status().message())));
+  if (!top.ok()) {
+    return absl::Status(top.status().code(),
+                        StrCat("the snapshot ", std::string(top.status().message())));
+  }
 
   SnapshotRows rows;
   bool has_raw_objects = false;
   const FieldStatus status = ReadTop(*top, &rows, &has_raw_objects);
-  if (!status.ok()) return absl::InvalidArgumentError(StrCat("the snapshot's ", status.field(), ": ", status.message()));
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(
+        StrCat("the snapshot's ", status.field(), ": ", status.message()));
+  }
   if (!has_raw_objects) return absl::InvalidArgumentError("the snapshot has no rawObjects");
   return rows;
 }
@@ -170,8 +201,9 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
   MoveInto(&builder, &rows.claims);
   MoveInto(&builder, &rows.slices);
   for (Rejection& rejection : rows.rejections) builder.Reject(std::move(rejection));
-  return SnapshotFile{
-      .cluster = std::move(builder).Build(), .params = std::move(rows.params), .config_json = std::move(rows.config_json)};
+  return SnapshotFile{.cluster = std::move(builder).Build(),
+                      .params = std::move(rows.params),
+                      .config_json = std::move(rows.config_json)};
 }
 
 }  // namespace kai

@@ -1,12 +1,15 @@
-// ReadSnapshot: the bytes of a KAI snapshot.json in; a Cluster, and the configuration it ran with, out.
+// ReadSnapshot: the bytes of a KAI snapshot.json in; a Cluster, and the configuration it ran with,
+// out.
 //
 //   KAI_ASSIGN_OR_RETURN(SnapshotFile file, ReadSnapshot(bytes));
-//   file.cluster->rejections();    // what made no sense and was left out, each with kind, name and field
+//   file.cluster->rejections();    // what was left out, each with kind, name and field
 //   file.config_json;              // for the session's configuration parser
 //
-// The text is {"config", "schedulerParams", "rawObjects": {"pods": [...], ...}, ...} (spec 2 L7), or an object around it with the member
-// "snapshot", as recorded cases have. What is wrong in one object costs that object; what is wrong with the text as a whole (no JSON, cut off, no
-// rawObjects, nonsense in schedulerParams) is one InvalidArgument sentence. Reading never crashes, whatever the bytes are.
+// The text is {"config", "schedulerParams", "rawObjects": {"pods": [...], ...}, ...} (spec 2 L7),
+// or an object around it with the member "snapshot", as recorded cases have. What is wrong in one
+// object costs that object; what is wrong with the text as a whole (no JSON, cut off, no
+// rawObjects, nonsense in schedulerParams) is one InvalidArgument sentence. Reading never crashes,
+// whatever the bytes are.
 #ifndef KAI_INGEST_SNAPSHOT_READER_H_
 #define KAI_INGEST_SNAPSHOT_READER_H_
 
@@ -29,7 +32,8 @@ struct SnapshotFile {
 
 absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json);
 
-// The same up to the rows, in the order of the input: for tests, and for whoever wants to change the rows before building.
+// The same up to the rows, in the order of the input: for tests, and for whoever wants to change
+// the rows before building.
 struct SnapshotRows {
   ShardParams params;
   std::string config_json;

@@ -21,21 +21,34 @@ using ::testing::StartsWith;
 // One object of every kind.
 constexpr std::string_view kSmall = R"({
   "config": {"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]},
-  "schedulerParams": {"schedulerName": "kai-scheduler", "partitionParams": {"NodePoolLabelKey": "pool", "NodePoolLabelValue": ""},
-                      "fullHierarchyFairness": true, "globalDefaultStalenessGracePeriod": 60000000000, "queueLabelKey": "kai.scheduler/queue"},
+  "schedulerParams": {"schedulerName": "kai-scheduler",
+      "partitionParams": {"NodePoolLabelKey": "pool", "NodePoolLabelValue": ""},
+                      "fullHierarchyFairness": true,
+                          "globalDefaultStalenessGracePeriod": 60000000000,
+                          "queueLabelKey": "kai.scheduler/queue"},
   "rawObjects": {
-    "nodes": [{"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "2"},
-                                                      "conditions": [{"type": "Ready", "status": "True"}]}}],
-    "queues": [{"metadata": {"name": "root"}, "spec": {"resources": {"gpu": {"quota": 2, "limit": -1}}}},
+    "nodes": [{"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "8",
+        "memory": "16Gi", "pods": "110",
+        "nvidia.com/gpu": "2"},
+                                                      "conditions": [{"type": "Ready",
+                                                          "status": "True"}]}}],
+    "queues": [{"metadata": {"name": "root"}, "spec": {"resources": {"gpu": {"quota": 2,
+        "limit": -1}}}},
                {"metadata": {"name": "a"}, "spec": {"parentQueue": "root"}}],
-    "podGroups": [{"metadata": {"name": "g", "namespace": "ns"}, "spec": {"queue": "a", "minMember": 1}}],
-    "pods": [{"metadata": {"name": "p", "namespace": "ns", "uid": "u", "annotations": {"pod-group-name": "g"}},
-              "spec": {"schedulerName": "kai-scheduler", "containers": [{"resources": {"requests": {"cpu": "1", "nvidia.com/gpu": 1}}}]},
+    "podGroups": [{"metadata": {"name": "g", "namespace": "ns"}, "spec": {"queue": "a",
+        "minMember": 1}}],
+    "pods": [{"metadata": {"name": "p", "namespace": "ns", "uid": "u",
+        "annotations": {"pod-group-name": "g"}},
+              "spec": {"schedulerName": "kai-scheduler",
+                  "containers": [{"resources": {"requests": {"cpu": "1",
+                  "nvidia.com/gpu": 1}}}]},
               "status": {"phase": "Pending"}}],
     "priorityClasses": [{"metadata": {"name": "train"}, "value": 50}],
-    "bindRequests": [{"metadata": {"name": "x", "namespace": "ns"}, "spec": {"podName": "x", "selectedNode": "n1"}}],
+    "bindRequests": [{"metadata": {"name": "x", "namespace": "ns"}, "spec": {"podName": "x",
+        "selectedNode": "n1"}}],
     "resourceClaims": [{"metadata": {"name": "c", "namespace": "ns"}}],
-    "resourceSlices": [{"metadata": {"name": "s"}, "spec": {"nodeName": "n1", "driver": "gpu", "devices": []}}],
+    "resourceSlices": [{"metadata": {"name": "s"}, "spec": {"nodeName": "n1", "driver": "gpu",
+        "devices": []}}],
     "configMaps": [{"metadata": {"name": "caf\u00e9 é"}}], "topologies": null
   },
   "discovery": {"serverVersion": null}
@@ -55,10 +68,14 @@ std::string Error(std::string_view json) {
 }
 
 // A snapshot with nothing but these pods.
-std::string Pods(std::string_view pods) { return StrCat(R"({"rawObjects": {"pods": [)", pods, "]}}"); }
+std::string Pods(std::string_view pods) {
+  return StrCat(R"({"rawObjects": {"pods": [)", pods, "]}}");
+}
 
-auto IsRejected(std::string_view kind, std::string_view name, std::string_view field, std::string_view message) {
-  return AllOf(Field(&Rejection::kind, kind), Field(&Rejection::name, name), Field(&Rejection::field, field), Field(&Rejection::message, message));
+auto IsRejected(std::string_view kind, std::string_view name, std::string_view field,
+                std::string_view message) {
+  return AllOf(Field(&Rejection::kind, kind), Field(&Rejection::name, name),
+               Field(&Rejection::field, field), Field(&Rejection::message, message));
 }
 
 TEST(SnapshotReaderTest, ReadsEveryKind) {
@@ -72,7 +89,8 @@ TEST(SnapshotReaderTest, ReadsEveryKind) {
   EXPECT_EQ(rows.claims.size(), 1);
   EXPECT_EQ(rows.slices.size(), 1);
   EXPECT_THAT(rows.rejections, IsEmpty());
-  EXPECT_EQ(rows.config_json, R"({"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]})");
+  EXPECT_EQ(rows.config_json,
+            R"({"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]})");
 }
 
 TEST(SnapshotReaderTest, BuildsTheCluster) {
@@ -84,26 +102,32 @@ TEST(SnapshotReaderTest, BuildsTheCluster) {
 }
 
 TEST(SnapshotReaderTest, HandsItsRejectionsToTheCluster) {
-  const absl::StatusOr<SnapshotFile> file = ReadSnapshot(Pods(R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": []})"));
+  const absl::StatusOr<SnapshotFile> file =
+      ReadSnapshot(Pods(R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": []})"));
   ASSERT_TRUE(file.ok()) << file.status().message();
-  EXPECT_THAT(file->cluster->rejections(), ElementsAre(IsRejected("Pod", "ns/p", "spec", "expected an object, found a list")));
+  EXPECT_THAT(file->cluster->rejections(),
+              ElementsAre(IsRejected("Pod", "ns/p", "spec", "expected an object, found a list")));
 }
 
 TEST(SnapshotReaderTest, ReadsARecordedCaseAround) {
-  const SnapshotRows rows = Rows(StrCat(R"({"id": "x", "expect": {"pods": {}}, "snapshot": )", kSmall, R"(, "rounds": 1})"));
+  const SnapshotRows rows = Rows(
+      StrCat(R"({"id": "x", "expect": {"pods": {}}, "snapshot": )", kSmall, R"(, "rounds": 1})"));
   EXPECT_EQ(rows.pods.size(), 1);
   EXPECT_EQ(rows.params.node_pool_label_key, "pool");
 }
 
 TEST(SnapshotReaderTest, DoesNotMindTheOrderOfTheMembers) {
-  const SnapshotRows rows = Rows(R"({"rawObjects": {"pods": [{"metadata": {"name": "p"}}]}, "schedulerParams": {"schedulerName": "late"}, "config": {}})");
+  const SnapshotRows rows = Rows(
+      R"({"rawObjects": {"pods": [{"metadata": {"name": "p"}}]},
+          "schedulerParams": {"schedulerName": "late"}, "config": {}})");
   EXPECT_EQ(rows.pods.size(), 1);
   EXPECT_EQ(rows.params.scheduler_name, "late");
   EXPECT_EQ(rows.config_json, "{}");
 }
 
 TEST(SnapshotReaderTest, TakesTheFlagsDefaultsWithoutSchedulerParams) {
-  for (const char* json : {R"({"rawObjects": {}})", R"({"rawObjects": {}, "schedulerParams": null})"}) {
+  for (const char* json :
+       {R"({"rawObjects": {}})", R"({"rawObjects": {}, "schedulerParams": null})"}) {
     const SnapshotRows rows = Rows(json);
     EXPECT_EQ(rows.params.scheduler_name, "kai-scheduler");
     EXPECT_TRUE(rows.params.full_hierarchy_fairness);
@@ -122,16 +146,23 @@ TEST(SnapshotReaderTest, TakesZeroForWhatSchedulerParamsLeaveOut) {
   EXPECT_EQ(params.default_staleness_grace_ns, 0);
   EXPECT_EQ(params.node_pool_label_key, "");
   EXPECT_EQ(params.queue_label_key, "");
-  EXPECT_EQ(params.scheduler_name, "kai-scheduler");                     // an empty name schedules nothing
-  EXPECT_EQ(params.stuck_in_releasing_threshold_ns, 120'000'000'000);    // spec 2 S2
+  EXPECT_EQ(params.scheduler_name, "kai-scheduler");  // an empty name schedules nothing
+  EXPECT_EQ(params.stuck_in_releasing_threshold_ns, 120'000'000'000);  // spec 2 S2
 }
 
 TEST(SnapshotReaderTest, ReadsAllSchedulerParams) {
   const ShardParams params = Rows(R"({"rawObjects": {}, "schedulerParams": {
-      "schedulerName": "s", "restrictSchedulingNodes": true, "partitionParams": {"NodePoolLabelKey": "k", "NodePoolLabelValue": "v"},
-      "maxNumberConsolidationPreemptees": 5, "scheduleCSIStorage": true, "useSchedulingSignatures": true, "fullHierarchyFairness": true,
-      "allowConsolidatingReclaim": true, "numOfStatusRecordingWorkers": 5, "globalDefaultStalenessGracePeriod": -1, "schedulePeriod": 1000000000,
-      "stuckInReleasingThreshold": 7, "detailedFitErrors": true, "updatePodEvictionCondition": true, "queueLabelKey": "q"}})")
+      "schedulerName": "s", "restrictSchedulingNodes": true,
+          "partitionParams": {"NodePoolLabelKey": "k",
+          "NodePoolLabelValue": "v"},
+      "maxNumberConsolidationPreemptees": 5, "scheduleCSIStorage": true,
+          "useSchedulingSignatures": true,
+          "fullHierarchyFairness": true,
+      "allowConsolidatingReclaim": true, "numOfStatusRecordingWorkers": 5,
+          "globalDefaultStalenessGracePeriod": -1,
+          "schedulePeriod": 1000000000,
+      "stuckInReleasingThreshold": 7, "detailedFitErrors": true,
+          "updatePodEvictionCondition": true, "queueLabelKey": "q"}})")
                                  .params;
   EXPECT_EQ(params.scheduler_name, "s");
   EXPECT_TRUE(params.restrict_node_scheduling);
@@ -151,49 +182,70 @@ TEST(SnapshotReaderTest, ReadsAllSchedulerParams) {
 TEST(SnapshotReaderTest, LeavesOutWhatMakesNoSenseAndReadsOn) {
   const SnapshotRows rows = Rows(Pods(R"(
       {"metadata": {"name": "good-1"}},
-      {"metadata": {"name": "typo", "namespace": "ns"}, "spec": {"containers": [{"resources": {"requests": {"memory": "1Gx", "cpu": "1"}}}]}},
+      {"metadata": {"name": "typo", "namespace": "ns"},
+          "spec": {"containers": [{"resources": {"requests": {"memory": "1Gx", "cpu": "1"}}}]}},
       {"metadata": {"name": "nan", "namespace": "ns", "annotations": {"gpu-fraction": "NaN"}}},
-      {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": -1}}}], "nodeName": "n"}, "metadata": {"name": "negative"}},
+      {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": -1}}}],
+          "nodeName": "n"},
+          "metadata": {"name": "negative"}},
       17, null, "text", [{"metadata": {"name": "inner"}}], {}, {"metadata": {"namespace": "ns"}},
       {"metadata": {"name": "good-2"}})"));
-  EXPECT_THAT(rows.pods, ElementsAre(Field(&PodRow::name, "good-1"), Field(&PodRow::name, "good-2")));
-  EXPECT_THAT(rows.rejections,
-              ElementsAre(IsRejected("Pod", "ns/typo", "spec.containers[0].resources.requests[\"memory\"]", "quantity \"1Gx\" is not valid"),
-                          IsRejected("Pod", "ns/nan", "metadata.annotations[\"gpu-fraction\"]", "\"NaN\" is not a number above 0 and up to 1"),
-                          IsRejected("Pod", "negative", "spec.containers[0].resources.requests[\"nvidia.com/gpu\"]", "quantity \"-1\" is negative"),
-                          IsRejected("Pod", "", "", "expected an object, found a number (rawObjects.pods[4])"),
-                          IsRejected("Pod", "", "", "expected an object, found null (rawObjects.pods[5])"),
-                          IsRejected("Pod", "", "", "expected an object, found a string (rawObjects.pods[6])"),
-                          IsRejected("Pod", "", "", "expected an object, found a list (rawObjects.pods[7])"),
-                          IsRejected("Pod", "", "metadata.name", "is missing (rawObjects.pods[8])"),
-                          IsRejected("Pod", "", "metadata.name", "is missing (rawObjects.pods[9])")));
+  EXPECT_THAT(rows.pods,
+              ElementsAre(Field(&PodRow::name, "good-1"), Field(&PodRow::name, "good-2")));
+  EXPECT_THAT(
+      rows.rejections,
+      ElementsAre(
+          IsRejected("Pod", "ns/typo", "spec.containers[0].resources.requests[\"memory\"]",
+                     "quantity \"1Gx\" is not valid"),
+          IsRejected("Pod", "ns/nan", "metadata.annotations[\"gpu-fraction\"]",
+                     "\"NaN\" is not a number above 0 and up to 1"),
+          IsRejected("Pod", "negative", "spec.containers[0].resources.requests[\"nvidia.com/gpu\"]",
+                     "quantity \"-1\" is negative"),
+          IsRejected("Pod", "", "", "expected an object, found a number (rawObjects.pods[4])"),
+          IsRejected("Pod", "", "", "expected an object, found null (rawObjects.pods[5])"),
+          IsRejected("Pod", "", "", "expected an object, found a string (rawObjects.pods[6])"),
+          IsRejected("Pod", "", "", "expected an object, found a list (rawObjects.pods[7])"),
+          IsRejected("Pod", "", "metadata.name", "is missing (rawObjects.pods[8])"),
+          IsRejected("Pod", "", "metadata.name", "is missing (rawObjects.pods[9])")));
 }
 
 TEST(SnapshotReaderTest, SaysWhatIsWrongWithTheTextAsAWhole) {
   EXPECT_EQ(Error(""), "the snapshot is not valid JSON: byte 0: expected a value, found the end");
-  EXPECT_EQ(Error("PK\x03\x04"), "the snapshot is not valid JSON: byte 0: expected a value, found 'P'");
+  EXPECT_EQ(Error("PK\x03\x04"),
+            "the snapshot is not valid JSON: byte 0: expected a value, found 'P'");
   EXPECT_EQ(Error("[]"), "the snapshot is not a JSON object");
   EXPECT_EQ(Error("{}"), "the snapshot has no rawObjects");
   EXPECT_EQ(Error(R"({"rawObjects": null})"), "the snapshot has no rawObjects");
-  EXPECT_EQ(Error(R"({"rawObjects": []})"), "the snapshot's rawObjects: expected an object, found a list");
-  EXPECT_EQ(Error(R"({"rawObjects": {"pods": {}}})"), "the snapshot's rawObjects.pods: expected a list, found an object");
-  EXPECT_EQ(Error(R"({"snapshot": 5})"), "the snapshot's snapshot: expected an object, found a number");
-  EXPECT_EQ(Error(R"({"rawObjects": {}, "config": "x"})"), "the snapshot's config: expected an object, found a string");
-  EXPECT_EQ(Error(R"({"rawObjects": {}, "schedulerParams": {"fullHierarchyFairness": "yes"}})"),
-            "the snapshot's schedulerParams.fullHierarchyFairness: expected a boolean, found a string");
+  EXPECT_EQ(Error(R"({"rawObjects": []})"),
+            "the snapshot's rawObjects: expected an object, found a list");
+  EXPECT_EQ(Error(R"({"rawObjects": {"pods": {}}})"),
+            "the snapshot's rawObjects.pods: expected a list, found an object");
+  EXPECT_EQ(Error(R"({"snapshot": 5})"),
+            "the snapshot's snapshot: expected an object, found a number");
+  EXPECT_EQ(Error(R"({"rawObjects": {}, "config": "x"})"),
+            "the snapshot's config: expected an object, found a string");
+  EXPECT_EQ(
+      Error(R"({"rawObjects": {}, "schedulerParams": {"fullHierarchyFairness": "yes"}})"),
+      "the snapshot's schedulerParams.fullHierarchyFairness: expected a boolean, found a string");
   EXPECT_EQ(Error(R"({"rawObjects": {}, "schedulerParams": {"stuckInReleasingThreshold": 1.5}})"),
-            "the snapshot's schedulerParams.stuckInReleasingThreshold: expected a whole number, found 1.5");
+            "the snapshot's schedulerParams.stuckInReleasingThreshold: expected a whole number, "
+            "found 1.5");
 }
 
 TEST(SnapshotReaderTest, SeesBrokenJsonEvenWhereItReadsNothing) {
-  EXPECT_THAT(Error(R"({"rawObjects": {}, "discovery": {"a": [1, 2}})"), HasSubstr("expected ',' or ']'"));
-  EXPECT_THAT(Error(R"({"rawObjects": {"configMaps": [nonsense]}})"), HasSubstr("expected a value"));
-  EXPECT_THAT(Error(Pods("{\"metadata\": {\"name\": \"p\"}, \"spec\": {\"unknown\": \"\xff\"}}")), HasSubstr("not valid UTF-8"));
+  EXPECT_THAT(Error(R"({"rawObjects": {}, "discovery": {"a": [1, 2}})"),
+              HasSubstr("expected ',' or ']'"));
+  EXPECT_THAT(Error(R"({"rawObjects": {"configMaps": [nonsense]}})"),
+              HasSubstr("expected a value"));
+  EXPECT_THAT(Error(Pods("{\"metadata\": {\"name\": \"p\"}, \"spec\": {\"unknown\": \"\xff\"}}")),
+              HasSubstr("not valid UTF-8"));
 }
 
 TEST(SnapshotReaderTest, SaysThatItIsCutWhereverItIsCut) {
   for (size_t size = 0; size < kSmall.size(); ++size) {
-    EXPECT_THAT(Error(kSmall.substr(0, size)), StartsWith(StrCat("the snapshot is not valid JSON: byte "))) << size;
+    EXPECT_THAT(Error(kSmall.substr(0, size)),
+                StartsWith(StrCat("the snapshot is not valid JSON: byte ")))
+        << size;
   }
 }
 
@@ -211,7 +263,10 @@ TEST(SnapshotReaderTest, SurvivesAnyChangeOfAByte) {
 }
 
 TEST(SnapshotReaderTest, SkipsWhatIsNestedDeeplyAndRefusesWhatIsTooDeep) {
-  const auto nested = [](int levels) { return Pods(StrCat(R"({"metadata": {"name": "p"}, "unknown": )", std::string(levels, '['), std::string(levels, ']'), "}")); };
+  const auto nested = [](int levels) {
+    return Pods(StrCat(R"({"metadata": {"name": "p"}, "unknown": )", std::string(levels, '['),
+                       std::string(levels, ']'), "}"));
+  };
   EXPECT_EQ(Rows(nested(990)).pods.size(), 1);
   EXPECT_THAT(Error(nested(1'000)), HasSubstr("nested deeper than 1000 levels"));
   EXPECT_THAT(Error(nested(10'000'000)), HasSubstr("nested deeper than 1000 levels"));
@@ -220,19 +275,25 @@ TEST(SnapshotReaderTest, SkipsWhatIsNestedDeeplyAndRefusesWhatIsTooDeep) {
 TEST(SnapshotReaderTest, RejectsAThousandPodsAsQuicklyAsItReadsThem) {
   std::string pods;
   const std::string long_name(10'000, 'n');
-  for (int i = 0; i < 1'000; ++i) StrAppend(&pods, i > 0 ? "," : "", R"({"spec": 5, "metadata": {"name": ")", long_name, "\"}}");
+  for (int i = 0; i < 1'000; ++i)
+    StrAppend(&pods, i > 0 ? "," : "", R"({"spec": 5, "metadata": {"name": ")", long_name, "\"}}");
   const SnapshotRows rows = Rows(Pods(pods));
   EXPECT_EQ(rows.rejections.size(), 1'000);
   EXPECT_EQ(rows.rejections.back().name, long_name);  // whole: a name is what one looks for
 }
 
 TEST(SnapshotReaderTest, KeepsTheLastOfTwoEqualLists) {
-  EXPECT_THAT(Rows(R"({"rawObjects": {"pods": [{"metadata": {"name": "p"}}], "pods": [{"metadata": {"name": "q"}}]}})").pods,
+  EXPECT_THAT(Rows(
+                  R"({"rawObjects": {"pods": [{"metadata": {"name": "p"}}],
+              "pods": [{"metadata": {"name": "q"}}]}})")
+                  .pods,
               ElementsAre(Field(&PodRow::name, "q")));
 }
 
 TEST(SnapshotReaderTest, LeavesEqualNamesToTheBuilder) {
-  const std::string twice = Pods(R"({"metadata": {"name": "p", "namespace": "ns"}}, {"metadata": {"name": "p", "namespace": "ns"}})");
+  const std::string twice = Pods(
+      R"({"metadata": {"name": "p", "namespace": "ns"}}, {"metadata": {"name": "p",
+          "namespace": "ns"}})");
   EXPECT_EQ(Rows(twice).pods.size(), 2);
   const absl::StatusOr<SnapshotFile> file = ReadSnapshot(twice);
   ASSERT_TRUE(file.ok());

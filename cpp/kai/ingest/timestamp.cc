@@ -14,7 +14,8 @@ __extension__ using Int128 = __int128;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes numbers and punctuation off the front of a text, and remembers whether all of them were there.
+// Takes numbers and punctuation off the front of a text, and remembers whether all of them were
+// there.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -43,7 +44,8 @@ class Scanner {
   int Nanos() {
     if (rest_.empty() || !IsDigit(rest_[0])) return Fail();
     int nanos = 0;
-    for (int scale = 100'000'000; !rest_.empty() && IsDigit(rest_[0]); rest_.remove_prefix(1), scale /= 10) {
+    for (int scale = 100'000'000; !rest_.empty() && IsDigit(rest_[0]);
+         rest_.remove_prefix(1), scale /= 10) {
       nanos += scale * (rest_[0] - '0');
     }
     return nanos;
@@ -67,11 +69,14 @@ int DaysInMonth(int year, int month) {
   return kDays[month - 1] + (leap && month == 2 ? 1 : 0);
 }
 
-// Days since 1970-01-01 in the calendar of today, carried on into the past. Years start in March here, so that the leap day comes last.
+// Days since 1970-01-01 in the calendar of today, carried on into the past. Years start in March
+// here, so that the leap day comes last.
 int64_t DaysSinceEpoch(int year, int month, int day) {
-  const int64_t shifted_year = year - (month <= 2 ? 1 : 0) + 400;  // not negative, and 400 years repeat
+  const int64_t shifted_year =
+      year - (month <= 2 ? 1 : 0) + 400;  // not negative, and 400 years repeat
   const int64_t shifted_month = (month + 9) % 12;
-  const int64_t days = 365 * shifted_year + shifted_year / 4 - shifted_year / 100 + shifted_year / 400;
+  const int64_t days =
+      365 * shifted_year + shifted_year / 4 - shifted_year / 100 + shifted_year / 400;
   return days + (153 * shifted_month + 2) / 5 + day - 1 - 719'468 - 146'097;
 }
 
@@ -101,10 +106,12 @@ absl::StatusOr<int64_t> ParseTimestamp(std::string_view text) {
     if (west) offset_minutes = -offset_minutes;
   }
   if (!scanner.done()) {
-    return absl::InvalidArgumentError(StrCat("time ", Quote(text), " is not like 2024-02-01T00:19:05Z (RFC 3339)"));
+    return absl::InvalidArgumentError(
+        StrCat("time ", Quote(text), " is not like 2024-02-01T00:19:05Z (RFC 3339)"));
   }
 
-  const int64_t minutes = (DaysSinceEpoch(year, month, day) * 24 + hour) * 60 + minute - offset_minutes;
+  const int64_t minutes =
+      (DaysSinceEpoch(year, month, day) * 24 + hour) * 60 + minute - offset_minutes;
   const Int128 since_epoch = static_cast<Int128>(minutes * 60 + second) * 1'000'000'000 + nanos;
   using Limits = std::numeric_limits<int64_t>;
   if (since_epoch < Limits::min()) return Limits::min();

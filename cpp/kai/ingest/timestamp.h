@@ -1,4 +1,5 @@
-// Points in time as Kubernetes writes them: RFC 3339, "2024-02-01T00:19:05Z", with fractions and offsets allowed.
+// Points in time as Kubernetes writes them: RFC 3339, "2024-02-01T00:19:05Z", with fractions and
+// offsets allowed.
 //
 //   KAI_ASSIGN_OR_RETURN(const int64_t created_ns, ParseTimestamp("2024-02-01T00:19:05Z"));
 #ifndef KAI_INGEST_TIMESTAMP_H_
@@ -11,8 +12,9 @@
 
 namespace kai {
 
-// Nanoseconds since 1970 in UTC; what is finer is cut off. Years from 0 to 9999 are read, and those an int64 cannot count to (before 1678, after
-// 2262) become its first or last moment, so that their order with others stays right: Go's zero time is the year 1.
+// Nanoseconds since 1970 in UTC; what is finer is cut off. Years from 0 to 9999 are read, and those
+// an int64 cannot count to (before 1678, after 2262) become its first or last moment, so that their
+// order with others stays right: Go's zero time is the year 1.
 absl::StatusOr<int64_t> ParseTimestamp(std::string_view text);
 
 }  // namespace kai

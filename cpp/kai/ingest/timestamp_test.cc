@@ -32,23 +32,28 @@ TEST(TimestampTest, AgreesWithTheStandardCalendarForFiveCenturies) {
   for (int64_t day = -100'000; day < 100'000; ++day) {
     const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{day}}};
     char text[64];
-    std::snprintf(text, sizeof text, "%04d-%02u-%02uT00:00:00Z", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                  static_cast<unsigned>(date.day()));
+    std::snprintf(text, sizeof text, "%04d-%02u-%02uT00:00:00Z", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
     ASSERT_EQ(*ParseTimestamp(text), day * 86'400'000'000'000) << text;
   }
 }
 
 TEST(TimestampTest, KeepsTheOrderOfTimesItCannotCountTo) {
-  EXPECT_EQ(*ParseTimestamp("0001-01-01T00:00:00Z"), std::numeric_limits<int64_t>::min());  // Go's zero time
+  EXPECT_EQ(*ParseTimestamp("0001-01-01T00:00:00Z"),
+            std::numeric_limits<int64_t>::min());  // Go's zero time
   EXPECT_EQ(*ParseTimestamp("9999-12-31T23:59:59Z"), std::numeric_limits<int64_t>::max());
 }
 
 TEST(TimestampTest, SaysInOneSentenceWhatIsNoTime) {
-  EXPECT_EQ(ParseTimestamp("yesterday").status().message(), "time \"yesterday\" is not like 2024-02-01T00:19:05Z (RFC 3339)");
-  for (const char* text : {"", "2024-02-01", "2024-02-01 00:19:05Z", "2024-02-01T00:19:05", "2024-02-01t00:19:05z", "2024-02-30T00:00:00Z",
-                           "2023-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2024-00-01T00:00:00Z", "2024-13-01T00:00:00Z", "2024-02-01T24:00:00Z",
-                           "2024-02-01T00:60:00Z", "2024-02-01T00:00:60Z", "2024-02-01T00:00:00.Z", "2024-02-01T00:00:00+1:00",
-                           "2024-02-01T00:00:00+24:00", "2024-02-01T00:00:00Z ", "-024-02-01T00:00:00Z", "9999-99-99T99:99:99Z"}) {
+  EXPECT_EQ(ParseTimestamp("yesterday").status().message(),
+            "time \"yesterday\" is not like 2024-02-01T00:19:05Z (RFC 3339)");
+  for (const char* text :
+       {"", "2024-02-01", "2024-02-01 00:19:05Z", "2024-02-01T00:19:05", "2024-02-01t00:19:05z",
+        "2024-02-30T00:00:00Z", "2023-02-29T00:00:00Z", "1900-02-29T00:00:00Z",
+        "2024-00-01T00:00:00Z", "2024-13-01T00:00:00Z", "2024-02-01T24:00:00Z",
+        "2024-02-01T00:60:00Z", "2024-02-01T00:00:60Z", "2024-02-01T00:00:00.Z",
+        "2024-02-01T00:00:00+1:00", "2024-02-01T00:00:00+24:00", "2024-02-01T00:00:00Z ",
+        "-024-02-01T00:00:00Z", "9999-99-99T99:99:99Z"}) {
     EXPECT_FALSE(ParseTimestamp(text).ok()) << text;
   }
 }

@@ -264,7 +264,7 @@ struct ResourceClaimRow {
   std::string namespace_name;
   std::string name;
   int64_t gpus = 0;       // spec 3 D2; 0 for extended-resource claims
-  std::string owner_pod;  // by owner reference; empty: none
+  std::string owner_pod;  // by owner reference, else the first it is reserved for (spec 3 D4)
 };
 
 struct ResourceSliceRow {
