@@ -1,0 +1,279 @@
+#include <gtest/gtest.h>
+
+#include "kai/model/statement.h"
+#include "kai/placement/filters/filter_for_test.h"
+#include "kai/placement/filters/filters.h"
+
+namespace kai {
+namespace {
+
+constexpr char kZone[] = "zone";
+constexpr char kHost[] = "host";
+constexpr char kNoFriends[] = "node(s) didn't match pod affinity rules";
+constexpr char kKeepsAway[] = "node(s) didn't match pod anti-affinity rules";
+constexpr char kKeptAway[] = "node(s) didn't satisfy existing pods anti-affinity rules";
+
+PodAffinityTerm PodsWith(StringPairs labels, std::string key) {
+  LabelSelector selector;
+  for (const auto& [name, value] : labels) {
+    selector.push_back({.key = name, .op = SelectorOp::kIn, .values = {value}});
+  }
+  return {.selector = selector,
+          .namespaces = {},
+          .all_namespaces = false,
+          .topology_key = std::move(key)};
+}
+
+PodAffinityRow Near(std::vector<PodAffinityTerm> terms) {
+  return {.required = std::move(terms), .required_anti = {}, .preferred = {}, .preferred_anti = {}};
+}
+PodAffinityRow AwayFrom(std::vector<PodAffinityTerm> terms) {
+  return {.required = {}, .required_anti = std::move(terms), .preferred = {}, .preferred_anti = {}};
+}
+
+// Two nodes in zone a, one in zone b, one outside of all zones.
+ClusterMaker Zones() {
+  return MakeCluster()
+      .Node("a1", {.labels = {{kZone, "a"}, {kHost, "a1"}}})
+      .Node("a2", {.labels = {{kZone, "a"}, {kHost, "a2"}}})
+      .Node("b1", {.labels = {{kZone, "b"}, {kHost, "b1"}}})
+      .Node("lone");
+}
+
+std::string AnswerFor(const Cluster& cluster, std::string_view node,
+                      std::string_view pod = "ns/p-0") {
+  return AnswerOf(*MakeInterPodAffinityFilter(cluster), cluster, pod, node);
+}
+
+TEST(InterPodAffinityFilterTest, AffinityWantsAFriendInTheSameDomain) {
+  const auto cluster = Zones()
+                           .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+                           .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "a2"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "b1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoFriends);
+}
+
+TEST(InterPodAffinityFilterTest, AntiAffinityAvoidsTheWholeDomain) {
+  const auto cluster =
+      Zones()
+          .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+          .Pending("ns/p", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+          .Pending("ns/q", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kHost)})})
+          .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
+  EXPECT_EQ(AnswerFor(*cluster, "a2"), kKeepsAway);
+  EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), "") << "outside of all zones nobody is near";
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/q-0"), kKeepsAway);
+  EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/q-0"), "");
+}
+
+TEST(InterPodAffinityFilterTest, PodsThatAreThereKeepOthersAway) {
+  const auto cluster =
+      Zones()
+          .Running("ns/shy",
+                   {.node = "a1", .affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+          .Pending("ns/p", {.labels = {{"app", "web"}}})
+          .Pending("ns/other", {.labels = {{"app", "db"}}})
+          .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeptAway);
+  EXPECT_EQ(AnswerFor(*cluster, "a2"), kKeptAway);
+  EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/other-0"), "");
+}
+
+TEST(InterPodAffinityFilterTest, ThePodsOwnWordComesBeforeThatOfOthers) {
+  const auto cluster =
+      Zones()
+          .Running("ns/shy", {.node = "a1",
+                              .labels = {{"app", "shy"}},
+                              .affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+          .Pending("ns/p", {.labels = {{"app", "web"}},
+                            .affinity = AwayFrom({PodsWith({{"app", "shy"}}, kZone)})})
+          .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
+}
+
+TEST(InterPodAffinityFilterTest, TheFirstOfASeriesMayStandAnywhereInADomain) {
+  const auto cluster = Zones()
+                           .Pending("ns/p", {.labels = {{"app", "web"}},
+                                             .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), kNoFriends) << "where there is no zone there is no series";
+}
+
+TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
+  const auto cluster = Zones()
+                           .Pending("ns/p", {.pods = 2,
+                                             .labels = {{"app", "web"}},
+                                             .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+                           .Build();
+  const auto statement = Statement::Open(cluster.get(), {});
+  const Statement::Checkpoint start = statement->Mark();
+  statement->Place(PodNamed(*cluster, "ns/p-0"), NodeNamed(*cluster, "b1"));
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), kNoFriends);
+  EXPECT_EQ(AnswerFor(*cluster, "b1", "ns/p-1"), "");
+  statement->RollBackTo(start);
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), "") << "the first is gone again";
+}
+
+TEST(InterPodAffinityFilterTest, WhoWantsOthersIsNoFirstOfASeries) {
+  const auto cluster = Zones()
+                           .Pending("ns/p", {.labels = {{"app", "api"}},
+                                             .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoFriends);
+}
+
+TEST(InterPodAffinityFilterTest, ASeriesThatStandsOutsideOfAllDomainsHasNotBegun) {
+  const auto cluster = Zones()
+                           .Running("ns/old", {.node = "lone", .labels = {{"app", "web"}}})
+                           .Pending("ns/p", {.labels = {{"app", "web"}},
+                                             .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
+}
+
+TEST(InterPodAffinityFilterTest, TermsSelectInThePodsOwnNamespaceUnlessTheySayMore) {
+  PodAffinityTerm own = PodsWith({{"app", "web"}}, kZone);
+  PodAffinityTerm named = own;
+  named.namespaces = {"team", "other"};
+  PodAffinityTerm all = own;
+  all.all_namespaces = true;
+  const auto cluster = Zones()
+                           .Running("team/web", {.node = "a1", .labels = {{"app", "web"}}})
+                           .Pending("ns/own", {.affinity = AwayFrom({own})})
+                           .Pending("ns/named", {.affinity = AwayFrom({named})})
+                           .Pending("ns/all", {.affinity = AwayFrom({all})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/own-0"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/named-0"), kKeepsAway);
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/all-0"), kKeepsAway);
+}
+
+TEST(InterPodAffinityFilterTest, ListedNamespacesReplaceTheOwnOne) {
+  PodAffinityTerm elsewhere = PodsWith({{"app", "web"}}, kZone);
+  elsewhere.namespaces = {"team"};
+  const auto cluster = Zones()
+                           .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+                           .Pending("ns/p", {.affinity = AwayFrom({elsewhere})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
+}
+
+TEST(InterPodAffinityFilterTest, SeveralTermsMustBeMetByOnePod) {
+  const PodAffinityRow wish =
+      Near({PodsWith({{"app", "web"}}, kZone), PodsWith({{"tier", "gold"}}, kZone)});
+  const auto apart = Zones()
+                         .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+                         .Running("ns/gold", {.node = "a2", .labels = {{"tier", "gold"}}})
+                         .Pending("ns/p", {.affinity = wish})
+                         .Build();
+  EXPECT_EQ(AnswerFor(*apart, "a1"), kNoFriends);
+  const auto together =
+      Zones()
+          .Running("ns/both", {.node = "a1", .labels = {{"app", "web"}, {"tier", "gold"}}})
+          .Pending("ns/p", {.affinity = wish})
+          .Build();
+  EXPECT_EQ(AnswerFor(*together, "a2"), "");
+}
+
+TEST(InterPodAffinityFilterTest, SeveralTermsMayLookAtDifferentDomains) {
+  const auto cluster = Zones()
+                           .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+                           .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone),
+                                                               PodsWith({{"app", "web"}}, kHost)})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "a2"), kNoFriends);
+}
+
+TEST(InterPodAffinityFilterTest, OneHatedNeighbourIsEnough) {
+  const PodAffinityRow wish =
+      AwayFrom({PodsWith({{"app", "web"}}, kHost), PodsWith({{"app", "db"}}, kHost)});
+  const auto cluster = Zones()
+                           .Running("ns/db", {.node = "a1", .labels = {{"app", "db"}}})
+                           .Pending("ns/p", {.affinity = wish})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
+  EXPECT_EQ(AnswerFor(*cluster, "a2"), "");
+}
+
+TEST(InterPodAffinityFilterTest, PodsThatLeaveStillCount) {
+  const auto cluster =
+      Zones()
+          .Releasing("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+          .Pending("ns/near", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+          .Pending("ns/away", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+          .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/near-0"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/away-0"), kKeepsAway);
+}
+
+TEST(InterPodAffinityFilterTest, EvictedPodsStillCount) {
+  const auto cluster =
+      Zones()
+          .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+          .Pending("ns/p", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+          .Build();
+  const auto statement = Statement::Open(cluster.get(), {});
+  statement->Evict(PodNamed(*cluster, "ns/web-0"));
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
+}
+
+TEST(InterPodAffinityFilterTest, PodsThatHaveEndedOrWaitDoNotCount) {
+  const auto cluster =
+      Zones()
+          .Succeeded("ns/done", {.node = "a1", .labels = {{"app", "web"}}})
+          .Pending("ns/waits", {.labels = {{"app", "web"}}})
+          .Pending("ns/p", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+          .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), "");
+}
+
+TEST(InterPodAffinityFilterTest, PodsOfOtherSchedulersCount) {
+  const auto cluster = Zones()
+                           .Foreign("ns/web", {.node = "b1", .labels = {{"app", "web"}}})
+                           .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoFriends);
+}
+
+TEST(InterPodAffinityFilterTest, ASelectorThatIsMissingSelectsNobodyAndAnEmptyOneEverybody) {
+  PodAffinityTerm nobody = PodsWith({}, kZone);
+  nobody.selector = std::nullopt;
+  const PodAffinityTerm everybody = PodsWith({}, kZone);
+  const auto cluster = Zones()
+                           .Running("ns/web", {.node = "a1"})
+                           .Pending("ns/none", {.affinity = AwayFrom({nobody})})
+                           .Pending("ns/all", {.affinity = AwayFrom({everybody})})
+                           .Build();
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/none-0"), "");
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/all-0"), kKeepsAway);
+}
+
+TEST(InterPodAffinityFilterTest, AsksNothingOfPodsThatNoTermConcerns) {
+  const auto cluster =
+      Zones()
+          .Pending("ns/shy", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+          .Pending("ns/p", {.labels = {{"app", "web"}}})
+          .Pending("ns/other")
+          .Build();
+  const auto filter = MakeInterPodAffinityFilter(*cluster);
+  EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/other-0"), Filter::Scope::kNothing);
+  EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNothing)
+      << "who would keep it away is on no node yet";
+  const auto statement = Statement::Open(cluster.get(), {});
+  statement->Place(PodNamed(*cluster, "ns/shy-0"), NodeNamed(*cluster, "a1"));
+  EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNode);
+}
+
+}  // namespace
+}  // namespace kai

@@ -1,0 +1,80 @@
+#include "kai/placement/fit_report.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace kai {
+namespace {
+
+TEST(FitReportTest, SaysHowOftenEachReasonCameInTheOrderOfTheirTexts) {  // spec 2 M6
+  FitReport report;
+  report.Count(Reason::NotEnough(kGpuSlot), 2);
+  report.Count(Reason::kNodeAffinityMismatch);
+  EXPECT_EQ(report.Text(ResourceSlots()),
+            "no nodes with enough resources were found: "
+            "1 node(s) didn't match Pod's node affinity/selector. \n"
+            "2 node(s) didn't have enough resources: GPUs.");
+}
+
+TEST(FitReportTest, CountsAreSortedAsTextsNotAsNumbers) {
+  FitReport report;
+  report.Count(Reason::kNodeUnschedulable, 9);
+  report.Count(Reason::kNodeNotReady, 10);
+  EXPECT_EQ(report.Text(ResourceSlots()),
+            "no nodes with enough resources were found: "
+            "10 node has NotReady condition. \n9 node is unschedulable.");
+}
+
+TEST(FitReportTest, CountsOfOneReasonAddUp) {
+  FitReport report;
+  report.Count(Reason::NotEnough(kCpuSlot));
+  report.Count(Reason::NotEnough(kCpuSlot), 4);
+  EXPECT_EQ(report.Text(ResourceSlots()),
+            "no nodes with enough resources were found: "
+            "5 node(s) didn't have enough resources: CPU cores.");
+}
+
+TEST(FitReportTest, NothingCountedSaysNoMoreThanThat) {
+  FitReport report;
+  EXPECT_TRUE(report.empty());
+  EXPECT_EQ(report.Text(ResourceSlots()), "Unable to schedule pod");
+  report.Count(Reason::kNodeNotReady, 0);
+  EXPECT_TRUE(report.empty());
+}
+
+TEST(FitReportTest, ABaseReplacesTheFirstWords) {
+  FitReport report;
+  report.SetBase("Scheduling conditions were not met");
+  EXPECT_TRUE(report.has_base());
+  EXPECT_FALSE(report.empty());
+  EXPECT_EQ(report.Text(ResourceSlots()), "Scheduling conditions were not met");
+  report.Count(Reason::kNodeNotReady);
+  EXPECT_EQ(report.Text(ResourceSlots()),
+            "Scheduling conditions were not met: 1 node has NotReady condition.");
+}
+
+TEST(FitReportTest, ResourcesGoByTheNamesPeopleKnow) {  // spec 3 E2
+  ResourceSlots slots;
+  const ResourceSlot scalar = slots.Add("example.com/license");
+  const auto text = [&](ResourceSlot slot) { return Reason::NotEnough(slot).Text(slots); };
+  EXPECT_EQ(text(kGpuSlot), "node(s) didn't have enough resources: GPUs");
+  EXPECT_EQ(text(kCpuSlot), "node(s) didn't have enough resources: CPU cores");
+  EXPECT_EQ(text(kMemorySlot), "node(s) didn't have enough resources: memory");
+  EXPECT_EQ(text(kPodsSlot), "node(s) didn't have enough resources: pods");
+  EXPECT_EQ(text(scalar), "node(s) didn't have enough resources: example.com/license");
+}
+
+TEST(FitReportTest, EveryFixedReasonHasATextOfItsOwn) {
+  const ResourceSlots slots;
+  std::set<std::string> texts;
+  for (int32_t i = 0; i < Reason::kFixedReasons; ++i) {
+    texts.insert(Reason(static_cast<Reason::Fixed>(i)).Text(slots));
+  }
+  EXPECT_EQ(texts.size(), static_cast<size_t>(Reason::kFixedReasons));
+  EXPECT_FALSE(texts.contains(""));
+}
+
+}  // namespace
+}  // namespace kai

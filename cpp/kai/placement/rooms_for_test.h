@@ -1,0 +1,136 @@
+// The rooms of placement put together as a cycle has them, with words to ask them: for tests.
+//
+//   Rooms rooms(MakeCluster().Node("n1", {.gpus = 8}).Pending("ns/p", {.gpus = 1}).Build());
+//   EXPECT_EQ(rooms.Find("ns/p-0"), "n1");       // or "n1 later", or "nowhere"
+//   rooms.Place("ns/p-0", "n1");
+#ifndef KAI_PLACEMENT_ROOMS_FOR_TEST_H_
+#define KAI_PLACEMENT_ROOMS_FOR_TEST_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kai/fairshare/usage.h"
+#include "kai/model/cluster.h"
+#include "kai/model/statement.h"
+#include "kai/placement/filters/filters.h"
+#include "kai/placement/group_placer.h"
+#include "kai/placement/node_search.h"
+#include "kai/placement/pod_order.h"
+#include "kai/placement/scorers/scorers.h"
+#include "kai/testing/cluster_maker.h"
+
+namespace kai {
+
+struct RoomsOptions {
+  Strategy gpu = Strategy::kBinpack;
+  Strategy cpu = Strategy::kBinpack;
+  bool filters = true;          // plugin predicates
+  bool pod_affinity = true;     // plugin podaffinity
+  bool availability = true;     // plugin nodeavailability
+  bool check_capacity = true;   // plugin proportion
+  bool by_satisfaction = true;  // plugin subgrouporder
+  bool always_scan = false;
+  std::vector<PodComparator> comparators = {PodComparator::kKubeflow, PodComparator::kRay,
+                                            PodComparator::kTaskPriority};
+};
+
+// All filters, in the order of session/registry.cc.
+inline std::vector<std::unique_ptr<Filter>> AllFilters(const Cluster& cluster) {
+  std::vector<std::unique_ptr<Filter>> filters;
+  filters.push_back(MakeMigStrategyFilter(cluster));
+  filters.push_back(MakeNodeStateFilter(cluster));
+  filters.push_back(MakeTaintFilter(cluster));
+  filters.push_back(MakeNodeAffinityFilter(cluster));
+  filters.push_back(MakeInterPodAffinityFilter(cluster));
+  filters.push_back(MakeWorkerNodeFilter(cluster));
+  return filters;
+}
+
+// All scorers, in the order of the operator's default (spec 2 C8).
+inline std::vector<std::unique_ptr<Scorer>> AllScorers(const Cluster& cluster,
+                                                       const RoomsOptions& options) {
+  std::vector<std::unique_ptr<Scorer>> scorers;
+  if (options.availability) scorers.push_back(MakeNodeAvailabilityScorer());
+  scorers.push_back(MakeResourceTypeScorer(cluster));
+  if (options.pod_affinity) scorers.push_back(MakePodAffinityScorer(cluster));
+  scorers.push_back(MakeNominatedNodeScorer(cluster));
+  scorers.push_back(MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
+  return scorers;
+}
+
+inline std::unique_ptr<NodeSearch> MakeSearch(const Cluster& cluster, const RoomsOptions& options) {
+  return std::make_unique<NodeSearch>(
+      cluster, options.filters ? AllFilters(cluster) : std::vector<std::unique_ptr<Filter>>(),
+      AllScorers(cluster, options),
+      NodeSearch::Options{.gpu = options.gpu,
+                          .cpu = options.cpu,
+                          .check_largest_node = options.filters,
+                          .always_scan = options.always_scan});
+}
+
+inline std::string FoundText(const Cluster& cluster, const NodeSearch::Found& found) {
+  if (!found.node.valid()) return "nowhere";
+  return std::string(cluster.Text(cluster.nodes().name[found.node])) + (found.now ? "" : " later");
+}
+
+class Rooms {
+ public:
+  explicit Rooms(std::unique_ptr<Cluster> cluster, const RoomsOptions& options = {})
+      : cluster_(std::move(cluster)),
+        usage_(*cluster_, {.k_value = 1}),
+        order_(*cluster_,
+               {.comparators = options.comparators, .by_satisfaction = options.by_satisfaction}),
+        search_(MakeSearch(*cluster_, options)),
+        placer_(*cluster_, &order_, &usage_, search_.get(),
+                {.check_capacity = options.check_capacity}),
+        statement_(Statement::Open(cluster_.get(), {&usage_, &order_, search_.get()})) {}
+
+  Cluster& cluster() { return *cluster_; }
+  QueueUsage& usage() { return usage_; }
+  PodOrder& order() { return order_; }
+  NodeSearch& search() { return *search_; }
+  GroupPlacer& placer() { return placer_; }
+  Statement& statement() { return *statement_; }
+
+  PodId Pod(std::string_view name) const { return PodNamed(*cluster_, name); }
+  NodeId Node(std::string_view name) const { return NodeNamed(*cluster_, name); }
+  PodGroupId Group(std::string_view name) const { return PodGroupNamed(*cluster_, name); }
+
+  std::string Find(std::string_view pod) {
+    return FoundText(*cluster_, search_->Find(cluster_->pods().pod_class[Pod(pod)]));
+  }
+  std::string Explain(std::string_view pod) { return search_->Explain(Pod(pod)); }
+  void Place(std::string_view pod, std::string_view node) {
+    statement_->Place(Pod(pod), Node(node));
+  }
+  void Pipeline(std::string_view pod, std::string_view node) {
+    statement_->Pipeline(Pod(pod), Node(node));
+  }
+  void Evict(std::string_view pod) { statement_->Evict(Pod(pod)); }
+
+  // "ns/p-0 n1" for every pod that a change of the statement gave a node.
+  std::vector<std::string> Placements() const {
+    std::vector<std::string> placements;
+    for (const Change& change : statement_->ChangesSince(0)) {
+      placements.push_back(cluster_->PodName(change.pod) + " " +
+                           FoundText(*cluster_, {.node = change.to_node,
+                                                 .now = change.to == PodStatus::kAllocated}));
+    }
+    return placements;
+  }
+
+ private:
+  std::unique_ptr<Cluster> cluster_;
+  QueueUsage usage_;
+  PodOrder order_;
+  std::unique_ptr<NodeSearch> search_;
+  GroupPlacer placer_;
+  std::unique_ptr<Statement> statement_;  // last: tells the others of its rollback when it goes
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_ROOMS_FOR_TEST_H_
