@@ -17,6 +17,8 @@ class Filter {
 
   virtual ~Filter() = default;
   virtual Scope ScopeFor(PodClassId pod_class) const = 0;
+  // Answers about one node can change because of what happens on another.
+  virtual bool LooksBeyondNode(PodClassId) const { return false; }
   // True: the pod could run there. When not, and `report` is given, counts why.
   virtual bool Check(PodClassId pod_class, NodeId node, FitReport* report) const = 0;
 };

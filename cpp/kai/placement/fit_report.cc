@@ -47,22 +47,31 @@ std::string Reason::Text(const ResourceSlots& slots) const {
   return messages::NotEnoughOf(slots.Name(slot));
 }
 
-bool FitReport::empty() const {
-  return base_.empty() &&
-         std::all_of(counts_.begin(), counts_.end(), [](int64_t count) { return count == 0; });
+void FitReport::Add(const Reasons& reasons, int64_t times) {
+  for (const uint16_t index : reasons) {
+    if (index >= counts_.size()) counts_.resize(index + size_t{1});
+    counts_[index] += times;
+  }
+}
+
+FitReport::Reasons FitReport::reasons() const {
+  Reasons reasons;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] != 0) reasons.push_back(static_cast<uint16_t>(i));
+  }
+  return reasons;
 }
 
 std::string FitReport::Text(const ResourceSlots& slots) const {
-  std::vector<std::pair<int64_t, std::string>> reasons;
-  for (size_t i = 0; i < counts_.size(); ++i) {
-    if (counts_[i] == 0) continue;
-    const Reason reason = i < Reason::kFixedReasons
-                              ? Reason(static_cast<Reason::Fixed>(i))
-                              : Reason::NotEnough(ResourceSlot(i - Reason::kFixedReasons));
-    reasons.emplace_back(counts_[i], reason.Text(slots));
+  std::vector<std::pair<int64_t, std::string>> counted;
+  for (const uint16_t index : reasons()) {
+    const Reason reason =
+        index < Reason::kFixedReasons
+            ? Reason(static_cast<Reason::Fixed>(index))
+            : Reason::NotEnough(ResourceSlot(index - size_t{Reason::kFixedReasons}));
+    counted.emplace_back(counts_[index], reason.Text(slots));
   }
-  if (reasons.empty() && base_.empty()) return std::string(messages::kUnableToSchedulePod);
-  return messages::PodFitError(base_, reasons);
+  return messages::PodFitError("", counted);
 }
 
 }  // namespace kai

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "kai/model/resources.h"
 
 namespace kai {
@@ -49,19 +50,23 @@ class Reason {
 
 class FitReport {
  public:
+  // Reason indices, ascending: what one node said. Nodes mostly say one thing, or two.
+  using Reasons = absl::InlinedVector<uint16_t, 4>;
+
   void Count(Reason reason, int64_t times = 1) {
     if (reason.index() >= counts_.size()) counts_.resize(reason.index() + 1);
     counts_[reason.index()] += times;
   }
-  // A check of the whole pod failed before any node was asked; its text replaces the first words.
-  void SetBase(std::string base) { base_ = std::move(base); }
-  bool has_base() const { return !base_.empty(); }
-  bool empty() const;
+  void Add(const Reasons& reasons, int64_t times);
+  void Clear() { counts_.clear(); }
+
+  bool empty() const { return reasons().empty(); }
+  // Those with a count.
+  Reasons reasons() const;
 
   std::string Text(const ResourceSlots& slots) const;
 
  private:
-  std::string base_;
   std::vector<int64_t> counts_;  // by Reason::index()
 };
 

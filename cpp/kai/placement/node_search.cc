@@ -42,7 +42,7 @@ NodeIndex& NodeSearch::IndexFor(PodClassId pod_class) {
 }
 
 void NodeSearch::Touch(const Change& change) {
-  ++version_;
+  touched_.push_back(change.to_node);
   if (!change.to_node.valid()) return;
   gpu_index_.Touch(change.to_node);
   cpu_index_.Touch(change.to_node);
@@ -234,34 +234,57 @@ const std::string& NodeSearch::Explain(PodId pod) {
     pod_explanation_ = LargerThanAnyNodeText(pod);
     return pod_explanation_;
   }
-  if (plan.explained_at == version_) return plan.explanation;
-  plan.explained_at = version_;
+  if (plan.explanation == nullptr) plan.explanation = std::make_unique<Explanation>();
+  if (plan.explanation->version != version()) RefreshExplanation(pod_class, plan.explanation.get());
+  return plan.explanation->text;
+}
 
-  FitReport report;
+void NodeSearch::RefreshExplanation(PodClassId pod_class, Explanation* explanation) {
+  const bool looks_further = std::any_of(
+      filters_.begin(), filters_.end(),
+      [&](const std::unique_ptr<Filter>& filter) { return filter->LooksBeyondNode(pod_class); });
+  const auto changes = static_cast<size_t>(version() - explanation->version);
+  if (explanation->version < 0 || looks_further || changes > cluster_.nodes().size()) {
+    explanation->report = FitReport();
+    explanation->of_node = IndexVector<NodeId, FitReport::Reasons>(cluster_.nodes().size());
+    for (const NodeId node : cluster_.nodes().name.ids()) {
+      ExplainNode(pod_class, node, explanation);
+    }
+  } else {
+    // Only nodes that changed can have changed their minds; asking one twice does no harm.
+    for (size_t i = static_cast<size_t>(explanation->version); i < touched_.size(); ++i) {
+      if (touched_[i].valid()) ExplainNode(pod_class, touched_[i], explanation);
+    }
+  }
+  explanation->version = version();
+  explanation->text = explanation->report.Text(cluster_.slots());
+}
+
+void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, Explanation* explanation) {
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  for (const NodeId node : nodes.name.ids()) {
-    const std::span<const double> idle = nodes.idle[node];
-    if (FitsSum(request, idle, nodes.releasing[node])) {
-      for (const std::unique_ptr<Filter>& filter : filters_) {
-        if (filter->ScopeFor(pod_class) != Filter::Scope::kNothing &&
-            !filter->Check(pod_class, node, &report))
-          break;
-      }
-      continue;
+  node_report_.Clear();
+  if (FitsSum(request, nodes.idle[node], nodes.releasing[node])) {
+    for (const std::unique_ptr<Filter>& filter : filters_) {
+      if (filter->ScopeFor(pod_class) == Filter::Scope::kNothing) continue;
+      if (!filter->Check(pod_class, node, &node_report_)) break;
     }
-    // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less than
-    // asked for is free of use, promises included. A node that lacks only what was promised away of
-    // the releasing says no without a reason.
-    if (Fits(request, idle)) continue;
+  } else if (!Fits(request, nodes.idle[node])) {
+    // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less
+    // than asked for is free of use, promises included. A node that lacks only what was promised
+    // away of the releasing says no without a reason.
     const std::span<const double> allocatable = nodes.allocatable[node];
     const std::span<const double> used = nodes.used[node];
     for (size_t i = 0; i < request.size(); ++i) {
-      if (request[i] > allocatable[i] - used[i]) report.Count(Reason::NotEnough(ResourceSlot(i)));
+      if (request[i] > allocatable[i] - used[i]) {
+        node_report_.Count(Reason::NotEnough(ResourceSlot(i)));
+      }
     }
   }
-  plan.explanation = report.Text(cluster_.slots());
-  return plan.explanation;
+  FitReport::Reasons& reasons = explanation->of_node[node];
+  explanation->report.Add(reasons, -1);
+  reasons = node_report_.reasons();
+  explanation->report.Add(reasons, 1);
 }
 
 }  // namespace kai

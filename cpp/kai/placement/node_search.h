@@ -50,13 +50,21 @@ class NodeSearch final : public Listener {
   const std::string& Explain(PodId pod);
 
   // Every change so far, counted: two equal versions are the same state.
-  int64_t version() const { return version_; }
+  int64_t version() const { return static_cast<int64_t>(touched_.size()); }
 
   void Applied(const Change& change, UndoStack* undo) override;
   void Undone(const Change& change, UndoStack* undo) override;
 
  private:
-  // What never changes in a cycle about a class of pods.
+  // Why the nodes refuse a class of pods, kept so that the next question costs what changed since.
+  struct Explanation {
+    int64_t version = -1;
+    FitReport report;
+    IndexVector<NodeId, FitReport::Reasons> of_node;
+    std::string text;
+  };
+
+  // What never changes in a cycle about a class of pods, and what was found out about it.
   struct ClassPlan {
     bool ready = false;
     bool too_large = false;               // larger than any node
@@ -64,8 +72,7 @@ class NodeSearch final : public Listener {
     std::vector<const Filter*> per_node;  // filters to ask per node
     std::vector<NodeId> candidates;       // the only nodes worth asking, when `has_candidates`
     bool has_candidates = false;
-    int64_t explained_at = -1;  // version
-    std::string explanation;
+    std::unique_ptr<Explanation> explanation;  // of the last time somebody asked
   };
 
   ClassPlan& PlanFor(PodClassId pod_class);
@@ -77,6 +84,8 @@ class NodeSearch final : public Listener {
   double SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const;
   NodeIndex& IndexFor(PodClassId pod_class);
   void Touch(const Change& change);
+  void RefreshExplanation(PodClassId pod_class, Explanation* explanation);
+  void ExplainNode(PodClassId pod_class, NodeId node, Explanation* explanation);
   std::string LargerThanAnyNodeText(PodId pod) const;
 
   const Cluster& cluster_;
@@ -86,7 +95,8 @@ class NodeSearch final : public Listener {
   NodeIndex gpu_index_;
   NodeIndex cpu_index_;
   IndexVector<PodClassId, ClassPlan> plans_;
-  int64_t version_ = 0;
+  std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
+  FitReport node_report_;        // scratch
   std::string pod_explanation_;
 };
 

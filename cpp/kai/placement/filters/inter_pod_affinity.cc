@@ -25,6 +25,12 @@ class InterPodAffinityFilter final : public Filter {
     return forbidden_somewhere ? Scope::kNode : Scope::kNothing;
   }
 
+  bool LooksBeyondNode(PodClassId pod_class) const override {
+    const PodClass& pods = cluster_.pod_classes().info[pod_class];
+    return !pods.affinity.required.empty() || !pods.affinity.required_anti.empty() ||
+           !pods.matched_terms.empty();
+  }
+
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
     if (!MeetsAffinity(pods, node)) return No(Reason::kPodAffinityMismatch, report);
