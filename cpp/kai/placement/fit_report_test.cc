@@ -39,20 +39,21 @@ TEST(FitReportTest, CountsOfOneReasonAddUp) {
 TEST(FitReportTest, NothingCountedSaysNoMoreThanThat) {
   FitReport report;
   EXPECT_TRUE(report.empty());
-  EXPECT_EQ(report.Text(ResourceSlots()), "Unable to schedule pod");
+  EXPECT_EQ(report.Text(ResourceSlots()), "no nodes with enough resources were found");
   report.Count(Reason::kNodeNotReady, 0);
   EXPECT_TRUE(report.empty());
 }
 
-TEST(FitReportTest, ABaseReplacesTheFirstWords) {
-  FitReport report;
-  report.SetBase("Scheduling conditions were not met");
-  EXPECT_TRUE(report.has_base());
-  EXPECT_FALSE(report.empty());
-  EXPECT_EQ(report.Text(ResourceSlots()), "Scheduling conditions were not met");
-  report.Count(Reason::kNodeNotReady);
-  EXPECT_EQ(report.Text(ResourceSlots()),
-            "Scheduling conditions were not met: 1 node has NotReady condition.");
+TEST(FitReportTest, WhatANodeSaidCanBeTakenBack) {
+  FitReport all;
+  FitReport of_node;
+  of_node.Count(Reason::kNodeNotReady);
+  of_node.Count(Reason::NotEnough(kGpuSlot));
+  all.Add(of_node.reasons(), 1);
+  all.Count(Reason::kNodeNotReady);
+  all.Add(of_node.reasons(), -1);
+  EXPECT_EQ(all.Text(ResourceSlots()),
+            "no nodes with enough resources were found: 1 node has NotReady condition.");
 }
 
 TEST(FitReportTest, ResourcesGoByTheNamesPeopleKnow) {  // spec 3 E2
