@@ -56,7 +56,8 @@ class Maker {
   QuotaRow Quota(const std::vector<double>& amounts) {
     QuotaRow quota;
     quota.quota = options_.limits ? random_.Pick(amounts) : random_.Coin() ? kUnlimited : 0;
-    quota.limit = options_.limits && random_.OneIn(4) ? random_.Pick(amounts) : kUnlimited;
+    quota.limit = options_.limits && random_.OneIn(10) ? random_.Pick(amounts) : kUnlimited;
+    if (quota.limit == 0 && !random_.OneIn(4)) quota.limit = kUnlimited;
     quota.over_quota_weight = random_.Pick(std::vector<double>{0, 1, 1, 1, 2, 3});
     return quota;
   }
@@ -111,9 +112,10 @@ class Maker {
     std::vector<NodeSpec> kinds;
     for (int64_t i = random_.Between(1, 3); i > 0; --i) {
       NodeSpec kind;
-      kind.gpus = random_.Pick(std::vector<int64_t>{0, 1, 2, 2, 4, 8});
-      kind.millicpu = random_.Pick(std::vector<int64_t>{2000, 4000, 8000, 16000});
-      kind.mb = random_.Pick(std::vector<int64_t>{8000, 16000, 64000});
+      kind.gpus = random_.Pick(std::vector<int64_t>{0, 1, 2, 4, 4, 8});
+      if (kinds.empty() && !random_.OneIn(8)) kind.gpus = random_.Coin() ? 4 : 8;
+      kind.millicpu = random_.Pick(std::vector<int64_t>{2000, 8000, 16000, 32000});
+      kind.mb = random_.Pick(std::vector<int64_t>{8000, 16000, 64000, 64000});
       kind.pods = options_.scalars && random_.OneIn(3) ? random_.Between(1, 6) : 110;
       if (options_.scalars && random_.OneIn(3)) {
         kind.more.emplace_back(kScalar, random_.Between(1, 3));
@@ -179,7 +181,7 @@ class Maker {
     Shape shape;
     shape.millicpu = random_.Pick(std::vector<int64_t>{0, 500, 1000, 1000, 2000});
     shape.mb = random_.Pick(std::vector<int64_t>{0, 0, 1000, 4000});
-    shape.gpus = random_.Pick(std::vector<int64_t>{1, 1, 1, 2, 4});
+    shape.gpus = random_.Pick(std::vector<int64_t>{1, 1, 1, 1, 2, 4});
     if (options_.cpu_only && random_.OneIn(3)) shape.gpus = 0;
     if (options_.scalars && random_.OneIn(8)) shape.scalars = 1;
     return shape;
@@ -302,6 +304,7 @@ class Maker {
     const int64_t count = random_.Between(1, options_.max_pods);
     const bool shares = options_.shared_gpus && random_.OneIn(5);
     const bool mig = !shares && options_.mig && random_.OneIn(6);
+    int64_t settled = 0;
     for (int64_t i = 0; i < count; ++i) {
       Shape wanted = shape;
       if (mig) wanted = {.millicpu = 500, .mig = 1};
@@ -309,13 +312,14 @@ class Maker {
       if (shares) ShareGpus(&wanted, &row);
       if (options_.pod_affinity) AddAffinity(&row, 6);
       if (!Settle(wanted, &row)) continue;
+      ++settled;
       if (random_.OneIn(20)) row.node_name = "gone";
       if (random_.OneIn(20)) row.phase = random_.Coin() ? Phase::kSucceeded : Phase::kUnknown;
       rows_.pods.push_back(row);
     }
-    SetMinimum(count, &group);
+    SetMinimum(settled, &group);
     if (options_.elastic && random_.OneIn(3)) AddWaitingPods(shape, &group);
-    rows_.pod_groups.push_back(group);
+    if (settled > 0 || random_.OneIn(4)) rows_.pod_groups.push_back(group);
   }
 
   void MakeForeignPods() {
@@ -346,7 +350,7 @@ class Maker {
       group->min_member = 1;
     } else if (!random_.OneIn(8)) {
       // Now and then more than there are: not ready.
-      group->min_member = random_.OneIn(10) ? pods + 1 : random_.Between(0, pods);
+      group->min_member = random_.OneIn(20) ? pods + 1 : random_.Between(0, pods);
     }
   }
 
@@ -460,14 +464,14 @@ class Maker {
       row.affinity = like.affinity;
       row.nominated_node = like.nominated_node;
       row.phase = Phase::kPending;
-      row.gated = random_.OneIn(20);
+      row.gated = random_.OneIn(40);
       if (options_.releasing && random_.OneIn(40)) row.deletion_ns = kTestNowNs - kSecondNs;
-      if (options_.shared_gpus && random_.OneIn(40)) {
+      if (options_.shared_gpus && random_.OneIn(100)) {
         Shape unused = shape;
         ShareGpus(&unused, &row);
         row.gpu_groups.clear();
       }
-      if (random_.OneIn(60)) row.subgroup = "nobody";
+      if (random_.OneIn(150)) row.subgroup = "nobody";
       if (!sub_groups_.empty()) row.subgroup = random_.Pick(sub_groups_);
       rows_.pods.push_back(row);
     }

@@ -51,7 +51,7 @@ class Random {
 struct RandomClusterOptions {
   // Scale.
   int min_nodes = 1;
-  int max_nodes = 10;
+  int max_nodes = 12;
   int max_queue_levels = 4;  // of the queue tree
   int max_children = 4;      // of one queue, and top-level queues
   int max_groups = 16;       // pod groups with waiting pods
