@@ -2,12 +2,13 @@
 
     python tests/bench/bench_plan.py                     # fill-500, fill-5000, gang-5000
     python tests/bench/bench_plan.py fill-500 --runs 21
-    python tests/bench/bench_plan.py --json
+    python tests/bench/bench_plan.py openb openb-gpuspec33 --json
 
-The workloads are those of generate.py (`bench-fill` with so many nodes is `fill-500`). Every run
-loads the snapshot's bytes anew and plans them once; times are the engine's own stopwatch: `load`
-from bytes to a checked cluster, `plan` the whole cycle. KAI's figures (baseline.json) are of its
-cycle alone, on a machine of the same kind; it places as many pods.
+The workloads are those of generate.py (`bench-fill` with so many nodes is `fill-500`), and the
+lists of openb.py. Every run loads the snapshot's bytes anew and plans them once; times are the
+engine's own stopwatch: `load` from bytes to a checked cluster, `plan` the whole cycle. KAI's
+figures (baseline.json) are of its cycle alone, on a machine of the same kind; it places as many
+pods.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import generate
+import openb
 
 import kai
 
@@ -52,7 +54,9 @@ class Measured:
 
 
 def snapshot_of(workload: str) -> bytes:
-    """The bytes of the snapshot.json of, say, fill-500."""
+    """The bytes of the snapshot.json of, say, fill-500, openb or openb-gpuspec33."""
+    if workload.partition("-")[0] == "openb":
+        return json.dumps(openb.snapshot(*openb.read(workload.partition("-")[2]))).encode()
     family, _, nodes = workload.rpartition("-")
     build, _ = generate.BENCHMARKS[f"bench-{family}"]
     cluster = generate.Cluster(random.Random(f"bench-{family}"))

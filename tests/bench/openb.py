@@ -39,9 +39,9 @@ def folder() -> Path:
     return root / "openb"
 
 
-def read(workload: str = "default") -> tuple[list[Row], list[Row]]:
-    """The rows of all nodes, and of the pods of one list."""
-    names = ("openb_node_list_all_node.csv", f"openb_pod_list_{workload}.csv")
+def read(workload: str = "") -> tuple[list[Row], list[Row]]:
+    """The rows of all nodes, and of the pods of one list; unless named, the recorded one."""
+    names = ("openb_node_list_all_node.csv", f"openb_pod_list_{workload or 'default'}.csv")
     nodes, pods = (_rows(folder() / name) for name in names)
     return nodes, pods
 
