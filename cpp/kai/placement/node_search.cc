@@ -78,7 +78,7 @@ void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
   // Pods pinned by a label that nearly every node has a value of its own for: the few nodes that
   // match are found once.
   const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
-  if (!cluster_.AskPerNode(id)) return;
+  if (filters_.empty() || !cluster_.AskPerNode(id)) return;  // without filters nobody asks
   const NodeColumns& nodes = cluster_.nodes();
   for (const NodeId node : nodes.name.ids()) {
     if (MatchesNode(cluster_.constraints()[id], nodes.labels[node], nodes.name[node],

@@ -1,0 +1,562 @@
+#include "kai/placement/node_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/base/text.h"
+#include "kai/placement/rooms_for_test.h"
+#include "kai/testing/random_cluster.h"
+#include "kai/testing/slow_oracle.h"
+
+namespace kai {
+namespace {
+
+using ::testing::HasSubstr;
+
+PodAffinityTerm PodsOf(std::string app, std::string key) {
+  return {.selector = LabelSelector{{.key = "app", .op = SelectorOp::kIn, .values = {app}}},
+          .namespaces = {},
+          .all_namespaces = false,
+          .topology_key = std::move(key)};
+}
+
+// ---- situations ---------------------------------------------------------------------------------
+
+TEST(NodeSearchTest, GpuPodsGoWhereTheFewestGpusAreLeft) {  // spec 3 W10, without sharing
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 4})
+                  .Node("n2", {.gpus = 4})
+                  .Node("n3", {.gpus = 4})
+                  .Running("ns/a", {.gpus = 4, .node = "n1"})
+                  .Running("ns/b", {.gpus = 1, .node = "n2"})
+                  .Pending("ns/p", {.gpus = 1})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n2");  // 2.25 + 1000; n3: 0 + 1000; n1 has 9, but is full
+}
+
+TEST(NodeSearchTest, CpuPodsPreferNodesWithoutGpusToFullerOnes) {  // spec 3 W11
+  Rooms rooms(MakeCluster()
+                  .Node("c1", {.millicpu = 16'000})
+                  .Node("g1", {.gpus = 8, .millicpu = 16'000})
+                  .Running("ns/x", {.millicpu = 12'000, .node = "g1"})
+                  .Pending("ns/p")
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "c1");  // 0 + 10 + 1000 against 9 + 1000
+}
+
+TEST(NodeSearchTest, EqualScoresFallToTheLowerName) {
+  Rooms rooms(MakeCluster()
+                  .Node("n2", {.gpus = 8})
+                  .Node("n10", {.gpus = 8})
+                  .Pending("ns/p", {.gpus = 1})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n10");
+}
+
+TEST(NodeSearchTest, SpreadingTakesTheEmptiestNode) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 8})
+                  .Node("n2", {.gpus = 8})
+                  .Running("ns/x", {.gpus = 1, .node = "n1"})
+                  .Pending("ns/p", {.gpus = 1})
+                  .Build(),
+              {.gpu = Strategy::kSpread});
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n2");
+}
+
+TEST(NodeSearchTest, StartingNowBeatsWaitingOnAFullerNode) {  // spec 3 W9
+  Rooms rooms(MakeCluster()
+                  .Node("busy", {.gpus = 2})
+                  .Node("free", {.gpus = 8})
+                  .Releasing("ns/old", {.gpus = 2, .node = "busy"})
+                  .Pending("ns/p", {.gpus = 2})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "free");
+}
+
+TEST(NodeSearchTest, WhereNothingIsIdleThePodIsPromisedWhatIsBeingFreed) {
+  Rooms rooms(MakeCluster()
+                  .Node("n", {.gpus = 2})
+                  .Releasing("ns/old", {.gpus = 2, .node = "n"})
+                  .Pending("ns/p", {.gpus = 2})
+                  .Pending("ns/q", {.gpus = 1})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n later");
+  rooms.Pipeline("ns/p-0", "n");
+  EXPECT_EQ(rooms.Find("ns/q-0"), "nowhere") << "it has been promised already";
+}
+
+TEST(NodeSearchTest, OverduePodsPromiseNothing) {  // spec 2 E2
+  Rooms rooms(MakeCluster()
+                  .Node("n", {.gpus = 2})
+                  .Releasing("ns/stuck", {.gpus = 2, .node = "n"})
+                  .Pending("ns/p", {.gpus = 2})
+                  .Build());
+  rooms.statement().MarkStuck(rooms.Pod("ns/stuck-0"));
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+}
+
+TEST(NodeSearchTest, ANominatedNodeOutranksEverythingButHasToFit) {
+  Rooms rooms(MakeCluster()
+                  .Node("full", {.gpus = 1})
+                  .Node("soon", {.gpus = 1})
+                  .Node("free", {.gpus = 1})
+                  .Running("ns/stays", {.gpus = 1, .node = "full"})
+                  .Releasing("ns/leaves", {.gpus = 1, .node = "soon"})
+                  .Pending("ns/to-full", {.gpus = 1, .nominated_node = "full"})
+                  .Pending("ns/to-soon", {.gpus = 1, .nominated_node = "soon"})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/to-full-0"), "free");
+  EXPECT_EQ(rooms.Find("ns/to-soon-0"), "soon later");  // 10,000,000 against 1000
+}
+
+TEST(NodeSearchTest, ElevenPointsOfAffinityOutrankANomination) {  // spec 3 W7
+  PodAffinityRow wish;
+  wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 11}};
+  Rooms rooms(MakeCluster()
+                  .Node("near", {.labels = {{"zone", "a"}}})
+                  .Node("nominated")
+                  .Running("ns/web", {.node = "near", .labels = {{"app", "web"}}})
+                  .Pending("ns/p", {.affinity = wish, .nominated_node = "nominated"})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "near");
+}
+
+TEST(NodeSearchTest, NodesThatAFilterRefusesAreLeftOut) {
+  Rooms rooms(
+      MakeCluster()
+          .Node("n1", {.gpus = 8, .cordoned = true})
+          .Node("n2", {.gpus = 8,
+                       .taints = {{.key = "k", .value = "", .effect = TaintEffect::kNoSchedule}}})
+          .Node("n3", {.gpus = 8, .labels = {{"gpu", "l40"}}})
+          .Node("n4", {.gpus = 8, .labels = {{"gpu", "h100"}}})
+          .Pending("ns/p", {.gpus = 1, .node_selector = {{"gpu", "h100"}}})
+          .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n4");
+}
+
+TEST(NodeSearchTest, APodPinnedByNameIsLookedForThereOnly) {
+  ClusterMaker maker =
+      MakeCluster().Pending("ns/p", {.gpus = 8, .node_selector = {{"host", "n33"}}});
+  for (int i = 0; i < 40; ++i) {
+    maker.Node(StrCat("n", i), {.gpus = 8, .labels = {{"host", StrCat("n", i)}}});
+  }
+  Rooms rooms(maker.Build());
+  ASSERT_TRUE(rooms.cluster().AskPerNode(rooms.cluster().ClassOf(rooms.Pod("ns/p-0")).constraint));
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n33");
+}
+
+TEST(NodeSearchTest, WithoutFiltersAPinIsNotLookedAt) {
+  // Filters are the plugin predicates; who leaves it out gets pods anywhere.
+  ClusterMaker maker =
+      MakeCluster().Pending("ns/p", {.gpus = 8, .node_selector = {{"host", "n33"}}});
+  for (int i = 0; i < 40; ++i) {
+    maker.Node(StrCat("n", i), {.gpus = 8, .labels = {{"host", StrCat("n", i)}}});
+  }
+  Rooms rooms(maker.Build(), {.filters = false});
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n0");
+}
+
+TEST(NodeSearchTest, SiblingsWithAntiAffinityStandApart) {
+  PodAffinityRow apart;
+  apart.required_anti = {PodsOf("web", "host")};
+  Rooms rooms(
+      MakeCluster()
+          .Node("n1", {.gpus = 8, .labels = {{"host", "n1"}}})
+          .Node("n2", {.gpus = 8, .labels = {{"host", "n2"}}})
+          .Pending("ns/p", {.pods = 3, .gpus = 1, .labels = {{"app", "web"}}, .affinity = apart})
+          .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
+  rooms.Place("ns/p-0", "n1");
+  EXPECT_EQ(rooms.Find("ns/p-1"), "n2");
+  rooms.Place("ns/p-1", "n2");
+  EXPECT_EQ(rooms.Find("ns/p-2"), "nowhere");
+  EXPECT_EQ(rooms.Explain("ns/p-2"),
+            "no nodes with enough resources were found: "
+            "2 node(s) didn't match pod anti-affinity rules.");
+}
+
+TEST(NodeSearchTest, NoNodesMeansNowhere) {
+  Rooms rooms(MakeCluster().Pending("ns/p").Build(), {.filters = false});
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+  EXPECT_EQ(rooms.Explain("ns/p-0"), "no nodes with enough resources were found");
+}
+
+TEST(NodeSearchTest, APodLargerThanAnyNodeIsToldSo) {  // spec 3 P14, P15
+  Rooms rooms(MakeCluster()
+                  .Node("n", {.gpus = 4, .millicpu = 500})
+                  .Pending("ns/gpus", {.gpus = 5, .millicpu = 100})
+                  .Pending("ns/cpu", {.millicpu = 1000})
+                  .Pending("ns/scalar", {.millicpu = 100, .more = {{"example.com/x", 1000}}})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/gpus-0"), "nowhere");
+  EXPECT_EQ(
+      rooms.Explain("ns/gpus-0"),
+      "Scheduling conditions were not met for pod ns/gpus-0:\nMaxNodePoolResources: "
+      "The pod ns/gpus-0 requires GPU: 5, CPU: 0.1 (cores), memory: 0 (GB), pods: 1. "
+      "Max GPU resources available in a single node in the default node-pool is topped at 4.\n");
+  EXPECT_EQ(rooms.Explain("ns/cpu-0"),
+            "Scheduling conditions were not met for pod ns/cpu-0:\nMaxNodePoolResources: "
+            "The pod ns/cpu-0 requires GPU: 0, CPU: 1 (cores), memory: 0 (GB), pods: 1. "
+            "Max CPU resources available in a single node in the default node-pool is topped at "
+            "0.5 cores.\n");
+  EXPECT_THAT(rooms.Explain("ns/scalar-0"),
+              HasSubstr("No node in the default node-pool has example.com/x resources"));
+}
+
+TEST(NodeSearchTest, WithoutFiltersTheLargestNodeIsNotAsked) {
+  Rooms rooms(MakeCluster().Node("n", {.gpus = 4}).Pending("ns/p", {.gpus = 5}).Build(),
+              {.filters = false});
+  EXPECT_EQ(rooms.Explain("ns/p-0"),
+            "no nodes with enough resources were found: 1 node(s) didn't have enough resources: "
+            "GPUs.");
+}
+
+TEST(NodeSearchTest, ExplanationsCountNodesByReasonAndFollowTheStatement) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2, .millicpu = 2000})
+                  .Node("n2", {.gpus = 2, .millicpu = 2000})
+                  .Node("n3", {.gpus = 2, .millicpu = 2000, .cordoned = true})
+                  .Pending("ns/fill", {.pods = 2, .gpus = 2, .millicpu = 1500})
+                  .Pending("ns/p", {.gpus = 1, .millicpu = 1000})
+                  .Build());
+  const Statement::Checkpoint start = rooms.statement().Mark();
+  rooms.Place("ns/fill-0", "n1");
+  EXPECT_EQ(rooms.Explain("ns/p-0"),
+            "no nodes with enough resources were found: 1 node is unschedulable. \n"
+            "1 node(s) didn't have enough resources: CPU cores. \n"
+            "1 node(s) didn't have enough resources: GPUs.");
+  rooms.Place("ns/fill-1", "n2");
+  EXPECT_EQ(rooms.Explain("ns/p-0"),
+            "no nodes with enough resources were found: 1 node is unschedulable. \n"
+            "2 node(s) didn't have enough resources: CPU cores. \n"
+            "2 node(s) didn't have enough resources: GPUs.");
+  rooms.statement().RollBackTo(start);
+  EXPECT_EQ(rooms.Explain("ns/p-0"),
+            "no nodes with enough resources were found: 1 node is unschedulable.");
+}
+
+// ---- the seven rules of score keys (design §4.3), each with the smallest cluster that shows it --
+
+// The index's answer, after making sure that a scan gives the same.
+std::string FindBothWays(const ClusterMaker& maker, std::string_view pod,
+                         RoomsOptions options = {}) {
+  std::string found = Rooms(maker.Build(), options).Find(pod);
+  options.always_scan = true;
+  EXPECT_EQ(found, Rooms(maker.Build(), options).Find(pod)) << "by scanning";
+  return found;
+}
+
+// So much that a core more or less is lost in rounding beside it.
+constexpr int64_t kHuge = int64_t{1} << 62;
+
+TEST(ScoreKeyRuleTest, A_LeastAndMostRunOverNodesThatCannotTakeThePodToo) {
+  // Of two nodes the fuller one wins, unless a third one makes the difference vanish.
+  ClusterMaker maker =
+      MakeCluster().Node("b", {.millicpu = 1000}).Node("a", {.millicpu = 2000}).Pending("ns/p");
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "b");
+  const Taint taint{.key = "k", .value = "", .effect = TaintEffect::kNoSchedule};
+  for (const NodeSpec& closed :
+       {NodeSpec{.millicpu = kHuge, .cordoned = true},
+        NodeSpec{.millicpu = kHuge, .taints = {taint}}, NodeSpec{.millicpu = kHuge, .pods = 0},
+        NodeSpec{.millicpu = kHuge, .ready = false}}) {
+    ClusterMaker with_third = maker;
+    with_third.Node("z", closed);
+    EXPECT_EQ(FindBothWays(with_third, "ns/p-0"), "a");
+  }
+}
+
+TEST(ScoreKeyRuleTest, B_DifferentRoomsCanScoreTheSameAndThenTheLowerNameWins) {
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("c", {.millicpu = 1000})
+                                 .Node("b", {.millicpu = 2000})
+                                 .Node("a", {.millicpu = 3000})
+                                 .Node("z", {.millicpu = kHuge})
+                                 .Pending("ns/one")
+                                 .Pending("ns/two", {.millicpu = 2000})
+                                 .Pending("ns/three", {.millicpu = 2500});
+  EXPECT_EQ(FindBothWays(maker, "ns/one-0"), "a");
+  EXPECT_EQ(FindBothWays(maker, "ns/two-0"), "a");
+  EXPECT_EQ(FindBothWays(maker, "ns/three-0"), "a");
+}
+
+TEST(ScoreKeyRuleTest, B_TiesAreLookedForBeyondNodesThatDoNotFit) {
+  // Between b and a stands y, of the same score, which has no memory for the pod.
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("b", {.millicpu = 1000})
+                                 .Node("y", {.millicpu = 2000, .mb = 1})
+                                 .Node("a", {.millicpu = 3000})
+                                 .Node("z", {.millicpu = kHuge})
+                                 .Pending("ns/p", {.mb = 1000});
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "a");
+}
+
+TEST(ScoreKeyRuleTest, C_TheSumDecidesBetweenStartingNowAndWaiting) {
+  // Without the plugin nodeavailability a fuller node wins although the pod has to wait there.
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("busy", {.gpus = 2})
+                                 .Node("free", {.gpus = 8})
+                                 .Releasing("ns/old", {.gpus = 2, .node = "busy"})
+                                 .Pending("ns/p", {.gpus = 2});
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "free");
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0", {.availability = false}), "busy later");
+}
+
+TEST(ScoreKeyRuleTest, C_AFullerNodeThatFitsLaterDoesNotHideOneThatFitsNow) {
+  // Both kinds stand in one order; the pod fits now on the third of four.
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("n1", {.gpus = 2})
+                                 .Node("n2", {.gpus = 3})
+                                 .Node("n3", {.gpus = 4})
+                                 .Node("n4", {.gpus = 5})
+                                 .Releasing("ns/a", {.gpus = 2, .node = "n1"})
+                                 .Releasing("ns/b", {.gpus = 3, .node = "n2"})
+                                 .Pending("ns/p", {.gpus = 2});
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "n3");
+}
+
+TEST(ScoreKeyRuleTest, C_WhatIsPromisedOutOfTheIdleIsNotIdleAnyMore) {
+  // After a gang was converted to wait (spec 2 T6) releasing is negative: the node has idle GPUs
+  // that are owed.
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("n1", {.gpus = 2})
+                                 .Node("n2", {.gpus = 4})
+                                 .Pending("ns/gang", {.gpus = 2})
+                                 .Pending("ns/p", {.gpus = 1});
+  for (const bool always_scan : {false, true}) {
+    Rooms rooms(maker.Build(), {.always_scan = always_scan});
+    rooms.Pipeline("ns/gang-0", "n1");
+    EXPECT_EQ(rooms.Find("ns/p-0"), "n2");
+  }
+}
+
+TEST(ScoreKeyRuleTest, D_ANominatedNodeIsSeenByPodsThatHaveOneOnly) {
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("n1", {.gpus = 1})
+                                 .Node("n2", {.gpus = 8})
+                                 .Pending("ns/nominated", {.gpus = 1, .nominated_node = "n2"})
+                                 .Pending("ns/other", {.gpus = 1});
+  EXPECT_EQ(FindBothWays(maker, "ns/nominated-0"), "n2");
+  EXPECT_EQ(FindBothWays(maker, "ns/other-0"), "n1");
+}
+
+TEST(ScoreKeyRuleTest, D_KindsOfNodesAreToldApartForPodsWithoutGpus) {
+  // Ten for c alone outweighs density; among nodes with GPUs density decides.
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("c", {.millicpu = 64'000})
+                                 .Node("g1", {.gpus = 1, .millicpu = 4000})
+                                 .Node("g2", {.gpus = 1, .millicpu = 2000})
+                                 .Pending("ns/p")
+                                 .Pending("ns/gpu", {.gpus = 1});
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "c");
+  EXPECT_EQ(FindBothWays(maker, "ns/gpu-0"), "g1");
+}
+
+TEST(ScoreKeyRuleTest, E_PodsThatRunPullTheirFriendsNearAlsoPodsWithoutAWord) {
+  PodAffinityRow wish;
+  wish.required = {PodsOf("web", "zone")};
+  const ClusterMaker maker =
+      MakeCluster()
+          .Node("n1", {.gpus = 8, .labels = {{"zone", "a"}}})
+          .Node("n2", {.gpus = 8, .labels = {{"zone", "b"}}})
+          .Running("ns/x", {.gpus = 1, .node = "n1"})  // fuller: would be first without the wish
+          .Running("ns/fan", {.node = "n2", .labels = {{"app", "web"}}, .affinity = wish})
+          .Pending("ns/p", {.gpus = 1, .labels = {{"app", "web"}}});
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "n2");
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0", {.pod_affinity = false}), "n1");
+}
+
+TEST(ScoreKeyRuleTest, E_TheStatementKeepsCountOfWhoWishesWhat) {
+  PodAffinityRow wish;
+  wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 8, .labels = {{"zone", "a"}}})
+                  .Node("n2", {.gpus = 8, .labels = {{"zone", "b"}}})
+                  .Pending("ns/fan", {.affinity = wish})
+                  .Pending("ns/p", {.gpus = 1, .labels = {{"app", "web"}}})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
+  const Statement::Checkpoint start = rooms.statement().Mark();
+  rooms.Place("ns/fan-0", "n2");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n2");
+  rooms.statement().RollBackTo(start);
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
+}
+
+TEST(ScoreKeyRuleTest, F_OneNegativeElementMakesANodeUnfitForEverybody) {  // spec 3 R26
+  const ClusterMaker maker =
+      MakeCluster()
+          .Node("n1", {.gpus = 2, .more = {{"example.com/x", 1000}}})
+          .Node("n2", {.gpus = 8})
+          .Running("ns/greedy", {.more = {{"example.com/x", 2000}}, .node = "n1"})
+          .Pending("ns/p", {.gpus = 1})
+          .Pending("ns/cpu");
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "n2");
+  EXPECT_EQ(FindBothWays(maker, "ns/cpu-0"), "n2");
+}
+
+TEST(ScoreKeyRuleTest, G_AFailureCountsEveryNodeThatRefused) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 1})
+                  .Node("n2", {.gpus = 2, .cordoned = true})
+                  .Node("n3", {.gpus = 2, .ready = false})
+                  .Node("n4", {.gpus = 2, .millicpu = 100})
+                  .Pending("ns/p", {.gpus = 2})
+                  .Build());
+  EXPECT_EQ(rooms.Explain("ns/p-0"),
+            "no nodes with enough resources were found: 1 node has NotReady condition. \n"
+            "1 node is unschedulable. \n"
+            "1 node(s) didn't have enough resources: CPU cores. \n"
+            "1 node(s) didn't have enough resources: GPUs.");
+}
+
+// ---- the index, the scan and the oracle agree
+// ----------------------------------------------------
+
+// One statement told to three searches: the index, a scan of all nodes, and the oracle's world,
+// which keeps copies to go back to.
+class ThreeWays {
+ public:
+  ThreeWays(const ClusterRows& rows, const RoomsOptions& options)
+      : rooms_(rows.Build(), options), world_(rows, SettingsFor(options)) {
+    RoomsOptions plain = options;
+    plain.always_scan = true;
+    scan_ = MakeSearch(rooms_.cluster(), plain);
+    rooms_.statement().Listen({&rooms_.usage(), &rooms_.order(), &rooms_.search(), scan_.get()});
+    // The oracle's world begins with the time in mind (spec 2 S2).
+    const PodColumns& pods = rooms_.cluster().pods();
+    const int64_t threshold_ns = rooms_.cluster().params().stuck_in_releasing_threshold_ns;
+    for (const PodId pod : pods.name.ids()) {
+      const bool overdue = pods.deletion_ns[pod] != std::numeric_limits<int64_t>::min() &&
+                           kTestNowNs - pods.deletion_ns[pod] > threshold_ns;
+      if (pods.status[pod] == PodStatus::kReleasing && overdue) rooms_.statement().MarkStuck(pod);
+    }
+  }
+  ~ThreeWays() { rooms_.statement().RollBackTo(0); }  // while all that listen are there
+
+  Rooms& rooms() { return rooms_; }
+
+  void Change(std::string_view pod, std::string_view node, bool now) {
+    saved_.emplace_back(rooms_.statement().Mark(), world_);
+    if (now) {
+      rooms_.Place(pod, node);
+      world_.Place(pod, node);
+    } else {
+      rooms_.Pipeline(pod, node);
+      world_.Pipeline(pod, node);
+    }
+  }
+  bool can_go_back() const { return !saved_.empty(); }
+  void GoBack() {
+    rooms_.statement().RollBackTo(saved_.back().first);
+    world_ = saved_.back().second;
+    saved_.pop_back();
+  }
+
+  // What all three say, or a failure.
+  oracle::Choice Find(const std::string& pod) {
+    const Cluster& cluster = rooms_.cluster();
+    const PodClassId pods = cluster.pods().pod_class[rooms_.Pod(pod)];
+    const std::string by_index = FoundText(cluster, rooms_.search().Find(pods));
+    EXPECT_EQ(by_index, FoundText(cluster, scan_->Find(pods))) << pod << ": index and scan";
+    const oracle::Choice choice = oracle::FindNode(world_, pod);
+    const std::string by_oracle =
+        choice.node.empty() ? "nowhere" : choice.node + (choice.now ? "" : " later");
+    EXPECT_EQ(by_index, by_oracle) << pod << ": index and oracle";
+    return choice;
+  }
+
+  // The explanation that followed all changes is the one a newcomer would give.
+  void ExpectFreshExplanation(const std::string& pod, const RoomsOptions& options) {
+    const auto fresh = MakeSearch(rooms_.cluster(), options);
+    EXPECT_EQ(rooms_.Explain(pod), fresh->Explain(rooms_.Pod(pod))) << pod;
+  }
+
+ private:
+  static oracle::Settings SettingsFor(const RoomsOptions& options) {
+    oracle::Settings settings;
+    settings.plugins.clear();  // without proportion: gates are the group placer's business
+    if (options.filters) settings.plugins.push_back("predicates");
+    if (options.availability) settings.plugins.push_back("nodeavailability");
+    settings.plugins.push_back("resourcetype");
+    if (options.pod_affinity) settings.plugins.push_back("podaffinity");
+    settings.plugins.insert(settings.plugins.end(), {"nominatednode", "nodeplacement"});
+    settings.gpu_spread = options.gpu == Strategy::kSpread;
+    settings.cpu_spread = options.cpu == Strategy::kSpread;
+    return settings;
+  }
+
+  Rooms rooms_;
+  std::unique_ptr<NodeSearch> scan_;
+  oracle::World world_;
+  std::vector<std::pair<Statement::Checkpoint, oracle::World>> saved_;
+};
+
+struct Setup {
+  const char* name;
+  RoomsOptions options;
+
+  friend void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
+};
+
+class NodeSearchPropertyTest : public testing::TestWithParam<Setup> {};
+
+TEST_P(NodeSearchPropertyTest, IndexScanAndOracleAgreeAfterAnyChanges) {
+  const RoomsOptions& options = GetParam().options;
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    Random random(seed);
+    RandomClusterOptions shape{.max_nodes = random.OneIn(4) ? 24 : 8};
+    shape.pod_affinity = random.Coin();
+    const ClusterRows rows = MakeRandomCluster(seed, shape);
+    ThreeWays ways(rows, options);
+    const Cluster& cluster = ways.rooms().cluster();
+    const auto is_waiting = [&](PodId pod) {
+      return cluster.pods().status[pod] == PodStatus::kPending &&
+             cluster.pods().group[pod].valid() && cluster.ClassOf(pod).not_built.empty();
+    };
+    for (int step = 0; step < 12; ++step) {
+      std::vector<std::string> waiting;
+      for (const PodId pod : cluster.pods().name.ids()) {
+        if (is_waiting(pod)) waiting.push_back(cluster.PodName(pod));
+      }
+      if (waiting.empty() && !ways.can_go_back()) break;
+      if (waiting.empty() || (random.OneIn(5) && ways.can_go_back())) {
+        ways.GoBack();
+        continue;
+      }
+      for (int i = 0; i < 3; ++i) {
+        const std::string& pod = random.Pick(waiting);
+        if (ways.Find(pod).node.empty() || random.OneIn(4)) {
+          ways.ExpectFreshExplanation(pod, options);
+        }
+      }
+      const std::string& pod = random.Pick(waiting);
+      const oracle::Choice choice = ways.Find(pod);
+      if (HasFailure()) return;
+      if (choice.node.empty()) continue;
+      // Also promised where it could start: so gangs are made to wait (spec 2 T6).
+      ways.Change(pod, choice.node, choice.now && !random.OneIn(3));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NodeSearchPropertyTest,
+    testing::Values(Setup{"Binpack", {}},
+                    Setup{"Spread", {.gpu = Strategy::kSpread, .cpu = Strategy::kSpread}},
+                    Setup{"SpreadGpusOnly", {.gpu = Strategy::kSpread}},
+                    Setup{"WithoutPodAffinity", {.pod_affinity = false}},
+                    Setup{"WithoutAvailability", {.availability = false}},
+                    Setup{"WithoutFilters", {.filters = false, .pod_affinity = false}}),
+    [](const auto& setup) { return std::string(setup.param.name); });
+
+}  // namespace
+}  // namespace kai
