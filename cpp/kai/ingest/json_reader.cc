@@ -260,6 +260,11 @@ JsonKey::JsonKey(const char* inside) {
 std::string JsonKey::AsStep() const { return Cut(view()); }
 std::string JsonKey::AsEntry() const { return StrCat("[", Quote(view()), "]"); }
 
+FieldStatus OpenList(JsonValue& list, JsonArray* array) {
+  if (RawToken(list).front() != '[') return Expected("a list", list);
+  return list.get_array().get(*array) == simdjson::SUCCESS ? FieldStatus() : internal::BrokenJson();
+}
+
 namespace internal {
 
 FieldStatus BrokenJson() {

@@ -58,6 +58,12 @@ FieldStatus ForEachEntry(JsonValue& map, Visit&& visit);
 template <typename Visit>
 FieldStatus ForEachElement(JsonValue& list, Visit&& visit);
 
+// The same in steps, for who wants to know how many elements there are before they come:
+// array.count_elements() skims the list once more, and must be asked before the walk.
+FieldStatus OpenList(JsonValue& list, JsonArray* array);
+template <typename Visit>
+FieldStatus ForEachElement(JsonArray array, Visit&& visit);
+
 // ---- values -------------------------------------------------------------------------------------
 
 // The text of a string. Usually a view into the input; escape sequences need a copy, which it then
@@ -172,8 +178,12 @@ FieldStatus ForEachEntry(JsonValue& map, Visit&& visit) {
 template <typename Visit>
 FieldStatus ForEachElement(JsonValue& list, Visit&& visit) {
   JsonArray array;
-  if (RawToken(list).front() != '[') return Expected("a list", list);
-  if (list.get_array().get(array) != simdjson::SUCCESS) return internal::BrokenJson();
+  KAI_RETURN_IF_BAD(OpenList(list, &array));
+  return ForEachElement(array, visit);
+}
+
+template <typename Visit>
+FieldStatus ForEachElement(JsonArray array, Visit&& visit) {
   size_t index = 0;
   for (auto result : array) {
     JsonValue value;

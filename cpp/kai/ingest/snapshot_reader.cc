@@ -1,5 +1,6 @@
 #include "kai/ingest/snapshot_reader.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -20,15 +21,25 @@
 namespace kai {
 namespace {
 
+// Rows are large, and moving them while their vector grows took a third of the time of 40,000 pods.
+// But a count alone is no reason to take gigabytes: a list may hold a million zeros.
+constexpr size_t kMostReserved = 1 << 16;
+
 // Reads the objects of one list of rawObjects. Each that is bad becomes a rejection; one without a
 // name is told by its place in the list.
 template <typename Row>
 FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_view kind,
                      std::optional<Rejection> (*read)(JsonObject, Row*), std::vector<Row>* rows,
                      std::vector<Rejection>* rejections) {
+  JsonArray array;
+  KAI_RETURN_IF_BAD(OpenList(list, &array));
+  size_t count = 0;
+  if (array.count_elements().get(count) != simdjson::SUCCESS) return internal::BrokenJson();
   rows->clear();
+  rows->reserve(std::min(count, kMostReserved));
+
   size_t index = 0;
-  return ForEachElement(list, [&](JsonValue& element) {
+  return ForEachElement(array, [&](JsonValue& element) {
     std::optional<Rejection> rejection;
     JsonObject object;
     if (RawToken(element).front() != '{') {
