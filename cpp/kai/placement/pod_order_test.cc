@@ -1,0 +1,391 @@
+#include "kai/placement/pod_order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/placement/rooms_for_test.h"
+#include "kai/testing/random_cluster.h"
+#include "kai/testing/slow_oracle.h"
+
+namespace kai {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// ---- the order of pods (spec 2 G12) -------------------------------------------------------------
+
+std::vector<std::string> Names(const Cluster& cluster, std::span<const PodId> pods) {
+  std::vector<std::string> names;
+  for (const PodId pod : pods) names.emplace_back(cluster.Text(cluster.pods().name[pod]));
+  return names;
+}
+
+std::vector<std::string> OrderOf(const ClusterMaker& maker,
+                                 std::vector<PodComparator> comparators = {
+                                     PodComparator::kKubeflow, PodComparator::kRay,
+                                     PodComparator::kTaskPriority}) {
+  const auto cluster = maker.Build();
+  const PodOrder order(*cluster, {.comparators = std::move(comparators)});
+  return Names(*cluster, order.PodsOf(PodSetNamed(*cluster, "ns/g", "default")));
+}
+
+// A pod of ns/g with that label.
+void AddPod(ClusterMaker* maker, std::string key, std::string value) {
+  maker->Pending("ns/g", {.labels = {{std::move(key), std::move(value)}}});
+}
+
+TEST(PodOrderTest, MastersAndLaunchersGoFirst) {
+  ClusterMaker maker;
+  AddPod(&maker, "training.kubeflow.org/job-role", "worker");
+  AddPod(&maker, "training.kubeflow.org/job-role", "launcher");
+  AddPod(&maker, "training.kubeflow.org/job-role", "master");
+  EXPECT_THAT(OrderOf(maker), ElementsAre("g-1", "g-2", "g-0"));
+  EXPECT_THAT(OrderOf(maker, {}), ElementsAre("g-0", "g-1", "g-2"));
+}
+
+TEST(PodOrderTest, RayHeadsGoFirst) {
+  ClusterMaker maker;
+  AddPod(&maker, "ray.io/node-type", "worker");
+  AddPod(&maker, "ray.io/node-type", "head");
+  EXPECT_THAT(OrderOf(maker), ElementsAre("g-1", "g-0"));
+}
+
+TEST(PodOrderTest, LargerTaskPrioritiesGoFirstThenOtherValuesThenUnlabelledPods) {
+  ClusterMaker maker = MakeCluster().Pending("ns/g");     // g-0
+  AddPod(&maker, "kai.scheduler/task-priority", "high");  // g-1
+  AddPod(&maker, "kai.scheduler/task-priority", "-3");    // g-2
+  AddPod(&maker, "kai.scheduler/task-priority", "20");    // g-3
+  AddPod(&maker, "kai.scheduler/task-priority", "1000");  // g-4
+  EXPECT_THAT(OrderOf(maker), ElementsAre("g-4", "g-3", "g-2", "g-1", "g-0"));
+}
+
+TEST(PodOrderTest, ComparatorsAskInPluginOrder) {
+  ClusterMaker maker;
+  AddPod(&maker, "kai.scheduler/task-priority", "1");
+  AddPod(&maker, "ray.io/node-type", "head");
+  EXPECT_THAT(OrderOf(maker, {PodComparator::kRay, PodComparator::kTaskPriority}),
+              ElementsAre("g-1", "g-0"));
+  EXPECT_THAT(OrderOf(maker, {PodComparator::kTaskPriority, PodComparator::kRay}),
+              ElementsAre("g-0", "g-1"));
+}
+
+TEST(PodOrderTest, OlderPodsGoFirstThenLowerUids) {
+  ClusterMaker maker = MakeCluster().Pending("ns/g", {.pods = 4});
+  std::vector<PodRow>& pods = maker.rows().pods;
+  pods[0].created_ns = 30;
+  pods[0].uid = "b";
+  pods[1].created_ns = 30;
+  pods[1].uid = "a";
+  pods[2].created_ns = 20;
+  pods[2].uid = "c";
+  pods[3].created_ns = std::nullopt;  // older than everything
+  EXPECT_THAT(OrderOf(maker), ElementsAre("g-3", "g-2", "g-1", "g-0"));
+}
+
+// ---- which pods an attempt works on (spec 2 G11, G13)
+// --------------------------------------------
+
+SubGroupRow Leaf(std::string name, std::optional<int64_t> minimum, std::string parent = "") {
+  SubGroupRow row;
+  row.name = std::move(name);
+  row.min_member = minimum;
+  if (!parent.empty()) row.parent = std::move(parent);
+  return row;
+}
+SubGroupRow Set(std::string name, int64_t minimum, std::string parent = "") {
+  SubGroupRow row = Leaf(std::move(name), std::nullopt, std::move(parent));
+  row.min_sub_group = minimum;
+  return row;
+}
+
+// A cluster with the pod group ns/g of such sub-groups, and room for all of it.
+ClusterMaker GroupOf(std::vector<SubGroupRow> sub_groups,
+                     std::optional<int64_t> min_sub_group = {}) {
+  PodGroupRow group;
+  group.namespace_name = "ns";
+  group.name = "g";
+  group.min_sub_group = min_sub_group;
+  group.sub_groups = std::move(sub_groups);
+  return MakeCluster().Node("n", {.millicpu = 1'000'000}).Add(std::move(group));
+}
+
+class PodsToPlaceTest : public testing::Test {
+ protected:
+  // What the next attempt works on; then it gets that.
+  static std::vector<std::string> Next(Rooms* rooms) {
+    const std::vector<PodId> pods = rooms->order().PodsToPlace(rooms->Group("ns/g"));
+    for (const PodId pod : pods) rooms->statement().Place(pod, rooms->Node("n"));
+    return Names(rooms->cluster(), pods);
+  }
+};
+
+TEST_F(PodsToPlaceTest, AGangFirstThenItsExtrasOneByOne) {  // example (a)
+  Rooms rooms(MakeCluster().Node("n").Pending("ns/g", {.pods = 5, .min_member = 2}).Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1"));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-2"));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-3"));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-4"));
+  EXPECT_THAT(Next(&rooms), IsEmpty());
+}
+
+TEST_F(PodsToPlaceTest, WithAMinimumOfOneSubGroupOneGoesFirst) {  // example (b), E8
+  Rooms rooms(GroupOf({Leaf("a", 2), Leaf("b", 1)},
+                      /*min_sub_group=*/1)
+                  .Pending("ns/g", {.pods = 2, .subgroup = "a"})
+                  .Pending("ns/g", {.pods = 1, .subgroup = "b"})
+                  .Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1"));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-2"));
+  EXPECT_THAT(Next(&rooms), IsEmpty());
+}
+
+TEST_F(PodsToPlaceTest, SatisfiedSubGroupsAreSkippedWhileTheGangIsIncomplete) {  // (c), E5
+  Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1), Leaf("c", 1)})
+                  .Running("ns/g", {.node = "n", .subgroup = "a"})
+                  .Pending("ns/g", {.pods = 2, .subgroup = "a"})  // g-1, g-2: extras
+                  .Pending("ns/g", {.subgroup = "b"})             // g-3
+                  .Pending("ns/g", {.subgroup = "c"})             // g-4
+                  .Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-3", "g-4"));
+}
+
+TEST_F(PodsToPlaceTest, ALeafWithoutAMinimumHasNone) {  // E3
+  const auto cluster = GroupOf({Leaf("a", std::nullopt)}).Build();
+  EXPECT_EQ(cluster->sub_groups().minimum[PodSetNamed(*cluster, "ns/g", "a")], 0);
+}
+
+TEST_F(PodsToPlaceTest, ATreeThatMakesNoSenseIsLeftForTheBuiltInOne) {  // E3
+  const auto orphan = GroupOf({Leaf("a", 2, "nobody")}).Build();
+  ASSERT_EQ(orphan->rejections().size(), 1u);
+  EXPECT_EQ(orphan->rejections()[0].message, "parent subgroup nobody of a not found");
+  EXPECT_EQ(orphan->sub_groups().minimum[PodSetNamed(*orphan, "ns/g", "default")], 1);
+  const auto twice = GroupOf({Leaf("a", 2), Leaf("a", 3)}).Build();
+  ASSERT_EQ(twice->rejections().size(), 1u);
+  EXPECT_EQ(twice->rejections()[0].message, "subgroup a already exists");
+}
+
+TEST_F(PodsToPlaceTest, NoMinimumOfSubGroupsHandsOutOneChildWholeAtATime) {  // E4
+  Rooms rooms(GroupOf({Leaf("a", 2), Leaf("b", 2)},
+                      /*min_sub_group=*/0)
+                  .Pending("ns/g", {.pods = 2, .subgroup = "a"})
+                  .Pending("ns/g", {.pods = 2, .subgroup = "b"})
+                  .Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1"));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-2", "g-3"));
+  EXPECT_THAT(Next(&rooms), IsEmpty());
+}
+
+TEST_F(PodsToPlaceTest, ExtrasComeOnePerAttempt) {  // E6
+  Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1)})
+                  .Running("ns/g", {.node = "n", .subgroup = "a"})
+                  .Running("ns/g", {.node = "n", .subgroup = "b"})
+                  .Pending("ns/g", {.pods = 2, .subgroup = "a"})  // g-2, g-3
+                  .Pending("ns/g", {.pods = 2, .subgroup = "b"})  // g-4, g-5
+                  .Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-2"));  // 1 of 1 each: by name
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-4"));  // a has 2 of 1 by now
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-3"));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-5"));
+}
+
+TEST_F(PodsToPlaceTest, TheLowerRatioGrowsFirst) {  // G11: 4 of 2 before 9 of 4
+  Rooms rooms(GroupOf({Leaf("a", 4), Leaf("b", 2)})
+                  .Running("ns/g", {.pods = 9, .node = "n", .subgroup = "a"})
+                  .Running("ns/g", {.pods = 4, .node = "n", .subgroup = "b"})
+                  .Pending("ns/g", {.subgroup = "a"})  // g-13
+                  .Pending("ns/g", {.subgroup = "b"})  // g-14
+                  .Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-14"));
+}
+
+TEST_F(PodsToPlaceTest, InATreeTheGroupOfTheLowerRatioTakesTwoSlotsBeforeTheOther) {  // E7
+  // One child of `low` is enough and it has one; of `high` one is enough and it has two.
+  Rooms rooms(GroupOf({Set("low", 1), Leaf("low-a", 1, "low"), Leaf("low-b", 2, "low"),
+                       Set("high", 1), Leaf("high-a", 1, "high"), Leaf("high-b", 1, "high")})
+                  .Running("ns/g", {.node = "n", .subgroup = "low-a"})
+                  .Running("ns/g", {.node = "n", .subgroup = "high-a"})
+                  .Running("ns/g", {.node = "n", .subgroup = "high-b"})
+                  .Pending("ns/g", {.pods = 1, .subgroup = "low-a"})   // g-3
+                  .Pending("ns/g", {.pods = 2, .subgroup = "low-b"})   // g-4, g-5
+                  .Pending("ns/g", {.pods = 1, .subgroup = "high-a"})  // g-6
+                  .Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-4", "g-5"));  // low-b: below its minimum goes first
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-6"));         // 2 of 1 both: high before low by name
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-3"));
+}
+
+TEST_F(PodsToPlaceTest, WhoNeedsNothingComesLastAndTheSmallestOfThemFirst) {  // G11
+  Rooms rooms(GroupOf({Leaf("a", 0), Leaf("b", 0), Leaf("c", 1)})
+                  .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})
+                  .Running("ns/g", {.pods = 1, .node = "n", .subgroup = "b"})
+                  .Running("ns/g", {.pods = 5, .node = "n", .subgroup = "c"})
+                  .Pending("ns/g", {.subgroup = "a"})  // g-8
+                  .Pending("ns/g", {.subgroup = "b"})  // g-9
+                  .Pending("ns/g", {.subgroup = "c"})  // g-10
+                  .Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-10"));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-9"));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-8"));
+}
+
+TEST_F(PodsToPlaceTest, WithoutThePluginSubGroupsGoByNameAlone) {
+  Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1)},
+                      /*min_sub_group=*/1)
+                  .Running("ns/g", {.node = "n", .subgroup = "a"})
+                  .Pending("ns/g", {.subgroup = "a"})
+                  .Pending("ns/g", {.subgroup = "b"})
+                  .Build(),
+              {.by_satisfaction = false});
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-1"));
+}
+
+TEST_F(PodsToPlaceTest, EvictedPodsAreAskedAboutAgainAndLeavingOnesAreNot) {  // S6
+  Rooms rooms(MakeCluster()
+                  .Node("n")
+                  .Running("ns/g", {.node = "n"})
+                  .Releasing("ns/g", {.node = "n"})
+                  .Build());
+  rooms.Evict("ns/g-0");
+  const std::vector<PodId> pods = rooms.order().PodsToPlace(rooms.Group("ns/g"));
+  EXPECT_THAT(Names(rooms.cluster(), pods), ElementsAre("g-0"));
+}
+
+TEST_F(PodsToPlaceTest, GatedPodsAreNotAskedAbout) {
+  Rooms rooms(MakeCluster().Node("n").Gated("ns/g", {.min_member = 1}).Pending("ns/g").Build());
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-1"));
+  EXPECT_THAT(Next(&rooms), IsEmpty());
+}
+
+TEST_F(PodsToPlaceTest, TheirRequestsAreSummedAndFollowTheStatement) {  // G15
+  Rooms rooms(
+      MakeCluster()
+          .Node("n", {.gpus = 8})
+          .Pending("ns/g", {.pods = 3, .gpus = 2, .millicpu = 500, .mb = 1, .min_member = 2})
+          .Build());
+  const PodGroupId group = rooms.Group("ns/g");
+  EXPECT_EQ(rooms.order().NextRequest(group), (QuotaVector{1000, 2'000'000, 4}));
+  const Statement::Checkpoint start = rooms.statement().Mark();
+  Next(&rooms);
+  EXPECT_EQ(rooms.order().NextRequest(group), (QuotaVector{500, 1'000'000, 2}));
+  rooms.statement().RollBackTo(start);
+  EXPECT_EQ(rooms.order().NextRequest(group), (QuotaVector{1000, 2'000'000, 4}));
+}
+
+// ---- states of a pod group
+// -----------------------------------------------------------------------
+
+TEST(PodGroupStateTest, ElasticStateIsBelowAtOrAboveTheMinimum) {  // spec 1 F73
+  Rooms rooms(MakeCluster().Node("n").Pending("ns/g", {.pods = 3, .min_member = 2}).Build());
+  const PodGroupId group = rooms.Group("ns/g");
+  EXPECT_EQ(rooms.order().ElasticStateOf(group), ElasticState::kBelow);
+  rooms.Place("ns/g-0", "n");
+  EXPECT_EQ(rooms.order().ElasticStateOf(group), ElasticState::kBelow);
+  rooms.Pipeline("ns/g-1", "n");
+  EXPECT_EQ(rooms.order().ElasticStateOf(group), ElasticState::kAt) << "a promise counts";
+  const Statement::Checkpoint mark = rooms.statement().Mark();
+  rooms.Place("ns/g-2", "n");
+  EXPECT_EQ(rooms.order().ElasticStateOf(group), ElasticState::kAbove);
+  rooms.statement().RollBackTo(mark);
+  EXPECT_EQ(rooms.order().ElasticStateOf(group), ElasticState::kAt);
+}
+
+TEST(PodGroupStateTest, OnePodSetBelowItsMinimumMakesTheGroupBelow) {
+  Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1)})
+                  .Running("ns/g", {.pods = 3, .node = "n", .subgroup = "a"})
+                  .Pending("ns/g", {.subgroup = "b"})
+                  .Build());
+  EXPECT_EQ(rooms.order().ElasticStateOf(rooms.Group("ns/g")), ElasticState::kBelow);
+}
+
+TEST(PodGroupStateTest, PodsThatLeaveDoNotCountTowardsTheMinimum) {
+  Rooms rooms(MakeCluster()
+                  .Node("n")
+                  .Running("ns/g", {.node = "n", .min_member = 2})
+                  .Releasing("ns/g", {.node = "n"})
+                  .Build());
+  EXPECT_EQ(rooms.order().ElasticStateOf(rooms.Group("ns/g")), ElasticState::kBelow);
+}
+
+bool IsReady(const ClusterMaker& maker) {
+  const auto cluster = maker.Build();
+  return PodOrder(*cluster, {}).IsReady(PodGroupNamed(*cluster, "ns/g"));
+}
+
+TEST(PodGroupStateTest, AGroupIsReadyWhenItsPodsHaveArrived) {  // spec 2 G7
+  EXPECT_TRUE(IsReady(MakeCluster().Pending("ns/g", {.pods = 2, .min_member = 2})));
+  EXPECT_FALSE(IsReady(MakeCluster().Pending("ns/g", {.pods = 1, .min_member = 2})));
+  EXPECT_FALSE(IsReady(MakeCluster().Pending("ns/g", {.min_member = 2}).Gated("ns/g")));
+  EXPECT_TRUE(IsReady(
+      MakeCluster().Node("n").Running("ns/g", {.node = "n", .min_member = 2}).Pending("ns/g")));
+}
+
+TEST(PodGroupStateTest, PodsThatEndedOrLeaveDoNotMakeAGroupReady) {  // spec 2 G7, W21
+  EXPECT_FALSE(
+      IsReady(MakeCluster().Pending("ns/g", {.pods = 2, .min_member = 3}).Succeeded("ns/g")));
+  EXPECT_FALSE(IsReady(MakeCluster()
+                           .Node("n")
+                           .Pending("ns/g", {.pods = 2, .min_member = 3})
+                           .Releasing("ns/g", {.node = "n"})));
+}
+
+TEST(PodGroupStateTest, ATreeIsReadyWhenEnoughOfItsChildrenAre) {
+  const std::vector<SubGroupRow> subs = {Leaf("a", 1), Leaf("b", 1)};
+  EXPECT_FALSE(IsReady(GroupOf(subs).Pending("ns/g", {.subgroup = "a"})));
+  EXPECT_TRUE(IsReady(GroupOf(subs, 1).Pending("ns/g", {.subgroup = "a"})));
+}
+
+TEST(PodGroupStateTest, AGroupHasStartedOnceAPodHoldsANode) {
+  Rooms rooms(MakeCluster().Node("n").Pending("ns/g", {.pods = 2}).Build());
+  const PodGroupId group = rooms.Group("ns/g");
+  EXPECT_FALSE(rooms.order().HasStarted(group));
+  rooms.Pipeline("ns/g-0", "n");
+  EXPECT_FALSE(rooms.order().HasStarted(group)) << "a promise is no start";
+  EXPECT_EQ(rooms.order().ActiveAllocated(group), 1);
+  rooms.Place("ns/g-1", "n");
+  EXPECT_TRUE(rooms.order().HasStarted(group));
+  EXPECT_EQ(rooms.order().CountOf(group, PodStatus::kPending), 0);
+}
+
+// ---- against the oracle
+// --------------------------------------------------------------------------
+
+TEST(PodOrderPropertyTest, TreesOfAllShapesHandOutWhatTheOracleSays) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    Random random(seed);
+    const ClusterRows rows =
+        MakeRandomCluster(seed, {.max_nodes = 2, .max_pods = 9, .sub_groups = true});
+    Rooms rooms(rows.Build());
+    oracle::World world(rows);
+    const Cluster& cluster = rooms.cluster();
+    for (const PodGroupId group : cluster.pod_groups().name.ids()) {
+      for (int attempt = 0; attempt < 4; ++attempt) {
+        const std::string name = cluster.PodGroupName(group);
+        std::vector<std::string> pods;
+        for (const PodId pod : rooms.order().PodsToPlace(group)) {
+          pods.push_back(cluster.PodName(pod));
+        }
+        ASSERT_EQ(pods, oracle::TasksToAllocate(world, name)) << name;
+        const oracle::Three request = oracle::NextRequest(world, name);
+        ASSERT_THAT(rooms.order().NextRequest(group),
+                    ElementsAre(request[0], request[1], request[2]));
+        if (pods.empty() || cluster.nodes().size() == 0) break;
+        for (const std::string& pod : pods) {
+          if (random.OneIn(5)) continue;  // also attempts that get only some
+          const std::string node(cluster.Text(cluster.nodes().name[NodeId(0)]));
+          rooms.Place(pod, node);
+          world.Place(pod, node);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kai
