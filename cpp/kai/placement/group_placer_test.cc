@@ -1,0 +1,329 @@
+#include "kai/placement/group_placer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/placement/rooms_for_test.h"
+
+namespace kai {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Mode = GroupPlacer::Mode;
+
+GroupPlacer::Result Place(Rooms* rooms, std::string_view group, Mode mode = Mode::kReal) {
+  return rooms->placer().Place(rooms->Group(group), mode, &rooms->statement());
+}
+
+// ---- placing ------------------------------------------------------------------------------------
+
+TEST(GroupPlacerTest, AGangGetsItsPodsAllAtOnce) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2})
+                  .Node("n2", {.gpus = 2})
+                  .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3})
+                  .Build());
+  EXPECT_TRUE(Place(&rooms, "ns/g").placed);
+  EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-0 n1", "ns/g-1 n1", "ns/g-2 n2"));
+}
+
+TEST(GroupPlacerTest, AGangThatDoesNotFitWholeLeavesNoTrace) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2})
+                  .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3})
+                  .Build());
+  const ResourceTable<NodeId> idle = rooms.cluster().nodes().idle;
+  const auto status = rooms.cluster().pods().status;
+  const GroupPlacer::Result result = Place(&rooms, "ns/g");
+  EXPECT_FALSE(result.placed);
+  EXPECT_TRUE(result.had_pods);
+  EXPECT_THAT(rooms.Placements(), IsEmpty());
+  EXPECT_EQ(rooms.cluster().nodes().idle, idle);
+  EXPECT_EQ(rooms.cluster().pods().status, status);
+}
+
+TEST(GroupPlacerTest, WhatTheStatementHadBeforeStays) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2})
+                  .Pending("ns/first", {.gpus = 1})
+                  .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 2})
+                  .Build());
+  EXPECT_TRUE(Place(&rooms, "ns/first").placed);
+  EXPECT_FALSE(Place(&rooms, "ns/g").placed);
+  EXPECT_THAT(rooms.Placements(), ElementsAre("ns/first-0 n1"));
+}
+
+TEST(GroupPlacerTest, PodsThatHaveToWaitArePromisedTheirNode) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2})
+                  .Releasing("ns/old", {.gpus = 1, .node = "n1"})
+                  .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 2})
+                  .Build());
+  EXPECT_TRUE(Place(&rooms, "ns/g").placed);
+  EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-0 n1", "ns/g-1 n1 later"));
+}
+
+TEST(GroupPlacerTest, InSimulationEverythingWaitsAlsoForWhatIsIdle) {  // spec 2 P4
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2})
+                  .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 2})
+                  .Build());
+  EXPECT_TRUE(Place(&rooms, "ns/g", Mode::kSimulate).placed);
+  EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-0 n1 later", "ns/g-1 n1 later"));
+}
+
+TEST(GroupPlacerTest, InSimulationNothingIsExplained) {
+  Rooms rooms(MakeCluster().Node("n1").Pending("ns/g", {.millicpu = 64'001}).Build());
+  const GroupPlacer::Result result = Place(&rooms, "ns/g", Mode::kSimulate);
+  EXPECT_FALSE(result.placed);
+  EXPECT_EQ(result.error.message, "");
+}
+
+TEST(GroupPlacerTest, AGroupWithNothingToPlaceIsNeitherPlacedNorAtFault) {
+  Rooms rooms(MakeCluster().Node("n1").Running("ns/g", {.node = "n1"}).Build());
+  const GroupPlacer::Result result = Place(&rooms, "ns/g");
+  EXPECT_FALSE(result.placed);
+  EXPECT_FALSE(result.had_pods);
+}
+
+ClusterMaker TwoSubGroups() {
+  PodGroupRow group;
+  group.namespace_name = "ns";
+  group.name = "g";
+  for (const auto& [name, minimum] : {std::pair("leaders", 1), std::pair("workers", 2)}) {
+    SubGroupRow row;
+    row.name = name;
+    row.min_member = minimum;
+    group.sub_groups.push_back(std::move(row));
+  }
+  return MakeCluster()
+      .Add(std::move(group))
+      .Pending("ns/g", {.pods = 2, .gpus = 1, .subgroup = "workers"})
+      .Pending("ns/g", {.pods = 1, .gpus = 1, .subgroup = "leaders"});
+}
+
+TEST(GroupPlacerTest, SubGroupsArePlacedInTheirOrder) {
+  Rooms rooms(TwoSubGroups().Node("n1", {.gpus = 3}).Build());
+  EXPECT_TRUE(Place(&rooms, "ns/g").placed);
+  EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-2 n1", "ns/g-0 n1", "ns/g-1 n1"));
+}
+
+TEST(GroupPlacerTest, ASubGroupThatFailsTakesItsSiblingsBack) {
+  Rooms rooms(TwoSubGroups().Node("n1", {.gpus = 2}).Build());
+  EXPECT_FALSE(Place(&rooms, "ns/g").placed);
+  EXPECT_THAT(rooms.Placements(), IsEmpty());
+}
+
+// ---- gates (spec 1 F77, F78) --------------------------------------------------------------------
+
+TEST(GroupPlacerGateTest, ALimitHoldsForAllPodsOfTheAttemptTogether) {
+  Rooms rooms(MakeCluster()
+                  .Queue("team", {.limit_gpus = 4})
+                  .Node("n1", {.gpus = 8})
+                  .Running("team/old", {.gpus = 2, .node = "n1"})
+                  .Pending("team/fits", {.pods = 2, .gpus = 1, .min_member = 2})
+                  .Pending("team/more", {.pods = 3, .gpus = 1, .min_member = 3})
+                  .Build());
+  const GroupPlacer::Result result = Place(&rooms, "team/more");
+  EXPECT_FALSE(result.placed);
+  EXPECT_EQ(result.error.kind, PlaceError::Kind::kOverLimit);
+  EXPECT_EQ(result.error.reason, "OverLimit");
+  EXPECT_EQ(result.error.queue, QueueNamed(rooms.cluster(), "team"));
+  EXPECT_EQ(result.error.message,
+            "team quota has reached the allowable limit of GPUs. Limit is 4 GPUs, currently 2 GPUs "
+            "allocated and workload requested 3 GPUs");
+  EXPECT_TRUE(Place(&rooms, "team/fits").placed) << "exactly the limit is allowed";
+}
+
+TEST(GroupPlacerGateTest, TheLimitOfAnyAncestorHoldsAndIsNamed) {
+  Rooms rooms(MakeCluster()
+                  .Queue("org", {.limit_gpus = 1, .display_name = "The Organisation"})
+                  .Queue("team", {.parent = "org"})
+                  .Node("n1", {.gpus = 8})
+                  .Pending("team/g", {.gpus = 2})
+                  .Build());
+  const GroupPlacer::Result result = Place(&rooms, "team/g");
+  EXPECT_EQ(result.error.queue, QueueNamed(rooms.cluster(), "org"));
+  EXPECT_EQ(result.error.message,
+            "The Organisation quota has reached the allowable limit of GPUs. Limit is 1 GPUs, "
+            "currently 0 GPUs allocated and workload requested 2 GPUs");
+}
+
+TEST(GroupPlacerGateTest, CpuAndMemoryAreSaidInCoresAndGigabytes) {
+  Rooms rooms(MakeCluster()
+                  .Queue("cpu", {.limit_millicpu = 1500})
+                  .Queue("memory", {.limit_mb = 2500})
+                  .Node("n1")
+                  .Pending("cpu/g", {.millicpu = 2250})
+                  .Pending("memory/g", {.mb = 3000})
+                  .Build());
+  EXPECT_EQ(Place(&rooms, "cpu/g").error.message,
+            "cpu quota has reached the allowable limit of CPU cores. Limit is 1.5 cores, currently "
+            "0 cores allocated and workload requested 2.25 cores");
+  EXPECT_EQ(Place(&rooms, "memory/g").error.message,
+            "memory quota has reached the allowable limit of memory. Limit is 2.5 GB, currently 0 "
+            "GB allocated and workload requested 3 GB");
+}
+
+TEST(GroupPlacerGateTest, AResourceThatIsNotAskedForIsNotLookedAt) {
+  Rooms rooms(MakeCluster()
+                  .Queue("team", {.limit_gpus = 1})
+                  .Node("n1", {.gpus = 8})
+                  .Running("team/old", {.gpus = 2, .node = "n1"})
+                  .Pending("team/g")
+                  .Build());
+  EXPECT_TRUE(Place(&rooms, "team/g").placed);
+}
+
+TEST(GroupPlacerGateTest, WhoCannotBePreemptedStaysWithinTheQuota) {
+  Rooms rooms(
+      MakeCluster()
+          .Queue("team", {.deserved_gpus = 2})
+          .Node("n1", {.gpus = 8})
+          .Running("team/old", {.gpus = 1, .node = "n1", .preemptibility = "non-preemptible"})
+          .Running("team/soft", {.gpus = 3, .node = "n1"})
+          .Pending("team/hard", {.gpus = 2, .preemptibility = "non-preemptible"})
+          .Pending("team/exact", {.gpus = 1, .preemptibility = "non-preemptible"})
+          .Pending("team/softer", {.gpus = 2})
+          .Build());
+  const GroupPlacer::Result result = Place(&rooms, "team/hard");
+  EXPECT_EQ(result.error.kind, PlaceError::Kind::kNonPreemptibleOverQuota);
+  EXPECT_EQ(result.error.reason, "NonPreemptibleOverQuota");
+  EXPECT_EQ(
+      result.error.message,
+      "Non-preemptible workload is over quota. Workload requested 2 GPUs, but team quota is 2 "
+      "GPUs, while 1 GPUs are already allocated for non-preemptible pods. Use a preemptible "
+      "workload to go over quota.");
+  EXPECT_TRUE(Place(&rooms, "team/exact").placed) << "exactly the quota is allowed";
+  EXPECT_TRUE(Place(&rooms, "team/softer").placed) << "others may go beyond it";
+}
+
+TEST(GroupPlacerGateTest, TheQuotaOfAnyAncestorHolds) {
+  Rooms rooms(MakeCluster()
+                  .Queue("org", {.deserved_gpus = 1})
+                  .Queue("team", {.parent = "org", .deserved_gpus = 8})
+                  .Node("n1", {.gpus = 8})
+                  .Pending("team/g", {.gpus = 2, .preemptibility = "non-preemptible"})
+                  .Build());
+  EXPECT_EQ(Place(&rooms, "team/g").error.queue, QueueNamed(rooms.cluster(), "org"));
+}
+
+TEST(GroupPlacerGateTest, TheLimitIsAskedBeforeTheQuota) {
+  Rooms rooms(MakeCluster()
+                  .Queue("team", {.deserved_gpus = 1, .limit_gpus = 1})
+                  .Node("n1", {.gpus = 8})
+                  .Pending("team/g", {.gpus = 2, .preemptibility = "non-preemptible"})
+                  .Build());
+  EXPECT_EQ(Place(&rooms, "team/g").error.kind, PlaceError::Kind::kOverLimit);
+}
+
+TEST(GroupPlacerGateTest, WithoutThePluginNobodyAsks) {
+  Rooms rooms(MakeCluster()
+                  .Queue("team", {.limit_gpus = 1})
+                  .Node("n1", {.gpus = 8})
+                  .Pending("team/g", {.gpus = 2})
+                  .Build(),
+              {.check_capacity = false});
+  EXPECT_TRUE(Place(&rooms, "team/g").placed);
+}
+
+TEST(GroupPlacerGateTest, WhatWasPlacedBeforeCounts) {
+  Rooms rooms(MakeCluster()
+                  .Queue("team", {.limit_gpus = 2})
+                  .Node("n1", {.gpus = 8})
+                  .Pending("team/a", {.gpus = 1})
+                  .Pending("team/b", {.gpus = 2})
+                  .Build());
+  const Statement::Checkpoint start = rooms.statement().Mark();
+  EXPECT_TRUE(Place(&rooms, "team/a").placed);
+  EXPECT_FALSE(Place(&rooms, "team/b").placed);
+  rooms.statement().RollBackTo(start);
+  EXPECT_TRUE(Place(&rooms, "team/b").placed);
+}
+
+// ---- why a pod found no node (spec 2 P6) --------------------------------------------------------
+
+constexpr char kNoGpus[] =
+    "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs.";
+
+TEST(GroupPlacerErrorTest, APodThatIsNoGangIsNamed) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 1})
+                  .Running("ns/old", {.gpus = 1, .node = "n1"})
+                  .Pending("ns/g", {.gpus = 1})
+                  .Build());
+  const PlaceError error = Place(&rooms, "ns/g").error;
+  EXPECT_EQ(error.kind, PlaceError::Kind::kNoNode);
+  EXPECT_EQ(error.reason, "PodSchedulingErrors");
+  EXPECT_EQ(error.pod, rooms.Pod("ns/g-0"));
+  EXPECT_EQ(error.pod_message, kNoGpus);
+  EXPECT_EQ(error.message,
+            std::string("Resources were not found for pod ns/g-0 due to: ") + kNoGpus);
+}
+
+TEST(GroupPlacerErrorTest, AGangSaysHowFarItCame) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2})
+                  .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3})
+                  .Build());
+  const PlaceError error = Place(&rooms, "ns/g").error;
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_EQ(error.message,
+            std::string("Resources were found for 2 pods while 3 are required for gang scheduling. "
+                        "Additional pods cannot be scheduled due to: ") +
+                kNoGpus);
+}
+
+TEST(GroupPlacerErrorTest, AGangThatHasItsMinimumSpeaksOfThePodAgain) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2})
+                  .Running("ns/g", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 2})
+                  .Pending("ns/g", {.gpus = 1})
+                  .Build());
+  const PlaceError error = Place(&rooms, "ns/g").error;
+  EXPECT_FALSE(error.below_minimum);
+  EXPECT_EQ(error.message,
+            std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
+}
+
+TEST(GroupPlacerErrorTest, PodsThatLeaveStillCountTowardsHavingTheMinimum) {
+  // Active-used, not active-allocated: the attempt is about the missing pod, the text is not.
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 2})
+                  .Running("ns/g", {.gpus = 1, .node = "n1", .min_member = 2})
+                  .Releasing("ns/g", {.gpus = 1, .millicpu = 0, .node = "n1"})
+                  .Pending("ns/g", {.gpus = 2})
+                  .Build());
+  EXPECT_EQ(Place(&rooms, "ns/g").error.message,
+            std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
+}
+
+TEST(GroupPlacerErrorTest, ASubGroupIsNamed) {
+  Rooms rooms(TwoSubGroups().Node("n1", {.gpus = 2}).Build());
+  const PlaceError error = Place(&rooms, "ns/g").error;
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_EQ(error.message,
+            std::string("Resources were found for 1 pods from all sub-groups while sub-group "
+                        "workers requires 2 pods for gang scheduling. Additional pods cannot be "
+                        "scheduled in this sub-group due to: ") +
+                kNoGpus);
+}
+
+TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnWords) {
+  Rooms rooms(MakeCluster().Node("n1", {.gpus = 1}).Pending("ns/g", {.gpus = 2}).Build());
+  const PlaceError error = Place(&rooms, "ns/g").error;
+  EXPECT_EQ(error.pod_message,
+            "Scheduling conditions were not met for pod ns/g-0:\nMaxNodePoolResources: The pod "
+            "ns/g-0 requires GPU: 2, CPU: 1 (cores), memory: 0 (GB), pods: 1. Max GPU resources "
+            "available in a single node in the default node-pool is topped at 1.\n");
+  EXPECT_EQ(error.message, "Resources were not found for pod ns/g-0 due to: " + error.pod_message);
+}
+
+}  // namespace
+}  // namespace kai
