@@ -45,6 +45,8 @@ struct SnapshotRows {
   std::vector<BindRequestRow> bind_requests;
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
+  bool serves_claims =
+      true;  // false: the cluster had no API for claims and slices; they count nothing
   std::vector<Rejection> rejections;
 };
 

@@ -78,6 +78,42 @@ auto IsRejected(std::string_view kind, std::string_view name, std::string_view f
                Field(&Rejection::field, field), Field(&Rejection::message, message));
 }
 
+TEST(SnapshotReaderTest, AClusterThatDoesNotServeClaimsHasNoneThatCount) {  // spec 3 D1
+  const auto serves = [](std::string_view discovery) {
+    return Rows(StrCat(R"({"rawObjects": {}, "discovery": )", discovery, "}")).serves_claims;
+  };
+  EXPECT_TRUE(serves("null"));
+  EXPECT_TRUE(serves(R"({"resources": null})"));
+  EXPECT_TRUE(serves(R"({"resources": [{"groupVersion": "v1"},
+                                       {"groupVersion": "resource.k8s.io/v1"}]})"));
+  EXPECT_FALSE(serves(R"({"resources": []})"));
+  EXPECT_FALSE(serves(R"({"resources": [{"groupVersion": "apps/v1"}]})"));
+
+  constexpr std::string_view kOneClaim = R"({
+    "rawObjects": {
+      "queues": [{"metadata": {"name": "a"}, "spec": {"resources": {"gpu": {"limit": -1}}}}],
+      "podGroups": [{"metadata": {"name": "g", "namespace": "ns"}, "spec": {"queue": "a"}}],
+      "pods": [{"metadata": {"name": "p", "namespace": "ns",
+                             "annotations": {"pod-group-name": "g"}},
+                "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "c"}]},
+                "status": {"phase": "Pending"}}],
+      "resourceClaims": [{"metadata": {"name": "c", "namespace": "ns"},
+        "spec": {"devices": {"requests": [{"name": "r",
+            "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 2}}]}}}]
+    },
+    "discovery": {"resources": [RESOURCES]}
+  })";
+  const auto gpus_asked_for = [&](std::string_view resources) {
+    std::string json(kOneClaim);
+    json.replace(json.find("RESOURCES"), 9, resources);
+    const absl::StatusOr<SnapshotFile> file = ReadSnapshot(json);
+    EXPECT_TRUE(file.ok()) << file.status().message();
+    return file.ok() ? file->cluster->ClassOf(PodId(0)).requested[kQuotaGpu] : -1;
+  };
+  EXPECT_EQ(gpus_asked_for(R"({"groupVersion": "resource.k8s.io/v1beta1"})"), 2);
+  EXPECT_EQ(gpus_asked_for(""), 0);
+}
+
 TEST(SnapshotReaderTest, ReadsEveryKind) {
   const SnapshotRows rows = Rows(kSmall);
   EXPECT_EQ(rows.nodes.size(), 1);
