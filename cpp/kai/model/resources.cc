@@ -2,15 +2,15 @@
 
 #include <charconv>
 
+#include "kai/base/keys.h"
+
 namespace kai {
 namespace {
-
-constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 
 // Whole GPUs of either vendor are one slot. KAI lets every name that ends in "gpu" land there,
 // which over-writes real GPUs (spec 3 R27); here other vendors' devices keep a slot of their own.
 bool IsWholeGpu(std::string_view name) {
-  return name == "gpu" || name == "nvidia.com/gpu" || name == "amd.com/gpu";
+  return name == "gpu" || name == keys::kNvidiaGpu || name == keys::kAmdGpu;
 }
 
 // Reads digits at the front of `text`; false when there are none.
@@ -34,14 +34,14 @@ bool Take(std::string_view* text, std::string_view expected) {
 }  // namespace
 
 bool IsMigResource(std::string_view resource) {
-  return resource.substr(0, kMigPrefix.size()) == kMigPrefix;
+  return resource.substr(0, keys::kMigPrefix.size()) == keys::kMigPrefix;
 }
 
 double MigGpuEquivalents(std::string_view resource) {
   // nvidia.com/mig-<g>g.<m>gb, and nothing after it: the +me variants count nothing (spec 3 M3).
   double slices = 0;
   double memory_gb = 0;
-  const bool exact = Take(&resource, kMigPrefix) && TakeNumber(&resource, &slices) &&
+  const bool exact = Take(&resource, keys::kMigPrefix) && TakeNumber(&resource, &slices) &&
                      Take(&resource, "g.") && TakeNumber(&resource, &memory_gb) && resource == "gb";
   return exact ? slices : 0;
 }
