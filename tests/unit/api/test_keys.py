@@ -40,4 +40,6 @@ def test_shared_keys_are_spelt_alike() -> None:
 
 def test_no_key_of_the_python_face_stands_in_the_engine_under_another_name() -> None:
     known = {value for value in vars(keys).values() if isinstance(value, str)}
-    assert [name for name, key in engine_keys().items() if key in known and name not in SHARED] == []
+    assert [
+        name for name, key in engine_keys().items() if key in known and name not in SHARED
+    ] == []
