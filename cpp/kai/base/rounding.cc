@@ -41,11 +41,11 @@ std::string CutToThreeDecimals(double value) {
 std::string ThreeSignificantDigits(double value) { return Formatted("%.3g", value); }
 
 std::string ShortestDecimal(double value) {
-  // Go's %v uses %e below 1e-4 and from 1e21 on, else plain decimals.
+  // Go's shortest %g has an exponent below 1e-4 and from 1e6 on.
   char buffer[400];
   const double size = std::abs(value);
-  const auto format = size != 0 && (size < 1e-4 || size >= 1e21) ? std::chars_format::scientific
-                                                                 : std::chars_format::fixed;
+  const auto format = size != 0 && (size < 1e-4 || size >= 1e6) ? std::chars_format::scientific
+                                                                : std::chars_format::fixed;
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, format);
   return std::string(buffer, end.ptr);
 }

@@ -1,0 +1,28 @@
+#include "kai/base/saturating.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace kai {
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+
+TEST(SaturatingTest, AddsLikeAnybodyWhileThereIsRoom) {
+  EXPECT_EQ(AddSaturating(2, 3), 5);
+  EXPECT_EQ(AddSaturating(kMost, kLeast), -1);
+  EXPECT_EQ(AddSaturating(kMost - 1, 1), kMost);
+}
+
+TEST(SaturatingTest, StopsAtTheEnds) {
+  EXPECT_EQ(AddSaturating(kMost, 1), kMost);
+  EXPECT_EQ(AddSaturating(1, kMost), kMost);
+  EXPECT_EQ(AddSaturating(kLeast, -1), kLeast);
+  EXPECT_EQ(AddSaturating(kLeast, kLeast), kLeast);
+}
+
+}  // namespace
+}  // namespace kai
