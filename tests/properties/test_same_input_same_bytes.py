@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from kai.verify.cases import Case, read_cases
 
 ARCHIVE = Path(__file__).parents[1] / "conformance" / "cases.tar.xz"
@@ -28,7 +29,7 @@ def printed(snapshot: dict[str, Any], folder: Path, hash_seed: int) -> str:
         check=True,
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
     )
-    head, mark, tail = done.stdout.rpartition(', "timing_ms": ')
+    head, mark, _timing = done.stdout.rpartition(', "timing_ms": ')
     assert mark, done.stdout[-200:]
     return head
 
