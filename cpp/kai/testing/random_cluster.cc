@@ -295,7 +295,7 @@ class Maker {
       // Half or all of a device of either kind: sums stay exact.
       row->gpu = {.kind = GpuRequestKind::kMemory, .count = 1, .memory_mib = 16000, .mig = {}};
     }
-    if (random_.Coin()) row->gpu_groups.push_back(StrCat("device-", row->name));
+    if (random_.Coin()) row->gpu_groups.push_back(StrCat("device-", row->pod_group));
   }
 
   void MakeRunningGroup() {
@@ -335,10 +335,13 @@ class Maker {
       // Nobody asks whether a foreign pod fits: now and then a node is full beyond its brim.
       const int64_t node = random_.Below(static_cast<int64_t>(rows_.nodes.size()));
       if (random_.OneIn(6)) row.requests[0].second = 17000;
+      // Not tracked on a node that does not offer it.
+      if (options_.scalars && random_.OneIn(6)) row.requests.emplace_back(kScalar, 1);
       row.node_name = rows_.nodes[static_cast<size_t>(node)].name;
       row.phase = random_.Pick(
           std::vector<Phase>{Phase::kRunning, Phase::kRunning, Phase::kPending, Phase::kSucceeded});
-      Take(node, {.millicpu = row.requests[0].second});
+      Take(node, {.millicpu = row.requests[0].second,
+                  .scalars = static_cast<int64_t>(row.requests.size()) - 1});
       rows_.pods.push_back(row);
     }
   }

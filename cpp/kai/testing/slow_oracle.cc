@@ -325,10 +325,11 @@ struct World::Kept {
   struct Pod {
     const PodRow* row = nullptr;
     std::string name;
-    int group = -1;               // -1: none
-    bool counts = false;          // has a group and a sub-group of it
-    double held_gpus = 0;         // what the ledger of its node counts for its GPUs
-    std::vector<double> request;  // by resource; spec 3 R18, without held_gpus
+    int group = -1;                    // -1: none
+    bool counts = false;               // has a group and a sub-group of it
+    double held_gpus = 0;              // what the ledger of its node counts for its GPUs
+    std::vector<std::string> devices;  // that it shares
+    std::vector<double> request;       // by resource; spec 3 R18, without held_gpus
   };
   struct Queue {
     const QueueRow* row = nullptr;
@@ -537,7 +538,6 @@ void World::Kept::KeepPods(std::vector<PodState>* states) {
   std::sort(order.begin(), order.end(), [](const PodRow* a, const PodRow* b) {
     return std::tie(a->namespace_name, a->name) < std::tie(b->namespace_name, b->name);
   });
-  std::set<std::pair<int, std::string>> held;  // shared devices that were counted
   for (const PodRow* row : order) {
     const BindRequestRow* request = nullptr;  // spec 2 S3
     for (const BindRequestRow& each : rows.bind_requests) {
@@ -602,19 +602,27 @@ void World::Kept::KeepPods(std::vector<PodState>* states) {
     pod.held_gpus = WholeOrPartGpus(row->gpu);
     const std::string* app = Label(row->labels, "app");
     if (app != nullptr && *app == "kai-resource-reservation") {
-      pod.held_gpus = 0;          // spec 3 N3
-    } else if (IsShared(*row)) {  // not built: a device is taken whole, once
-      const std::vector<std::string>& devices =
-          request == nullptr ? row->gpu_groups : request->gpu_groups;
+      pod.held_gpus = 0;  // spec 3 N3
+    } else if (IsShared(*row)) {
+      pod.devices = request == nullptr ? row->gpu_groups : request->gpu_groups;
       pod.held_gpus =
-          devices.empty() ? static_cast<double>(std::max<int64_t>(row->gpu.count, 1)) : 0;
-      for (const std::string& device : devices) {
-        if (held.insert({state.node, device}).second) pod.held_gpus += 1;
-      }
+          pod.devices.empty() ? static_cast<double>(std::max<int64_t>(row->gpu.count, 1)) : 0;
     }
     pods.push_back(std::move(pod));
     states->push_back(state);
   }
+  // Devices are not built: a shared one counts whole, with one of its users; with one that stays,
+  // if there is one.
+  std::map<std::pair<int, std::string>, size_t> user;
+  const auto leaves = [&](size_t i) { return !IsActiveAllocated((*states)[i].status); };
+  for (size_t i = 0; i < pods.size(); ++i) {
+    if ((*states)[i].node < 0) continue;
+    for (const std::string& device : pods[i].devices) {
+      const auto [found, is_first] = user.try_emplace({(*states)[i].node, device}, i);
+      if (!is_first && leaves(found->second) && !leaves(i)) found->second = i;
+    }
+  }
+  for (const auto& [device, i] : user) pods[i].held_gpus += 1;
 }
 
 void World::Kept::MakeVectors() {
