@@ -41,7 +41,8 @@ void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statemen
   const PodColumns& pods = cluster.pods();
   for (const PodId pod : pods.name.ids()) {
     if (pods.status[pod] != PodStatus::kReleasing || pods.deletion_ns[pod] == kNoTime) continue;
-    if (now_ns - pods.deletion_ns[pod] > cluster.params().stuck_in_releasing_threshold_ns)
+    // Not the time since: a date of long ago may be further away than a number can say.
+    if (pods.deletion_ns[pod] < now_ns - cluster.params().stuck_in_releasing_threshold_ns)
       statement->MarkStuck(pod);
   }
 }
