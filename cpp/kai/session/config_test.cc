@@ -1,0 +1,246 @@
+#include "kai/session/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kai {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+Config ParseOrDie(std::string_view json, const Config::ParseOptions& options = {}) {
+  absl::StatusOr<Config> config = Config::Parse(json, options);
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  return config.ok() ? *std::move(config) : Config();
+}
+
+// Why the text is no configuration.
+std::string ErrorOf(std::string_view json) {
+  const absl::StatusOr<Config> config = Config::Parse(json, {});
+  EXPECT_FALSE(config.ok()) << json;
+  EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(config.status().message());
+}
+
+std::vector<std::string> PluginNames(const Config& config) {
+  std::vector<std::string> names;
+  for (const PluginConfig& plugin : config.plugins) names.push_back(plugin.name);
+  return names;
+}
+
+// ---- what is missing ----------------------------------------------------------------------------
+
+TEST(ConfigTest, NoConfigurationIsKaisBuiltInOne) {  // spec 2 C7
+  for (const char* nothing : {"", "null", "{}"}) {
+    const Config config = ParseOrDie(nothing);
+    EXPECT_THAT(config.actions, Contains("allocate"));
+    EXPECT_THAT(PluginNames(config),
+                ElementsAre("predicates", "proportion", "priority", "elastic", "kubeflow", "ray",
+                            "nodeavailability", "gpusharingorder", "gpupack", "resourcetype",
+                            "subgrouporder", "taskorder", "nominatednode", "dynamicresources",
+                            "nodeplacement", "minruntime", "topology", "snapshot",
+                            "sg-nodelocalgreedy", "sg-multinodegang"));
+    EXPECT_THAT(config.queue_depth, IsEmpty());
+  }
+}
+
+TEST(ConfigTest, ANullMemberIsAMissingOne) {
+  const Config config =
+      ParseOrDie(R"({"actions": null, "tiers": null, "queueDepthPerAction": null})");
+  EXPECT_THAT(config.actions, Contains("allocate"));
+  EXPECT_TRUE(config.HasPlugin("predicates"));
+}
+
+TEST(ConfigTest, MembersThatNobodyKnowsAreIgnored) {
+  EXPECT_THAT(ParseOrDie(R"({"actions": "allocate", "usageDBConfig": {}, "x": [1, {}]})").warnings,
+              IsEmpty());
+}
+
+// ---- actions ------------------------------------------------------------------------------------
+
+TEST(ConfigTest, ActionsAreAListInCommas) {
+  const Config config = ParseOrDie(R"({"actions": "  allocate ,allocate"})");
+  EXPECT_THAT(config.actions, ElementsAre("allocate", "allocate"));
+  EXPECT_THAT(config.warnings, IsEmpty());
+}
+
+TEST(ConfigTest, AnActionThatNobodyKnowsIsSaidAndSkipped) {
+  const Config config = ParseOrDie(R"({"actions": "allocate, alocate"})");
+  EXPECT_THAT(config.actions, ElementsAre("allocate"));
+  EXPECT_THAT(config.warnings, ElementsAre("action \"alocate\" is not known and is skipped"));
+}
+
+TEST(ConfigTest, EveryActionIsBuiltOrSaidNotToBe) {
+  const std::vector<std::string> all = {"allocate", "consolidation", "reclaim", "preempt",
+                                        "stalegangeviction"};
+  const Config config = ParseOrDie("");
+  EXPECT_EQ(config.actions.size() + config.warnings.size(), all.size());
+  for (const std::string& action : all) {
+    if (std::find(config.actions.begin(), config.actions.end(), action) != config.actions.end()) {
+      continue;
+    }
+    EXPECT_THAT(config.warnings, Contains("action " + action + " is not built yet"));
+  }
+}
+
+// ---- plugins ------------------------------------------------------------------------------------
+
+TEST(ConfigTest, TiersNameExactlyThePluginsThatRunOneTierAfterTheOther) {
+  const Config config = ParseOrDie(R"({"tiers": [
+      {"plugins": [{"name": "proportion"}, {"name": "predicates"}]},
+      {"plugins": [{"name": "podaffinity"}]}]})");
+  EXPECT_THAT(PluginNames(config), ElementsAre("proportion", "predicates", "podaffinity"));
+  EXPECT_FALSE(config.HasPlugin("elastic"));
+}
+
+TEST(ConfigTest, NoTiersAreNoPlugins) {
+  EXPECT_THAT(ParseOrDie(R"({"tiers": []})").plugins, IsEmpty());
+  EXPECT_THAT(ParseOrDie(R"({"tiers": [{"plugins": []}]})").plugins, IsEmpty());
+}
+
+TEST(ConfigTest, APluginThatNobodyKnowsIsSaidAndSkipped) {
+  const Config config =
+      ParseOrDie(R"({"tiers": [{"plugins": [{"name": "gang"}, {"name": "priority"}]}]})");
+  EXPECT_THAT(PluginNames(config), ElementsAre("priority"));
+  EXPECT_THAT(config.warnings, Contains("plugin \"gang\" is not known and is skipped"));
+}
+
+TEST(ConfigTest, PluginsOutsideOfTheDefaultAreKnown) {
+  const Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "podaffinity"},
+      {"name": "gpuspread"}, {"name": "numa"}, {"name": "reflectjoborder"}]}]})");
+  EXPECT_THAT(config.plugins, SizeIs(4));
+  EXPECT_THAT(config.warnings, Not(Contains(HasSubstr("not known"))));
+}
+
+TEST(ConfigTest, ArgumentsAreTextsAndOtherValuesBecomeSuch) {
+  const Config config = ParseOrDie(R"({"tiers": [{"plugins": [
+      {"name": "nodeplacement", "arguments": {"gpu": "spread", "n": 1.5, "b": true}},
+      {"name": "proportion", "arguments": null}]}]})");
+  const PluginConfig* plugin = config.FindPlugin("nodeplacement");
+  ASSERT_NE(plugin, nullptr);
+  EXPECT_EQ(plugin->Argument("gpu", "binpack"), "spread");
+  EXPECT_EQ(plugin->Argument("cpu", "binpack"), "binpack");
+  EXPECT_EQ(plugin->Argument("n", ""), "1.5");
+  EXPECT_EQ(plugin->Argument("b", ""), "true");
+  EXPECT_THAT(config.FindPlugin("proportion")->arguments, IsEmpty());
+  EXPECT_EQ(config.FindPlugin("predicates"), nullptr);
+}
+
+TEST(ConfigTest, SwitchesWithoutEffectHaveNone) {  // spec 2 C5
+  EXPECT_TRUE(ParseOrDie(R"({"tiers": [{"plugins": [{"name": "priority",
+      "disableJobOrder": true, "disablePredicate": true}]}]})")
+                  .HasPlugin("priority"));
+}
+
+// ---- depth --------------------------------------------------------------------------------------
+
+TEST(ConfigTest, ADepthIsANumberOfPodGroupsPerAction) {
+  EXPECT_THAT(ParseOrDie(R"({"queueDepthPerAction": {"allocate": 25, "preempt": -1}})").queue_depth,
+              UnorderedElementsAre(Pair("allocate", 25), Pair("preempt", -1)));
+}
+
+TEST(ConfigTest, ADepthThatWouldCrashKaiIsRefused) {  // spec 2 C9
+  for (const char* depth : {"0", "-2", "1.5", "\"1\"", "null", "1e30"}) {
+    const std::string json = std::string(R"({"queueDepthPerAction": {"allocate": )") + depth + "}}";
+    EXPECT_EQ(
+        ErrorOf(json),
+        "config: queueDepthPerAction of allocate must be a whole number above 0, or -1 for no "
+        "bound");
+  }
+}
+
+// ---- compat -------------------------------------------------------------------------------------
+
+TEST(ConfigTest, EverySwitchIsFixedUnlessKaisBehaviourIsAskedFor) {
+  for (const std::string& name : Config::CompatSwitches()) {
+    EXPECT_EQ(ParseOrDie("").compat.at(name), Compat::kFixed) << name;
+    EXPECT_EQ(ParseOrDie("", {.as_kai = true}).compat.at(name), Compat::kKai) << name;
+    EXPECT_EQ(ParseOrDie("{}", {.as_kai = true}).compat.at(name), Compat::kKai) << name;
+    const std::string one = R"({"compat": {")" + name + R"(": "kai"}})";
+    EXPECT_EQ(ParseOrDie(one).compat.at(name), Compat::kKai) << name;
+    const std::string other = R"({"compat": {")" + name + R"(": "fixed"}})";
+    EXPECT_EQ(ParseOrDie(other, {.as_kai = true}).compat.at(name), Compat::kFixed) << name;
+  }
+}
+
+TEST(ConfigTest, ASwitchThatNobodyKnowsIsSaidAndSkipped) {
+  EXPECT_THAT(ParseOrDie(R"({"compat": {"gravity": "kai"}})").warnings,
+              Contains("compat switch \"gravity\" is not known and is skipped"));
+}
+
+TEST(ConfigTest, ASwitchHasTwoPositions) {
+  EXPECT_EQ(ErrorOf(R"({"compat": {"gravity": "off"}})"),
+            "config: compat.gravity must be \"fixed\" or \"kai\"");
+  EXPECT_EQ(ErrorOf(R"({"compat": {"gravity": true}})"),
+            "config: compat.gravity must be \"fixed\" or \"kai\"");
+}
+
+// ---- nonsense -----------------------------------------------------------------------------------
+
+TEST(ConfigTest, NonsenseIsOneSentence) {
+  EXPECT_EQ(ErrorOf("[]"), "config: not a JSON object");
+  EXPECT_EQ(ErrorOf("allocate"), "config: not a JSON object");
+  EXPECT_EQ(ErrorOf(R"({"actions": "allocate")"), "config: not a JSON object");
+  EXPECT_EQ(ErrorOf(R"({"actions": ["allocate"]})"),
+            "config: actions is not a text such as \"allocate, reclaim\"");
+  EXPECT_EQ(ErrorOf(R"({"tiers": {}})"), "config: tiers is not a list");
+  EXPECT_EQ(ErrorOf(R"({"tiers": [{}]})"), "config: a tier has no list of plugins");
+  EXPECT_EQ(ErrorOf(R"({"tiers": ["x"]})"), "config: a tier has no list of plugins");
+  EXPECT_EQ(ErrorOf(R"({"tiers": [{"plugins": [{}]}]})"), "config: a plugin has no name");
+  EXPECT_EQ(ErrorOf(R"({"tiers": [{"plugins": [{"name": "ray", "arguments": "x"}]}]})"),
+            "config: arguments of plugin ray are not an object");
+  EXPECT_EQ(ErrorOf(R"({"queueDepthPerAction": 5})"),
+            "config: queueDepthPerAction is not an object");
+  EXPECT_EQ(ErrorOf(R"({"compat": []})"), "config: compat is not an object");
+}
+
+// ---- to JSON and back
+// -----------------------------------------------------------------------------
+
+TEST(ConfigTest, WhatWasUnderstoodCanBeWrittenDownAndReadAgain) {
+  const Config config =
+      ParseOrDie(R"({"actions": "allocate", "queueDepthPerAction": {"allocate": 3},
+      "tiers": [{"plugins": [{"name": "proportion", "arguments": {"kValue": "0.5"}},
+                             {"name": "nodeplacement"}]}]})");
+  const std::string json = config.ToJson();
+  EXPECT_THAT(json, HasSubstr(R"("kValue":"0.5")"));
+  const Config again = ParseOrDie(json);
+  EXPECT_EQ(again.ToJson(), json);
+  EXPECT_EQ(again.actions, config.actions);
+  EXPECT_EQ(PluginNames(again), PluginNames(config));
+  EXPECT_EQ(again.plugins[0].arguments, config.plugins[0].arguments);
+  EXPECT_EQ(again.queue_depth, config.queue_depth);
+  EXPECT_EQ(again.compat, config.compat);
+  EXPECT_THAT(again.warnings, IsEmpty());
+}
+
+TEST(ConfigTest, TheDefaultSurvivesTheWayToJsonAndBack) {
+  const Config config = ParseOrDie("");
+  const Config again = ParseOrDie(config.ToJson());
+  EXPECT_EQ(again.ToJson(), config.ToJson());
+  EXPECT_EQ(PluginNames(again), PluginNames(config));
+}
+
+TEST(ConfigTest, AnyTextSurvivesTheWayToJsonAndBack) {
+  Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "ray"}]}]})");
+  const std::string text = "a \"quote\", a \\, a\ttab,\na line, \x01 and ü";
+  config.plugins[0].arguments["key \"1\""] = text;
+  const Config again = ParseOrDie(config.ToJson());
+  EXPECT_EQ(again.plugins[0].Argument("key \"1\"", ""), text);
+}
+
+}  // namespace
+}  // namespace kai
