@@ -39,6 +39,9 @@ constexpr std::array<std::string_view, 20> kDefaultPlugins = {"predicates",
                                                               "snapshot",
                                                               "sg-nodelocalgreedy",
                                                               "sg-multinodegang"};
+// Members of a configuration (spec 2 C5) and our own `compat`; the last two wait for their floors.
+constexpr std::array<std::string_view, 6> kMembers = {
+    "actions", "tiers", "queueDepthPerAction", "compat", "usageDBConfig", "scenarioSearchBudgets"};
 constexpr std::string_view kNuma = "numa";
 // Registered, but in no default.
 constexpr std::array<std::string_view, 4> kOtherPlugins = {"podaffinity", "gpuspread", kNuma,
@@ -206,6 +209,11 @@ absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& 
   simdjson::dom::object object;
   if (parser.parse(json.data(), json.size()).get_object().get(object) != simdjson::SUCCESS) {
     return Invalid("config: not a JSON object");
+  }
+  for (const auto& [key, unused] : object) {
+    if (Contains(kMembers, key)) continue;
+    config.warnings.push_back(
+        StrCat("configuration member \"", std::string_view(key), "\" is not known and is skipped"));
   }
   simdjson::dom::element value;
   std::string_view actions = kDefaultActions;

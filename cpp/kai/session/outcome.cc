@@ -47,7 +47,7 @@ class Describer {
   Verdict VerdictOf(PodGroupId group, int32_t waiting, bool ready) const {
     const int32_t placed = bound_[group] + pipelined_[group];
     if (placed > 0) {
-      if (waiting > 0) return Verdict::kPartlyPlaced;
+      if (waiting > 0 || HasWaitingMisfits(group)) return Verdict::kPartlyPlaced;
       if (pipelined_[group] == 0) return Verdict::kPlaced;
       return bound_[group] == 0 ? Verdict::kPipelined : Verdict::kPartlyPlaced;
     }
@@ -55,6 +55,14 @@ class Describer {
     if (waiting == 0)
       return HasActivePods(group) || HasEnded(group) ? Verdict::kRunning : Verdict::kNotReady;
     return ready ? Verdict::kUnschedulable : Verdict::kNotReady;
+  }
+
+  // Pods that name a sub-group that does not exist: they wait for ever.
+  bool HasWaitingMisfits(PodGroupId group) const {
+    const std::vector<PodId>& misfits = cluster_.pod_groups().misfits[group];
+    return std::any_of(misfits.begin(), misfits.end(), [&](PodId pod) {
+      return cluster_.pods().status[pod] == PodStatus::kPending;
+    });
   }
 
   bool HasActivePods(PodGroupId group) const {
