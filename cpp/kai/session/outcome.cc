@@ -101,6 +101,8 @@ class Describer {
     if (!ready) {
       outcome.messages.push_back(NotReadyText(group));
       outcome.reasons.push_back({reason_codes::kNotReady, outcome.messages.back(), PodId()});
+      // KAI's text stops here; that no queue is waiting for the pods is worth knowing all the same.
+      if (outcome.verdict == Verdict::kInvalid) DescribeMissingQueue(group, &outcome);
       return;
     }
 

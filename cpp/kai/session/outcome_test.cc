@@ -1,0 +1,405 @@
+#include "kai/session/outcome.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kai/session/config.h"
+#include "kai/session/session.h"
+#include "kai/testing/cluster_maker.h"
+#include "kai/testing/matchers.h"
+
+namespace kai {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+Plan RunPlan(const ClusterMaker& maker,
+             std::string_view config_json = R"({"actions": "allocate"})") {
+  absl::StatusOr<Config> config = Config::Parse(config_json, {});
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  absl::StatusOr<Plan> plan =
+      Session(*std::move(config)).Run(maker.Build(), kTestNowNs, /*stopwatch=*/nullptr);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return *std::move(plan);
+}
+
+// (code, pod) of every reason of a pod group; "" for the group as a whole.
+std::vector<std::pair<std::string, std::string>> ReasonsOf(const Plan& plan,
+                                                           std::string_view group) {
+  std::vector<std::pair<std::string, std::string>> reasons;
+  for (const PlanReason& reason : OutcomeOf(plan, group).reasons) {
+    EXPECT_NE(reason.message, "") << reason.code;
+    reasons.emplace_back(reason.code, reason.pod.valid() ? plan.cluster->PodName(reason.pod) : "");
+  }
+  return reasons;
+}
+
+// The text of the pod's event; "" when it has none.
+std::string TextOfPod(const Plan& plan, std::string_view name) {
+  const PodId pod = PodNamed(*plan.cluster, name);
+  std::string text;
+  for (const auto& [id, message] : plan.pod_messages) {
+    if (id == pod) text = message;
+  }
+  return text;
+}
+
+constexpr char kNoGpus[] =
+    "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs.";
+
+// ---- verdicts -----------------------------------------------------------------------------------
+
+TEST(VerdictTest, PlacedIsWhoseWaitingPodsAllGotANode) {
+  const Plan plan = RunPlan(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 2}));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kPlaced));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), IsEmpty());
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages, IsEmpty());
+  EXPECT_THAT(plan.pod_messages, IsEmpty());
+}
+
+TEST(VerdictTest, PipelinedIsWhosePodsAllHaveToWait) {
+  const Plan plan = RunPlan(MakeCluster()
+                                .Node("n", {.gpus = 1})
+                                .Releasing("ns/old", {.gpus = 1, .node = "n"})
+                                .Pending("ns/g", {.gpus = 1}));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kPipelined));
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages, IsEmpty());
+}
+
+TEST(VerdictTest, PartlyPlacedIsWhoGotSomething) {
+  EXPECT_THAT(RunPlan(MakeCluster()
+                          .Node("n", {.gpus = 1})
+                          .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 1})),
+              HasVerdict("ns/g", Verdict::kPartlyPlaced))
+      << "one pod got nothing";
+  EXPECT_THAT(RunPlan(MakeCluster()
+                          .Node("n", {.gpus = 2})
+                          .Releasing("ns/old", {.gpus = 1, .node = "n"})
+                          .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 1})),
+              HasVerdict("ns/g", Verdict::kPartlyPlaced))
+      << "one pod got a promise";
+  EXPECT_THAT(RunPlan(MakeCluster().Node("n").Pending("ns/g", {.min_member = 1}).Gated("ns/g")),
+              HasVerdict("ns/g", Verdict::kPartlyPlaced))
+      << "one pod is gated";
+}
+
+TEST(VerdictTest, RunningIsWhoHasNothingThatWaits) {
+  EXPECT_THAT(RunPlan(MakeCluster().Node("n").Running("ns/g", {.node = "n"})),
+              AllOf(HasVerdict("ns/g", Verdict::kRunning), PlanIs()));
+  EXPECT_THAT(RunPlan(MakeCluster().Node("n").Releasing("ns/g", {.node = "n"})),
+              HasVerdict("ns/g", Verdict::kRunning));
+}
+
+TEST(VerdictTest, AGroupThatHasEndedIsToldApart) {
+  const Plan plan = RunPlan(MakeCluster().Succeeded("ns/g"));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kRunning));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("completed", "")));
+}
+
+TEST(VerdictTest, AGroupWithoutPodsIsNotReady) {
+  PodGroupRow group;
+  group.namespace_name = "ns";
+  group.name = "g";
+  const Plan plan = RunPlan(MakeCluster().Add(group));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kNotReady));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("no_pods", "")));
+}
+
+TEST(VerdictTest, EveryVerdictHasAName) {
+  std::vector<std::string_view> names;
+  for (const Verdict verdict :
+       {Verdict::kPlaced, Verdict::kPipelined, Verdict::kPartlyPlaced, Verdict::kUnschedulable,
+        Verdict::kNotReady, Verdict::kRunning, Verdict::kInvalid}) {
+    names.push_back(VerdictName(verdict));
+  }
+  EXPECT_THAT(names, ElementsAre("placed", "pipelined", "partly_placed", "unschedulable",
+                                 "not_ready", "running", "invalid"));
+}
+
+// ---- not ready (spec 2 M4)
+// ------------------------------------------------------------------------
+
+TEST(NotReadyTest, AGangWhosePodsHaveNotAllArrivedIsToldHowManyAreMissing) {
+  const Plan plan =
+      RunPlan(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 4}).Gated("ns/g"));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kNotReady));
+  EXPECT_THAT(plan, Says("ns/g",
+                         "Job is not ready for scheduling. Waiting for 4 pods, currently 3 "
+                         "exist, 1 are gated"));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_ready", "")));
+  EXPECT_THAT(plan.pod_messages, IsEmpty()) << "its pods hear nothing";
+}
+
+TEST(NotReadyTest, EverySubGroupThatIsNotReadyIsNamed) {
+  PodGroupRow group;
+  group.namespace_name = "ns";
+  group.name = "g";
+  for (const auto& [name, minimum] : {std::pair("lead", 1), std::pair("work", 3)}) {
+    SubGroupRow row;
+    row.name = name;
+    row.min_member = minimum;
+    group.sub_groups.push_back(std::move(row));
+  }
+  const Plan plan =
+      RunPlan(MakeCluster().Add(std::move(group)).Pending("ns/g", {.pods = 2, .subgroup = "work"}));
+  EXPECT_THAT(plan, Says("ns/g",
+                         "Job is not ready for scheduling. Waiting for 1 pods for SubGroup lead, "
+                         "currently 0 exist, 0 are gated. Waiting for 3 pods for SubGroup work, "
+                         "currently 2 exist, 0 are gated."));
+}
+
+TEST(NotReadyTest, OnlyGatedPodsAreNotReady) {
+  EXPECT_THAT(RunPlan(MakeCluster().Node("n").Gated("ns/g")),
+              Says("ns/g",
+                   "Job is not ready for scheduling. Waiting for 1 pods, currently 1 exist, "
+                   "1 are gated"));
+}
+
+// ---- queues -------------------------------------------------------------------------------------
+
+TEST(InvalidTest, AQueueThatDoesNotExistIsNamed) {  // spec 2 G3
+  const Plan plan = RunPlan(MakeCluster().Queue("team").Node("n").Pending("ns/g"));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kInvalid));
+  EXPECT_THAT(plan, Says("ns/g", "QueueDoesNotExist: Queue 'ns' does not exist."));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("queue_does_not_exist", "")));
+  EXPECT_EQ(TextOfPod(plan, "ns/g-0"), "QueueDoesNotExist: Queue 'ns' does not exist.");
+}
+
+TEST(InvalidTest, AQueueWhoseParentIsMissingDoesNotExistEither) {
+  const Plan plan =
+      RunPlan(MakeCluster().Queue("ns", {.parent = "gone"}).Node("n").Pending("ns/g"));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kInvalid));
+  EXPECT_THAT(plan, Reasons("ns/g", reason_codes::kQueueDoesNotExist));
+}
+
+TEST(InvalidTest, AlsoAGroupThatRunsOrIsNotReadyHearsThatItsQueueIsGone) {
+  const Plan runs = RunPlan(MakeCluster().Queue("team").Node("n").Running("ns/g", {.node = "n"}));
+  EXPECT_THAT(runs, HasVerdict("ns/g", Verdict::kInvalid));
+  EXPECT_THAT(ReasonsOf(runs, "ns/g"), ElementsAre(Pair("queue_does_not_exist", "")));
+  const Plan waits =
+      RunPlan(MakeCluster().Queue("team").Node("n").Pending("ns/g", {.min_member = 2}));
+  EXPECT_THAT(waits, HasVerdict("ns/g", Verdict::kInvalid));
+  EXPECT_THAT(waits, Reasons("ns/g", reason_codes::kQueueDoesNotExist));
+  EXPECT_THAT(waits, Reasons("ns/g", reason_codes::kNotReady));
+}
+
+TEST(UnschedulableTest, AQueueWithQueuesBelowTakesNobody) {  // spec 1 F8, W16: KAI says nothing
+  const Plan plan =
+      RunPlan(MakeCluster().Queue("ns").Queue("team", {.parent = "ns"}).Node("n").Pending("ns/g"));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("queue_not_leaf", "")));
+  EXPECT_THAT(plan, Says("ns/g", "Unable to schedule podgroup"));
+}
+
+// ---- gates --------------------------------------------------------------------------------------
+
+TEST(UnschedulableTest, OverTheLimit) {  // spec 2 M5
+  const Plan plan = RunPlan(MakeCluster()
+                                .Queue("team-a", {.limit_gpus = 4})
+                                .Node("n", {.gpus = 8})
+                                .Running("team-a/old", {.gpus = 4, .node = "n"})
+                                .Pending("team-a/g", {.gpus = 1}));
+  EXPECT_THAT(plan, HasVerdict("team-a/g", Verdict::kUnschedulable));
+  EXPECT_THAT(ReasonsOf(plan, "team-a/g"), ElementsAre(Pair("over_limit", "")));
+  EXPECT_THAT(plan,
+              Says("team-a/g",
+                   "OverLimit: team-a quota has reached the allowable limit of GPUs. Limit is "
+                   "4 GPUs, currently 4 GPUs allocated and workload requested 1 GPUs."));
+  EXPECT_THAT(TextOfPod(plan, "team-a/g-0"), HasSubstr("OverLimit: team-a quota"));
+}
+
+TEST(UnschedulableTest, NonPreemptibleOverTheQuota) {
+  const Plan plan =
+      RunPlan(MakeCluster()
+                  .Queue("team", {.deserved_gpus = 0})
+                  .Node("n", {.gpus = 8})
+                  .Pending("team/g", {.gpus = 1, .preemptibility = "non-preemptible"}));
+  EXPECT_THAT(ReasonsOf(plan, "team/g"), ElementsAre(Pair("non_preemptible_over_quota", "")));
+  EXPECT_THAT(plan, Says("team/g", HasSubstr("NonPreemptibleOverQuota: Non-preemptible workload is "
+                                             "over quota. Workload requested 1 GPUs")));
+}
+
+// ---- no node ------------------------------------------------------------------------------------
+
+TEST(UnschedulableTest, NotEnoughGpus) {
+  const Plan plan = RunPlan(MakeCluster()
+                                .Node("n", {.gpus = 1})
+                                .Running("ns/old", {.gpus = 1, .node = "n"})
+                                .Pending("ns/g", {.gpus = 1}));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_enough_gpus", "ns/g-0")));
+  EXPECT_THAT(plan,
+              Says("ns/g", std::string("PodSchedulingErrors: Resources were not found for pod "
+                                       "ns/g-0 due to: ") +
+                               kNoGpus + "."));
+  EXPECT_EQ(TextOfPod(plan, "ns/g-0"), kNoGpus);
+}
+
+TEST(UnschedulableTest, NotEnoughOfSomethingElse) {
+  const Plan plan = RunPlan(MakeCluster()
+                                .Node("n", {.millicpu = 1000})
+                                .Running("ns/old", {.millicpu = 500, .node = "n"})
+                                .Pending("ns/g", {.millicpu = 1000}));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_enough_resources", "ns/g-0")));
+}
+
+TEST(UnschedulableTest, NoMatchingNode) {
+  const Plan plan =
+      RunPlan(MakeCluster().Node("n").Pending("ns/g", {.node_selector = {{"gpu", "h100"}}}));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("no_matching_node", "ns/g-0")));
+}
+
+TEST(UnschedulableTest, LargerThanAnyNode) {
+  const Plan plan = RunPlan(MakeCluster().Node("n", {.gpus = 4}).Pending("ns/g", {.gpus = 5}));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("larger_than_any_node", "ns/g-0")));
+}
+
+TEST(UnschedulableTest, AGangSaysThatItIsIncompleteAndWhichPodFailed) {
+  const Plan plan = RunPlan(MakeCluster()
+                                .Node("n", {.gpus = 2})
+                                .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3}));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"),
+              ElementsAre(Pair("gang_incomplete", ""), Pair("not_enough_gpus", "ns/g-2")));
+  const std::string text =
+      std::string(
+          "PodSchedulingErrors: Resources were found for 2 pods while 3 are required for "
+          "gang scheduling. Additional pods cannot be scheduled due to: ") +
+      kNoGpus + ".";
+  EXPECT_THAT(plan, Says("ns/g", text));
+  EXPECT_EQ(TextOfPod(plan, "ns/g-2"), kNoGpus) << "the pod that failed says why itself";
+  EXPECT_EQ(TextOfPod(plan, "ns/g-0"), text) << "the others repeat their group (spec 2 M2)";
+}
+
+TEST(UnschedulableTest, ExtrasOfAGangThatRunsAreNoIncompleteGang) {
+  const Plan plan =
+      RunPlan(MakeCluster()
+                  .Node("n", {.gpus = 2})
+                  .Running("ns/g", {.pods = 2, .gpus = 1, .node = "n", .min_member = 2})
+                  .Pending("ns/g", {.gpus = 1}));
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_enough_gpus", "ns/g-2")));
+}
+
+// ---- what is not built, what is not considered
+// ----------------------------------------------------
+
+TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
+  const Plan plan = RunPlan(MakeCluster()
+                                .Node("n", {.gpus = 8})
+                                .Pending("ns/part", {.gpu_fraction = 0.5})
+                                .Pending("ns/memory", {.gpu_memory_mib = 1000})
+                                .Pending("ns/mig", {.more = {{"nvidia.com/mig-1g.5gb", 1}}})
+                                .Running("ns/runs", {.gpu_fraction = 0.5, .node = "n"}));
+  EXPECT_THAT(plan, HasVerdict("ns/part", Verdict::kUnschedulable));
+  EXPECT_THAT(OutcomeOf(plan, "ns/part").reasons.at(0).message,
+              "needs gpu-fraction, which is not built yet");
+  for (const char* group : {"ns/part", "ns/memory", "ns/mig"}) {
+    EXPECT_THAT(ReasonsOf(plan, group), ElementsAre(Pair("not_built", "")));
+    EXPECT_THAT(plan, Says(group, "Unable to schedule podgroup"));
+  }
+  EXPECT_EQ(TextOfPod(plan, "ns/part-0"), "Unable to schedule pod");
+  EXPECT_THAT(plan, HasVerdict("ns/runs", Verdict::kRunning));
+  EXPECT_THAT(ReasonsOf(plan, "ns/runs"), IsEmpty());
+}
+
+TEST(UnschedulableTest, EveryFeatureThatIsMissingIsNamedOnce) {
+  ClusterMaker maker = MakeCluster().Node("n").Pending("ns/g", {.pods = 2});
+  maker.rows().pods[0].not_built = {"host-port", "persistent-volume-claim"};
+  maker.rows().pods[1].not_built = {"host-port"};
+  const Plan plan = RunPlan(maker);
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_built", ""), Pair("not_built", "")));
+  EXPECT_EQ(OutcomeOf(plan, "ns/g").reasons[0].message, "needs host-port, which is not built yet");
+}
+
+TEST(UnschedulableTest, SubGroupsAreNotBuiltYetAndSayItOfTheGroup) {
+  PodGroupRow group;
+  group.namespace_name = "ns";
+  group.name = "g";
+  group.sub_groups.resize(1);
+  group.sub_groups[0].name = "a";
+  const Plan plan =
+      RunPlan(MakeCluster().Node("n").Add(std::move(group)).Pending("ns/g", {.subgroup = "a"}));
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").reasons.at(0).message,
+              "needs sub-groups, which is not built yet");
+}
+
+TEST(UnschedulableTest, WhoNoActionConsideredIsToldSo) {
+  const Plan plan = RunPlan(MakeCluster().Node("n").Pending("ns/g"), R"({"actions": "reclaim"})");
+  EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), Contains(Pair("not_considered", "")));
+}
+
+// ---- pods of sub-groups that do not exist (spec 2 G6, M9)
+// -------------------------------------------
+
+TEST(MisfitTest, APodOfASubGroupThatDoesNotExistIsToldSo) {
+  const Plan plan =
+      RunPlan(MakeCluster().Node("n").Pending("ns/g").Pending("ns/g", {.subgroup = "typo"}));
+  constexpr char kText[] =
+      "Pod references subgroup \"typo\", which does not exist in PodGroup ns/g";
+  EXPECT_THAT(plan, PlanIs(Binds("ns/g-0")));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("subgroup_does_not_exist", "ns/g-1")));
+  EXPECT_EQ(TextOfPod(plan, "ns/g-1"), kText);
+}
+
+TEST(MisfitTest, AGroupWithSuchAPodIsNotAllPlaced) {
+  EXPECT_THAT(
+      RunPlan(MakeCluster().Node("n").Pending("ns/g").Pending("ns/g", {.subgroup = "typo"})),
+      HasVerdict("ns/g", Verdict::kPartlyPlaced));
+}
+
+// ---- where a text begins with its node pool (spec 2 M2)
+// -----------------------------------------------
+
+TEST(NodePoolTextTest, GroupsThatTryOnceNameTheirNodePool) {
+  ClusterMaker maker = MakeCluster().Node("n", {.gpus = 1}).Pending("ns/g", {.gpus = 2});
+  maker.Pending("ns/plain", {.gpus = 2});
+  maker.rows().pod_groups[0].scheduling_backoff = 1;
+  const Plan plan = RunPlan(maker);
+  EXPECT_THAT(plan, Says("ns/g", HasSubstr("Node-Pool 'default': PodSchedulingErrors: ")));
+  EXPECT_THAT(TextOfPod(plan, "ns/g-0"), HasSubstr("Node-Pool 'default': Scheduling conditions"));
+  EXPECT_THAT(plan, Says("ns/plain", testing::Not(HasSubstr("Node-Pool"))));
+}
+
+TEST(NodePoolTextTest, TheNodePoolIsThatOfTheGroup) {
+  ClusterMaker maker = MakeCluster().Pending("ns/g");
+  const StringPairs pool = {{"kai.scheduler/node-pool", "h100"}};
+  maker.params().node_pool_label_value = "h100";
+  maker.rows().pod_groups[0].labels = pool;
+  maker.rows().pod_groups[0].scheduling_backoff = 1;
+  QueueRow queue = MakeQueueRow("ns");
+  queue.labels = pool;
+  const Plan plan = RunPlan(maker.Add(std::move(queue)));
+  EXPECT_THAT(plan, Says("ns/g", HasSubstr("Node-Pool 'h100': ")));
+}
+
+TEST(NodePoolTextTest, NotReadyIsSaidWithoutIt) {
+  ClusterMaker maker = MakeCluster().Pending("ns/g", {.min_member = 2});
+  maker.rows().pod_groups[0].scheduling_backoff = 1;
+  EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Job is not ready for scheduling.")));
+}
+
+// ---- order --------------------------------------------------------------------------------------
+
+TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
+  const Plan plan = RunPlan(MakeCluster()
+                                .Node("n", {.gpus = 1})
+                                .Pending("z/g", {.pods = 2, .gpus = 2})
+                                .Pending("a/g", {.pods = 2, .gpus = 2}));
+  std::vector<std::string> pods;
+  for (const auto& [pod, text] : plan.pod_messages) pods.push_back(plan.cluster->PodName(pod));
+  EXPECT_THAT(pods, ElementsAre("a/g-0", "a/g-1", "z/g-0", "z/g-1"));
+}
+
+}  // namespace
+}  // namespace kai
