@@ -14,6 +14,11 @@ namespace {
 constexpr int64_t kDefaultPodGroupPriority = 50;  // spec 2 G4
 constexpr int64_t kPreemptibleBelow = 100;        // spec 1 F96
 
+// A threshold as somebody wrote it: never below zero.
+int32_t Threshold(int64_t written) {
+  return static_cast<int32_t>(std::clamp<int64_t>(written, 0, std::numeric_limits<int32_t>::max()));
+}
+
 }  // namespace
 
 void ClusterAssembler::AddPodSet(PodGroupId group, SubGroupId parent, std::string_view name,
@@ -23,8 +28,7 @@ void ClusterAssembler::AddPodSet(PodGroupId group, SubGroupId parent, std::strin
   sets.group.Add(group);
   sets.parent.Add(parent);
   sets.is_pod_set.Add(1);
-  sets.minimum.Add(
-      static_cast<int32_t>(std::clamp<int64_t>(minimum, 0, std::numeric_limits<int32_t>::max())));
+  sets.minimum.Add(Threshold(minimum));
   sets.children.Add({});
   sets.pods.Add({});
   sets.counts.Add({});
@@ -74,10 +78,8 @@ bool ClusterAssembler::BuildSubGroups(PodGroupId group, const PodGroupRow& row) 
   const SubGroupId root = c_.pod_groups_.root[group];
   std::vector<Pending> queue;
   for (const std::string& name : children[""]) queue.push_back({name, root});
-  const auto clamp = [](int64_t value) {
-    return static_cast<int32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<int32_t>::max()));
-  };
-  sets.minimum[root] = clamp(row.min_sub_group.value_or(static_cast<int64_t>(children[""].size())));
+  sets.minimum[root] =
+      Threshold(row.min_sub_group.value_or(static_cast<int64_t>(children[""].size())));
   for (size_t i = 0; i < queue.size(); ++i) {
     const Pending pending = queue[i];
     const SubGroupRow& sub = *by_name.at(pending.name);
@@ -90,7 +92,7 @@ bool ClusterAssembler::BuildSubGroups(PodGroupId group, const PodGroupRow& row) 
     sets.group.Add(group);
     sets.parent.Add(pending.parent);
     sets.is_pod_set.Add(0);
-    sets.minimum.Add(clamp(sub.min_sub_group.value_or(static_cast<int64_t>(below.size()))));
+    sets.minimum.Add(Threshold(sub.min_sub_group.value_or(static_cast<int64_t>(below.size()))));
     sets.children.Add({});
     sets.pods.Add({});
     sets.counts.Add({});
@@ -175,6 +177,7 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     if (!row.sub_groups.empty()) not_built.push_back(Name("sub-groups"));
     groups.not_built.Add(std::move(not_built));
     if (row.sub_groups.empty()) {
+      sets.minimum[root] = Threshold(row.min_sub_group.value_or(1));
       AddPodSet(group, root, kDefaultSubgroup, row.min_member.value_or(1));
     } else if (!BuildSubGroups(group, row)) {
       AddPodSet(group, root, kDefaultSubgroup, 1);  // KAI keeps its built-in tree (spec 2 G5)
