@@ -201,9 +201,12 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   };
   append_terms(info.affinity.required);
   append_terms(info.affinity.required_anti);
-  for (const ScoringTerm& each : info.affinity.preferred)
-    append(each.term.value(), "*", each.weight);
-  append("|");
+  const auto append_weights = [&append](const std::vector<ScoringTerm>& terms) {
+    for (const ScoringTerm& each : terms) append(each.term.value(), "*", each.weight);
+    append("|");
+  };
+  append_weights(info.affinity.preferred);
+  append_weights(info.affinity.as_owner);
   for (const NameId feature : info.not_built) append(feature.value());
 
   const auto found = class_ids_.find(key);
