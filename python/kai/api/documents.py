@@ -44,6 +44,12 @@ def decode(data: bytes) -> str:
         raise InvalidInputError(f"not text (byte {error.start} is not {encoding})") from None
 
 
+def why_unreadable(error: OSError) -> str:
+    """Why a file cannot be read or written, to go after its name: "no such file or directory"."""
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
+
+
 def read_documents(text: str) -> Iterator[Document]:
     """The documents of a text that is JSON (one value after the other) or YAML.
 

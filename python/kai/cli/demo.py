@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,7 +60,7 @@ def command(save: str | None) -> int:
     if save is not None:
         _save(cluster, save)
     page.heading("Try next")
-    page.paragraph("\n".join(f"  {line}" for line in _try_next(save)))
+    page.verbatim(f"  {line}" for line in _try_next(save))
     return DONE
 
 
@@ -111,22 +116,39 @@ _STORY: tuple[tuple[str, Callable[[Cluster, str], Cluster]], ...] = (
 
 
 def _save(cluster: Cluster, path: str) -> None:
+    from kai.api.documents import why_unreadable
     from kai.errors import InvalidInputError
 
     try:
         cluster.save(path)
     except OSError as error:
-        raise InvalidInputError(f"--save: {path}: {error.strerror or error}") from None
+        raise InvalidInputError(f"--save: {path}: {why_unreadable(error)}") from None
 
 
 def _try_next(saved: str | None) -> list[str]:
+    kai = _command_line()
     if saved is None:
         return [
-            "kai demo --save demo.zip      # keep the cluster of the last cycle",
-            f"kai plan demo.zip --explain {WAITING}",
+            f"{kai} demo --save demo.zip      # keep the cluster of the last cycle",
+            f"{kai} plan demo.zip --explain {WAITING}",
         ]
+    file = shlex.quote(saved)
     return [
-        f"kai plan {saved}",
-        f"kai plan {saved} --explain {WAITING}",
-        f"kai queues {saved}",
+        f"{kai} plan {file}",
+        f"{kai} plan {file} --explain {WAITING}",
+        f"{kai} queues {file}",
     ]
+
+
+def _command_line() -> str:
+    """What starts kai in this shell: an environment need not be active for its demo to run."""
+    if shutil.which("kai"):
+        return "kai"
+    script = Path(sys.executable).parent / "kai"
+    if not script.exists():
+        return "python -m kai"
+    near = os.path.relpath(script)
+    if near.startswith(os.pardir):
+        near = str(script)
+    # The shell looks for a bare name on PATH only.
+    return shlex.quote(near if os.sep in near else os.path.join(os.curdir, near))

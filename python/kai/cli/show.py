@@ -44,6 +44,12 @@ class Page:
             for part in text.wrap(line, self._width, indent=indent):
                 self._line(part, "")
 
+    def verbatim(self, lines: Iterable[str]) -> None:
+        """Lines to copy: however long, each stays one."""
+        self._gap()
+        for line in lines:
+            self._line(line, "")
+
     def _gap(self) -> None:
         if self._written:
             self._line("", "")

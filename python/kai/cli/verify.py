@@ -95,11 +95,13 @@ def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
 
 # --- for people ----------------------------------------------------------------------------------
 
-_NOTE = """\
-agree: of the judged cases.  unbuilt: they need what kai does not have yet.
-reported: not judged, as KAI contradicts itself there.
-queues: percent with KAI's queue numbers.
-KAI: percent that decide all that KAI did, where less is demanded."""
+_NOTES = {
+    "agree": "agree: of the judged cases.",
+    "unbuilt": "unbuilt: they need what kai does not have yet.",
+    "reported": "reported: not judged, as KAI contradicts itself there.",
+    "queues": "queues: percent with KAI's queue numbers.",
+    "KAI": "KAI: percent that decide all that KAI did, where less is demanded.",
+}
 
 
 def _print(report: Report, limit: int) -> None:
@@ -107,14 +109,15 @@ def _print(report: Report, limit: int) -> None:
     from kai.engine.text import Table
 
     page = Page()
-    mode = "as KAI decides" if report.as_kai else "with kai's mends"
-    page.heading(f"{len(report.results)} cases with known answers, {mode}")
+    page.heading(_headline(report))
     folders: dict[str, list[Area]] = {}
     for name, area in report.areas.items():
         folders.setdefault(name.partition("/")[0], []).append(area)
-    page.tables(_area_table(folder, areas) for folder, areas in folders.items())
-    if any(area.not_built or area.reported for area in report.areas.values()):
-        page.paragraph(_NOTE)
+    tables = [_area_table(folder, areas) for folder, areas in folders.items()]
+    page.tables(tables)
+    shown = {column for table in tables for column in table.columns}
+    if not shown.isdisjoint(("unbuilt", "reported")):
+        page.paragraph("\n".join(note for column, note in _NOTES.items() if column in shown))
     page.tables(
         [
             Table("not built", ("cases", "need"), _ranked(report.needs.items()), right={0}),
@@ -134,6 +137,16 @@ def _print(report: Report, limit: int) -> None:
         page.heading("Everything that is judged agrees.")
 
 
+def _headline(report: Report) -> str:
+    from kai.engine import text
+
+    count = len(report.results)
+    if all(result.case.kind == "scenario" for result in report.results):
+        return text.count(count, "scenario") + (", decided as KAI does" if report.as_kai else "")
+    mode = "as KAI decides" if report.as_kai else "with kai's mends"
+    return f"{text.count(count, 'case')} with known answers, {mode}"
+
+
 def _area_table(folder: str, areas: list[Area]) -> Table:
     from kai.engine.text import Table
 
@@ -151,10 +164,13 @@ def _area_table(folder: str, areas: list[Area]) -> Table:
                 _percent(figures["observed_agree_percent"]),
             )
         )
-    columns = ("area", "agree", "%", "unbuilt", "reported", "queues", "KAI")
+    heads = ("area", "agree", "%", "unbuilt", "reported", "queues", "KAI")
+    used = [at for at in range(len(heads)) if at < 3 or any(row[at] for row in rows)]
+    columns = [heads[at] for at in used]
+    shown = [[row[at] for at in used] for row in rows]
     broken = sum(area.invalid + area.crashed for area in areas)
     note = f"{broken} more are not judged, and their plans break a rule" if broken else ""
-    return Table(folder, columns, rows, right=frozenset(range(1, len(columns))), note=note)
+    return Table(folder, columns, shown, right=frozenset(range(1, len(columns))), note=note)
 
 
 def _percent(value: float | None) -> str:

@@ -40,9 +40,13 @@ def why(plan: Plan, group: GroupPlan) -> str:
 
 def in_short(plan: Plan, group: GroupPlan) -> str:
     """One sentence, the same for all groups that wait for the same."""
+    if group.verdict == "pipelined":
+        return "It is promised room that others are about to leave."  # where is with the decisions
     case = _Case(plan, group)
     sentences = case.sentences()
-    return sentences[0] if sentences else f"It {case.headline()}"
+    said = sentences[0] if sentences else f"It {case.headline()}"
+    own_name = rf"(?:PodGroup )?(?<![\w./-]){re.escape(group.name)}(?![\w/-])"
+    return re.sub(own_name, "the pod group", said)
 
 
 # ---- finding the group ---------------------------------------------------------------------------
@@ -234,13 +238,14 @@ class _Case:
 
     def _refused(self, message: str) -> str:
         """What nodes said no for: "2 nodes short of free CPUs, 1 node cordoned"."""
-        counts = _REFUSED.findall(message)
+        counts: Counter[str] = Counter()
+        for times, refused in _REFUSED.findall(message):
+            counts[_said_of_nodes(refused)] += int(times)
         # KAI counts over all attempts of the cycle; more than there are nodes says nothing.
-        countable = sum(int(times) for times, _ in counts) <= len(self.situation.nodes)
-        return ", ".join(
-            f"{text.count(int(times), 'node') if countable else 'nodes'} {_said_of_nodes(refused)}"
-            for times, refused in counts
-        )
+        if counts.total() > len(self.situation.nodes):
+            return ", ".join(f"nodes {said}" for said in sorted(counts))
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return ", ".join(f"{text.count(times, 'node')} {said}" for said, times in ranked)
 
     def _larger_than_any_node(self, message: str) -> str | None:
         found = _LARGEST.search(message)

@@ -78,7 +78,7 @@ def decisions(plan: Plan) -> Table:
         pods = text.count(sum(len(row.decisions) for row in hidden), "more pod")
         note = f"and {pods} of {text.count(sum(len(row.groups) for row in hidden), 'pod group')}"
     columns = ("", "pod group", "pods", "GPUs", "where")
-    return Table("Decisions", columns, shown, right=frozenset((2, 3)), note=note)
+    return Table("Decisions", columns, shown, right=frozenset((2, 3)), note=note, name=1)
 
 
 @dataclass(slots=True)
@@ -117,15 +117,12 @@ def places(nodes: Iterable[str]) -> str:
 
 
 def waiting(plan: Plan) -> Table:
-    """One row per reason to wait; groups of one queue that wait for the same are folded."""
-    rows: dict[tuple[str, str], list[str]] = {}
+    """One row per reason to wait, whichever the queues of those who wait for the same."""
+    rows: dict[str, list[str]] = {}
     for group in plan.pod_groups.values():
         if explain.waits(group):
-            why = explain.in_short(plan, group)
-            rows.setdefault((group.queue, why), []).append(group.name)
-    shown = [
-        (text.listing(names, most=1), why) for (_, why), names in list(rows.items())[:MOST_ROWS]
-    ]
+            rows.setdefault(explain.in_short(plan, group), []).append(group.name)
+    shown = [(text.listing(names, most=1), why) for why, names in list(rows.items())[:MOST_ROWS]]
     hidden = sum(len(names) for names in list(rows.values())[MOST_ROWS:])
     note = f"and {text.count(hidden, 'more pod group')}" if hidden else ""
     return Table("Waiting", ("pod group", "why"), shown, note=note)

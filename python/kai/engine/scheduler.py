@@ -98,7 +98,7 @@ def _config_json(config: Mapping[str, Any] | str | os.PathLike[str]) -> str:
             try:
                 text = documents.decode(Path(config).read_bytes())
             except OSError as error:
-                raise InvalidConfigError(f"{name}: {error.strerror or error}") from None
+                raise InvalidConfigError(f"{name}: {documents.why_unreadable(error)}") from None
             except InvalidInputError as error:
                 raise InvalidConfigError(f"{name}: {error}") from None
         try:

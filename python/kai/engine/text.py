@@ -25,13 +25,17 @@ NARROW = 28  # a text column with less room than this gets lines of its own
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text under a title; the last column may be as long as it likes and is wrapped."""
+    """Rows of text under a title; the last column may be as long as it likes and is wrapped.
+
+    With `name`, every row is one line: the last column lists less for it, then names are shortened.
+    """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     right: AbstractSet[int] = frozenset()
     note: str = ""
+    name: int | None = None
 
 
 def number(value: float | Fraction | None) -> str:
@@ -125,6 +129,8 @@ def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
         excess = 2 * last + 2 + sum(widths) - width
         widths[0] = min(widths[0], max(widths[0] - excess, SHORTEST_NAME))
         rows = [[_clip(row[0], widths[0]), *row[1:]] for row in rows]
+    elif table.name is not None:
+        _fit(rows, widths, table.name, width)
     start = 2 + sum(widths[:last]) + 2 * last
     stacked = last not in table.right and start + min(widths[last], NARROW) > width
     for index, row in enumerate(rows):
@@ -145,6 +151,37 @@ def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
             yield from ((what, "      " + line) for line in wrapped)
     if table.note:
         yield "note", f"  {table.note}"
+
+
+def _fit(rows: list[list[str]], widths: list[int], name: int, width: int) -> None:
+    """Shortens the last column, and names by what that cannot give."""
+    last = len(widths) - 1
+    excess = 2 * last + 2 + sum(widths) - width
+    of_last = max(0, min(excess, widths[last] - NARROW))
+    of_names = max(0, min(excess - of_last, widths[name] - SHORTEST_NAME))
+    for column, less, shorter in ((last, of_last, _shorter_listing), (name, of_names, _clip)):
+        widths[column] -= less
+        for row in rows:
+            row[column] = shorter(row[column], widths[column])
+
+
+def _shorter_listing(cell: str, limit: int) -> str:
+    """Fewer names and more that are only counted.
+
+    >>> _shorter_listing("n1 (4), n2 (4), n3 (4) and 7 more", 26)
+    'n1 (4), n2 (4) and 8 more'
+    """
+    if len(cell) <= limit:
+        return cell
+    shown, _, rest = cell.partition(" and ")
+    names, more = shown.split(", "), rest.removesuffix(" more").replace(",", "")
+    if rest and not more.isdigit():
+        return _clip(cell, limit)
+    if len(names) == 1:
+        counted = cell[len(shown) :]
+        return _clip(shown, limit - len(counted)) + counted
+    kept = f"{', '.join(names[:-1])} and {number(int(more or 0) + 1)} more"
+    return _shorter_listing(kept, limit)
 
 
 def _clipped(row: Sequence[str]) -> list[str]:

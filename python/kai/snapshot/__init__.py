@@ -76,7 +76,7 @@ def read(
             is_manifest = True  # until it turns out to be a snapshot or an archive
             try:
                 if isinstance(data, OSError):
-                    raise InvalidInputError(_said(data))
+                    raise InvalidInputError(documents.why_unreadable(data))
                 is_manifest = False
                 data = archive.unpack(data)
                 snapshot = archive.find_snapshot(data)
@@ -137,8 +137,3 @@ def _in_directory(directory: Path) -> Iterator[Path]:
 
 def _shown(file: str | None) -> str:
     return {None: "the input", STANDARD_INPUT: "standard input"}.get(file, str(file))
-
-
-def _said(error: OSError) -> str:
-    text = error.strerror or str(error)
-    return text[:1].lower() + text[1:]

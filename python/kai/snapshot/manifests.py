@@ -131,6 +131,8 @@ class Manifests:
             said = f"is missing ({place})"
             if "actions" in value or "tiers" in value:
                 said = f"is missing; a scheduler configuration goes after --config ({place})"
+            elif len(_OF_A_SCENARIO & value.keys()) > 1:
+                said = f"is missing; a scenario is run with kai verify FILE ({place})"
             self._reject("Document", text(at(value, "metadata", "name")), "kind", said)
             return
         name = kinds.full_name(value, cluster_scoped=kind in kinds.CLUSTER_SCOPED)
@@ -167,6 +169,7 @@ class Manifests:
         self._rejected.append(Rejected(kind, name, field, message))
 
 
+_OF_A_SCENARIO = frozenset(("cluster", "pending", "expect"))
 _GROUPS = frozenset(kinds.GROUPS.values())
 _ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
 

@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
+from kai.api.documents import why_unreadable
 from kai.errors import InvalidInputError
 from kai.verify.objects import Json
 
@@ -133,7 +134,7 @@ def _read_file(path: Path) -> list[Case]:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise CaseError(f"{path}: {error.strerror}") from None
+        raise CaseError(f"{path}: {why_unreadable(error)}") from None
     return _recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(text))
 
 

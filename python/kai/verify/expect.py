@@ -19,6 +19,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from kai.engine.text import count
 from kai.verify.compare import GPU_TOLERANCE, Difference, sharers, sharing
 from kai.verify.objects import (
     ACTIVE_USED,
@@ -222,7 +223,7 @@ def _check_nodes(state: State, expected: Mapping[str, Any]) -> Iterator[Differen
             ("releasing", releasing, expected[name].get("releasingGpus")),
         ):
             if wanted is not None and own != wanted:
-                text = f"node {name}: {float(own):g} GPUs {what}, should be {wanted:g}"
+                text = f"node {name}: {count(own, 'GPU')} {what}, should be {wanted:g}"
                 yield Difference("node", name, text)
         zones = expected[name].get("numaZonesAvailable")
         if zones is not None and state.plan is not None:

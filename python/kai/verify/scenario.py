@@ -49,6 +49,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from kai.api.documents import why_unreadable
+from kai.engine.text import count
 from kai.errors import InvalidInputError
 from kai.verify.compare import Difference, same_number
 from kai.verify.objects import Json
@@ -153,7 +155,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
     try:
         documents = list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=_Loader))
     except OSError as error:
-        raise InvalidInputError(f"{path}: {error.strerror}") from None
+        raise InvalidInputError(f"{path}: {why_unreadable(error)}") from None
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path}: not UTF-8 text: {error.reason}") from None
     except yaml.YAMLError as error:
@@ -460,7 +462,7 @@ def _check_counts(
         own = sorted(pods & set(side))
         if word in wanted and len(own) != wanted[word]:
             whom = f": {names(own)}" if own else ""
-            text = f"group {name}: {len(own)} pods {word}, should be {wanted[word]}{whom}"
+            text = f"group {name}: {count(len(own), 'pod')} {word}, should be {wanted[word]}{whom}"
             yield Difference("group", name, text)
     if "nodes" in wanted:
         used = Counter(

@@ -1,6 +1,8 @@
 """kai demo: the same story every time, and its next steps work."""
 
 import shlex
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ def test_it_is_the_same_every_time(run: Run) -> None:
 
 def test_what_it_says_to_try_next_works(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     for step in range(2):
         out = run("demo").out if step == 0 else run("demo", "--save", "demo.zip").out
         commands = out[out.index("Try next") :].splitlines()[2:]
@@ -43,3 +46,21 @@ def test_what_it_says_to_try_next_works(run: Run, tmp_path: Path, monkeypatch: A
             assert done.status == 0, command
             assert done.out
     assert "vision/big waits in queue vision." in run("plan", "demo.zip", "--explain", "big").out
+
+
+def test_without_kai_on_the_path_it_names_what_starts_it(
+    run: Run, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    scripts = tmp_path / "environment" / "bin"
+    monkeypatch.setattr(sys, "executable", str(scripts / "python"))
+    assert "\n  python -m kai plan demo.zip --explain vision/big\n" in run("demo").out
+    scripts.mkdir(parents=True)
+    (scripts / "kai").touch()
+    assert "\n  environment/bin/kai plan demo.zip" in run("demo").out
+    monkeypatch.chdir(scripts)
+    assert "\n  ./kai plan demo.zip" in run("demo").out
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert f"\n  {scripts}/kai plan demo.zip" in run("demo").out

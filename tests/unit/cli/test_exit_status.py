@@ -24,7 +24,10 @@ Run = Callable[..., Any]
         (["plan", "missing.zip"], "kai: missing.zip: no such file or directory"),
         (["queues", "missing.zip"], "kai: missing.zip: no such file or directory"),
         (["plan", "SNAPSHOT", "--now", "soon"], "kai: --now: 'soon' is no RFC 3339 time"),
-        (["plan", "SNAPSHOT", "--config", "missing.yaml"], "kai: missing.yaml: No such file"),
+        (
+            ["plan", "SNAPSHOT", "--config", "missing.yaml"],
+            "kai: missing.yaml: no such file",
+        ),
         (["plan"], "Missing argument 'INPUT...'"),
         (["plan", "--nonsense"], "No such option"),
         (["nonsense"], "No such command 'nonsense'"),

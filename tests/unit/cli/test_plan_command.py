@@ -113,3 +113,12 @@ def test_warnings_are_said_beside_the_answer_and_once(run: Run, tmp_path: Path) 
     done = run("plan", path, path, "--json")
     assert done.err.count("no-such-plugin") == 1
     assert len(done.out.splitlines()) == 2
+
+
+def test_an_unknown_member_of_the_configuration_is_said_once(
+    run: Run, snapshot: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text('actions: "allocate"\naction: "reclaim"\n')
+    done = run("plan", snapshot, snapshot, "--config", config)
+    assert done.err == 'kai: configuration member "action" is not known and is skipped\n'

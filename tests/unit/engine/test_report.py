@@ -67,3 +67,32 @@ def test_long_names_do_not_break_the_page() -> None:
     waiting = page[page.index("Waiting") : page.index("Queues")]
     assert max(len(line) for line in waiting.splitlines()) <= text.WIDTH
     assert "It can never start here" in " ".join(waiting.split())
+
+
+def test_equal_reasons_share_a_row_whatever_their_order_and_queue() -> None:
+    cluster = kai.Cluster().queue("a").queue("b")
+    cluster.nodes("full", 2, cpus=1).nodes("off", 10, cordoned=True)
+    cluster.pending("a/job", cpus=4).pending("b/job", cpus=4)
+    (row,) = report.waiting(plan(cluster)).rows
+    assert row == (
+        "a/job and 1 more",
+        "No node can take the next pod: 10 nodes cordoned, 2 nodes short of free CPUs.",
+    )
+
+
+def test_promised_groups_share_a_row() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=4)
+    cluster.releasing("a/old", pods=2, gpus=4, node=["n1", "n2"])
+    cluster.pending("a/one", gpus=4).pending("a/two", gpus=4)
+    (row,) = report.waiting(plan(cluster)).rows
+    assert row[0] == "a/one and 1 more"
+
+
+def test_decisions_keep_their_heads_however_long_the_names() -> None:
+    queue = "team-" + "with-a-long-name-" * 3 + "x"
+    cluster = kai.Cluster().queue(queue).nodes("a-node-of-a-pool-with-a-long-name-", 5, gpus=8)
+    cluster.pending(f"{queue}/job", pods=5, gpus=8)
+    head, row = text.to_text("", [report.decisions(plan(cluster))]).splitlines()[1:]
+    assert head.split() == ["pod", "group", "pods", "GPUs", "where"]
+    assert len(row) <= text.WIDTH
+    assert row.endswith("and 4 more")

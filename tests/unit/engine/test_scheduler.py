@@ -56,7 +56,7 @@ def test_the_operators_config_map_is_a_configuration_too(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ("no-such-file.yaml", "no-such-file.yaml: No such file"),
+        ("no-such-file.yaml", "no-such-file.yaml: no such file"),
         ("actions: [", "the configuration: not valid YAML"),
         ("- a\n- b\n", "is a list, not a mapping"),
         ("a: 1\n---\nb: 2\n", "holds 2 documents instead of one"),

@@ -90,6 +90,7 @@ def test_what_no_plan_depends_on_is_passed_over() -> None:
         ("text", "Document: is no Kubernetes object"),
         ({"metadata": {"name": "x"}}, "Document x: kind: is missing"),
         ({"actions": "allocate", "tiers": []}, "a scheduler configuration goes after --config"),
+        ({"name": "x", "cluster": {}, "expect": {}}, "a scenario is run with kai verify FILE"),
         ({"kind": "Pod", "spec": {}}, "Pod: metadata: is missing"),
         ({"kind": "Pod", "metadata": {}}, "Pod: metadata.name: is missing"),
         ({"kind": "Pod", "metadata": {"name": 5}}, "metadata.name: is not a text"),

@@ -56,13 +56,22 @@ def test_agreement_is_status_0(verify: Callable[..., Ran], good: Path) -> None:
     assert "Everything that is judged agrees" in result.output
 
 
+def test_scenarios_are_called_so_and_columns_without_content_left_out(
+    verify: Callable[..., Ran], good: Path
+) -> None:
+    lines = verify(good).output.splitlines()
+    assert lines[0] == "1 scenario"
+    assert lines[3].split() == ["area", "agree", "%"]
+    assert verify(good, "--as-kai").output.startswith("1 scenario, decided as KAI does\n")
+
+
 def test_a_difference_is_status_1_and_said_in_words(
     verify: Callable[..., Ran], good: Path, bad: Path
 ) -> None:
     result = verify(good, bad)
     assert result.exit_code == 1
     assert "nobody starts: differ" in result.output
-    assert "group vision/train: 1 pods placed, should be 0: vision/train-0" in result.output
+    assert "group vision/train: 1 pod placed, should be 0: vision/train-0" in result.output
     assert "1 of 2 cases fail" in result.output
 
 

@@ -87,5 +87,5 @@ def test_a_mistake_is_one_clear_sentence(tmp_path: Path, old: str, new: str, sen
 def test_an_empty_or_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="there is no scenario in this file"):
         read_scenarios(write(tmp_path, ""))
-    with pytest.raises(InvalidInputError, match="No such file"):
+    with pytest.raises(InvalidInputError, match="no such file"):
         read_scenarios(tmp_path / "none.yaml")
