@@ -1,0 +1,416 @@
+// What must hold for every plan, whatever the cluster: on random clusters, seed printed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/base/text.h"
+#include "kai/model/cluster.h"
+#include "kai/session/config.h"
+#include "kai/session/session.h"
+#include "kai/testing/matchers.h"
+#include "kai/testing/random_cluster.h"
+#include "kai/testing/slow_oracle.h"
+
+namespace kai {
+namespace {
+
+using Kind = CycleLog::Decision::Kind;
+
+// ---- configurations
+// -------------------------------------------------------------------------------
+
+std::string ConfigWith(const std::vector<std::string>& plugins, std::string_view more = "") {
+  std::string list;
+  for (const std::string& plugin : plugins) {
+    StrAppend(&list, list.empty() ? "" : ", ", R"({"name": ")", plugin, R"("})");
+  }
+  return StrCat(R"({"actions": "allocate", "tiers": [{"plugins": [)", list, "]}]", more, "}");
+}
+
+// What the operator writes (spec 2 C8), for one strategy.
+std::string OperatorConfig(std::string_view strategy, std::string_view more = "") {
+  std::string json = ConfigWith({"predicates", "proportion", "priority", "nodeavailability",
+                                 "resourcetype", "podaffinity", "elastic", "kubeflow", "ray",
+                                 "subgrouporder", "taskorder", "nominatednode", "nodeplacement"},
+                                more);
+  constexpr std::string_view kPlacement = R"({"name": "nodeplacement")";
+  json.insert(json.find(kPlacement) + kPlacement.size(),
+              StrCat(R"(, "arguments": {"gpu": ")", strategy, R"(", "cpu": ")", strategy, R"("})"));
+  return json;
+}
+
+struct Setup {
+  const char* name;
+  std::string config_json;
+
+  friend void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
+};
+
+std::vector<Setup> AllSetups() {
+  return {
+      {"BuiltIn", R"({"actions": "allocate"})"},
+      {"Binpack", OperatorConfig("binpack")},
+      {"Spread", OperatorConfig("spread")},
+      {"Depth", OperatorConfig("binpack", R"(, "queueDepthPerAction": {"allocate": 2})")},
+      {"WithoutProportion", ConfigWith({"predicates", "priority", "elastic", "nodeavailability",
+                                        "resourcetype", "nodeplacement"})},
+      {"WithoutPredicates",
+       ConfigWith({"proportion", "priority", "nodeplacement", "nodeavailability"})},
+      {"ElasticFirst", ConfigWith({"proportion", "predicates", "elastic", "priority", "taskorder",
+                                   "nodeplacement", "nominatednode"})},
+      {"Bare", ConfigWith({})},
+  };
+}
+
+Session SessionFor(std::string_view config_json, const Session::Options& options = {}) {
+  absl::StatusOr<Config> config = Config::Parse(config_json, {});
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  return Session(*std::move(config), options);
+}
+
+Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster) {
+  absl::StatusOr<Plan> plan = session.Run(std::move(cluster), kTestNowNs, /*stopwatch=*/nullptr);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return *std::move(plan);
+}
+
+// ---- clusters
+// -------------------------------------------------------------------------------------
+
+constexpr uint64_t kSeeds = 250;
+
+// A map has every key once; rows do not promise it.
+void KeepFirstOfEachKey(StringPairs* pairs) {
+  std::set<std::string> seen;
+  std::erase_if(*pairs, [&](const auto& pair) { return !seen.insert(pair.first).second; });
+}
+
+struct Sample {
+  uint64_t seed = 0;
+  ClusterRows rows;
+  std::shared_ptr<Cluster> cluster;  // a plan leaves it as it was, so that all tests share it
+};
+
+const std::vector<Sample>& Samples() {
+  static const std::vector<Sample> samples = [] {
+    std::vector<Sample> made;
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      Random random(seed);
+      const RandomClusterOptions shape{.max_nodes = random.OneIn(4) ? 20 : 6,
+                                       .max_groups = random.OneIn(4) ? 40 : 12,
+                                       .pod_affinity = random.Coin(),
+                                       .bad_queues = random.Coin()};
+      Sample sample{.seed = seed, .rows = MakeRandomCluster(seed, shape), .cluster = nullptr};
+      for (PodRow& pod : sample.rows.pods) KeepFirstOfEachKey(&pod.labels);
+      sample.cluster = sample.rows.Build();
+      made.push_back(std::move(sample));
+    }
+    return made;
+  }();
+  return samples;
+}
+
+// Everything a plan says, in one text.
+std::string TextOf(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  std::string text = DecisionsText(plan);
+  for (const PodGroupId group : plan.groups.ids()) {
+    const GroupOutcome& outcome = plan.groups[group];
+    StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
+              outcome.writes_last_start ? " starts" : "");
+    for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
+    for (const PlanReason& reason : outcome.reasons) {
+      StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",
+                reason.pod.valid() ? cluster.PodName(reason.pod) : "");
+    }
+  }
+  for (const auto& [pod, message] : plan.pod_messages) {
+    StrAppend(&text, "\n", cluster.PodName(pod), ": ", message);
+  }
+  for (const QueueId queue : plan.queues.ids()) {
+    StrAppend(&text, "\n", cluster.Text(cluster.queues().name[queue]));
+    for (const Share& share : plan.queues[queue]) {
+      StrAppend(&text, " ", std::to_string(share.fair_share), "/", std::to_string(share.allocated),
+                "/", std::to_string(share.request));
+    }
+  }
+  return text;
+}
+
+// ---- the plain scheduler
+// --------------------------------------------------------------------------
+
+class CyclePropertyTest : public testing::TestWithParam<Setup> {
+ protected:
+  CyclePropertyTest() : session_(SessionFor(GetParam().config_json)) {}
+
+  // Shows `check` the plans of all samples under this configuration, until something fails.
+  template <typename Check>
+  void ForPlans(const Check& check) const {
+    static std::map<std::string, std::vector<Plan>> made;
+    std::vector<Plan>& plans = made[GetParam().name];
+    for (const Sample& sample : Samples()) {
+      SCOPED_TRACE(SeedTrace(sample.seed));
+      if (plans.size() == sample.seed) plans.push_back(RunPlan(session_, sample.cluster));
+      check(plans[sample.seed], sample);
+      if (HasFailure()) return;
+    }
+  }
+
+  Session session_;
+};
+
+TEST_P(CyclePropertyTest, DecidesLikeThePlainSchedulerOneByOne) {
+  ForPlans([&](const Plan& plan, const Sample& sample) {
+    oracle::World world(sample.rows, oracle::SettingsOf(session_.config()));
+    std::vector<oracle::Decision> decisions;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      const NodeColumns& nodes = plan.cluster->nodes();
+      decisions.push_back({.kind = decision.kind == Kind::kBind ? oracle::Decision::Kind::kBind
+                                                                : oracle::Decision::Kind::kPipeline,
+                           .pod = plan.cluster->PodName(decision.pod),
+                           .node = std::string(plan.cluster->Text(nodes.name[decision.node]))});
+    }
+    EXPECT_EQ(decisions, oracle::Allocate(&world));
+  });
+}
+
+TEST_P(CyclePropertyTest, ScanningAllNodesGivesTheSamePlan) {
+  const Session by_scan = SessionFor(GetParam().config_json, {.always_scan = true});
+  ForPlans([&](const Plan& plan, const Sample& sample) {
+    EXPECT_EQ(TextOf(plan), TextOf(RunPlan(by_scan, sample.cluster)));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CyclePropertyTest, testing::ValuesIn(AllSetups()),
+                         [](const auto& setup) { return std::string(setup.param.name); });
+
+// ---- same input, same plan
+// ------------------------------------------------------------------------
+
+class PlanPropertyTest : public testing::Test {
+ protected:
+  PlanPropertyTest() : session_(SessionFor(OperatorConfig("binpack"))) {}
+
+  // A copy of the rows of every sample, to be changed, and dice to do so.
+  template <typename Check>
+  void ForRows(const Check& check) const {
+    for (const Sample& sample : Samples()) {
+      SCOPED_TRACE(SeedTrace(sample.seed));
+      Random random(sample.seed);
+      check(sample, sample.rows, &random);
+      if (HasFailure()) return;
+    }
+  }
+  std::string PlanText(std::shared_ptr<Cluster> cluster) const {
+    return TextOf(RunPlan(session_, std::move(cluster)));
+  }
+
+  Session session_;
+};
+
+TEST_F(PlanPropertyTest, TheOrderOfTheInputIsOfNoConsequence) {
+  ForRows([&](const Sample& sample, ClusterRows rows, Random* random) {
+    random->Shuffle(&rows.nodes);
+    random->Shuffle(&rows.queues);
+    random->Shuffle(&rows.priority_classes);
+    random->Shuffle(&rows.pod_groups);
+    random->Shuffle(&rows.pods);
+    random->Shuffle(&rows.bind_requests);
+    EXPECT_EQ(PlanText(rows.Build()), PlanText(sample.cluster));
+  });
+}
+
+TEST_F(PlanPropertyTest, TheOrderInsideAnObjectIsOfNoConsequence) {
+  ForRows([&](const Sample& sample, ClusterRows rows, Random* random) {
+    for (NodeRow& node : rows.nodes) {
+      random->Shuffle(&node.labels);
+      random->Shuffle(&node.allocatable);
+      random->Shuffle(&node.taints);
+    }
+    for (PodRow& pod : rows.pods) {
+      random->Shuffle(&pod.labels);
+      random->Shuffle(&pod.requests);
+      random->Shuffle(&pod.node_selector);
+      random->Shuffle(&pod.tolerations);
+      random->Shuffle(&pod.node_affinity);
+    }
+    EXPECT_EQ(PlanText(rows.Build()), PlanText(sample.cluster));
+  });
+}
+
+TEST_F(PlanPropertyTest, TwoPlansOfOneClusterAreTheSame) {
+  ForRows([&](const Sample& sample, const ClusterRows&, Random*) {
+    EXPECT_EQ(PlanText(sample.cluster), PlanText(sample.cluster));
+  });
+}
+
+// Every column that a statement can change.
+struct Columns {
+  explicit Columns(const Cluster& cluster)
+      : idle(cluster.nodes().idle),
+        releasing(cluster.nodes().releasing),
+        used(cluster.nodes().used),
+        status(cluster.pods().status),
+        node(cluster.pods().node),
+        is_virtual(cluster.pods().is_virtual),
+        counts(cluster.sub_groups().counts),
+        affinity(cluster.affinity()) {}
+
+  ResourceTable<NodeId> idle, releasing, used;
+  IndexVector<PodId, PodStatus> status;
+  IndexVector<PodId, NodeId> node;
+  IndexVector<PodId, uint8_t> is_virtual;
+  IndexVector<SubGroupId, StatusCounts> counts;
+  AffinityIndex affinity;
+
+  bool operator==(const Columns&) const = default;
+};
+
+TEST_F(PlanPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
+  ForRows([&](const Sample&, ClusterRows rows, Random*) {
+    // Amounts that do not add up exactly, so that subtracting what was added would show.
+    for (PodRow& pod : rows.pods) {
+      for (auto& [name, amount] : pod.requests) amount = amount * 9'007'199 + 1;
+    }
+    for (NodeRow& node : rows.nodes) {
+      for (auto& [name, amount] : node.allocatable) {
+        if (name == "cpu" || name == "memory") amount *= 9'007'199;
+      }
+    }
+    const std::shared_ptr<Cluster> cluster = rows.Build();
+    const Columns before(*cluster);
+    RunPlan(session_, cluster);
+    EXPECT_TRUE(before == Columns(*cluster));
+  });
+}
+
+// ---- what no plan may do
+// --------------------------------------------------------------------------
+
+TEST_P(CyclePropertyTest, NoGroupIsPlacedBelowItsMinimum) {
+  ForPlans([&](const Plan& plan, const Sample&) {
+    const Cluster& cluster = *plan.cluster;
+    std::map<SubGroupId, int> bound;
+    std::map<SubGroupId, int> placed;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      const SubGroupId pod_set = cluster.pods().pod_set[decision.pod];
+      bound[pod_set] += decision.kind == Kind::kBind ? 1 : 0;
+      ++placed[pod_set];
+    }
+    for (const auto& [pod_set, count] : placed) {
+      const int32_t minimum = cluster.sub_groups().minimum[pod_set];
+      const int32_t before = cluster.sub_groups().counts[pod_set].allocated();
+      const std::string name = cluster.PodGroupName(cluster.sub_groups().group[pod_set]);
+      EXPECT_GE(before + count, minimum) << name;
+      if (bound[pod_set] > 0) {
+        EXPECT_GE(before + bound[pod_set], minimum)
+            << name << ": some start while others have to wait";
+      }
+    }
+  });
+}
+
+TEST_P(CyclePropertyTest, NobodyIsDecidedAboutTwiceAndOnlyWhoWaits) {
+  ForPlans([&](const Plan& plan, const Sample&) {
+    std::map<PodId, int> times;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      EXPECT_EQ(++times[decision.pod], 1) << plan.cluster->PodName(decision.pod);
+      EXPECT_EQ(plan.cluster->pods().status[decision.pod], PodStatus::kPending);
+      EXPECT_TRUE(plan.cluster->pods().group[decision.pod].valid());
+    }
+  });
+}
+
+TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
+  ForPlans([&](const Plan& plan, const Sample&) {
+    const Cluster& cluster = *plan.cluster;
+    // Once with the binds alone, which have to fit what is idle as they come; then with the
+    // promises, which have to fit what will be.
+    for (const bool with_promises : {false, true}) {
+      ResourceTable<NodeId> room = cluster.nodes().idle;
+      for (const CycleLog::Decision& decision : plan.decisions) {
+        if (!with_promises && decision.kind != Kind::kBind) continue;
+        const std::span<const double> request = cluster.RequestOf(decision.pod);
+        for (size_t i = 0; i < request.size(); ++i) {
+          double& left = room[decision.node][i];
+          left -= request[i];
+          // Overdue pods free nothing, but by at most what the columns say.
+          const double coming = with_promises ? cluster.nodes().releasing[decision.node][i] : 0;
+          EXPECT_GE(left + coming, 0) << cluster.PodName(decision.pod) << " on "
+                                      << cluster.Text(cluster.nodes().name[decision.node]) << ": "
+                                      << cluster.slots().Name(ResourceSlot(i));
+        }
+      }
+    }
+  });
+}
+
+TEST_P(CyclePropertyTest, NoQueuePassesItsLimitOrItsQuotaOfTheNonPreemptible) {
+  if (!session_.config().HasPlugin("proportion")) return;  // nobody asks
+  ForPlans([&](const Plan& plan, const Sample&) {
+    const Cluster& cluster = *plan.cluster;
+    auto shares = plan.queues;  // as the cycle began; followed from here
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      const PodGroupId group = cluster.pods().group[decision.pod];
+      const QuotaVector& amounts = cluster.ClassOf(decision.pod).requested;
+      for (QueueId queue = cluster.pod_groups().queue[group]; queue.valid();
+           queue = cluster.queues().parent[queue]) {
+        for (size_t i = 0; i < kQuotaResources; ++i) {
+          if (amounts[i] == 0) continue;
+          Share& share = shares[queue][i];
+          share.allocated += amounts[i];
+          if (share.limit != kUnlimited) {
+            EXPECT_LE(share.allocated, share.limit) << cluster.PodName(decision.pod);
+          }
+          if (cluster.pod_groups().preemptible[group] != 0) continue;
+          share.allocated_non_preemptible += amounts[i];
+          if (share.deserved != kUnlimited) {
+            EXPECT_LE(share.allocated_non_preemptible, share.deserved)
+                << cluster.PodName(decision.pod);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_P(CyclePropertyTest, WhoeverWaitsIsToldWhy) {
+  ForPlans([&](const Plan& plan, const Sample&) {
+    const Cluster& cluster = *plan.cluster;
+    std::map<PodGroupId, int> decided;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      ++decided[cluster.pods().group[decision.pod]];
+    }
+    for (const PodGroupId group : plan.groups.ids()) {
+      const GroupOutcome& outcome = plan.groups[group];
+      const std::string name = cluster.PodGroupName(group);
+      const bool got_something = decided.contains(group);
+      const bool says_so = outcome.verdict == Verdict::kPlaced ||
+                           outcome.verdict == Verdict::kPipelined ||
+                           outcome.verdict == Verdict::kPartlyPlaced;
+      EXPECT_EQ(got_something, says_so) << name << ": " << VerdictName(outcome.verdict);
+      if (outcome.verdict == Verdict::kUnschedulable || outcome.verdict == Verdict::kNotReady ||
+          outcome.verdict == Verdict::kInvalid) {
+        EXPECT_FALSE(outcome.reasons.empty()) << name << ": " << VerdictName(outcome.verdict);
+      }
+    }
+    // Every waiting pod of a group that is ready has a text of its own.
+    std::map<PodId, int> texts;
+    for (const auto& [pod, text] : plan.pod_messages) {
+      EXPECT_NE(text, "");
+      ++texts[pod];
+    }
+    for (const auto& [pod, count] : texts) EXPECT_EQ(count, 1) << cluster.PodName(pod);
+  });
+}
+
+}  // namespace
+}  // namespace kai
