@@ -1,0 +1,386 @@
+#include "kai/model/statement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kai/base/text.h"
+#include "kai/testing/random_cluster.h"
+#include "kai/testing/slow_oracle.h"
+
+namespace kai {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Every column that a statement may change.
+struct Columns {
+  explicit Columns(const Cluster& cluster)
+      : idle(cluster.nodes().idle),
+        releasing(cluster.nodes().releasing),
+        used(cluster.nodes().used),
+        status(cluster.pods().status),
+        node(cluster.pods().node),
+        is_virtual(cluster.pods().is_virtual),
+        counts(cluster.sub_groups().counts),
+        affinity(cluster.affinity()) {}
+
+  ResourceTable<NodeId> idle, releasing, used;
+  IndexVector<PodId, PodStatus> status;
+  IndexVector<PodId, NodeId> node;
+  IndexVector<PodId, uint8_t> is_virtual;
+  IndexVector<SubGroupId, StatusCounts> counts;
+  AffinityIndex affinity;
+
+  friend bool operator==(const Columns&, const Columns&) = default;
+};
+
+class StatementTest : public ::testing::Test {
+ protected:
+  // Two nodes; ns/run-0 runs on n1, ns/leave-0 leaves it, ns/wait-0 and -1 wait.
+  StatementTest()
+      : cluster_(MakeCluster()
+                     .Node("n1", {.gpus = 8, .millicpu = 10'000})
+                     .Node("n2", {.gpus = 8, .millicpu = 10'000})
+                     .Running("ns/run", {.gpus = 2, .node = "n1"})
+                     .Releasing("ns/leave", {.gpus = 1, .node = "n1"})
+                     .Pending("ns/wait", {.pods = 2, .gpus = 4})
+                     .Build()),
+        statement_(Statement::Open(cluster_.get(), {})) {}
+
+  PodId Pod(std::string_view name) { return PodNamed(*cluster_, StrCat("ns/", name)); }
+  NodeId Node(std::string_view name) { return NodeNamed(*cluster_, name); }
+
+  // "idle 5, releasing 1, used 3" GPUs.
+  std::string Gpus(std::string_view node) {
+    const size_t gpu = kGpuSlot.index();
+    const NodeId id = Node(node);
+    return StrCat("idle ", static_cast<int>(cluster_->nodes().idle[id][gpu]), ", releasing ",
+                  static_cast<int>(cluster_->nodes().releasing[id][gpu]), ", used ",
+                  static_cast<int>(cluster_->nodes().used[id][gpu]));
+  }
+  PodStatus Status(std::string_view pod) { return cluster_->pods().status[Pod(pod)]; }
+  int32_t Count(std::string_view group, PodStatus status) {
+    return cluster_->sub_groups()
+        .counts[PodSetNamed(*cluster_, StrCat("ns/", group), "default")][status];
+  }
+
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<Statement> statement_;
+};
+
+TEST_F(StatementTest, PlaceGivesAWaitingPodWhatIsIdle) {  // spec 2 T3
+  EXPECT_EQ(Gpus("n2"), "idle 8, releasing 0, used 0");
+  statement_->Place(Pod("wait-0"), Node("n2"));
+  EXPECT_EQ(Status("wait-0"), PodStatus::kAllocated);
+  EXPECT_EQ(cluster_->pods().node[Pod("wait-0")], Node("n2"));
+  EXPECT_TRUE(cluster_->pods().is_virtual[Pod("wait-0")]);
+  EXPECT_EQ(Gpus("n2"), "idle 4, releasing 0, used 4");
+  EXPECT_EQ(Count("wait", PodStatus::kPending), 1);
+  EXPECT_EQ(Count("wait", PodStatus::kAllocated), 1);
+}
+
+TEST_F(StatementTest, PipelinePromisesWhatIsBeingFreed) {  // spec 2 T5, S5
+  EXPECT_EQ(Gpus("n1"), "idle 5, releasing 1, used 3");
+  statement_->Pipeline(Pod("wait-0"), Node("n1"));
+  EXPECT_EQ(Status("wait-0"), PodStatus::kPipelined);
+  EXPECT_EQ(Gpus("n1"), "idle 5, releasing -3, used 7");
+  EXPECT_EQ(Count("wait", PodStatus::kPipelined), 1);
+}
+
+TEST_F(StatementTest, EvictLeavesThePodOnItsNodeAndPromisesWhatItHolds) {  // spec 2 T4
+  statement_->Evict(Pod("run-0"));
+  EXPECT_EQ(Status("run-0"), PodStatus::kReleasing);
+  EXPECT_EQ(cluster_->pods().node[Pod("run-0")], Node("n1"));
+  EXPECT_EQ(Gpus("n1"), "idle 5, releasing 3, used 3");
+  EXPECT_TRUE(cluster_->pods().is_virtual[Pod("run-0")]);
+}
+
+TEST_F(StatementTest, AnEvictedPodMayMoveAndLeavesItsOldPlaceReleasing) {  // spec 2 T5
+  statement_->Evict(Pod("run-0"));
+  statement_->Pipeline(Pod("run-0"), Node("n2"));
+  EXPECT_EQ(Status("run-0"), PodStatus::kPipelined);
+  EXPECT_EQ(cluster_->pods().node[Pod("run-0")], Node("n2"));
+  EXPECT_EQ(Gpus("n1"), "idle 5, releasing 3, used 3");
+  EXPECT_EQ(Gpus("n2"), "idle 8, releasing -2, used 2");
+}
+
+TEST_F(StatementTest, AnEvictedPodMayStayWhereItWas) {
+  statement_->Evict(Pod("run-0"));
+  statement_->Pipeline(Pod("run-0"), Node("n1"));
+  EXPECT_EQ(Gpus("n1"), "idle 7, releasing -1, used 3");
+}
+
+TEST_F(StatementTest, APipelinedPodMayBeEvicted) {  // spec 2 T8
+  statement_->Pipeline(Pod("wait-0"), Node("n1"));
+  statement_->Evict(Pod("wait-0"));
+  EXPECT_EQ(Status("wait-0"), PodStatus::kReleasing);
+  EXPECT_EQ(Gpus("n1"), "idle 1, releasing 5, used 7");
+}
+
+TEST_F(StatementTest, AnOverduePodIsNotComingBack) {  // spec 2 S2, S5
+  statement_->MarkStuck(Pod("leave-0"));
+  EXPECT_EQ(Status("leave-0"), PodStatus::kStuckInReleasing);
+  EXPECT_EQ(Gpus("n1"), "idle 5, releasing 0, used 3");
+}
+
+TEST_F(StatementTest, TellsWhatHappenedSinceAMark) {
+  statement_->Place(Pod("wait-0"), Node("n2"));
+  const Statement::Checkpoint mark = statement_->Mark();
+  EXPECT_THAT(statement_->ChangesSince(mark), IsEmpty());
+  statement_->Pipeline(Pod("wait-1"), Node("n1"));
+  ASSERT_EQ(statement_->ChangesSince(mark).size(), size_t{1});
+  const Change& change = statement_->ChangesSince(mark)[0];
+  EXPECT_EQ(change.pod, Pod("wait-1"));
+  EXPECT_EQ(change.from, PodStatus::kPending);
+  EXPECT_EQ(change.to, PodStatus::kPipelined);
+  EXPECT_FALSE(change.from_node.valid());
+  EXPECT_EQ(change.to_node, Node("n1"));
+  EXPECT_EQ(statement_->ChangesSince(0).size(), size_t{2});
+}
+
+TEST_F(StatementTest, RollsBackToNestedMarks) {  // spec 2 E13
+  const Columns start(*cluster_);
+  statement_->Place(Pod("wait-0"), Node("n2"));
+  const Columns first(*cluster_);
+  const Statement::Checkpoint outer = statement_->Mark();
+  statement_->Evict(Pod("run-0"));
+  const Columns second(*cluster_);
+  const Statement::Checkpoint inner = statement_->Mark();
+  statement_->Pipeline(Pod("run-0"), Node("n2"));
+  statement_->MarkStuck(Pod("leave-0"));
+  statement_->RollBackTo(inner);
+  EXPECT_EQ(Columns(*cluster_), second);
+  statement_->Pipeline(Pod("run-0"), Node("n1"));  // what comes after an undo is undone as well
+  statement_->RollBackTo(outer);
+  EXPECT_EQ(Columns(*cluster_), first);
+  statement_->RollBackTo(0);
+  EXPECT_EQ(Columns(*cluster_), start);
+  statement_->RollBackTo(0);
+  EXPECT_EQ(Columns(*cluster_), start);
+}
+
+// Doubles of that size are 128 apart: taking 64 away and giving it back ends elsewhere, so old
+// values have to be kept.
+TEST(StatementRoundingTest, RollsBackWhatDoublesCannotSubtract) {
+  NodeRow huge = MakeNodeRow("n1", {.mb = 0});
+  huge.allocatable = {{"cpu", 64'000}, {"memory", (int64_t{1} << 60) - 128}, {"pods", 110}};
+  ClusterMaker maker = MakeCluster().Add(huge).Pending("ns/g");
+  maker.rows().pods[0].requests = {{"memory", 64}};
+  const auto cluster = maker.Build();
+  const Columns start(*cluster);
+  {
+    const auto statement = Statement::Open(cluster.get(), {});
+    statement->Place(PodNamed(*cluster, "ns/g-0"), NodeId(0));
+    EXPECT_NE(Columns(*cluster), start);
+  }
+  EXPECT_EQ(Columns(*cluster), start);
+}
+
+TEST_F(StatementTest, DestroyedUncommittedItLeavesNoTrace) {
+  const Columns start(*cluster_);
+  statement_->Place(Pod("wait-0"), Node("n2"));
+  statement_->Evict(Pod("run-0"));
+  statement_.reset();
+  EXPECT_EQ(Columns(*cluster_), start);
+}
+
+TEST_F(StatementTest, CommittedItKeepsEverything) {
+  statement_->Place(Pod("wait-0"), Node("n2"));
+  statement_->Evict(Pod("run-0"));
+  const Columns kept(*cluster_);
+  statement_->Commit();
+  EXPECT_EQ(statement_->Mark(), Statement::Checkpoint{0});
+  EXPECT_THAT(statement_->ChangesSince(0), IsEmpty());
+  statement_->Place(Pod("wait-1"), Node("n2"));  // and may go on
+  statement_.reset();
+  EXPECT_EQ(Columns(*cluster_), kept) << "only what came after the commit is undone";
+}
+
+TEST_F(StatementTest, ThereIsOneAtATime) {
+  EXPECT_EQ(Statement::Open(cluster_.get(), {}), nullptr);
+  statement_.reset();
+  EXPECT_NE(Statement::Open(cluster_.get(), {}), nullptr);
+}
+
+// ---- listeners
+// -----------------------------------------------------------------------------------
+
+// Writes down what it hears, and puts numbers aside as fair share does.
+class Ear final : public Listener {
+ public:
+  Ear(std::string name, std::vector<std::string>* heard) : name_(std::move(name)), heard_(heard) {}
+
+  void Applied(const Change& change, UndoStack* undo) override {
+    heard_->push_back(StrCat(name_, " +", change.pod.value()));
+    undo->push_back(++number_);
+    undo->push_back(-number_);
+  }
+  void Undone(const Change& change, UndoStack* undo) override {
+    heard_->push_back(StrCat(name_, " -", change.pod.value()));
+    EXPECT_EQ(undo->back(), -number_);
+    undo->pop_back();
+    EXPECT_EQ(undo->back(), number_);
+    undo->pop_back();
+    --number_;
+  }
+
+ private:
+  std::string name_;
+  std::vector<std::string>* heard_;
+  double number_ = 0;
+};
+
+TEST_F(StatementTest, ListenersHearInOrderAndUndoingGoesTheOtherWay) {
+  std::vector<std::string> heard;
+  Ear first("first", &heard), second("second", &heard);
+  statement_->Listen({&first, &second});
+  const PodId wait = Pod("wait-0"), run = Pod("run-0");
+  statement_->Place(wait, Node("n2"));
+  statement_->Evict(run);
+  statement_->RollBackTo(0);
+  const auto line = [](const char* name, char sign, PodId pod) {
+    return StrCat(name, " ", sign, pod.value());
+  };
+  EXPECT_THAT(heard, ElementsAre(line("first", '+', wait), line("second", '+', wait),
+                                 line("first", '+', run), line("second", '+', run),
+                                 line("second", '-', run), line("first", '-', run),
+                                 line("second", '-', wait), line("first", '-', wait)));
+}
+
+TEST_F(StatementTest, ListenersHearWhenTheColumnsHaveChanged) {
+  class Reader final : public Listener {
+   public:
+    explicit Reader(const Cluster& cluster) : cluster_(cluster) {}
+    void Applied(const Change& change, UndoStack*) override {
+      EXPECT_EQ(cluster_.pods().status[change.pod], change.to);
+      EXPECT_EQ(cluster_.pods().node[change.pod], change.to_node);
+    }
+    void Undone(const Change& change, UndoStack*) override {
+      EXPECT_EQ(cluster_.pods().status[change.pod], change.from);
+      EXPECT_EQ(cluster_.pods().node[change.pod], change.from_node);
+    }
+
+   private:
+    const Cluster& cluster_;
+  };
+  Reader reader(*cluster_);
+  statement_->Listen({&reader});
+  statement_->Place(Pod("wait-0"), Node("n2"));
+  statement_->Evict(Pod("run-0"));
+  statement_->Pipeline(Pod("run-0"), Node("n2"));
+  statement_.reset();
+}
+
+#ifndef NDEBUG
+using StatementDeathTest = StatementTest;
+
+TEST_F(StatementDeathTest, RefusesWhatMakesNoSense) {
+  EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0");
+  EXPECT_DEATH(statement_->Evict(Pod("wait-0")), "ns/wait-0");
+  EXPECT_DEATH(statement_->Pipeline(Pod("leave-0"), Node("n2")), "ns/leave-0")
+      << "it really leaves; nobody evicted it here";
+  EXPECT_DEATH(statement_->MarkStuck(Pod("run-0")), "ns/run-0");
+  statement_->Evict(Pod("run-0"));
+  EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0") << "spec 2 T3";
+}
+#endif
+
+TEST_F(StatementTest, EndsWhenAMarkIsNotItsOwn) {
+  EXPECT_DEATH(statement_->RollBackTo(1), "check failed");
+}
+
+TEST_F(StatementTest, EndsWhenAListenerJoinsLate) {
+  statement_->Evict(Pod("run-0"));
+  EXPECT_DEATH(statement_->Listen({}), "joins late");
+}
+
+// ---- random clusters
+// -----------------------------------------------------------------------------
+
+// Does something that a statement allows, to the cluster and to the world alike.
+void DoSomething(Random* random, Cluster* cluster, Statement* statement, oracle::World* world) {
+  const PodColumns& pods = cluster->pods();
+  const PodId pod(static_cast<int32_t>(random->Below(static_cast<int64_t>(pods.size()))));
+  const NodeId node(
+      static_cast<int32_t>(random->Below(static_cast<int64_t>(cluster->nodes().size()))));
+  const std::string pod_name = cluster->PodName(pod);
+  const std::string node_name(cluster->Text(cluster->nodes().name[node]));
+  const PodStatus status = pods.status[pod];
+  if (status == PodStatus::kPending && random->Coin()) {
+    statement->Place(pod, node);
+    world->Place(pod_name, node_name);
+  } else if (status == PodStatus::kPending ||
+             (status == PodStatus::kReleasing && pods.is_virtual[pod] != 0)) {
+    statement->Pipeline(pod, node);
+    world->Pipeline(pod_name, node_name);
+  } else if (IsActiveAllocated(status) && pods.node[pod].valid()) {
+    statement->Evict(pod);
+    world->Evict(pod_name);
+  }
+}
+
+// Ledgers and statuses from scratch.
+void ExpectSame(const Cluster& cluster, const oracle::World& world) {
+  for (const NodeId node : cluster.nodes().name.ids()) {
+    const std::string name(cluster.Text(cluster.nodes().name[node]));
+    const auto row = [&](const ResourceTable<NodeId>& table) {
+      oracle::Amounts amounts;
+      for (size_t i = 0; i < table.slots(); ++i) {
+        amounts[cluster.slots().Name(ResourceSlot(i))] = table[node][i];
+      }
+      return amounts;
+    };
+    EXPECT_EQ(row(cluster.nodes().idle), world.Idle(name)) << name;
+    EXPECT_EQ(row(cluster.nodes().releasing), world.Releasing(name)) << name;
+    EXPECT_EQ(row(cluster.nodes().used), world.Used(name)) << name;
+  }
+  IndexVector<SubGroupId, StatusCounts> counts(cluster.sub_groups().size());
+  for (const PodId pod : cluster.pods().name.ids()) {
+    EXPECT_EQ(cluster.pods().status[pod], world.StatusOf(cluster.PodName(pod)));
+    const SubGroupId set = cluster.pods().pod_set[pod];
+    if (set.valid()) ++counts[set][cluster.pods().status[pod]];
+  }
+  EXPECT_EQ(cluster.sub_groups().counts, counts);
+}
+
+TEST(StatementPropertyTest, KeepsLedgersAsTheSpecSaysAndRollsBackExactly) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    const ClusterRows rows = MakeRandomCluster(seed, {.sub_groups = true});
+    const auto cluster = rows.Build();
+    if (cluster->pods().size() == 0) continue;
+    Random random(seed);
+    struct Mark {
+      Statement::Checkpoint checkpoint;
+      Columns columns;
+      oracle::World world;
+    };
+    const Columns start(*cluster);
+    {
+      oracle::World world(rows, {.now_ns = 0});
+      const auto statement = Statement::Open(cluster.get(), {});
+      std::vector<Mark> marks = {{statement->Mark(), start, world}};
+      for (int step = 0; step < 60; ++step) {
+        if (random.OneIn(6)) marks.push_back({statement->Mark(), Columns(*cluster), world});
+        if (random.OneIn(10)) {  // back to one of the marks; those after it are gone
+          marks.resize(static_cast<size_t>(random.Below(static_cast<int64_t>(marks.size()))) + 1,
+                       marks[0]);
+          statement->RollBackTo(marks.back().checkpoint);
+          world = marks.back().world;
+          ASSERT_EQ(Columns(*cluster), marks.back().columns);
+        }
+        DoSomething(&random, cluster.get(), statement.get(), &world);
+        if (step % 10 == 9) ExpectSame(*cluster, world);
+        ASSERT_FALSE(testing::Test::HasFailure());
+      }
+    }
+    ASSERT_EQ(Columns(*cluster), start);
+  }
+}
+
+}  // namespace
+}  // namespace kai
