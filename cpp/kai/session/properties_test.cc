@@ -84,7 +84,7 @@ Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster) {
 // ---- clusters
 // -------------------------------------------------------------------------------------
 
-constexpr uint64_t kSeeds = 250;
+constexpr uint64_t kSeeds = 150;
 
 // A map has every key once; rows do not promise it.
 void KeepFirstOfEachKey(StringPairs* pairs) {
