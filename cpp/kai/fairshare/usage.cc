@@ -86,7 +86,9 @@ void QueueUsage::DivideTree(double k_value) {
 
 double QueueUsage::SignOf(const Change& change) const {
   const PodGroupId group = cluster_.pods().group[change.pod];
-  if (!group.valid() || !cluster_.pod_groups().queue[group].valid()) return 0;
+  // As at the start of the cycle: pods of a sub-group that does not exist are not counted.
+  if (!group.valid() || !cluster_.pods().pod_set[change.pod].valid()) return 0;
+  if (!cluster_.pod_groups().queue[group].valid()) return 0;
   return static_cast<double>(IsActiveAllocated(change.to)) -
          static_cast<double>(IsActiveAllocated(change.from));
 }

@@ -1,0 +1,214 @@
+// Which of two queues goes first: a test per comparator of spec 1 F61-F71, in their order.
+#include "kai/fairshare/queue_order.h"
+
+#include <gtest/gtest.h>
+
+namespace kai {
+namespace {
+
+constexpr QuotaVector kTotal = {2000, 2000, 2000};
+
+// A queue as it stands, the same in all three resources unless said otherwise. It deserves and may
+// have 1000, has a fair share of as much and holds nothing.
+struct Queue {
+  QueueShare share;
+  int64_t priority = 100;
+  int64_t created_ns = 1;
+  QuotaVector candidate{};
+  QuotaVector victims{};
+
+  Queue() { share.fill({.deserved = 1000, .limit = kUnlimited, .fair_share = 1000}); }
+  Queue& Deserves(double amount) { return Each(&Share::deserved, amount); }
+  Queue& Limit(double amount) { return Each(&Share::limit, amount); }
+  Queue& FairShare(double amount) { return Each(&Share::fair_share, amount); }
+  Queue& Holds(double amount) { return Each(&Share::allocated, amount); }
+  Queue& Priority(int64_t value) {
+    priority = value;
+    return *this;
+  }
+  Queue& Created(int64_t ns) {
+    created_ns = ns;
+    return *this;
+  }
+  Queue& Wants(QuotaVector amounts) {
+    candidate = amounts;
+    return *this;
+  }
+  Queue& Gives(QuotaVector amounts) {
+    victims = amounts;
+    return *this;
+  }
+  Queue& Each(double Share::* field, double amount) {
+    for (Share& each : share) each.*field = amount;
+    return *this;
+  }
+  Queue& Gpu(double Share::* field, double amount) {
+    share[kQuotaGpu].*field = amount;
+    return *this;
+  }
+
+  QueueContender contender() const {
+    return {.share = &share,
+            .priority = priority,
+            .created_ns = created_ns,
+            .candidate = candidate,
+            .victims = victims};
+  }
+};
+
+bool First(const Queue& left, const Queue& right) {
+  return GoesFirst(left.contender(), right.contender(), kTotal);
+}
+
+// `left` goes first whichever way one asks.
+void ExpectFirst(const Queue& left, const Queue& right) {
+  EXPECT_TRUE(First(left, right));
+  EXPECT_FALSE(First(right, left));
+}
+
+TEST(QueueOrderTest, WhoIsNotOverUtilisedGoesFirst) {  // F64
+  const Queue over = Queue().FairShare(500).Holds(600).Priority(900);
+  ExpectFirst(Queue().Holds(990), over);
+}
+
+TEST(QueueOrderTest, OverUtilisedIsOnlyWhoExceedsAllThree) {  // F64, §16
+  const Queue rich = Queue().Deserves(10).FairShare(500).Holds(600);
+  // Equality in one resource is enough not to be over.
+  const Queue nearly = Queue(rich).Gpu(&Share::allocated, 500);
+  ExpectFirst(nearly, rich);
+  // And below in one as well.
+  ExpectFirst(Queue(rich).Gpu(&Share::allocated, 0), rich);
+}
+
+TEST(QueueOrderTest, WhoIsStarvedGoesFirst) {  // F65
+  const Queue starved = Queue().Deserves(100).Holds(90).Wants({10, 10, 10});
+  const Queue wants_more = Queue().Deserves(100).Holds(90).Wants({10, 10, 11}).Priority(900);
+  ExpectFirst(starved, wants_more);
+}
+
+TEST(QueueOrderTest, UnlimitedDeservedIsAlwaysStarved) {  // F26, F65
+  const Queue unlimited = Queue().Deserves(kUnlimited).Holds(900).Wants({500, 500, 500});
+  ExpectFirst(unlimited, Queue().Deserves(100).Holds(0).Wants({101, 0, 0}).Priority(900));
+}
+
+TEST(QueueOrderTest, OneResourceBeyondWhatIsDeservedEndsStarving) {  // F65, F72
+  const Queue cpu_quota_zero = Queue().Deserves(1000).Wants({1, 0, 1}).Holds(0);
+  Queue zero = cpu_quota_zero;
+  zero.share[kQuotaCpu].deserved = 0;
+  ExpectFirst(cpu_quota_zero, zero);
+}
+
+TEST(QueueOrderTest, StarvingBeatsPriority) {  // §16
+  ExpectFirst(Queue().Holds(10), Queue().Holds(1001).Priority(900));
+}
+
+TEST(QueueOrderTest, ThenPriority) {  // F66, §16
+  ExpectFirst(Queue().Holds(900).Priority(200), Queue().Holds(1).Priority(100));
+  // With both satisfied, also when one is between quota and fair share.
+  ExpectFirst(Queue().Deserves(10).Holds(700).Priority(200),
+              Queue().Deserves(10).Holds(600).Priority(100));
+}
+
+TEST(QueueOrderTest, ThenWhoTakesNothingOfWhatIsNotAllowed) {  // F67
+  // The GPU's allocatable is zero: deserved and fair share are.
+  const Queue none = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0);
+  const Queue harmless = Queue(none).Wants({2000, 0, 0});
+  const Queue violates = Queue(none).Wants({2000, 0, 1});
+  ExpectFirst(harmless, violates);
+  // What it holds already counts as much as what it wants; and who may have it violates nothing.
+  ExpectFirst(Queue(none).Wants({2000, 0, 0}),
+              Queue(none).Gpu(&Share::allocated, 1).Wants({2000, 0, 0}));
+  ExpectFirst(Queue().Holds(900).Wants({2000, 0, 1}), violates);
+}
+
+TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidate) {  // F68
+  const Queue small = Queue().Holds(100).Wants({0, 0, 100});
+  const Queue large = Queue().Holds(100).Wants({0, 0, 200});
+  ExpectFirst(small, large);
+}
+
+// The example under F72: GPU allocatable 50, allocated 40; 2 x 5000 against 2 x 10000 MiB.
+TEST(QueueOrderTest, TheSmallerGpuMemoryRequestGoesFirst) {  // F68, §16
+  Queue queue;
+  queue.Deserves(50).FairShare(50).Holds(40);
+  ExpectFirst(Queue(queue).Wants({0, 0, 1}), Queue(queue).Wants({0, 0, 2}));
+}
+
+TEST(QueueOrderTest, VictimsAlreadyChosenCountLess) {  // F68, spec 1 §11
+  const Queue gave = Queue().Holds(500).Wants({0, 0, 0}).Gives({200, 200, 200});
+  ExpectFirst(gave, Queue().Holds(400));
+}
+
+TEST(QueueOrderTest, ThenTheSmallerDominantShareAsItStands) {  // F69
+  // With the candidate both stand at 0.5.
+  const Queue holds_less = Queue().Holds(300).Wants({0, 0, 200});
+  const Queue holds_more = Queue().Holds(400).Wants({0, 0, 100});
+  ExpectFirst(holds_less, holds_more);
+}
+
+TEST(QueueOrderTest, ThenWhoMayAllocateLess) {  // F70
+  const Queue less = Queue().Gpu(&Share::deserved, 500).Gpu(&Share::fair_share, 500);
+  ExpectFirst(less, Queue());
+  EXPECT_FALSE(First(Queue().Gpu(&Share::deserved, kUnlimited), Queue()))
+      << "unlimited is the most";
+  ExpectFirst(Queue(), Queue().Gpu(&Share::deserved, kUnlimited));
+}
+
+TEST(QueueOrderTest, LessHereAndMoreThereDecidesNothing) {  // F70
+  Queue left = Queue().Created(5);
+  Queue right = Queue().Created(4);
+  left.share[kQuotaCpu].deserved = 2000;
+  left.share[kQuotaCpu].fair_share = 2000;
+  right.share[kQuotaGpu].deserved = 2000;
+  right.share[kQuotaGpu].fair_share = 2000;
+  ExpectFirst(right, left);  // by age
+}
+
+TEST(QueueOrderTest, ThenTheOlder) {  // F71
+  ExpectFirst(Queue().Created(1), Queue().Created(2));
+}
+
+TEST(QueueOrderTest, BetweenEqualsTheRightGoesFirstBothWays) {  // F71
+  EXPECT_FALSE(First(Queue(), Queue()));
+}
+
+TEST(QueueOrderTest, EarlierComparatorsOutrankLaterOnes) {
+  // Against each queue everything after the deciding comparator speaks for the other side.
+  const Queue modest = Queue().Created(1);
+  ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).FairShare(1).Holds(2).Deserves(1));
+  ExpectFirst(Queue().Holds(999).Created(9), Queue(modest).Deserves(1).Wants({2, 2, 2}));
+  ExpectFirst(Queue().Holds(999).Created(9).Priority(101), modest);
+  ExpectFirst(Queue().Holds(1).Wants({0, 0, 100}).Created(9),
+              Queue().Wants({0, 0, 102}).Created(1));
+}
+
+// ---- dominant share
+// ------------------------------------------------------------------------------
+
+TEST(DominantShareTest, IsTheLargestPartOfWhatIsAllocatable) {  // the examples of spec 1 F34
+  Queue queue;
+  queue.share[kQuotaCpu].allocated = 500;
+  queue.share[kQuotaMemory].allocated = 600;
+  queue.share[kQuotaGpu].allocated = 700;
+  EXPECT_EQ(DominantShare(queue.share, {}, kTotal), 0.7);
+}
+
+TEST(DominantShareTest, WhereNothingIsAllocatableEverythingIsFarTooMuch) {
+  Queue queue;
+  queue.share[kQuotaCpu] = {.deserved = 0, .limit = kUnlimited, .allocated = 500, .fair_share = 0};
+  EXPECT_EQ(DominantShare(queue.share, {}, kTotal), 500'000);
+}
+
+TEST(DominantShareTest, UnlimitedIsMeasuredByTheCluster) {
+  Queue queue;
+  queue.share[kQuotaGpu] = {.deserved = kUnlimited, .limit = kUnlimited, .allocated = 700};
+  EXPECT_EQ(DominantShare(queue.share, {}, {1000, 1000, 2000}), 0.35);
+}
+
+TEST(DominantShareTest, AddsWhatIsAskedAndIsNeverBelowZero) {
+  EXPECT_EQ(DominantShare(Queue().Holds(100).share, {0, 0, 150}, kTotal), 0.25);
+  EXPECT_EQ(DominantShare(Queue().Holds(100).share, {-500, -500, -500}, kTotal), 0);
+}
+
+}  // namespace
+}  // namespace kai
