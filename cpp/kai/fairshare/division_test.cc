@@ -255,13 +255,25 @@ TEST(DivisionTest, AnExactShareKeepsTheOlderRemainder) {
 }
 
 TEST(DivisionTest, WhoTurnsOutToBeSatisfiedLosesItsRemainder) {
-  // Round 1: shares 1.4, 1.4 and 4.2, the last takes 3. Round 2 has 2: 1 each; a wants but 0.5.
-  // Round 3: the rest goes to b.
-  EXPECT_THAT(FairShares({{.name = "a", .weight = 1, .request = 1.5},
+  // As above, but the first queue is content with half of its share of round 2. The 1.5 units that
+  // are left make 0.75 each in round 3 and go to the others as remainders.
+  EXPECT_THAT(FairShares({{.name = "a", .weight = 2, .request = 2.5},
                           {.name = "b", .weight = 1, .request = 100},
-                          {.name = "c", .weight = 3, .request = 3}},
+                          {.name = "c", .weight = 1, .request = 100},
+                          {.name = "d", .weight = 4, .request = 5}},
+                         11),
+              ElementsAre(2.5, 2, 1.5, 5));
+}
+
+// spec 1 F44: another round needs somebody who wanted strictly less than its share.
+TEST(DivisionTest, WhoGetsExactlyItsShareStartsNoFurtherRound) {
+  // Shares 3.5, 0.875 and 2.625; the 1.5 units left go to the remainders 0.875 and 0.625. A second
+  // round would give one of them to c.
+  EXPECT_THAT(FairShares({{.name = "a", .weight = 4, .request = 3.5},
+                          {.name = "b", .weight = 1, .request = 100},
+                          {.name = "c", .weight = 3, .request = 100}},
                          7),
-              ElementsAre(1.5, 2.5, 3));
+              ElementsAre(3.5, 1, 2.5));
 }
 
 TEST(DivisionTest, WhoUsedFarTooMuchGetsNothing) {
@@ -339,7 +351,9 @@ TEST(DivisionPropertyTest, AgreesWithTheSpecTakenLiterally) {
       EXPECT_EQ(shares[i].fair_share, expected[i].fair_share) << names[i];
       granted += shares[i].fair_share;
     }
-    if (left > 0) EXPECT_NEAR(granted + left, total, 1e-9);
+    if (left > 0) {
+      EXPECT_NEAR(granted + left, total, 1e-9);
+    }
     ASSERT_FALSE(HasFailure());
   }
 }
