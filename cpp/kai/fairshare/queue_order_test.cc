@@ -115,10 +115,17 @@ TEST(QueueOrderTest, ThenWhoTakesNothingOfWhatIsNotAllowed) {  // F67
   const Queue harmless = Queue(none).Wants({2000, 0, 0});
   const Queue violates = Queue(none).Wants({2000, 0, 1});
   ExpectFirst(harmless, violates);
-  // What it holds already counts as much as what it wants; and who may have it violates nothing.
-  ExpectFirst(Queue(none).Wants({2000, 0, 0}),
-              Queue(none).Gpu(&Share::allocated, 1).Wants({2000, 0, 0}));
-  ExpectFirst(Queue().Holds(900).Wants({2000, 0, 1}), violates);
+  const Queue allowed = Queue().Holds(900).Wants({2000, 0, 1});
+  ExpectFirst(allowed, violates);
+}
+
+TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // F67
+  const Queue holds =
+      Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0).Gpu(&Share::allocated, 1);
+  // The other one's dominant share is larger, 3000 to 1000, which would count next.
+  const Queue far_over =
+      Queue().Gpu(&Share::deserved, 1).Gpu(&Share::fair_share, 1).Gpu(&Share::allocated, 3000);
+  ExpectFirst(far_over, holds);
 }
 
 TEST(QueueOrderTest, ThenTheSmallerDominantShareWithTheCandidate) {  // F68
