@@ -33,6 +33,8 @@ function(kai_floor name)
   if(KAI_TESTS AND tests)
     add_executable(kai_${name}_test ${tests})
     target_link_libraries(kai_${name}_test PRIVATE kai::${name} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
+    # Tests are compiled more often than they run: -O1 takes a quarter off a release build of them. Floors keep -O3.
+    target_compile_options(kai_${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     # One ctest entry per floor: a process per test case would cost more than the cases do.
     add_test(NAME kai_${name}_test COMMAND kai_${name}_test --gtest_brief=1)
   endif()
