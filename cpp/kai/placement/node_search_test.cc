@@ -243,6 +243,25 @@ TEST(NodeSearchTest, ExplanationsCountNodesByReasonAndFollowTheStatement) {
             "no nodes with enough resources were found: 1 node is unschedulable.");
 }
 
+TEST(NodeSearchTest, ExplanationsFollowPodsOnOtherNodesToo) {
+  // The pod on a1 keeps p off a2 as well: nodes that did not change can change their minds.
+  PodAffinityRow apart;
+  apart.required_anti = {PodsOf("web", "zone")};
+  Rooms rooms(MakeCluster()
+                  .Node("a1", {.labels = {{"zone", "a"}}})
+                  .Node("a2", {.labels = {{"zone", "a"}}})
+                  .Node("b1", {.labels = {{"zone", "b"}}, .cordoned = true})
+                  .Pending("ns/web", {.labels = {{"app", "web"}}})
+                  .Pending("ns/p", {.affinity = apart})
+                  .Build());
+  EXPECT_EQ(rooms.Explain("ns/p-0"),
+            "no nodes with enough resources were found: 1 node is unschedulable.");
+  rooms.Place("ns/web-0", "a1");
+  EXPECT_EQ(rooms.Explain("ns/p-0"),
+            "no nodes with enough resources were found: 1 node is unschedulable. \n"
+            "2 node(s) didn't match pod anti-affinity rules.");
+}
+
 // ---- the seven rules of score keys (design §4.3), each with the smallest cluster that shows it --
 
 // The index's answer, after making sure that a scan gives the same.
