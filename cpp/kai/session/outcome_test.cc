@@ -318,7 +318,8 @@ TEST(UnschedulableTest, EveryFeatureThatIsMissingIsNamedOnce) {
   maker.rows().pods[1].not_built = {"host-port"};
   const Plan plan = RunPlan(maker);
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_built", ""), Pair("not_built", "")));
-  EXPECT_EQ(OutcomeOf(plan, "ns/g").reasons.at(0).message, "needs host-port, which is not built yet");
+  EXPECT_EQ(OutcomeOf(plan, "ns/g").reasons.at(0).message,
+            "needs host-port, which is not built yet");
 }
 
 TEST(UnschedulableTest, SubGroupsAreNotBuiltYetAndSayItOfTheGroup) {
