@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kai/actions/candidates.h"
+#include "kai/base/text.h"
 #include "kai/model/statement.h"
 #include "kai/testing/cluster_maker.h"
 #include "kai/testing/random_cluster.h"
@@ -131,6 +132,88 @@ TEST(WorklistTest, APoppedGroupMayComeBack) {
   EXPECT_EQ(rig.PopAll(), Names{"q/only"});
 }
 
+// Equal queues of one age are "right first" both ways (spec 1 F71), so the heap's layout decides:
+// whoever stands last takes the place of the one that left.
+TEST(WorklistTest, BetweenEqualQueuesTheLayoutOfTheHeapDecides) {
+  ClusterMaker maker = MakeCluster().Node("n", {.gpus = 8});
+  for (const char* queue : {"a", "b", "c", "d"}) {
+    maker.Queue(queue, {.deserved_gpus = 2, .created_s = 1});
+  }
+  for (const char* queue : {"a", "b", "c", "d"}) maker.Pending(StrCat(queue, "/g"), {.gpus = 1});
+  Rig rig(maker.Build());
+  rig.PushAll();
+  EXPECT_EQ(rig.PopAll(), (Names{"a/g", "d/g", "c/g", "b/g"}));
+}
+
+TEST(WorklistTest, AnInnerQueueIsRepresentedByTheBestOfItsBestLeaf) {  // spec 1 F60
+  // b asks for less than a as soon as its better leaf speaks for it.
+  Rig rig(MakeCluster()
+              .Queue("a", {.deserved_gpus = 8})
+              .Queue("b", {.deserved_gpus = 8})
+              .Queue("a1", {.parent = "a", .deserved_gpus = 8})
+              .Queue("b1", {.parent = "b", .deserved_gpus = 0})
+              .Queue("b2", {.parent = "b", .deserved_gpus = 4})
+              .Node("n", {.gpus = 8})
+              .Pending("a1/two", {.gpus = 2})
+              .Pending("b1/four", {.gpus = 4})
+              .Pending("b2/one", {.gpus = 1})
+              .Build());
+  rig.PushAll();
+  EXPECT_EQ(rig.PopAll(), (Names{"b2/one", "a1/two", "b1/four"}));
+}
+
+TEST(WorklistTest, QueuesOfDifferentDepthsStandSideBySide) {
+  Rig rig(MakeCluster()
+              .Queue("flat", {.deserved_gpus = 1, .priority = 50})
+              .Queue("deep", {.deserved_gpus = 8})
+              .Queue("deeper", {.parent = "deep", .deserved_gpus = 8})
+              .Queue("deepest", {.parent = "deeper", .deserved_gpus = 8})
+              .Node("n", {.gpus = 8})
+              .Pending("flat/g", {.gpus = 1})
+              .Pending("deepest/g", {.gpus = 1})
+              .Build());
+  rig.PushAll();
+  EXPECT_EQ(rig.PopAll(), (Names{"deepest/g", "flat/g"}));
+}
+
+TEST(WorklistTest, WithoutFairShareTheOlderQueueDrainsFirst) {  // spec 1 §16
+  Rig rig(MakeCluster()
+              .Queue("org")
+              .Queue("department", {.parent = "org"})
+              .Queue("team2", {.parent = "department", .created_s = 5})
+              .Queue("team1", {.parent = "department", .created_s = 5})
+              .Queue("team0", {.parent = "department", .priority = 900, .created_s = 6})
+              .Node("n", {.gpus = 8})
+              .Pending("team0/g", {.gpus = 1, .priority = 90})
+              .Pending("team2/g", {.gpus = 1, .priority = 90})
+              .Pending("team1/low", {.gpus = 1, .priority = 20})
+              .Pending("team1/high", {.gpus = 1, .priority = 80})
+              .Build(),
+          {.by_fair_share = false});
+  rig.PushAll();
+  EXPECT_EQ(rig.PopAll(), (Names{"team1/high", "team1/low", "team2/g", "team0/g"}));
+}
+
+TEST(WorklistTest, GroupsAreComparedByThePluginsThatRun) {  // spec 1 F73
+  const auto order = [](std::vector<GroupComparator> comparators) {
+    Rig rig(MakeCluster()
+                .Queue("q")
+                .Node("n", {.gpus = 8})
+                .Pending("q/old", {.gpus = 1, .min_member = 0, .priority = 10})
+                .Pending("q/urgent", {.gpus = 1, .min_member = 0, .priority = 90})
+                .Pending("q/gang", {.pods = 2, .gpus = 1, .min_member = 2, .priority = 50})
+                .Build(),
+            {.comparators = std::move(comparators)});
+    rig.PushAll();
+    return rig.PopAll();
+  };
+  using enum GroupComparator;
+  EXPECT_EQ(order({kPriority, kElastic}), (Names{"q/urgent", "q/gang", "q/old"}));
+  EXPECT_EQ(order({kElastic, kPriority}), (Names{"q/gang", "q/urgent", "q/old"}));
+  EXPECT_EQ(order({kElastic}), (Names{"q/gang", "q/old", "q/urgent"}));
+  EXPECT_EQ(order({}), (Names{"q/old", "q/urgent", "q/gang"}));
+}
+
 // The worklist and the plain transcription of spec 1 F60 hand out the same groups, while groups
 // come back and shares change under their hands. Trees of 1 to 4 levels, full of ties and equal
 // ages.
@@ -195,6 +278,111 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeaps) {
   }
   EXPECT_GT(pops, 1000);
   EXPECT_GT(with_siblings, 100);
+}
+
+// As above, with everything that may happen around a worklist: groups come and go, pods of any
+// queue are placed, promised and evicted, shares are rolled back under standing heaps, groups have
+// sub-groups, plugins are missing, leaves are capped.
+TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
+  int64_t pops = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    Random random(seed + 2'000'000);
+    RandomClusterOptions options;
+    options.max_nodes = 2;
+    options.max_queue_levels = 1 + static_cast<int>(seed % 4);
+    options.max_children = 2 + static_cast<int>(seed % 6);
+    options.max_groups = 24;
+    options.max_running_groups = 12;
+    options.pod_affinity = false;
+    options.sub_groups = random.Coin();
+    const ClusterRows rows = MakeRandomCluster(seed, options);
+
+    oracle::Settings settings{.now_ns = 0};  // nobody is overdue in leaving
+    Worklist::Options worklist_options;
+    if (random.OneIn(4)) {
+      std::erase(settings.plugins, "proportion");
+      worklist_options.by_fair_share = false;
+    }
+    if (random.OneIn(4)) {
+      std::erase(settings.plugins, "elastic");
+      worklist_options.comparators = {GroupComparator::kPriority};
+    }
+    if (random.OneIn(4)) settings.depth = worklist_options.depth = random.Between(1, 3);
+    oracle::World world(rows, settings);
+    oracle::QueueTree tree(&world);
+    Rig rig(rows.Build(), worklist_options);
+
+    std::vector<PodGroupId> outside;  // groups that may be pushed
+    for (const PodGroupId group : rig.cluster->pod_groups().name.ids()) {
+      const QueueId queue = rig.cluster->pod_groups().queue[group];
+      if (queue.valid() && rig.cluster->queues().IsLeaf(queue)) outside.push_back(group);
+    }
+    random.Shuffle(&outside);
+    const auto push_any = [&] {
+      if (outside.empty()) return;
+      const PodGroupId group = outside.back();
+      outside.pop_back();
+      rig.worklist.Push(group);
+      tree.Push(rig.cluster->PodGroupName(group));
+    };
+    const auto pods = static_cast<int64_t>(rig.cluster->pods().size());
+    const auto nodes = static_cast<int64_t>(rig.cluster->nodes().size());
+    const auto change_any = [&] {
+      const PodId pod(static_cast<int32_t>(random.Below(pods)));
+      const NodeId node(static_cast<int32_t>(random.Below(nodes)));
+      const std::string name = rig.cluster->PodName(pod);
+      const std::string node_name(rig.cluster->Text(rig.cluster->nodes().name[node]));
+      const PodStatus status = rig.cluster->pods().status[pod];
+      if (status == PodStatus::kPending && random.Coin()) {
+        rig.statement->Place(pod, node);
+        world.Place(name, node_name);
+      } else if (status == PodStatus::kPending) {
+        rig.statement->Pipeline(pod, node);
+        world.Pipeline(name, node_name);
+      } else if (IsActiveAllocated(status)) {
+        rig.statement->Evict(pod);
+        world.Evict(name);
+      }
+    };
+
+    while (random.Below(8) != 0) push_any();
+    Statement::Checkpoint mark = rig.statement->Mark();
+    oracle::World at_mark = world;
+    for (int step = 0; step < 120; ++step) {
+      switch (random.Below(10)) {
+        case 0:
+        case 1:
+        case 2:
+          push_any();
+          break;
+        case 3:
+        case 4:
+        case 5:
+          if (pods > 0) change_any();
+          break;
+        case 6:
+          if (random.Coin()) {
+            mark = rig.statement->Mark();
+            at_mark = world;
+          } else {
+            rig.statement->RollBackTo(mark);
+            world = at_mark;
+          }
+          break;
+        default: {
+          ASSERT_EQ(rig.worklist.empty(), tree.empty());
+          if (tree.empty()) break;
+          const PodGroupId group = rig.worklist.Pop();
+          ASSERT_EQ(rig.cluster->PodGroupName(group), tree.Pop()) << "step " << step;
+          ++pops;
+          outside.push_back(group);
+          random.Shuffle(&outside);
+        }
+      }
+    }
+  }
+  EXPECT_GT(pops, 2000);
 }
 
 }  // namespace
