@@ -69,7 +69,6 @@ class NodeSearch final : public Listener {
     bool ready = false;
     bool too_large = false;               // larger than any node
     std::vector<uint8_t> class_ok;        // by NodeClassId: all filters that ask per class say yes
-    std::vector<const Filter*> per_node;  // filters to ask per node
     std::vector<NodeId> candidates;       // the only nodes worth asking, when `has_candidates`
     bool has_candidates = false;
     std::unique_ptr<Explanation> explanation;  // of the last time somebody asked
