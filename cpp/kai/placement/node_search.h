@@ -67,9 +67,9 @@ class NodeSearch final : public Listener {
   // What never changes in a cycle about a class of pods, and what was found out about it.
   struct ClassPlan {
     bool ready = false;
-    bool too_large = false;               // larger than any node
-    std::vector<uint8_t> class_ok;        // by NodeClassId: all filters that ask per class say yes
-    std::vector<NodeId> candidates;       // the only nodes worth asking, when `has_candidates`
+    bool too_large = false;          // larger than any node
+    std::vector<uint8_t> class_ok;   // by NodeClassId: all filters that ask per class say yes
+    std::vector<NodeId> candidates;  // the only nodes worth asking, when `has_candidates`
     bool has_candidates = false;
     std::unique_ptr<Explanation> explanation;  // of the last time somebody asked
   };
