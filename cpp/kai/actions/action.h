@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kai/actions/worklist.h"
+#include "kai/base/mends.h"
 #include "kai/fairshare/usage.h"
 #include "kai/model/statement.h"
 #include "kai/placement/group_placer.h"
@@ -31,6 +32,11 @@ struct CycleLog {
   IndexVector<PodGroupId, std::vector<PlaceError>> errors;
   IndexVector<PodGroupId, uint8_t>
       started_now;  // first real allocation of the group in this cycle (spec 2 A1)
+  IndexVector<PodGroupId, uint8_t> placed_now;      // some pod was placed or promised a place
+  IndexVector<PodGroupId, uint8_t> evicted_now;     // lost a pod to another group (spec 2 T7)
+  IndexVector<PodGroupId, int64_t> stale_since_ns;  // INT64_MIN: not stale (spec 2 D6)
+  IndexVector<PodGroupId, uint8_t> is_stale;
+  IndexVector<PodGroupId, uint8_t> search_budget_spent;  // a search for it ended early (spec 2 V17)
 };
 
 // What a cycle works with.
@@ -45,6 +51,7 @@ struct CycleView {
   Worklist::Options worklist;  // without the depth, which is the action's own
   const IndexVector<PodGroupId, uint8_t>* may_run =
       nullptr;  // groups that no missing feature keeps out
+  const Mends* mends = nullptr;
   CycleLog* log = nullptr;
 };
 

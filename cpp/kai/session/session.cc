@@ -97,9 +97,15 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(),
                      {.check_capacity = config_.HasPlugin("proportion")});
   const IndexVector<PodGroupId, uint8_t> may_run = GroupsThatMayRun(*cluster);
+  const Mends mends;
   CycleLog log;
   log.errors.Resize(cluster->pod_groups().size());
   log.started_now.Resize(cluster->pod_groups().size());
+  log.placed_now.Resize(cluster->pod_groups().size());
+  log.evicted_now.Resize(cluster->pod_groups().size());
+  log.stale_since_ns = cluster->pod_groups().stale_since_ns;
+  log.is_stale.Resize(cluster->pod_groups().size());
+  log.search_budget_spent.Resize(cluster->pod_groups().size());
   CycleView cycle{.cluster = cluster.get(),
                   .now_ns = now_ns,
                   .statement = statement.get(),
@@ -109,6 +115,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .placer = &placer,
                   .worklist = WorklistOptions(config_),
                   .may_run = &may_run,
+                  .mends = &mends,
                   .log = &log};
   laps.Lap("open");
   for (const std::string& name : config_.actions) {
