@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "kai/base/check.h"
-#include "kai/ingest/duration.h"
+#include "kai/base/duration.h"
 #include "kai/ingest/quantity.h"
 #include "kai/ingest/timestamp.h"
 

@@ -6,9 +6,9 @@
 
 #include "kai/base/keys.h"
 #include "kai/base/parse.h"
+#include "kai/base/quote.h"
 #include "kai/base/saturating.h"
 #include "kai/base/text.h"
-#include "kai/ingest/quote.h"
 
 namespace kai {
 namespace {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "kai/base/check.h"
+#include "kai/base/duration.h"
+#include "kai/base/quote.h"
 #include "kai/base/text.h"
-#include "kai/ingest/duration.h"
 #include "kai/ingest/json_check.h"
-#include "kai/ingest/quote.h"
 #include "kai/ingest/timestamp.h"
 
 namespace kai {

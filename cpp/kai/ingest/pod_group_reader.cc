@@ -7,9 +7,9 @@
 
 #include "kai/base/keys.h"
 #include "kai/base/parse.h"
+#include "kai/base/quote.h"
 #include "kai/base/text.h"
 #include "kai/ingest/metadata_reader.h"
-#include "kai/ingest/quote.h"
 #include "kai/ingest/timestamp.h"
 
 namespace kai {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "kai/base/quote.h"
 #include "kai/base/text.h"
-#include "kai/ingest/quote.h"
 
 namespace kai {
 namespace {

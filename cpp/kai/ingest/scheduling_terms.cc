@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "kai/base/quote.h"
 #include "kai/base/text.h"
-#include "kai/ingest/quote.h"
 
 namespace kai {
 namespace {

@@ -1,4 +1,4 @@
-#include "kai/ingest/quote.h"
+#include "kai/base/quote.h"
 
 namespace kai {
 namespace {

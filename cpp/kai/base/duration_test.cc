@@ -1,8 +1,10 @@
-#include "kai/ingest/duration.h"
+#include "kai/base/duration.h"
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
+#include <utility>
 
 namespace kai {
 namespace {
@@ -46,6 +48,43 @@ TEST(DurationTest, SaysInOneSentenceWhatIsNoDuration) {
     EXPECT_FALSE(ParseDuration(text).ok()) << text;
   }
   EXPECT_FALSE(ParseDuration(std::string(1'000'000, '9') + "h").ok());
+}
+
+TEST(DurationTest, LongOnesHaveDaysAndWeeks) {
+  const std::pair<const char*, int64_t> table[] = {
+      {"1d", 86'400 * kSecond},
+      {"2w", 14 * 86'400 * kSecond},
+      {"1w2d12h", (9 * 24 + 12) * 3600 * kSecond},
+      {"0.5d", 43'200 * kSecond},
+      {"90s", 90 * kSecond},
+      {"-1d", -86'400 * kSecond},
+  };
+  for (const auto& [text, nanos] : table) {
+    const absl::StatusOr<int64_t> duration = ParseLongDuration(text);
+    ASSERT_TRUE(duration.ok()) << duration.status().message();
+    EXPECT_EQ(*duration, nanos) << text;
+  }
+  EXPECT_FALSE(ParseLongDuration("1y").ok());
+  EXPECT_FALSE(ParseLongDuration("16000w").ok());
+}
+
+TEST(DurationTest, PrintsAsGoDoes) {
+  const std::pair<int64_t, const char*> table[] = {
+      {0, "0s"},
+      {1, "1ns"},
+      {1'100, "1.1\u00b5s"},
+      {2'200'000, "2.2ms"},
+      {3'300'000'000, "3.3s"},
+      {300 * kSecond, "5m0s"},
+      {3600 * kSecond, "1h0m0s"},
+      {3600 * kSecond + 500'000'000, "1h0m0.5s"},
+      {245 * kSecond + 1'000'000, "4m5.001s"},
+      {876'000 * 3600L * kSecond, "876000h0m0s"},
+      {-90 * kSecond, "-1m30s"},
+      {std::numeric_limits<int64_t>::max(), "2562047h47m16.854775807s"},
+      {std::numeric_limits<int64_t>::min(), "-2562047h47m16.854775808s"},
+  };
+  for (const auto& [nanos, text] : table) EXPECT_EQ(FormatDuration(nanos), text);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 //
 //   Quote("1Gx")                     // "1Gx", with the quotes
 //   Quote(std::string(1000, 'a'))    // "aaaa...": cut, so that a message stays readable
-#ifndef KAI_INGEST_QUOTE_H_
-#define KAI_INGEST_QUOTE_H_
+#ifndef KAI_BASE_QUOTE_H_
+#define KAI_BASE_QUOTE_H_
 
 #include <cstddef>
 #include <string>
@@ -19,4 +19,4 @@ std::string Quote(std::string_view text);
 
 }  // namespace kai
 
-#endif  // KAI_INGEST_QUOTE_H_
+#endif  // KAI_BASE_QUOTE_H_

@@ -1,0 +1,32 @@
+// Durations as Go writes them, which is how Kubernetes objects do: "90s", "1h30m", "1.5h", "-5m",
+// "0".
+//
+//   KAI_ASSIGN_OR_RETURN(const int64_t wait_ns, ParseDuration("1h30m"));
+//   KAI_ASSIGN_OR_RETURN(const int64_t week_ns, ParseLongDuration("1w"));
+//   FormatDuration(wait_ns);   // "1h30m0s"
+#ifndef KAI_BASE_DURATION_H_
+#define KAI_BASE_DURATION_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace kai {
+
+// Nanoseconds; what is finer is cut off. Units: ns, us (also with a micro sign), ms, s, m, h. More
+// than an int64 holds (292 years) is an error.
+absl::StatusOr<int64_t> ParseDuration(std::string_view text);
+
+// The same with days of 24 hours and weeks of 7 days: "1w2d12h". KAI reads some plugin arguments so
+// (spec 1 F102).
+absl::StatusOr<int64_t> ParseLongDuration(std::string_view text);
+
+// As Go prints it: from one second on in hours, minutes and seconds ("1h0m0.5s"), below it in the
+// largest unit that gives a whole part ("1.5ms").
+std::string FormatDuration(int64_t nanos);
+
+}  // namespace kai
+
+#endif  // KAI_BASE_DURATION_H_
