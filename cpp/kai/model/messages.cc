@@ -1,8 +1,11 @@
 #include "kai/model/messages.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "absl/time/time.h"
+#include "kai/base/duration.h"
 #include "kai/base/rounding.h"
 #include "kai/base/text.h"
 
@@ -33,6 +36,26 @@ constexpr std::string_view kRequestedUnits[] = {"CPU cores", "GB memory", "GPUs"
 
 bool IsStorage(std::string_view resource) {
   return resource == "storage" || resource == "ephemeral-storage";
+}
+
+// KAI takes GPUs through the form that it writes into status details, which has no unlimited ones
+// and, from one device on, no fractions (spec 1 F81).
+double GpusOfStatusDetails(double gpus) {
+  if (gpus == kUnlimited) return 0;
+  return gpus >= 1 ? std::floor(gpus) : GpusOfPortions(gpus, 1);
+}
+
+// <GPU: 2, CPU: 0.5 (cores), memory: 1.2 (GB)>
+std::string Amounts(const QuotaVector& amounts) {
+  return StrCat("<GPU: ", Number(kQuotaGpu, GpusOfStatusDetails(amounts[kQuotaGpu])),
+                ", CPU: ", Number(kQuotaCpu, amounts[kQuotaCpu]),
+                " (cores), memory: ", Number(kQuotaMemory, amounts[kQuotaMemory]), " (GB)>");
+}
+
+std::string UseOf(const ReclaimQueue& queue) {
+  return StrCat(queue.name, " uses ", Amounts(queue.used), " with a quota of ",
+                Amounts(queue.quota), ", fair-share of ", Amounts(queue.fair_share),
+                " and queue priority of <", queue.priority, ">.");
 }
 
 std::string Join(std::span<const std::string> parts, std::string_view separator) {
@@ -87,6 +110,48 @@ std::string NotReady(std::span<const NotReadyPodSet> pod_sets) {
               named ? "." : "");
   }
   return text;
+}
+
+std::string Preempted(std::string_view pod, std::string_view pod_group) {
+  return StrCat("Pod ", pod, " was preempted by higher priority workload ", pod_group);
+}
+
+std::string Consolidated(std::string_view pod) {
+  return StrCat("Pod ", pod,
+                " was preempted and rescheduled due to bin packing (resource consolidation) "
+                "procedure");
+}
+
+std::string Reclaimed(std::string_view pod, std::string_view pod_group,
+                      const ReclaimQueue& victim_queue, const ReclaimQueue& reclaimer_queue) {
+  return StrCat("Pod ", pod, " was preempted by workload ", pod_group, ".\n", UseOf(victim_queue),
+                "\n", UseOf(reclaimer_queue));
+}
+
+std::string StaleEviction(std::string_view pod, int minimum, std::string_view subgroup) {
+  return StrCat("Workload doesn't meet the minimum required number of pods (", minimum, ")",
+                subgroup.empty() ? "" : " in sub-group ", subgroup,
+                ", evicting remaining pod: ", pod);
+}
+
+std::string StaleJob(std::span<const StalePodSet> pod_sets) {
+  int minimum = 0, active = 0;
+  std::string unsatisfied;
+  for (const StalePodSet& set : pod_sets) {
+    minimum += set.minimum;
+    active += set.active;
+    if (set.active >= set.minimum || set.subgroup.empty()) continue;
+    StrAppend(&unsatisfied, ", subGroup ", set.subgroup, " minMember is ", set.minimum, " and ",
+              set.active, " pods are active");
+  }
+  return StrCat("Job is stale. ", active, " pods are active, minMember is ", minimum, unsatisfied);
+}
+
+std::string PreemptionDelayNotElapsed(int64_t delay_ns, int64_t end_ns) {
+  const std::string end =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixNanos(end_ns), absl::UTCTimeZone());
+  return StrCat("Workload is within its preemption delay window (", FormatDuration(delay_ns),
+                ") and may not trigger evictions before ", end);
 }
 
 std::string NoNodeForPod(std::string_view pod, std::string_view why) {

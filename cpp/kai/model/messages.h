@@ -1,5 +1,5 @@
 // Every text that KAI puts into events and conditions, word for word, in one place (spec 2 M2-M10,
-// P6; spec 3 E2, P7, P8, P14).
+// P6, R6, D2, D7; spec 3 E2, P7, P8, P14).
 //
 // Functions take names and plain numbers: cpu in millicores, memory in bytes, GPUs in devices.
 #ifndef KAI_MODEL_MESSAGES_H_
@@ -20,6 +20,7 @@ inline constexpr std::string_view kOverLimit = "OverLimit";
 inline constexpr std::string_view kNonPreemptibleOverQuota = "NonPreemptibleOverQuota";
 inline constexpr std::string_view kPodSchedulingErrors = "PodSchedulingErrors";
 inline constexpr std::string_view kQueueDoesNotExist = "QueueDoesNotExist";
+inline constexpr std::string_view kPreemptionDelayNotElapsed = "PreemptionDelayNotElapsed";
 
 // Why a node said no: the short reasons that are counted over nodes.
 inline constexpr std::string_view kNotEnoughGpus = "node(s) didn't have enough resources: GPUs";
@@ -69,6 +70,37 @@ struct NotReadyPodSet {
   int gated = 0;
 };
 std::string NotReady(std::span<const NotReadyPodSet> pod_sets);  // spec 2 M4
+
+// Why a pod is evicted; `pod` and `pod_group` are "namespace/name".
+std::string Preempted(std::string_view pod, std::string_view pod_group);  // spec 2 R6
+std::string Consolidated(std::string_view pod);                           // spec 2 R6
+
+// What a reclaim text says of a queue, in internal units: the numbers from before any eviction.
+struct ReclaimQueue {
+  std::string_view name;
+  QuotaVector used{};
+  QuotaVector quota{};
+  QuotaVector fair_share{};
+  int64_t priority = 0;
+};
+// spec 2 R6, spec 1 F95b. GPUs are printed as KAI prints them: 2.5 as 2, unlimited ones as 0.
+std::string Reclaimed(std::string_view pod, std::string_view pod_group,
+                      const ReclaimQueue& victim_queue, const ReclaimQueue& reclaimer_queue);
+
+// spec 2 D7. `minimum` and `subgroup` are those of the pod's own pod set; empty: the group has no
+// sub-groups.
+std::string StaleEviction(std::string_view pod, int minimum, std::string_view subgroup);
+
+// spec 2 M4
+struct StalePodSet {
+  std::string subgroup;  // empty: the group has no sub-groups
+  int minimum = 0;
+  int active = 0;
+};
+std::string StaleJob(std::span<const StalePodSet> pod_sets);  // all pod sets of the group
+
+// spec 2 D2. `end_ns`: when the delay is over, since 1970.
+std::string PreemptionDelayNotElapsed(int64_t delay_ns, int64_t end_ns);
 
 // spec 2 P6
 std::string NoNodeForPod(std::string_view pod, std::string_view why);

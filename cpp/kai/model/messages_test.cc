@@ -225,5 +225,77 @@ TEST(LargerThanAnyNodeTest, StandsAmongTheConditionsThatWereNotMet) {  // spec 3
             "Scheduling conditions were not met for pod ns/p:\nMaxNodePoolResources: too large.\n");
 }
 
+// ---- evictions ----------------------------------------------------------------------------------
+
+TEST(EvictionTest, PreemptionAndConsolidation) {  // spec 2 R6
+  EXPECT_EQ(Preempted("ns/p", "ns/build"),
+            "Pod ns/p was preempted by higher priority workload ns/build");
+  EXPECT_EQ(Consolidated("ns/p"),
+            "Pod ns/p was preempted and rescheduled due to bin packing (resource consolidation) "
+            "procedure");
+}
+
+TEST(EvictionTest, ReclaimNamesBothQueues) {  // as KAI said it of a real cluster
+  EXPECT_EQ(
+      Reclaimed("elastic/e-1", "elastic/b-1",
+                {.name = "team-a",
+                 .used = {400, 268'435'456, 4},
+                 .quota = {kUnlimited, kUnlimited, 2},
+                 .fair_share = {400, 268'435'456, 2},
+                 .priority = 100},
+                {.name = "team-b",
+                 .used = {0, 0, 0},
+                 .quota = {kUnlimited, kUnlimited, 2},
+                 .fair_share = {100, 67'108'864, 2},
+                 .priority = 100}),
+      "Pod elastic/e-1 was preempted by workload elastic/b-1.\n"
+      "team-a uses <GPU: 4, CPU: 0.4 (cores), memory: 0.268 (GB)> with a quota of <GPU: 2, CPU: "
+      "Unlimited (cores), memory: Unlimited (GB)>, fair-share of <GPU: 2, CPU: 0.4 (cores), "
+      "memory: 0.268 (GB)> and queue priority of <100>.\n"
+      "team-b uses <GPU: 0, CPU: 0 (cores), memory: 0 (GB)> with a quota of <GPU: 2, CPU: "
+      "Unlimited (cores), memory: Unlimited (GB)>, fair-share of <GPU: 2, CPU: 0.1 (cores), "
+      "memory: 0.067 (GB)> and queue priority of <100>.");
+}
+
+TEST(EvictionTest, ReclaimCutsGpusAsKaiDoes) {  // spec 1 F81, F95b
+  const std::string text = Reclaimed("ns/p", "ns/g",
+                                     {.name = "q",
+                                      .used = {0, 0, 2.5},
+                                      .quota = {0, 0, kUnlimited},
+                                      .fair_share = {0, 0, 0.333},
+                                      .priority = -1},
+                                     {.name = "r"});
+  EXPECT_NE(text.find("q uses <GPU: 2, CPU: 0 (cores), memory: 0 (GB)> with a quota of <GPU: 0, "
+                      "CPU: 0 (cores), memory: 0 (GB)>, fair-share of <GPU: 0.33, CPU: 0 (cores), "
+                      "memory: 0 (GB)> and queue priority of <-1>."),
+            std::string::npos)
+      << text;
+}
+
+TEST(EvictionTest, StaleGangs) {  // spec 2 D7
+  EXPECT_EQ(StaleEviction("ns/w-0", 3, ""),
+            "Workload doesn't meet the minimum required number of pods (3), evicting remaining "
+            "pod: ns/w-0");
+  EXPECT_EQ(StaleEviction("ns/w-0", 3, "workers"),
+            "Workload doesn't meet the minimum required number of pods (3) in sub-group workers, "
+            "evicting remaining pod: ns/w-0");
+}
+
+TEST(EvictionTest, StaleJobsCountTheirPods) {  // spec 2 M4
+  EXPECT_EQ(StaleJob(std::vector<StalePodSet>{{.subgroup = "", .minimum = 3, .active = 2}}),
+            "Job is stale. 2 pods are active, minMember is 3");
+  EXPECT_EQ(StaleJob(std::vector<StalePodSet>{{.subgroup = "leader", .minimum = 1, .active = 1},
+                                              {.subgroup = "workers", .minimum = 2, .active = 0}}),
+            "Job is stale. 1 pods are active, minMember is 3, subGroup workers minMember is 2 and "
+            "0 pods are active");
+}
+
+TEST(EvictionTest, APreemptionDelaySaysHowLongAndUntilWhen) {  // spec 2 D2
+  constexpr int64_t kNewYear2024 = 1'704'067'200'000'000'000;
+  EXPECT_EQ(PreemptionDelayNotElapsed(300'000'000'000, kNewYear2024 + 500'000'000),
+            "Workload is within its preemption delay window (5m0s) and may not trigger evictions "
+            "before 2024-01-01T00:00:00Z");
+}
+
 }  // namespace
 }  // namespace kai::messages
