@@ -1,12 +1,22 @@
 // MinRuntime: how long a pod group may run before it can be a victim (spec 1 §10).
 //
 //   MinRuntime min_runtime(queues, {.reclaim_ns = 60'000'000'000});
-//   min_runtime.ForReclaim(waiting_queue, victim_queue);   // F105
-//   if (MinRuntime::Protects(started_ns, runtime_ns, now_ns)) ...
+//   const int64_t runtime_ns = min_runtime.ForReclaim(waiting_queue, victim_queue);   // F105
+//   const bool is_protected = MinRuntime::Protects(started_ns, runtime_ns, now_ns);   // F103
+//   MinRuntime::MayBeVictim(elastic, is_protected);                // F104, before any scenario
+//   MinRuntime::MayLose(elastic, is_protected, losses);            // F106, for a scenario
+//
+// A pod group is elastic if one of its pod sets has more pods, of whatever status, than its
+// minimum. Such a group may be looked at even while it is protected, and then lose what is above
+// its minima.
+//
+// Cost: O(depth) to resolve a runtime. Thread-safe.
 #ifndef KAI_FAIRSHARE_MIN_RUNTIME_H_
 #define KAI_FAIRSHARE_MIN_RUNTIME_H_
 
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "kai/model/queue.h"
 
@@ -24,13 +34,29 @@ class MinRuntime {
   MinRuntime(const QueueColumns& queues, const Options& options)
       : queues_(queues), options_(options) {}
 
+  // An invalid queue is one that is not known: the default.
   int64_t ForPreempt(QueueId victim) const;
   int64_t ForReclaim(QueueId reclaimer, QueueId victim) const;
 
   // F103: `started_ns` INT64_MIN: no start is known, and nothing is protected.
   static bool Protects(int64_t started_ns, int64_t runtime_ns, int64_t now_ns);
 
+  // F104
+  static bool MayBeVictim(bool elastic, bool is_protected) { return elastic || !is_protected; }
+
+  // What a scenario takes of a pod set; pods that are merely moved count as victims.
+  struct PodSetLoss {
+    int64_t min_available = 0;
+    int64_t active = 0;  // active-used: those that leave already are among them
+    int64_t victims = 0;
+  };
+  // F106, for one pod group.
+  static bool MayLose(bool elastic, bool is_protected, std::span<const PodSetLoss> pod_sets);
+
  private:
+  using Column = IndexVector<QueueId, std::optional<int64_t>>;
+  int64_t Inherited(const Column& runtime_ns, QueueId from, int64_t otherwise_ns) const;
+
   const QueueColumns& queues_;
   Options options_;
 };

@@ -8,10 +8,15 @@
 // `shares` are read when asked: hand in the live ones for F84 and F86, and a copy made when the
 // search began for Accepts (F87). The order of `losses` counts, since each is tested before it is
 // taken (spec 1 W8): callers list them in the order in which the victims were chosen.
+//
+// Cost: O(depth) for the first two; Accepts O(losses * depth), and no allocation once the scratch
+// has grown. Not thread-safe.
 #ifndef KAI_FAIRSHARE_RECLAIM_RULE_H_
 #define KAI_FAIRSHARE_RECLAIM_RULE_H_
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "kai/fairshare/share.h"
 #include "kai/model/queue.h"
@@ -34,20 +39,34 @@ struct QueueLoss {
 // F90 a and b, for a queue of which `remaining` is left.
 bool ExceedsAllocatable(const QueueShare& share, const QuotaVector& remaining);
 bool ExceedsDeserved(const QueueShare& share, const QuotaVector& remaining);
+// The other half of F90 b: with the request, does a queue hold no more than it deserves?
+bool StaysWithinDeserved(const QueueShare& share, const QuotaVector& request);
+
+// The children of the lowest common ancestor on the paths down to two queues, or the top of either
+// path. Invalid where a path ends at the common ancestor: that queue is it.
+struct QueueFork {
+  QueueId first;
+  QueueId second;
+};
+QueueFork ForkOf(const QueueColumns& queues, QueueId first, QueueId second);
 
 class ReclaimRule {
  public:
   struct Options {
-    double saturation_multiplier = 1;  // F93
+    double saturation_multiplier = 1;  // F93; less counts as 1
   };
 
   ReclaimRule(const QueueColumns& queues, const IndexVector<QueueId, QueueShare>& shares,
-              const Reclaimer& reclaimer, const Options& options)
-      : queues_(queues), shares_(shares), reclaimer_(reclaimer), options_(options) {}
+              const Reclaimer& reclaimer, const Options& options);
 
   bool MayStart(const QuotaVector& request) const;
   bool MayBeVictim(QueueId victim, const QuotaVector& request) const;
-  bool Accepts(std::span<const QueueLoss> losses, const QuotaVector& request) const;
+
+  // Of the GPUs in `request` as many as `whole_gpus` are not MIG (F91); all unless told.
+  bool Accepts(std::span<const QueueLoss> losses, const QuotaVector& request, double whole_gpus);
+  bool Accepts(std::span<const QueueLoss> losses, const QuotaVector& request) {
+    return Accepts(losses, request, request[kQuotaGpu]);
+  }
 
   // F88: the children of the lowest common ancestor on either path. Both are the same queue where
   // one path ends inside the other.
@@ -58,10 +77,29 @@ class ReclaimRule {
   Leveled LevelOf(QueueId victim) const;
 
  private:
+  // A queue that has lost something, directly or below it.
+  struct Loser {
+    QueueId queue;
+    int32_t parent = -1;   // in losers_; -1 above the top
+    int32_t level = -1;    // in losers_: the leveled victim queue; known for victims' own queues
+    uint8_t involved = 0;  // a bit per resource
+    QuotaVector remaining{};
+    QuotaVector bound{};  // of a leveled victim queue: what it must have more of somewhere
+  };
+
+  int32_t LoserOf(QueueId victim, const QuotaVector& request);
+  int32_t RowOf(QueueId queue);
+  bool StaysWithinQuota(const QuotaVector& request) const;
+  bool StaysBelowSiblings(const QuotaVector& request, uint8_t involved) const;
+
   const QueueColumns& queues_;
   const IndexVector<QueueId, QueueShare>& shares_;
   Reclaimer reclaimer_;
   Options options_;
+
+  // Scratch of Accepts.
+  std::vector<Loser> losers_;
+  IndexVector<QueueId, int32_t> row_;  // in losers_, or -1
 };
 
 }  // namespace kai

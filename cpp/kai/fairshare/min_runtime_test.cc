@@ -1,0 +1,155 @@
+// How long a pod group may run undisturbed (spec 1 §10 and §16).
+#include "kai/fairshare/min_runtime.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kai {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+struct Seconds {
+  std::optional<int64_t> preempt = std::nullopt;
+  std::optional<int64_t> reclaim = std::nullopt;
+};
+
+class Tree {
+ public:
+  Tree& Queue(const std::string& name, const Seconds& seconds, const std::string& parent = "") {
+    const auto ns = [](const std::optional<int64_t>& value) {
+      return value ? std::optional(*value * kSecond) : std::nullopt;
+    };
+    ids_[name] = queues_.parent.Add(parent.empty() ? QueueId() : ids_.at(parent));
+    queues_.preempt_min_runtime_ns.Add(ns(seconds.preempt));
+    queues_.reclaim_min_runtime_ns.Add(ns(seconds.reclaim));
+    return *this;
+  }
+
+  int64_t Preempt(const std::string& victim) const {
+    return MinRuntime(queues_, options_).ForPreempt(Id(victim)) / kSecond;
+  }
+  int64_t Reclaim(const std::string& waiting, const std::string& victim,
+                  MinRuntime::Method method = MinRuntime::Method::kLowestCommonAncestor) const {
+    MinRuntime::Options options = options_;
+    options.method = method;
+    return MinRuntime(queues_, options).ForReclaim(Id(waiting), Id(victim)) / kSecond;
+  }
+
+ private:
+  QueueId Id(const std::string& name) const {  // invalid if there is none
+    const auto found = ids_.find(name);
+    return found == ids_.end() ? QueueId() : found->second;
+  }
+
+  QueueColumns queues_;
+  std::map<std::string, QueueId> ids_;
+  MinRuntime::Options options_{.preempt_ns = 7 * kSecond, .reclaim_ns = 9 * kSecond};
+};
+
+// The tree of spec 1 F105, and one beside it.
+Tree Example() {
+  Tree tree;
+  tree.Queue("a", {}).Queue("b", {.reclaim = 600}, "a");
+  tree.Queue("c", {}, "b").Queue("d", {.reclaim = 60}, "b");
+  tree.Queue("leaf1", {.reclaim = 0}, "c").Queue("leaf2", {.reclaim = 180}, "c");
+  tree.Queue("leaf3", {}, "d");
+  tree.Queue("other", {.preempt = 5}).Queue("leaf4", {.reclaim = 30}, "other");
+  tree.Queue("leaf5", {.preempt = 0}, "other");
+  return tree;
+}
+
+TEST(MinRuntimeTest, IsThatOfTheVictimsBranchBelowTheCommonAncestor) {  // spec 1 F105
+  const Tree tree = Example();
+  EXPECT_EQ(tree.Reclaim("leaf1", "leaf3"), 60);
+  EXPECT_EQ(tree.Reclaim("leaf1", "leaf2"), 180);
+  EXPECT_EQ(tree.Reclaim("leaf2", "leaf1"), 0) << "0 is a value";
+  EXPECT_EQ(tree.Reclaim("leaf3", "leaf1"), 600) << "c says nothing, b does";
+}
+
+TEST(MinRuntimeTest, BetweenTreesTheTopAloneSpeaks) {  // spec 1 F105
+  const Tree tree = Example();
+  EXPECT_EQ(tree.Reclaim("leaf1", "leaf4"), 9) << "what leaf4 says is not asked";
+  EXPECT_EQ(tree.Reclaim("leaf4", "leaf1"), 9);
+}
+
+TEST(MinRuntimeTest, WithinOneQueueItsOwnCounts) {  // spec 1 §16
+  const Tree tree = Example();
+  EXPECT_EQ(tree.Reclaim("leaf2", "leaf2"), 180);
+  EXPECT_EQ(tree.Reclaim("leaf1", "c"), 600) << "the common ancestor itself, and up";
+  EXPECT_EQ(tree.Reclaim("c", "leaf2"), 180);
+}
+
+TEST(MinRuntimeTest, ByQueueTheVictimsNearestAncestorSpeaks) {  // spec 1 F105
+  const Tree tree = Example();
+  const auto by_queue = MinRuntime::Method::kQueue;
+  EXPECT_EQ(tree.Reclaim("leaf1", "leaf4", by_queue), 30);
+  EXPECT_EQ(tree.Reclaim("leaf4", "leaf3", by_queue), 60);
+  EXPECT_EQ(tree.Reclaim("leaf4", "c", by_queue), 600);
+}
+
+TEST(MinRuntimeTest, PreemptionAsksTheVictimsQueueAndUp) {  // spec 1 F105
+  const Tree tree = Example();
+  EXPECT_EQ(tree.Preempt("leaf4"), 5);
+  EXPECT_EQ(tree.Preempt("leaf5"), 0) << "0 is a value";
+  EXPECT_EQ(tree.Preempt("leaf1"), 7) << "nobody says anything";
+}
+
+TEST(MinRuntimeTest, OfUnknownQueuesItIsTheDefault) {  // spec 1 §16
+  const Tree tree = Example();
+  EXPECT_EQ(tree.Preempt("nobody"), 7);
+  EXPECT_EQ(tree.Reclaim("nobody", "leaf2"), 9);
+  EXPECT_EQ(tree.Reclaim("leaf2", "nobody"), 9);
+  EXPECT_EQ(tree.Reclaim("nobody", "leaf2", MinRuntime::Method::kQueue), 9);
+}
+
+TEST(MinRuntimeTest, ProtectsUntilTheRuntimeIsOver) {  // spec 1 F103
+  EXPECT_TRUE(MinRuntime::Protects(100, 60, 159));
+  EXPECT_FALSE(MinRuntime::Protects(100, 60, 160)) << "strictly before";
+  EXPECT_FALSE(MinRuntime::Protects(100, 0, 100));
+}
+
+TEST(MinRuntimeTest, WithoutAStartNothingIsProtected) {  // spec 1 F103
+  constexpr int64_t kNoStart = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+  EXPECT_FALSE(MinRuntime::Protects(kNoStart, kForever, 0));
+  EXPECT_TRUE(MinRuntime::Protects(1'700'000'000 * kSecond, kForever, 1'800'000'000 * kSecond));
+}
+
+TEST(MinRuntimeTest, AnElasticGroupIsLookedAtEvenWhileProtected) {  // spec 1 F104
+  EXPECT_TRUE(MinRuntime::MayBeVictim(/*elastic=*/true, /*is_protected=*/true));
+  EXPECT_FALSE(MinRuntime::MayBeVictim(false, true));
+  EXPECT_TRUE(MinRuntime::MayBeVictim(false, false));
+}
+
+bool MayLose(const std::vector<MinRuntime::PodSetLoss>& pod_sets, bool elastic = true,
+             bool is_protected = true) {
+  return MinRuntime::MayLose(elastic, is_protected, pod_sets);
+}
+
+TEST(MinRuntimeTest, AProtectedElasticGroupKeepsItsMinimum) {  // spec 1 F106, §16
+  EXPECT_TRUE(MayLose({{.min_available = 1, .active = 3, .victims = 2}}));
+  EXPECT_FALSE(MayLose({{.min_available = 1, .active = 3, .victims = 3}}));
+}
+
+TEST(MinRuntimeTest, EveryPodSetKeepsItsOwnMinimum) {  // spec 1 F106
+  EXPECT_TRUE(MayLose({{.min_available = 1, .active = 2, .victims = 1}, {2, 3, 1}}));
+  EXPECT_FALSE(MayLose({{.min_available = 1, .active = 2, .victims = 1}, {2, 2, 1}}));
+}
+
+TEST(MinRuntimeTest, APodSetThatLosesNothingMayBeShort) {  // spec 1 F106
+  EXPECT_TRUE(MayLose({{.min_available = 1, .active = 2, .victims = 1}, {4, 1, 0}}));
+}
+
+TEST(MinRuntimeTest, OnlyProtectedElasticGroupsAreHeldToIt) {  // spec 1 F106
+  EXPECT_TRUE(MayLose({{1, 3, 3}}, /*elastic=*/true, /*is_protected=*/false));
+  EXPECT_TRUE(MayLose({{3, 3, 3}}, /*elastic=*/false, /*is_protected=*/true));
+}
+
+}  // namespace
+}  // namespace kai

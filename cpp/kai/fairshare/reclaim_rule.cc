@@ -1,0 +1,216 @@
+#include "kai/fairshare/reclaim_rule.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kai {
+namespace {
+
+constexpr int32_t kNone = -1;
+
+template <typename Test>
+bool AnyResource(const Test& test) {
+  for (size_t i = 0; i < kQuotaResources; ++i) {
+    if (test(i)) return true;
+  }
+  return false;
+}
+
+// spec 1 F26
+bool Exceeds(const QuotaVector& amount, const QuotaVector& bound) {
+  return AnyResource([&](size_t i) { return Less(bound[i], amount[i]); });
+}
+
+QuotaVector AllocatedOf(const QueueShare& share) {
+  return {share[kQuotaCpu].allocated, share[kQuotaMemory].allocated, share[kQuotaGpu].allocated};
+}
+
+double Smaller(double a, double b) { return Less(a, b) ? a : b; }
+
+// spec 1 F91
+uint8_t Involved(const QuotaVector& amount, double whole_gpus) {
+  unsigned bits = 0;
+  if (amount[kQuotaCpu] > 0) bits |= 1U << kQuotaCpu;
+  if (amount[kQuotaMemory] > 0) bits |= 1U << kQuotaMemory;
+  if (whole_gpus > 0) bits |= 1U << kQuotaGpu;
+  return static_cast<uint8_t>(bits);
+}
+
+// spec 1 F92
+double Saturation(double amount, double fair_share) {
+  if (fair_share == 0) return amount > 0 ? std::numeric_limits<double>::infinity() : 0;
+  if (fair_share == kUnlimited) return 0;
+  return amount / fair_share;
+}
+
+size_t DepthOf(const QueueColumns& queues, QueueId queue) {
+  size_t depth = 0;
+  for (; queue.valid(); queue = queues.parent[queue]) ++depth;
+  return depth;
+}
+
+}  // namespace
+
+bool ExceedsAllocatable(const QueueShare& share, const QuotaVector& remaining) {
+  return AnyResource([&](size_t i) { return Less(Allocatable(share[i]), remaining[i]); });
+}
+
+bool ExceedsDeserved(const QueueShare& share, const QuotaVector& remaining) {
+  return AnyResource([&](size_t i) { return Less(share[i].deserved, remaining[i]); });
+}
+
+bool StaysWithinDeserved(const QueueShare& share, const QuotaVector& request) {
+  return !AnyResource(
+      [&](size_t i) { return Less(share[i].deserved, share[i].allocated + request[i]); });
+}
+
+QueueFork ForkOf(const QueueColumns& queues, QueueId first, QueueId second) {
+  QueueFork fork;
+  const auto climb = [&queues](QueueId* at, QueueId* below) {
+    *below = *at;
+    *at = queues.parent[*at];
+  };
+  size_t first_depth = DepthOf(queues, first);
+  size_t second_depth = DepthOf(queues, second);
+  for (; first_depth > second_depth; --first_depth) climb(&first, &fork.first);
+  for (; second_depth > first_depth; --second_depth) climb(&second, &fork.second);
+  while (first != second) {  // above the tops both are invalid, and so the same
+    climb(&first, &fork.first);
+    climb(&second, &fork.second);
+  }
+  return fork;
+}
+
+ReclaimRule::ReclaimRule(const QueueColumns& queues, const IndexVector<QueueId, QueueShare>& shares,
+                         const Reclaimer& reclaimer, const Options& options)
+    : queues_(queues), shares_(shares), reclaimer_(reclaimer), options_(options) {
+  options_.saturation_multiplier = std::max(1.0, options.saturation_multiplier);  // spec 1 F93
+}
+
+bool ReclaimRule::MayStart(const QuotaVector& request) const {  // spec 1 F84
+  const QueueShare& share = shares_[reclaimer_.queue];
+  return !AnyResource([&](size_t i) {
+    if (Less(share[i].fair_share, share[i].allocated + request[i])) return true;
+    return !reclaimer_.preemptible &&
+           Less(share[i].deserved, share[i].allocated_non_preemptible + request[i]);
+  });
+}
+
+bool ReclaimRule::MayBeVictim(QueueId victim, const QuotaVector& request) const {  // spec 1 F86
+  const Leveled level = LevelOf(victim);
+  if (level.reclaimer == level.victim) return true;
+  const QueueShare& share = shares_[level.victim];
+  if (!StaysWithinDeserved(shares_[level.reclaimer], request)) {
+    return ExceedsAllocatable(share, AllocatedOf(share));
+  }
+  bool some_below = false;
+  for (size_t i = 0; i < kQuotaResources; ++i) {
+    if (request[i] <= 0 || share[i].deserved == kUnlimited) continue;
+    if (share[i].allocated > share[i].deserved) return true;
+    some_below = some_below || share[i].allocated < share[i].deserved;
+  }
+  return !some_below;  // just what it deserves: there may be other places for it
+}
+
+bool ReclaimRule::Accepts(std::span<const QueueLoss> losses, const QuotaVector& request,
+                          double whole_gpus) {
+  if (!reclaimer_.preemptible && !StaysWithinQuota(request)) return false;
+  for (const Loser& loser : losers_) row_[loser.queue] = kNone;
+  losers_.clear();
+  row_.Resize(queues_.size(), kNone);
+
+  for (const QueueLoss& loss : losses) {
+    const int32_t victim = LoserOf(loss.queue, request);
+    const Loser& level = losers_[losers_[victim].level];
+    if (!Exceeds(level.remaining, level.bound)) return false;  // spec 1 F90
+    const uint8_t involved = Involved(loss.amount, loss.whole_gpus);
+    for (int32_t row = victim; row != kNone;) {  // spec 1 F91
+      Loser& loser = losers_[row];
+      loser.remaining -= loss.amount;
+      loser.involved |= involved;
+      row = loser.parent;
+    }
+  }
+  return StaysBelowSiblings(request, Involved(request, whole_gpus));
+}
+
+ReclaimRule::Leveled ReclaimRule::LevelOf(QueueId victim) const {
+  const QueueFork fork = ForkOf(queues_, reclaimer_.queue, victim);
+  if (!fork.first.valid()) return {reclaimer_.queue, reclaimer_.queue};
+  if (!fork.second.valid()) return {victim, victim};
+  return {fork.first, fork.second};
+}
+
+// The row of a victim's own queue, ready to be tested.
+int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaVector& request) {
+  const int32_t row = RowOf(victim);
+  if (losers_[row].level != kNone) return row;
+  const Leveled queues = LevelOf(victim);
+  const int32_t level = row_[queues.victim];
+  losers_[row].level = level;
+  // Either strategy of spec 1 F90 asks for more than a bound in any resource, so the smaller bound
+  // stands for both.
+  const bool guarantees = StaysWithinDeserved(shares_[queues.reclaimer], request);
+  const QueueShare& share = shares_[queues.victim];
+  QuotaVector& bound = losers_[level].bound;
+  for (size_t i = 0; i < kQuotaResources; ++i) {
+    bound[i] = Allocatable(share[i]);
+    if (guarantees) bound[i] = Smaller(bound[i], share[i].deserved);
+  }
+  return row;
+}
+
+// The row of a queue; it and all above it come into being when it is first asked for.
+int32_t ReclaimRule::RowOf(QueueId queue) {
+  const int32_t row = row_[queue];
+  if (row != kNone) return row;
+  Loser loser{.queue = queue, .remaining = AllocatedOf(shares_[queue])};
+  const QueueId parent = queues_.parent[queue];
+  if (parent.valid()) loser.parent = RowOf(parent);
+  losers_.push_back(loser);
+  return row_[queue] = static_cast<int32_t>(losers_.size()) - 1;
+}
+
+bool ReclaimRule::StaysWithinQuota(const QuotaVector& request) const {  // spec 1 F92.3
+  for (QueueId queue = reclaimer_.queue; queue.valid(); queue = queues_.parent[queue]) {
+    const QueueShare& share = shares_[queue];
+    if (AnyResource([&](size_t i) {
+          return Less(share[i].deserved, share[i].allocated_non_preemptible + request[i]);
+        })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Nowhere on its path would the reclaimer pass its fair share and a sibling that pays for it.
+bool ReclaimRule::StaysBelowSiblings(const QuotaVector& request, uint8_t involved) const {
+  for (QueueId queue = reclaimer_.queue; queue.valid(); queue = queues_.parent[queue]) {
+    const QueueShare& share = shares_[queue];
+    const int32_t row = row_[queue];
+    QuotaVector saturation;  // spec 1 F92.1
+    unsigned above = 0;
+    for (size_t i = 0; i < kQuotaResources; ++i) {
+      const double left = row == kNone ? share[i].allocated : losers_[row].remaining[i];
+      saturation[i] = Saturation(left + request[i], share[i].fair_share);
+      if (saturation[i] > 1) above |= 1U << i;
+    }
+    if (above == 0) continue;
+    const QueueId parent = queues_.parent[queue];
+    for (const Loser& loser : losers_) {  // spec 1 F92.2
+      if (loser.queue == queue || queues_.parent[loser.queue] != parent) continue;
+      const unsigned looked_at = above & (loser.involved | involved);
+      const QueueShare& other = shares_[loser.queue];
+      if (AnyResource([&](size_t i) {
+            return (looked_at & 1U << i) != 0 && other[i].fair_share > 0 &&
+                   saturation[i] * options_.saturation_multiplier >=
+                       Saturation(loser.remaining[i], other[i].fair_share);
+          })) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace kai

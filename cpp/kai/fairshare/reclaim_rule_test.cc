@@ -1,0 +1,521 @@
+// Who may take from whom: the examples of spec 1 F95, the situations of §16, and on random trees
+// what the pseudocode of F94 says.
+#include "kai/fairshare/reclaim_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kai/testing/random_cluster.h"
+
+namespace kai {
+namespace {
+
+// GPUs of a queue; of CPU and memory nobody deserves, holds or asks for anything unless told.
+struct Gpus {
+  double allocated = 0;
+  double deserved = 0;
+  double fair_share = 0;
+  double limit = kUnlimited;
+  double non_preemptible = 0;
+};
+
+struct Piece {  // of GPUs
+  std::string queue;
+  double gpus = 0;
+};
+
+// Queues by name, and questions about them.
+class Tree {
+ public:
+  Tree& Queue(const std::string& name, const Gpus& gpus, const std::string& parent = "") {
+    queues_.name.Add(NameId());
+    queues_.parent.Add(parent.empty() ? QueueId() : ids_.at(parent));
+    QueueShare share;
+    share.fill({.limit = kUnlimited});
+    share[kQuotaGpu] = {.deserved = gpus.deserved,
+                        .limit = gpus.limit,
+                        .allocated = gpus.allocated,
+                        .allocated_non_preemptible = gpus.non_preemptible,
+                        .fair_share = gpus.fair_share};
+    ids_[name] = shares_.Add(share);
+    return *this;
+  }
+  Tree& Set(const std::string& name, QuotaResource resource, const Share& share) {
+    shares_[ids_.at(name)][resource] = share;
+    return *this;
+  }
+
+  QueueId operator[](const std::string& name) const { return ids_.at(name); }
+  ReclaimRule Rule(const std::string& reclaimer, bool preemptible = true,
+                   double multiplier = 1) const {
+    return {queues_,
+            shares_,
+            {.queue = ids_.at(reclaimer), .preemptible = preemptible},
+            {.saturation_multiplier = multiplier}};
+  }
+  std::vector<QueueLoss> Losses(const std::vector<Piece>& pieces) const {
+    std::vector<QueueLoss> losses;
+    for (const Piece& piece : pieces)
+      losses.push_back({ids_.at(piece.queue), {0, 0, piece.gpus}, piece.gpus});
+    return losses;
+  }
+  // A preemptible reclaimer and GPUs.
+  bool MayTake(const std::string& reclaimer, double gpus, const std::vector<Piece>& pieces,
+               double multiplier = 1) const {
+    return Rule(reclaimer, true, multiplier).Accepts(Losses(pieces), {0, 0, gpus});
+  }
+  bool MayTakeForGood(const std::string& reclaimer, double gpus,
+                      const std::vector<Piece>& pieces) const {
+    return Rule(reclaimer, /*preemptible=*/false).Accepts(Losses(pieces), {0, 0, gpus});
+  }
+
+ private:
+  QueueColumns queues_;
+  IndexVector<QueueId, QueueShare> shares_;
+  std::map<std::string, QueueId> ids_;
+};
+
+constexpr double kGpuOnly = 0;
+
+// ---- who may start (F84) ------------------------------------------------------------------------
+
+Tree ThreeOfEach(const Share& share) {
+  Tree tree;
+  tree.Queue("q", {});
+  for (const QuotaResource resource : {kQuotaCpu, kQuotaMemory, kQuotaGpu})
+    tree.Set("q", resource, share);
+  return tree;
+}
+
+TEST(ReclaimRuleTest, StartsUpToTheFairShare) {
+  const Tree tree = ThreeOfEach({.limit = kUnlimited, .allocated = 1, .fair_share = 3});
+  EXPECT_TRUE(tree.Rule("q").MayStart({2, 2, 2}));
+  EXPECT_FALSE(tree.Rule("q").MayStart({2, 2.5, 2})) << "one resource is enough to refuse";
+}
+
+TEST(ReclaimRuleTest, DoesNotStartOverTheFairShareOfWhatItDoesNotAskFor) {  // spec 1 W9
+  Tree tree = ThreeOfEach({.limit = kUnlimited, .allocated = 1, .fair_share = 3});
+  tree.Set("q", kQuotaMemory, {.limit = kUnlimited, .allocated = 4, .fair_share = 3});
+  EXPECT_FALSE(tree.Rule("q").MayStart({0, 0, 1}));
+}
+
+TEST(ReclaimRuleTest, WhatCannotBePreemptedStartsUpToTheQuota) {
+  const Tree tree = ThreeOfEach({.deserved = 3,
+                                 .limit = kUnlimited,
+                                 .allocated = 3,
+                                 .allocated_non_preemptible = 1,
+                                 .fair_share = 9});
+  EXPECT_TRUE(tree.Rule("q", false).MayStart({2, 2, 2})) << "preemptible pods do not count";
+  EXPECT_FALSE(tree.Rule("q", false).MayStart({2, 2, 3}));
+  EXPECT_TRUE(tree.Rule("q", true).MayStart({2, 2, 3}));
+}
+
+TEST(ReclaimRuleTest, WhatCannotBePreemptedDoesNotStartWithoutAQuota) {
+  const Tree tree = ThreeOfEach({.limit = kUnlimited, .fair_share = 9});
+  EXPECT_FALSE(tree.Rule("q", false).MayStart({1, 1, 1}));
+}
+
+// ---- who is worth a look (F86) ------------------------------------------------------------------
+
+// A reclaimer with nothing that deserves `deserved`, beside a victim.
+Tree Beside(double deserved, const Gpus& victim) {
+  Tree tree;
+  tree.Queue("reclaimer", {.deserved = deserved, .fair_share = 4}).Queue("victim", victim);
+  return tree;
+}
+bool IsCandidate(const Tree& tree, double gpus = 2) {
+  return tree.Rule("reclaimer").MayBeVictim(tree["victim"], {0, 0, gpus});
+}
+
+TEST(ReclaimRuleTest, AStarvedQueueLooksAtWhoHasMoreThanItDeserves) {
+  EXPECT_TRUE(IsCandidate(Beside(4, {.allocated = 4, .deserved = 0, .fair_share = 4})));
+  EXPECT_FALSE(IsCandidate(Beside(4, {.allocated = 2, .deserved = 4, .fair_share = 4})));
+}
+
+TEST(ReclaimRuleTest, AVictimWithJustWhatItDeservesIsLookedAt) {  // it might be moved
+  EXPECT_TRUE(IsCandidate(Beside(4, {.allocated = 4, .deserved = 4, .fair_share = 4})));
+  EXPECT_FALSE(IsCandidate(Beside(4, {.allocated = 3.5, .deserved = 4, .fair_share = 4})));
+}
+
+TEST(ReclaimRuleTest, WhatAVictimDeservesWithoutLimitIsNotLookedAt) {
+  EXPECT_TRUE(IsCandidate(Beside(4, {.allocated = 9, .deserved = kUnlimited})));
+}
+
+TEST(ReclaimRuleTest, OnlyWhatIsAskedForIsLookedAtInAStarvedQueue) {
+  Tree tree = Beside(4, {.allocated = 4, .deserved = 4, .fair_share = 4});
+  tree.Set("victim", kQuotaCpu, {.deserved = 5, .limit = kUnlimited, .allocated = 1});
+  EXPECT_TRUE(IsCandidate(tree));
+  tree.Set("reclaimer", kQuotaCpu, {.deserved = 5, .limit = kUnlimited});
+  EXPECT_FALSE(tree.Rule("reclaimer").MayBeVictim(tree["victim"], {1, 0, 2}));
+}
+
+TEST(ReclaimRuleTest, AQueueOverItsQuotaLooksAtWhoIsOverTheFairShare) {
+  EXPECT_FALSE(IsCandidate(Beside(1, {.allocated = 3, .deserved = 2, .fair_share = 4})));
+  EXPECT_FALSE(IsCandidate(Beside(1, {.allocated = 4, .deserved = 2, .fair_share = 4})));
+  EXPECT_TRUE(IsCandidate(Beside(1, {.allocated = 5, .deserved = 2, .fair_share = 4})));
+}
+
+TEST(ReclaimRuleTest, QueuesAreComparedBelowTheirLowestCommonAncestor) {  // spec 1 F88
+  Tree tree;
+  tree.Queue("ml", {}).Queue("vision", {}, "ml").Queue("speech", {}, "ml").Queue("web", {});
+  tree.Queue("a", {}, "vision").Queue("b", {}, "vision").Queue("c", {}, "speech");
+  const auto expect_level = [&](const std::string& victim, const std::string& one,
+                                const std::string& other) {
+    const ReclaimRule::Leveled level = tree.Rule("a").LevelOf(tree[victim]);
+    EXPECT_EQ(level.reclaimer, tree[one]) << victim;
+    EXPECT_EQ(level.victim, tree[other]) << victim;
+  };
+  expect_level("b", "a", "b");
+  expect_level("c", "vision", "speech");
+  expect_level("web", "ml", "web");
+  expect_level("speech", "vision", "speech");
+  expect_level("a", "a", "a");
+  expect_level("vision", "vision", "vision");
+  EXPECT_EQ(tree.Rule("vision").LevelOf(tree["b"]).victim, tree["vision"]);
+  EXPECT_TRUE(tree.Rule("a").MayBeVictim(tree["vision"], {0, 0, 1})) << "no pair to compare";
+}
+
+// ---- what may be taken (F90-F92) ----------------------------------------------------------------
+
+TEST(ReclaimRuleTest, TakesFromAQueueOverItsFairShare) {  // spec 1 F95, classic
+  Tree tree;
+  tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3});
+  tree.Queue("y", {.allocated = 3, .deserved = 2, .fair_share = 2});
+  EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}}));
+  EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}, {"y", 1}})) << "the second is what y deserves";
+}
+
+TEST(ReclaimRuleTest, LeavesAQueueAtItsFairShareAlone) {  // spec 1 F95
+  Tree tree;
+  tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3});
+  tree.Queue("y", {.allocated = 2, .deserved = 2, .fair_share = 2});
+  EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}}));
+}
+
+TEST(ReclaimRuleTest, WhatIsDeservedIsTakenFromWhoHasMoreThanThat) {  // spec 1 F95
+  Tree tree;
+  tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3});
+  tree.Queue("y", {.allocated = 3, .deserved = 2, .fair_share = 3});
+  EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}}));
+  EXPECT_FALSE(tree.MayTake("x", 2, {{"y", 1}})) << "x does not deserve that much";
+}
+
+TEST(ReclaimRuleTest, AGangIsTakenWholeEvenBelowTheQuota) {  // spec 1 F95
+  Tree tree;
+  tree.Queue("x", {.deserved = 4, .fair_share = 4});
+  tree.Queue("y", {.allocated = 4, .deserved = 2, .fair_share = 2});
+  EXPECT_TRUE(tree.MayTake("x", 4, {{"y", 4}}));
+}
+
+TEST(ReclaimRuleTest, ThePiecesAreTestedInTheirOrder) {  // spec 1 W8
+  Tree tree;
+  tree.Queue("x", {.deserved = 4, .fair_share = 4});
+  tree.Queue("y", {.allocated = 4, .deserved = 2, .fair_share = 2});
+  EXPECT_TRUE(tree.MayTake("x", 4, {{"y", 1}, {"y", 3}}));
+  EXPECT_FALSE(tree.MayTake("x", 4, {{"y", 3}, {"y", 1}}));
+}
+
+TEST(ReclaimRuleTest, APieceIsPaidForByEveryQueueAboveIt) {  // spec 1 F91
+  Tree tree;
+  tree.Queue("x", {.deserved = 8, .fair_share = 8});
+  tree.Queue("y", {.allocated = 4, .deserved = 3, .fair_share = 3});
+  tree.Queue("y1", {.allocated = 2}, "y").Queue("y2", {.allocated = 2}, "y");
+  EXPECT_TRUE(tree.MayTake("x", 1, {{"y1", 1}}));
+  EXPECT_FALSE(tree.MayTake("x", 2, {{"y1", 1}, {"y2", 1}})) << "y1 and y2 share what y has";
+}
+
+Tree Departments() {  // spec 1 F95, saturation
+  Tree tree;
+  tree.Queue("d1", {.allocated = 4, .deserved = 4, .fair_share = 4});
+  tree.Queue("p1", {.deserved = 3, .fair_share = 1}, "d1");
+  tree.Queue("p2", {.allocated = 4, .deserved = 1, .fair_share = 3}, "d1");
+  tree.Queue("d2", {.allocated = 7, .deserved = 3, .fair_share = 3});
+  tree.Queue("p3", {.allocated = 7, .deserved = 3, .fair_share = 3}, "d2");
+  return tree;
+}
+
+TEST(ReclaimRuleTest, ADepartmentMayPassItsFairShareWhileTheOtherIsFurtherAbove) {
+  EXPECT_TRUE(Departments().MayTake("p1", 1, {{"p3", 1}}));
+  EXPECT_TRUE(Departments().MayTake("p1", 1, {{"p3", 1}}, /*multiplier=*/1.5));
+  EXPECT_FALSE(Departments().MayTake("p1", 1, {{"p3", 1}}, 1.6)) << "5 / 4 * 1.6 = 6 / 3";
+}
+
+TEST(ReclaimRuleTest, AMultiplierBelowOneIsOne) {  // spec 1 F93
+  Tree tree = Departments();
+  tree.Queue("d3", {.allocated = 5, .deserved = 4, .fair_share = 4});
+  tree.Queue("p4", {.allocated = 5}, "d3");
+  EXPECT_FALSE(tree.MayTake("p1", 1, {{"p4", 1}}, /*multiplier=*/0.5)) << "5 / 4 against 4 / 4";
+}
+
+TEST(ReclaimRuleTest, ABranchPaysForItsOwnGrowth) {  // spec 1 F95, same branch
+  Tree tree;
+  tree.Queue("top", {.allocated = 2, .deserved = 2, .fair_share = 2});
+  tree.Queue("mid1", {.allocated = 0.5, .deserved = 1, .fair_share = 1}, "top");
+  tree.Queue("mid2", {.allocated = 1.5, .deserved = 1, .fair_share = 1}, "top");
+  tree.Queue("x", {.deserved = 1, .fair_share = 1}, "mid1");
+  tree.Queue("near", {.allocated = 0.5}, "mid1");
+  tree.Queue("far", {.allocated = 1.5, .deserved = 1, .fair_share = 1}, "mid2");
+  EXPECT_FALSE(tree.MayTake("x", 1, {{"far", 1.5}})) << "mid1 ends at 1.5, mid2 at 0";
+  EXPECT_TRUE(tree.MayTake("x", 1, {{"far", 1.5}, {"near", 0.5}})) << "mid1 ends at 1";
+}
+
+TEST(ReclaimRuleTest, WhatNobodyAsksForOrLosesIsNotCompared) {  // spec 1 F95, uninvolved
+  Tree tree = Departments();
+  const Share cpu{.limit = kUnlimited, .allocated = 3000, .fair_share = 1000};
+  tree.Set("d1", kQuotaCpu, cpu);
+  tree.Set("d2", kQuotaCpu, {.limit = kUnlimited, .allocated = 1000, .fair_share = 1000});
+  EXPECT_TRUE(tree.MayTake("p1", 1, {{"p3", 1}}));
+  EXPECT_FALSE(tree.Rule("p1").Accepts(tree.Losses({{"p3", 1}}), {1, kGpuOnly, 1}));
+  std::vector<QueueLoss> with_cpu = tree.Losses({{"p3", 1}});
+  with_cpu[0].amount[kQuotaCpu] = 1;
+  EXPECT_FALSE(tree.Rule("p1").Accepts(with_cpu, {0, 0, 1}));
+}
+
+TEST(ReclaimRuleTest, MigDoesNotInvolveGpus) {  // spec 1 F91, W10
+  Tree tree;
+  tree.Queue("d1", {.allocated = 4, .fair_share = 1}).Queue("p1", {.fair_share = 1}, "d1");
+  tree.Queue("d2", {.allocated = 4, .fair_share = 2}).Queue("p2", {.allocated = 4}, "d2");
+  std::vector<QueueLoss> slices = tree.Losses({{"p2", 1}});
+  slices[0].whole_gpus = 0;
+  EXPECT_TRUE(tree.Rule("p1").Accepts(slices, {0, 0, 1}, /*whole_gpus=*/0));
+  EXPECT_FALSE(tree.Rule("p1").Accepts(slices, {0, 0, 1}, /*whole_gpus=*/1));
+  EXPECT_FALSE(tree.Rule("p1").Accepts(slices, {0, 0, 1})) << "GPUs are whole unless told";
+  EXPECT_FALSE(tree.Rule("p1").Accepts(tree.Losses({{"p2", 1}}), {0, 0, 1}, 0));
+}
+
+TEST(ReclaimRuleTest, ASiblingWithoutFairShareDoesNotCount) {  // spec 1 F92.2
+  Tree tree;
+  tree.Queue("d1", {.allocated = 4, .fair_share = 1}).Queue("p1", {.fair_share = 1}, "d1");
+  tree.Queue("d2", {.allocated = 2, .fair_share = 0}).Queue("p2", {.allocated = 2}, "d2");
+  EXPECT_TRUE(tree.MayTake("p1", 1, {{"p2", 2}}));
+}
+
+TEST(ReclaimRuleTest, TheExcessMayBeInWhatNobodyAsksFor) {  // spec 1 F90
+  Tree tree;
+  tree.Queue("x", {.deserved = 1, .fair_share = 1}).Queue("y", {.allocated = 1, .deserved = 1});
+  EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}}));
+  tree.Set("y", kQuotaCpu, {.deserved = 80, .limit = 100, .allocated = 120, .fair_share = 200});
+  EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}})) << "a limit below the fair share is exceeded";
+}
+
+TEST(ReclaimRuleTest, AProtectedQueueEarlierInTheTreeDoesNotStandInTheWay) {  // spec 1 §16
+  Tree tree;
+  tree.Queue("x", {.deserved = 2, .fair_share = 2});
+  tree.Queue("poor", {.allocated = 1, .deserved = 2, .fair_share = 2});
+  tree.Queue("rich", {.allocated = 3, .fair_share = 0});
+  EXPECT_TRUE(tree.MayTake("x", 1, {{"rich", 1}}));
+  EXPECT_FALSE(tree.MayTake("x", 1, {{"poor", 1}, {"rich", 1}}));
+}
+
+TEST(ReclaimRuleTest, ANestedQueueTakesFromALeafAtTheTop) {  // spec 1 §16
+  Tree tree;
+  tree.Queue("d1", {.deserved = 2, .fair_share = 2});
+  tree.Queue("x", {.deserved = 2, .fair_share = 2}, "d1");
+  tree.Queue("leaf", {.allocated = 3, .deserved = 1, .fair_share = 1});
+  EXPECT_TRUE(tree.MayTake("x", 1, {{"leaf", 1}}));
+}
+
+TEST(ReclaimRuleTest, WhatCannotBePreemptedNeedsQuotaAllTheWayUp) {  // spec 1 F92.3
+  Tree tree;
+  tree.Queue("d", {.allocated = 5, .deserved = 3, .fair_share = 5, .non_preemptible = 3});
+  tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3}, "d");
+  tree.Queue("y", {.allocated = 3, .deserved = 2, .fair_share = 2}, "d");
+  EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}}));
+  EXPECT_FALSE(tree.MayTakeForGood("x", 1, {{"y", 1}})) << "the department's quota is used up";
+}
+
+TEST(ReclaimRuleTest, NothingLostIsAcceptedWhereTheQuotaAllowsIt) {
+  Tree tree;
+  tree.Queue("x", {.allocated = 3, .deserved = 4, .fair_share = 1, .non_preemptible = 3});
+  EXPECT_TRUE(tree.MayTake("x", 2, {}));
+  EXPECT_TRUE(tree.MayTakeForGood("x", 1, {}));
+  EXPECT_FALSE(tree.MayTakeForGood("x", 2, {}));
+}
+
+// ---- random trees -------------------------------------------------------------------------------
+
+// The text of spec 1 F94, read slowly.
+class Plain {
+ public:
+  Plain(const std::vector<int>& parents, const std::vector<QueueShare>& shares)
+      : parents_(parents), shares_(shares) {}
+
+  bool Accepts(int reclaimer, bool preemptible, double multiplier,
+               const std::vector<QueueLoss>& losses, const QuotaVector& request,
+               double request_whole) const {
+    std::map<int, QuotaVector> rem;
+    std::map<int, std::set<size_t>> involved;
+    for (const QueueLoss& loss : losses) {
+      const int victim = loss.queue.value();
+      const auto [x, y] = Leveled(reclaimer, victim);
+      const QuotaVector left = Left(rem, y);
+      if (!(ExceedsAny(left, y, &Allocatable) ||
+            (AtMostDeserved(x, request) && ExceedsAny(left, y, &Deserved)))) {
+        return false;
+      }
+      for (const int queue : PathUp(victim)) {
+        QuotaVector now = Left(rem, queue);
+        now -= loss.amount;
+        rem[queue] = now;
+        for (const size_t i : InvolvedIn(loss.amount, loss.whole_gpus)) involved[queue].insert(i);
+      }
+    }
+    for (const int level : PathUp(reclaimer)) {
+      const QuotaVector after = Left(rem, level) + request;
+      for (const auto& [sibling, left] : rem) {
+        if (parents_[sibling] != parents_[level] || sibling == level) continue;
+        std::set<size_t> resources = involved[sibling];
+        for (const size_t i : InvolvedIn(request, request_whole)) resources.insert(i);
+        for (const size_t i : resources) {
+          const double fair = shares_[sibling][i].fair_share;
+          const double own = Sat(after[i], shares_[level][i].fair_share);
+          if (own > 1 && fair > 0 && own * multiplier >= Sat(left[i], fair)) return false;
+        }
+      }
+      for (size_t i = 0; i < kQuotaResources; ++i) {
+        const Share& share = shares_[level][i];
+        if (!preemptible &&
+            Compare(share.allocated_non_preemptible + request[i], share.deserved) > 0)
+          return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  static double Deserved(const Share& share) { return share.deserved; }
+  static int Compare(double a, double b) {  // F26
+    const double infinity = std::numeric_limits<double>::infinity();
+    if (a == -1) a = infinity;
+    if (b == -1) b = infinity;
+    return a < b ? -1 : a > b ? 1 : 0;
+  }
+  static double Sat(double amount, double fair) {
+    if (fair == 0) return amount > 0 ? std::numeric_limits<double>::infinity() : 0;
+    return fair == -1 ? 0 : amount / fair;
+  }
+  static std::set<size_t> InvolvedIn(const QuotaVector& amount, double whole_gpus) {
+    std::set<size_t> resources;
+    if (amount[0] > 0) resources.insert(0);
+    if (amount[1] > 0) resources.insert(1);
+    if (whole_gpus > 0) resources.insert(2);
+    return resources;
+  }
+  std::vector<int> PathUp(int queue) const {
+    std::vector<int> path;
+    for (; queue >= 0; queue = parents_[queue]) path.push_back(queue);
+    return path;
+  }
+  std::pair<int, int> Leveled(int x, int y) const {
+    const std::vector<int> up_x = PathUp(x);
+    const std::vector<int> up_y = PathUp(y);
+    auto at_x = up_x.rbegin();
+    auto at_y = up_y.rbegin();
+    while (*at_x == *at_y) ++at_x, ++at_y;  // two leaves part somewhere
+    return {*at_x, *at_y};
+  }
+  QuotaVector Left(const std::map<int, QuotaVector>& rem, int queue) const {
+    if (const auto found = rem.find(queue); found != rem.end()) return found->second;
+    const QueueShare& share = shares_[queue];
+    return {share[0].allocated, share[1].allocated, share[2].allocated};
+  }
+  bool ExceedsAny(const QuotaVector& left, int queue, double (*bound)(const Share&)) const {
+    for (size_t i = 0; i < kQuotaResources; ++i) {
+      if (Compare(left[i], bound(shares_[queue][i])) > 0) return true;
+    }
+    return false;
+  }
+  bool AtMostDeserved(int queue, const QuotaVector& request) const {
+    for (size_t i = 0; i < kQuotaResources; ++i) {
+      const Share& share = shares_[queue][i];
+      if (Compare(share.allocated + request[i], share.deserved) > 0) return false;
+    }
+    return true;
+  }
+
+  const std::vector<int>& parents_;
+  const std::vector<QueueShare>& shares_;
+};
+
+QuotaVector RandomAmount(Random* random, int64_t most) {
+  QuotaVector amount;
+  for (double& value : amount)
+    value = random->Coin() ? 0 : static_cast<double>(random->Below(2 * most)) / 2;
+  return amount;
+}
+
+TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
+  int accepted = 0, refused = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    Random random(seed);
+    const int size = static_cast<int>(random.Between(2, 14));
+    std::vector<int> parents;
+    std::set<int> inner;
+    std::vector<QueueShare> shares;
+    QueueColumns queues;
+    IndexVector<QueueId, QueueShare> columns;
+    for (int queue = 0; queue < size; ++queue) {
+      const int parent = random.OneIn(3) ? -1 : static_cast<int>(random.Below(queue + 1)) - 1;
+      parents.push_back(parent);
+      if (parent >= 0) inner.insert(parent);
+      QueueShare share;
+      for (Share& one : share) {
+        const auto amount = [&](int64_t most) {
+          return random.OneIn(6) ? kUnlimited : static_cast<double>(random.Below(most));
+        };
+        one = {.deserved = amount(4),
+               .limit = random.Coin() ? kUnlimited : amount(8),
+               .allocated = static_cast<double>(random.Below(12)) / 2,
+               .allocated_non_preemptible = static_cast<double>(random.Below(3)),
+               .fair_share = amount(5)};
+      }
+      shares.push_back(share);
+      columns.Add(share);
+      queues.name.Add(NameId());
+      queues.parent.Add(QueueId(parent));
+    }
+    std::vector<int> leaves;
+    for (int queue = 0; queue < size; ++queue) {
+      if (!inner.contains(queue)) leaves.push_back(queue);
+    }
+    const Plain plain(parents, shares);
+    for (int search = 0; search < 4; ++search) {
+      const int reclaimer = random.Pick(leaves);
+      std::vector<int> victims;
+      for (const int leaf : leaves) {
+        if (leaf != reclaimer) victims.push_back(leaf);
+      }
+      const bool preemptible = !random.OneIn(3);
+      const double multiplier = random.Coin() ? 1 : 1.5;
+      ReclaimRule rule(queues, columns, {.queue = QueueId(reclaimer), .preemptible = preemptible},
+                       {.saturation_multiplier = multiplier});
+      for (int scenario = 0; scenario < 8; ++scenario) {  // one rule answers many
+        std::vector<QueueLoss> losses;
+        for (int64_t i = victims.empty() ? 0 : random.Below(5); i > 0; --i) {
+          const QuotaVector amount = RandomAmount(&random, 3);
+          losses.push_back(
+              {QueueId(random.Pick(victims)), amount, random.OneIn(3) ? 0 : amount[kQuotaGpu]});
+        }
+        const QuotaVector request = RandomAmount(&random, 3);
+        const double whole = random.OneIn(3) ? 0 : request[kQuotaGpu];
+        const bool expected =
+            plain.Accepts(reclaimer, preemptible, multiplier, losses, request, whole);
+        ++(expected && !losses.empty() ? accepted : refused);
+        ASSERT_EQ(rule.Accepts(losses, request, whole), expected)
+            << "queue " << reclaimer << " in search " << search << ", scenario " << scenario;
+      }
+    }
+  }
+  EXPECT_GT(accepted, 1000);
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace kai
