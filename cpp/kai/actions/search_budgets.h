@@ -1,0 +1,51 @@
+// SearchBudgets: how long the eviction actions may search for victims (spec 2 V4).
+//
+//   budgets.ActionNs("reclaim");           // 0: no limit
+//   budgets.GeneratorNs("MultiNodeGang");
+//
+// Times are wall-clock; only a search that was handed a stopwatch looks at them. Counts of
+// scenarios are for replays: what a budget of time cut short in a cluster, a count cuts at the same
+// place anywhere.
+#ifndef KAI_ACTIONS_SEARCH_BUDGETS_H_
+#define KAI_ACTIONS_SEARCH_BUDGETS_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace kai {
+
+struct SearchBudgets {
+  static constexpr int64_t kMinuteNs = 60'000'000'000;
+  static constexpr int64_t kUnlimitedScenarios = std::numeric_limits<int64_t>::max();
+
+  // Nanoseconds, 0 for no limit; "default" is for whoever is not named.
+  using ByName = std::map<std::string, int64_t, std::less<>>;
+
+  ByName action_ns = {{"default", 5 * kMinuteNs}};
+  int64_t job_ns = 4 * kMinuteNs;  // of one pod group's search in one action; 0: no limit
+  int64_t min_job_ns = 0;          // what a group gets even when the action's time is spent
+  ByName generator_ns = {{"default", 2 * kMinuteNs},
+                         {"NodeLocalGreedy", kMinuteNs / 2},
+                         {"MultiNodeGang", 2 * kMinuteNs}};
+  int64_t action_scenarios = kUnlimitedScenarios;  // tried in one action
+  int64_t job_scenarios = kUnlimitedScenarios;     // tried for one pod group in one action
+
+  int64_t ActionNs(std::string_view action) const { return Of(action_ns, action); }
+  int64_t GeneratorNs(std::string_view generator) const { return Of(generator_ns, generator); }
+
+  friend bool operator==(const SearchBudgets&, const SearchBudgets&) = default;
+
+ private:
+  static int64_t Of(const ByName& limits, std::string_view name) {
+    const auto found = limits.find(name);
+    return found != limits.end() ? found->second : limits.find("default")->second;
+  }
+};
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_SEARCH_BUDGETS_H_
