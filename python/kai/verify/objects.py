@@ -57,6 +57,53 @@ def parse_time(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
+# The units of Go's durations, and the two that KAI's plugin arguments add (spec 1 F102).
+_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "w": 604800.0,
+}
+_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h|d|w)")
+
+
+def duration(text: object) -> timedelta | None:
+    """A duration such as ``"1h30m"``; ``None`` for what is none.
+
+    >>> duration("1h30m"), duration("-1s"), duration("soon")
+    (datetime.timedelta(seconds=5400), datetime.timedelta(days=-1, seconds=86399), None)
+    """
+    written = str(text).strip()
+    sign, parts = (-1, written[1:]) if written[:1] == "-" else (1, written)
+    found = _DURATION_PART.findall(parts)
+    if "".join(number + unit for number, unit in found) != parts or not found:
+        return timedelta() if parts == "0" else None
+    return sign * timedelta(seconds=sum(float(n) * _SECONDS[unit] for n, unit in found))
+
+
+def plain(value: Fraction | float) -> str:
+    """An amount for people, without zeros at its end."""
+    text = f"{float(value):.6f}".rstrip("0").rstrip(".")
+    return re.sub(r"^-0$", "0", text)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One rule that a plan breaks."""
+
+    rule: str  # decision, capacity, device, node, affinity, gang, topology, limit, quota, victim...
+    about: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 # --- names ---------------------------------------------------------------------------------------
 
 

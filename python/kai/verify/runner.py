@@ -281,6 +281,8 @@ class _RecordedDecision:
     pod: str
     node: str = ""
     gpu_groups: tuple[str, ...] = ()
+    action: str = ""
+    for_group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -297,7 +299,10 @@ def _as_plan(outcome: Outcome, snapshot: Json) -> _RecordedPlan:
         for pod, placement in side.items()
     ]
     waiting = {pod.key for pod in read_world(snapshot).pods.values() if not pod.node}
-    evicted = [_RecordedDecision("evict", pod) for pod in outcome.evict]
+    evicted = [
+        _RecordedDecision("evict", pod, action=taken.action, for_group=taken.preemptor)
+        for pod, taken in outcome.evict.items()
+    ]
     first = [decision for decision in evicted if decision.pod not in waiting]
     last = [decision for decision in evicted if decision.pod in waiting]
     return _RecordedPlan([*first, *placed, *last])

@@ -1,11 +1,14 @@
 """Could this plan be carried out? An independent check of a plan against its snapshot.
 
-It shares no code with the engine and knows nothing of fair shares or scores. It only asks what must
+It shares no code with the engine and knows nothing of scores or scenarios. It only asks what must
 hold of *every* plan: no node and no device is over-committed, pods go only where their selectors,
-the taints and the node's state let them, gangs are whole, topology constraints are kept, and no
-queue passes its limit or its quota for what cannot be preempted.
+the taints and the node's state let them, gangs are whole, topology constraints are kept, no queue
+passes its limit or its quota for what cannot be preempted, and nobody is evicted who may stay.
 
     violations = validate(snapshot, plan, now="2026-01-01T12:00:00Z")
+
+``as_kai`` excuses what KAI is known to do and we mend: to evict what the same plan has placed, to
+evict a pod twice, and the rules that follow from it (`kai.verify.evictions`).
 
 Only what the plan changes is checked: what was over-committed before is not the plan's fault.
 Devices given out by dynamic resource allocation are not counted.
@@ -13,7 +16,6 @@ Devices given out by dynamic resource allocation are not counted.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,45 +23,36 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from kai.verify.evictions import check_evictions
 from kai.verify.objects import (
     ACTIVE_ALLOCATED,
     ACTIVE_USED,
     ALLOCATED,
     GPU,
-    MIG_NAME,
     GroupNode,
     PodView,
     Request,
+    Violation,
     World,
     allocatable_of,
     device_memory_mib,
     group_tree,
+    key_of,
     labels_of,
+    parse_time,
+    plain,
     preemptible,
     read_world,
     satisfied,
     spec_of,
     unready_reasons,
 )
+from kai.verify.queues import QUEUE_RESOURCES, ROUNDING, path, queue_amounts, quota_of
 
 __all__ = ["Violation", "check_decisions", "validate"]
 
-UNLIMITED = -1
-ROUNDING = Fraction(1, 10**6)
 # Portions are accounted in hundredths of a device (spec 3 R7, G2), so sums may pass by that much.
 PORTION_SLACK = Fraction(1, 200)
-
-
-@dataclass(frozen=True)
-class Violation:
-    """One rule that the plan breaks."""
-
-    rule: str  # decision, capacity, device, node, affinity, gang, topology, limit, quota
-    about: str
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @dataclass
@@ -82,6 +75,7 @@ class _After:
 
     world: World
     pods: dict[str, _Pod]
+    as_kai: bool
     violations: list[Violation] = field(default_factory=list)
 
     def report(self, rule: str, about: str, text: str) -> None:
@@ -89,11 +83,15 @@ class _After:
 
 
 def validate(
-    snapshot: Mapping[str, Any], plan: Any, *, now: str | datetime | None = None
+    snapshot: Mapping[str, Any],
+    plan: Any,
+    *,
+    now: str | datetime | None = None,
+    as_kai: bool = False,
 ) -> list[Violation]:
-    """Every rule that ``plan`` breaks on ``snapshot``, nodes first, then groups, then queues."""
+    """Every rule that ``plan`` breaks on ``snapshot``: nodes, groups, queues, then victims."""
     world = read_world(snapshot, now=now)
-    after = _carry_out(world, plan)
+    after = _carry_out(world, plan, as_kai=as_kai)
     for check in (
         _check_capacity,
         _check_devices,
@@ -104,22 +102,23 @@ def validate(
         _check_queues,
     ):
         check(after)
-    return after.violations
+    clock = parse_time(now) if isinstance(now, str) else now
+    return after.violations + check_evictions(world, plan, now=clock, as_kai=as_kai)
 
 
-def check_decisions(world: World, plan: Any) -> list[Violation]:
+def check_decisions(world: World, plan: Any, *, as_kai: bool = False) -> list[Violation]:
     """Only whether each decision makes sense after those before it, such as evict before move."""
-    return _carry_out(world, plan).violations
+    return _carry_out(world, plan, as_kai=as_kai).violations
 
 
 # --- decisions -----------------------------------------------------------------------------------
 
 
-def _carry_out(world: World, plan: Any) -> _After:
+def _carry_out(world: World, plan: Any, *, as_kai: bool) -> _After:
     pods = {
         key: _Pod(view, view.status, view.node, view.gpu_groups) for key, view in world.pods.items()
     }
-    after = _After(world, pods)
+    after = _After(world, pods, as_kai)
     for decision in plan.decisions:
         pod = pods.get(decision.pod)
         if pod is None:
@@ -135,11 +134,14 @@ def _evict(after: _After, pod: _Pod) -> None:
     key = pod.view.key
     if pod.status not in ACTIVE_ALLOCATED:
         # KAI may name a victim twice; an eviction of what is leaving already changes nothing.
-        if pod.status != "Releasing" or not pod.evicted:
+        if pod.status != "Releasing" or not pod.evicted or not after.as_kai:
             after.report("decision", key, f"pod {key} is {pod.status}, it cannot be evicted")
         return
     if after.world.foreign(pod.view):
         after.report("decision", key, f"pod {key} belongs to another scheduler")
+    if pod.placed and not after.as_kai:
+        done = "bound" if pod.status == "Binding" else "pipelined"
+        after.report("decision", key, f"pod {key} is {done} and evicted by one plan")
     if pod.placed and pod.status == "Pipelined":
         pod.status = "Releasing" if pod.evicted else "Gone"
         pod.node, pod.gpu_groups = pod.old_node, pod.old_gpu_groups
@@ -226,7 +228,7 @@ def _compare_amounts(
         if need <= have + ROUNDING or (by_claims and not have):
             continue
         when = "" if bound else " once everything leaving it has left"
-        text = f"node {name} has {_plain(have)} {resource}, its pods take {_plain(need)}{when}"
+        text = f"node {name} has {plain(have)} {resource}, its pods take {plain(need)}{when}"
         after.report("capacity", name, text)
 
 
@@ -243,7 +245,7 @@ def _check_devices(after: _After) -> None:
             for group, parts in sorted(shares.items()):
                 if sum(parts) > 1 + PORTION_SLACK * len(parts) and (name, group) not in seen:
                     seen.add((name, group))
-                    total = _plain(sum(parts, Fraction(0)))
+                    total = plain(sum(parts, Fraction(0)))
                     text = f"device {group} of node {name} is given out {total} times"
                     after.report("device", group, text)
     for placed in _placed(after):
@@ -436,18 +438,12 @@ def _check_gangs(after: _After) -> None:
         tree = group_tree(group)
         before = _counts(members, lambda pod: pod.view.status in ACTIVE_ALLOCATED)
         now = _counts(members, lambda pod: pod.status in ACTIVE_ALLOCATED)
-        title = _title(group)
+        title = key_of(group)
         if any(pod.placed for pod in members) and not satisfied(tree, now):
             text = f"group {title} is placed below its minimum: {_state(tree, now)}"
             after.report("gang", title, text)
-        elif (
-            any(pod.evicted and not pod.placed for pod in members)
-            and any(now.values())
-            and satisfied(tree, before)
-            and not satisfied(tree, now)
-        ):
-            text = f"group {title} is left running below its minimum: {_state(tree, now)}"
-            after.report("gang", title, text)
+        else:
+            _check_what_is_left(after, group, members, before, now)
         real = _counts(members, lambda pod: pod.status in ALLOCATED)
         for leaf in tree.leaves():
             pods = [pod for pod in members if pod.view.subgroup == leaf.name]
@@ -459,6 +455,29 @@ def _check_gangs(after: _After) -> None:
                     f"{leaf.needed} waits for room"
                 )
                 after.report("gang", title, text)
+
+
+def _check_what_is_left(
+    after: _After,
+    group: Mapping[str, Any],
+    members: Sequence[_Pod],
+    before: Counter[str],
+    now: Counter[str],
+) -> None:
+    """A set of the group that loses pods keeps its minimum, or leaves whole (spec 2 G14)."""
+    title = key_of(group)
+    for subset in group_tree(group).sets():
+        leaves = {leaf.name for leaf in subset.leaves()}
+        lost = any(
+            pod.evicted and not pod.placed and pod.view.subgroup in leaves for pod in members
+        )
+        stays = any(now[leaf] for leaf in leaves)
+        if lost and stays and satisfied(subset, before) and not satisfied(subset, now):
+            named = subset.name and subset.name != "default"
+            what = f"sub-group {subset.name} of group" if named else "group"
+            text = f"{what} {title} is left running below its minimum: {_state(subset, now)}"
+            after.report("gang", title, text)
+            return
 
 
 def _members(after: _After) -> dict[str, list[_Pod]]:
@@ -485,11 +504,6 @@ def _state(tree: GroupNode, counts: Mapping[str, int]) -> str:
         for leaf in tree.leaves()
         if counts.get(leaf.name, 0) < leaf.needed
     )
-
-
-def _title(group: Mapping[str, Any]) -> str:
-    metadata = group["metadata"]
-    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
 
 
 def _check_topology(after: _After) -> None:
@@ -523,8 +537,8 @@ def _check_topology(after: _After) -> None:
             if len(domains) > 1:
                 what = f"sub-group {subset.name} of group" if subset.name else "group"
                 places = " and ".join(sorted("/".join(str(d) for d in dom) for dom in domains))
-                text = f"{what} {_title(group)} needs one {required}, it is spread over {places}"
-                after.report("topology", _title(group), text)
+                text = f"{what} {key_of(group)} needs one {required}, it is spread over {places}"
+                after.report("topology", key_of(group), text)
 
 
 def _domain(after: _After, node: str, keys: Sequence[str]) -> tuple[str | None, ...]:
@@ -532,9 +546,6 @@ def _domain(after: _After, node: str, keys: Sequence[str]) -> tuple[str | None, 
 
 
 # --- queues --------------------------------------------------------------------------------------
-
-_QUEUE_RESOURCES = ("cpu", "memory", GPU)
-_QUEUE_UNITS = {"cpu": Fraction(1, 1000), "memory": Fraction(10**6), GPU: Fraction(1)}
 
 
 def _check_queues(after: _After) -> None:
@@ -544,14 +555,13 @@ def _check_queues(after: _After) -> None:
     fixed: dict[str, dict[str, Fraction]] = {name: defaultdict(Fraction) for name in world.queues}
     gained: dict[str, set[str]] = {name: set() for name in world.queues}
     gained_fixed: dict[str, set[str]] = {name: set() for name in world.queues}
-    flat = (world.snapshot.get("schedulerParams") or {}).get("fullHierarchyFairness") is False
     for pod in after.pods.values():
         group = world.groups.get(pod.view.group)
         if group is None or pod.status not in ACTIVE_ALLOCATED:
             continue
         stays = not preemptible(world, group)
-        amounts = _queue_amounts(world, pod)
-        for queue in _path(world, spec_of(group).get("queue") or "", flat=flat):
+        amounts = queue_amounts(world, pod.view, pod.node)
+        for queue in path(world, spec_of(group).get("queue") or ""):
             for resource, amount in amounts.items():
                 used[queue][resource] += amount
                 if stays:
@@ -561,65 +571,17 @@ def _check_queues(after: _After) -> None:
                     if stays:
                         gained_fixed[queue].add(resource)
     for name in sorted(world.queues):
-        for resource in _QUEUE_RESOURCES:
-            limit = _bound(world, name, resource, "limit")
+        for resource in QUEUE_RESOURCES:
+            limit = quota_of(world, name, resource, "limit")
             have = used[name][resource]
             if resource in gained[name] and limit is not None and have > limit + ROUNDING:
-                text = f"queue {name} has {_plain(have)} {resource}, its limit is {_plain(limit)}"
+                text = f"queue {name} has {plain(have)} {resource}, its limit is {plain(limit)}"
                 after.report("limit", name, text)
-            quota = _bound(world, name, resource, "quota")
+            quota = quota_of(world, name, resource, "quota")
             have = fixed[name][resource]
             if resource in gained_fixed[name] and quota is not None and have > quota + ROUNDING:
                 text = (
-                    f"queue {name} has {_plain(have)} {resource} that cannot be preempted, "
-                    f"its quota is {_plain(quota)}"
+                    f"queue {name} has {plain(have)} {resource} that cannot be preempted, "
+                    f"its quota is {plain(quota)}"
                 )
                 after.report("quota", name, text)
-
-
-def _path(world: World, queue: str, *, flat: bool) -> Iterator[str]:
-    """A queue and its ancestors; a loop ends where it closes."""
-    seen: set[str] = set()
-    while queue in world.queues and queue not in seen:
-        seen.add(queue)
-        yield queue
-        queue = "" if flat else spec_of(world.queues[queue]).get("parentQueue") or ""
-
-
-def _bound(world: World, queue: str, resource: str, what: str) -> Fraction | None:
-    """A quota or limit in cores, bytes and devices; ``None`` is unlimited (spec 1 F2-F6)."""
-    given = (spec_of(world.queues[queue]).get("resources") or {}).get(resource) or {}
-    value = Fraction(str(given.get(what) or 0))
-    if value == UNLIMITED or (resource == "memory" and value < 0):
-        return None
-    return value * _QUEUE_UNITS[resource]
-
-
-def _queue_amounts(world: World, pod: _Pod) -> dict[str, Fraction]:
-    """What a pod counts in its queues where it is (spec 1 F21-F25)."""
-    request = pod.view.request
-    node = world.nodes.get(pod.node)
-    if node is None:
-        return {}
-    amounts = {r: request.amounts.get(r, Fraction(0)) for r in ("cpu", "memory")}
-    gpus = request.amounts.get(GPU, Fraction(0))
-    if request.portion is not None:
-        gpus = _hundredths(request.portion) * request.devices
-    elif request.memory_mib is not None:
-        part = Fraction(request.memory_mib, device_memory_mib(node))
-        gpus = Fraction(-(-part.numerator * 100 // part.denominator), 100) * request.devices
-    for name, amount in request.amounts.items():
-        match = MIG_NAME.fullmatch(name)
-        if match:
-            gpus += int(match.group(1)) * amount
-    return {**amounts, GPU: gpus}
-
-
-def _hundredths(portion: Fraction) -> Fraction:
-    """Rounded half up to two decimals (spec 3 R7)."""
-    return Fraction(int(portion * 100 + Fraction(1, 2)), 100)
-
-
-def _plain(value: Fraction) -> str:
-    text = f"{float(value):.6f}".rstrip("0").rstrip(".")
-    return re.sub(r"^-0$", "0", text)

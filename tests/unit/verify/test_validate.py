@@ -2,86 +2,10 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from kai.verify.validate import validate
-
-NOW = "2026-01-01T12:00:00Z"
-HOST = "kubernetes.io/hostname"
-
-
-def bind(pod: str, node: str, *groups: str) -> SimpleNamespace:
-    return SimpleNamespace(kind="bind", pod=f"ns/{pod}", node=node, gpu_groups=groups)
-
-
-def pipeline(pod: str, node: str, *groups: str) -> SimpleNamespace:
-    return SimpleNamespace(kind="pipeline", pod=f"ns/{pod}", node=node, gpu_groups=groups)
-
-
-def evict(pod: str) -> SimpleNamespace:
-    return SimpleNamespace(kind="evict", pod=f"ns/{pod}", action="reclaim", for_group="ns/x")
-
-
-class Situation:
-    """A snapshot in the making; every pod is in a group of its own unless told otherwise."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, list[dict[str, Any]]] = {
-            name: [] for name in ("nodes", "queues", "podGroups", "pods", "priorityClasses")
-        }
-
-    def node(self, name: str, gpus: int = 1, **given: Any) -> Situation:
-        held = {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": str(gpus)}
-        held.update(given.pop("allocatable", {}))
-        labels = {HOST: name, "nvidia.com/gpu.memory": "10000", **given.pop("labels", {})}
-        ready = {"type": "Ready", "status": "True"}
-        status = {"allocatable": held, "conditions": given.pop("conditions", [ready])}
-        node = {"metadata": {"name": name, "labels": labels}, "status": status, "spec": given}
-        self.objects["nodes"].append(node)
-        return self
-
-    def queue(self, name: str, parent: str = "", **resources: dict[str, float]) -> Situation:
-        full = {r: {"quota": -1, "limit": -1, **resources.get(r, {})} for r in AMOUNTS}
-        spec: dict[str, Any] = {"resources": full}
-        if parent:
-            spec["parentQueue"] = parent
-        self.objects["queues"].append({"metadata": {"name": name}, "spec": spec})
-        return self
-
-    def group(self, name: str, **spec: Any) -> Situation:
-        spec.setdefault("queue", "q")
-        self.objects["podGroups"].append({"metadata": {"name": name}, "spec": spec})
-        return self
-
-    def pod(self, name: str, node: str = "", group: str = "", **given: Any) -> Situation:
-        if not group:
-            group = f"group-{name}"
-            self.group(group)
-        requests = given.pop("requests", {"nvidia.com/gpu": "1"})
-        annotations = {"pod-group-name": group, **given.pop("annotations", {})}
-        metadata = {"name": name, "namespace": "ns", "annotations": annotations}
-        for field in ("labels", "deletionTimestamp"):
-            if field in given:
-                metadata[field] = given.pop(field)
-        container = {"resources": {"requests": requests}, "ports": given.pop("ports", [])}
-        spec = {"schedulerName": "kai-scheduler", "containers": [container], **given}
-        if node:
-            spec["nodeName"] = node
-        status = {"phase": "Running" if node else "Pending"}
-        self.objects["pods"].append({"metadata": metadata, "spec": spec, "status": status})
-        return self
-
-    def broken(self, *decisions: SimpleNamespace) -> list[str]:
-        """What the plan of these decisions violates, as ``rule: text``."""
-        plan = SimpleNamespace(decisions=decisions)
-        found = validate({"rawObjects": self.objects}, plan, now=NOW)
-        return [f"{violation.rule}: {violation}" for violation in found]
-
-
-AMOUNTS = ("cpu", "memory", "gpu")
+from situations import HOST, Situation, bind, evict, pipeline
 
 
 def situation() -> Situation:

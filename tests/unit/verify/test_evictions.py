@@ -1,0 +1,397 @@
+"""Nobody is evicted who may stay: the validator finds each rule that a plan of evictions breaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from situations import Situation, bind, evict, pipeline
+
+SUBGROUP = "kai.scheduler/subgroup-name"
+STARTED = "kai.scheduler/last-start-timestamp"
+STALE = "kai.scheduler/stale-podgroup-timestamp"
+RECENT, LONG_AGO = "2026-01-01T11:59:00Z", "2025-01-01T00:00:00Z"
+
+
+def two_queues(**victim: Any) -> Situation:
+    """A node of two GPUs, both held by queue q; a pod of queue p waits."""
+    here = Situation().queue("q", gpu={"quota": 1}).queue("p", gpu={"quota": 1})
+    here.node("n1", 2).group("run", minMember=0, **victim).group("want", queue="p")
+    return here.pod("run-0", "n1", "run").pod("run-1", "n1", "run").pod("want-0", "", "want")
+
+
+def taken(action: str, *pods: str, whom: str = "want") -> list[Any]:
+    return [*(evict(pod, action, whom) for pod in pods), pipeline("want-0", "n1")]
+
+
+BORROWED = {"q": (1, 1, 2), "p": (1, 1, 0)}
+
+
+def test_a_queue_takes_back_what_it_deserves() -> None:
+    assert two_queues().broken(*taken("reclaim", "run-1"), gpus=BORROWED) == []
+
+
+def test_what_one_plan_places_it_does_not_evict() -> None:
+    here = Situation().queue("q").node("n1", 2).pod("a").pod("b")
+    bound = [bind("a", "n1"), evict("a"), bind("b", "n1")]
+    assert here.broken(*bound) == ["decision: pod ns/a is bound and evicted by one plan"]
+    assert here.broken(*bound, as_kai=True) == []
+    promised = [pipeline("a", "n1"), evict("a")]
+    assert here.broken(*promised) == ["decision: pod ns/a is pipelined and evicted by one plan"]
+
+
+def test_nobody_is_evicted_twice() -> None:
+    here = Situation().queue("q").node("n1").pod("a", "n1")
+    twice = [evict("a"), evict("a")]
+    assert here.broken(*twice) == ["decision: pod ns/a is Releasing, it cannot be evicted"]
+    assert here.broken(*twice, as_kai=True) == []
+
+
+@pytest.mark.parametrize("action", ["reclaim", "preempt", "consolidation"])
+def test_what_cannot_be_preempted_is_no_victim(action: str) -> None:
+    here = two_queues(preemptibility="non-preemptible")
+    text = f"victim: {action} takes from group default/run, which cannot be preempted"
+    assert text in here.broken(*taken(action, "run-1"))
+
+
+def test_who_evicts_gains_something() -> None:
+    assert two_queues().broken(evict("run-1", "reclaim", "want")) == [
+        "victim: reclaim evicts for group default/want, which gains nothing"
+    ]
+    assert two_queues().broken(evict("run-1", "reclaim", "nobody")) == [
+        "victim: reclaim evicts for group default/nobody, which is not in the cluster"
+    ]
+
+
+def test_a_group_within_its_preemption_delay_evicts_nobody() -> None:
+    here = two_queues()
+    wants = here.objects["podGroups"][1]
+    wants["spec"]["preemptionDelay"] = "5m"
+    assert here.broken(*taken("reclaim", "run-1")) == []
+    wants["metadata"]["creationTimestamp"] = RECENT
+    assert here.broken(*taken("reclaim", "run-1")) == [
+        "victim: group default/want is within its preemption delay, it may evict nobody"
+    ]
+
+
+def test_a_queue_that_runs_nothing_has_no_victims() -> None:
+    here = two_queues().queue("child", "q")
+    assert here.broken(*taken("reclaim", "run-1")) == [
+        "victim: reclaim takes from group default/run, whose queue q can run nothing"
+    ]
+
+
+# --- whom each action takes from -----------------------------------------------------------------
+
+
+def one_queue(low: int, high: int) -> Situation:
+    here = Situation().queue("q").priority("low", low).priority("high", high).node("n1")
+    here.group("run", priorityClassName="low").pod("run-0", "n1", "run")
+    return here.group("want", priorityClassName="high").pod("want-0", "", "want")
+
+
+def test_preemption_takes_lower_priorities_only() -> None:
+    assert one_queue(50, 51).broken(*taken("preempt", "run-0")) == []
+    assert one_queue(50, 50).broken(*taken("preempt", "run-0")) == [
+        "victim: preempt takes from group default/run, which has no lower priority than "
+        "default/want"
+    ]
+
+
+def test_preemption_stays_in_its_queue() -> None:
+    assert two_queues().broken(*taken("preempt", "run-1")) == [
+        "victim: preempt takes from group default/run, which is in queue q, not in p"
+    ]
+
+
+def test_reclaim_takes_from_other_queues() -> None:
+    assert one_queue(50, 60).broken(*taken("reclaim", "run-0")) == [
+        "victim: reclaim takes from group default/run, which is in the same queue as default/want"
+    ]
+
+
+def test_consolidation_loses_nobody() -> None:
+    here = two_queues().node("n2")
+    moved = [evict("run-1", "consolidation", "want"), pipeline("want-0", "n1")]
+    assert here.broken(*moved, pipeline("run-1", "n2")) == []
+    assert here.broken(*moved) == [
+        "victim: consolidation for group default/want loses pod ns/run-1"
+    ]
+
+
+def test_consolidation_moves_no_more_groups_than_allowed() -> None:
+    here = Situation().queue("q").node("n1", 2).node("n2", 2)
+    here.pod("a", "n1").pod("b", "n1").group("want").pod("want-0", "", "want")
+    moves = [evict("a", "consolidation", "want"), evict("b", "consolidation", "want")]
+    moves += [pipeline("want-0", "n1"), pipeline("a", "n2"), pipeline("b", "n2")]
+    assert here.broken(*moves) == []
+    for most, as_kai in ((1, False), (0, True)):
+        params = {"maxNumberConsolidationPreemptees": most}
+        assert here.broken(*moves, schedulerParams=params, as_kai=as_kai) == [
+            f"victim: consolidation for group default/want moves 2 groups, of at most {most}"
+        ]
+    for most, as_kai in ((2, False), (1, True), (-1, False)):
+        params = {"maxNumberConsolidationPreemptees": most}
+        assert here.broken(*moves, schedulerParams=params, as_kai=as_kai) == []
+
+
+# --- gangs ---------------------------------------------------------------------------------------
+
+
+def replicas(**spec: Any) -> Situation:
+    """Two replicas of two pods each, all running."""
+    here = Situation().queue("q").node("n1", 4)
+    subgroups = [{"name": name, "minMember": 2} for name in ("one", "two")]
+    here.group("run", subGroups=subgroups, **spec)
+    for number in range(4):
+        part = {SUBGROUP: "one" if number < 2 else "two"}
+        here.pod(f"run-{number}", "n1", "run", labels=part)
+    return here
+
+
+def test_a_gang_leaves_whole_or_keeps_its_minimum() -> None:
+    assert replicas().broken(*(evict(f"run-{number}") for number in range(4))) == []
+    assert replicas().broken(evict("run-2"), evict("run-3")) == [
+        "gang: group default/run is left running below its minimum: 0 of 2 in two"
+    ]
+
+
+def test_a_sub_group_that_is_not_needed_leaves_whole_too() -> None:
+    assert replicas(minSubGroup=1).broken(evict("run-2"), evict("run-3")) == []
+    assert replicas(minSubGroup=1).broken(evict("run-3")) == [
+        "gang: sub-group two of group default/run is left running below its minimum: 1 of 2 in two"
+    ]
+
+
+def test_capacity_holds_with_what_is_promised() -> None:
+    here = two_queues().group("more", queue="p").pod("more-0", "", "more")
+    both = [evict("run-1", "reclaim", "want"), pipeline("want-0", "n1"), pipeline("more-0", "n1")]
+    assert here.broken(*both) == [
+        "capacity: node n1 has 2 gpu, its pods take 3 once everything leaving it has left"
+    ]
+
+
+# --- minimum run time ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("started", [RECENT, LONG_AGO, "soon"])
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_a_minimum_run_time_protects(action: str, started: str) -> None:
+    here = Situation().priority("high", 60).node("n1", 1)
+    here.queue("q", preemptMinRuntime="1h", reclaimMinRuntime="1h").queue("p")
+    here.group("run", annotations={STARTED: started}).pod("run-0", "n1", "run")
+    queue = "q" if action == "preempt" else "p"
+    here.group("want", queue=queue, priorityClassName="high").pod("want-0", "", "want")
+    text = f"runtime: {action} takes from group default/run, which runs for less than 1:00:00"
+    assert here.broken(*taken(action, "run-0")) == ([text] if started == RECENT else [])
+
+
+def test_an_elastic_group_keeps_its_minimum_within_its_minimum_run_time() -> None:
+    here = Situation().queue("q", reclaimMinRuntime="1h").queue("p").node("n1", 3)
+    here.group("run", minMember=1, annotations={STARTED: RECENT}).group("want", queue="p")
+    here.pod("run-0", "n1", "run").pod("run-1", "n1", "run").pod("want-0", "", "want")
+    assert here.broken(*taken("reclaim", "run-1")) == []
+    assert here.broken(*taken("reclaim", "run-1", "run-0")) == [
+        "runtime: reclaim leaves 0 of 1 pods to group default/run, which runs for less than 1:00:00"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pending", "victim", "protected"),
+    [("leaf1", "leaf3", False), ("leaf1", "leaf2", True), ("leaf3", "leaf1", True)],
+)
+def test_reclaim_asks_the_branch_of_the_victim(
+    pending: str, victim: str, *, protected: bool
+) -> None:
+    """The table of spec 1 F105, with minimum run times around the two minutes since the start."""
+    here = Situation().queue("a").queue("b", "a", reclaimMinRuntime="600s")
+    here.queue("c", "b").queue("d", "b", reclaimMinRuntime="60s").queue("leaf3", "d")
+    here.queue("leaf1", "c", reclaimMinRuntime="0s").queue("leaf2", "c", reclaimMinRuntime="180s")
+    here.node("n1").group("run", queue=victim, annotations={STARTED: "2026-01-01T11:58:00Z"})
+    here.pod("run-0", "n1", "run").group("want", queue=pending).pod("want-0", "", "want")
+    assert bool(here.broken(*taken("reclaim", "run-0"))) == protected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "protected"),
+    [
+        ({"defaultReclaimMinRuntime": "1d"}, True),
+        ({"defaultReclaimMinRuntime": "-1d"}, False),
+        ({"defaultReclaimMinRuntime": "soon"}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_the_plugin_has_the_minimum_run_time_of_queues_that_name_none(
+    arguments: dict[str, str] | None, *, protected: bool
+) -> None:
+    here = Situation().queue("q").queue("p").node("n1")
+    here.group("run", annotations={STARTED: RECENT}).pod("run-0", "n1", "run")
+    here.group("want", queue="p").pod("want-0", "", "want")
+    name = "minruntime" if arguments is not None else "other"
+    config = {"tiers": [{"plugins": [{"name": name, "arguments": arguments}]}]}
+    assert bool(here.broken(*taken("reclaim", "run-0"), config=config)) == protected
+
+
+# --- reclaim: what queues may lose ---------------------------------------------------------------
+
+
+def test_a_queue_reclaims_no_more_than_its_fair_share() -> None:
+    assert two_queues().broken(*taken("reclaim", "run-1"), gpus={**BORROWED, "p": (0, 0, 0)}) == [
+        "reclaim: reclaim for group default/want: queue p would have 1 gpu, its fair share is 0",
+        "reclaim: reclaim for group default/want takes gpu from queue q until p is the more "
+        "saturated one",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "why"),
+    [
+        ({"q": (1, 2, 2), "p": (0, 1, 0)}, "fair share"),  # the victim within its fair share
+        ({"q": (2, 2, 2), "p": (1, 1, 0)}, "quota"),
+    ],
+)
+def test_a_queue_that_is_not_past_what_protects_it_loses_nothing(
+    numbers: dict[str, tuple[float, float, float]], why: str
+) -> None:
+    assert two_queues().broken(*taken("reclaim", "run-1"), gpus=numbers) == [
+        f"reclaim: reclaim for group default/want takes from group default/run, although queue q "
+        f"is not past its {why} any more"
+    ]
+
+
+def test_each_elastic_pod_is_a_piece_of_its_own() -> None:
+    here = two_queues()
+    here.objects["podGroups"][1]["spec"]["minMember"] = 2
+    here.pod("want-1", "", "want")
+    both = [*taken("reclaim", "run-1", "run-0"), pipeline("want-1", "n1")]
+    numbers = {"q": (1, 1, 2), "p": (1, 2, 0)}
+    assert here.broken(*both, gpus=numbers) == [
+        "reclaim: reclaim for group default/want takes from group default/run, although queue q is "
+        "not past its fair share any more"
+    ]
+    here.objects["podGroups"][0]["spec"]["minMember"] = 2  # a gang is one piece
+    assert here.broken(*both, gpus=numbers) == []
+
+
+def test_a_queue_above_is_asked_where_two_branches_part() -> None:
+    here = Situation().node("n1", 2)
+    for name in ("q", "p"):
+        here.queue(f"{name}-team").queue(name, f"{name}-team")
+    here.group("run", minMember=0).pod("run-0", "n1", "run").pod("run-1", "n1", "run")
+    here.group("want", queue="p").pod("want-0", "", "want")
+    leaves = {"q": (0, 0, 2), "p": (1, 1, 0), "p-team": (1, 1, 0)}
+    assert here.broken(*taken("reclaim", "run-1"), gpus={**leaves, "q-team": (1, 1, 2)}) == []
+    assert here.broken(*taken("reclaim", "run-1"), gpus={**leaves, "q-team": (2, 2, 2)}) == [
+        "reclaim: reclaim for group default/want takes from group default/run, although queue "
+        "q-team is not past its quota any more"
+    ]
+
+
+def test_a_moved_pod_is_not_lost_unless_it_is_said_so() -> None:
+    here = two_queues().node("n2")
+    moved = [*taken("reclaim", "run-1"), pipeline("run-1", "n2")]
+    within = {"q": (2, 2, 2), "p": (1, 1, 0)}
+    assert here.broken(*moved, gpus=within) == []
+    strict = {"allowConsolidatingReclaim": False}
+    assert len(here.broken(*moved, gpus=within, schedulerParams=strict)) == 1
+
+
+@pytest.mark.parametrize(("multiplier", "accepted"), [("1", True), ("1.6", False), ("x", True)])
+def test_saturation_is_compared_at_every_level(multiplier: str, *, accepted: bool) -> None:
+    """The example of spec 1 F95: 5/4 after taking, and 6/3 left."""
+    here = Situation().queue("d1").queue("p", "d1").queue("d2").node("n1", 12)
+    for number in range(7):
+        here.pod(f"run-{number}", "n1", f"run-{number}").group(f"run-{number}", queue="d2")
+    here.group("want", queue="p").pod("want-0", "", "want")
+    numbers = {"d1": (4, 4, 4), "p": (4, 4, 0), "d2": (3, 3, 7)}
+    config = {
+        "tiers": [
+            {
+                "plugins": [
+                    {
+                        "name": "proportion",
+                        "arguments": {"relcaimerSaturationMultiplier": multiplier},
+                    }
+                ]
+            }
+        ]
+    }
+    said = here.broken(*taken("reclaim", "run-6"), gpus=numbers, config=config)
+    assert (said == []) == accepted
+    assert all("more saturated" in text for text in said)
+
+
+def test_what_was_decided_before_counts() -> None:
+    here = two_queues().group("first", queue="p").pod("first-0", "", "first").node("n2")
+    plan = [bind("first-0", "n2"), *taken("reclaim", "run-1")]
+    assert here.broken(*plan, gpus=BORROWED)[0] == (
+        "reclaim: reclaim for group default/want: queue p would have 2 gpu, its fair share is 1"
+    )
+
+
+# --- stale gangs ---------------------------------------------------------------------------------
+
+
+def stale(running: int = 1, since: str | None = LONG_AGO, **spec: Any) -> Situation:
+    here = Situation().queue("q").node("n1", 8)
+    annotations = {} if since is None else {STALE: since}
+    here.group("g", minMember=3, annotations=annotations, **spec)
+    for number in range(running):
+        here.pod(f"g-{number}", "n1", "g")
+    return here
+
+
+def gone(*pods: str) -> list[Any]:
+    return [evict(pod, "stalegangeviction") for pod in pods]
+
+
+def test_a_stale_gang_leaves_whole() -> None:
+    assert stale(2).broken(*gone("g-0", "g-1")) == []
+    assert stale(2).broken(*gone("g-0")) == [
+        "stale: group default/g is evicted as stale, but pod ns/g-1 stays"
+    ]
+
+
+def test_a_gang_with_its_minimum_is_not_stale() -> None:
+    pods = ["g-0", "g-1", "g-2"]
+    assert stale(3).broken(*gone(*pods)) == [
+        "stale: group default/g is evicted as stale, but it has its minimum"
+    ]
+    here = stale(1).pod("done", "n1", "g", phase="Succeeded")
+    assert here.broken(*gone("g-0")) == [
+        "stale: group default/g is evicted as stale, but a pod of it has succeeded"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("since", "spec", "params", "early"),
+    [
+        (LONG_AGO, {"stalenessGracePeriod": "1h"}, None, False),
+        (RECENT, {"stalenessGracePeriod": "1h"}, None, True),
+        (RECENT, {}, None, False),  # a minute ago, and a minute is the default
+        (None, {}, None, True),
+        (None, {"stalenessGracePeriod": "0s"}, None, False),
+        (None, {}, {}, False),  # Go's zero
+        (LONG_AGO, {"stalenessGracePeriod": "-1s"}, None, True),
+        (RECENT, {}, {"globalDefaultStalenessGracePeriod": 61 * 10**9}, True),
+    ],
+)
+def test_a_stale_gang_has_its_grace_period(
+    since: str | None, spec: dict[str, str], params: dict[str, int] | None, *, early: bool
+) -> None:
+    more = {} if params is None else {"schedulerParams": params}
+    text = "stale: group default/g is evicted as stale within its grace period"
+    assert stale(since=since, **spec).broken(*gone("g-0"), **more) == ([text] if early else [])
+
+
+def test_what_is_not_needed_makes_no_gang_stale() -> None:
+    here = replicas(minSubGroup=1, annotations={STALE: LONG_AGO})
+    for pod in here.objects["pods"][:1]:
+        pod["status"]["phase"] = "Pending"
+        del pod["spec"]["nodeName"]
+    leaves = gone("run-1", "run-2", "run-3")
+    assert here.broken(*leaves) == [
+        "stale: group default/run is evicted as stale, but it has its minimum"
+    ]
+    assert here.broken(*leaves, as_kai=True) == []
