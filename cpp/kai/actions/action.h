@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "kai/actions/search_budgets.h"
+#include "kai/actions/search_meter.h"
 #include "kai/actions/worklist.h"
 #include "kai/base/mends.h"
 #include "kai/fairshare/usage.h"
@@ -50,7 +52,11 @@ struct CycleView {
   GroupPlacer* placer = nullptr;
   Worklist::Options worklist;  // without the depth, which is the action's own
   const IndexVector<PodGroupId, uint8_t>* may_run =
-      nullptr;  // groups that no missing feature keeps out
+      nullptr;                                           // groups that no missing feature keeps out
+  const std::vector<PodGroupId>* by_creation = nullptr;  // all groups, oldest first, then by name
+  std::vector<ScenarioGenerator> generators;             // in plugin order
+  const SearchBudgets* budgets = nullptr;
+  const Clock* stopwatch = nullptr;  // of searches; null: no budget of time
   const Mends* mends = nullptr;
   CycleLog* log = nullptr;
 };

@@ -15,7 +15,7 @@ class Allocate final : public Action {
     Worklist::Options options = cycle.worklist;
     options.depth = depth_;
     Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
-    for (const PodGroupId group : InCreationOrder(*cycle.cluster)) {
+    for (const PodGroupId group : *cycle.by_creation) {
       if ((*cycle.may_run)[group] != 0 &&
           IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns)) {
         worklist.Push(group);
@@ -39,7 +39,7 @@ class Allocate final : public Action {
       if (result.had_pods) cycle.log->errors[group].push_back(std::move(result.error));
       return false;
     }
-    if (MustWaitTogether(*cycle.cluster, group)) PipelineAll(&statement, start);
+    if (MustWaitTogether(cycle, group)) PipelineAll(&statement, start);
     bool allocated = false;
     for (const Change& change : statement.ChangesSince(start)) {
       const bool bind = change.to == PodStatus::kAllocated;
@@ -52,19 +52,22 @@ class Allocate final : public Action {
            .for_group = PodGroupId(),
            .message = {}});
     }
+    statement.Settle();
+    cycle.log->placed_now[group] = 1;
     if (allocated && !had_started) cycle.log->started_now[group] = 1;
     return true;
   }
 
   // spec 2 T6: a pod set of which pods wait, and which without them is below its minimum, waits
   // whole; and then the whole group does.
-  static bool MustWaitTogether(const Cluster& cluster, PodGroupId group) {
+  static bool MustWaitTogether(const CycleView& cycle, PodGroupId group) {
+    const Cluster& cluster = *cycle.cluster;
     const SubGroupColumns& sets = cluster.sub_groups();
     const Span32 range = cluster.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
       const StatusCounts& counts = sets.counts[pod_set];
-      if (counts[PodStatus::kPipelined] > 0 && counts.allocated() < sets.minimum[pod_set])
+      if (counts[PodStatus::kPipelined] > 0 && counts.allocated() < cycle.order->MinimumOf(pod_set))
         return true;
     }
     return false;

@@ -1,5 +1,6 @@
 #include "kai/actions/worklist.h"
 
+#include <algorithm>
 #include <tuple>
 
 namespace kai {
@@ -10,12 +11,8 @@ Worklist::Worklist(const Cluster& cluster, const QueueUsage* usage, PodOrder* or
       usage_(usage),
       order_(order),
       options_(options),
-      entries_(cluster.queues().size()) {}
-
-LazyHeap<QueueId>& Worklist::HeapAbove(QueueId queue) {
-  const QueueId parent = cluster_.queues().parent[queue];
-  return parent.valid() ? entries_[parent].children : top_level_;
-}
+      heaps_(cluster.queues()),
+      groups_(cluster.queues().size()) {}
 
 bool Worklist::GroupGoesFirst(PodGroupId a, PodGroupId b) const {
   const PodGroupColumns& groups = cluster_.pod_groups();
@@ -31,11 +28,6 @@ bool Worklist::GroupGoesFirst(PodGroupId a, PodGroupId b) const {
   return groups.creation_rank[a] < groups.creation_rank[b];
 }
 
-PodGroupId Worklist::Representative(QueueId queue) const {
-  while (!cluster_.queues().IsLeaf(queue)) queue = entries_[queue].children.Top();
-  return entries_[queue].groups.Top();
-}
-
 bool Worklist::QueueGoesFirst(QueueId a, QueueId b) const {
   const QueueColumns& queues = cluster_.queues();
   if (!options_.by_fair_share) {
@@ -48,57 +40,43 @@ bool Worklist::QueueGoesFirst(QueueId a, QueueId b) const {
     return QueueContender{.share = &usage_->share(queue),
                           .priority = queues.priority[queue],
                           .created_ns = queues.created_ns[queue],
-                          .candidate = order_->NextRequest(Representative(queue)),
+                          .candidate = order_->NextRequest(groups_[heaps_.LeafOf(queue)].Top()),
                           .victims = {}};
   };
   return GoesFirst(contender(a), contender(b), cluster_.total());
 }
 
-void Worklist::MarkUpwards(QueueId queue) {
-  for (; queue.valid(); queue = cluster_.queues().parent[queue]) entries_[queue].marked = true;
-}
-
 void Worklist::Push(PodGroupId group) {
   const QueueId leaf = cluster_.pod_groups().queue[group];
   KAI_DCHECK(leaf.valid() && cluster_.queues().IsLeaf(leaf));
-  LazyHeap<PodGroupId>& groups = entries_[leaf].groups;
+  LazyHeap<PodGroupId>& groups = groups_[leaf];
   groups.Push(group, [this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); });
-  if (options_.depth >= 0 && groups.size() > static_cast<size_t>(options_.depth)) groups.DropLast();
-  if (groups.empty()) return;  // a depth of zero keeps nobody
-  const auto queue_less = [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); };
-  for (QueueId queue = leaf; queue.valid() && !entries_[queue].in_heap;
-       queue = cluster_.queues().parent[queue]) {
-    entries_[queue].in_heap = true;
-    HeapAbove(queue).Push(queue, queue_less);
+  if (options_.depth >= 0 && groups.size() > static_cast<size_t>(options_.depth)) {
+    if (options_.keep_first) {
+      KeepTheFirst(leaf);
+    } else {
+      groups.DropLast();  // whoever stands in the last slot (spec 2 W9)
+    }
   }
-  MarkUpwards(leaf);
+  if (groups.empty()) return;  // a depth of zero keeps nobody
+  heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
+}
+
+void Worklist::KeepTheFirst(QueueId leaf) {
+  // The last one stands below: a heap knows its first only. Depths are small.
+  const auto less = [this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); };
+  std::vector<PodGroupId> kept = groups_[leaf].items();
+  kept.erase(std::max_element(kept.begin(), kept.end(), less));
+  groups_[leaf] = {};
+  for (const PodGroupId group : kept) groups_[leaf].Push(group, less);
 }
 
 PodGroupId Worklist::Pop() {
   const auto queue_less = [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); };
-  LazyHeap<QueueId>* heap = &top_level_;
-  QueueId queue;
-  for (;;) {
-    while (entries_[heap->Top()].marked) {
-      const QueueId top = heap->Top();
-      heap->SiftDownTop(queue_less);
-      entries_[top].marked = false;
-    }
-    queue = heap->Top();
-    if (cluster_.queues().IsLeaf(queue)) break;
-    heap = &entries_[queue].children;
-  }
-  const PodGroupId group = entries_[queue].groups.Pop(
-      [this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); });
-  const QueueId leaf = queue;
-  // A queue with nothing left leaves its parent's heap, and so on upwards; it stands on top there,
-  // as that is how it was found.
-  while (queue.valid() && entries_[queue].groups.empty() && entries_[queue].children.empty()) {
-    entries_[queue].in_heap = false;
-    HeapAbove(queue).Pop(queue_less);
-    queue = cluster_.queues().parent[queue];
-  }
-  MarkUpwards(leaf);
+  const QueueId leaf = heaps_.Best(queue_less);
+  const PodGroupId group =
+      groups_[leaf].Pop([this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); });
+  heaps_.Leave(leaf, groups_[leaf].empty(), queue_less);
   return group;
 }
 

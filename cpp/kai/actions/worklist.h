@@ -7,14 +7,13 @@
 //     if (Attempt(group)) worklist.Push(group);             // it wants more
 //   }
 //
-// Pod groups sit in a heap per leaf queue; queues sit in a heap per parent. Shares change while the
-// list is worked off: what changed is only marked, and a marked queue is sifted when it stands on
-// top of its heap. The layout is KAI's to the last move, because it decides between equals.
+// Pod groups sit in a heap per leaf queue; queues sit in a heap per parent (queue_heaps.h).
 #ifndef KAI_ACTIONS_WORKLIST_H_
 #define KAI_ACTIONS_WORKLIST_H_
 
 #include <vector>
 
+#include "kai/actions/queue_heaps.h"
 #include "kai/base/lazy_heap.h"
 #include "kai/fairshare/queue_order.h"
 #include "kai/fairshare/usage.h"
@@ -31,6 +30,7 @@ class Worklist {
                                                 GroupComparator::kElastic};
     bool by_fair_share = true;  // off without the plugin: queues by creation time and name alone
     int64_t depth = -1;         // pod groups kept per leaf queue; -1: all (spec 2 C9)
+    bool keep_first = true;     // mend queue_depth: the first ones are kept
   };
 
   Worklist(const Cluster& cluster, const QueueUsage* usage, PodOrder* order,
@@ -38,31 +38,20 @@ class Worklist {
 
   // A group whose queue is a leaf of a whole tree; others are the caller's to leave out.
   void Push(PodGroupId group);
-  bool empty() const { return top_level_.empty(); }
+  bool empty() const { return heaps_.empty(); }
   PodGroupId Pop();
 
  private:
-  struct QueueEntry {
-    LazyHeap<QueueId> children;
-    LazyHeap<PodGroupId> groups;
-    bool marked = false;
-    bool in_heap = false;  // of its parent
-  };
-
-  LazyHeap<QueueId>& HeapAbove(QueueId queue);
   bool GroupGoesFirst(PodGroupId a, PodGroupId b) const;
   bool QueueGoesFirst(QueueId a, QueueId b) const;
-  // The pod group that stands for a queue in comparisons: top of the top of the top, as the heaps
-  // stand.
-  PodGroupId Representative(QueueId queue) const;
-  void MarkUpwards(QueueId queue);
+  void KeepTheFirst(QueueId leaf);
 
   const Cluster& cluster_;
   const QueueUsage* usage_;
   PodOrder* order_;
   Options options_;
-  IndexVector<QueueId, QueueEntry> entries_;
-  LazyHeap<QueueId> top_level_;
+  QueueHeaps heaps_;
+  IndexVector<QueueId, LazyHeap<PodGroupId>> groups_;  // of leaves
 };
 
 }  // namespace kai

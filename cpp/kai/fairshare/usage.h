@@ -28,6 +28,7 @@ class QueueUsage final : public Listener {
   QueueUsage& operator=(const QueueUsage&) = delete;
 
   const QueueShare& share(QueueId queue) const { return shares_[queue]; }
+  const IndexVector<QueueId, QueueShare>& shares() const { return shares_; }
   // The queue and its ancestors, lowest first.
   std::span<const QueueShare* const> path(QueueId queue) const {
     const Span32 range = path_range_[queue];

@@ -29,6 +29,7 @@ void ClusterAssembler::AddPodSet(PodGroupId group, SubGroupId parent, std::strin
   sets.parent.Add(parent);
   sets.is_pod_set.Add(1);
   sets.minimum.Add(Threshold(minimum));
+  sets.minimum_given.Add(0);
   sets.children.Add({});
   sets.pods.Add({});
   sets.counts.Add({});
@@ -80,6 +81,7 @@ bool ClusterAssembler::BuildSubGroups(PodGroupId group, const PodGroupRow& row) 
   for (const std::string& name : children[""]) queue.push_back({name, root});
   sets.minimum[root] =
       Threshold(row.min_sub_group.value_or(static_cast<int64_t>(children[""].size())));
+  sets.minimum_given[root] = row.min_sub_group.has_value() ? 1 : 0;
   for (size_t i = 0; i < queue.size(); ++i) {
     const Pending pending = queue[i];
     const SubGroupRow& sub = *by_name.at(pending.name);
@@ -93,6 +95,7 @@ bool ClusterAssembler::BuildSubGroups(PodGroupId group, const PodGroupRow& row) 
     sets.parent.Add(pending.parent);
     sets.is_pod_set.Add(0);
     sets.minimum.Add(Threshold(sub.min_sub_group.value_or(static_cast<int64_t>(below.size()))));
+    sets.minimum_given.Add(sub.min_sub_group.has_value() ? 1 : 0);
     sets.children.Add({});
     sets.pods.Add({});
     sets.counts.Add({});
@@ -164,6 +167,7 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     sets.parent.Add(SubGroupId());
     sets.is_pod_set.Add(0);
     sets.minimum.Add(1);
+    sets.minimum_given.Add(0);
     sets.children.Add({});
     sets.pods.Add({});
     sets.counts.Add({});
@@ -174,10 +178,10 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     for (const SubGroupRow& sub : row.sub_groups)
       has_topology = has_topology || !sub.topology.topology.empty();
     if (has_topology) not_built.push_back(Name("topology"));
-    if (!row.sub_groups.empty()) not_built.push_back(Name("sub-groups"));
     groups.not_built.Add(std::move(not_built));
     if (row.sub_groups.empty()) {
       sets.minimum[root] = Threshold(row.min_sub_group.value_or(1));
+      sets.minimum_given[root] = row.min_sub_group.has_value() ? 1 : 0;
       AddPodSet(group, root, kDefaultSubgroup, row.min_member.value_or(1));
     } else if (!BuildSubGroups(group, row)) {
       AddPodSet(group, root, kDefaultSubgroup, 1);  // KAI keeps its built-in tree (spec 2 G5)

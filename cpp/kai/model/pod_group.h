@@ -54,6 +54,7 @@ struct SubGroupColumns {
   IndexVector<SubGroupId, uint8_t> is_pod_set;
   IndexVector<SubGroupId, int32_t>
       minimum;  // pod set: minAvailable, in pods; set: K, in direct children
+  IndexVector<SubGroupId, uint8_t> minimum_given;  // sets: K is a minSubGroup, not all children
   IndexVector<SubGroupId, Span32> children;  // of `child_list`, by name
   IndexVector<SubGroupId, Span32> pods;      // of `pod_list`, by pod id
   std::vector<SubGroupId> child_list;

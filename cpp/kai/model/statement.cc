@@ -30,6 +30,7 @@ void Statement::Pipeline(PodId pod, NodeId node) {
   KAI_DCHECK(status == PodStatus::kPending ||
              (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
       << cluster_->PodName(pod);
+  if (status == PodStatus::kReleasing && cluster_->pods_.node[pod] == node) return Return(pod);
   Apply({.pod = pod,
          .from = status,
          .to = PodStatus::kPipelined,
@@ -41,11 +42,30 @@ void Statement::Evict(PodId pod) {
   const PodStatus status = cluster_->pods_.status[pod];
   const NodeId node = cluster_->pods_.node[pod];
   KAI_DCHECK(IsActiveAllocated(status)) << cluster_->PodName(pod);
+  if (before_eviction_.size() < cluster_->pods_.size())
+    before_eviction_.Resize(cluster_->pods_.size());
+  before_eviction_[pod] = {.status = status, .is_virtual = cluster_->pods_.is_virtual[pod]};
   Apply({.pod = pod,
          .from = status,
          .to = PodStatus::kReleasing,
          .from_node = node,
          .to_node = node});
+}
+
+void Statement::Return(PodId pod) {
+  const NodeId node = cluster_->pods_.node[pod];
+  const Before before = before_eviction_[pod];
+  Apply({.pod = pod,
+         .from = PodStatus::kReleasing,
+         .to = before.status,
+         .from_node = node,
+         .to_node = node});
+  cluster_->pods_.is_virtual[pod] = before.is_virtual;
+}
+
+void Statement::Settle() {
+  for (; settled_ < changes_.size(); ++settled_)
+    cluster_->pods_.is_virtual[changes_[settled_].pod] = 0;
 }
 
 void Statement::MarkStuck(PodId pod) {
@@ -60,6 +80,7 @@ void Statement::MarkStuck(PodId pod) {
 
 void Statement::RollBackTo(Checkpoint checkpoint) {
   KAI_CHECK(checkpoint <= changes_.size());
+  settled_ = std::min(settled_, checkpoint);
   while (changes_.size() > checkpoint) {
     const Change change = changes_.back();
     Undo(change);

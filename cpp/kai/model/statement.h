@@ -41,12 +41,17 @@ class Statement {
 
   // A waiting pod gets a node now (spec 2 T3).
   void Place(PodId pod, NodeId node);
-  // A waiting or just evicted pod is promised a node whose resources are being freed (spec 2 T5).
+  // A waiting or just evicted pod is promised a node whose resources are being freed; a pod that
+  // was just evicted from that very node stays there instead, as if nothing had been (spec 2 T5).
   void Pipeline(PodId pod, NodeId node);
   // A pod that holds a node starts to leave it (spec 2 T4).
   void Evict(PodId pod);
   // A leaving pod is overdue: what it holds is not counted as coming back (spec 2 S2).
   void MarkStuck(PodId pod);
+
+  // What was done so far is decided: pods that were evicted do not come back (spec 2 T7), though
+  // rolling back past here still undoes it.
+  void Settle();
 
   Checkpoint Mark() const { return changes_.size(); }
   void RollBackTo(Checkpoint checkpoint);
@@ -64,6 +69,7 @@ class Statement {
       : cluster_(cluster), listeners_(std::move(listeners)) {}
 
   void Apply(const Change& change);
+  void Return(PodId pod);
   void Undo(const Change& change);
   void SaveLedger(NodeId node);
   void RestoreLedger(NodeId node);
@@ -74,6 +80,13 @@ class Statement {
   std::vector<Listener*> listeners_;
   std::vector<Change> changes_;
   std::vector<uint8_t> was_virtual_;  // beside changes_
+  Checkpoint settled_ = 0;
+  // Of pods that are virtually evicted: what they were before.
+  struct Before {
+    PodStatus status = PodStatus::kPending;
+    uint8_t is_virtual = 0;
+  };
+  IndexVector<PodId, Before> before_eviction_;
   std::vector<double> saved_ledgers_;
   UndoStack saved_by_listeners_;
 };

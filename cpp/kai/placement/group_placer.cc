@@ -105,8 +105,8 @@ PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found
   const Span32 range = cluster_.pod_groups().pod_sets[group];
   const auto begin = cluster_.pod_groups().pod_set_list.begin();
   const bool is_gang = std::any_of(begin + range.begin, begin + range.end,
-                                   [&](SubGroupId id) { return sets.minimum[id] > 1; });
-  const bool had_minimum = sets.counts[pod_set].active_used() >= sets.minimum[pod_set];
+                                   [&](SubGroupId id) { return order_->MinimumOf(id) > 1; });
+  const bool had_minimum = sets.counts[pod_set].active_used() >= order_->MinimumOf(pod_set);
   PlaceError error{.kind = PlaceError::Kind::kNoNode,
                    .reason = std::string(messages::kPodSchedulingErrors),
                    .message = {},
@@ -114,7 +114,7 @@ PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found
                    .pod_message = search_->Explain(pod),
                    .below_minimum = is_gang && !had_minimum,
                    .queue = QueueId()};
-  const int32_t minimum = sets.minimum[pod_set];
+  const int32_t minimum = order_->MinimumOf(pod_set);
   if (!error.below_minimum) {
     error.message = messages::NoNodeForPod(cluster_.PodName(pod), error.pod_message);
   } else if (range.size() == 1 && cluster_.Text(sets.name[pod_set]) == kDefaultSubgroup) {

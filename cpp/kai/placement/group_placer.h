@@ -18,7 +18,7 @@ namespace kai {
 
 // Why a pod group could not be placed, with what its text needs (spec 2 M10).
 struct PlaceError {
-  enum class Kind : uint8_t { kOverLimit, kNonPreemptibleOverQuota, kNoNode };
+  enum class Kind : uint8_t { kOverLimit, kNonPreemptibleOverQuota, kNoNode, kPreemptionDelay };
   Kind kind = Kind::kNoNode;
   std::string reason;   // KAI's name of it
   std::string message;  // KAI's text

@@ -91,6 +91,7 @@ void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
 
 bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
   if (options_.always_scan || plan.has_candidates) return true;
+  if (offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only) return true;
   const auto asks_nodes = [&](const auto& filter) {
     return filter->ScopeFor(pod_class) == Filter::Scope::kNode;
   };
@@ -173,7 +174,9 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   ScoreView view{
       .least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
   Best best;
+  const bool restricted = offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only;
   const auto consider = [&](NodeId node) {
+    if (restricted && (*offered_)[node] == 0) return;
     if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
         !PassesFilters(pod_class, plan, node))
       return;

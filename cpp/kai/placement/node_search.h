@@ -45,6 +45,14 @@ class NodeSearch final : public Listener {
 
   Found Find(PodClassId pod_class);
 
+  // From now on only these nodes are offered to pods without GPUs; null: all nodes. Pods with GPUs
+  // are not asked about: a search for them leaves out only nodes that have no GPU to give (spec 2
+  // V3).
+  void OfferOnly(const IndexVector<NodeId, uint8_t>* nodes) { offered_ = nodes; }
+
+  // No node could take a pod of that class, were the cluster empty (spec 3 P14).
+  bool IsTooLarge(PodClassId pod_class) { return PlanFor(pod_class).too_large; }
+
   // Why no node takes the pod, as the cluster stands: the text of spec 2 M6. Cached until something
   // changes, so that a thousand pods of one class that find no room cost one walk over the nodes.
   const std::string& Explain(PodId pod);
@@ -95,7 +103,8 @@ class NodeSearch final : public Listener {
   NodeIndex cpu_index_;
   IndexVector<PodClassId, ClassPlan> plans_;
   std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
-  FitReport node_report_;        // scratch
+  const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
+  FitReport node_report_;  // scratch
   std::string pod_explanation_;
 };
 

@@ -47,6 +47,8 @@ PodOrder::PodOrder(const Cluster& cluster, const Options& options)
     : cluster_(cluster),
       options_(options),
       ordered_(cluster.sub_groups().pod_list),
+      minimum_(cluster.sub_groups().minimum),
+      held_back_(cluster.pods().size()),
       known_(cluster.pod_groups().size()),
       next_request_(cluster.pod_groups().size()),
       elastic_state_(cluster.pod_groups().size()) {
@@ -61,6 +63,12 @@ PodOrder::PodOrder(const Cluster& cluster, const Options& options)
   for (const Span32& range : cluster.sub_groups().pods.raw()) {
     if (range.size() > 1)
       std::sort(ordered_.begin() + range.begin, ordered_.begin() + range.end, first);
+  }
+  if (!options_.count_completed) return;
+  const SubGroupColumns& sets = cluster.sub_groups();
+  for (const SubGroupId pod_set : cluster.pod_groups().pod_set_list) {
+    const int32_t completed = sets.counts[pod_set][PodStatus::kSucceeded];
+    if (completed > 0) minimum_[pod_set] = std::max(0, minimum_[pod_set] - completed);
   }
 }
 
@@ -88,42 +96,20 @@ int32_t PodOrder::SatisfiedChildren(SubGroupId set) const {
 
 bool PodOrder::AllocationSatisfied(SubGroupId set) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
-  if (sets.is_pod_set[set] != 0) return sets.counts[set].active_allocated() >= sets.minimum[set];
-  return SatisfiedChildren(set) >= sets.minimum[set];
+  if (sets.is_pod_set[set] != 0) return sets.counts[set].active_allocated() >= minimum_[set];
+  return SatisfiedChildren(set) >= minimum_[set];
 }
 
 std::vector<SubGroupId> PodOrder::ChildrenOf(SubGroupId set) const {
-  const SubGroupColumns& sets = cluster_.sub_groups();
-  const Span32 range = sets.children[set];
-  std::vector<SubGroupId> children(sets.child_list.begin() + range.begin,
-                                   sets.child_list.begin() + range.end);
-  if (children.size() < 2 || !options_.by_satisfaction) return children;
-  struct Standing {
-    SubGroupId id;
-    double count = 0;
-    double threshold = 0;
-    bool below() const { return count < threshold; }
-  };
-  std::vector<Standing> standings;
-  for (const SubGroupId child : children) {
-    const int32_t count = sets.is_pod_set[child] != 0 ? sets.counts[child].active_allocated()
-                                                      : SatisfiedChildren(child);
-    standings.push_back({.id = child,
-                         .count = static_cast<double>(count),
-                         .threshold = static_cast<double>(sets.minimum[child])});
-  }
-  // spec 2 G11; children come by name, and a stable sort keeps that among equals.
-  std::stable_sort(standings.begin(), standings.end(), [](const Standing& a, const Standing& b) {
-    if (a.below() || b.below()) return a.below() && !b.below();
-    if ((a.threshold > 0) != (b.threshold > 0)) return a.threshold > 0;
-    if (a.threshold == 0) return a.count < b.count;
-    return a.count / a.threshold < b.count / b.threshold;
+  return ChildrenOf(set, [this](SubGroupId child) {
+    const SubGroupColumns& sets = cluster_.sub_groups();
+    return sets.is_pod_set[child] != 0 ? sets.counts[child].active_allocated()
+                                       : SatisfiedChildren(child);
   });
-  for (size_t i = 0; i < children.size(); ++i) children[i] = standings[i].id;
-  return children;
 }
 
 bool PodOrder::MayBePlaced(PodId pod) const {
+  if (held_back_[pod] != 0) return false;
   const PodStatus status = cluster_.pods().status[pod];
   return status == PodStatus::kPending ||
          (status == PodStatus::kReleasing && cluster_.pods().is_virtual[pod] != 0);
@@ -131,7 +117,7 @@ bool PodOrder::MayBePlaced(PodId pod) const {
 
 void PodOrder::CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
-  const int32_t missing = sets.minimum[pod_set] - sets.counts[pod_set].active_allocated();
+  const int32_t missing = minimum_[pod_set] - sets.counts[pod_set].active_allocated();
   int32_t wanted = missing > 0 ? missing : 1;
   for (const PodId pod : PodsOf(pod_set)) {
     if (wanted == 0) return;
@@ -146,7 +132,7 @@ void PodOrder::Collect(SubGroupId set, std::vector<PodId>* pods) const {
   if (sets.is_pod_set[set] != 0) return CollectPodSet(set, pods);
   const std::vector<SubGroupId> children = ChildrenOf(set);
   if (!AllocationSatisfied(set)) {  // the gang phase: never elastic extras
-    const size_t needed = std::min(static_cast<size_t>(sets.minimum[set]), children.size());
+    const size_t needed = std::min(static_cast<size_t>(minimum_[set]), children.size());
     for (size_t i = 0; i < needed; ++i) {
       if (!AllocationSatisfied(children[i])) Collect(children[i], pods);
     }
@@ -184,26 +170,21 @@ ElasticState PodOrder::ElasticStateOf(PodGroupId group) {
 }
 
 ElasticState PodOrder::FindElasticState(PodGroupId group) const {
-  const SubGroupColumns& sets = cluster_.sub_groups();
-  bool all_at = true;
-  for (const SubGroupId pod_set : PodSetsOf(group)) {
-    const int32_t active = sets.counts[pod_set].active_allocated();
-    if (active < sets.minimum[pod_set]) return ElasticState::kBelow;
-    all_at = all_at && active == sets.minimum[pod_set];
-  }
-  return all_at ? ElasticState::kAt : ElasticState::kAbove;
+  return StateFrom(group, [&](SubGroupId pod_set) {
+    return cluster_.sub_groups().counts[pod_set].active_allocated();
+  });
 }
 
 bool PodOrder::SetIsReady(SubGroupId set) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) {
-    return sets.counts[set].alive() - sets.counts[set][PodStatus::kGated] >= sets.minimum[set];
+    return sets.counts[set].alive() - sets.counts[set][PodStatus::kGated] >= minimum_[set];
   }
   const Span32 range = sets.children[set];
   int32_t ready = 0;
   for (int32_t i = range.begin; i < range.end; ++i)
     ready += SetIsReady(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
-  return ready >= sets.minimum[set];
+  return ready >= minimum_[set];
 }
 
 bool PodOrder::HasStarted(PodGroupId group) const {
@@ -225,6 +206,70 @@ int32_t PodOrder::ActiveAllocated(PodGroupId group) const {
   for (const SubGroupId pod_set : PodSetsOf(group))
     active += cluster_.sub_groups().counts[pod_set].active_allocated();
   return active;
+}
+
+int32_t PodOrder::ActiveUsed(PodGroupId group) const {
+  int32_t active = 0;
+  for (const SubGroupId pod_set : PodSetsOf(group))
+    active += cluster_.sub_groups().counts[pod_set].active_used();
+  return active;
+}
+
+bool PodOrder::SetIsGangSatisfied(SubGroupId set) const {
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  if (sets.is_pod_set[set] != 0) return sets.counts[set].active_used() >= minimum_[set];
+  const Span32 range = sets.children[set];
+  int32_t satisfied = 0;
+  for (int32_t i = range.begin; i < range.end; ++i)
+    satisfied += SetIsGangSatisfied(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
+  return satisfied >= minimum_[set];
+}
+
+bool PodOrder::IsGangSatisfied(PodGroupId group) const {
+  if (options_.satisfy_tree) return SetIsGangSatisfied(cluster_.pod_groups().root[group]);
+  const std::span<const SubGroupId> pod_sets = PodSetsOf(group);
+  return std::all_of(pod_sets.begin(), pod_sets.end(),
+                     [&](SubGroupId pod_set) { return SetIsGangSatisfied(pod_set); });
+}
+
+void PodOrder::Narrow(PodGroupId group, std::span<const PodId> pods) {
+  KAI_DCHECK(!narrowed_.valid());
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  narrowed_ = group;
+  wide_minimum_.clear();
+  known_[group] = kNothing;
+  for (const SubGroupId pod_set : PodSetsOf(group)) {
+    for (const PodId pod : PodsOf(pod_set)) held_back_[pod] = 1;
+  }
+  for (const PodId pod : pods) held_back_[pod] = 0;
+  // Leaves first, as a set counts the children in which anything is left.
+  const auto lower = [&](const auto& self, SubGroupId set) -> bool {
+    int32_t there = 0;
+    if (sets.is_pod_set[set] != 0) {
+      there = sets.counts[set].active_allocated();
+      for (const PodId pod : PodsOf(set)) there += held_back_[pod] == 0 ? 1 : 0;
+    } else {
+      const Span32 range = sets.children[set];
+      for (int32_t i = range.begin; i < range.end; ++i)
+        there += self(self, sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
+    }
+    if (sets.is_pod_set[set] != 0 || sets.minimum_given[set] != 0) {
+      wide_minimum_.emplace_back(set, minimum_[set]);
+      minimum_[set] = std::min(minimum_[set], there);
+    }
+    return there > 0;
+  };
+  lower(lower, cluster_.pod_groups().root[group]);
+}
+
+void PodOrder::Widen() {
+  if (!narrowed_.valid()) return;
+  for (const auto& [set, minimum] : wide_minimum_) minimum_[set] = minimum;
+  for (const SubGroupId pod_set : PodSetsOf(narrowed_)) {
+    for (const PodId pod : PodsOf(pod_set)) held_back_[pod] = 0;
+  }
+  known_[narrowed_] = kNothing;
+  narrowed_ = PodGroupId();
 }
 
 void PodOrder::Applied(const Change& change, UndoStack*) {

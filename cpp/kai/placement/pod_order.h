@@ -12,7 +12,9 @@
 #ifndef KAI_PLACEMENT_POD_ORDER_H_
 #define KAI_PLACEMENT_POD_ORDER_H_
 
+#include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kai/model/cluster.h"
@@ -31,6 +33,8 @@ class PodOrder final : public Listener {
   struct Options {
     std::vector<PodComparator> comparators;  // in plugin order; then creation time, then UID
     bool by_satisfaction = true;  // plugin subgrouporder: sub-groups below their minimum first
+    bool count_completed = true;  // mend completed_pods: pods that succeeded lower the minimum
+    bool satisfy_tree = true;     // mend min_sub_group: enough children satisfy a set
   };
 
   PodOrder(const Cluster& cluster, const Options& options);
@@ -38,8 +42,14 @@ class PodOrder final : public Listener {
   // Pods of a pod set, first to place first.
   std::span<const PodId> PodsOf(SubGroupId pod_set) const;
 
-  // Direct children of a set, first to place first.
+  // How many pods a pod set needs, or children a set (spec 2 G5).
+  int32_t MinimumOf(SubGroupId id) const { return minimum_[id]; }
+
+  // Direct children of a set, first to place first; as they stand, or with counts of one's own:
+  // pods of a pod set, satisfied children of a set (spec 2 G11).
   std::vector<SubGroupId> ChildrenOf(SubGroupId set) const;
+  template <typename Counter>
+  std::vector<SubGroupId> ChildrenOf(SubGroupId set, const Counter& count_of) const;
 
   // spec 2 G13; grouped by pod set, in placing order.
   std::vector<PodId> PodsToPlace(PodGroupId group) const;
@@ -55,6 +65,24 @@ class PodOrder final : public Listener {
   bool HasStarted(PodGroupId group) const;  // some pod is allocated (spec 2 S4)
   int32_t CountOf(PodGroupId group, PodStatus status) const;
   int32_t ActiveAllocated(PodGroupId group) const;
+  int32_t ActiveUsed(PodGroupId group) const;
+  // Enough pods hold nodes, leaving ones included (spec 2 G8).
+  bool IsGangSatisfied(PodGroupId group) const;
+
+  // Until Widen(), the group is its active pods and `pods` alone, and asks for no more than is
+  // there: the partial job of spec 2 V2.
+  void Narrow(PodGroupId group, std::span<const PodId> pods);
+  void Widen();
+
+  // What a victim gives up next, first to go first (spec 2 G14): one pod above a minimum, else a
+  // whole child that a set can do without, else everything that is left. `gone`, where given, marks
+  // pods that have been given up already.
+  struct Batch {
+    std::vector<PodId> pods;
+    bool more = false;  // something active is left after it
+  };
+  Batch NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* gone) const;
+  ElasticState ElasticStateWithout(PodGroupId group, const IndexVector<PodId, uint8_t>& gone) const;
 
   void Applied(const Change& change, UndoStack* undo) override;
   void Undone(const Change& change, UndoStack* undo) override;
@@ -62,22 +90,71 @@ class PodOrder final : public Listener {
  private:
   bool SetIsReady(SubGroupId set) const;
   bool AllocationSatisfied(SubGroupId set) const;  // spec 2 G9
+  bool SetIsGangSatisfied(SubGroupId set) const;
   int32_t SatisfiedChildren(SubGroupId set) const;
   bool MayBePlaced(PodId pod) const;  // spec 2 S6
   void Collect(SubGroupId set, std::vector<PodId>* pods) const;
   void CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const;
   std::span<const SubGroupId> PodSetsOf(PodGroupId group) const;
   ElasticState FindElasticState(PodGroupId group) const;
+  // The elastic state, given how many active pods each pod set has.
+  template <typename ActiveOf>
+  ElasticState StateFrom(PodGroupId group, const ActiveOf& active_of) const;
 
   enum Known : uint8_t { kNothing = 0, kRequest = 1, kState = 2 };
 
   const Cluster& cluster_;
   Options options_;
   std::vector<PodId> ordered_;  // the cluster's pod_list, every pod set in placing order
+  IndexVector<SubGroupId, int32_t> minimum_;
+  IndexVector<PodId, uint8_t> held_back_;  // by Narrow()
+  PodGroupId narrowed_;
+  std::vector<std::pair<SubGroupId, int32_t>> wide_minimum_;
   IndexVector<PodGroupId, uint8_t> known_;  // which of the following hold: Known bits
   IndexVector<PodGroupId, QuotaVector> next_request_;
   IndexVector<PodGroupId, ElasticState> elastic_state_;
 };
+
+template <typename Counter>
+std::vector<SubGroupId> PodOrder::ChildrenOf(SubGroupId set, const Counter& count_of) const {
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  const Span32 range = sets.children[set];
+  std::vector<SubGroupId> children(sets.child_list.begin() + range.begin,
+                                   sets.child_list.begin() + range.end);
+  if (children.size() < 2 || !options_.by_satisfaction) return children;
+  struct Standing {
+    SubGroupId id;
+    double count = 0;
+    double threshold = 0;
+    bool below() const { return count < threshold; }
+  };
+  std::vector<Standing> standings;
+  for (const SubGroupId child : children) {
+    standings.push_back({.id = child,
+                         .count = static_cast<double>(count_of(child)),
+                         .threshold = static_cast<double>(minimum_[child])});
+  }
+  // Children come by name, and a stable sort keeps that among equals.
+  std::stable_sort(standings.begin(), standings.end(), [](const Standing& a, const Standing& b) {
+    if (a.below() || b.below()) return a.below() && !b.below();
+    if ((a.threshold > 0) != (b.threshold > 0)) return a.threshold > 0;
+    if (a.threshold == 0) return a.count < b.count;
+    return a.count / a.threshold < b.count / b.threshold;
+  });
+  for (size_t i = 0; i < children.size(); ++i) children[i] = standings[i].id;
+  return children;
+}
+
+template <typename ActiveOf>
+ElasticState PodOrder::StateFrom(PodGroupId group, const ActiveOf& active_of) const {
+  bool all_at = true;
+  for (const SubGroupId pod_set : PodSetsOf(group)) {
+    const int32_t active = active_of(pod_set);
+    if (active < minimum_[pod_set]) return ElasticState::kBelow;
+    all_at = all_at && active == minimum_[pod_set];
+  }
+  return all_at ? ElasticState::kAt : ElasticState::kAbove;
+}
 
 }  // namespace kai
 

@@ -4,8 +4,13 @@
 #include <cstdlib>
 
 #include "kai/actions/allocate.h"
+#include "kai/actions/consolidation.h"
+#include "kai/actions/preempt.h"
+#include "kai/actions/reclaim.h"
+#include "kai/actions/stale_gang_eviction.h"
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/scorers/scorers.h"
+#include "kai/session/arguments.h"
 
 namespace kai {
 namespace {
@@ -62,7 +67,9 @@ NodeSearch::Options SearchOptions(const Config& config) {
 
 PodOrder::Options PodOrderOptions(const Config& config) {
   PodOrder::Options options{.comparators = {},
-                            .by_satisfaction = config.HasPlugin("subgrouporder")};
+                            .by_satisfaction = config.HasPlugin("subgrouporder"),
+                            .count_completed = config.mends.on(Mend::kCompletedPods),
+                            .satisfy_tree = config.mends.on(Mend::kMinSubGroup)};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);
     if (plugin.name == "ray") options.comparators.push_back(PodComparator::kRay);
@@ -72,8 +79,10 @@ PodOrder::Options PodOrderOptions(const Config& config) {
 }
 
 Worklist::Options WorklistOptions(const Config& config) {
-  Worklist::Options options{
-      .comparators = {}, .by_fair_share = config.HasPlugin("proportion"), .depth = -1};
+  Worklist::Options options{.comparators = {},
+                            .by_fair_share = config.HasPlugin("proportion"),
+                            .depth = -1,
+                            .keep_first = config.mends.on(Mend::kQueueDepth)};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "priority") options.comparators.push_back(GroupComparator::kPriority);
     if (plugin.name == "elastic") options.comparators.push_back(GroupComparator::kElastic);
@@ -93,10 +102,32 @@ QueueUsage::Options UsageOptions(const Config& config) {
   return options;
 }
 
+std::vector<ScenarioGenerator> GeneratorsOf(const Config& config) {
+  std::vector<ScenarioGenerator> generators;
+  for (const PluginConfig& plugin : config.plugins) {
+    if (plugin.name == "sg-nodelocalgreedy")
+      generators.push_back(ScenarioGenerator::kNodeLocalGreedy);
+    if (plugin.name == "sg-multinodegang") generators.push_back(ScenarioGenerator::kMultiNodeGang);
+  }
+  return generators;
+}
+
 std::unique_ptr<Action> MakeAction(const std::string& name, const Config& config) {
-  const auto depth = config.queue_depth.find(name);
-  if (name == "allocate")
-    return MakeAllocate(depth == config.queue_depth.end() ? -1 : depth->second);
+  const auto found = config.queue_depth.find(name);
+  const int64_t depth = found == config.queue_depth.end() ? -1 : found->second;
+  std::optional<MinRuntime::Options> min_runtime;
+  if (config.HasPlugin("minruntime")) min_runtime = MinRuntimeOptions(config);
+  const bool has_shares = config.HasPlugin("proportion");
+  if (name == "allocate") return MakeAllocate(depth);
+  if (name == "consolidation") return MakeConsolidation(depth);
+  if (name == "reclaim") {
+    ReclaimOptions options{.depth = depth, .rule = {}, .min_runtime = min_runtime};
+    if (has_shares) options.rule = {.saturation_multiplier = SaturationMultiplier(config)};
+    return MakeReclaim(options);
+  }
+  if (name == "preempt")
+    return MakePreempt({.depth = depth, .check_capacity = has_shares, .min_runtime = min_runtime});
+  if (name == "stalegangeviction") return MakeStaleGangEviction();
   KAI_CHECK(false) << "action " << name << " passed the configuration but is not built";
   return nullptr;
 }

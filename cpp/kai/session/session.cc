@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kai/actions/candidates.h"
 #include "kai/base/text.h"
 #include "kai/session/outcome.h"
 #include "kai/session/registry.h"
@@ -97,7 +98,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(),
                      {.check_capacity = config_.HasPlugin("proportion")});
   const IndexVector<PodGroupId, uint8_t> may_run = GroupsThatMayRun(*cluster);
-  const Mends mends;
+  const std::vector<PodGroupId> by_creation = InCreationOrder(*cluster);
   CycleLog log;
   log.errors.Resize(cluster->pod_groups().size());
   log.started_now.Resize(cluster->pod_groups().size());
@@ -115,7 +116,11 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .placer = &placer,
                   .worklist = WorklistOptions(config_),
                   .may_run = &may_run,
-                  .mends = &mends,
+                  .by_creation = &by_creation,
+                  .generators = GeneratorsOf(config_),
+                  .budgets = &config_.budgets,
+                  .stopwatch = stopwatch,
+                  .mends = &config_.mends,
                   .log = &log};
   laps.Lap("open");
   for (const std::string& name : config_.actions) {

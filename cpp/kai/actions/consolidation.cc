@@ -1,0 +1,81 @@
+#include "kai/actions/consolidation.h"
+
+#include <algorithm>
+
+#include "kai/actions/eviction_action.h"
+#include "kai/model/messages.h"
+
+namespace kai {
+namespace {
+
+constexpr int64_t kNoLimit = -1;
+
+class Consolidation final : public EvictionAction {
+ public:
+  explicit Consolidation(int64_t depth) : EvictionAction("consolidation", depth) {}
+
+ protected:
+  bool IsOff(const CycleView& cycle) const override {
+    return cycle.cluster->params().max_consolidation_preemptees == 0;
+  }
+  bool OnlyForPreemptible() const override { return true; }
+  bool RemembersPerQueue() const override { return false; }
+
+  bool IsHopeless(CycleView& cycle, PodGroupId group) override {
+    // Moving pods makes no GPU (spec 2 R2).
+    const Cluster& cluster = *cycle.cluster;
+    const NodeColumns& nodes = cluster.nodes();
+    double free = 0;
+    for (const NodeId node : nodes.name.ids()) {
+      if (cluster.node_classes()[nodes.node_class[node]].state != 0) continue;
+      free += cluster.slots().TotalGpus(nodes.idle[node]) +
+              cluster.slots().TotalGpus(nodes.releasing[node]);
+    }
+    return free < cycle.order->NextRequest(group)[kQuotaGpu];
+  }
+
+  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group,
+                                        const std::vector<PodGroupId>& active) override {
+    std::vector<PodGroupId> candidates = active;
+    std::erase(candidates, group);
+    int64_t limit = cycle.cluster->params().max_consolidation_preemptees;
+    if (limit == kNoLimit) return candidates;
+    if (!cycle.mends->on(Mend::kConsolidationLimit)) ++limit;  // KAI counts one too far (R2)
+    if (candidates.size() <= static_cast<size_t>(limit)) return candidates;
+    // Those that a victim queue would give up first; KAI draws them at random (spec 2 W10).
+    VictimPool pool(cycle, candidates);
+    VictimQueue queue(&pool);
+    const PodMarks nobody(cycle.cluster->pods().size());
+    std::vector<PodGroupId> first;
+    while (first.size() < static_cast<size_t>(limit)) {
+      const std::optional<VictimQueue::Batch> batch = queue.Next(nobody);
+      if (!batch) break;
+      if (std::find(first.begin(), first.end(), batch->group) == first.end())
+        first.push_back(batch->group);
+    }
+    const IndexVector<PodGroupId, int32_t>& rank = cycle.cluster->pod_groups().creation_rank;
+    std::sort(first.begin(), first.end(),
+              [&](PodGroupId a, PodGroupId b) { return rank[a] < rank[b]; });
+    return first;
+  }
+
+  bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario,
+               const QuotaVector&) override {
+    return std::none_of(scenario.victims.begin(), scenario.victims.end(),
+                        [&](const Victim& victim) {
+                          return cycle.cluster->pods().status[victim.pod] == PodStatus::kReleasing;
+                        });
+  }
+
+  std::string MessageFor(CycleView& cycle, PodGroupId, const Victim& victim) override {
+    return messages::Consolidated(cycle.cluster->PodName(victim.pod));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakeConsolidation(int64_t depth) {
+  return std::make_unique<Consolidation>(depth);
+}
+
+}  // namespace kai

@@ -1,0 +1,141 @@
+#include "kai/actions/eviction_action.h"
+
+#include <algorithm>
+
+#include "kai/actions/failed_groups.h"
+#include "kai/model/messages.h"
+
+namespace kai {
+
+void EvictionAction::Run(CycleView& cycle) {
+  if (IsOff(cycle)) return;
+  const Cluster& cluster = *cycle.cluster;
+  Worklist::Options options = cycle.worklist;
+  options.depth = depth_;
+  Worklist worklist(cluster, cycle.usage, cycle.order, options);
+  const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
+  for (const PodGroupId group : *cycle.by_creation) {
+    if ((*cycle.may_run)[group] != 0 &&
+        IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns) &&
+        MayEvictNow(cycle, group)) {
+      worklist.Push(group);
+    }
+  }
+  if (worklist.empty()) return;
+
+  SearchMeter meter(*cycle.budgets, name_, cycle.stopwatch);
+  FailedGroups failed(
+      cycle, RemembersPerQueue() ? FailedGroups::Scope::kQueue : FailedGroups::Scope::kCluster);
+  std::vector<PodGroupId> active = ActiveVictims(cycle);
+  while (!worklist.empty()) {
+    const PodGroupId group = worklist.Pop();
+    if (!MayStart(cycle, group) || failed.Knows(group) || CanNeverRun(cycle, group)) continue;
+    if (IsHopeless(cycle, group)) {
+      failed.Add(group);
+      continue;
+    }
+    const std::vector<PodGroupId> candidates = CandidatesFor(cycle, group, active);
+    const Statement::Checkpoint start = cycle.statement->Mark();
+    VictimSearch search(
+        cycle, group, candidates,
+        [&](const Scenario& scenario, const QuotaVector& request) {
+          return Accepts(cycle, group, scenario, request);
+        },
+        &meter);
+    switch (search.Run()) {
+      case SearchOutcome::kSolved:
+        Commit(cycle, group, start);
+        active = ActiveVictims(cycle);
+        break;
+      case SearchOutcome::kDeadlineExhausted:
+        cycle.log->search_budget_spent[group] = 1;
+        // KAI gives up for everybody (spec 2 W4).
+        if (!cycle.mends->on(Mend::kSlowJob) || meter.ActionIsSpent()) return;
+        break;
+      case SearchOutcome::kNotAttempted:
+        cycle.log->search_budget_spent[group] = 1;
+        return;
+      case SearchOutcome::kGeneratorsExhausted:
+      case SearchOutcome::kNoGenerator:
+        failed.Add(group);
+        break;
+    }
+  }
+}
+
+std::vector<PodGroupId> EvictionAction::ActiveVictims(CycleView& cycle) const {
+  const Cluster& cluster = *cycle.cluster;
+  const CandidateFilter filter{
+      .ready = false, .pending = false, .preemptible = true, .active = true};
+  std::vector<PodGroupId> active;
+  for (const PodGroupId group : *cycle.by_creation) {
+    if (!IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns)) continue;
+    if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->placed_now[group] != 0) continue;
+    active.push_back(group);
+  }
+  return active;
+}
+
+bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
+  const PodGroupColumns& groups = cycle.cluster->pod_groups();
+  const int64_t delay_ns = groups.preemption_delay_ns[group];
+  if (delay_ns <= 0) return true;
+  const int64_t last_eviction_ns =
+      cycle.log->evicted_now[group] != 0 ? cycle.now_ns : groups.last_eviction_ns[group];
+  const int64_t from_ns = std::max(groups.created_ns[group], last_eviction_ns);
+  if (from_ns <= cycle.now_ns - delay_ns) return true;
+  std::vector<PlaceError>& errors = cycle.log->errors[group];
+  const bool is_known = std::any_of(errors.begin(), errors.end(), [](const PlaceError& error) {
+    return error.kind == PlaceError::Kind::kPreemptionDelay;
+  });
+  if (!is_known) {
+    errors.push_back({.kind = PlaceError::Kind::kPreemptionDelay,
+                      .reason = std::string(messages::kPreemptionDelayNotElapsed),
+                      .message = messages::PreemptionDelayNotElapsed(delay_ns, from_ns + delay_ns),
+                      .pod = PodId(),
+                      .pod_message = {},
+                      .queue = QueueId()});
+  }
+  return false;
+}
+
+bool EvictionAction::CanNeverRun(CycleView& cycle, PodGroupId group) const {
+  // spec 2 R7; that no node is large enough has been said by then.
+  const std::vector<PodId> pods = cycle.order->PodsToPlace(group);
+  return std::any_of(pods.begin(), pods.end(), [&](PodId pod) {
+    return cycle.search->IsTooLarge(cycle.cluster->pods().pod_class[pod]);
+  });
+}
+
+void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Checkpoint start) {
+  const Cluster& cluster = *cycle.cluster;
+  CycleLog& log = *cycle.log;
+  const std::span<const Change> changes = cycle.statement->ChangesSince(start);
+  for (const Change& change : changes) {
+    const bool evicts = change.to == PodStatus::kReleasing;
+    if (!evicts && change.to != PodStatus::kPipelined) continue;
+    const PodStatus now = cluster.pods().status[change.pod];
+    const bool stayed = now != PodStatus::kReleasing && cluster.pods().is_virtual[change.pod] == 0;
+    if (stayed) continue;
+    CycleLog::Decision decision{
+        .kind = evicts ? CycleLog::Decision::Kind::kEvict : CycleLog::Decision::Kind::kPipeline,
+        .pod = change.pod,
+        .node = change.to_node,
+        .action = {},
+        .for_group = PodGroupId(),
+        .message = {}};
+    const PodGroupId own = cluster.pods().group[change.pod];
+    if (evicts) {
+      decision.action = name_;
+      decision.for_group = group;
+      decision.message = MessageFor(cycle, group, {.pod = change.pod, .node = change.from_node});
+      log.evicted_now[own] = 1;
+    } else {
+      log.placed_now[own] = 1;
+    }
+    log.decisions.push_back(std::move(decision));
+  }
+  cycle.statement->Settle();
+}
+
+}  // namespace kai

@@ -1,0 +1,139 @@
+#include "kai/actions/failed_groups.h"
+
+#include <algorithm>
+
+namespace kai {
+namespace {
+
+std::span<const SubGroupId> PodSetsOf(const Cluster& cluster, PodGroupId group) {
+  const Span32 range = cluster.pod_groups().pod_sets[group];
+  return std::span(cluster.pod_groups().pod_set_list)
+      .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+}
+
+// Whether every element is at most the other's.
+bool AllAtMost(std::span<const double> a, std::span<const double> b) { return Fits(a, b); }
+
+}  // namespace
+
+FailedGroups::Key FailedGroups::QuestionOf(PodGroupId group) const {
+  const Cluster& cluster = *cycle_.cluster;
+  const SubGroupColumns& sets = cluster.sub_groups();
+  const PodGroupColumns& groups = cluster.pod_groups();
+  Key key = {groups.queue[group].value(), groups.priority[group], groups.preemptible[group]};
+  const auto add = [&](const auto& self, SubGroupId set) -> void {
+    key.push_back(-1);
+    key.push_back(cycle_.order->MinimumOf(set));
+    key.push_back(sets.minimum_given[set]);
+    if (sets.is_pod_set[set] != 0) {
+      for (const PodId pod : cycle_.order->PodsOf(set)) {
+        key.push_back(cluster.pods().pod_class[pod].value());
+        key.push_back(static_cast<int64_t>(cluster.pods().status[pod]));
+        key.push_back(cluster.pods().node[pod].value());
+      }
+    } else {
+      const Span32 range = sets.children[set];
+      for (int32_t i = range.begin; i < range.end; ++i)
+        self(self, sets.child_list[static_cast<size_t>(i)]);
+    }
+    key.push_back(-2);
+  };
+  add(add, groups.root[group]);
+  return key;
+}
+
+FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) const {
+  // spec 2 H2, H3, of what the cluster keeps of pods: constraints and affinity.
+  const Cluster& cluster = *cycle_.cluster;
+  std::vector<Key> pod_sets;
+  std::map<PodAffinity, int64_t> affinities;
+  for (const SubGroupId pod_set : PodSetsOf(cluster, group)) {
+    Key& key = pod_sets.emplace_back();
+    for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
+      if (IsActiveAllocated(cluster.pods().status[pod])) continue;
+      key.push_back(cluster.ClassOf(pod).constraint.value());
+      // Classes with affinity are told apart by themselves: the terms are part of the class.
+      key.push_back(cluster.ClassOf(pod).affinity.empty() ? -1
+                                                          : cluster.pods().pod_class[pod].value());
+    }
+  }
+  std::sort(pod_sets.begin(), pod_sets.end());
+  Key signature = {scope_ == Scope::kQueue ? cluster.pod_groups().queue[group].value() : 0};
+  for (const Key& key : pod_sets) {
+    signature.push_back(-1);
+    signature.insert(signature.end(), key.begin(), key.end());
+  }
+  return signature;
+}
+
+std::vector<PodClassId> FailedGroups::PendingOf(PodGroupId group) const {
+  const Cluster& cluster = *cycle_.cluster;
+  std::vector<PodClassId> pending;
+  for (const SubGroupId pod_set : PodSetsOf(cluster, group)) {
+    for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
+      if (cluster.pods().status[pod] == PodStatus::kPending)
+        pending.push_back(cluster.pods().pod_class[pod]);
+    }
+  }
+  // By request, a partial order: by insertion, as few differ.
+  const auto& request = cluster.pod_classes().request;
+  const auto less = [&](PodClassId a, PodClassId b) {
+    return AllAtMost(request[a], request[b]) && !AllAtMost(request[b], request[a]);
+  };
+  for (size_t i = 1; i < pending.size(); ++i) {
+    for (size_t j = i; j > 0 && less(pending[j], pending[j - 1]); --j)
+      std::swap(pending[j], pending[j - 1]);
+  }
+  return pending;
+}
+
+bool FailedGroups::IsEasier(PodGroupId group, PodGroupId than) const {
+  // spec 2 H4
+  const std::vector<PodClassId> p = PendingOf(group);
+  const std::vector<PodClassId> q = PendingOf(than);
+  if (p.empty() || q.empty()) return false;
+  if (q.size() > p.size()) return true;
+  const auto& request = cycle_.cluster->pod_classes().request;
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (i >= q.size()) return false;
+    if (AllAtMost(request[p[i]], request[q[i]]) && !AllAtMost(request[q[i]], request[p[i]]))
+      return true;
+  }
+  return false;
+}
+
+bool FailedGroups::IsSmaller(PodGroupId group, PodGroupId than) const {
+  const std::vector<PodClassId> p = PendingOf(group);
+  const std::vector<PodClassId> q = PendingOf(than);
+  if (p.empty() || q.empty() || p.size() > q.size()) return false;
+  const auto& request = cycle_.cluster->pod_classes().request;
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (!AllAtMost(request[p[i]], request[q[i]])) return false;
+  }
+  return true;
+}
+
+bool FailedGroups::Knows(PodGroupId group) {
+  if (UsesSignatures()) {
+    if (!cycle_.cluster->params().use_scheduling_signatures) return false;
+    const auto found = groups_.find(SignatureOf(group));
+    return found != groups_.end() && !IsEasier(group, found->second);
+  }
+  // Among equals in one queue the older is tried first and stands before victims at which the
+  // younger would come last; across the cluster nothing is certain.
+  if (scope_ == Scope::kCluster || changes_ != cycle_.statement->Mark()) return false;
+  return !groups_.empty() && groups_.contains(QuestionOf(group));
+}
+
+void FailedGroups::Add(PodGroupId group) {
+  if (UsesSignatures()) {
+    const auto [found, is_new] = groups_.emplace(SignatureOf(group), group);
+    if (!is_new && IsSmaller(group, found->second)) found->second = group;
+    return;
+  }
+  if (changes_ != cycle_.statement->Mark()) groups_.clear();
+  changes_ = cycle_.statement->Mark();
+  groups_.emplace(QuestionOf(group), group);
+}
+
+}  // namespace kai

@@ -1,0 +1,75 @@
+#include "kai/actions/preempt.h"
+
+#include <algorithm>
+
+#include "kai/actions/eviction_action.h"
+#include "kai/actions/victim_protection.h"
+#include "kai/model/messages.h"
+
+namespace kai {
+namespace {
+
+class Preempt final : public EvictionAction {
+ public:
+  explicit Preempt(const PreemptOptions& options)
+      : EvictionAction("preempt", options.depth), options_(options) {}
+
+ protected:
+  bool IsHopeless(CycleView& cycle, PodGroupId group) override {
+    // What may not exceed its quota cannot gain by others' leaving (spec 1 F99).
+    const Cluster& cluster = *cycle.cluster;
+    if (!options_.check_capacity || cluster.pod_groups().preemptible[group] != 0) return false;
+    QuotaVector requested{};
+    for (const PodId pod : cycle.order->PodsToPlace(group))
+      requested += cluster.ClassOf(pod).gate_requested;
+    const QueueId queue = cluster.pod_groups().queue[group];
+    return !CheckNonPreemptibleQuota(cycle.usage->path(queue), requested).fits();
+  }
+
+  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group,
+                                        const std::vector<PodGroupId>& active) override {
+    const PodGroupColumns& groups = cycle.cluster->pod_groups();
+    std::vector<PodGroupId> candidates;
+    for (const PodGroupId victim : active) {
+      if (groups.queue[victim] != groups.queue[group] || victim == group ||
+          groups.priority[victim] >= groups.priority[group])
+        continue;
+      if (IsProtectedNow(cycle, victim) && !IsElastic(cycle, victim)) continue;  // F104
+      candidates.push_back(victim);
+    }
+    return candidates;
+  }
+
+  bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario,
+               const QuotaVector&) override {
+    if (!options_.min_runtime) return true;
+    const std::vector<GroupVictims> groups = ByGroup(cycle, scenario);
+    return std::all_of(groups.begin(), groups.end(), [&](const GroupVictims& loss) {
+      return !IsElastic(cycle, loss.group) || !IsProtectedNow(cycle, loss.group) ||
+             KeepsMinimum(cycle, loss);
+    });
+  }
+
+  std::string MessageFor(CycleView& cycle, PodGroupId group, const Victim& victim) override {
+    return messages::Preempted(cycle.cluster->PodName(victim.pod),
+                               cycle.cluster->PodGroupName(group));
+  }
+
+ private:
+  bool IsProtectedNow(const CycleView& cycle, PodGroupId victim) const {
+    if (!options_.min_runtime) return false;
+    const MinRuntime min_runtime(cycle.cluster->queues(), *options_.min_runtime);
+    return IsProtected(cycle, victim,
+                       min_runtime.ForPreempt(cycle.cluster->pod_groups().queue[victim]));
+  }
+
+  PreemptOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakePreempt(const PreemptOptions& options) {
+  return std::make_unique<Preempt>(options);
+}
+
+}  // namespace kai

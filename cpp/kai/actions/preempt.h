@@ -1,0 +1,24 @@
+// Preempt: inside a queue, what matters more takes the place of what matters less (spec 2 R4, spec
+// 1 §9).
+#ifndef KAI_ACTIONS_PREEMPT_H_
+#define KAI_ACTIONS_PREEMPT_H_
+
+#include <memory>
+#include <optional>
+
+#include "kai/actions/action.h"
+#include "kai/fairshare/min_runtime.h"
+
+namespace kai {
+
+struct PreemptOptions {
+  int64_t depth = -1;          // pod groups looked at per leaf queue, -1 for all
+  bool check_capacity = true;  // off without the plugin that does it
+  std::optional<MinRuntime::Options> min_runtime;  // nothing: nobody is protected
+};
+
+std::unique_ptr<Action> MakePreempt(const PreemptOptions& options);
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_PREEMPT_H_

@@ -1,0 +1,166 @@
+#include "kai/actions/reclaim.h"
+
+#include <algorithm>
+
+#include "kai/actions/eviction_action.h"
+#include "kai/actions/victim_protection.h"
+#include "kai/model/messages.h"
+
+namespace kai {
+namespace {
+
+class Reclaim final : public EvictionAction {
+ public:
+  explicit Reclaim(const ReclaimOptions& options)
+      : EvictionAction("reclaim", options.depth), options_(options) {}
+
+ protected:
+  bool IsOff(const CycleView&) const override { return !options_.rule; }
+
+  bool MayStart(CycleView& cycle, PodGroupId group) override {
+    return LiveRule(cycle, group).MayStart(cycle.order->NextRequest(group));
+  }
+
+  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group,
+                                        const std::vector<PodGroupId>& active) override {
+    const Cluster& cluster = *cycle.cluster;
+    before_ = cycle.usage->shares();  // F87: the rule goes by what was there when the search began
+    const QueueId own = cluster.pod_groups().queue[group];
+    const ReclaimRule rule = LiveRule(cycle, group);
+    const QuotaVector& request = cycle.order->NextRequest(group);
+    enum : uint8_t { kUnknown, kNo, kYes };
+    IndexVector<QueueId, uint8_t> may_lose(cluster.queues().size(), kUnknown);
+    may_lose[own] = kNo;
+    std::vector<PodGroupId> candidates;
+    for (const PodGroupId victim : active) {
+      const QueueId queue = cluster.pod_groups().queue[victim];
+      if (may_lose[queue] == kUnknown)
+        may_lose[queue] = rule.MayBeVictim(queue, request) ? kYes : kNo;
+      if (may_lose[queue] != kYes) continue;
+      if (IsProtectedFrom(cycle, own, victim) && !IsElastic(cycle, victim)) continue;  // F104
+      candidates.push_back(victim);
+    }
+    return candidates;
+  }
+
+  bool Accepts(CycleView& cycle, PodGroupId group, const Scenario& scenario,
+               const QuotaVector& request) override {
+    const Cluster& cluster = *cycle.cluster;
+    const QueueId own = cluster.pod_groups().queue[group];
+    std::vector<GroupVictims> groups = ByGroup(cycle, scenario);
+    for (const GroupVictims& loss : groups) {
+      if (IsElastic(cycle, loss.group) && IsProtectedFrom(cycle, own, loss.group) &&
+          !KeepsMinimum(cycle, loss))
+        return false;
+    }
+    ReclaimRule rule(cluster.queues(), before_, ReclaimerOf(cycle, group), *options_.rule);
+    return rule.Accepts(LossesOf(cycle, groups), request);
+  }
+
+  std::string MessageFor(CycleView& cycle, PodGroupId group, const Victim& victim) override {
+    const Cluster& cluster = *cycle.cluster;
+    const QueueColumns& queues = cluster.queues();
+    const PodGroupId loser = cluster.pods().group[victim.pod];
+    // Siblings are named themselves, others by their parents (spec 2 R6).
+    QueueId theirs = cluster.pod_groups().queue[loser];
+    QueueId ours = cluster.pod_groups().queue[group];
+    if (queues.parent[theirs] != queues.parent[ours]) {
+      for (QueueId* queue : {&theirs, &ours}) {
+        if (queues.parent[*queue].valid()) *queue = queues.parent[*queue];
+      }
+    }
+    const auto describe = [&](QueueId queue) {
+      messages::ReclaimQueue text{.name = cluster.Text(queues.display_name[queue]),
+                                  .priority = queues.priority[queue]};
+      for (size_t i = 0; i < kQuotaResources; ++i) {
+        text.used[i] = before_[queue][i].allocated;
+        text.quota[i] = before_[queue][i].deserved;
+        text.fair_share[i] = before_[queue][i].fair_share;
+      }
+      return text;
+    };
+    return messages::Reclaimed(cluster.PodName(victim.pod), cluster.PodGroupName(group),
+                               describe(theirs), describe(ours));
+  }
+
+ private:
+  static Reclaimer ReclaimerOf(const CycleView& cycle, PodGroupId group) {
+    const PodGroupColumns& groups = cycle.cluster->pod_groups();
+    return {.queue = groups.queue[group], .preemptible = groups.preemptible[group] != 0};
+  }
+  ReclaimRule LiveRule(const CycleView& cycle, PodGroupId group) const {
+    return ReclaimRule(cycle.cluster->queues(), cycle.usage->shares(), ReclaimerOf(cycle, group),
+                       *options_.rule);
+  }
+
+  bool IsProtectedFrom(const CycleView& cycle, QueueId reclaimer, PodGroupId victim) const {
+    if (!options_.min_runtime) return false;
+    const MinRuntime min_runtime(cycle.cluster->queues(), *options_.min_runtime);
+    return IsProtected(
+        cycle, victim,
+        min_runtime.ForReclaim(reclaimer, cycle.cluster->pod_groups().queue[victim]));
+  }
+
+  // F89: elastic pods one by one, then the core of the group in one piece; queues, groups and pods
+  // in the order in which they were chosen (spec 1 W8).
+  static std::vector<QueueLoss> LossesOf(const CycleView& cycle,
+                                         const std::vector<GroupVictims>& groups) {
+    const Cluster& cluster = *cycle.cluster;
+    std::vector<QueueLoss> losses;
+    std::vector<std::pair<QueueId, size_t>> queues;  // with the place of the first loss
+    std::vector<std::pair<size_t, QueueLoss>> placed;
+    for (const GroupVictims& loss : groups) {
+      const QueueId queue = cluster.pod_groups().queue[loss.group];
+      auto known = std::find_if(queues.begin(), queues.end(),
+                                [&](const auto& each) { return each.first == queue; });
+      if (known == queues.end()) known = queues.insert(known, {queue, queues.size()});
+      AddLosses(cycle, loss, queue, known->second, &placed);
+    }
+    std::stable_sort(placed.begin(), placed.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [place, loss] : placed) losses.push_back(loss);
+    return losses;
+  }
+
+  static void AddLosses(const CycleView& cycle, const GroupVictims& loss, QueueId queue,
+                        size_t place, std::vector<std::pair<size_t, QueueLoss>>* losses) {
+    const Cluster& cluster = *cycle.cluster;
+    QueueLoss core{.queue = queue};
+    bool has_core = false;
+    std::vector<std::pair<SubGroupId, int32_t>> seen;  // pods of each pod set so far
+    for (const Victim& victim : loss.victims) {
+      const SubGroupId pod_set = cluster.pods().pod_set[victim.pod];
+      auto count = std::find_if(seen.begin(), seen.end(),
+                                [&](const auto& each) { return each.first == pod_set; });
+      if (count == seen.end()) count = seen.insert(count, {pod_set, 0});
+      const bool is_core = count->second++ < cycle.order->MinimumOf(pod_set);
+      if (cluster.params().allow_consolidating_reclaim &&
+          IsActiveAllocated(cluster.pods().status[victim.pod]))
+        continue;  // it has a place again (spec 2 V14)
+      const PodClass& pod_class = cluster.ClassOf(victim.pod);
+      QueueLoss single{
+          .queue = queue,
+          .amount = cluster.AcceptedOn(cluster.pods().pod_class[victim.pod], victim.node)};
+      single.whole_gpus = pod_class.gpu.kind == GpuRequestKind::kMig ? 0 : single.amount[kQuotaGpu];
+      if (!is_core) {
+        losses->emplace_back(place, single);
+        continue;
+      }
+      has_core = true;
+      core.amount += single.amount;
+      core.whole_gpus += single.whole_gpus;
+    }
+    if (has_core) losses->emplace_back(place, core);
+  }
+
+  ReclaimOptions options_;
+  IndexVector<QueueId, QueueShare> before_;  // the queues when the search began
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakeReclaim(const ReclaimOptions& options) {
+  return std::make_unique<Reclaim>(options);
+}
+
+}  // namespace kai

@@ -1,0 +1,27 @@
+// Reclaim: a queue takes back what it deserves from queues that hold more than their share (spec 2
+// R3, spec 1 §8).
+#ifndef KAI_ACTIONS_RECLAIM_H_
+#define KAI_ACTIONS_RECLAIM_H_
+
+#include <memory>
+#include <optional>
+
+#include "kai/actions/action.h"
+#include "kai/fairshare/min_runtime.h"
+#include "kai/fairshare/reclaim_rule.h"
+
+namespace kai {
+
+struct ReclaimOptions {
+  int64_t depth = -1;  // pod groups looked at per leaf queue, -1 for all
+  // Nothing without the plugin that brings it: without fair shares nobody may reclaim, and without
+  // minimum run times nobody is protected (spec 2 X1).
+  std::optional<ReclaimRule::Options> rule;
+  std::optional<MinRuntime::Options> min_runtime;
+};
+
+std::unique_ptr<Action> MakeReclaim(const ReclaimOptions& options);
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_RECLAIM_H_

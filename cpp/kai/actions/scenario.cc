@@ -1,0 +1,147 @@
+#include "kai/actions/scenario.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace kai {
+namespace {
+
+// Spreads a pod over a key; keys of sets are sums, so that order does not count.
+uint64_t Mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+uint64_t KeyOf(PodId pod) { return Mix(pod.index()); }
+
+double GpusOf(const Cluster& cluster, PodId pod) {
+  return cluster.ClassOf(pod).requested[kQuotaGpu];
+}
+
+}  // namespace
+
+ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
+                           std::span<const Victim> recorded, VictimPool* pool,
+                           const IndexVector<NodeId, uint8_t>* offered)
+    : cycle_(cycle),
+      pods_(pods.begin(), pods.end()),
+      recorded_(recorded.begin(), recorded.end()),
+      queue_(pool),
+      is_recorded_(cycle.cluster->pods().size()),
+      offered_(offered),
+      batches_on_(cycle.cluster->nodes().size()),
+      before_(cycle.cluster->nodes().size()),
+      freed_(cycle.cluster->nodes().size()) {
+  const Cluster& cluster = *cycle.cluster;
+  const NodeColumns& nodes = cluster.nodes();
+  for (const NodeId node : nodes.name.ids()) {
+    before_[node] = cluster.slots().TotalGpus(nodes.idle[node]) +
+                    cluster.slots().TotalGpus(nodes.releasing[node]);
+  }
+  for (const Victim& victim : recorded_) {
+    is_recorded_.Set(victim.pod);
+    if (!victim.node.valid()) continue;
+    const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
+    before_[victim.node] += cluster.AcceptedOn(pod_class, victim.node)[kQuotaGpu];
+  }
+  for (const PodId pod : pods_) {
+    requests_.push_back(GpusOf(cluster, pod));
+    const NodeConstraint& constraint = cluster.constraints()[cluster.ClassOf(pod).constraint];
+    const bool names_nodes = !constraint.selector.empty() || constraint.has_affinity;
+    if (names_nodes && (constraints_.empty() || constraints_.back() != &constraint))
+      constraints_.push_back(&constraint);
+  }
+  std::sort(requests_.begin(), requests_.end(), std::greater<>());
+  for (const NodeId node : nodes.name.ids()) {
+    if (IsOffered(node)) offered_gpus_ += before_[node];
+    CountRoom(node, 0, before_[node]);
+  }
+}
+
+void ScenarioBase::CountRoom(NodeId, double before, double after) {
+  if (requests_.empty() || requests_.front() != requests_.back() || requests_.front() <= 0) return;
+  const auto holds = [&](double gpus) { return std::floor(std::max(0.0, gpus) / requests_[0]); };
+  holders_ += holds(after) - holds(before);
+}
+
+bool ScenarioBase::Grow() {
+  std::optional<VictimQueue::Batch> batch = queue_.Next(is_recorded_);
+  if (!batch) return false;
+  const Cluster& cluster = *cycle_.cluster;
+  const auto index = static_cast<int32_t>(batches_.size());
+  batches_.push_back({.group = batch->group, .begin = victims_.size(), .end = 0});
+  for (const PodId pod : batch->pods) {
+    const NodeId node = cluster.pods().node[pod];
+    victims_.push_back({.pod = pod, .node = node});
+    if (!node.valid()) continue;
+    std::vector<int32_t>& here = batches_on_[node];
+    if (here.empty()) nodes_.push_back(node);
+    if (here.empty() || here.back() != index) here.push_back(index);
+    const double gpus = cluster.AcceptedOn(cluster.pods().pod_class[pod], node)[kQuotaGpu];
+    CountRoom(node, GpusWithVictims(node), GpusWithVictims(node) + gpus);
+    freed_[node] += gpus;
+  }
+  batches_.back().end = victims_.size();
+  return true;
+}
+
+bool ScenarioBase::IsWorthwhile() const {
+  return cycle_.mends->on(Mend::kScenarioFilters) || (FindsMatchingNodes() && FindsHolders());
+}
+
+bool ScenarioBase::FindsMatchingNodes() const {
+  // spec 2 V10
+  const NodeColumns& nodes = cycle_.cluster->nodes();
+  const auto has_node = [&](const NodeConstraint* constraint) {
+    for (const NodeId node : nodes.name.ids()) {
+      if ((IsOffered(node) || !batches_on_[node].empty()) &&
+          MatchesNode(*constraint, nodes.labels[node], nodes.name[node], cycle_.cluster->names()))
+        return true;
+    }
+    return false;
+  };
+  return std::all_of(constraints_.begin(), constraints_.end(), has_node);
+}
+
+bool ScenarioBase::FindsHolders() const {
+  // spec 2 V12: the largest nodes, one per pod, take the pods greedily, largest first.
+  if (requests_.empty() || requests_.front() <= 0) return true;
+  if (requests_.front() == requests_.back())
+    return holders_ >= static_cast<double>(requests_.size());
+  std::vector<double> holders;
+  for (const NodeId node : cycle_.cluster->nodes().name.ids())
+    holders.push_back(GpusWithVictims(node));
+  const size_t kept = std::min(requests_.size(), holders.size());
+  std::partial_sort(holders.begin(), holders.begin() + static_cast<std::ptrdiff_t>(kept),
+                    holders.end(), std::greater<>());
+  holders.resize(kept);
+  for (const double request : requests_) {
+    if (request <= 0) return true;
+    const auto holder =
+        std::find_if(holders.begin(), holders.end(), [&](double gpus) { return gpus >= request; });
+    if (holder == holders.end()) return false;
+    *holder -= request;
+  }
+  return true;
+}
+
+Scenario ScenarioBase::Make(std::span<const int32_t> batches) const {
+  Scenario scenario;
+  scenario.victims = recorded_;
+  for (const PodId pod : pods_) scenario.key.pods += KeyOf(pod);
+  for (const Victim& victim : recorded_) scenario.key.recorded += KeyOf(victim.pod);
+  for (const int32_t index : batches) {
+    const Batch& batch = batches_[static_cast<size_t>(index)];
+    for (size_t i = batch.begin; i < batch.end; ++i) {
+      scenario.victims.push_back(victims_[i]);
+      const uint64_t key = KeyOf(victims_[i].pod);
+      scenario.key.potential[0] += key;
+      scenario.key.potential[1] += Mix(key);
+    }
+  }
+  return scenario;
+}
+
+}  // namespace kai

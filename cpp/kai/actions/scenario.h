@@ -1,0 +1,96 @@
+// Scenarios: which pods would go; and the base they are taken from, which grows by one batch of
+// victims at a time (spec 2 V8-V12).
+#ifndef KAI_ACTIONS_SCENARIO_H_
+#define KAI_ACTIONS_SCENARIO_H_
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kai/actions/action.h"
+#include "kai/actions/victim_queue.h"
+
+namespace kai {
+
+struct Victim {
+  PodId pod;
+  NodeId node;  // it holds before the scenario
+};
+
+// Two scenarios of one search with equal keys are the same question (spec 2 V15).
+struct ScenarioKey {
+  uint64_t pods = 0;  // to place
+  uint64_t recorded = 0;
+  uint64_t potential[2] = {0, 0};
+  auto operator<=>(const ScenarioKey&) const = default;
+};
+
+struct Scenario {
+  std::vector<Victim> victims;  // recorded ones first
+  ScenarioKey key;
+};
+
+class ScenarioBase {
+ public:
+  struct Batch {
+    PodGroupId group;
+    size_t begin = 0;  // of victims()
+    size_t end = 0;
+  };
+
+  // `offered`: nodes that placing looks at (spec 2 V3); null: all.
+  ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
+               std::span<const Victim> recorded, VictimPool* pool,
+               const IndexVector<NodeId, uint8_t>* offered);
+
+  // Adds the next batch; false when there is none.
+  bool Grow();
+  // What KAI asks of a base before it simulates anything (spec 2 V10, V12).
+  bool IsWorthwhile() const;
+
+  std::span<const PodId> pods() const { return pods_; }
+  std::span<const Victim> recorded() const { return recorded_; }
+  const std::vector<Victim>& victims() const { return victims_; }
+  const std::vector<Batch>& batches() const { return batches_; }
+  // Indices of batches with a pod on the node, ascending.
+  std::span<const int32_t> BatchesOn(NodeId node) const { return batches_on_[node]; }
+  // Nodes with victims, in the order in which they got their first.
+  std::span<const NodeId> nodes() const { return nodes_; }
+  // GPUs of a node: idle, being freed, and freed by recorded victims; then of batches as well.
+  double GpusBefore(NodeId node) const { return before_[node]; }
+  double GpusWithVictims(NodeId node) const { return before_[node] + freed_[node]; }
+  // The former, summed over the nodes on offer.
+  double GpusOffered() const { return offered_gpus_; }
+  bool IsOffered(NodeId node) const { return offered_ == nullptr || (*offered_)[node] != 0; }
+
+  // Recorded victims and the batches of that sorted list.
+  Scenario Make(std::span<const int32_t> batches) const;
+
+ private:
+  void CountRoom(NodeId node, double before, double after);
+  bool FindsHolders() const;
+  bool FindsMatchingNodes() const;
+
+  const CycleView& cycle_;
+  std::vector<PodId> pods_;
+  std::vector<Victim> recorded_;
+  VictimQueue queue_;
+  PodMarks is_recorded_;
+  const IndexVector<NodeId, uint8_t>* offered_;
+  std::vector<Victim> victims_;
+  std::vector<Batch> batches_;
+  IndexVector<NodeId, std::vector<int32_t>> batches_on_;
+  std::vector<NodeId> nodes_;
+  IndexVector<NodeId, double> before_;
+  IndexVector<NodeId, double> freed_;
+  double offered_gpus_ = 0;
+  std::vector<double> requests_;  // GPUs per pod, largest first
+  double holders_ = 0;            // pods that nodes could hold, when all want the same
+  std::vector<NodeConstraint const*> constraints_;  // of pods_ that name nodes
+};
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_SCENARIO_H_

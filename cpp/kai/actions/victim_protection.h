@@ -1,0 +1,29 @@
+// VictimProtection: minimum run times, as the evicting actions ask for them (spec 1 §10).
+#ifndef KAI_ACTIONS_VICTIM_PROTECTION_H_
+#define KAI_ACTIONS_VICTIM_PROTECTION_H_
+
+#include "kai/actions/action.h"
+#include "kai/actions/scenario.h"
+
+namespace kai {
+
+// Some pod set has more pods, of any status, than it needs (spec 2 G10).
+bool IsElastic(const CycleView& cycle, PodGroupId group);
+
+// Whether the group may not be touched yet, `runtime_ns` being what its queues grant it.
+bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns);
+
+// Victims of a scenario by pod group, in the order of each group's first: pods of one group keep
+// their order.
+struct GroupVictims {
+  PodGroupId group;
+  std::vector<Victim> victims;
+};
+std::vector<GroupVictims> ByGroup(const CycleView& cycle, const Scenario& scenario);
+
+// F106: a protected elastic group keeps its minimum.
+bool KeepsMinimum(const CycleView& cycle, const GroupVictims& loss);
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_VICTIM_PROTECTION_H_

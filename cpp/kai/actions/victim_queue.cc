@@ -1,0 +1,193 @@
+#include "kai/actions/victim_queue.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace kai {
+
+VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candidates)
+    : cycle_(cycle),
+      sorted_(cycle.cluster->queues().size()),
+      heaps_(cycle.cluster->queues()),
+      gone_(cycle.cluster->pods().size()) {
+  const Cluster& cluster = *cycle.cluster;
+  const auto goes_first = [&](PodGroupId a, PodGroupId b) {
+    return GroupGoesFirst(a, cycle.order->ElasticStateOf(a), b, cycle.order->ElasticStateOf(b));
+  };
+  // The heaps of queues are laid out as if groups came one by one: a queue enters with its first
+  // group, and is compared with what the others have so far.
+  IndexVector<QueueId, PodGroupId> first(cluster.queues().size());
+  const auto queue_less = [&](QueueId a, QueueId b) {
+    const auto contender = [&](QueueId queue) {
+      return QueueContender{.share = &cycle.usage->share(queue),
+                            .priority = cluster.queues().priority[queue],
+                            .created_ns = cluster.queues().created_ns[queue],
+                            .candidate = {},
+                            .victims = AllocatedOf(first[heaps_.LeafOf(queue)], nullptr)};
+    };
+    if (!cycle.worklist.by_fair_share) {
+      return std::tuple(cluster.queues().created_ns[a], cluster.Text(cluster.queues().name[a])) >=
+             std::tuple(cluster.queues().created_ns[b], cluster.Text(cluster.queues().name[b]));
+    }
+    return !GoesFirst(contender(a), contender(b), cluster.total());
+  };
+  for (const PodGroupId group : candidates) {
+    const QueueId leaf = cluster.pod_groups().queue[group];
+    sorted_[leaf].push_back(group);
+    if (!first[leaf].valid() || goes_first(group, first[leaf])) first[leaf] = group;
+    heaps_.Enter(leaf, queue_less);
+  }
+  for (const QueueId queue : cluster.queues().name.ids()) {
+    std::vector<PodGroupId>& groups = sorted_[queue];
+    std::reverse(groups.begin(), groups.end());  // the youngest first: often that is all
+    if (!std::is_sorted(groups.begin(), groups.end(), goes_first))
+      std::sort(groups.begin(), groups.end(), goes_first);
+  }
+}
+
+bool VictimPool::GroupGoesFirst(PodGroupId a, ElasticState state_a, PodGroupId b,
+                                ElasticState state_b) const {
+  // The reverse of the order in which groups are placed (spec 1 F108).
+  const PodGroupColumns& groups = cycle_.cluster->pod_groups();
+  for (const GroupComparator comparator : cycle_.worklist.comparators) {
+    if (comparator == GroupComparator::kPriority) {
+      if (groups.priority[a] != groups.priority[b]) return groups.priority[a] < groups.priority[b];
+    } else if (state_a != state_b) {
+      return state_a > state_b;
+    }
+  }
+  return groups.creation_rank[a] > groups.creation_rank[b];
+}
+
+QuotaVector VictimPool::AllocatedOf(PodGroupId group,
+                                    const IndexVector<PodId, uint8_t>* gone) const {
+  const Cluster& cluster = *cycle_.cluster;
+  QuotaVector allocated{};
+  const Span32 range = cluster.pod_groups().pod_sets[group];
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
+      if (!IsAllocated(cluster.pods().status[pod]) || (gone != nullptr && (*gone)[pod] != 0))
+        continue;
+      QuotaVector requested = cluster.ClassOf(pod).requested;
+      // By what it asked for, and that is no GPU (spec 1 W11).
+      if (cluster.ClassOf(pod).gpu.kind == GpuRequestKind::kMemory) requested[kQuotaGpu] = 0;
+      allocated += requested;
+    }
+  }
+  return allocated;
+}
+
+VictimQueue::VictimQueue(VictimPool* pool)
+    : pool_(*pool),
+      heaps_(pool->heaps_),
+      leaves_(pool->sorted_.size()),
+      taken_(pool->sorted_.size()) {
+  pool_.gone_.Clear();
+}
+
+bool VictimQueue::RestGoesFirst(const Rest& a, const Rest& b) const {
+  return pool_.GroupGoesFirst(a.group, a.state, b.group, b.state);
+}
+
+bool VictimQueue::IsEmpty(QueueId leaf) const {
+  return leaves_[leaf].next == pool_.sorted_[leaf].size() && leaves_[leaf].rests.empty();
+}
+
+VictimQueue::Rest VictimQueue::TopOf(QueueId leaf) const {
+  const Leaf& entry = leaves_[leaf];
+  if (entry.next == pool_.sorted_[leaf].size()) return entry.rests.Top();
+  const PodGroupId group = pool_.sorted_[leaf][entry.next];
+  const Rest fresh{.group = group, .state = pool_.cycle_.order->ElasticStateOf(group)};
+  return !entry.rests.empty() && RestGoesFirst(entry.rests.Top(), fresh) ? entry.rests.Top()
+                                                                         : fresh;
+}
+
+PodGroupId VictimQueue::PopFrom(QueueId leaf) {
+  Leaf& entry = leaves_[leaf];
+  const PodGroupId group = TopOf(leaf).group;
+  if (!entry.rests.empty() && entry.rests.Top().group == group) {
+    entry.rests.Pop([this](const Rest& a, const Rest& b) { return RestGoesFirst(a, b); });
+  } else {
+    ++entry.next;
+  }
+  return group;
+}
+
+bool VictimQueue::QueueGoesFirst(QueueId a, QueueId b) const {
+  const CycleView& cycle = pool_.cycle_;
+  const QueueColumns& queues = cycle.cluster->queues();
+  if (!cycle.worklist.by_fair_share) {
+    return std::tuple(queues.created_ns[a], cycle.cluster->Text(queues.name[a])) >=
+           std::tuple(queues.created_ns[b], cycle.cluster->Text(queues.name[b]));
+  }
+  const auto contender = [&](QueueId queue) {
+    const QueueId leaf = heaps_.LeafOf(queue);
+    // KAI counts a group in full each time it stood there, and in inner queues only the groups of
+    // the leaf that stands for it (spec 1 W13).
+    QuotaVector victims =
+        cycle.mends->on(Mend::kVictimShares) ? taken_[queue] : leaves_[leaf].popped;
+    victims += pool_.AllocatedOf(TopOf(leaf).group, &pool_.gone_.all());
+    return QueueContender{.share = &cycle.usage->share(queue),
+                          .priority = queues.priority[queue],
+                          .created_ns = queues.created_ns[queue],
+                          .candidate = {},
+                          .victims = victims};
+  };
+  return !GoesFirst(contender(a), contender(b), cycle.cluster->total());
+}
+
+void VictimQueue::PushBack(PodGroupId group) {
+  const QueueId leaf = pool_.cycle_.cluster->pod_groups().queue[group];
+  leaves_[leaf].rests.Push(
+      {.group = group, .state = pool_.cycle_.order->ElasticStateWithout(group, pool_.gone_.all())},
+      [this](const Rest& a, const Rest& b) { return RestGoesFirst(a, b); });
+  heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
+}
+
+std::optional<VictimQueue::Batch> VictimQueue::Next(const PodMarks& recorded) {
+  const CycleView& cycle = pool_.cycle_;
+  const Cluster& cluster = *cycle.cluster;
+  const auto queue_less = [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); };
+  while (!heaps_.empty()) {
+    const QueueId leaf = heaps_.Best(queue_less);
+    const PodGroupId group = PopFrom(leaf);
+    leaves_[leaf].popped += pool_.AllocatedOf(group, &pool_.gone_.all());
+    heaps_.Leave(leaf, IsEmpty(leaf), queue_less);
+
+    PodOrder::Batch next = cycle.order->NextToEvict(group, &pool_.gone_.all());
+    const bool is_recorded = std::any_of(next.pods.begin(), next.pods.end(),
+                                         [&](PodId pod) { return recorded[pod] != 0; });
+    const auto take = [&](PodId pod) {
+      pool_.gone_.Set(pod);
+      if (!IsAllocated(cluster.pods().status[pod])) return;
+      for (QueueId queue = leaf; queue.valid(); queue = cluster.queues().parent[queue])
+        taken_[queue] += cluster.ClassOf(pod).requested;
+    };
+    if (is_recorded) {
+      // What is left comes back, whatever its status.
+      bool any_left = false;
+      const Span32 range = cluster.pod_groups().pod_sets[group];
+      for (int32_t i = range.begin; i < range.end; ++i) {
+        const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+        for (const PodId pod : cycle.order->PodsOf(pod_set)) {
+          if (pool_.gone_[pod] != 0) continue;
+          if (recorded[pod] != 0) {
+            take(pod);
+          } else {
+            any_left = true;
+          }
+        }
+      }
+      if (any_left) PushBack(group);
+      continue;
+    }
+    if (next.pods.empty()) continue;
+    for (const PodId pod : next.pods) take(pod);
+    if (next.more) PushBack(group);
+    return Batch{.group = group, .pods = std::move(next.pods)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace kai

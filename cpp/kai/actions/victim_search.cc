@@ -1,0 +1,270 @@
+#include "kai/actions/victim_search.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kai {
+
+VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
+                           std::span<const PodGroupId> candidates, Validator validator,
+                           SearchMeter* meter)
+    : cycle_(cycle),
+      group_(group),
+      validator_(std::move(validator)),
+      meter_(meter),
+      pool_(cycle, candidates),
+      has_candidates_(!candidates.empty()),
+      pods_(cycle.order->PodsToPlace(group)) {
+  // Nodes without a GPU to give are not looked at when every pod of the group wants one (spec 2
+  // V3).
+  const Cluster& cluster = *cycle.cluster;
+  gpu_nodes_only_ = true;
+  const Span32 range = cluster.pod_groups().pod_sets[group];
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const PodId pod : cycle.order->PodsOf(pod_set))
+      gpu_nodes_only_ = gpu_nodes_only_ && !cluster.ClassOf(pod).cpu_only;
+  }
+  if (!gpu_nodes_only_) return;
+  const NodeColumns& nodes = cluster.nodes();
+  offered_.Resize(nodes.size());
+  for (const NodeId node : nodes.name.ids()) {
+    offered_[node] = cluster.slots().TotalGpus(nodes.idle[node]) > 0 ||
+                     cluster.slots().TotalGpus(nodes.releasing[node]) > 0;
+  }
+}
+
+SearchOutcome VictimSearch::Run() {
+  if (pods_.empty() || !meter_->StartJob()) return SearchOutcome::kNotAttempted;
+  if (cycle_.generators.empty()) return SearchOutcome::kNoGenerator;
+  if (!has_candidates_) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
+  const int32_t active_before = cycle_.order->ActiveUsed(group_);
+  const Statement::Checkpoint start = cycle_.statement->Mark();
+  for (const ScenarioGenerator generator : cycle_.generators) {
+    recorded_.clear();
+    meter_->StartGenerator(generator);
+    Probe last = Probe::kFailed;
+    if (LargestSolved(generator, &last) > 0) last = RunProbe(generator, pods_.size(), true);
+    if (last == Probe::kSolved) {
+      if (IsSatisfied(active_before)) return SearchOutcome::kSolved;
+      cycle_.statement->RollBackTo(start);  // KAI leaves it standing (spec 2 W1)
+      return SearchOutcome::kGeneratorsExhausted;
+    }
+    if (last == Probe::kDeadline) return SearchOutcome::kDeadlineExhausted;
+  }
+  return SearchOutcome::kGeneratorsExhausted;
+}
+
+bool VictimSearch::IsSatisfied(int32_t active_before) const {
+  return cycle_.order->IsGangSatisfied(group_) && cycle_.order->ActiveUsed(group_) > active_before;
+}
+
+size_t VictimSearch::LargestSolved(ScenarioGenerator generator, Probe* last) {
+  // Doubling until it fails, then halving the gap (spec 2 V1).
+  const size_t all = pods_.size();
+  size_t solved = 0;
+  size_t failed = all + 1;
+  for (size_t k = 1;; k = std::min(2 * k, all)) {
+    *last = RunProbe(generator, k, false);
+    if (*last == Probe::kDeadline) return 0;
+    if (*last == Probe::kFailed) {
+      failed = k;
+      break;
+    }
+    solved = k;
+    if (k == all) return solved;
+  }
+  while (solved > 0 && failed - solved > 1) {
+    const size_t k = solved + (failed - solved) / 2;
+    *last = RunProbe(generator, k, false);
+    if (*last == Probe::kDeadline) return 0;
+    (*last == Probe::kSolved ? solved : failed) = k;
+  }
+  return solved;
+}
+
+VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t pods, bool keep) {
+  const std::span<const PodId> part = std::span(pods_).first(pods);
+  cycle_.order->Narrow(group_, part);
+  IndexVector<NodeId, uint8_t> offered = offered_;
+  std::vector<NodeId> recorded_nodes;
+  for (const Victim& victim : recorded_) {
+    if (gpu_nodes_only_ && victim.node.valid()) offered_[victim.node] = 1;
+  }
+  if (gpu_nodes_only_) cycle_.search->OfferOnly(&offered_);
+
+  Probe result = Probe::kFailed;
+  {
+    ScenarioBase base(cycle_, part, recorded_, &pool_, gpu_nodes_only_ ? &offered_ : nullptr);
+    request_ = cycle_.order->NextRequest(group_);
+    do {
+      if (!base.IsWorthwhile()) continue;
+      result = generator == ScenarioGenerator::kNodeLocalGreedy ? TryNodeLocal(base, keep)
+                                                                : TryMultiNode(base, keep);
+    } while (result == Probe::kFailed && base.Grow());
+  }
+  cycle_.search->OfferOnly(nullptr);
+  offered_ = std::move(offered);
+  cycle_.order->Widen();
+  return result;
+}
+
+VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool keep) {
+  if (base.batches().empty())
+    return recorded_.empty() ? Probe::kFailed : TryScenario(base.Make({}), keep);
+  const Cluster& cluster = *cycle_.cluster;
+  // Nodes, by name, on which the group that came last has a pod.
+  const PodGroupId latest = base.batches().back().group;
+  std::vector<NodeId> nodes;
+  const Span32 range = cluster.pod_groups().pod_sets[latest];
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
+      if (cluster.pods().node[pod].valid()) nodes.push_back(cluster.pods().node[pod]);
+    }
+  }
+  const auto by_name = [&](NodeId a, NodeId b) {
+    return cluster.nodes().name_rank[a] < cluster.nodes().name_rank[b];
+  };
+  std::sort(nodes.begin(), nodes.end(), by_name);
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  for (const NodeId node : nodes) {
+    // Everything, wherever it is, of groups that would lose a pod here.
+    std::vector<PodGroupId> groups;
+    for (const int32_t index : base.BatchesOn(node))
+      groups.push_back(base.batches()[static_cast<size_t>(index)].group);
+    std::sort(groups.begin(), groups.end());
+    std::vector<int32_t> batches;
+    for (size_t i = 0; i < base.batches().size(); ++i) {
+      if (std::binary_search(groups.begin(), groups.end(), base.batches()[i].group))
+        batches.push_back(static_cast<int32_t>(i));
+    }
+    if (const Probe result = TryScenario(base.Make(batches), keep); result != Probe::kFailed)
+      return result;
+  }
+  return Probe::kFailed;
+}
+
+VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool keep) {
+  if (base.batches().empty()) return TryScenario(base.Make({}), keep);
+  double wanted = 0;
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const PodId pod : base.pods()) {
+    const double gpus = cycle_.cluster->ClassOf(pod).requested[kQuotaGpu];
+    wanted += gpus;
+    smallest = std::min(smallest, gpus);
+  }
+  // Nodes with victims, least room first; those that could not hold the smallest pod are no use.
+  std::vector<NodeId> nodes;
+  double elsewhere = base.GpusOffered();
+  for (const NodeId node : base.nodes()) {
+    if (base.IsOffered(node)) elsewhere -= base.GpusBefore(node);
+    if (smallest > 0 && base.GpusWithVictims(node) < smallest) continue;
+    nodes.push_back(node);
+  }
+  std::stable_sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) {
+    return base.GpusWithVictims(a) < base.GpusWithVictims(b);
+  });
+  // The shortest prefix that could hold everything, then longer and longer ones.
+  const double missing = wanted - elsewhere;
+  size_t count = 0;
+  double room = 0;
+  while (room < missing) {
+    if (count == nodes.size()) return Probe::kFailed;
+    room += base.GpusWithVictims(nodes[count++]);
+  }
+  for (size_t step = 1;; count = std::min(count + step, nodes.size()), step *= 2) {
+    std::vector<int32_t> batches;
+    for (const NodeId node : std::span(nodes).first(count)) {
+      const std::span<const int32_t> here = base.BatchesOn(node);
+      batches.insert(batches.end(), here.begin(), here.end());
+    }
+    std::sort(batches.begin(), batches.end());
+    batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
+    if (const Probe result = TryScenario(base.Make(batches), keep); result != Probe::kFailed)
+      return result;
+    if (count == nodes.size()) return Probe::kFailed;
+  }
+}
+
+VictimSearch::Probe VictimSearch::TryScenario(const Scenario& scenario, bool keep) {
+  if (scenario.victims.empty() || failed_.contains(scenario.key)) return Probe::kFailed;
+  if (meter_->JobIsSpent()) return Probe::kDeadline;
+  if (meter_->GeneratorIsSpent()) return Probe::kFailed;
+  meter_->Count();
+  const Statement::Checkpoint start = cycle_.statement->Mark();
+  if (!Simulate(scenario)) {
+    cycle_.statement->RollBackTo(start);
+    failed_.insert(scenario.key);
+    return Probe::kFailed;
+  }
+  // What stayed after all is no victim.
+  std::vector<Victim> victims;
+  for (const PodStatus status : {PodStatus::kReleasing, PodStatus::kPipelined}) {
+    std::copy_if(scenario.victims.begin(), scenario.victims.end(), std::back_inserter(victims),
+                 [&](const Victim& victim) {
+                   return cycle_.cluster->pods().status[victim.pod] == status &&
+                          cycle_.cluster->pods().is_virtual[victim.pod] != 0;
+                 });
+  }
+  recorded_ = std::move(victims);
+  if (!keep) cycle_.statement->RollBackTo(start);
+  return Probe::kSolved;
+}
+
+bool VictimSearch::Simulate(const Scenario& scenario) {
+  for (const Victim& victim : scenario.victims) cycle_.statement->Evict(victim.pod);
+  offered_by_scenario_.clear();
+  if (gpu_nodes_only_) {
+    for (const Victim& victim : scenario.victims) {
+      if (!victim.node.valid() || offered_[victim.node] != 0) continue;
+      offered_[victim.node] = 1;
+      offered_by_scenario_.push_back(victim.node);
+    }
+  }
+  const bool works = PlaceAll(scenario) && validator_(scenario, request_);
+  if (!works) {
+    for (const NodeId node : offered_by_scenario_) offered_[node] = 0;
+  }
+  return works;
+}
+
+bool VictimSearch::PlaceAll(const Scenario& scenario) {
+  // The group and its victims' groups, in the order in which an allocation would take them.
+  const Cluster& cluster = *cycle_.cluster;
+  std::vector<PodGroupId> taking_part = {group_};
+  for (const Victim& victim : scenario.victims)
+    taking_part.push_back(cluster.pods().group[victim.pod]);
+  const auto by_creation = [&](PodGroupId a, PodGroupId b) {
+    return cluster.pod_groups().creation_rank[a] < cluster.pod_groups().creation_rank[b];
+  };
+  std::sort(taking_part.begin(), taking_part.end(), by_creation);
+  taking_part.erase(std::unique(taking_part.begin(), taking_part.end()), taking_part.end());
+  Worklist worklist(cluster, cycle_.usage, cycle_.order, cycle_.worklist);
+  if (cycle_.mends->on(Mend::kUnrelatedBlockers)) {
+    for (const PodGroupId group : taking_part) worklist.Push(group);
+  } else {
+    // KAI orders everybody who waits along with them (FINDINGS 4).
+    auto next = taking_part.begin();
+    for (const PodGroupId group : *cycle_.by_creation) {
+      const bool takes_part = next != taking_part.end() && *next == group;
+      if (takes_part) ++next;
+      const QueueId queue = cluster.pod_groups().queue[group];
+      if (takes_part ||
+          ((*cycle_.may_run)[group] != 0 && queue.valid() && cluster.queues().IsLeaf(queue) &&
+           cycle_.order->CountOf(group, PodStatus::kPending) > 0)) {
+        worklist.Push(group);
+      }
+    }
+  }
+  while (!worklist.empty()) {
+    const PodGroupId group = worklist.Pop();
+    if (!std::binary_search(taking_part.begin(), taking_part.end(), group, by_creation)) continue;
+    const bool placed =
+        cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed;
+    if (group == group_ && !placed) return false;
+  }
+  return true;
+}
+
+}  // namespace kai

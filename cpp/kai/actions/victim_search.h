@@ -1,0 +1,83 @@
+// VictimSearch: whom to evict so that a waiting pod group can be placed (spec 2 §9).
+//
+//   VictimSearch search(cycle, group, candidates, options, validator);
+//   if (search.Run() == SearchOutcome::kSolved) ...   // the statement holds the solution
+//
+// The search grows the part of the group that it makes room for (1, 2, 4, ... pods), each time
+// starting from the victims that sufficed before. For each part it adds victims one batch at a
+// time, in the order of the victim queue, and simulates scenarios made of them: evict, place the
+// group, and place the victims again where there is room. The first scenario that works and that
+// the validator accepts wins.
+//
+// An unsolved search leaves the statement as it was.
+#ifndef KAI_ACTIONS_VICTIM_SEARCH_H_
+#define KAI_ACTIONS_VICTIM_SEARCH_H_
+
+#include <functional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kai/actions/action.h"
+#include "kai/actions/scenario.h"
+#include "kai/actions/search_meter.h"
+#include "kai/actions/victim_queue.h"
+
+namespace kai {
+
+enum class SearchOutcome : uint8_t {
+  kSolved,
+  kDeadlineExhausted,
+  kGeneratorsExhausted,
+  kNoGenerator,
+  kNotAttempted
+};
+
+class VictimSearch {
+ public:
+  // Asked after a simulation, with the cluster as it left it; `request` is what the part of the
+  // group asks for that was placed.
+  using Validator = std::function<bool(const Scenario&, const QuotaVector& request)>;
+
+  // `candidates`: groups that may lose pods, in order of creation.
+  VictimSearch(CycleView& cycle, PodGroupId group, std::span<const PodGroupId> candidates,
+               Validator validator, SearchMeter* meter);
+
+  SearchOutcome Run();
+
+  // Of a solved search: its scenario, victims first lost, then moved, and those that could stay
+  // left out.
+  const std::vector<Victim>& victims() const { return recorded_; }
+
+ private:
+  enum class Probe : uint8_t { kSolved, kFailed, kDeadline };
+
+  size_t LargestSolved(ScenarioGenerator generator, Probe* last);
+  Probe RunProbe(ScenarioGenerator generator, size_t pods, bool keep);
+  Probe TryNodeLocal(const ScenarioBase& base, bool keep);
+  Probe TryMultiNode(const ScenarioBase& base, bool keep);
+  Probe TryScenario(const Scenario& scenario, bool keep);
+  bool Simulate(const Scenario& scenario);
+  bool PlaceAll(const Scenario& scenario);
+  void Offer(const std::vector<Victim>& victims);
+  bool IsSatisfied(int32_t active_before) const;
+
+  CycleView& cycle_;
+  PodGroupId group_;
+  Validator validator_;
+  SearchMeter* meter_;
+  VictimPool pool_;
+  bool has_candidates_;
+  std::vector<PodId> pods_;      // to place, in order
+  bool gpu_nodes_only_ = false;  // every pod of the group wants a GPU (spec 2 V3)
+  IndexVector<NodeId, uint8_t> offered_;
+  std::vector<NodeId> offered_by_scenario_;
+  std::vector<Victim> recorded_;  // what sufficed for the part before
+  QuotaVector request_{};         // of the part that is being placed
+  std::set<ScenarioKey> failed_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_VICTIM_SEARCH_H_

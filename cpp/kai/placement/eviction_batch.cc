@@ -1,0 +1,134 @@
+// What a victim gives up next (spec 2 G14).
+#include <algorithm>
+
+#include "kai/placement/pod_order.h"
+
+namespace kai {
+namespace {
+
+// The tree of sub-groups of one victim, as it stands without the pods that are gone.
+class Shrinking {
+ public:
+  Shrinking(const Cluster& cluster, const PodOrder& order, const IndexVector<PodId, uint8_t>* gone)
+      : cluster_(cluster), sets_(cluster.sub_groups()), order_(order), gone_(gone) {}
+
+  bool IsLeft(PodId pod) const {
+    return IsActiveAllocated(cluster_.pods().status[pod]) &&
+           (gone_ == nullptr || (*gone_)[pod] == 0);
+  }
+  int32_t Active(SubGroupId pod_set) const {
+    if (gone_ == nullptr) return sets_.counts[pod_set].active_allocated();
+    const std::span<const PodId> pods = order_.PodsOf(pod_set);
+    return static_cast<int32_t>(
+        std::count_if(pods.begin(), pods.end(), [this](PodId pod) { return IsLeft(pod); }));
+  }
+
+  // One pod, or one child, that the set can do without; nothing when it cannot.
+  void TakeSurplus(SubGroupId set, std::vector<PodId>* pods) const {
+    if (IsLeaf(set)) {
+      if (Active(set) > order_.MinimumOf(set)) TakeActive(set, 1, pods);
+      return;
+    }
+    int32_t satisfied = 0;
+    const std::vector<SubGroupId> children = LastFirst(set, &satisfied);
+    if (satisfied == 0) return;
+    const int32_t needed = order_.MinimumOf(set);
+    if (satisfied > needed || HasSurplus(set)) {
+      for (const SubGroupId child : children) {
+        TakeSurplus(child, pods);
+        if (!pods->empty()) return;
+      }
+    }
+    if (satisfied <= needed) return;
+    for (const SubGroupId child : children) {
+      TakeAll(child, pods);
+      if (!pods->empty()) return;
+    }
+  }
+
+  void TakeAll(SubGroupId set, std::vector<PodId>* pods) const {
+    if (IsLeaf(set)) return TakeActive(set, -1, pods);
+    int32_t satisfied = 0;
+    for (const SubGroupId child : LastFirst(set, &satisfied)) TakeAll(child, pods);
+  }
+
+  int32_t ActiveBelow(SubGroupId set) const {
+    if (IsLeaf(set)) return Active(set);
+    int32_t active = 0;
+    ForEachChild(set, [&](SubGroupId child) { active += ActiveBelow(child); });
+    return active;
+  }
+
+ private:
+  bool IsLeaf(SubGroupId set) const { return sets_.is_pod_set[set] != 0; }
+
+  template <typename Visit>
+  void ForEachChild(SubGroupId set, const Visit& visit) const {
+    const Span32 range = sets_.children[set];
+    for (int32_t i = range.begin; i < range.end; ++i)
+      visit(sets_.child_list[static_cast<size_t>(i)]);
+  }
+
+  int32_t CountOf(SubGroupId set) const {
+    if (IsLeaf(set)) return Active(set);
+    int32_t satisfied = 0;
+    ForEachChild(set, [&](SubGroupId child) { satisfied += IsSatisfied(child) ? 1 : 0; });
+    return satisfied;
+  }
+  bool IsSatisfied(SubGroupId set) const { return CountOf(set) >= order_.MinimumOf(set); }
+  bool HasSurplus(SubGroupId set) const {
+    if (IsLeaf(set)) return Active(set) > order_.MinimumOf(set);
+    bool any = false;
+    ForEachChild(set, [&](SubGroupId child) { any = any || HasSurplus(child); });
+    return any;
+  }
+
+  // The children in reverse placing order (spec 2 G11).
+  std::vector<SubGroupId> LastFirst(SubGroupId set, int32_t* satisfied) const {
+    *satisfied = CountOf(set);
+    std::vector<SubGroupId> children =
+        order_.ChildrenOf(set, [this](SubGroupId child) { return CountOf(child); });
+    std::reverse(children.begin(), children.end());
+    return children;
+  }
+
+  // The last `limit` pods of a pod set that are left, last first; -1: all.
+  void TakeActive(SubGroupId pod_set, int32_t limit, std::vector<PodId>* pods) const {
+    const std::span<const PodId> ordered = order_.PodsOf(pod_set);
+    for (auto pod = ordered.rbegin(); pod != ordered.rend() && limit != 0; ++pod) {
+      if (!IsLeft(*pod)) continue;
+      pods->push_back(*pod);
+      --limit;
+    }
+  }
+
+  const Cluster& cluster_;
+  const SubGroupColumns& sets_;
+  const PodOrder& order_;
+  const IndexVector<PodId, uint8_t>* gone_;
+};
+
+}  // namespace
+
+PodOrder::Batch PodOrder::NextToEvict(PodGroupId group,
+                                      const IndexVector<PodId, uint8_t>* gone) const {
+  const SubGroupId root = cluster_.pod_groups().root[group];
+  const Shrinking shrinking(cluster_, *this, gone);
+  Batch batch;
+  shrinking.TakeSurplus(root, &batch.pods);
+  if (batch.pods.empty()) {
+    // Everything: by pod set, by name.
+    for (const SubGroupId pod_set : PodSetsOf(group)) shrinking.TakeAll(pod_set, &batch.pods);
+    return batch;
+  }
+  batch.more = static_cast<int32_t>(batch.pods.size()) < shrinking.ActiveBelow(root);
+  return batch;
+}
+
+ElasticState PodOrder::ElasticStateWithout(PodGroupId group,
+                                           const IndexVector<PodId, uint8_t>& gone) const {
+  const Shrinking shrinking(cluster_, *this, &gone);
+  return StateFrom(group, [&](SubGroupId pod_set) { return shrinking.Active(pod_set); });
+}
+
+}  // namespace kai
