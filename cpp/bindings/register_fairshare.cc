@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,7 +13,9 @@
 #include "kai/actions/worklist.h"
 #include "kai/fairshare/capacity.h"
 #include "kai/fairshare/division.h"
+#include "kai/fairshare/min_runtime.h"
 #include "kai/fairshare/queue_order.h"
+#include "kai/fairshare/reclaim_rule.h"
 #include "kai/model/cluster_builder.h"
 #include "kai/model/messages.h"
 #include "register.h"
@@ -145,6 +148,129 @@ std::tuple<bool, std::string, std::string, std::string> CheckCapacity(
           messages::NonPreemptibleOverQuota(refusing.name, answer.resource, share.deserved,
                                             share.allocated_non_preemptible,
                                             requested[answer.resource])};
+}
+
+bool ReclaimStrategy(const std::string& strategy, const QueueValue& reclaimer,
+                     const QuotaVector& request, const QueueValue& victim,
+                     const QuotaVector& remaining) {
+  if (strategy == "maintainFairShare") return ExceedsAllocatable(victim.share, remaining);
+  if (strategy == "guaranteeQuota") {
+    return StaysWithinDeserved(reclaimer.share, request) &&
+           ExceedsDeserved(victim.share, remaining);
+  }
+  if (strategy == "any") {
+    return ReclaimStrategy("maintainFairShare", reclaimer, request, victim, remaining) ||
+           ReclaimStrategy("guaranteeQuota", reclaimer, request, victim, remaining);
+  }
+  throw py::value_error("strategy is \"maintainFairShare\", \"guaranteeQuota\" or \"any\", not \"" +
+                        strategy + "\"");
+}
+
+// Queues of a question in the form the core has them in; a parent that is none of them is no
+// parent.
+class QueueTree {
+ public:
+  // The row of a new queue.
+  QueueId Add(const std::string& name) {
+    const QueueId row = columns_.name.Add(NameId());
+    if (!rows_.emplace(name, row).second) throw py::value_error("there are two queues " + name);
+    columns_.parent.Add(QueueId());
+    columns_.preempt_min_runtime_ns.Add(std::nullopt);
+    columns_.reclaim_min_runtime_ns.Add(std::nullopt);
+    return row;
+  }
+  void Hang(QueueId queue, const std::string& parent) {
+    columns_.parent[queue] = Find(parent);
+    size_t depth = 0;
+    for (QueueId at = queue; at.valid(); at = columns_.parent[at]) {
+      if (++depth > columns_.size()) throw py::value_error("queue " + parent + " is above itself");
+    }
+  }
+
+  QueueColumns& columns() { return columns_; }
+  QueueId Find(const std::string& name) const {
+    const auto found = rows_.find(name);
+    return found == rows_.end() ? QueueId() : found->second;
+  }
+  QueueId Get(const std::string& name) const {
+    const QueueId queue = Find(name);
+    if (!queue.valid()) throw py::value_error("there is no queue " + name);
+    return queue;
+  }
+
+ private:
+  QueueColumns columns_;
+  std::map<std::string, QueueId> rows_;
+};
+
+bool Reclaimable(const std::vector<QueueValue>& queues, const std::string& reclaimer,
+                 const QuotaVector& request, const std::string& question, bool preemptible,
+                 const std::optional<std::string>& victim,
+                 const std::vector<std::pair<std::string, QuotaVector>>& losses,
+                 double saturation_multiplier) {
+  QueueTree tree;
+  IndexVector<QueueId, QueueShare> shares;
+  for (const QueueValue& queue : queues) {
+    tree.Add(queue.name);
+    shares.Add(queue.share);
+  }
+  for (const QueueValue& queue : queues) tree.Hang(tree.Get(queue.name), queue.parent);
+  ReclaimRule rule(tree.columns(), shares,
+                   {.queue = tree.Get(reclaimer), .preemptible = preemptible},
+                   {.saturation_multiplier = saturation_multiplier});
+  if (question == "canReclaim") return rule.MayStart(request);
+  if (question == "victimCandidate") {
+    return rule.MayBeVictim(tree.Get(victim.value_or("")), request);
+  }
+  if (question == "reclaimable") {
+    std::vector<QueueLoss> pieces;
+    for (const auto& [queue, amount] : losses)
+      pieces.push_back({tree.Get(queue), amount, amount[kQuotaGpu]});
+    return rule.Accepts(pieces, request);
+  }
+  throw py::value_error(
+      "question is \"canReclaim\", \"victimCandidate\" or \"reclaimable\", not \"" + question +
+      "\"");
+}
+
+// A queue with its parent, and its minimum runtimes for preemption and for reclaim.
+using MinRuntimeQueue =
+    std::tuple<std::string, std::string, std::optional<int64_t>, std::optional<int64_t>>;
+
+int64_t ResolveMinRuntime(const std::vector<MinRuntimeQueue>& queues, const std::string& action,
+                          const std::optional<std::string>& pending,
+                          const std::optional<std::string>& victim, int64_t default_preempt_ns,
+                          int64_t default_reclaim_ns, const std::string& method) {
+  if (method != "lca" && method != "queue")
+    throw py::value_error("method is \"lca\" or \"queue\", not \"" + method + "\"");
+  QueueTree tree;
+  for (const auto& [name, parent, preempt_ns, reclaim_ns] : queues) {
+    const QueueId queue = tree.Add(name);
+    tree.columns().preempt_min_runtime_ns[queue] = preempt_ns;
+    tree.columns().reclaim_min_runtime_ns[queue] = reclaim_ns;
+  }
+  for (const auto& queue : queues) tree.Hang(tree.Get(std::get<0>(queue)), std::get<1>(queue));
+  const MinRuntime runtime(
+      tree.columns(), {.preempt_ns = default_preempt_ns,
+                       .reclaim_ns = default_reclaim_ns,
+                       .method = method == "queue" ? MinRuntime::Method::kQueue
+                                                   : MinRuntime::Method::kLowestCommonAncestor});
+  const QueueId victim_queue = tree.Find(victim.value_or(""));
+  if (action == "preempt") return runtime.ForPreempt(victim_queue);
+  if (action == "reclaim") return runtime.ForReclaim(tree.Find(pending.value_or("")), victim_queue);
+  throw py::value_error("action is \"preempt\" or \"reclaim\", not \"" + action + "\"");
+}
+
+// Without pod sets: may it be looked at; with them: may it lose that much.
+bool MinRuntimeAllows(int64_t runtime_ns, std::optional<int64_t> ran_ns, bool elastic,
+                      const std::optional<std::vector<std::array<int64_t, 3>>>& pod_sets) {
+  const bool is_protected =
+      ran_ns && MinRuntime::Protects(/*started_ns=*/0, runtime_ns, /*now_ns=*/*ran_ns);
+  if (!pod_sets) return MinRuntime::MayBeVictim(elastic, is_protected);
+  std::vector<MinRuntime::PodSetLoss> losses;
+  for (const auto& [min_available, active, victims] : *pod_sets)
+    losses.push_back({min_available, active, victims});
+  return MinRuntime::MayLose(elastic, is_protected, losses);
 }
 
 // A pod group in a question about order.
@@ -333,6 +459,19 @@ void RegisterFairshare(py::module_& module) {
                 py::arg("right_victims") = std::nullopt);
   fairshare.def("check_capacity", &CheckCapacity, py::arg("queues"), py::arg("queue"),
                 py::arg("requested"), py::kw_only(), py::arg("preemptible"), py::arg("check"));
+  fairshare.def("reclaim_strategy", &ReclaimStrategy, py::arg("strategy"), py::arg("reclaimer"),
+                py::arg("request"), py::arg("victim"), py::arg("remaining"));
+  fairshare.def("reclaimable", &Reclaimable, py::arg("queues"), py::arg("reclaimer"),
+                py::arg("request"), py::kw_only(), py::arg("question"), py::arg("preemptible"),
+                py::arg("victim") = std::nullopt,
+                py::arg("losses") = std::vector<std::pair<std::string, QuotaVector>>{},
+                py::arg("saturation_multiplier") = 1.0);
+  fairshare.def("min_runtime", &ResolveMinRuntime, py::arg("queues"), py::arg("action"),
+                py::kw_only(), py::arg("pending") = std::nullopt, py::arg("victim") = std::nullopt,
+                py::arg("default_preempt_ns") = 0, py::arg("default_reclaim_ns") = 0,
+                py::arg("method") = "lca");
+  fairshare.def("min_runtime_allows", &MinRuntimeAllows, py::arg("runtime_ns"), py::arg("ran_ns"),
+                py::kw_only(), py::arg("elastic"), py::arg("pod_sets") = std::nullopt);
   fairshare.def("job_order", &JobOrder, py::arg("queues"), py::arg("jobs"), py::arg("steps"),
                 py::kw_only(), py::arg("fair_share_order") = false,
                 py::arg("filter_unready") = false, py::arg("filter_non_pending") = false,

@@ -124,6 +124,63 @@ def check_capacity(
     `check` is "limit", "quota" or "limitAndQuota" (spec 1 F76-F78).
     """
 
+def reclaim_strategy(
+    strategy: str,
+    reclaimer: QueueShare,
+    request: _Amounts,
+    victim: QueueShare,
+    remaining: _Amounts,
+) -> bool:
+    """Whether a queue of which `remaining` is left has more than a strategy leaves it.
+
+    `strategy` is "maintainFairShare", "guaranteeQuota" or "any" (spec 1 F90).
+    """
+
+def reclaimable(
+    queues: Sequence[QueueShare],
+    reclaimer: str,
+    request: _Amounts,
+    *,
+    question: str,
+    preemptible: bool,
+    victim: str | None = None,
+    losses: Sequence[tuple[str, _Amounts]] = ...,
+    saturation_multiplier: float = 1.0,
+) -> bool:
+    """One question about a reclaimer, by the name of its queue.
+
+    `question` is "canReclaim" (F84), "victimCandidate" (F86; of queue `victim`) or "reclaimable"
+    (F88-F94; what queues lose, piece by piece).
+    """
+
+def min_runtime(
+    queues: Sequence[tuple[str, str, int | None, int | None]],
+    action: str,
+    *,
+    pending: str | None = None,
+    victim: str | None = None,
+    default_preempt_ns: int = 0,
+    default_reclaim_ns: int = 0,
+    method: str = "lca",
+) -> int:
+    """How long a pod group of queue `victim` may run undisturbed, in nanoseconds (spec 1 F105).
+
+    A queue is its name, its parent's, and its minimum runtimes for preemption and reclaim. `action`
+    is "preempt" or "reclaim", `method` "lca" or "queue".
+    """
+
+def min_runtime_allows(
+    runtime_ns: int,
+    ran_ns: int | None,
+    *,
+    elastic: bool,
+    pod_sets: Sequence[tuple[int, int, int]] | None = None,
+) -> bool:
+    """Whether a pod group that ran for `ran_ns` may be a victim (spec 1 F104).
+
+    With `pod_sets` (minimum, active pods, victims): whether it may lose that much (F106).
+    """
+
 def job_order(
     queues: Sequence[QueueShare],
     jobs: Sequence[Job],
