@@ -22,8 +22,10 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
 
-Plan RunStale(const ClusterMaker& maker, std::string_view more_config = "") {
-  const std::string json = R"({"actions": "stalegangeviction")" + std::string(more_config) + "}";
+Plan RunStale(const ClusterMaker& maker, std::string_view compat = "",
+              std::string_view actions = "stalegangeviction") {
+  const std::string json =
+      R"({"actions": ")" + std::string(actions) + R"(", "compat": {)" + std::string(compat) + "}}";
   absl::StatusOr<Config> config = Config::Parse(json, {});
   EXPECT_TRUE(config.ok()) << config.status().message();
   absl::StatusOr<Plan> plan =
@@ -32,7 +34,7 @@ Plan RunStale(const ClusterMaker& maker, std::string_view more_config = "") {
   return *std::move(plan);
 }
 
-constexpr char kAsKaiCountsSubgroups[] = R"(, "compat": {"min_sub_group": "kai"})";
+constexpr char kAsKaiCountsSubgroups[] = R"("min_sub_group": "kai")";
 
 struct StaleFor {
   std::optional<int64_t> seconds = {};        // since the time stamp; none: it is not known yet
@@ -137,7 +139,7 @@ TEST(StaleGangTest, ASucceededPodSpeaksForItsGang) {
   ClusterMaker maker =
       MakeCluster().Node("n").Running("ns/g", {.node = "n", .min_member = 3}).Succeeded("ns/g");
   maker.rows().pod_groups[0].staleness_grace_ns = 0;
-  for (const char* compat : {"", R"(, "compat": {"completed_pods": "kai"})"})
+  for (const char* compat : {"", R"("completed_pods": "kai")"})
     EXPECT_THAT(RunStale(maker, compat), PlanIs()) << compat;
 }
 
@@ -172,8 +174,7 @@ TEST(StaleGangTest, OlderGangsGoFirst) {
 
 TEST(StaleGangTest, WhatAllocateCompletesIsNotStale) {
   ClusterMaker maker = BrokenGang({.seconds = 61});
-  const Plan plan =
-      RunStale(maker.Pending("ns/g"), R"(, "actions": "allocate, stalegangeviction")");
+  const Plan plan = RunStale(maker.Pending("ns/g"), "", "allocate, stalegangeviction");
   EXPECT_THAT(plan, PlanIs(Binds("ns/g-2")));
   EXPECT_EQ(StaleSince(plan), StampWrite::kRemove);
 }
@@ -224,17 +225,14 @@ TEST(StaleGangTest, AGangWhoseReplacementWaitsKeepsItsTimeStamp) {
   const Plan fixed = RunStale(maker);
   EXPECT_THAT(fixed, HasVerdict("ns/g", Verdict::kNotReady));
   EXPECT_EQ(StaleSince(fixed), StampWrite::kNow);
-  EXPECT_EQ(StaleSince(RunStale(maker, R"(, "compat": {"not_ready_writes": "kai"})")),
-            StampWrite::kNone);
+  EXPECT_EQ(StaleSince(RunStale(maker, R"("not_ready_writes": "kai")")), StampWrite::kNone);
 }
 
 TEST(StaleGangTest, WithoutTheActionNothingIsWritten) {
   ClusterMaker maker = BrokenGang({.seconds = 1000});
-  absl::StatusOr<Plan> plan = Session(*Config::Parse(R"({"actions": "allocate"})", {}))
-                                  .Run(maker.Build(), kTestNowNs, /*stopwatch=*/nullptr);
-  ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(StaleSince(*plan), StampWrite::kNone);
-  EXPECT_THAT(*plan, Reasons("ns/g", "stale"));
+  const Plan plan = RunStale(maker, "", "allocate");
+  EXPECT_EQ(StaleSince(plan), StampWrite::kNone);
+  EXPECT_THAT(plan, Reasons("ns/g", "stale"));
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ void QueueUsage::Applied(const Change& change, UndoStack* undo) {
 void QueueUsage::Undone(const Change& change, UndoStack* undo) {
   if (SignOf(change) == 0) return;
   const QueueId own = cluster_.pod_groups().queue[cluster_.pods().group[change.pod]];
+  if (!own.valid()) return;  // a queue that was deleted has no usage to restore
   const size_t saved = path(own).size() * kQuotaResources * 2;
   size_t at = undo->size() - saved;
   for (QueueId queue = own; queue.valid(); queue = cluster_.queues().parent[queue]) {

@@ -6,8 +6,10 @@
 #include <array>
 
 #include "absl/status/status.h"
+#include "kai/base/duration.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
+#include "kai/session/arguments.h"
 
 namespace kai {
 namespace {
@@ -16,7 +18,6 @@ constexpr std::string_view kDefaultActions =
     "allocate, consolidation, reclaim, preempt, stalegangeviction";
 constexpr std::array<std::string_view, 5> kActions = {"allocate", "consolidation", "reclaim",
                                                       "preempt", "stalegangeviction"};
-constexpr std::array<std::string_view, 1> kBuiltActions = {"allocate"};
 
 // KAI's built-in order (spec 2 C7).
 constexpr std::array<std::string_view, 20> kDefaultPlugins = {"predicates",
@@ -39,9 +40,14 @@ constexpr std::array<std::string_view, 20> kDefaultPlugins = {"predicates",
                                                               "snapshot",
                                                               "sg-nodelocalgreedy",
                                                               "sg-multinodegang"};
-// Members of a configuration (spec 2 C5) and our own `compat`; the last two wait for their floors.
+// Members of a configuration (spec 2 C5) and our own `compat`; `usageDBConfig` waits for its floor.
 constexpr std::array<std::string_view, 6> kMembers = {
     "actions", "tiers", "queueDepthPerAction", "compat", "usageDBConfig", "scenarioSearchBudgets"};
+// Of KAI's actions, those that search for victims.
+constexpr std::array<std::string_view, 4> kSearchingActions = {"default", "consolidation",
+                                                               "reclaim", "preempt"};
+constexpr std::array<std::string_view, 3> kGenerators = {"default", "NodeLocalGreedy",
+                                                         "MultiNodeGang"};
 constexpr std::string_view kNuma = "numa";
 // Registered, but in no default.
 constexpr std::array<std::string_view, 4> kOtherPlugins = {"podaffinity", "gpuspread", kNuma,
@@ -71,10 +77,8 @@ void ReadActions(std::string_view list, Config* config) {
   while (true) {
     const size_t comma = list.find(',');
     const std::string name = Trimmed(list.substr(0, comma));
-    if (Contains(kBuiltActions, name)) {
+    if (Contains(kActions, name)) {
       config->actions.push_back(name);
-    } else if (Contains(kActions, name)) {
-      config->warnings.push_back(StrCat("action ", name, " is not built yet"));
     } else {
       config->warnings.push_back(StrCat("action \"", name, "\" is not known and is skipped"));
     }
@@ -154,13 +158,108 @@ absl::Status ReadCompat(const simdjson::dom::element& value, Config* config) {
         (setting != "fixed" && setting != "kai")) {
       return Invalid(StrCat("config: compat.", name, " must be \"fixed\" or \"kai\""));
     }
-    const auto found = config->compat.find(std::string(name));
-    if (found == config->compat.end()) {
+    const auto* found = std::find(kMendNames.begin(), kMendNames.end(), name);
+    if (found == kMendNames.end()) {
       config->warnings.push_back(
           StrCat("compat switch \"", name, "\" is not known and is skipped"));
     } else {
-      found->second = setting == "kai" ? Compat::kKai : Compat::kFixed;
+      config->mends.Set(static_cast<Mend>(found - kMendNames.begin()), setting == "fixed");
     }
+  }
+  return absl::OkStatus();
+}
+
+std::string BudgetField(std::string_view member, std::string_view name = "") {
+  return StrCat("scenarioSearchBudgets.", member, name.empty() ? "" : ".", name);
+}
+
+absl::Status ReadBudget(const simdjson::dom::element& value, const std::string& field,
+                        int64_t* nanos) {
+  std::string_view text;
+  if (value.get_string().get(text) != simdjson::SUCCESS)
+    return Invalid(StrCat("config: ", field, " must be a duration such as \"30s\""));
+  const absl::StatusOr<int64_t> parsed = ParseDuration(text);
+  if (!parsed.ok())
+    return Invalid(StrCat("config: ", field, ": ", std::string(parsed.status().message())));
+  if (*parsed < 0) return Invalid(StrCat("config: ", field, " must not be negative"));
+  *nanos = *parsed;
+  return absl::OkStatus();
+}
+
+// Limits by name; a name that is not given keeps its default (spec 2 V4).
+absl::Status ReadBudgets(const simdjson::dom::element& value, std::string_view member,
+                         SearchBudgets::ByName* limits) {
+  simdjson::dom::object object;
+  if (value.get_object().get(object) != simdjson::SUCCESS)
+    return Invalid(StrCat("config: ", BudgetField(member), " is not an object"));
+  for (const auto& [name, each] : object) {
+    if (!each.is_null())
+      KAI_RETURN_IF_ERROR(
+          ReadBudget(each, BudgetField(member, name), &(*limits)[std::string(name)]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadScenarioCounts(const simdjson::dom::element& value, std::string_view member,
+                                Config* config) {
+  simdjson::dom::object counts;
+  if (value.get_object().get(counts) != simdjson::SUCCESS)
+    return Invalid(StrCat("config: ", BudgetField(member), " is not an object"));
+  for (const auto& [name, each] : counts) {
+    int64_t* count = name == "action" ? &config->budgets.action_scenarios
+                     : name == "job"  ? &config->budgets.job_scenarios
+                                      : nullptr;
+    if (count == nullptr) {
+      config->warnings.push_back(StrCat("configuration member \"", BudgetField(member, name),
+                                        "\" is not known and is skipped"));
+    } else if (!each.is_null() &&
+               (each.get_int64().get(*count) != simdjson::SUCCESS || *count < 0)) {
+      return Invalid(
+          StrCat("config: ", BudgetField(member, name), " must be a whole number, 0 or above"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// KAI's errors, said once and not in every cycle (spec 2 C3, V4).
+absl::Status ReadSearchBudgets(const simdjson::dom::element& value, Config* config) {
+  simdjson::dom::object members;
+  if (value.get_object().get(members) != simdjson::SUCCESS)
+    return Invalid("config: scenarioSearchBudgets is not an object");
+  SearchBudgets& budgets = config->budgets;
+  for (const auto& [member, each] : members) {
+    if (each.is_null()) continue;
+    if (member == "maxActionSearchDuration") {
+      KAI_RETURN_IF_ERROR(ReadBudgets(each, member, &budgets.action_ns));
+    } else if (member == "maxJobSearchDuration") {
+      KAI_RETURN_IF_ERROR(ReadBudget(each, BudgetField(member), &budgets.job_ns));
+    } else if (member == "minJobSearchDuration") {
+      KAI_RETURN_IF_ERROR(ReadBudget(each, BudgetField(member), &budgets.min_job_ns));
+    } else if (member == "maxGeneratorSearchDuration") {
+      KAI_RETURN_IF_ERROR(ReadBudgets(each, member, &budgets.generator_ns));
+    } else if (member == "maxScenarios") {
+      KAI_RETURN_IF_ERROR(ReadScenarioCounts(each, member, config));
+    } else {
+      config->warnings.push_back(
+          StrCat("configuration member \"", BudgetField(member), "\" is not known and is skipped"));
+    }
+  }
+  for (const auto& [action, unused] : budgets.action_ns) {
+    if (!Contains(kSearchingActions, action)) {
+      config->warnings.push_back(StrCat(BudgetField("maxActionSearchDuration", action),
+                                        ": there is no such search, and it is skipped"));
+    }
+  }
+  for (const auto& [generator, unused] : budgets.generator_ns) {
+    if (!Contains(kGenerators, generator)) {
+      return Invalid(StrCat("config: ", BudgetField("maxGeneratorSearchDuration", generator),
+                            ": there is no such generator; known are default, NodeLocalGreedy and "
+                            "MultiNodeGang"));
+    }
+  }
+  if (budgets.job_ns != 0 && budgets.min_job_ns >= budgets.job_ns) {
+    return Invalid(
+        "config: scenarioSearchBudgets.minJobSearchDuration must be below maxJobSearchDuration");
   }
   return absl::OkStatus();
 }
@@ -186,6 +285,30 @@ std::string Quoted(std::string_view text) {
   return quoted;
 }
 
+std::string LimitsJson(const SearchBudgets::ByName& limits) {
+  std::string json = "{";
+  for (const auto& [name, nanos] : limits) {
+    StrAppend(&json, json.size() == 1 ? "" : ",", Quoted(name), ":", Quoted(FormatDuration(nanos)));
+  }
+  return json + "}";
+}
+
+std::string BudgetsJson(const SearchBudgets& budgets) {
+  std::string json =
+      StrCat("{\"maxActionSearchDuration\":", LimitsJson(budgets.action_ns),
+             ",\"maxJobSearchDuration\":", Quoted(FormatDuration(budgets.job_ns)),
+             ",\"minJobSearchDuration\":", Quoted(FormatDuration(budgets.min_job_ns)),
+             ",\"maxGeneratorSearchDuration\":", LimitsJson(budgets.generator_ns));
+  std::string counts;
+  for (const auto& [name, count] :
+       {std::pair("action", budgets.action_scenarios), std::pair("job", budgets.job_scenarios)}) {
+    if (count == SearchBudgets::kUnlimitedScenarios) continue;
+    StrAppend(&counts, counts.empty() ? "" : ",", Quoted(name), ":", count);
+  }
+  if (!counts.empty()) StrAppend(&json, ",\"maxScenarios\":{", counts, "}");
+  return json + "}";
+}
+
 }  // namespace
 
 std::string_view PluginConfig::Argument(std::string_view argument,
@@ -194,12 +317,12 @@ std::string_view PluginConfig::Argument(std::string_view argument,
   return found == arguments.end() ? fallback : std::string_view(found->second);
 }
 
-std::vector<std::string> Config::CompatSwitches() { return {}; }
+std::vector<std::string> Config::CompatSwitches() { return {kMendNames.begin(), kMendNames.end()}; }
 
 absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& options) {
   Config config;
-  for (const std::string& name : CompatSwitches())
-    config.compat[name] = options.as_kai ? Compat::kKai : Compat::kFixed;
+  for (size_t mend = 0; mend < kMends; ++mend)
+    config.mends.Set(static_cast<Mend>(mend), !options.as_kai);
   if (json.empty() || json == "null") {
     ReadActions(kDefaultActions, &config);
     config.plugins = DefaultPlugins();
@@ -229,6 +352,9 @@ absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& 
   if (IsGiven(object, "queueDepthPerAction", &value))
     KAI_RETURN_IF_ERROR(ReadQueueDepth(value, &config));
   if (IsGiven(object, "compat", &value)) KAI_RETURN_IF_ERROR(ReadCompat(value, &config));
+  if (IsGiven(object, "scenarioSearchBudgets", &value))
+    KAI_RETURN_IF_ERROR(ReadSearchBudgets(value, &config));
+  CheckArguments(config, &config.warnings);
   return config;
 }
 
@@ -257,12 +383,10 @@ std::string Config::ToJson() const {
     StrAppend(&json, first ? "" : ",", Quoted(action), ":", depth);
     first = false;
   }
-  json += "},\"compat\":{";
-  first = true;
-  for (const auto& [name, setting] : compat) {
-    StrAppend(&json, first ? "" : ",", Quoted(name), ":",
-              setting == Compat::kKai ? "\"kai\"" : "\"fixed\"");
-    first = false;
+  StrAppend(&json, "},\"scenarioSearchBudgets\":", BudgetsJson(budgets), ",\"compat\":{");
+  for (size_t i = 0; i < kMends; ++i) {
+    StrAppend(&json, i == 0 ? "" : ",", Quoted(kMendNames[i]), ":",
+              mends.on(static_cast<Mend>(i)) ? "\"fixed\"" : "\"kai\"");
   }
   json += "}}";
   return json;

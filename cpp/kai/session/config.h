@@ -15,11 +15,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kai/actions/search_budgets.h"
+#include "kai/base/mends.h"
 
 namespace kai {
-
-// How a mend of a weakness of KAI's behaves: as we think right, or as KAI does (design §2).
-enum class Compat : uint8_t { kFixed, kKai };
 
 struct PluginConfig {
   std::string name;
@@ -34,10 +33,11 @@ struct Config {
     bool as_kai = false;  // every mend switched to KAI's behaviour
   };
 
-  std::vector<std::string> actions;            // known ones that are built, in order
+  std::vector<std::string> actions;            // known ones, in order
   std::vector<PluginConfig> plugins;           // known ones, in order
   std::map<std::string, int64_t> queue_depth;  // by action; -1 or missing: no bound
-  std::map<std::string, Compat> compat;        // every switch there is
+  SearchBudgets budgets;
+  Mends mends;  // member `compat`
   std::vector<std::string> warnings;
 
   static absl::StatusOr<Config> Parse(std::string_view json, const ParseOptions& options);

@@ -83,17 +83,11 @@ TEST(ConfigTest, AnActionThatNobodyKnowsIsSaidAndSkipped) {
   EXPECT_THAT(config.warnings, ElementsAre("action \"alocate\" is not known and is skipped"));
 }
 
-TEST(ConfigTest, EveryActionIsBuiltOrSaidNotToBe) {
-  const std::vector<std::string> all = {"allocate", "consolidation", "reclaim", "preempt",
-                                        "stalegangeviction"};
+TEST(ConfigTest, AllActionsRunByDefaultAsInKai) {
   const Config config = ParseOrDie("");
-  EXPECT_EQ(config.actions.size() + config.warnings.size(), all.size());
-  for (const std::string& action : all) {
-    if (std::find(config.actions.begin(), config.actions.end(), action) != config.actions.end()) {
-      continue;
-    }
-    EXPECT_THAT(config.warnings, Contains("action " + action + " is not built yet"));
-  }
+  EXPECT_THAT(config.actions,
+              ElementsAre("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"));
+  EXPECT_THAT(config.warnings, IsEmpty());
 }
 
 // ---- plugins ------------------------------------------------------------------------------------
@@ -165,14 +159,19 @@ TEST(ConfigTest, ADepthThatWouldCrashKaiIsRefused) {  // spec 2 C9
 // ---- compat -------------------------------------------------------------------------------------
 
 TEST(ConfigTest, EverySwitchIsFixedUnlessKaisBehaviourIsAskedFor) {
-  for (const std::string& name : Config::CompatSwitches()) {
-    EXPECT_EQ(ParseOrDie("").compat.at(name), Compat::kFixed) << name;
-    EXPECT_EQ(ParseOrDie("", {.as_kai = true}).compat.at(name), Compat::kKai) << name;
-    EXPECT_EQ(ParseOrDie("{}", {.as_kai = true}).compat.at(name), Compat::kKai) << name;
+  ASSERT_THAT(Config::CompatSwitches(), SizeIs(kMends));
+  for (size_t i = 0; i < kMends; ++i) {
+    const auto mend = static_cast<Mend>(i);
+    const std::string name(kMendNames[i]);
+    EXPECT_EQ(Config::CompatSwitches()[i], name);
+    EXPECT_TRUE(ParseOrDie("").mends.on(mend)) << name;
+    EXPECT_FALSE(ParseOrDie("", {.as_kai = true}).mends.on(mend)) << name;
+    EXPECT_FALSE(ParseOrDie("{}", {.as_kai = true}).mends.on(mend)) << name;
     const std::string one = R"({"compat": {")" + name + R"(": "kai"}})";
-    EXPECT_EQ(ParseOrDie(one).compat.at(name), Compat::kKai) << name;
+    EXPECT_FALSE(ParseOrDie(one).mends.on(mend)) << name;
+    EXPECT_TRUE(ParseOrDie(one).mends.on(static_cast<Mend>((i + 1) % kMends))) << name;
     const std::string other = R"({"compat": {")" + name + R"(": "fixed"}})";
-    EXPECT_EQ(ParseOrDie(other, {.as_kai = true}).compat.at(name), Compat::kFixed) << name;
+    EXPECT_TRUE(ParseOrDie(other, {.as_kai = true}).mends.on(mend)) << name;
   }
 }
 
@@ -186,6 +185,94 @@ TEST(ConfigTest, ASwitchHasTwoPositions) {
             "config: compat.gravity must be \"fixed\" or \"kai\"");
   EXPECT_EQ(ErrorOf(R"({"compat": {"gravity": true}})"),
             "config: compat.gravity must be \"fixed\" or \"kai\"");
+}
+
+// ---- budgets (spec 2 V4) ------------------------------------------------------------------------
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+TEST(ConfigTest, WithoutBudgetsThoseOfKaiHold) {
+  for (const char* nothing : {"", "{}", R"({"scenarioSearchBudgets": null})",
+                              R"({"scenarioSearchBudgets": {"maxJobSearchDuration": null}})"}) {
+    const SearchBudgets budgets = ParseOrDie(nothing).budgets;
+    EXPECT_EQ(budgets.ActionNs("reclaim"), 300 * kSecondNs);
+    EXPECT_EQ(budgets.job_ns, 240 * kSecondNs);
+    EXPECT_EQ(budgets.min_job_ns, 0);
+    EXPECT_EQ(budgets.GeneratorNs("NodeLocalGreedy"), 30 * kSecondNs);
+    EXPECT_EQ(budgets.GeneratorNs("MultiNodeGang"), 120 * kSecondNs);
+    EXPECT_EQ(budgets.action_scenarios, SearchBudgets::kUnlimitedScenarios);
+    EXPECT_EQ(budgets.job_scenarios, SearchBudgets::kUnlimitedScenarios);
+  }
+}
+
+TEST(ConfigTest, EachBudgetIsSetByItself) {
+  const SearchBudgets budgets = ParseOrDie(R"({"scenarioSearchBudgets": {
+      "maxActionSearchDuration": {"default": "1m", "reclaim": "0s"},
+      "maxJobSearchDuration": "1.5s", "minJobSearchDuration": "100ms",
+      "maxGeneratorSearchDuration": {"default": "1s"},
+      "maxScenarios": {"action": 10}}})")
+                                    .budgets;
+  EXPECT_EQ(budgets.ActionNs("preempt"), 60 * kSecondNs);
+  EXPECT_EQ(budgets.ActionNs("reclaim"), 0) << "no limit";
+  EXPECT_EQ(budgets.job_ns, 1'500'000'000);
+  EXPECT_EQ(budgets.min_job_ns, 100'000'000);
+  EXPECT_EQ(budgets.GeneratorNs("somebody's"), kSecondNs);
+  EXPECT_EQ(budgets.GeneratorNs("NodeLocalGreedy"), 30 * kSecondNs)
+      << "a default does not change those that have their own";
+  EXPECT_EQ(budgets.action_scenarios, 10);
+  EXPECT_EQ(budgets.job_scenarios, SearchBudgets::kUnlimitedScenarios);
+}
+
+TEST(ConfigTest, BudgetsThatStopKaisActionsAreRefused) {  // spec 2 C3, E27
+  const auto error_of = [](const std::string& members) {
+    return ErrorOf(R"({"scenarioSearchBudgets": {)" + members + "}}");
+  };
+  EXPECT_EQ(error_of(R"("maxJobSearchDuration": "-1s")"),
+            "config: scenarioSearchBudgets.maxJobSearchDuration must not be negative");
+  EXPECT_EQ(error_of(R"("maxActionSearchDuration": {"reclaim": "-1s"})"),
+            "config: scenarioSearchBudgets.maxActionSearchDuration.reclaim must not be negative");
+  EXPECT_EQ(error_of(R"("maxJobSearchDuration": "1s", "minJobSearchDuration": "1s")"),
+            "config: scenarioSearchBudgets.minJobSearchDuration must be below "
+            "maxJobSearchDuration");
+  EXPECT_EQ(error_of(R"("minJobSearchDuration": "4m")"),
+            "config: scenarioSearchBudgets.minJobSearchDuration must be below "
+            "maxJobSearchDuration");
+  EXPECT_EQ(error_of(R"("maxGeneratorSearchDuration": {"Greedy": "1s"})"),
+            "config: scenarioSearchBudgets.maxGeneratorSearchDuration.Greedy: there is no such "
+            "generator; known are default, NodeLocalGreedy and MultiNodeGang");
+  EXPECT_EQ(error_of(R"("maxJobSearchDuration": 5)"),
+            "config: scenarioSearchBudgets.maxJobSearchDuration must be a duration such as "
+            "\"30s\"");
+  EXPECT_EQ(error_of(R"("maxJobSearchDuration": "5")"),
+            "config: scenarioSearchBudgets.maxJobSearchDuration: duration \"5\" is not valid");
+  EXPECT_EQ(error_of(R"("maxScenarios": {"job": -1})"),
+            "config: scenarioSearchBudgets.maxScenarios.job must be a whole number, 0 or above");
+  EXPECT_EQ(error_of(R"("maxScenarios": 1)"),
+            "config: scenarioSearchBudgets.maxScenarios is not an object");
+  EXPECT_EQ(error_of(R"("maxActionSearchDuration": "1s")"),
+            "config: scenarioSearchBudgets.maxActionSearchDuration is not an object");
+  EXPECT_EQ(ErrorOf(R"({"scenarioSearchBudgets": []})"),
+            "config: scenarioSearchBudgets is not an object");
+}
+
+TEST(ConfigTest, AMinimumNeedsNoMaximum) {
+  EXPECT_EQ(ParseOrDie(R"({"scenarioSearchBudgets": {"maxJobSearchDuration": "0s",
+      "minJobSearchDuration": "1h"}})")
+                .budgets.min_job_ns,
+            3600 * kSecondNs);
+}
+
+TEST(ConfigTest, BudgetsThatNobodyKnowsAreSaidAndSkipped) {
+  EXPECT_THAT(
+      ParseOrDie(R"({"scenarioSearchBudgets": {"maxFun": "1s", "maxScenarios": {"fun": 1},
+          "maxActionSearchDuration": {"allocate": "1s"}}})")
+          .warnings,
+      ElementsAre(
+          "configuration member \"scenarioSearchBudgets.maxFun\" is not known and is skipped",
+          "configuration member \"scenarioSearchBudgets.maxScenarios.fun\" is not known and is "
+          "skipped",
+          "scenarioSearchBudgets.maxActionSearchDuration.allocate: there is no such search, and it "
+          "is skipped"));
 }
 
 // ---- nonsense -----------------------------------------------------------------------------------
@@ -213,6 +300,9 @@ TEST(ConfigTest, NonsenseIsOneSentence) {
 TEST(ConfigTest, WhatWasUnderstoodCanBeWrittenDownAndReadAgain) {
   const Config config =
       ParseOrDie(R"({"actions": "allocate", "queueDepthPerAction": {"allocate": 3},
+      "compat": {"slow_job": "kai"},
+      "scenarioSearchBudgets": {"maxJobSearchDuration": "1m30s", "maxScenarios": {"job": 7},
+                                "maxActionSearchDuration": {"reclaim": "500ms"}},
       "tiers": [{"plugins": [{"name": "proportion", "arguments": {"kValue": "0.5"}},
                              {"name": "nodeplacement"}]}]})");
   const std::string json = config.ToJson();
@@ -223,7 +313,9 @@ TEST(ConfigTest, WhatWasUnderstoodCanBeWrittenDownAndReadAgain) {
   EXPECT_EQ(PluginNames(again), PluginNames(config));
   EXPECT_EQ(again.plugins[0].arguments, config.plugins[0].arguments);
   EXPECT_EQ(again.queue_depth, config.queue_depth);
-  EXPECT_EQ(again.compat, config.compat);
+  EXPECT_FALSE(again.mends.on(Mend::kSlowJob));
+  EXPECT_TRUE(again.mends.on(Mend::kQueueDepth));
+  EXPECT_EQ(again.budgets, config.budgets);
   EXPECT_THAT(again.warnings, IsEmpty());
 }
 

@@ -1,0 +1,76 @@
+#include "kai/actions/stale_gang_eviction.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kai/base/saturating.h"
+#include "kai/model/messages.h"
+
+namespace kai {
+namespace {
+
+constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
+constexpr std::string_view kDefaultSubgroup = "default";
+
+class StaleGangEviction final : public Action {
+ public:
+  void Run(CycleView& cycle) override {
+    for (const PodGroupId group : *cycle.by_creation) Visit(cycle, group);
+  }
+
+ private:
+  static void Visit(CycleView& cycle, PodGroupId group) {
+    int64_t& since_ns = cycle.log->stale_since_ns[group];
+    if (!IsStale(cycle, group)) {
+      since_ns = kNoTime;
+      cycle.log->is_stale[group] = 0;
+      return;
+    }
+    if (since_ns == kNoTime) since_ns = cycle.now_ns;
+    const int64_t grace_ns = cycle.cluster->pod_groups().staleness_grace_ns[group];
+    if (grace_ns < 0 || cycle.now_ns < AddSaturating(since_ns, grace_ns)) return;
+    cycle.log->is_stale[group] = 1;
+    EvictAll(cycle, group);
+  }
+
+  // spec 2 D5. One pod that has succeeded speaks for its whole group.
+  static bool IsStale(const CycleView& cycle, PodGroupId group) {
+    return cycle.order->CountOf(group, PodStatus::kSucceeded) == 0 &&
+           cycle.order->ActiveUsed(group) > 0 && !cycle.order->IsGangSatisfied(group);
+  }
+
+  static void EvictAll(CycleView& cycle, PodGroupId group) {
+    const Cluster& cluster = *cycle.cluster;
+    const Span32 pod_sets = cluster.pod_groups().pod_sets[group];
+    for (int32_t i = pod_sets.begin; i < pod_sets.end; ++i) {
+      const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+      const std::string_view name = cluster.Text(cluster.sub_groups().name[pod_set]);
+      for (const PodId pod : cycle.order->PodsOf(pod_set)) {
+        if (!MayEvict(*cycle.mends, cluster.pods().status[pod])) continue;
+        cycle.log->decisions.push_back(
+            {.kind = CycleLog::Decision::Kind::kEvict,
+             .pod = pod,
+             .node = NodeId(),
+             .action = std::string(kStaleGangEviction),
+             .for_group = PodGroupId(),
+             .message = messages::StaleEviction(cluster.PodName(pod),
+                                                cluster.sub_groups().minimum[pod_set],
+                                                name == kDefaultSubgroup ? "" : name)});
+        cycle.statement->Evict(pod);
+      }
+    }
+  }
+
+  static bool MayEvict(const Mends& mends, PodStatus status) {
+    if (!IsActiveAllocated(status)) return false;
+    const bool of_this_cycle = status == PodStatus::kAllocated || status == PodStatus::kPipelined;
+    return !of_this_cycle || !mends.on(Mend::kSameCycleEviction);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Action> MakeStaleGangEviction() { return std::make_unique<StaleGangEviction>(); }
+
+}  // namespace kai

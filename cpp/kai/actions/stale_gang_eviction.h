@@ -1,0 +1,21 @@
+// Stale gang eviction: a gang that lost pods and does not get them back gives up the rest, which
+// would only hold what others could use (spec 2 §11 D4-D7).
+//
+// A pod group is stale while it runs with fewer pods than its gang needs and none of them has
+// succeeded. Since when is written on the group; once its grace period is over, all its pods go.
+#ifndef KAI_ACTIONS_STALE_GANG_EVICTION_H_
+#define KAI_ACTIONS_STALE_GANG_EVICTION_H_
+
+#include <memory>
+
+#include "kai/actions/action.h"
+
+namespace kai {
+
+inline constexpr std::string_view kStaleGangEviction = "stalegangeviction";
+
+std::unique_ptr<Action> MakeStaleGangEviction();
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_STALE_GANG_EVICTION_H_

@@ -1,0 +1,91 @@
+#include "kai/session/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace kai {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int64_t kHourNs = 3'600'000'000'000;
+
+// A configuration of one plugin with these arguments, a JSON object.
+Config WithPlugin(const std::string& name, const std::string& arguments) {
+  absl::StatusOr<Config> config =
+      Config::Parse(R"({"actions": "allocate", "tiers": [{"plugins": [{"name": ")" + name +
+                        R"(", "arguments": )" + arguments + "}]}]}",
+                    {});
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  return *std::move(config);
+}
+
+TEST(MinRuntimeArgumentsTest, AreNothingUnlessGiven) {  // spec 1 F102
+  for (const char* arguments : {"{}", "null", R"({"defaultPreemptMinRuntime": ""})"}) {
+    const Config config = WithPlugin("minruntime", arguments);
+    const MinRuntime::Options options = MinRuntimeOptions(config);
+    EXPECT_EQ(options.preempt_ns, 0);
+    EXPECT_EQ(options.reclaim_ns, 0);
+    EXPECT_EQ(options.method, MinRuntime::Method::kLowestCommonAncestor);
+    EXPECT_THAT(config.warnings, IsEmpty());
+  }
+  EXPECT_EQ(MinRuntimeOptions(WithPlugin("proportion", "{}")).preempt_ns, 0);
+}
+
+TEST(MinRuntimeArgumentsTest, AreDurationsWithDaysAndWeeks) {
+  const Config config = WithPlugin("minruntime", R"({"defaultPreemptMinRuntime": "1d12h",
+          "defaultReclaimMinRuntime": "1w", "reclaimResolveMethod": "queue"})");
+  const MinRuntime::Options options = MinRuntimeOptions(config);
+  EXPECT_EQ(options.preempt_ns, 36 * kHourNs);
+  EXPECT_EQ(options.reclaim_ns, 7 * 24 * kHourNs);
+  EXPECT_EQ(options.method, MinRuntime::Method::kQueue);
+  EXPECT_THAT(config.warnings, IsEmpty());
+}
+
+TEST(MinRuntimeArgumentsTest, WhatMakesNoSenseIsSaidAndFallsBack) {
+  const Config config = WithPlugin("minruntime", R"({"defaultPreemptMinRuntime": "-1h",
+          "defaultReclaimMinRuntime": "long", "reclaimResolveMethod": "LCA"})");
+  const MinRuntime::Options options = MinRuntimeOptions(config);
+  EXPECT_EQ(options.preempt_ns, 0);
+  EXPECT_EQ(options.reclaim_ns, 0);
+  EXPECT_EQ(options.method, MinRuntime::Method::kLowestCommonAncestor);
+  EXPECT_THAT(config.warnings,
+              ElementsAre("plugin minruntime: argument defaultPreemptMinRuntime \"-1h\" is not a "
+                          "duration such as 30m or 1d, and counts as 0",
+                          "plugin minruntime: argument defaultReclaimMinRuntime \"long\" is not a "
+                          "duration such as 30m or 1d, and counts as 0",
+                          "plugin minruntime: argument reclaimResolveMethod \"LCA\" is neither lca "
+                          "nor queue, and counts as lca"));
+}
+
+TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93, §16
+  const std::pair<const char*, double> table[] = {
+      {"{}", 1},
+      {R"({"relcaimerSaturationMultiplier": "1.5"})", 1.5},
+      {R"({"relcaimerSaturationMultiplier": "+2"})", 2},
+      {R"({"relcaimerSaturationMultiplier": 1.25})", 1.25},
+      {R"({"reclaimerUtilizationMultiplier": "2"})", 1},
+  };
+  for (const auto& [arguments, multiplier] : table) {
+    const Config config = WithPlugin("proportion", arguments);
+    EXPECT_EQ(SaturationMultiplier(config), multiplier) << arguments;
+    EXPECT_THAT(config.warnings, IsEmpty());
+  }
+  for (const char* wrong : {"wrong", "0.5", "-1", "nan", "1.5x", "+-2", " 2"}) {
+    const Config config = WithPlugin(
+        "proportion", std::string(R"({"relcaimerSaturationMultiplier": ")") + wrong + R"("})");
+    EXPECT_EQ(SaturationMultiplier(config), 1) << wrong;
+    EXPECT_THAT(config.warnings,
+                ElementsAre(std::string("plugin proportion: argument "
+                                        "relcaimerSaturationMultiplier \"") +
+                            wrong + "\" is not a number of 1 or above, and counts as 1"));
+  }
+  EXPECT_EQ(SaturationMultiplier(WithPlugin("priority", "{}")), 1);
+}
+
+}  // namespace
+}  // namespace kai
