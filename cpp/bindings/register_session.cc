@@ -127,13 +127,17 @@ py::dict PodGroups(const HeldPlan& self) {
       reasons.append(
           py::make_tuple(py::str(reason.code.data(), reason.code.size()), reason.message, pod));
     }
-    py::object last_start = py::none();
-    if (outcome.writes_last_start) last_start = py::int_(self.plan.now_ns);
+    const auto stamp = [&](bool written) -> py::object {
+      return written ? py::object(py::int_(self.plan.now_ns)) : py::object(py::none());
+    };
+    py::object stale_since = stamp(outcome.writes_stale_since == StampWrite::kNow);
+    if (outcome.writes_stale_since == StampWrite::kRemove) stale_since = py::str("");
     const std::string_view verdict = VerdictName(outcome.verdict);
     const std::string queue(cluster.Text(cluster.pod_groups().queue_name[group]));
     groups[py::str(cluster.PodGroupName(group))] =
         py::make_tuple(queue, py::str(verdict.data(), verdict.size()), outcome.messages, reasons,
-                       py::make_tuple(last_start, py::none(), py::none()));
+                       py::make_tuple(stamp(outcome.writes_last_start), stale_since,
+                                      stamp(outcome.writes_last_eviction)));
   }
   return groups;
 }

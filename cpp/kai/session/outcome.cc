@@ -1,6 +1,8 @@
 #include "kai/session/outcome.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <set>
 
 #include "kai/base/text.h"
@@ -10,6 +12,7 @@ namespace kai {
 namespace {
 
 constexpr std::string_view kDefaultSubgroup = "default";
+constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
 // The stable word for a pod that found no node, from the text that says why.
 std::string_view CodeOfNoNode(std::string_view text) {
@@ -27,29 +30,33 @@ class Describer {
       : cycle_(cycle), cluster_(*cycle.cluster), plan_(*plan) {}
 
   void Run() {
-    CountDecisions();
+    FindEvictions();
     plan_.groups.Resize(cluster_.pod_groups().size());
     for (const PodGroupId group : cluster_.pod_groups().name.ids()) Describe(group);
     std::sort(plan_.pod_messages.begin(), plan_.pod_messages.end());
   }
 
  private:
-  void CountDecisions() {
-    bound_.Resize(cluster_.pod_groups().size());
-    pipelined_.Resize(cluster_.pod_groups().size());
-    for (const CycleLog::Decision& decision : cycle_.log->decisions) {
-      const PodGroupId group = cluster_.pods().group[decision.pod];
-      if (decision.kind == CycleLog::Decision::Kind::kBind) ++bound_[group];
-      if (decision.kind == CycleLog::Decision::Kind::kPipeline) ++pipelined_[group];
+  // Pods that leave without a promise to come back; the last word on a pod counts.
+  void FindEvictions() {
+    const std::vector<CycleLog::Decision>& decisions = cycle_.log->decisions;
+    for (size_t i = 0; i < decisions.size(); ++i) {
+      const PodId pod = decisions[i].pod;
+      if (decisions[i].kind == CycleLog::Decision::Kind::kEvict &&
+          cluster_.pods().status[pod] == PodStatus::kReleasing) {
+        evicted_[cluster_.pods().group[pod]][pod] = i;
+      }
     }
   }
 
   Verdict VerdictOf(PodGroupId group, int32_t waiting, bool ready) const {
-    const int32_t placed = bound_[group] + pipelined_[group];
-    if (placed > 0) {
-      if (waiting > 0 || HasWaitingMisfits(group)) return Verdict::kPartlyPlaced;
-      if (pipelined_[group] == 0) return Verdict::kPlaced;
-      return bound_[group] == 0 ? Verdict::kPipelined : Verdict::kPartlyPlaced;
+    const int32_t bound = cycle_.order->CountOf(group, PodStatus::kAllocated);
+    const int32_t pipelined = cycle_.order->CountOf(group, PodStatus::kPipelined);
+    if (bound + pipelined > 0) {
+      if (waiting > 0 || HasWaitingMisfits(group) || evicted_.contains(group))
+        return Verdict::kPartlyPlaced;
+      if (pipelined == 0) return Verdict::kPlaced;
+      return bound == 0 ? Verdict::kPipelined : Verdict::kPartlyPlaced;
     }
     if (!cluster_.pod_groups().queue[group].valid()) return Verdict::kInvalid;
     if (waiting == 0)
@@ -81,45 +88,101 @@ class Describer {
 
   void Describe(PodGroupId group) {
     GroupOutcome& outcome = plan_.groups[group];
-    const int32_t pending = cycle_.order->CountOf(group, PodStatus::kPending);
-    const int32_t waiting = pending + cycle_.order->CountOf(group, PodStatus::kGated);
+    const int32_t waiting = cycle_.order->CountOf(group, PodStatus::kPending) +
+                            cycle_.order->CountOf(group, PodStatus::kGated);
     const bool ready = waiting == 0 || cycle_.order->IsReady(group);
     outcome.verdict = VerdictOf(group, waiting, ready);
-    outcome.writes_last_start = cycle_.log->started_now[group] != 0;
+    // KAI loses what it wanted to write on groups that wait for pods of their own (spec 2 W5).
+    if (ready || cycle_.mends->on(Mend::kNotReadyWrites)) DescribeWrites(group, &outcome);
+    DescribeStaleness(group, &outcome);
     DescribeMisfits(group, &outcome);
+    DescribeState(group, waiting, ready, &outcome);
+    DescribeEvictions(group, &outcome);
+  }
+
+  void DescribeState(PodGroupId group, int32_t waiting, bool ready, GroupOutcome* outcome) {
     if (waiting == 0) {
-      if (outcome.verdict == Verdict::kNotReady) {
-        outcome.reasons.push_back(
+      if (outcome->verdict == Verdict::kNotReady) {
+        outcome->reasons.push_back(
             {reason_codes::kNoPods, "the pod group has no pods yet", PodId()});
-      } else if (outcome.verdict == Verdict::kRunning && !HasActivePods(group)) {
-        outcome.reasons.push_back({reason_codes::kCompleted, "all pods have ended", PodId()});
-      } else if (outcome.verdict == Verdict::kInvalid) {
-        DescribeMissingQueue(group, &outcome);
+      } else if (outcome->verdict == Verdict::kRunning && !HasActivePods(group)) {
+        outcome->reasons.push_back({reason_codes::kCompleted, "all pods have ended", PodId()});
+      } else if (outcome->verdict == Verdict::kInvalid) {
+        DescribeMissingQueue(group, outcome);
       }
       return;
     }
     if (!ready) {
-      outcome.messages.push_back(NotReadyText(group));
-      outcome.reasons.push_back({reason_codes::kNotReady, outcome.messages.back(), PodId()});
+      outcome->messages.push_back(NotReadyText(group));
+      outcome->reasons.push_back({reason_codes::kNotReady, outcome->messages.back(), PodId()});
       // KAI's text stops here; that no queue is waiting for the pods is worth knowing all the same.
-      if (outcome.verdict == Verdict::kInvalid) DescribeMissingQueue(group, &outcome);
+      if (outcome->verdict == Verdict::kInvalid) DescribeMissingQueue(group, outcome);
       return;
     }
 
     std::vector<std::pair<std::string, std::string>>
         errors;  // (reason, message), as KAI collects them
     if (!cluster_.pod_groups().queue[group].valid()) {
-      errors.emplace_back(messages::kQueueDoesNotExist, DescribeMissingQueue(group, &outcome));
+      errors.emplace_back(messages::kQueueDoesNotExist, DescribeMissingQueue(group, outcome));
     }
     for (const PlaceError& error : cycle_.log->errors[group]) {
       errors.emplace_back(error.reason, error.message);
-      DescribeError(error, &outcome);
+      DescribeError(error, outcome);
     }
-    DescribeWhatKeepsOut(group, errors.empty(), &outcome);
+    if (cycle_.log->search_budget_spent[group] != 0) {
+      outcome->reasons.push_back({reason_codes::kSearchBudgetSpent,
+                                  "the search for pods to evict ended before it was complete: its "
+                                  "budget was spent",
+                                  PodId()});
+    }
+    DescribeWhatKeepsOut(group, errors.empty(), outcome);
     const std::string text = messages::PodGroupText(errors);
-    outcome.messages.push_back(Prefixed(group, text));
-    if (pending > 0)
+    outcome->messages.push_back(Prefixed(group, text));
+    if (cycle_.order->CountOf(group, PodStatus::kPending) > 0)
       DescribePods(group, errors.empty() ? std::string(messages::kUnableToSchedulePod) : text);
+  }
+
+  void DescribeWrites(PodGroupId group, GroupOutcome* outcome) const {
+    outcome->writes_last_start = cycle_.log->started_now[group] != 0;
+    outcome->writes_last_eviction = cycle_.log->evicted_now[group] != 0;
+    const int64_t since_ns = cycle_.log->stale_since_ns[group];
+    if (since_ns == cluster_.pod_groups().stale_since_ns[group]) return;
+    outcome->writes_stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
+  }
+
+  // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1); programs hear of it at
+  // once.
+  void DescribeStaleness(PodGroupId group, GroupOutcome* outcome) {
+    const int64_t since_ns = cycle_.log->stale_since_ns[group];
+    if (since_ns == kNoTime) return;
+    std::string text = StaleText(group);
+    const bool was_stale = cluster_.pod_groups().stale_since_ns[group] == since_ns;
+    if (was_stale || cycle_.log->is_stale[group] != 0) outcome->messages.push_back(text);
+    // Without the action that clears it, a time stamp may have outlived its cause.
+    if (!cycle_.order->IsGangSatisfied(group))
+      outcome->reasons.push_back({reason_codes::kStale, std::move(text), PodId()});
+  }
+
+  std::string StaleText(PodGroupId group) const {
+    const SubGroupColumns& sets = cluster_.sub_groups();
+    std::vector<messages::StalePodSet> all;
+    const Span32 range = cluster_.pod_groups().pod_sets[group];
+    for (int32_t i = range.begin; i < range.end; ++i) {
+      const SubGroupId id = cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)];
+      all.push_back({.subgroup = SubgroupName(id),
+                     .minimum = sets.minimum[id],
+                     .active = sets.counts[id].active_used()});
+    }
+    return messages::StaleJob(all);
+  }
+
+  void DescribeEvictions(PodGroupId group, GroupOutcome* outcome) const {
+    const auto found = evicted_.find(group);
+    if (found == evicted_.end()) return;
+    for (const auto& [pod, decision] : found->second) {
+      outcome->reasons.push_back(
+          {reason_codes::kEvicted, cycle_.log->decisions[decision].message, pod});
+    }
   }
 
   // Pods of sub-groups that do not exist (spec 2 M9).
@@ -147,6 +210,9 @@ class Describer {
       case PlaceError::Kind::kNonPreemptibleOverQuota:
         outcome->reasons.push_back(
             {reason_codes::kNonPreemptibleOverQuota, error.message, PodId()});
+        return;
+      case PlaceError::Kind::kPreemptionDelay:
+        outcome->reasons.push_back({reason_codes::kPreemptionDelay, error.message, PodId()});
         return;
       case PlaceError::Kind::kNoNode:
         if (error.below_minimum) {
@@ -205,14 +271,18 @@ class Describer {
       const StatusCounts& counts = sets.counts[id];
       const int32_t alive = counts.alive();
       const int32_t gated = counts[PodStatus::kGated];
-      if (alive - gated >= sets.minimum[id]) continue;
-      const std::string_view name = cluster_.Text(sets.name[id]);
-      unready.push_back({.subgroup = name == kDefaultSubgroup ? "" : std::string(name),
-                         .minimum = sets.minimum[id],
-                         .alive = alive,
-                         .gated = gated});
+      const int32_t minimum = cycle_.order->MinimumOf(id);
+      if (alive - gated >= minimum) continue;
+      unready.push_back(
+          {.subgroup = SubgroupName(id), .minimum = minimum, .alive = alive, .gated = gated});
     }
     return messages::NotReady(unready);
+  }
+
+  // Empty for the one pod set of a group without sub-groups.
+  std::string SubgroupName(SubGroupId id) const {
+    const std::string_view name = cluster_.Text(cluster_.sub_groups().name[id]);
+    return name == kDefaultSubgroup ? "" : std::string(name);
   }
 
   std::string Prefixed(PodGroupId group, std::string text) const {
@@ -239,8 +309,7 @@ class Describer {
   const CycleView& cycle_;
   const Cluster& cluster_;
   Plan& plan_;
-  IndexVector<PodGroupId, int32_t> bound_;
-  IndexVector<PodGroupId, int32_t> pipelined_;
+  std::map<PodGroupId, std::map<PodId, size_t>> evicted_;  // with the number of the decision
 };
 
 }  // namespace

@@ -322,16 +322,14 @@ TEST(UnschedulableTest, EveryFeatureThatIsMissingIsNamedOnce) {
             "needs host-port, which is not built yet");
 }
 
-TEST(UnschedulableTest, SubGroupsAreNotBuiltYetAndSayItOfTheGroup) {
+TEST(UnschedulableTest, WhatAGroupNeedsItselfIsNamedAsWell) {
   PodGroupRow group;
   group.namespace_name = "ns";
   group.name = "g";
-  group.sub_groups.resize(1);
-  group.sub_groups[0].name = "a";
-  const Plan plan =
-      RunPlan(MakeCluster().Node("n").Add(std::move(group)).Pending("ns/g", {.subgroup = "a"}));
+  group.topology = {.topology = "racks", .required_level = "rack", .preferred_level = {}};
+  const Plan plan = RunPlan(MakeCluster().Node("n").Add(std::move(group)).Pending("ns/g"));
   EXPECT_THAT(OutcomeOf(plan, "ns/g").reasons.at(0).message,
-              "needs sub-groups, which is not built yet");
+              "needs topology, which is not built yet");
 }
 
 TEST(UnschedulableTest, WhoNoActionConsideredIsToldSo) {

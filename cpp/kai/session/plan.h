@@ -45,6 +45,10 @@ inline constexpr std::string_view kNotBuilt = "not_built";
 inline constexpr std::string_view kCompleted = "completed";
 inline constexpr std::string_view kNoPods = "no_pods";
 inline constexpr std::string_view kNotConsidered = "not_considered";
+inline constexpr std::string_view kPreemptionDelay = "preemption_delay";
+inline constexpr std::string_view kSearchBudgetSpent = "search_budget_spent";
+inline constexpr std::string_view kEvicted = "evicted";
+inline constexpr std::string_view kStale = "stale";
 }  // namespace reason_codes
 
 struct PlanReason {
@@ -53,11 +57,17 @@ struct PlanReason {
   PodId pod;  // invalid: the group as a whole
 };
 
+// What the cycle does to a time stamp among the annotations of a pod group. Whatever is written is
+// the cycle's time.
+enum class StampWrite : uint8_t { kNone, kNow, kRemove };
+
 struct GroupOutcome {
   Verdict verdict = Verdict::kRunning;
   std::vector<std::string> messages;  // the text of KAI's event and condition
   std::vector<PlanReason> reasons;
-  bool writes_last_start = false;  // the cycle's time becomes the last-start annotation
+  bool writes_last_start = false;
+  bool writes_last_eviction = false;
+  StampWrite writes_stale_since = StampWrite::kNone;
 };
 
 struct Plan {
