@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +15,7 @@ from kai.cli import ANSWER_IS_NO, DONE
 if TYPE_CHECKING:
     from kai.cli.show import Page
     from kai.engine.text import Table
-    from kai.verify import Area, Report, Result
+    from kai.verify import Area, Case, Report, Result
 
 PROGRESS_AFTER_S = 1.0
 SENTENCES_PER_CASE = 3
@@ -58,6 +58,9 @@ def command(
     scenario files (YAML). Without any, the recorded cases of this checkout are
     run, or those that KAI_CONFORMANCE names. The exit status is 1 when anything
     that is judged differs.
+
+    Without --as-kai a recorded case may differ where a mend says so: turned off
+    alone, that mend has to explain the whole difference.
     """
     from kai.verify import CaseError, Engine, Report, default_cases, in_area, read_cases, verify
 
@@ -99,6 +102,7 @@ _NOTES = {
     "agree": "agree: of the judged cases.",
     "unbuilt": "unbuilt: they need what kai does not have yet.",
     "reported": "reported: not judged, as KAI contradicts itself there.",
+    "seen": "seen: of those reported, KAI was seen to decide so.",
     "queues": "queues: percent with KAI's queue numbers.",
     "KAI": "KAI: percent that decide all that KAI did, where less is demanded.",
 }
@@ -123,8 +127,13 @@ def _print(report: Report, limit: int) -> None:
             Table("not built", ("cases", "need"), _ranked(report.needs.items()), right={0}),
             Table(
                 "explained by one mend",
-                ("cases", "agree with compat"),
-                [(count, f"{name}: kai") for count, name in _ranked(report.switches.items())],
+                ("cases", "agree with compat", "such as"),
+                [
+                    (str(len(cases)), f"{name}: kai", _some(cases))
+                    for name, cases in sorted(
+                        report.switches.items(), key=lambda item: (-len(item[1]), item[0])
+                    )
+                ],
                 right={0},
             ),
         ]
@@ -160,11 +169,12 @@ def _area_table(folder: str, areas: list[Area]) -> Table:
                 _percent(figures["agree_percent"]),
                 str(area.not_built or ""),
                 str(area.reported or ""),
+                str(area.alternatives) if area.reported else "",
                 _percent(figures["queue_numbers_agree_percent"]),
                 _percent(figures["observed_agree_percent"]),
             )
         )
-    heads = ("area", "agree", "%", "unbuilt", "reported", "queues", "KAI")
+    heads = ("area", "agree", "%", "unbuilt", "reported", "seen", "queues", "KAI")
     used = [at for at in range(len(heads)) if at < 3 or any(row[at] for row in rows)]
     columns = [heads[at] for at in used]
     shown = [[row[at] for at in used] for row in rows]
@@ -175,6 +185,21 @@ def _area_table(folder: str, areas: list[Area]) -> Table:
 
 def _percent(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}".replace("100.0", "100")
+
+
+def _some(cases: Sequence[Case]) -> str:
+    """The first two by name; --json has all of them."""
+    shown = ", ".join(case.id for case in cases[:2])
+    return shown if len(cases) <= 2 else f"{shown} and {len(cases) - 2} more"
+
+
+def _unexplained(report: Report, result: Result) -> str:
+    """What the mends have to do with a difference that not one of them explains."""
+    if report.as_kai or result.verdict != "differ" or result.case.kind in ("table", "scenario"):
+        return ""
+    if result.together:
+        return f"; only {' and '.join(result.together)} together explain it"
+    return "; no mend explains it"
 
 
 def _ranked(counts: Iterable[tuple[str, int]]) -> list[tuple[str, str]]:
@@ -191,6 +216,7 @@ def _print_differences(page: Page, report: Report, limit: int) -> None:
         more = len(said) - SENTENCES_PER_CASE
         shown = [f"  {sentence}" for sentence in said[:SENTENCES_PER_CASE]]
         title = f"{result.case.area} {result.case.id}: {result.verdict.replace('_', ' ')}"
+        title += _unexplained(report, result)
         page.paragraph("\n".join([title, *shown, *([f"  and {more} more"] if more > 0 else [])]))
     if limit and len(failures) > limit:
         page.paragraph(

@@ -13,7 +13,8 @@ The rules, in this order:
 
 1. An evicted or terminating pod starts again: pending, without node, GPU group labels and
    ``received-resource-type``. Of a pod group named in ``delete_on_evict`` it stays terminating on
-   its node instead. A pod that is stuck in terminating stays as it is.
+   its node instead, also on one that the same plan had bound it to. A pod that is stuck in
+   terminating stays as it is.
 2. A pipelined pod is pending without a node; the promise is forgotten.
 3. A bound pod runs on its node, with the received resource type as annotation and its GPU groups
    as labels. Its resource claims are allocated on the node and reserved for it; the reservation
@@ -67,7 +68,7 @@ def step(
     """
     clock = _time(now)
     objects: Json = dict(snapshot["rawObjects"])
-    outcome = _last_outcome(plan)
+    outcome, bound = _last_outcome(plan), _bound_to(plan)
     bind_requests = _live_bind_requests(objects)
     stuck_after = _stuck_after(snapshot)
 
@@ -86,8 +87,9 @@ def step(
             pods.append(_running(pod, decision.node, tuple(decision.gpu_groups or ())))
             placed[key] = (decision.node, decision)
         elif kind == "evict" or (kind is None and terminating is not None):
-            if _group_key(pod) in delete_on_evict and _node(pod, bind_requests):
-                pods.append(_terminating(pod, _node(pod, bind_requests), clock))
+            node = _node(pod, bind_requests) or bound.get(key, "")
+            if _group_key(pod) in delete_on_evict and node:
+                pods.append(_terminating(pod, node, clock))
             else:
                 pods.append(_restarted(pod))
                 restarted.add(key)
@@ -121,6 +123,11 @@ def step(
 def _last_outcome(plan: PlanLike) -> dict[str, Any]:
     """The last decision about each pod: a moved pod is pipelined, a lost one evicted."""
     return {decision.pod: decision for decision in plan.decisions}
+
+
+def _bound_to(plan: PlanLike) -> dict[str, str]:
+    """By pod that the plan bound: to which node."""
+    return {d.pod: d.node for d in plan.decisions if d.kind == "bind"}
 
 
 # --- reading objects -----------------------------------------------------------------------------

@@ -65,10 +65,12 @@ def state_after(snapshot: Mapping[str, Any], plan: Any, *, now: str) -> State:
         pod = pods.get(key)
         if pod is None:
             continue
-        if key in outcome.evict and key not in outcome.pipeline and key not in outcome.bind:
+        placement = (
+            outcome.evicted_last.get(key) or outcome.pipeline.get(key) or outcome.bind.get(key)
+        )
+        if placement is None:
             pods[key] = replace(pod, status="Releasing")
             continue
-        placement = outcome.pipeline.get(key) or outcome.bind[key]
         status = "Pipelined" if key in outcome.pipeline else "Binding"
         if key in outcome.evicted_last:
             status = "Releasing"

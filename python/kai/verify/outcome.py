@@ -75,7 +75,10 @@ Numbers = Mapping[str, Mapping[str, "float | None"]]  # resource -> name -> numb
 
 @dataclass(frozen=True)
 class Outcome:
-    """The decisions of one cycle, by pod, and what it said about groups and queues."""
+    """The decisions of one cycle, by pod, and what it said about groups and queues.
+
+    A pod may be in two: moved (`evict`, `pipeline`), or bound and evicted by one cycle.
+    """
 
     bind: Mapping[str, Placement] = field(default_factory=dict)
     pipeline: Mapping[str, Placement] = field(default_factory=dict)
@@ -83,22 +86,27 @@ class Outcome:
     messages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     queues: Mapping[str, Numbers] = field(default_factory=dict)
     not_built: tuple[str, ...] = ()  # features a pod of this input needs, actions it asks for
-    evicted_last: frozenset[str] = frozenset()  # placed first, then evicted, and that was all
+    evicted_last: Mapping[str, Placement] = field(default_factory=dict)
+    """Where pods were placed that were evicted afterwards, and that was all. A bind of theirs is
+    among `bind`, as the BindRequest is written; a promise is forgotten."""
 
 
 def from_plan(plan: PlanLike) -> Outcome:
     bind: dict[str, Placement] = {}
     pipeline: dict[str, Placement] = {}
     evict: dict[str, Eviction] = {}
-    last: dict[str, str] = {}
+    evicted_last: dict[str, Placement] = {}
     for decision in plan.decisions:
-        last[decision.pod] = decision.kind
-        if decision.kind == "bind":
-            bind[decision.pod] = _placement(decision)
-        elif decision.kind == "pipeline":
-            pipeline[decision.pod] = _placement(decision)
-        else:
-            evict[decision.pod] = Eviction(decision.action, decision.for_group)
+        pod = decision.pod
+        if decision.kind == "evict":
+            # Recorded is the first eviction of a pod: a moved one can be evicted again.
+            evict.setdefault(pod, Eviction(decision.action, decision.for_group))
+            place = pipeline.pop(pod, None) or bind.get(pod)
+            if place is not None:
+                evicted_last[pod] = place
+            continue
+        evicted_last.pop(pod, None)
+        (bind if decision.kind == "bind" else pipeline)[pod] = _placement(decision)
     return Outcome(
         bind=bind,
         pipeline=pipeline,
@@ -108,11 +116,7 @@ def from_plan(plan: PlanLike) -> Outcome:
         },
         queues={name: _own_numbers(queue) for name, queue in plan.queues.items()},
         not_built=not_built(plan),
-        evicted_last=frozenset(
-            pod
-            for pod, kind in last.items()
-            if kind == "evict" and (pod in bind or pod in pipeline)
-        ),
+        evicted_last=evicted_last,
     )
 
 

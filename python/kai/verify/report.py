@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from kai.verify.cases import Case
 from kai.verify.runner import Result
 
 __all__ = ["Area", "Report"]
@@ -98,9 +99,22 @@ class Report:
         return Counter(need for result in self.results for need in result.needs)
 
     @property
-    def switches(self) -> Counter[str]:
-        """The mends that explain differences, and of how many cases."""
-        return Counter(result.switch for result in self.results if result.switch)
+    def switches(self) -> dict[str, list[Case]]:
+        """The mends that explain differences, and the cases that each of them explains."""
+        explained: dict[str, list[Case]] = {}
+        for result in self.results:
+            if result.switch:
+                explained.setdefault(result.switch, []).append(result.case)
+        return explained
+
+    @property
+    def unseen(self) -> list[Case]:
+        """Cases that are only reported, and in which KAI was never seen to decide as we do."""
+        return [
+            result.case
+            for result in self.results
+            if result.verdict == "reported" and result.alternative is False
+        ]
 
     def failures(self) -> list[Result]:
         return [result for result in self.results if result.failed]
@@ -111,17 +125,24 @@ class Report:
             "agree": not self.failed,
             "areas": {name: area.to_dict() for name, area in self.areas.items()},
             "not_built": dict(sorted(self.needs.items())),
-            "explained_by": dict(sorted(self.switches.items())),
-            "differences": [
-                {
-                    "case": result.case.id,
-                    "area": result.case.area,
-                    "verdict": result.verdict,
-                    "differences": sentences(result),
-                }
-                for result in self.failures()
-            ],
+            "explained_by": {
+                switch: [f"{case.area}/{case.id}" for case in cases]
+                for switch, cases in sorted(self.switches.items())
+            },
+            "unseen": [f"{case.area}/{case.id}" for case in self.unseen],
+            "differences": [self._difference(result) for result in self.failures()],
         }
+
+    def _difference(self, result: Result) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "case": result.case.id,
+            "area": result.case.area,
+            "verdict": result.verdict,
+            "differences": sentences(result),
+        }
+        if result.verdict == "differ" and not self.as_kai:
+            found["explained_only_together_by"] = list(result.together)
+        return found
 
 
 def sentences(result: Result) -> list[str]:

@@ -10,7 +10,11 @@
 ``crashed``    the engine raised an exception
 
 What counts is decided by the case itself, never by a list of names: ``notes`` and ``varies`` make a
-recorded case a reported one, and what is not built is what the plan says it would have needed.
+recorded case a reported one, and what is not built is what the plan says it would have needed, or
+what running pods need that a search for victims would meet (`kai.verify.features`).
+
+With mends on, a case that differs is tried again with each mend turned off, one at a time: exactly
+one has to explain it. A difference that no mend explains, or only several together, is a failure.
 """
 
 from __future__ import annotations
@@ -29,7 +33,9 @@ from kai.verify.compare import (
     compare_messages,
     compare_queues,
 )
+from kai.verify.evictions import SEARCHES
 from kai.verify.expect import check_bounds, check_state, state_after, state_of
+from kai.verify.features import FEATURES, lacks, needed_by_running
 from kai.verify.objects import Json, read_world
 from kai.verify.outcome import NUMBERS, Outcome, from_plan, from_record
 from kai.verify.scenario import Scenario, check_scenario
@@ -44,16 +50,19 @@ __all__ = ["Engine", "Planner", "Result", "Verdict", "verify"]
 Verdict = Literal["agree", "differ", "reported", "not_built", "invalid", "crashed"]
 
 NOW = "2026-01-01T12:00:00Z"  # of a case without a clock: its time stamps lie years before
-# Actions whose messages are those of allocate alone; the others leave errors of their simulations
-# behind, which pile up in KAI (spec 2 W13).
-QUIET_ACTIONS = frozenset({"allocate", "stalegangeviction"})
+# Messages are compared where they come from allocate. The searches of other actions leave errors of
+# their simulations behind, which pile up in KAI (spec 2 W13) and then are told by this text.
 PILE = "Unable to schedule podgroup"
 REPORTED_ONLY = {"bench-019"}  # KAI's answer may be its time budget's (stated with the cases)
 OBSERVED_QUEUES = ("fair_share", "allocated", "request")  # absent is 0
 
 
 class Planner(Protocol):
-    """One cycle: a snapshot in, a plan out."""
+    """One cycle: a snapshot in, a plan out.
+
+    Two members are optional: ``as_kai`` says that it decides as KAI does also where that breaks a
+    rule of ours; ``missing(snapshot)`` names what running pods need that it does not have.
+    """
 
     def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any: ...
 
@@ -71,6 +80,7 @@ class Result:
     observed: bool | None = None  # whether it is also what KAI did, where less is demanded
     alternative: bool | None = None  # of a reported case: whether KAI was seen to decide so
     switch: str | None = None  # the mend that explains the difference
+    together: tuple[str, ...] = ()  # mends that explain it only together
 
     @property
     def judged(self) -> bool:
@@ -93,6 +103,7 @@ class Engine:
         self._scheduler = kai.Scheduler(as_kai=as_kai)
         self._from_snapshot = kai.Cluster.from_snapshot
         self.as_kai = as_kai
+        self._lacks: dict[str, bool] = {}
 
     def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any:
         data = json.dumps(snapshot, separators=(",", ":")).encode()
@@ -104,6 +115,15 @@ class Engine:
 
         names: Callable[[], Iterable[str]] | None = getattr(_core, "compat_switches", None)
         return [] if self.as_kai or names is None else sorted(names())
+
+    def missing(self, snapshot: Mapping[str, Any]) -> tuple[str, ...]:
+        """What running pods need that is not built, where an action may meet them."""
+        if actions_of(snapshot).isdisjoint(SEARCHES):
+            return ()
+        needed = needed_by_running(snapshot).intersection(FEATURES)
+        for feature in needed.difference(self._lacks):
+            self._lacks[feature] = lacks(feature, self)
+        return tuple(sorted(feature for feature in needed if self._lacks[feature]))
 
 
 def verify(
@@ -122,10 +142,26 @@ def run(case: Case, planner: Planner, *, switches: Sequence[str] = ()) -> Result
     if result.verdict != "differ":
         return result
     for switch in switches:
-        again = _run_once(case, _with_switch(planner, switch))
+        again = _run_once(case, _Switched(planner, (switch,)))
         if again.verdict == "agree":
             return replace(again, switch=switch)
-    return result
+    return replace(result, together=_together(case, planner, switches))
+
+
+def _together(case: Case, planner: Planner, switches: Sequence[str]) -> tuple[str, ...]:
+    """Mends that have to be turned off together, none of them superfluous; empty: not even all."""
+
+    def agrees(chosen: Sequence[str]) -> bool:
+        return _run_once(case, _Switched(planner, tuple(chosen))).verdict == "agree"
+
+    needed = list(switches)
+    if len(needed) < 2 or not agrees(needed):
+        return ()
+    for switch in switches:
+        fewer = [each for each in needed if each != switch]
+        if agrees(fewer):
+            needed = fewer
+    return tuple(needed)
 
 
 def _run_once(case: Case, planner: Planner) -> Result:
@@ -144,15 +180,35 @@ def _run_once(case: Case, planner: Planner) -> Result:
         return Result(case, "crashed", (Difference("crash", case.id, text),))
 
 
-def _with_switch(planner: Planner, switch: str) -> Planner:
-    """A planner that decides as KAI does in one respect."""
+@dataclass(frozen=True)
+class _Switched:
+    """A planner that decides as KAI does in some respects, and may break a rule as KAI does."""
 
-    def plan(snapshot: Mapping[str, Any], *, now: str) -> Any:
+    planner: Planner
+    switches: tuple[str, ...]
+    as_kai: bool = True
+
+    def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any:
         config = dict(snapshot.get("config") or {})
-        config["compat"] = {**(config.get("compat") or {}), switch: "kai"}
-        return planner({**snapshot, "config": config}, now=now)
+        config["compat"] = {**(config.get("compat") or {}), **dict.fromkeys(self.switches, "kai")}
+        return self.planner({**snapshot, "config": config}, now=now)
 
-    return plan
+    def missing(self, snapshot: Mapping[str, Any]) -> tuple[str, ...]:
+        return _missing(self.planner, snapshot)
+
+
+def _is_as_kai(planner: Planner) -> bool:
+    return bool(getattr(planner, "as_kai", False))
+
+
+def _missing(planner: Planner, snapshot: Mapping[str, Any]) -> tuple[str, ...]:
+    missing = getattr(planner, "missing", None)
+    return tuple(missing(snapshot)) if missing is not None else ()
+
+
+def _needs(planner: Planner, snapshot: Mapping[str, Any], ours: Outcome) -> tuple[str, ...]:
+    """Everything that is not built and would have been needed."""
+    return tuple(sorted({*ours.not_built, *_missing(planner, snapshot)}))
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -181,16 +237,17 @@ def _run_random(case: Case, data: Json, planner: Planner) -> Result:
     differences = _compare(snapshot, ours, theirs, now=now, messages=True)
     queues = tuple(compare_queues(ours.queues, theirs.queues, absent_is_zero=()))
     reported = bool(data.get("notes") or data.get("varies"))
-    if ours.not_built:
-        needs = ours.not_built
-        result = _unjudged(case, snapshot, plan, now, needs, queues, theirs=theirs)
+    needs = _needs(planner, snapshot, ours)
+    if needs:
+        result = _unjudged(case, snapshot, plan, now, needs, queues, theirs, planner)
         return replace(result, numbers_judged=not reported)
     if reported:
         seen = [theirs, *(from_record(other) for other in data.get("alternatives") or [])]
         found = any(not _compare(snapshot, ours, other, now=now, messages=False) for other in seen)
-        result = _unjudged(case, snapshot, plan, now, (), queues, theirs=theirs)
+        result = _unjudged(case, snapshot, plan, now, (), queues, theirs, planner)
         return replace(result, alternative=found, numbers_judged=False)
-    return _judged(case, [*_senseless(snapshot, plan, now), *differences], queues)
+    senseless = _senseless(snapshot, plan, now, planner=planner)
+    return _judged(case, [*senseless, *differences], queues)
 
 
 def _run_large(case: Case, data: Json, planner: Planner) -> Result:
@@ -198,17 +255,20 @@ def _run_large(case: Case, data: Json, planner: Planner) -> Result:
     plan = planner(snapshot, now=now)
     ours, theirs = from_plan(plan), from_record(data["observed"])
     differences = _compare(snapshot, ours, theirs, now=now, messages=False)
-    if ours.not_built:
-        return _unjudged(case, snapshot, plan, now, ours.not_built, None, theirs=theirs)
+    needs = _needs(planner, snapshot, ours)
+    if needs:
+        return _unjudged(case, snapshot, plan, now, needs, None, theirs, planner)
     if case.id in REPORTED_ONLY:
-        result = _unjudged(case, snapshot, plan, now, (), None, theirs=theirs)
+        result = _unjudged(case, snapshot, plan, now, (), None, theirs, planner)
         return replace(result, alternative=not differences)
-    return _judged(case, [*_senseless(snapshot, plan, now), *differences], None)
+    senseless = _senseless(snapshot, plan, now, planner=planner)
+    return _judged(case, [*senseless, *differences], None)
 
 
-def _senseless(snapshot: Json, plan: Any, now: str) -> Iterator[Difference]:
+def _senseless(snapshot: Json, plan: Any, now: str, *, planner: Planner) -> Iterator[Difference]:
     """Decisions that make no sense in their order; the record tells only which there were."""
-    for violation in check_decisions(read_world(snapshot, now=now), plan):
+    world = read_world(snapshot, now=now)
+    for violation in check_decisions(world, plan, as_kai=_is_as_kai(planner)):
         yield Difference(violation.rule, violation.about, violation.text)
 
 
@@ -220,8 +280,9 @@ def _compare(
     shared += [*theirs.bind.values(), *theirs.pipeline.values()]
     if any(placement.gpu_groups for placement in shared):
         differences += compare_devices(ours, theirs, read_world(snapshot, now=now))
-    if messages:
-        quiet = actions_of(snapshot) <= QUIET_ACTIONS
+    actions = actions_of(snapshot)
+    if messages and "allocate" in actions:
+        quiet = actions.isdisjoint(SEARCHES)
         differences += compare_messages(
             ours, theirs, judged=lambda group, text: quiet or not text.startswith(PILE)
         )
@@ -258,17 +319,20 @@ def _unjudged(
     now: str,
     needs: tuple[str, ...],
     queues: tuple[Difference, ...] | None,
-    *,
-    theirs: Outcome | None = None,
+    theirs: Outcome | None,
+    planner: Planner,
 ) -> Result:
     """A case that is not judged: its plan must still be one that could be carried out.
 
     A rule that KAI's own decisions break in the same place is excused: to decide as KAI does means
     to break it too.
     """
-    broken = {(v.rule, v.about): v for v in validate(snapshot, plan, now=now)}
+    as_kai = _is_as_kai(planner)
+    found = validate(snapshot, plan, now=now, as_kai=as_kai)
+    broken = {(v.rule, v.about): v for v in found}
     if broken and theirs is not None:
-        for violation in validate(snapshot, _as_plan(theirs, snapshot), now=now):
+        recorded = _as_plan(theirs, snapshot)
+        for violation in validate(snapshot, recorded, now=now, as_kai=as_kai):
             broken.pop((violation.rule, violation.about), None)
     differences = tuple(Difference(v.rule, v.about, v.text) for v in broken.values())
     verdict: Verdict = "invalid" if broken else "not_built" if needs else "reported"
@@ -319,11 +383,11 @@ def _run_case(case: Case, data: Json, planner: Planner) -> Result:
     state = state_after(snapshot, plan, now=now)
     observed = from_record(data.get("observed") or {})
     queues = _observed_queues(state.outcome, observed)
-    if state.outcome.not_built:
-        needs = state.outcome.not_built
-        return _unjudged(case, snapshot, plan, now, needs, queues, theirs=observed)
+    needs = _needs(planner, snapshot, state.outcome)
+    if needs:
+        return _unjudged(case, snapshot, plan, now, needs, queues, observed, planner)
     differences = [
-        *_senseless(snapshot, plan, now),
+        *_senseless(snapshot, plan, now, planner=planner),
         *check_state(state, data["expect"]),
         *check_bounds(state.outcome, data["expect"]),
     ]
@@ -355,10 +419,10 @@ def _run_rounds(case: Case, data: Json, planner: Planner) -> Result:
         record = from_record(records[number] if number < len(records) else {})
         if number == 0:
             queues = _observed_queues(state.outcome, from_record(data.get("observed") or {}))
-        if state.outcome.not_built:
-            needs = state.outcome.not_built
-            return _unjudged(case, world, plan, now, needs, queues, theirs=record)
-        differences += _in_round(number, _senseless(world, plan, now))
+        needs = _needs(planner, world, state.outcome)
+        if needs:
+            return _unjudged(case, world, plan, now, needs, queues, record, planner)
+        differences += _in_round(number, _senseless(world, plan, now, planner=planner))
         differences += _in_round(number, check_bounds(state.outcome, expect))
         if number >= until:
             differences += _in_round(number, check_state(state, expect))
@@ -386,9 +450,10 @@ def _run_scenario(case: Case, data: tuple[Scenario, Cluster], planner: Planner) 
     for remaining in reversed(range(scenario.cycles)):
         plan = planner(snapshot, now=now)
         outcome = from_plan(plan)
-        if outcome.not_built:
-            return _unjudged(case, snapshot, plan, now, outcome.not_built, None)
-        broken = validate(snapshot, plan, now=now)
+        needs = _needs(planner, snapshot, outcome)
+        if needs:
+            return _unjudged(case, snapshot, plan, now, needs, None, None, planner)
+        broken = validate(snapshot, plan, now=now, as_kai=_is_as_kai(planner))
         differences = [Difference(v.rule, v.about, v.text) for v in broken]
         if remaining == 0:
             differences += check_scenario(scenario, plan, outcome)

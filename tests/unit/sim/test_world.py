@@ -85,6 +85,22 @@ def test_an_evicted_pod_of_a_deleted_group_keeps_terminating_on_its_node() -> No
     assert after["metadata"]["deletionTimestamp"] == "2026-01-01T11:59:55Z"
 
 
+def test_a_pod_that_one_plan_binds_and_evicts_starts_again() -> None:
+    both = plan(bind("ns/p", "n1"), evict("ns/p"))
+    again = only_pod(step(world(pod("p")), both, now=NOW))
+    assert (again["status"]["phase"], "nodeName" in again["spec"]) == ("Pending", False)
+    leaving = only_pod(step(world(pod("p")), both, now=NOW, delete_on_evict=["ns/group"]))
+    assert leaving["spec"]["nodeName"] == "n1"
+    assert "deletionTimestamp" in leaving["metadata"]
+
+
+def test_a_promised_pod_that_is_evicted_waits_as_before() -> None:
+    before = world(pod("p"))
+    after = step(before, plan(pipeline("ns/p", "n1"), evict("ns/p")), now=NOW)
+    assert after["rawObjects"]["pods"][0]["spec"] == {}
+    assert only_pod(after)["status"]["phase"] == "Pending"
+
+
 def test_a_terminating_pod_of_a_deleted_group_is_left_as_it_is() -> None:
     before = world(pod("p", node="n1", deletionTimestamp="2026-01-01T11:59:50Z"))
     after = step(before, plan(), now=NOW, delete_on_evict=["ns/group"])

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -86,6 +88,106 @@ def test_json_is_one_object(verify: Callable[..., Ran], good: Path, bad: Path) -
     assert report["mode"] == "as-kai"
     assert report["areas"]["scenarios"]["judged"] == 2
     assert [each["case"] for each in report["differences"]] == ["nobody starts"]
+
+
+CASE = {
+    "snapshot": {
+        "config": {"actions": "allocate"},
+        "rawObjects": {
+            "nodes": [{"metadata": {"name": name}} for name in ("n1", "n2")],
+            "podGroups": [{"metadata": {"name": "a", "namespace": "ns"}, "spec": {"queue": "q"}}],
+            "pods": [
+                {
+                    "metadata": {
+                        "name": "a-0",
+                        "namespace": "ns",
+                        "annotations": {"pod-group-name": "a"},
+                    },
+                    "spec": {"schedulerName": "kai-scheduler"},
+                    "status": {"phase": "Pending"},
+                }
+            ],
+        },
+    },
+    "expect": {"bind": {"ns/a-0": {"node": "n1"}}, "queues": {}},
+}
+
+
+class Engine:
+    """Binds the only pod to n2, and to n1 as KAI does: with the switches of its class."""
+
+    as_kai = False
+    turned_off: tuple[str, ...] = ()
+
+    def __init__(self, *, as_kai: bool) -> None:
+        assert not as_kai
+
+    def __call__(self, snapshot: Any, *, now: str) -> Any:
+        compat = snapshot["config"].get("compat") or {}
+        node = "n1" if set(self.turned_off) <= set(compat) else "n2"
+        placed = SimpleNamespace(
+            kind="bind", pod="ns/a-0", node=node, gpus=0, devices=None, portion=None, gpu_groups=()
+        )
+        return SimpleNamespace(decisions=[placed], pod_groups={}, queues={}, warnings=())
+
+    def switches(self) -> list[str]:
+        return ["queue_depth", "slow_job", "victim_shares"]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("kai.verify.Engine", Engine)
+    file = tmp_path / "random" / "reclaim" / "reclaim-7.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(CASE))
+    return file
+
+
+def test_a_mend_that_explains_a_case_is_told_with_it(
+    verify: Callable[..., Ran], recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "turned_off", ("slow_job",))
+    result = verify(recorded)
+    assert result.exit_code == 0, result.output
+    assert "1  slow_job: kai      reclaim-7" in result.output
+    report = json.loads(verify(recorded, "--json").output)
+    assert (report["mode"], report["agree"]) == ("default", True)
+    assert report["explained_by"] == {"slow_job": ["random/reclaim/reclaim-7"]}
+
+
+@pytest.mark.parametrize(
+    ("turned_off", "text"),
+    [
+        (
+            ("queue_depth", "slow_job"),
+            "differ; only queue_depth and slow_job together explain it",
+        ),
+        (("nothing",), "differ; no mend explains it"),
+    ],
+)
+def test_what_no_single_mend_explains_is_status_1(
+    verify: Callable[..., Ran],
+    recorded: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    turned_off: tuple[str, ...],
+    text: str,
+) -> None:
+    monkeypatch.setattr(Engine, "turned_off", turned_off)
+    result = verify(recorded)
+    assert result.exit_code == 1
+    assert f"random/reclaim reclaim-7: {text} " in " ".join(result.output.split())
+    (difference,) = json.loads(verify(recorded, "--json").output)["differences"]
+    together = [] if turned_off == ("nothing",) else list(turned_off)
+    assert difference["explained_only_together_by"] == together
+
+
+def test_a_reported_case_tells_whether_kai_was_seen_to_decide_so(
+    verify: Callable[..., Ran], recorded: Path
+) -> None:
+    recorded.write_text(json.dumps({**CASE, "varies": ["/bind"], "alternatives": []}))
+    rows = [line.split() for line in verify(recorded).output.splitlines()]
+    assert ["area", "agree", "%", "reported", "seen"] in rows
+    assert ["reclaim", "1", "1"] in rows
 
 
 def test_what_cannot_be_read_is_status_2_and_one_sentence(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kai.verify import Area, Case, Report, Result, run
+from kai.verify.features import needed_by_running
 
 SHARE = {
     "deserved": None,
@@ -122,7 +123,7 @@ def test_a_pod_has_to_be_evicted_before_it_is_moved() -> None:
     there = pipeline("ns/a-0", "n2")
     assert run(moved, planner(plan(evict("ns/a-0"), there))).verdict == "agree"
     result = run(moved, planner(plan(there, evict("ns/a-0"))))
-    assert [str(d) for d in result.differences] == ["pod ns/a-0 is Running, it cannot be pipelined"]
+    assert str(result.differences[0]) == "pod ns/a-0 is Running, it cannot be pipelined"
 
 
 def test_a_wrong_queue_number_alone_fails() -> None:
@@ -191,7 +192,86 @@ def test_one_mend_may_explain_a_difference() -> None:
 
     result = run(random_case(), mended, switches=["first", "second"])
     assert (result.verdict, result.switch, result.failed) == ("agree", "second", False)
-    assert run(random_case(), mended, switches=["first"]).verdict == "differ"
+    alone = run(random_case(), mended, switches=["first"])
+    assert (alone.verdict, alone.together) == ("differ", ())
+
+
+def test_mends_that_explain_a_difference_only_together_do_not_excuse_it() -> None:
+    def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
+        compat = snapshot["config"].get("compat") or {}
+        as_kai = compat.get("first") == compat.get("third") == "kai"
+        return plan(bind("ns/a-0", "n1" if as_kai else "n2"))
+
+    result = run(random_case(), mended, switches=["first", "second", "third"])
+    assert (result.verdict, result.switch, result.failed) == ("differ", None, True)
+    assert result.together == ("first", "third")
+
+
+class Planner:
+    """One plan for ever, in one of the two modes; shared devices are not built."""
+
+    def __init__(self, decided: SimpleNamespace, *, as_kai: bool) -> None:
+        self.decided, self.as_kai = decided, as_kai
+
+    def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any:
+        return self.decided
+
+    def missing(self, snapshot: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(needed_by_running(snapshot))
+
+
+def test_with_mends_no_plan_evicts_what_it_bound() -> None:
+    data = random_case().data
+    data["expect"]["evict"] = {"ns/a-0": {"action": "reclaim", "preemptor": "ns/a"}}
+    both = case("random", data)
+    decided = plan(bind("ns/a-0"), evict("ns/a-0"))
+    assert run(both, Planner(decided, as_kai=True)).verdict == "agree"
+    result = run(both, Planner(decided, as_kai=False))
+    assert [str(d) for d in result.differences] == ["pod ns/a-0 is bound and evicted by one plan"]
+
+
+def test_turning_a_mend_off_excuses_what_kai_does() -> None:
+    data = random_case().data
+    data["expect"]["evict"] = {"ns/a-0": {"action": "reclaim", "preemptor": "ns/a"}}
+
+    def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
+        as_kai = (snapshot["config"].get("compat") or {}).get("same_cycle_eviction") == "kai"
+        return plan(bind("ns/a-0"), *([evict("ns/a-0")] if as_kai else []))
+
+    result = run(case("random", data), mended, switches=["same_cycle_eviction"])
+    assert (result.verdict, result.switch) == ("agree", "same_cycle_eviction")
+
+
+def test_what_running_pods_need_makes_a_case_not_built() -> None:
+    data = random_case().data
+    data["snapshot"] = snapshot(running=True)
+    data["expect"] |= {"bind": {}}
+    there = Planner(plan(), as_kai=True)
+    assert run(case("random", data), there).verdict == "agree"
+    pod = data["snapshot"]["rawObjects"]["pods"][0]
+    pod["metadata"]["annotations"]["gpu-fraction"] = "0.5"
+    result = run(case("random", data), there)
+    assert (result.verdict, result.needs) == ("not_built", ("gpu-fraction",))
+
+
+@pytest.mark.parametrize(
+    ("actions", "text", "judged"),
+    [
+        ("allocate", "Unable to schedule podgroup: A. \nB.", True),
+        ("allocate, stalegangeviction", "Unable to schedule podgroup: A. \nB.", True),
+        ("allocate, reclaim", "Unable to schedule podgroup: A. \nB.", False),
+        ("allocate, reclaim", "PodSchedulingErrors: A.", True),
+        ("reclaim", "PodSchedulingErrors: A.", False),
+    ],
+)
+def test_messages_count_where_they_come_from_allocate(
+    actions: str, text: str, *, judged: bool
+) -> None:
+    data = random_case().data
+    data["snapshot"] = snapshot(actions=actions)
+    data["expect"]["unschedulable"] = {"ns/a": [text]}
+    result = run(case("random", data), planner(plan(bind("ns/a-0"))))
+    assert result.verdict == ("differ" if judged else "agree")
 
 
 # --- cases: what must hold -----------------------------------------------------------------------
@@ -253,6 +333,31 @@ def test_symbolic_groups_say_who_shares_a_device() -> None:
     assert run(case("case", data), planner(on("x", "y"))).verdict == "differ"
 
 
+@pytest.mark.parametrize(
+    ("decided", "status"),
+    [
+        ([evict("ns/a-0")], "Releasing on n1"),
+        ([evict("ns/a-0"), pipeline("ns/a-0", "n2")], "Pipelined on n2"),
+        ([evict("ns/a-0"), pipeline("ns/a-0", "n2"), evict("ns/a-0")], "Releasing on n2"),
+    ],
+)
+def test_an_evicted_pod_is_releasing_and_a_moved_one_pipelined(
+    decided: list[SimpleNamespace], status: str
+) -> None:
+    data = demanding({"kind": "cycle", "pods": {"ns/a-0": {"status": "Running"}}}).data
+    data["snapshot"] = snapshot(running=True)
+    result = run(case("case", data), Planner(plan(*decided), as_kai=True))
+    assert str(result.differences[0]) == f"pod ns/a-0: {status}, should be Running"
+
+
+def test_a_pod_that_waited_and_was_placed_and_evicted_is_releasing() -> None:
+    data = demanding({"kind": "cycle", "pods": {"ns/a-0": {"status": "Pending"}}}).data
+    for place in (bind("ns/a-0"), pipeline("ns/a-0")):
+        decided = plan(place, evict("ns/a-0"))
+        result = run(case("case", data), Planner(decided, as_kai=True))
+        assert str(result.differences[0]) == "pod ns/a-0: Releasing on n1, should be Pending"
+
+
 def eventually(status: str) -> Case:
     expect = {"kind": "eventually", "pods": {"ns/a-0": {"status": status}}}
     return demanding(expect, rounds={"until": 2, "after": 1})
@@ -292,6 +397,20 @@ def test_a_report_counts_by_area() -> None:
     assert report.to_dict()["areas"]["random/fairness"]["agree_percent"] == 50
     (failure,) = report.to_dict()["differences"]
     assert failure["differences"] == ["pod ns/a-0: not bound, KAI bound it to n1"]
+
+
+def test_a_report_names_the_cases_that_a_mend_explains() -> None:
+    def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
+        as_kai = "first" in (snapshot["config"].get("compat") or {})
+        return plan(bind("ns/a-0", "n1" if as_kai else "n2"))
+
+    explained = run(random_case(), mended, switches=["first"])
+    differ = run(random_case(), planner(plan()), switches=["first", "second"])
+    unseen = run(random_case(notes=["x"]), planner(plan()))
+    told = Report(as_kai=False, results=[explained, differ, unseen]).to_dict()
+    assert told["explained_by"] == {"first": ["random/fairness/it"]}
+    assert told["unseen"] == ["random/fairness/it"]
+    assert [each["explained_only_together_by"] for each in told["differences"]] == [[]]
 
 
 def test_percentages_are_rounded_down() -> None:
