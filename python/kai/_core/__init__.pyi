@@ -4,7 +4,7 @@ Private to `kai.engine`, which gives these types their names, defaults and looks
 a clock, a file or a random source.
 """
 
-from typing import NoReturn, final
+from typing import Literal, NoReturn, final
 
 from kai._core import fairshare as fairshare
 from kai._core import placement as placement
@@ -29,8 +29,8 @@ _Decision = tuple[
 ]
 # code, message, pod
 _Reason = tuple[str, str, str | None]
-# last_start_ns, stale_since_ns, last_eviction_ns
-_Writes = tuple[int | None, int | None, int | None]
+# last_start_ns, stale_since_ns, last_eviction_ns; None: not written, "": removed
+_Writes = tuple[int | None, int | Literal[""] | None, int | None]
 # queue, verdict, messages, reasons, writes
 _GroupPlan = tuple[str, str, list[str], list[_Reason], _Writes]
 # deserved, fair_share, limit, allocated, allocated_non_preemptible, request, over_quota_weight

@@ -18,7 +18,7 @@ from kai.engine import text
 from kai.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from kai.engine.plan import GroupPlan, Plan, Reason
+    from kai.engine.plan import Evict, GroupPlan, Plan, Reason
     from kai.engine.situation import GroupFacts, PodFacts
 
 _NONE = Fraction(0)
@@ -40,9 +40,11 @@ def why(plan: Plan, group: GroupPlan) -> str:
 
 def in_short(plan: Plan, group: GroupPlan) -> str:
     """One sentence, the same for all groups that wait for the same."""
-    if group.verdict == "pipelined":
-        return "It is promised room that others are about to leave."  # where is with the decisions
     case = _Case(plan, group)
+    if group.verdict == "pipelined":  # where is with the decisions
+        return (
+            "It moves." if case.moves() else "It is promised room that others are about to leave."
+        )
     sentences = case.sentences()
     said = sentences[0] if sentences else f"It {case.headline()}"
     own_name = rf"(?:PodGroup )?(?<![\w./-]){re.escape(group.name)}(?![\w/-])"
@@ -84,15 +86,43 @@ class _Case:
     def pods(self) -> tuple[PodFacts, ...]:
         return self.facts.pods if self.facts else ()
 
+    @property
+    def evicted(self) -> dict[str, Evict]:
+        """Its pods that have to make room, with the last that was decided about each."""
+        mine = {pod.name for pod in self.pods}
+        found: dict[str, Evict] = {}
+        for decision in self.plan.decisions:
+            if decision.kind == "evict" and decision.pod in mine:
+                found[decision.pod] = decision  # type: ignore[assignment]
+        return found
+
+    def moves(self) -> bool:
+        """Whether whatever it is promised is for pods that have to leave where they are."""
+        promised = {each.pod for each in self.plan.decisions if each.kind == "pipeline"}
+        mine = {pod.name for pod in self.pods}
+        return bool(self.evicted) and promised & mine <= self.evicted.keys()
+
     def headline(self) -> str:
         verdict = self.group.verdict
         bound, promised = self._nodes("bind"), self._nodes("pipeline")
-        running = Counter(pod.node for pod in self.pods if pod.node)
+        evicted = self.evicted
+        running = Counter(pod.node for pod in self.pods if pod.node and pod.name not in evicted)
         if verdict == "placed":
             return f"is placed: {_pods_on(bound)}."
         if verdict == "pipelined":
+            if self.moves():
+                return f"moves: {_pods_on(promised)}."
             return f"is promised room that others are about to leave: {_pods_on(promised)}."
         if verdict == "running":
+            if evicted:
+                if not running:
+                    return f"has to give up all it has: {text.count(len(evicted), 'pod')}."
+                total = len(evicted) + sum(running.values())
+                verb = "stays" if sum(running.values()) == 1 else "stay"
+                return (
+                    f"has to give up {len(evicted)} of its {total} pods; "
+                    f"{_pods_on(running)} {verb}."
+                )
             ended = any(reason.code == "completed" for reason in self.group.reasons)
             return "is done: all its pods have ended." if ended else f"runs: {_pods_on(running)}."
         if verdict == "partly_placed":
@@ -105,6 +135,8 @@ class _Case:
                 )
                 if nodes
             ]
+            if gone := _lost(self.group):
+                parts.append(f"{text.number(len(gone))} evicted")
             return f"has {text.count(len(self.pods), 'pod')}: {', '.join(parts)}; the rest waits."
         if verdict == "not_ready":
             return "waits for its own pods."
@@ -115,7 +147,7 @@ class _Case:
     def sentences(self) -> list[str]:
         """Why, most certain first; each sentence once."""
         if not waits(self.group):
-            return []
+            return [*self._staleness(), *self._evictions()]
         never = list(self._never())
         said = never + [
             self._sentence(reason)
@@ -126,6 +158,7 @@ class _Case:
             said = [tidy(message) for message in self.group.messages]
         if not never and any(reason.code == "not_enough_gpus" for reason in self.group.reasons):
             said.append(self._who_has_more())
+        said += self._evictions()
         return list(dict.fromkeys(sentence for sentence in said if sentence))
 
     def _nodes(self, kind: str) -> Counter[str]:
@@ -135,6 +168,21 @@ class _Case:
             for decision in self.plan.decisions
             if decision.kind == kind and decision.pod in mine
         )
+
+    # ---- what it has to give up ------------------------------------------------------------------
+
+    def _staleness(self) -> list[str]:
+        return [self._sentence(reason) for reason in self.group.reasons if reason.code == "stale"]
+
+    def _evictions(self) -> Iterable[str]:
+        """Who makes room for whom: a sentence per action and pod group."""
+        causes = Counter((each.action, each.for_group) for each in self.evicted.values())
+        for (action, for_group), pods in causes.items():
+            if for_group is None:
+                yield "Its grace period is over."
+            else:
+                verb = "makes" if pods == 1 else "make"
+                yield f"{text.count(pods, 'pod')} {verb} room for {for_group}: {action}."
 
     # ---- what no waiting will change -------------------------------------------------------------
 
@@ -194,6 +242,21 @@ class _Case:
             f"and this asks for {asked} more without being preemptible. With a priority below "
             "100 it could use what others leave idle."
         )
+
+    def _preemption_delay(self, message: str) -> str | None:
+        found = _DELAY.search(message)
+        if not found:
+            return None
+        delay, end = found.groups()
+        return f"It may not evict others before {end}: its preemption delay is {delay}."
+
+    def _stale(self, message: str) -> str | None:
+        found = _STALE.fullmatch(message)
+        if not found:
+            return None
+        active, least = (int(number) for number in found.groups())
+        verb = "runs" if active == 1 else "run"
+        return f"It is stale: it needs {text.count(least, 'pod')} to go on, and {active} {verb}."
 
     def _not_built(self, message: str) -> str | None:
         found = _NOT_BUILT.fullmatch(message)
@@ -281,11 +344,15 @@ class _Case:
         if mine not in queues:
             return ""
         has = {name: Fraction(queue.gpu.allocated or 0) for name, queue in queues.items()}
+        gpus = {pod.name: pod.gpus for pod in self.situation.pods}
         for decision in self.plan.decisions:
+            group = self.plan.pod_groups.get(self.situation.group_of_pod.get(decision.pod, ""))
+            if not group or group.queue not in has:
+                continue
             if decision.kind == "bind":
-                group = self.plan.pod_groups.get(self.situation.group_of_pod.get(decision.pod, ""))
-                if group and group.queue in has:
-                    has[group.queue] += Fraction(getattr(decision, "gpus", 0))
+                has[group.queue] += Fraction(getattr(decision, "gpus", 0))
+            elif decision.kind == "evict" and decision.pod in _lost(group):
+                has[group.queue] -= gpus.get(decision.pod, _NONE)
         leaves = queues.keys() - set(self.situation.queue_parents.values())
         over = {
             name: f"{name} ({text.number(has[name])} of {text.number(share)})"
@@ -302,7 +369,13 @@ class _Case:
 
     def _placed(self) -> int:
         """How many of its pods need no place any more."""
-        return sum(1 for pod in self.pods if pod.node) + sum(self._nodes("bind").values())
+        there = sum(1 for pod in self.pods if pod.node and pod.name not in _lost(self.group))
+        return there + sum(self._nodes("bind").values())
+
+
+def _lost(group: GroupPlan) -> set[str]:
+    """Pods of the group that leave without a promise to come back."""
+    return {reason.pod for reason in group.reasons if reason.code == "evicted" and reason.pod}
 
 
 _TELL: dict[str, Callable[[_Case, str], str | None]] = {
@@ -316,12 +389,15 @@ _TELL: dict[str, Callable[[_Case, str], str | None]] = {
     "not_enough_resources": _Case._no_node,
     "no_matching_node": _Case._no_node,
     "larger_than_any_node": _Case._larger_than_any_node,
+    "preemption_delay": _Case._preemption_delay,
+    "stale": _Case._stale,
+    "evicted": lambda *_: "",  # said once for all pods
 }
 """Each code in other words than KAI's: None where those say it best, "" where another says it."""
 
 _SETTLED_BY_NEVER = frozenset(("gang_incomplete", "not_enough_gpus", "larger_than_any_node"))
 
-# KAI's texts (spec 1 F77, F78; spec 2 M4, M6, P6; spec 3 P14), after tidy().
+# KAI's texts (spec 1 F77, F78; spec 2 D2, M4, M6, P6; spec 3 P14), after tidy().
 _OVER_LIMIT = re.compile(
     r"(.+) quota has reached the allowable limit of (GPUs|CPU cores|memory)\. Limit is ([\d.]+) "
     r"(\w+), currently ([\d.]+) \w+ allocated and workload requested ([\d.]+) \w+\.?"
@@ -332,6 +408,8 @@ _OVER_QUOTA = re.compile(
 )
 _NOT_BUILT = re.compile(r"needs (.+), which is not built yet")
 _NOT_READY = re.compile(r"Waiting for (\d+) pods, currently (\d+) exist, (\d+) are gated")
+_DELAY = re.compile(r"preemption delay window \((\S+)\) and may not .* before (\S+Z)")
+_STALE = re.compile(r"Job is stale\. (\d+) pods are active, minMember is (\d+)")
 _GANG = re.compile(r"Resources were found for (\d+) pods while (\d+) are required")
 _REFUSED = re.compile(
     r"(?<![\w.])(\d+) ((?:node\(s\)|node|gpu task|cpu task|non MIG)[^.]*)\.(?: |$)"

@@ -137,10 +137,13 @@ class Reason(_Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Writes(_Brief):
-    """The time stamps that the cycle leaves on the pod group; None for one that is absent."""
+    """The time stamps that the cycle writes on the pod group; None for one it leaves alone.
+
+    `stale_since` is "" when the time stamp has to go: the group has all its pods again.
+    """
 
     last_start: datetime | None = None
-    stale_since: datetime | None = None
+    stale_since: datetime | Literal[""] | None = None
     last_eviction: datetime | None = None
 
 
@@ -464,7 +467,7 @@ def _group_plan(
     verdict: str,
     messages: list[str],
     reasons: list[tuple[str, str, str | None]],
-    writes: tuple[int | None, int | None, int | None],
+    writes: tuple[int | None, int | Literal[""] | None, int | None],
 ) -> GroupPlan:
     return GroupPlan(
         name,
@@ -472,7 +475,7 @@ def _group_plan(
         verdict,
         tuple(messages),
         tuple(Reason(*reason) for reason in reasons),
-        Writes(*(None if ns is None else times.to_datetime(ns) for ns in writes)),
+        Writes(*(times.to_datetime(ns) if isinstance(ns, int) else ns for ns in writes)),  # type: ignore[arg-type]
     )
 
 
@@ -485,6 +488,6 @@ def _plain(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def _second(time: datetime | None) -> str | None:
+def _second(time: datetime | Literal[""] | None) -> str | None:
     """As KAI writes time stamps on objects: whole seconds (spec 5 A22)."""
-    return None if time is None else time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(time, datetime) else time

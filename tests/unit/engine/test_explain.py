@@ -169,3 +169,96 @@ def test_a_name_that_could_mean_several_is_asked_about() -> None:
 def test_a_name_that_means_nothing_offers_close_ones() -> None:
     with pytest.raises(kai.NotFoundError, match=r"no pod group 'a/jov'; did you mean 'a/job'\?"):
         why(full_node().pending("a/job"), "a/jov")
+
+
+# ---- evictions -----------------------------------------------------------------------------------
+
+
+def rich_and_poor() -> kai.Cluster:
+    cluster = kai.Cluster().queue("rich", deserved_gpus=2).queue("poor", deserved_gpus=2)
+    cluster.node("n1", gpus=4).running("rich/old", gpus=2, node="n1")
+    return cluster.running("rich/young", pods=2, gpus=1, node="n1", min_member=1)
+
+
+def why_after_evictions(cluster: kai.Cluster, name: str) -> str:
+    return kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").why(name)
+
+
+def test_who_loses_pods_is_told_for_whom() -> None:
+    cluster = rich_and_poor().pending("poor/new", gpus=1)
+    assert why_after_evictions(cluster, "rich/young") == (
+        "rich/young has to give up 1 of its 2 pods; 1 pod on n1 stays.\n"
+        "  1 pod makes room for poor/new: reclaim."
+    )
+    assert why_after_evictions(cluster, "poor/new") == (
+        "poor/new is promised room that others are about to leave: 1 pod on n1."
+    )
+    assert why_after_evictions(cluster, "rich/old") == "rich/old runs: 1 pod on n1."
+
+
+def test_who_loses_everything_is_told_so() -> None:
+    cluster = rich_and_poor().pending("poor/new", gpus=2)
+    assert why_after_evictions(cluster, "rich/young") == (
+        "rich/young has to give up all it has: 2 pods.\n  2 pods make room for poor/new: reclaim."
+    )
+
+
+def test_who_moves_is_told_where_to_and_for_whom() -> None:
+    cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=2)
+    cluster.running("a/b", gpus=1, node="n1").running("a/c", gpus=1, node="n2")
+    plan = kai.Scheduler().plan(cluster.pending("a/new", gpus=2), now="2026-01-01T00:00:00Z")
+    [moved] = {each.pod for each in plan.decisions if each.kind == "evict"}
+    [there] = {
+        each.node for each in plan.decisions if isinstance(each, kai.Pipeline) and each.pod == moved
+    }
+    assert plan.why(moved) == (
+        f"{moved[:3]} moves: 1 pod on {there}.\n  1 pod makes room for a/new: consolidation."
+    )
+    assert "It moves." in str(plan)
+
+
+def test_a_stale_gang_says_what_it_lacks() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=4)
+    cluster.running("a/job", pods=2, gpus=1, min_member=3, node="n1")
+    lacks = "  It is stale: it needs 3 pods to go on, and 2 run."
+    assert why_after_evictions(cluster, "a/job") == f"a/job runs: 2 pods on n1.\n{lacks}"
+    cluster.configure(globalDefaultStalenessGracePeriod=0)
+    assert why_after_evictions(cluster, "a/job") == (
+        f"a/job has to give up all it has: 2 pods.\n{lacks}\n  Its grace period is over."
+    )
+
+
+def test_a_preemption_delay_says_until_when() -> None:
+    cluster = rich_and_poor().pending("poor/new", gpus=1)
+    cluster.add(
+        "PodGroup",
+        {
+            "metadata": {
+                "name": "late",
+                "namespace": "poor",
+                "creationTimestamp": "2025-12-31T23:58:00Z",
+            },
+            "spec": {"queue": "poor", "minMember": 1, "preemptionDelay": "5m"},
+        },
+    )
+    cluster.add("Pod", late_pod())
+    assert (
+        "It may not evict others before 2026-01-01T00:03:00Z: its preemption delay is 5m0s."
+        in why_after_evictions(cluster, "poor/late")
+    )
+
+
+def late_pod() -> dict[str, object]:
+    requests = {"requests": {"nvidia.com/gpu": "1"}}
+    return {
+        "metadata": {
+            "name": "late-0",
+            "namespace": "poor",
+            "annotations": {"pod-group-name": "late"},
+        },
+        "spec": {
+            "schedulerName": "kai-scheduler",
+            "containers": [{"name": "main", "resources": requests}],
+        },
+        "status": {"phase": "Pending"},
+    }

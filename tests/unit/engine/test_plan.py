@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kai
-from kai.engine.plan import Plan, PodPlan, Writes
+from kai.engine.plan import Plan, PodPlan, Writes, _group_plan
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -121,6 +121,16 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
     assert json.dumps(json.loads(fake_plan().to_json())) == json.dumps(
         json.loads(json.dumps(expected))
     )
+
+
+def test_a_time_stamp_that_goes_is_an_empty_string() -> None:
+    gone = _group_plan("a/x", "a", "running", [], [], (None, "", None)).to_dict()["writes"]
+    assert gone == {"last_start": None, "stale_since": "", "last_eviction": None}
+    at = 1_767_225_600_500_000_000
+    written = _group_plan("a/x", "a", "running", [], [], (None, at, at))
+    assert written.writes.stale_since == written.writes.last_eviction
+    assert written.to_dict()["writes"]["stale_since"] == NOW
+    assert repr(written.writes).startswith("Writes(stale_since=datetime")
 
 
 def test_whole_numbers_are_written_as_whole_numbers() -> None:
