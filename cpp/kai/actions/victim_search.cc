@@ -198,18 +198,28 @@ VictimSearch::Probe VictimSearch::TryScenario(const Scenario& scenario, bool kee
     failed_.insert(scenario.key);
     return Probe::kFailed;
   }
-  // What stayed after all is no victim.
-  std::vector<Victim> victims;
-  for (const PodStatus status : {PodStatus::kReleasing, PodStatus::kPipelined}) {
-    std::copy_if(scenario.victims.begin(), scenario.victims.end(), std::back_inserter(victims),
-                 [&](const Victim& victim) {
-                   return cycle_.cluster->pods().status[victim.pod] == status &&
-                          cycle_.cluster->pods().is_virtual[victim.pod] != 0;
-                 });
-  }
-  recorded_ = std::move(victims);
+  recorded_ = NeededOf(scenario);
   if (!keep) cycle_.statement->RollBackTo(start);
   return Probe::kSolved;
+}
+
+std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
+  // Groups of which a pod was lost or moved, with all that the scenario took from them: pods that
+  // could stay would be asked to again.
+  const PodColumns& pods = cycle_.cluster->pods();
+  std::vector<PodGroupId> groups;
+  for (const Victim& victim : scenario.victims) {
+    const PodStatus status = pods.status[victim.pod];
+    const bool stayed = status != PodStatus::kReleasing && pods.is_virtual[victim.pod] == 0;
+    if (!stayed) groups.push_back(pods.group[victim.pod]);
+  }
+  std::sort(groups.begin(), groups.end());
+  std::vector<Victim> needed;
+  std::copy_if(scenario.victims.begin(), scenario.victims.end(), std::back_inserter(needed),
+               [&](const Victim& victim) {
+                 return std::binary_search(groups.begin(), groups.end(), pods.group[victim.pod]);
+               });
+  return needed;
 }
 
 bool VictimSearch::Simulate(const Scenario& scenario) {

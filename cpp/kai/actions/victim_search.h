@@ -59,6 +59,7 @@ class VictimSearch {
   Probe TryMultiNode(const ScenarioBase& base, bool keep);
   Probe TryScenario(const Scenario& scenario, bool keep);
   bool Simulate(const Scenario& scenario);
+  std::vector<Victim> NeededOf(const Scenario& scenario) const;
   bool PlaceAll(const Scenario& scenario);
   void Offer(const std::vector<Victim>& victims);
   bool IsSatisfied(int32_t active_before) const;

@@ -30,7 +30,7 @@ void Statement::Pipeline(PodId pod, NodeId node) {
   KAI_DCHECK(status == PodStatus::kPending ||
              (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
       << cluster_->PodName(pod);
-  if (status == PodStatus::kReleasing && cluster_->pods_.node[pod] == node) return Return(pod);
+  if (status == PodStatus::kReleasing && StandsOn(pod, node)) return Return(pod);
   Apply({.pod = pod,
          .from = status,
          .to = PodStatus::kPipelined,
@@ -50,6 +50,11 @@ void Statement::Evict(PodId pod) {
          .to = PodStatus::kReleasing,
          .from_node = node,
          .to_node = node});
+}
+
+bool Statement::StandsOn(PodId pod, NodeId node) const {
+  return cluster_->pods_.node[pod] == node ||
+         std::find(left_.begin(), left_.end(), std::pair(pod, node)) != left_.end();
 }
 
 void Statement::Return(PodId pod) {
@@ -95,6 +100,7 @@ void Statement::RollBackTo(Checkpoint checkpoint) {
 void Statement::Commit() {
   changes_.clear();
   was_virtual_.clear();
+  left_.clear();
   saved_ledgers_.clear();
   saved_by_listeners_.clear();
 }
@@ -104,6 +110,7 @@ void Statement::Apply(const Change& change) {
   const PodClass& pod_class = cluster_->ClassOf(change.pod);
   // A pod that moves leaves its old place releasing: only the new node's ledger changes.
   const bool moves = change.from_node.valid() && change.from_node != change.to_node;
+  if (moves) left_.emplace_back(change.pod, change.from_node);
   if (change.to_node.valid()) {
     SaveLedger(change.to_node);
     const bool was_there = change.from_node.valid() && !moves;
@@ -132,6 +139,7 @@ void Statement::Undo(const Change& change) {
     ++counts[change.from];
     --counts[change.to];
   }
+  if (change.from_node.valid() && change.from_node != change.to_node) left_.pop_back();
   pods.status[change.pod] = change.from;
   pods.node[change.pod] = change.from_node;
   pods.is_virtual[change.pod] = was_virtual_.back();

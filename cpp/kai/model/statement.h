@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kai/model/cluster.h"
@@ -70,6 +71,7 @@ class Statement {
 
   void Apply(const Change& change);
   void Return(PodId pod);
+  bool StandsOn(PodId pod, NodeId node) const;
   void Undo(const Change& change);
   void SaveLedger(NodeId node);
   void RestoreLedger(NodeId node);
@@ -87,6 +89,7 @@ class Statement {
     uint8_t is_virtual = 0;
   };
   IndexVector<PodId, Before> before_eviction_;
+  std::vector<std::pair<PodId, NodeId>> left_;  // pods that moved, and nodes they still stand on
   std::vector<double> saved_ledgers_;
   UndoStack saved_by_listeners_;
 };
