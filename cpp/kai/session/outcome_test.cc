@@ -388,6 +388,87 @@ TEST(NodePoolTextTest, NotReadyIsSaidWithoutIt) {
   EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Job is not ready for scheduling.")));
 }
 
+// ---- evictions ----------------------------------------------------------------------------------
+
+constexpr char kReclaim[] = R"({"actions": "allocate, reclaim"})";
+
+// Queue rich has two GPUs more than it deserves, and poor wants one of the two that it deserves.
+ClusterMaker RichAndPoor() {
+  return MakeCluster()
+      .Queue("rich", {.deserved_gpus = 2})
+      .Queue("poor", {.deserved_gpus = 2})
+      .Node("n", {.gpus = 4})
+      .Running("rich/old", {.gpus = 2, .node = "n"})
+      .Running("rich/young", {.pods = 2, .gpus = 1, .node = "n", .min_member = 1})
+      .Pending("poor/new", {.gpus = 1});
+}
+
+TEST(EvictionOutcomeTest, WhoLosesPodsIsToldWhichAndWhy) {
+  const Plan plan = RunPlan(RichAndPoor(), kReclaim);
+  ASSERT_THAT(plan, PlanIs(Evicts("rich/young-1"), Pipelines("poor/new-0", "n")));
+  EXPECT_THAT(plan, HasVerdict("rich/young", Verdict::kRunning));
+  EXPECT_THAT(ReasonsOf(plan, "rich/young"), ElementsAre(Pair("evicted", "rich/young-1")));
+  EXPECT_THAT(OutcomeOf(plan, "rich/young").reasons[0].message,
+              AllOf(HasSubstr("Pod rich/young-1 was preempted by workload poor/new.\nrich uses "),
+                    HasSubstr("\npoor uses ")));
+  EXPECT_THAT(OutcomeOf(plan, "rich/young").messages, IsEmpty()) << "the decision has KAI's text";
+  EXPECT_TRUE(OutcomeOf(plan, "rich/young").writes_last_eviction);
+  EXPECT_FALSE(OutcomeOf(plan, "rich/old").writes_last_eviction);
+  EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes_last_eviction);
+}
+
+TEST(EvictionOutcomeTest, WhoIsPromisedWhatTheyLeaveIsPipelined) {
+  const Plan plan = RunPlan(RichAndPoor(), kReclaim);
+  EXPECT_THAT(plan, HasVerdict("poor/new", Verdict::kPipelined));
+  EXPECT_THAT(ReasonsOf(plan, "poor/new"), IsEmpty());
+  EXPECT_THAT(OutcomeOf(plan, "poor/new").messages, IsEmpty())
+      << "that allocate found no room for it is over";
+  EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes_last_start);
+}
+
+TEST(EvictionOutcomeTest, WhoMovesHasAPromiseAndLosesNothing) {
+  const Plan plan = RunPlan(MakeCluster()
+                                .Node("n1", {.gpus = 2})
+                                .Node("n2", {.gpus = 2})
+                                .Running("ns/a", {.gpus = 1, .node = "n1"})
+                                .Running("ns/b", {.gpus = 1, .node = "n2"})
+                                .Pending("ns/new", {.gpus = 2}),
+                            R"({"actions": "allocate, consolidation"})");
+  ASSERT_THAT(plan.decisions, testing::SizeIs(3));
+  const PodGroupId moved = plan.cluster->pods().group[plan.decisions[0].pod];
+  EXPECT_EQ(plan.groups[moved].verdict, Verdict::kPipelined);
+  EXPECT_THAT(plan.groups[moved].reasons, IsEmpty());
+  EXPECT_TRUE(plan.groups[moved].writes_last_eviction);
+  EXPECT_THAT(plan, HasVerdict("ns/new", Verdict::kPipelined));
+}
+
+TEST(EvictionOutcomeTest, WhoMayNotEvictYetIsToldUntilWhen) {  // spec 2 D2
+  ClusterMaker maker = RichAndPoor();
+  maker.rows().pod_groups.back().preemption_delay_ns = 2 * kTestNowNs;
+  const Plan plan = RunPlan(maker, R"({"actions": "allocate, consolidation, reclaim, preempt"})");
+  EXPECT_THAT(plan, AllOf(PlanIs(), HasVerdict("poor/new", Verdict::kUnschedulable)));
+  EXPECT_THAT(ReasonsOf(plan, "poor/new"),
+              ElementsAre(Pair("not_enough_gpus", "poor/new-0"), Pair("preemption_delay", "")))
+      << "once, though three actions would have evicted for it";
+  EXPECT_THAT(plan, Says("poor/new", HasSubstr("Workload is within its preemption delay window")));
+}
+
+TEST(EvictionOutcomeTest, ASearchThatEndedEarlySaysSo) {  // spec 2 W25
+  const Plan plan = RunPlan(RichAndPoor(), R"({"actions": "allocate, reclaim",
+      "scenarioSearchBudgets": {"maxScenarios": {"job": 0}}})");
+  EXPECT_THAT(plan, PlanIs());
+  EXPECT_THAT(ReasonsOf(plan, "poor/new"),
+              ElementsAre(Pair("not_enough_gpus", "poor/new-0"), Pair("search_budget_spent", "")));
+}
+
+TEST(EvictionOutcomeTest, AGangWithPodsThatSucceededNeedsOnlyTheOthers) {  // spec 2 W21
+  ClusterMaker maker =
+      MakeCluster().Succeeded("ns/g", {.min_member = 4}).Pending("ns/g", {.pods = 2});
+  EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Waiting for 3 pods, currently 2 exist")));
+  EXPECT_THAT(RunPlan(maker, R"({"actions": "allocate", "compat": {"completed_pods": "kai"}})"),
+              Says("ns/g", HasSubstr("Waiting for 4 pods, currently 2 exist")));
+}
+
 // ---- order --------------------------------------------------------------------------------------
 
 TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
