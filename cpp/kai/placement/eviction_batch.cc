@@ -76,9 +76,10 @@ class Shrinking {
     return satisfied;
   }
   bool IsSatisfied(SubGroupId set) const { return CountOf(set) >= order_.MinimumOf(set); }
+  // More than its minimum, somewhere in it.
   bool HasSurplus(SubGroupId set) const {
-    if (IsLeaf(set)) return Active(set) > order_.MinimumOf(set);
-    bool any = false;
+    bool any = CountOf(set) > order_.MinimumOf(set);
+    if (IsLeaf(set)) return any;
     ForEachChild(set, [&](SubGroupId child) { any = any || HasSurplus(child); });
     return any;
   }
