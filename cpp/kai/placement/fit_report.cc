@@ -71,6 +71,8 @@ std::string FitReport::Text(const ResourceSlots& slots) const {
             : Reason::NotEnough(ResourceSlot(index - size_t{Reason::kFixedReasons}));
     counted.emplace_back(counts_[index], reason.Text(slots));
   }
+  // Nodes that lack only what has been promised away refuse without a word (spec 2 M2).
+  if (counted.empty()) return std::string(messages::kUnableToSchedulePod);
   return messages::PodFitError("", counted);
 }
 

@@ -39,7 +39,7 @@ TEST(FitReportTest, CountsOfOneReasonAddUp) {
 TEST(FitReportTest, NothingCountedSaysNoMoreThanThat) {
   FitReport report;
   EXPECT_TRUE(report.empty());
-  EXPECT_EQ(report.Text(ResourceSlots()), "no nodes with enough resources were found");
+  EXPECT_EQ(report.Text(ResourceSlots()), "Unable to schedule pod");
   report.Count(Reason::kNodeNotReady, 0);
   EXPECT_TRUE(report.empty());
 }

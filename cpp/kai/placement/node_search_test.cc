@@ -186,7 +186,7 @@ TEST(NodeSearchTest, SiblingsWithAntiAffinityStandApart) {
 TEST(NodeSearchTest, NoNodesMeansNowhere) {
   Rooms rooms(MakeCluster().Pending("ns/p").Build(), {.filters = false});
   EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
-  EXPECT_EQ(rooms.Explain("ns/p-0"), "no nodes with enough resources were found");
+  EXPECT_EQ(rooms.Explain("ns/p-0"), "Unable to schedule pod");
 }
 
 TEST(NodeSearchTest, APodLargerThanAnyNodeIsToldSo) {  // spec 3 P14, P15
