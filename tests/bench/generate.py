@@ -1744,6 +1744,15 @@ def bench_consolidation_small(cluster, nodes):
     cluster.params = scheduler_params(maxNumberConsolidationPreemptees=-1)
 
 
+def bench_preempt(cluster, nodes):
+    """Full with one queue's one-GPU pods; one pod of a higher priority joins the queue."""
+    bench_nodes(cluster, nodes)
+    (leaf,) = two_level_queues(cluster, [cluster.gpus])
+    fill_nodes(cluster, leaf)
+    cluster.add_group(leaf, [gpu_pod(1)], min_member=1, priority="high")
+    cluster.config = scheduler_config(ALL_ACTIONS)
+
+
 def bench_topology(cluster, nodes):
     """Three levels (zones of 8 racks, 64 racks, hosts) and one gang.
 
@@ -1780,6 +1789,7 @@ BENCHMARKS = {
     "bench-reclaim": (bench_reclaim, 500),
     "bench-consolidation": (bench_consolidation, 50),
     "bench-consolidation-small": (bench_consolidation_small, 50),
+    "bench-preempt": (bench_preempt, 1000),
     "bench-topology": (bench_topology, 1024),
 }
 

@@ -155,7 +155,8 @@ def _place(after: _After, pod: _Pod, decision: Any) -> None:
     if decision.node not in after.world.nodes:
         after.report("decision", key, f"pod {key}: there is no node {decision.node}")
         return
-    moved = decision.kind == "pipeline" and pod.evicted
+    # KAI moves a pod that waits, too, once the same cycle has promised it a place.
+    moved = decision.kind == "pipeline" and (pod.evicted or pod.status == "Gone")
     if pod.status != "Pending" and not moved:
         done = "bound" if decision.kind == "bind" else "pipelined"
         after.report("decision", key, f"pod {key} is {pod.status}, it cannot be {done}")
@@ -190,7 +191,7 @@ def _by_node(after: _After, kind: str) -> dict[str, list[tuple[PodView, tuple[st
     """
     status = "Binding" if kind == "bind" else "Pipelined"
     filled = {pod.node for pod in after.pods.values() if pod.placed and pod.status == status}
-    found: dict[str, list[tuple[PodView, tuple[str, ...]]]] = {node: [] for node in filled}
+    found: dict[str, list[tuple[PodView, tuple[str, ...]]]] = {node: [] for node in sorted(filled)}
     for pod in after.pods.values():
         places: list[tuple[str, tuple[str, ...]]] = []
         if pod.status in ALLOCATED or pod.status == "StuckInReleasing":
