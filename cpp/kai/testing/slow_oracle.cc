@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <ostream>
@@ -14,7 +15,7 @@
 #include "kai/session/config.h"
 
 namespace kai::oracle {
-namespace {
+namespace parts {
 
 constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
@@ -39,6 +40,28 @@ std::optional<int64_t> Integer(const std::string& text) {
     if (std::isdigit(static_cast<unsigned char>(text[at])) == 0) return std::nullopt;
   }
   return std::stoll(text);
+}
+
+// spec 1 F102: "1w2d3h4m5s6ms"; what makes no sense, or is negative, is 0.
+int64_t Duration(const std::string& text) {
+  const std::map<std::string, double> units = {{"ns", 1},      {"us", 1e3},    {"ms", 1e6},
+                                               {"s", 1e9},     {"m", 60e9},    {"h", 3600e9},
+                                               {"d", 86400e9}, {"w", 604800e9}};
+  double sum = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    while (at < text.size() &&
+           (std::isdigit(static_cast<unsigned char>(text[at])) != 0 || text[at] == '.')) {
+      ++at;
+    }
+    const std::string number = text.substr(begin, at - begin);
+    const size_t unit_begin = at;
+    while (at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0) ++at;
+    const auto unit = units.find(text.substr(unit_begin, at - unit_begin));
+    if (number.empty() || number == "." || unit == units.end()) return 0;
+    sum += std::stod(number) * unit->second;
+  }
+  return static_cast<int64_t>(sum);
 }
 
 double AmountOf(const ResourceAmounts& amounts, const std::string& name) {
@@ -154,8 +177,11 @@ bool NotBuilt(const PodRow& pod) {
          !pod.gpu.mig.empty() || !pod.claims.empty();
 }
 bool NotBuilt(const PodGroupRow& group) {
-  if (!group.sub_groups.empty() || !group.topology.topology.empty()) return true;
-  return false;
+  bool has_topology = !group.topology.topology.empty();
+  for (const SubGroupRow& row : group.sub_groups) {
+    has_topology = has_topology || !row.topology.topology.empty();
+  }
+  return has_topology;
 }
 
 // ---- selectors, as Kubernetes documents them
@@ -246,43 +272,37 @@ bool SameDomain(const NodeRow& a, const NodeRow& b, const std::string& key) {
 // ---- sub-groups
 // ----------------------------------------------------------------------------------
 
-// A node of the tree of spec 2 G5; the root's name is "".
-struct Set {
-  bool is_leaf = false;
-  int64_t minimum = 0;                // pods of a leaf, children of a set
-  std::vector<std::string> children;  // sorted
-};
-using SetTree = std::map<std::string, Set>;
-
-SetTree FlatTree(int64_t minimum, int64_t root_minimum) {
+SetTree FlatTree(int64_t minimum, const std::optional<int64_t>& root_minimum) {
   SetTree tree;
-  tree[""] = {.is_leaf = false, .minimum = root_minimum, .children = {"default"}};
+  tree[""] = {.is_leaf = false,
+              .minimum = std::max<int64_t>(root_minimum.value_or(1), 0),
+              .given = root_minimum.has_value(),
+              .children = {"default"}};
   tree["default"] = {.is_leaf = true, .minimum = std::max<int64_t>(minimum, 0), .children = {}};
   return tree;
 }
 
 SetTree TreeOf(const PodGroupRow& group) {
   if (group.sub_groups.empty()) {
-    return FlatTree(group.min_member.value_or(1),
-                    std::max<int64_t>(group.min_sub_group.value_or(1), 0));
+    return FlatTree(group.min_member.value_or(1), group.min_sub_group);
   }
   SetTree tree;
   tree[""] = {};
   for (const SubGroupRow& row : group.sub_groups) {
-    if (!tree.emplace(row.name, Set{}).second) return FlatTree(1, 1);
+    if (!tree.emplace(row.name, Set{}).second) return FlatTree(1, {});
   }
   std::map<std::string, std::string> parent_of;
   for (const SubGroupRow& row : group.sub_groups) {
     std::string parent = row.parent.value_or("");
     for (char& c : parent) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (!tree.contains(parent)) return FlatTree(1, 1);
+    if (!tree.contains(parent)) return FlatTree(1, {});
     tree[parent].children.push_back(row.name);
     parent_of[row.name] = parent;
   }
   for (const SubGroupRow& row : group.sub_groups) {  // a cycle never reaches the root
     std::string at = row.name;
     for (size_t steps = 0; !at.empty(); ++steps) {
-      if (steps > group.sub_groups.size()) return FlatTree(1, 1);
+      if (steps > group.sub_groups.size()) return FlatTree(1, {});
       at = parent_of[at];
     }
   }
@@ -290,6 +310,7 @@ SetTree TreeOf(const PodGroupRow& group) {
   const auto set_minimum = [&](const std::string& name, const std::optional<int64_t>& given) {
     Set& set = tree[name];
     set.minimum = std::max<int64_t>(given.value_or(static_cast<int64_t>(set.children.size())), 0);
+    set.given = given.has_value();
   };
   set_minimum("", group.min_sub_group);
   for (const SubGroupRow& row : group.sub_groups) {
@@ -307,138 +328,88 @@ std::string SubGroupOf(const PodRow& pod) {
   return pod.subgroup.empty() ? "default" : pod.subgroup;
 }
 
-}  // namespace
+// Missing creation times are the oldest.
+int64_t CreatedOf(const std::optional<int64_t>& created_ns) { return created_ns.value_or(kNoTime); }
+
+}  // namespace parts
+
+using namespace parts;  // NOLINT: the header's own
+using Kept = World::Kept;
 
 // ---- the world
 // -----------------------------------------------------------------------------------
 
-struct World::Kept {
-  struct Group {
-    const PodGroupRow* row = nullptr;
-    std::string name;
-    int queue = -1;  // -1: does not exist
-    int64_t priority = 0;
-    bool preemptible = false;
-    SetTree tree;
-    std::vector<int> pods;  // all of it, also those of no sub-group
-  };
-  struct Pod {
-    const PodRow* row = nullptr;
-    std::string name;
-    int group = -1;                    // -1: none
-    bool counts = false;               // has a group and a sub-group of it
-    double held_gpus = 0;              // what the ledger of its node counts for its GPUs
-    std::vector<std::string> devices;  // that it shares
-    std::vector<double> request;       // by resource; spec 3 R18, without held_gpus
-  };
-  struct Queue {
-    const QueueRow* row = nullptr;
-    int parent = -1;
-    std::vector<int> children;  // by name
-    QueueNumbers start;
-  };
-
-  ClusterRows rows;
-  Settings settings;
-  std::vector<const NodeRow*> nodes;  // by name
-  std::vector<std::vector<double>> allocatable;
-  std::vector<Queue> queues;  // by name
-  std::vector<Group> groups;  // by namespace and name
-  std::vector<Pod> pods;      // likewise
-  std::vector<std::string> resources = {"cpu", "memory", "gpu", "pods"};
-  double smallest_gpu_mib = 0;  // 0: no node knows
-  double largest_gpu_mib = 0;
-  Three total{};
-
-  int NodeIndex(std::string_view name) const {
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (nodes[i]->name == name) return static_cast<int>(i);
-    }
-    return -1;
+int World::Kept::NodeIndex(std::string_view name) const {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i]->name == name) return static_cast<int>(i);
   }
-  int QueueIndex(std::string_view name) const {
-    for (size_t i = 0; i < queues.size(); ++i) {
-      if (queues[i].row->name == name) return static_cast<int>(i);
-    }
-    return -1;
+  return -1;
+}
+int World::Kept::QueueIndex(std::string_view name) const {
+  for (size_t i = 0; i < queues.size(); ++i) {
+    if (queues[i].row->name == name) return static_cast<int>(i);
   }
-  int GroupIndex(std::string_view name) const {
-    for (size_t i = 0; i < groups.size(); ++i) {
-      if (groups[i].name == name) return static_cast<int>(i);
-    }
-    return -1;
+  return -1;
+}
+int World::Kept::GroupIndex(std::string_view name) const {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].name == name) return static_cast<int>(i);
   }
-  int PodIndex(std::string_view name) const {
-    for (size_t i = 0; i < pods.size(); ++i) {
-      if (pods[i].name == name) return static_cast<int>(i);
-    }
-    KAI_CHECK(false) << "no pod " << name;
-    return -1;
+  return -1;
+}
+int World::Kept::PodIndex(std::string_view name) const {
+  for (size_t i = 0; i < pods.size(); ++i) {
+    if (pods[i].name == name) return static_cast<int>(i);
   }
-  size_t ResourceIndex(const std::string& name) {
-    const std::string known =
-        name == "nvidia.com/gpu" || name == "amd.com/gpu" ? std::string("gpu") : name;
-    for (size_t i = 0; i < resources.size(); ++i) {
-      if (resources[i] == known) return i;
-    }
-    resources.push_back(known);
-    return resources.size() - 1;
+  KAI_CHECK(false) << "no pod " << name;
+  return -1;
+}
+size_t World::Kept::ResourceIndex(const std::string& name) {
+  const std::string known =
+      name == "nvidia.com/gpu" || name == "amd.com/gpu" ? std::string("gpu") : name;
+  for (size_t i = 0; i < resources.size(); ++i) {
+    if (resources[i] == known) return i;
   }
-
-  bool InNodePool(const StringPairs& labels) const {  // spec 1 F9
-    if (rows.params.node_pool_label_key.empty()) return true;
-    const std::string* pool = Label(labels, rows.params.node_pool_label_key);
-    if (rows.params.node_pool_label_value.empty()) return pool == nullptr;
-    return pool != nullptr && *pool == rows.params.node_pool_label_value;
-  }
-
-  void KeepNodes();
-  void KeepQueues();
-  void KeepGroups();
-  void KeepPods(std::vector<PodState>* states);
-  void MakeVectors();
-  void CountTotal(const std::vector<PodState>& states);
-
-  // What a waiting pod counts in its queue; a memory request by a device of `gpu_mib` (F24).
-  Three Requested(const Pod& pod, double gpu_mib) const {
-    Three three = {AmountOf(pod.row->requests, "cpu"), AmountOf(pod.row->requests, "memory"),
-                   WholeOrPartGpus(pod.row->gpu) + MigGpus(pod.row->gpu)};
-    if (pod.row->gpu.kind == GpuRequestKind::kMemory && gpu_mib > 0) {
-      three[2] += static_cast<double>(pod.row->gpu.count) *
-                  static_cast<double>(pod.row->gpu.memory_mib) / gpu_mib;
-    }
-    return three;
-  }
-  // What a placed one counts (F25, and the last row of F24).
-  Three Accepted(const Pod& pod, int node) const {
-    if (node < 0) return {};
-    Three three = Requested(pod, smallest_gpu_mib);
-    if (pod.row->gpu.kind == GpuRequestKind::kMemory) {
-      const double mib = MemoryOfGpu(*nodes[static_cast<size_t>(node)]);
-      const double portion =
-          std::ceil(static_cast<double>(pod.row->gpu.memory_mib) / mib * 100) / 100;
-      three[2] = GpusOf(portion, static_cast<double>(pod.row->gpu.count));
-    }
-    return three;
-  }
-  bool IsBelow(int queue, int ancestor) const {
-    while (queue >= 0 && queue != ancestor) queue = queues[static_cast<size_t>(queue)].parent;
-    return queue >= 0;
-  }
-};
-
-namespace {
-
-using Kept = World::Kept;
-
-template <typename T>
-const T& At(const std::vector<T>& values, int index) {
-  return values[static_cast<size_t>(index)];
+  resources.push_back(known);
+  return resources.size() - 1;
 }
 
-int64_t CreatedOf(const std::optional<int64_t>& created_ns) { return created_ns.value_or(kNoTime); }
+bool World::Kept::InNodePool(const StringPairs& labels) const {
+  if (rows.params.node_pool_label_key.empty()) return true;
+  const std::string* pool = Label(labels, rows.params.node_pool_label_key);
+  if (rows.params.node_pool_label_value.empty()) return pool == nullptr;
+  return pool != nullptr && *pool == rows.params.node_pool_label_value;
+}
 
-}  // namespace
+Three World::Kept::Requested(const Pod& pod, double gpu_mib) const {
+  Three three = {AmountOf(pod.row->requests, "cpu"), AmountOf(pod.row->requests, "memory"),
+                 WholeOrPartGpus(pod.row->gpu) + MigGpus(pod.row->gpu)};
+  if (pod.row->gpu.kind == GpuRequestKind::kMemory && gpu_mib > 0) {
+    three[2] += static_cast<double>(pod.row->gpu.count) *
+                static_cast<double>(pod.row->gpu.memory_mib) / gpu_mib;
+  }
+  return three;
+}
+
+Three World::Kept::Accepted(const Pod& pod, int node) const {
+  if (node < 0) return {};
+  Three three = Requested(pod, smallest_gpu_mib);
+  if (pod.row->gpu.kind == GpuRequestKind::kMemory) {
+    const double mib = MemoryOfGpu(*nodes[static_cast<size_t>(node)]);
+    const double portion =
+        std::ceil(static_cast<double>(pod.row->gpu.memory_mib) / mib * 100) / 100;
+    three[2] = GpusOf(portion, static_cast<double>(pod.row->gpu.count));
+  }
+  return three;
+}
+
+bool World::Kept::IsBelow(int queue, int ancestor) const {
+  while (queue >= 0 && queue != ancestor) queue = queues[static_cast<size_t>(queue)].parent;
+  return queue >= 0;
+}
+bool World::Kept::IsLeaf(int queue) const {
+  return queue >= 0 && At(queues, queue).children.empty();
+}
 
 void World::Kept::KeepNodes() {
   for (const NodeRow& row : rows.nodes) {
@@ -523,7 +494,7 @@ void World::Kept::KeepGroups() {
       group.preemptible = row.preemptibility == "preemptible" ||
                           (row.preemptibility.empty() && group.priority < 100);
     }
-    group.tree = TreeOf(row);
+    group.shape.tree = TreeOf(row);
     groups.push_back(std::move(group));
   }
   std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
@@ -595,9 +566,13 @@ void World::Kept::KeepPods(std::vector<PodState>* states) {
     if (pod.group < 0 && !IsActiveUsed(state.status)) continue;
     if (pod.group >= 0) {
       Group& group = groups[static_cast<size_t>(pod.group)];
-      const auto set = group.tree.find(SubGroupOf(*row));
-      pod.counts = set != group.tree.end() && set->second.is_leaf;
-      group.pods.push_back(static_cast<int>(pods.size()));
+      const auto set = group.shape.tree.find(SubGroupOf(*row));
+      pod.counts = set != group.shape.tree.end() && set->second.is_leaf;
+      group.shape.pods.push_back(static_cast<int>(pods.size()));
+      if (pod.counts && state.status == PodStatus::kSucceeded &&
+          settings.mends.on(Mend::kCompletedPods)) {
+        set->second.minimum = std::max<int64_t>(set->second.minimum - 1, 0);
+      }
     }
     pod.held_gpus = WholeOrPartGpus(row->gpu);
     const std::string* app = Label(row->labels, "app");
@@ -681,7 +656,7 @@ void World::Kept::CountTotal(const std::vector<PodState>& states) {  // spec 1 F
   }
 }
 
-namespace {
+namespace parts {
 
 // ---- fair share
 // ----------------------------------------------------------------------------------
@@ -749,15 +724,9 @@ void DivideBelow(Kept* kept, int parent, const Three& amount) {
 // ---- pod groups
 // ----------------------------------------------------------------------------------
 
-// Counts pods of one leaf.
 template <typename Test>
 int64_t CountPods(const World& world, int group, const std::string& leaf, const Test& test) {
-  int64_t count = 0;
-  for (const int pod : At(world.kept().groups, group).pods) {
-    const Kept::Pod& each = At(world.kept().pods, pod);
-    if (each.counts && SubGroupOf(*each.row) == leaf && test(At(world.pods(), pod).status)) ++count;
-  }
-  return count;
+  return static_cast<int64_t>(PodsOfLeaf(world, group, leaf, test).size());
 }
 
 int64_t ActiveAllocated(const World& world, int group, const std::string& leaf) {
@@ -765,7 +734,7 @@ int64_t ActiveAllocated(const World& world, int group, const std::string& leaf) 
 }
 
 bool IsReady(const World& world, int group, const std::string& name) {  // spec 2 G7
-  const SetTree& tree = At(world.kept().groups, group).tree;
+  const SetTree& tree = world.group(group).shape->tree;
   const Set& set = tree.at(name);
   if (set.is_leaf) {
     return CountPods(world, group, name, [](PodStatus s) {
@@ -777,8 +746,6 @@ bool IsReady(const World& world, int group, const std::string& name) {  // spec 
   return ready >= set.minimum;
 }
 
-// spec 2 G9
-bool IsAllocationSatisfied(const World& world, int group, const std::string& name);
 int64_t SatisfiedChildren(const World& world, int group, const Set& set) {
   int64_t satisfied = 0;
   for (const std::string& child : set.children) {
@@ -787,14 +754,14 @@ int64_t SatisfiedChildren(const World& world, int group, const Set& set) {
   return satisfied;
 }
 bool IsAllocationSatisfied(const World& world, int group, const std::string& name) {
-  const Set& set = At(world.kept().groups, group).tree.at(name);
+  const Set& set = world.group(group).shape->tree.at(name);
   if (set.is_leaf) return ActiveAllocated(world, group, name) >= set.minimum;
   return SatisfiedChildren(world, group, set) >= set.minimum;
 }
 
 // spec 2 G11, by insertion: whoever beats the one before it moves up.
 std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set) {
-  const SetTree& tree = At(world.kept().groups, group).tree;
+  const SetTree& tree = world.group(group).shape->tree;
   std::vector<std::string> members = set.children;  // by name
   if (!world.settings().Has("subgrouporder")) return members;
   const auto count_of = [&](const std::string& name) {
@@ -860,7 +827,7 @@ bool TaskFirst(const World& world, int a, int b) {
 // spec 2 G13
 std::vector<int> LeafTasks(const World& world, int group, const std::string& leaf) {
   std::vector<int> tasks;
-  for (const int pod : At(world.kept().groups, group).pods) {
+  for (const int pod : world.group(group).shape->pods) {
     const Kept::Pod& each = At(world.kept().pods, pod);
     const World::PodState& state = At(world.pods(), pod);
     const bool eligible = state.status == PodStatus::kPending ||
@@ -868,7 +835,7 @@ std::vector<int> LeafTasks(const World& world, int group, const std::string& lea
     if (each.counts && SubGroupOf(*each.row) == leaf && eligible) tasks.push_back(pod);
   }
   std::sort(tasks.begin(), tasks.end(), [&](int a, int b) { return TaskFirst(world, a, b); });
-  const int64_t minimum = At(world.kept().groups, group).tree.at(leaf).minimum;
+  const int64_t minimum = world.group(group).shape->tree.at(leaf).minimum;
   const int64_t active = ActiveAllocated(world, group, leaf);
   const int64_t n = active < minimum ? minimum - active : 1;
   if (static_cast<int64_t>(tasks.size()) > n) tasks.resize(static_cast<size_t>(n));
@@ -876,7 +843,7 @@ std::vector<int> LeafTasks(const World& world, int group, const std::string& lea
 }
 
 std::vector<int> CollectTasks(const World& world, int group, const std::string& name) {
-  const Set& set = At(world.kept().groups, group).tree.at(name);
+  const Set& set = world.group(group).shape->tree.at(name);
   if (set.is_leaf) return LeafTasks(world, group, name);
   const std::vector<std::string> kids = MembersInOrder(world, group, set);
   std::vector<int> out;
@@ -925,13 +892,6 @@ double DominantShareOf(const QueueNumbers& q, const Three& allocated, const Thre
   return dominant;
 }
 
-// A queue in a comparison: its numbers now, and its candidate job.
-struct Standing {
-  const QueueRow* row;
-  QueueNumbers numbers;
-  Three with_job;  // allocated and J together
-};
-
 // spec 1 F61-F71
 bool OrderOf(const Standing& l, const Standing& r, const Three& total) {
   const auto over = [](const Standing& q) {  // F64
@@ -953,8 +913,8 @@ bool OrderOf(const Standing& l, const Standing& r, const Three& total) {
     return any;
   };
   if (violates(l) != violates(r)) return !violates(l);
-  const double next_l = DominantShareOf(l.numbers, l.with_job, total);  // F68
-  const double next_r = DominantShareOf(r.numbers, r.with_job, total);
+  const double next_l = DominantShareOf(l.numbers, l.next, total);  // F68
+  const double next_r = DominantShareOf(r.numbers, r.next, total);
   if (next_l != next_r) return next_l < next_r;
   const double now_l = DominantShareOf(l.numbers, l.numbers.allocated, total);  // F69
   const double now_r = DominantShareOf(r.numbers, r.numbers.allocated, total);
@@ -970,17 +930,37 @@ bool OrderOf(const Standing& l, const Standing& r, const Three& total) {
   return CreatedOf(l.row->created_ns) < CreatedOf(r.row->created_ns);  // F71
 }
 
-enum class Elastic { kBelow, kExactly, kAbove };
+bool CreatedFirst(const QueueRow& l, const QueueRow& r) {
+  return std::tuple(CreatedOf(l.created_ns), l.name) < std::tuple(CreatedOf(r.created_ns), r.name);
+}
 
 Elastic ElasticOf(const World& world, int group) {  // spec 1 F73
   bool exactly = true;
-  for (const auto& [name, set] : At(world.kept().groups, group).tree) {
+  for (const auto& [name, set] : world.group(group).shape->tree) {
     if (!set.is_leaf) continue;
     const int64_t active = ActiveAllocated(world, group, name);
     if (active < set.minimum) return Elastic::kBelow;
     exactly = exactly && active == set.minimum;
   }
   return exactly ? Elastic::kExactly : Elastic::kAbove;
+}
+
+bool JobFirst(const World& world, const JobStanding& l, const JobStanding& r) {
+  const Kept& kept = world.kept();
+  for (const std::string& plugin : world.settings().plugins) {
+    const int64_t priority_l = At(kept.groups, l.group).priority;
+    const int64_t priority_r = At(kept.groups, r.group).priority;
+    if (plugin == "priority" && priority_l != priority_r) return priority_l > priority_r;
+    if (plugin == "elastic" && l.elastic != r.elastic) return l.elastic < r.elastic;
+  }
+  return GroupFirst(world, l.group, r.group);
+}
+
+bool GroupFirst(const World& world, int a, int b) {
+  const PodGroupRow& l = *At(world.kept().groups, a).row;
+  const PodGroupRow& r = *At(world.kept().groups, b).row;
+  return std::tuple(CreatedOf(l.created_ns), l.name, l.namespace_name) <
+         std::tuple(CreatedOf(r.created_ns), r.name, r.namespace_name);
 }
 
 // The heap of spec 1 F60, on any vector.
@@ -1018,12 +998,6 @@ int PopHeap(std::vector<int>* heap, const Less& less) {
 
 // ---- placement
 // -----------------------------------------------------------------------------------
-
-struct Ledger {
-  std::vector<double> idle;
-  std::vector<double> releasing;
-  std::vector<double> used;
-};
 
 // spec 2 S5, spec 3 N1-N4
 void Charge(const Kept& kept, const Kept::Pod& pod, int node, PodStatus status, Ledger* ledger) {
@@ -1149,24 +1123,26 @@ double PodAffinityPoints(const World& world, const PodRow& pod, const NodeRow& n
   return static_cast<double>(points);
 }
 
-// spec 1 F77, F78: does q more fit the limits, and the quotas of the non-preemptible?
-bool PassesCapacity(const World& world, int group, const Three& q) {
+// spec 1 F77, F78: the walk to the root.
+bool Fits(const World& world, int group, const Three& q, bool limits) {
   const Kept& kept = world.kept();
-  const bool preemptible = At(kept.groups, group).preemptible;
-  for (const bool limits : {true, false}) {
-    if (!limits && preemptible) continue;
-    for (int queue = At(kept.groups, group).queue; queue >= 0;
-         queue = At(kept.queues, queue).parent) {
-      const QueueNumbers n = NumbersNow(world, queue);
-      for (size_t r = 0; r < 3; ++r) {
-        if (q[r] <= 0) continue;
-        const double cap = limits ? n.limit[r] : n.deserved[r];
-        const double has = limits ? n.allocated[r] : n.allocated_non_preemptible[r];
-        if (cap != -1 && cap < has + q[r]) return false;
-      }
+  for (int queue = At(kept.groups, group).queue; queue >= 0;
+       queue = At(kept.queues, queue).parent) {
+    const QueueNumbers n = NumbersNow(world, queue);
+    for (size_t r = 0; r < 3; ++r) {
+      if (q[r] <= 0) continue;
+      const double cap = limits ? n.limit[r] : n.deserved[r];
+      const double has = limits ? n.allocated[r] : n.allocated_non_preemptible[r];
+      if (cap != -1 && cap < has + q[r]) return false;
     }
   }
   return true;
+}
+bool FitsLimits(const World& world, int group, const Three& q) {
+  return Fits(world, group, q, true);
+}
+bool FitsQuotas(const World& world, int group, const Three& q) {
+  return At(world.kept().groups, group).preemptible || Fits(world, group, q, false);
 }
 
 // spec 3 §7, in its order
@@ -1178,7 +1154,8 @@ bool Predicates(const World& world, int pod, int node) {
   const NodeRow& target = *At(kept.nodes, node);
   const int group = At(kept.pods, pod).group;
   if (settings.Has("proportion") && group >= 0 && At(kept.groups, group).queue >= 0 &&  // P3a
-      !PassesCapacity(world, group, kept.Accepted(At(kept.pods, pod), node))) {
+      !(FitsLimits(world, group, kept.Accepted(At(kept.pods, pod), node)) &&
+        FitsQuotas(world, group, kept.Accepted(At(kept.pods, pod), node)))) {
     return false;
   }
   const bool is_mig = row.gpu.kind == GpuRequestKind::kMig;  // P4
@@ -1200,7 +1177,8 @@ bool Predicates(const World& world, int pod, int node) {
 }
 
 // spec 3 §9
-double Score(const World& world, int pod, int node, const std::vector<Ledger>& ledgers) {
+double Score(const World& world, int pod, int node, const std::vector<Ledger>& ledgers,
+             const std::set<int>& nodes) {
   const Kept& kept = world.kept();
   const Settings& settings = kept.settings;
   const PodRow& row = *At(kept.pods, pod).row;
@@ -1224,10 +1202,10 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
     } else if (plugin == "nodeplacement") {  // W3
       double min = std::numeric_limits<double>::infinity();
       double max = -std::numeric_limits<double>::infinity();
-      for (size_t i = 0; i < kept.nodes.size(); ++i) {
-        if (kept.allocatable[i][r] == 0) continue;
-        min = std::min(min, room(i));
-        max = std::max(max, room(i));
+      for (const int i : nodes) {
+        if (At(kept.allocatable, i)[r] == 0) continue;
+        min = std::min(min, room(static_cast<size_t>(i)));
+        max = std::max(max, room(static_cast<size_t>(i)));
       }
       if (allocatable == 0 || max == 0) {
         score = 0;
@@ -1251,22 +1229,23 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
   return sum;
 }
 
-// spec 2 P2-P4
-std::pair<int, bool> PlaceTask(const World& world, int pod) {
+bool FitsLargestNode(const World& world, int pod) {
+  const Kept& kept = world.kept();
+  std::vector<double> largest(kept.resources.size());
+  for (const std::vector<double>& each : kept.allocatable) {
+    for (size_t r = 0; r < largest.size(); ++r) largest[r] = std::max(largest[r], each[r]);
+  }
+  return FitsInto(At(kept.pods, pod).request, largest);
+}
+
+std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>& nodes) {
   const Kept& kept = world.kept();
   const std::vector<double>& request = At(kept.pods, pod).request;
-  if (kept.settings.Has("predicates")) {  // spec 3 P14
-    std::vector<double> largest(kept.resources.size());
-    for (const std::vector<double>& each : kept.allocatable) {
-      for (size_t r = 0; r < largest.size(); ++r) largest[r] = std::max(largest[r], each[r]);
-    }
-    if (!FitsInto(request, largest)) return {-1, false};
-  }
+  if (kept.settings.Has("predicates") && !FitsLargestNode(world, pod)) return {-1, false};
   const std::vector<Ledger> ledgers = Ledgers(world);
   std::vector<std::pair<double, int>> scored;  // nodes are in the order of their names
-  for (size_t i = 0; i < kept.nodes.size(); ++i) {
-    const int node = static_cast<int>(i);
-    scored.emplace_back(-Score(world, pod, node, ledgers), node);
+  for (const int node : nodes) {
+    scored.emplace_back(-Score(world, pod, node, ledgers, nodes), node);
   }
   std::sort(scored.begin(), scored.end());
   for (const auto& [score, node] : scored) {
@@ -1277,7 +1256,13 @@ std::pair<int, bool> PlaceTask(const World& world, int pod) {
   return {-1, false};
 }
 
-}  // namespace
+std::set<int> AllNodes(const World& world) {
+  std::set<int> nodes;
+  for (size_t i = 0; i < world.kept().nodes.size(); ++i) nodes.insert(static_cast<int>(i));
+  return nodes;
+}
+
+}  // namespace parts
 
 // ---- the public words
 // ----------------------------------------------------------------------------
@@ -1296,10 +1281,26 @@ Settings SettingsOf(const Config& config, int64_t now_ns) {
   }
   if (const PluginConfig* proportion = config.FindPlugin("proportion"); proportion != nullptr) {
     settings.k_value = std::max(0.0, std::stod(std::string(proportion->Argument("kValue", "1"))));
+    settings.saturation_multiplier = std::max(
+        1.0,
+        std::strtod(std::string(proportion->Argument("relcaimerSaturationMultiplier", "1")).c_str(),
+                    nullptr));
   }
-  if (const auto depth = config.queue_depth.find("allocate"); depth != config.queue_depth.end()) {
-    settings.depth = depth->second;
+  if (const PluginConfig* runtime = config.FindPlugin("minruntime"); runtime != nullptr) {
+    settings.preempt_min_runtime_ns =
+        Duration(std::string(runtime->Argument("defaultPreemptMinRuntime", "")));
+    settings.reclaim_min_runtime_ns =
+        Duration(std::string(runtime->Argument("defaultReclaimMinRuntime", "")));
+    settings.reclaim_runtime_by_lca = runtime->Argument("reclaimResolveMethod", "lca") != "queue";
   }
+  for (const auto& [action, depth] : config.queue_depth) {
+    if (action == "allocate") {
+      settings.depth = depth;
+    } else {
+      settings.eviction_depths[action] = depth;
+    }
+  }
+  settings.mends = config.mends;
   settings.now_ns = now_ns;
   return settings;
 }
@@ -1315,6 +1316,11 @@ World::World(ClusterRows rows, Settings settings) {
   kept->MakeVectors();
   kept->CountTotal(pods_);
   kept_ = kept;
+  for (const Kept::Group& group : kept->groups) {
+    groups_.push_back({.shape = std::make_shared<const Shape>(group.shape),
+                       .last_start_ns = group.row->last_start_ns,
+                       .last_eviction_ns = group.row->last_eviction_ns});
+  }
   for (size_t i = 0; i < kept->queues.size(); ++i) {  // Request (spec 1 F31, F33)
     const int queue = static_cast<int>(i);
     QueueNumbers& start = kept->queues[i].start;
@@ -1374,7 +1380,7 @@ std::vector<std::string> World::PodGroups() const {
 }
 std::vector<std::string> World::PodsOf(std::string_view pod_group) const {
   std::vector<std::string> names;
-  for (const int pod : At(kept_->groups, kept_->GroupIndex(pod_group)).pods) {
+  for (const int pod : At(kept_->groups, kept_->GroupIndex(pod_group)).shape.pods) {
     names.push_back(At(kept_->pods, pod).name);
   }
   return names;
@@ -1414,54 +1420,32 @@ Three World::Total() const { return kept_->total; }
 
 // ---- (a)
 
-bool QueueTree::JobLess(int a, int b) const {  // spec 1 F73
-  const Kept::Group& l = At(world_->kept().groups, a);
-  const Kept::Group& r = At(world_->kept().groups, b);
-  for (const std::string& plugin : world_->settings().plugins) {
-    if (plugin == "priority" && l.priority != r.priority) return l.priority > r.priority;
-    if (plugin == "elastic") {
-      const Elastic state_l = ElasticOf(*world_, a);
-      const Elastic state_r = ElasticOf(*world_, b);
-      if (state_l != state_r) return state_l < state_r;
-    }
-  }
-  return std::tuple(CreatedOf(l.row->created_ns), l.row->name, l.row->namespace_name) <
-         std::tuple(CreatedOf(r.row->created_ns), r.row->name, r.row->namespace_name);
+int HeapTree::BestLeaf(int queue) const {
+  if (world_->kept().IsLeaf(queue)) return queue;
+  return BestLeaf(children_.at(queue).front());
 }
 
-int QueueTree::BestJob(int queue) const {
-  if (At(world_->kept().queues, queue).children.empty()) return jobs_.at(queue).front();
-  return BestJob(children_.at(queue).front());
-}
-
-bool QueueTree::QueueLess(int a, int b) const {
-  const QueueRow* row_a = At(world_->kept().queues, a).row;
-  const QueueRow* row_b = At(world_->kept().queues, b).row;
-  if (!world_->settings().Has("proportion")) {  // the framework's own order
-    return std::tuple(CreatedOf(row_a->created_ns), row_a->name) <
-           std::tuple(CreatedOf(row_b->created_ns), row_b->name);
-  }
-  const auto standing = [&](int queue, const QueueRow* row) {
-    Standing each{.row = row, .numbers = NumbersNow(*world_, queue), .with_job = {}};
-    const std::vector<int> tasks = Tasks(*world_, BestJob(queue));
-    each.with_job = Plus(each.numbers.allocated,
-                         SumOfRequests(*world_, tasks, world_->kept().smallest_gpu_mib));
-    return each;
-  };
-  return OrderOf(standing(a, row_a), standing(b, row_b), world_->Total());
-}
-
-void QueueTree::Push(std::string_view pod_group) {
-  const int job = world_->kept().GroupIndex(pod_group);
-  const int leaf = At(world_->kept().groups, job).queue;
+void HeapTree::PushJob(int job, int64_t depth) {
+  const int leaf = LeafOf(job);
   const auto job_less = [this](int a, int b) { return JobLess(a, b); };
   const auto queue_less = [this](int a, int b) { return QueueLess(a, b); };
-  const bool was_empty = jobs_[leaf].empty();
-  jobs_[leaf].push_back(job);
-  SiftUp(&jobs_[leaf], job_less);
-  const int64_t depth = world_->settings().depth;
-  if (depth >= 0 && static_cast<int64_t>(jobs_[leaf].size()) > depth) jobs_[leaf].pop_back();
-  if (jobs_[leaf].empty()) return;
+  Heap& jobs = jobs_[leaf];
+  const bool was_empty = jobs.empty();
+  jobs.push_back(job);
+  SiftUp(&jobs, job_less);
+  if (depth >= 0 && static_cast<int64_t>(jobs.size()) > depth) {
+    if (world_->settings().mends.on(Mend::kQueueDepth)) {
+      Heap kept = std::exchange(jobs, {});
+      kept.erase(std::max_element(kept.begin(), kept.end(), job_less));
+      for (const int each : kept) {
+        jobs.push_back(each);
+        SiftUp(&jobs, job_less);
+      }
+    } else {
+      jobs.pop_back();
+    }
+  }
+  if (jobs.empty()) return;
   bool is_new = was_empty;  // a queue that was not in its parent's heap yet
   for (int queue = leaf; queue != kRoot; queue = At(world_->kept().queues, queue).parent) {
     const int parent = At(world_->kept().queues, queue).parent;
@@ -1476,7 +1460,7 @@ void QueueTree::Push(std::string_view pod_group) {
   }
 }
 
-std::string QueueTree::Pop() {
+int HeapTree::PopJob() {
   const auto job_less = [this](int a, int b) { return JobLess(a, b); };
   const auto queue_less = [this](int a, int b) { return QueueLess(a, b); };
   int queue = kRoot;
@@ -1488,7 +1472,7 @@ std::string QueueTree::Pop() {
       marked_[top] = false;
     }
     queue = heap.front();
-  } while (!At(world_->kept().queues, queue).children.empty());
+  } while (!world_->kept().IsLeaf(queue));
   const int leaf = queue;
   const int job = PopHeap(&jobs_.at(leaf), job_less);
   bool is_empty = jobs_.at(leaf).empty();
@@ -1499,8 +1483,37 @@ std::string QueueTree::Pop() {
     queue = parent;
   }
   for (int at = leaf; at != kRoot; at = At(world_->kept().queues, at).parent) marked_[at] = true;
-  return At(world_->kept().groups, job).name;
+  return job;
 }
+
+bool QueueTree::JobLess(int a, int b) const {
+  return JobFirst(world(), {.group = a, .elastic = ElasticOf(world(), a)},
+                  {.group = b, .elastic = ElasticOf(world(), b)});
+}
+
+bool QueueTree::QueueLess(int a, int b) const {
+  const Kept& kept = world().kept();
+  const QueueRow* row_a = At(kept.queues, a).row;
+  const QueueRow* row_b = At(kept.queues, b).row;
+  if (!world().settings().Has("proportion")) return CreatedFirst(*row_a, *row_b);
+  const auto standing = [&](int queue, const QueueRow* row) {
+    Standing each{.row = row, .numbers = NumbersNow(world(), queue), .with_job = {}, .next = {}};
+    const std::vector<int> tasks = Tasks(world(), BestJob(queue));
+    each.with_job =
+        Plus(each.numbers.allocated, SumOfRequests(world(), tasks, kept.smallest_gpu_mib));
+    each.next = each.with_job;
+    return each;
+  };
+  return OrderOf(standing(a, row_a), standing(b, row_b), world().Total());
+}
+
+int QueueTree::LeafOf(int job) const { return At(world().kept().groups, job).queue; }
+
+void QueueTree::Push(std::string_view pod_group) {
+  PushJob(world().kept().GroupIndex(pod_group), depth_);
+}
+
+std::string QueueTree::Pop() { return At(world().kept().groups, PopJob()).name; }
 
 std::vector<std::string> Candidates(const World& world) {
   const Kept& kept = world.kept();
@@ -1510,22 +1523,17 @@ std::vector<std::string> Candidates(const World& world) {
     const Kept::Group& each = kept.groups[i];
     bool pending = false;
     bool not_built = NotBuilt(*each.row);
-    for (const int pod : each.pods) {
+    for (const int pod : each.shape.pods) {
       const PodStatus status = At(world.pods(), pod).status;
       pending = pending || (At(kept.pods, pod).counts && status == PodStatus::kPending);
       const bool waits = status == PodStatus::kPending || status == PodStatus::kGated;
       not_built = not_built || (waits && NotBuilt(*At(kept.pods, pod).row));
     }
-    if (not_built || !pending || each.queue < 0 || !IsReady(world, group, "")) continue;
-    if (!At(kept.queues, each.queue).children.empty()) continue;
+    if (not_built || !pending || !kept.IsLeaf(each.queue) || !IsReady(world, group, "")) continue;
     candidates.push_back(group);
   }
-  std::sort(candidates.begin(), candidates.end(), [&](int a, int b) {
-    const PodGroupRow& l = *At(kept.groups, a).row;
-    const PodGroupRow& r = *At(kept.groups, b).row;
-    return std::tuple(CreatedOf(l.created_ns), l.name, l.namespace_name) <
-           std::tuple(CreatedOf(r.created_ns), r.name, r.namespace_name);
-  });
+  std::sort(candidates.begin(), candidates.end(),
+            [&](int a, int b) { return GroupFirst(world, a, b); });
   std::vector<std::string> names;
   for (const int group : candidates) names.push_back(At(kept.groups, group).name);
   return names;
@@ -1627,7 +1635,7 @@ std::map<std::string, QueueNumbers> NumbersOf(const World& world) {
 // ---- (c)
 
 Choice FindNode(const World& world, std::string_view pod) {
-  const auto [node, now] = PlaceTask(world, world.kept().PodIndex(pod));
+  const auto [node, now] = PlaceTask(world, world.kept().PodIndex(pod), AllNodes(world));
   if (node < 0) return {};
   return {.node = At(world.kept().nodes, node)->name, .now = now};
 }
@@ -1637,12 +1645,16 @@ bool PassesFilters(const World& world, std::string_view pod, std::string_view no
 }
 
 double ScoreOf(const World& world, std::string_view pod, std::string_view node) {
-  return Score(world, world.kept().PodIndex(pod), world.kept().NodeIndex(node), Ledgers(world));
+  return Score(world, world.kept().PodIndex(pod), world.kept().NodeIndex(node), Ledgers(world),
+               AllNodes(world));
 }
 
 // ---- (d)
 
 std::ostream& operator<<(std::ostream& out, const Decision& decision) {
+  if (decision.kind == Decision::Kind::kEvict) {
+    return out << decision.action << " evicts " << decision.pod << " for " << decision.for_group;
+  }
   return out << (decision.kind == Decision::Kind::kBind ? "bind " : "pipeline ") << decision.pod
              << " on " << decision.node;
 }
@@ -1652,7 +1664,7 @@ namespace {
 // spec 2 P1 with one subset of nodes everywhere: members one after the other, whole or not at all.
 bool PlaceMembers(World* world, int group, const std::string& name, const std::vector<int>& tasks,
                   std::vector<Decision>* done) {
-  const Set& set = At(world->kept().groups, group).tree.at(name);
+  const Set& set = world->group(group).shape->tree.at(name);
   if (set.is_leaf) {
     for (const int pod : tasks) {
       const Kept::Pod& each = At(world->kept().pods, pod);
@@ -1677,7 +1689,7 @@ bool PlaceMembers(World* world, int group, const std::string& name, const std::v
 
 // spec 2 T6
 bool MustConvert(const World& world, int group) {
-  for (const auto& [name, set] : At(world.kept().groups, group).tree) {
+  for (const auto& [name, set] : world.group(group).shape->tree) {
     if (!set.is_leaf) continue;
     const int64_t pipelined =
         CountPods(world, group, name, [](PodStatus s) { return s == PodStatus::kPipelined; });
@@ -1698,8 +1710,8 @@ std::vector<Decision> Allocate(World* world) {
     const std::vector<int> tasks = Tasks(*world, group);
     if (tasks.empty()) continue;
     if (world->settings().Has("proportion") &&  // F76
-        !PassesCapacity(*world, group,
-                        SumOfRequests(*world, tasks, world->kept().largest_gpu_mib))) {
+        !(FitsLimits(*world, group, SumOfRequests(*world, tasks, world->kept().largest_gpu_mib)) &&
+          FitsQuotas(*world, group, SumOfRequests(*world, tasks, world->kept().largest_gpu_mib)))) {
       continue;
     }
     const World before = *world;
@@ -1708,7 +1720,12 @@ std::vector<Decision> Allocate(World* world) {
       *world = before;
       continue;
     }
-    if (MustConvert(*world, group)) {
+    const std::vector<int>& pods = before.group(group).shape->pods;
+    const bool started = std::any_of(pods.begin(), pods.end(), [&](int pod) {
+      return At(world->kept().pods, pod).counts && IsAllocated(At(before.pods(), pod).status);
+    });
+    const bool converted_all = MustConvert(*world, group);
+    if (converted_all) {
       *world = before;
       std::vector<Decision> converted;
       for (const Decision& each : done) {
@@ -1723,11 +1740,14 @@ std::vector<Decision> Allocate(World* world) {
       for (const Decision& each : done) world->Pipeline(each.pod, each.node);
     }
     plan.insert(plan.end(), done.begin(), done.end());
-    const bool more = std::any_of(At(world->kept().groups, group).pods.begin(),
-                                  At(world->kept().groups, group).pods.end(), [&](int pod) {
-                                    return At(world->kept().pods, pod).counts &&
-                                           At(world->pods(), pod).status == PodStatus::kPending;
-                                  });
+    for (World::PodState& state : *world->mutable_pods()) state.is_virtual = false;  // committed
+    if (!converted_all && !started) {
+      world->mutable_group(group)->last_start_ns = world->settings().now_ns;
+    }
+    const bool more = std::any_of(pods.begin(), pods.end(), [&](int pod) {
+      return At(world->kept().pods, pod).counts &&
+             At(world->pods(), pod).status == PodStatus::kPending;
+    });
     if (more) jobs.Push(name);
   }
   return plan;

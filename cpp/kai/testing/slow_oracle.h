@@ -7,6 +7,8 @@
 //   world.Place("vision/train-0", choice.node);  // a statement's words; undo by keeping a copy
 //   std::vector<oracle::Decision> plan = oracle::Allocate(&world);
 //
+// The actions that evict, and whole cycles, are in slow_evictions.h.
+//
 // It reads the rows themselves and none of the engine's columns, so it also finds what the
 // ClusterBuilder gets wrong; it does not say what is wrong with rows. What the engine has not built
 // (fractions, MIG, DRA, topology) is left out here as it is there.
@@ -17,10 +19,14 @@
 #include <iosfwd>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "kai/base/mends.h"
 #include "kai/model/pod_status.h"
 #include "kai/testing/cluster_maker.h"
 
@@ -33,13 +39,20 @@ namespace oracle {
 // What of a configuration plays a part. The initial values are KAI's defaults (spec 2 C7).
 struct Settings {
   std::vector<std::string> plugins = {
-      "predicates",    "proportion", "priority",         "elastic",
-      "kubeflow",      "ray",        "nodeavailability", "resourcetype",
-      "subgrouporder", "taskorder",  "nominatednode",    "nodeplacement"};  // in order
+      "predicates",    "proportion", "priority",           "elastic",
+      "kubeflow",      "ray",        "nodeavailability",   "resourcetype",
+      "subgrouporder", "taskorder",  "nominatednode",      "nodeplacement",
+      "minruntime",    "topology",   "sg-nodelocalgreedy", "sg-multinodegang"};  // in order
   bool gpu_spread = false;
   bool cpu_spread = false;
   double k_value = 1;
-  int64_t depth = -1;  // pod groups per leaf queue
+  double saturation_multiplier = 1;                     // spec 1 F93
+  int64_t depth = -1;                                   // pod groups per leaf queue, of allocate
+  std::map<std::string, int64_t> eviction_depths = {};  // of the other actions; missing: no bound
+  int64_t preempt_min_runtime_ns = 0;  // where no queue says anything (spec 1 F102)
+  int64_t reclaim_min_runtime_ns = 0;
+  bool reclaim_runtime_by_lca = true;
+  Mends mends = {};
   int64_t now_ns = kTestNowNs;
 
   bool Has(std::string_view plugin) const;
@@ -51,6 +64,25 @@ Settings SettingsOf(const Config& config, int64_t now_ns = kTestNowNs);
 using Three = std::array<double, 3>;
 // Amounts by resource name, whole GPUs under "gpu"; an absent name is zero.
 using Amounts = std::map<std::string, double>;
+
+namespace parts {
+
+// A node of the tree of spec 2 G5; the root's name is "".
+struct Set {
+  bool is_leaf = false;
+  int64_t minimum = 0;                // pods of a leaf, children of a set
+  bool given = true;                  // false: a set without minSubGroup
+  std::vector<std::string> children;  // sorted
+};
+using SetTree = std::map<std::string, Set>;
+
+// A pod group, or the part of it that a search looks at (spec 2 V2, V8).
+struct Shape {
+  SetTree tree;
+  std::vector<int> pods;  // also those of no sub-group
+};
+
+}  // namespace parts
 
 // spec 1 F31
 struct QueueNumbers {
@@ -107,36 +139,72 @@ class World {
     std::vector<int> leaving;  // nodes it moved away from, which it still occupies
   };
   const std::vector<PodState>& pods() const { return pods_; }
+  std::vector<PodState>* mutable_pods() { return &pods_; }
+
+  // What a cycle changes of a pod group.
+  struct GroupState {
+    std::shared_ptr<const parts::Shape> shape;
+    std::optional<int64_t> last_start_ns;
+    std::optional<int64_t> last_eviction_ns;
+  };
+  const GroupState& group(int index) const { return groups_[static_cast<size_t>(index)]; }
+  GroupState* mutable_group(int index) { return &groups_[static_cast<size_t>(index)]; }
 
  private:
   std::shared_ptr<const Kept> kept_;
   std::vector<PodState> pods_;
+  std::vector<GroupState> groups_;
 };
 
 // ---- (a) queue order ----------------------------------------------------------------------------
 
-// The tree of heaps of spec 1 F60 with the comparators F61-F71 and the job order F73. It keeps no
-// numbers: every comparison looks at the world.
-class QueueTree {
+// The tree of heaps of spec 1 F60, whatever it holds: jobs are numbers to it.
+class HeapTree {
  public:
-  explicit QueueTree(const World* world) : world_(world) {}
+  explicit HeapTree(const World* world) : world_(world) {}
+  virtual ~HeapTree() = default;
 
-  void Push(std::string_view pod_group);
   bool empty() const { return children_.empty() || children_.at(kRoot).empty(); }
-  std::string Pop();
 
- private:
+ protected:
   static constexpr int kRoot = -1;
   using Heap = std::vector<int>;
 
-  bool JobLess(int a, int b) const;
-  bool QueueLess(int a, int b) const;
-  int BestJob(int queue) const;
+  virtual bool JobLess(int a, int b) const = 0;
+  virtual bool QueueLess(int a, int b) const = 0;
+  virtual int LeafOf(int job) const = 0;
 
+  // `depth`: jobs per leaf; -1: no bound.
+  void PushJob(int job, int64_t depth);
+  int PopJob();
+  int BestLeaf(int queue) const;
+  int BestJob(int queue) const { return jobs_.at(BestLeaf(queue)).front(); }
+  const World& world() const { return *world_; }
+
+ private:
   const World* world_;
   std::map<int, Heap> children_;  // queues, by their parent
-  std::map<int, Heap> jobs_;      // pod groups, by their leaf
+  std::map<int, Heap> jobs_;      // by their leaf
   std::map<int, bool> marked_;
+};
+
+// Pod groups, best first: with the comparators F61-F71 and the job order F73. It keeps no numbers:
+// every comparison looks at the world.
+class QueueTree : private HeapTree {
+ public:
+  explicit QueueTree(const World* world) : QueueTree(world, world->settings().depth) {}
+  QueueTree(const World* world, int64_t depth) : HeapTree(world), depth_(depth) {}
+
+  void Push(std::string_view pod_group);
+  using HeapTree::empty;
+  std::string Pop();
+
+ private:
+  bool JobLess(int a, int b) const override;
+  bool QueueLess(int a, int b) const override;
+  int LeafOf(int job) const override;
+
+  int64_t depth_;
 };
 
 // The pod groups allocate considers (spec 2 O1), in the order in which they are pushed.
@@ -184,10 +252,12 @@ double ScoreOf(const World& world, std::string_view pod, std::string_view node);
 // ---- (d) allocate -------------------------------------------------------------------------------
 
 struct Decision {
-  enum class Kind { kBind, kPipeline };
+  enum class Kind { kBind, kPipeline, kEvict };
   Kind kind = Kind::kBind;
   std::string pod;
-  std::string node;
+  std::string node = {};       // "" with kEvict
+  std::string action = {};     // with kEvict: the action's name
+  std::string for_group = {};  // likewise: the pod group that gets the room; "" for stale gangs
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };
@@ -196,6 +266,149 @@ std::ostream& operator<<(std::ostream& out, const Decision& decision);
 // The whole action (spec 2 §6-§8); the world is as the action leaves it.
 std::vector<Decision> Allocate(World* world);
 
+// ---- what the parts of the oracle share
+// ----------------------------------------------------------
+
+struct World::Kept {
+  struct Group {
+    const PodGroupRow* row = nullptr;
+    std::string name;
+    int queue = -1;  // -1: does not exist
+    int64_t priority = 0;
+    bool preemptible = false;
+    parts::Shape shape;
+  };
+  struct Pod {
+    const PodRow* row = nullptr;
+    std::string name;
+    int group = -1;                    // -1: none
+    bool counts = false;               // has a group and a sub-group of it
+    double held_gpus = 0;              // what the ledger of its node counts for its GPUs
+    std::vector<std::string> devices;  // that it shares
+    std::vector<double> request;       // by resource; spec 3 R18, without held_gpus
+  };
+  struct Queue {
+    const QueueRow* row = nullptr;
+    int parent = -1;
+    std::vector<int> children;  // by name
+    QueueNumbers start;
+  };
+
+  ClusterRows rows;
+  Settings settings;
+  std::vector<const NodeRow*> nodes;  // by name
+  std::vector<std::vector<double>> allocatable;
+  std::vector<Queue> queues;  // by name
+  std::vector<Group> groups;  // by namespace and name
+  std::vector<Pod> pods;      // likewise
+  std::vector<std::string> resources = {"cpu", "memory", "gpu", "pods"};
+  double smallest_gpu_mib = 0;  // 0: no node knows
+  double largest_gpu_mib = 0;
+  Three total{};
+
+  int NodeIndex(std::string_view name) const;   // -1: there is none
+  int QueueIndex(std::string_view name) const;  // likewise
+  int GroupIndex(std::string_view name) const;  // likewise
+  int PodIndex(std::string_view name) const;
+  size_t ResourceIndex(const std::string& name);
+  bool InNodePool(const StringPairs& labels) const;  // spec 1 F9
+  bool IsBelow(int queue, int ancestor) const;
+  bool IsLeaf(int queue) const;  // and exists
+
+  void KeepNodes();
+  void KeepQueues();
+  void KeepGroups();
+  void KeepPods(std::vector<PodState>* states);
+  void MakeVectors();
+  void CountTotal(const std::vector<PodState>& states);
+
+  // What a waiting pod counts in its queue; a memory request by a device of `gpu_mib` (F24).
+  Three Requested(const Pod& pod, double gpu_mib) const;
+  // What a placed one counts (F25, and the last row of F24).
+  Three Accepted(const Pod& pod, int node) const;
+};
+
+namespace parts {
+
+template <typename T>
+const T& At(const std::vector<T>& values, int index) {
+  return values[static_cast<size_t>(index)];
+}
+
+bool AtMost(double a, double b);  // spec 1 F26
+bool AtMost(const Three& a, const Three& b);
+Three Plus(const Three& a, const Three& b);
+Three Minus(const Three& a, const Three& b);
+
+std::string SubGroupOf(const PodRow& pod);
+bool AnyGpu(const PodRow& pod);         // spec 3 R19
+double MigGpus(const GpuRequest& gpu);  // of them, in MIG slices
+bool IsOpen(const NodeRow& node);       // spec 3 P7
+bool MeetsNodeAffinity(const PodRow& pod, const NodeRow& node);
+// A feature that the engine does not have yet.
+bool NotBuilt(const PodRow& pod);
+bool NotBuilt(const PodGroupRow& group);
+
+QueueNumbers NumbersNow(const World& world, int queue);
+double AllocatableShare(const QueueNumbers& numbers, size_t resource);  // spec 1 F34
+// spec 1 F77 (limits) and F78 (quotas of the non-preemptible): does q more fit?
+bool FitsLimits(const World& world, int group, const Three& q);
+bool FitsQuotas(const World& world, int group, const Three& q);
+
+// A queue in a comparison: its numbers now, and what they would be.
+struct Standing {
+  const QueueRow* row;
+  QueueNumbers numbers;
+  Three with_job;  // allocated and J together (F65, F67)
+  Three next;      // the same without victims (F68)
+};
+bool OrderOf(const Standing& l, const Standing& r, const Three& total);  // spec 1 F61-F71
+bool CreatedFirst(const QueueRow& l, const QueueRow& r);  // the framework's own order
+
+enum class Elastic { kBelow, kExactly, kAbove };
+Elastic ElasticOf(const World& world, int group);
+struct JobStanding {
+  int group;
+  Elastic elastic;
+};
+bool JobFirst(const World& world, const JobStanding& l, const JobStanding& r);  // spec 1 F73
+// (creation time, name), the order in which worklists are filled.
+bool GroupFirst(const World& world, int a, int b);
+
+// Pods of one leaf whose status passes.
+template <typename Test>
+std::vector<int> PodsOfLeaf(const World& world, int group, const std::string& leaf,
+                            const Test& test) {
+  std::vector<int> pods;
+  for (const int pod : world.group(group).shape->pods) {
+    const World::Kept::Pod& each = At(world.kept().pods, pod);
+    if (each.counts && SubGroupOf(*each.row) == leaf && test(At(world.pods(), pod).status)) {
+      pods.push_back(pod);
+    }
+  }
+  return pods;
+}
+int64_t ActiveAllocated(const World& world, int group, const std::string& leaf);
+bool IsAllocationSatisfied(const World& world, int group, const std::string& set);  // spec 2 G9
+int64_t SatisfiedChildren(const World& world, int group, const Set& set);
+std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set);  // G11
+bool TaskFirst(const World& world, int a, int b);                                        // G12
+std::vector<int> Tasks(const World& world, int group);                                   // G13
+Three SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib);
+
+struct Ledger {
+  std::vector<double> idle;
+  std::vector<double> releasing;
+  std::vector<double> used;
+};
+std::vector<Ledger> Ledgers(const World& world);  // by node
+
+// Whether some node could hold the pod if it were empty (spec 3 P14).
+bool FitsLargestNode(const World& world, int pod);
+// spec 2 P2-P4 among some nodes: the node, or -1, and whether it has the room now.
+std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>& nodes);
+
+}  // namespace parts
 }  // namespace oracle
 }  // namespace kai
 
