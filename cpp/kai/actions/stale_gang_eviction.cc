@@ -1,5 +1,6 @@
 #include "kai/actions/stale_gang_eviction.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class StaleGangEviction final : public Action {
     if (since_ns == kNoTime) since_ns = cycle.now_ns;
     const int64_t grace_ns = cycle.cluster->pod_groups().staleness_grace_ns[group];
     if (grace_ns < 0 || cycle.now_ns < AddSaturating(since_ns, grace_ns)) return;
+    // What this cycle placed it does not take away again; the next one may.
+    if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->placed_now[group] != 0) return;
     cycle.log->is_stale[group] = 1;
     EvictAll(cycle, group);
   }
@@ -40,32 +43,37 @@ class StaleGangEviction final : public Action {
            cycle.order->ActiveUsed(group) > 0 && !cycle.order->IsGangSatisfied(group);
   }
 
-  static void EvictAll(CycleView& cycle, PodGroupId group) {
+  // By name, whatever their sub-groups.
+  static std::vector<PodId> ActivePodsOf(const CycleView& cycle, PodGroupId group) {
     const Cluster& cluster = *cycle.cluster;
+    std::vector<PodId> active;
     const Span32 pod_sets = cluster.pod_groups().pod_sets[group];
     for (int32_t i = pod_sets.begin; i < pod_sets.end; ++i) {
       const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
-      const std::string_view name = cluster.Text(cluster.sub_groups().name[pod_set]);
       for (const PodId pod : cycle.order->PodsOf(pod_set)) {
-        if (!MayEvict(*cycle.mends, cluster.pods().status[pod])) continue;
-        cycle.log->decisions.push_back(
-            {.kind = CycleLog::Decision::Kind::kEvict,
-             .pod = pod,
-             .node = NodeId(),
-             .action = std::string(kStaleGangEviction),
-             .for_group = PodGroupId(),
-             .message = messages::StaleEviction(cluster.PodName(pod),
-                                                cluster.sub_groups().minimum[pod_set],
-                                                name == kDefaultSubgroup ? "" : name)});
-        cycle.statement->Evict(pod);
+        if (IsActiveAllocated(cluster.pods().status[pod])) active.push_back(pod);
       }
     }
+    std::sort(active.begin(), active.end());
+    return active;
   }
 
-  static bool MayEvict(const Mends& mends, PodStatus status) {
-    if (!IsActiveAllocated(status)) return false;
-    const bool of_this_cycle = status == PodStatus::kAllocated || status == PodStatus::kPipelined;
-    return !of_this_cycle || !mends.on(Mend::kSameCycleEviction);
+  static void EvictAll(CycleView& cycle, PodGroupId group) {
+    const Cluster& cluster = *cycle.cluster;
+    for (const PodId pod : ActivePodsOf(cycle, group)) {
+      const SubGroupId pod_set = cluster.pods().pod_set[pod];
+      const std::string_view name = cluster.Text(cluster.sub_groups().name[pod_set]);
+      cycle.log->decisions.push_back(
+          {.kind = CycleLog::Decision::Kind::kEvict,
+           .pod = pod,
+           .node = NodeId(),
+           .action = std::string(kStaleGangEviction),
+           .for_group = PodGroupId(),
+           .message =
+               messages::StaleEviction(cluster.PodName(pod), cluster.sub_groups().minimum[pod_set],
+                                       name == kDefaultSubgroup ? "" : name)});
+      cycle.statement->Evict(pod);
+    }
   }
 };
 

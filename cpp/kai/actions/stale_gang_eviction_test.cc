@@ -217,6 +217,19 @@ TEST(StaleGangTest, TooFewSubGroupsAreStale) {
   EXPECT_THAT(RunStale(maker), PlanIs(Evicts(2, "ns/g")));
 }
 
+// Of a group that needs both of its sub-groups, this cycle completes one and cannot the other.
+TEST(StaleGangTest, WhatThisCyclePlacedStaysForNow) {
+  ClusterMaker maker = ThreeOfFourReplicas();
+  maker.rows().pod_groups[0].min_sub_group = 1;
+  maker.rows().pods.resize(1);
+  maker.Pending("ns/g", {.subgroup = "b"});
+  const std::string_view as_kai = R"("min_sub_group": "kai", "same_cycle_eviction": "kai")";
+  EXPECT_THAT(RunStale(maker, as_kai, "allocate, stalegangeviction"),
+              PlanIs(Binds("ns/g-1"), Evicts(2, "ns/g")));
+  EXPECT_THAT(RunStale(maker, kAsKaiCountsSubgroups, "allocate, stalegangeviction"),
+              PlanIs(Binds("ns/g-1")));
+}
+
 // ---- what is written (spec 2 W5) ----------------------------------------------------------------
 
 TEST(StaleGangTest, AGangWhoseReplacementWaitsKeepsItsTimeStamp) {
