@@ -94,9 +94,11 @@ class Describer {
     outcome.verdict = VerdictOf(group, waiting, ready);
     // KAI loses what it wanted to write on groups that wait for pods of their own (spec 2 W5).
     if (ready || cycle_.mends->on(Mend::kNotReadyWrites)) DescribeWrites(group, &outcome);
-    DescribeStaleness(group, &outcome);
+    if (SaysItIsStale(group)) outcome.messages.push_back(StaleText(group));
     DescribeMisfits(group, &outcome);
     DescribeState(group, waiting, ready, &outcome);
+    if (IsStale(group))
+      outcome.reasons.push_back({reason_codes::kStale, StaleText(group), PodId()});
     DescribeEvictions(group, &outcome);
   }
 
@@ -150,17 +152,18 @@ class Describer {
     outcome->writes_stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
   }
 
-  // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1); programs hear of it at
-  // once.
-  void DescribeStaleness(PodGroupId group, GroupOutcome* outcome) {
+  // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1).
+  bool SaysItIsStale(PodGroupId group) const {
     const int64_t since_ns = cycle_.log->stale_since_ns[group];
-    if (since_ns == kNoTime) return;
-    std::string text = StaleText(group);
-    const bool was_stale = cluster_.pod_groups().stale_since_ns[group] == since_ns;
-    if (was_stale || cycle_.log->is_stale[group] != 0) outcome->messages.push_back(text);
-    // Without the action that clears it, a time stamp may have outlived its cause.
-    if (!cycle_.order->IsGangSatisfied(group))
-      outcome->reasons.push_back({reason_codes::kStale, std::move(text), PodId()});
+    const bool was_stale =
+        since_ns != kNoTime && since_ns == cluster_.pod_groups().stale_since_ns[group];
+    return was_stale || cycle_.log->is_stale[group] != 0;
+  }
+
+  // Programs hear of it at once. Without the action that clears it, a time stamp may have outlived
+  // its cause.
+  bool IsStale(PodGroupId group) const {
+    return cycle_.log->stale_since_ns[group] != kNoTime && !cycle_.order->IsGangSatisfied(group);
   }
 
   std::string StaleText(PodGroupId group) const {

@@ -453,6 +453,21 @@ TEST(EvictionOutcomeTest, WhoMayNotEvictYetIsToldUntilWhen) {  // spec 2 D2
   EXPECT_THAT(plan, Says("poor/new", HasSubstr("Workload is within its preemption delay window")));
 }
 
+TEST(EvictionOutcomeTest, AStaleGangSaysSoAfterWhyItWaits) {
+  ClusterMaker maker = MakeCluster()
+                           .Node("n", {.gpus = 1})
+                           .Running("ns/g", {.gpus = 1, .node = "n", .min_member = 2})
+                           .Pending("ns/g", {.gpus = 1});
+  maker.rows().pod_groups[0].stale_since_ns = kTestNowNs - 1;
+  const Plan plan = RunPlan(maker, R"({"actions": "allocate, stalegangeviction"})");
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages,
+              ElementsAre("Job is stale. 1 pods are active, minMember is 2",
+                          HasSubstr("Resources were found for 0 pods while 2 are required")));
+  EXPECT_THAT(ReasonsOf(plan, "ns/g"),
+              ElementsAre(Pair("gang_incomplete", ""), Pair("not_enough_gpus", "ns/g-1"),
+                          Pair("stale", "")));
+}
+
 TEST(EvictionOutcomeTest, ASearchThatEndedEarlySaysSo) {  // spec 2 W25
   const Plan plan = RunPlan(RichAndPoor(), R"({"actions": "allocate, reclaim",
       "scenarioSearchBudgets": {"maxScenarios": {"job": 0}}})");
