@@ -24,6 +24,7 @@ from typing import Any
 from kai.verify.objects import (
     ACTIVE_ALLOCATED,
     ACTIVE_USED,
+    ALLOCATED,
     GroupNode,
     Json,
     PodView,
@@ -124,9 +125,8 @@ class _Replay:
     def finish(self) -> None:
         self._close()
         for name in self.stale:
-            left = [
-                pod.key for pod in self.members[name] if self.status[pod.key] in ACTIVE_ALLOCATED
-            ]
+            # The promise to a pod that was moved is no place.
+            left = [pod.key for pod in self.members[name] if self.status[pod.key] in ALLOCATED]
             if left:
                 title = key_of(self.world.groups[name])
                 text = f"group {title} is evicted as stale, but pod {left[0]} stays"
@@ -137,7 +137,7 @@ class _Replay:
         if search is not None and decision.kind == "pipeline":
             if pod.key in search.lost_at:
                 search.moved.add(pod.key)
-            elif pod.group == search.group.rpartition("/")[2]:
+            elif pod.group == search.group.rpartition("/")[2] and not self._has_gained(search):
                 search.gained.append(pod.key)
         if decision.node not in self.world.nodes or self.status[pod.key] in ACTIVE_ALLOCATED:
             return
@@ -162,6 +162,24 @@ class _Replay:
         if self.status[pod.key] in ACTIVE_ALLOCATED:
             self._count(pod, -1)
             self.status[pod.key] = "Releasing"
+
+    def _has_gained(self, search: _Search) -> bool:
+        """Whether a search has placed all it searched for: a gang, or one more pod or sub-group.
+
+        What the same group gains afterwards comes from an action that needed no victims.
+        """
+        name = search.group.rpartition("/")[2]
+        if not search.gained or name not in self.world.groups:
+            return False
+        counts = Counter(
+            pod.subgroup for pod in self.members[name] if self.status[pod.key] in ACTIVE_ALLOCATED
+        )
+        touched = {self.world.pods[key].subgroup for key in search.gained}
+        return all(
+            satisfied(subset, counts)
+            for subset in group_tree(self.world.groups[name]).sets()
+            if any(leaf.name in touched for leaf in subset.leaves())
+        )
 
     def _count(self, pod: PodView, sign: int) -> None:
         group = self.world.groups.get(pod.group)

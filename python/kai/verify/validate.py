@@ -17,7 +17,7 @@ Devices given out by dynamic resource allocation are not counted.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -437,15 +437,18 @@ def _check_gangs(after: _After) -> None:
     for name, members in _members(after).items():
         group = after.world.groups[name]
         tree = group_tree(group)
-        before = _counts(members, lambda pod: pod.view.status in ACTIVE_ALLOCATED)
-        now = _counts(members, lambda pod: pod.status in ACTIVE_ALLOCATED)
+        # What has succeeded is there for the gang, though KAI does not count it (spec 2 W21).
+        done = set() if after.as_kai else {"Succeeded"}
+        before = _counts(members, ACTIVE_ALLOCATED | done, before=True)
+        now = _counts(members, ACTIVE_ALLOCATED | done)
         title = key_of(group)
-        if any(pod.placed for pod in members) and not satisfied(tree, now):
+        started = any(pod.placed and not pod.evicted for pod in members)
+        if started and not satisfied(tree, now):
             text = f"group {title} is placed below its minimum: {_state(tree, now)}"
             after.report("gang", title, text)
         else:
             _check_what_is_left(after, group, members, before, now)
-        real = _counts(members, lambda pod: pod.status in ALLOCATED)
+        real = _counts(members, ALLOCATED | done)
         for leaf in tree.leaves():
             pods = [pod for pod in members if pod.view.subgroup == leaf.name]
             bound = any(pod.placed and pod.status == "Binding" for pod in pods)
@@ -465,7 +468,10 @@ def _check_what_is_left(
     before: Counter[str],
     now: Counter[str],
 ) -> None:
-    """A set of the group that loses pods keeps its minimum, or leaves whole (spec 2 G14)."""
+    """A set of the group that loses pods keeps its minimum, or leaves whole (spec 2 G14).
+
+    A moved pod is not lost, also where its gang had less than its minimum before.
+    """
     title = key_of(group)
     for subset in group_tree(group).sets():
         leaves = {leaf.name for leaf in subset.leaves()}
@@ -494,8 +500,15 @@ def _members(after: _After) -> dict[str, list[_Pod]]:
     }
 
 
-def _counts(members: Iterable[_Pod], counts: Callable[[_Pod], bool]) -> Counter[str]:
-    return Counter(pod.view.subgroup for pod in members if counts(pod))
+def _counts(
+    members: Iterable[_Pod], statuses: Collection[str], *, before: bool = False
+) -> Counter[str]:
+    """By sub-group: the pods that have one of these statuses, or had it when the plan began."""
+    return Counter(
+        pod.view.subgroup
+        for pod in members
+        if (pod.view.status if before else pod.status) in statuses
+    )
 
 
 def _state(tree: GroupNode, counts: Mapping[str, int]) -> str:

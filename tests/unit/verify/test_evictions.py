@@ -330,6 +330,16 @@ def test_what_was_decided_before_counts() -> None:
     )
 
 
+def test_what_a_group_gains_without_victims_afterwards_is_no_claim() -> None:
+    here = two_queues().node("n2").pod("want-1", "", "want")
+    more = [*taken("reclaim", "run-1"), pipeline("want-1", "n2")]
+    assert here.broken(*more, gpus=BORROWED) == []
+    here.objects["podGroups"][1]["spec"]["minMember"] = 2  # both at once
+    assert here.broken(*more, gpus=BORROWED)[0] == (
+        "reclaim: reclaim for group default/want: queue p would have 2 gpu, its fair share is 1"
+    )
+
+
 # --- stale gangs ---------------------------------------------------------------------------------
 
 
@@ -351,6 +361,12 @@ def test_a_stale_gang_leaves_whole() -> None:
     assert stale(2).broken(*gone("g-0")) == [
         "stale: group default/g is evicted as stale, but pod ns/g-1 stays"
     ]
+
+
+def test_a_pod_of_a_stale_gang_that_was_moved_is_gone_as_well() -> None:
+    here = stale(2).node("n2").group("want").pod("want-0", "", "want")
+    moved = [evict("g-1", "consolidation", "want"), pipeline("want-0", "n1"), pipeline("g-1", "n2")]
+    assert here.broken(*moved, *gone("g-0")) == []
 
 
 def test_a_gang_with_its_minimum_is_not_stale() -> None:

@@ -321,6 +321,20 @@ def test_a_running_part_of_a_gang_counts() -> None:
     assert gang(2, 2, running=1).broken(bind("g-1", "n1")) == []
 
 
+def test_what_has_succeeded_is_there_for_its_gang() -> None:
+    here = gang(2, 1).pod("g-9", "n1", "g", phase="Succeeded")
+    assert here.broken(bind("g-0", "n1")) == []
+    assert here.broken(bind("g-0", "n1"), as_kai=True) == [
+        "gang: group default/g is placed below its minimum: 1 of 2"
+    ]
+
+
+def test_a_gang_that_is_moved_needs_no_more_than_it_had() -> None:
+    here = gang(3, 2, running=2).node("n2", 8).group("want").pod("want-0", "", "want")
+    moved = [evict("g-1", "consolidation", "want"), pipeline("want-0", "n1")]
+    assert here.broken(*moved, pipeline("g-1", "n2")) == []
+
+
 def test_a_gang_is_not_bound_in_part_while_the_rest_waits() -> None:
     here = gang(2, 2)
     here.node("n2").pod("old", "n2")
