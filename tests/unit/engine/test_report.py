@@ -16,6 +16,19 @@ def test_decisions_are_told_by_pod_group() -> None:
     assert table.rows == [("bind", "a/job", "3", "3", "n1 (2), n2 (1)")]
 
 
+def test_evictions_name_their_cause() -> None:
+    cluster = kai.Cluster().queue("rich", deserved_gpus=2).queue("poor", deserved_gpus=2)
+    cluster.node("n1", gpus=4).running("rich/run", pods=4, gpus=1, node="n1", min_member=1)
+    cluster.running("rich/gang", pods=2, cpus=1, node="n1", min_member=3)
+    cluster.configure(globalDefaultStalenessGracePeriod=0).pending("poor/new", gpus=1)
+    table = report.decisions(kai.Scheduler().plan(cluster, now=NOW))
+    assert table.rows == [
+        ("evict", "rich/run", "1", "", "reclaim for poor/new"),
+        ("pipeline", "poor/new", "1", "1", "n1"),
+        ("evict", "rich/gang", "2", "", "stalegangeviction"),
+    ]
+
+
 def test_many_groups_of_a_queue_share_a_row() -> None:
     cluster = kai.Cluster().queue("a").queue("b").nodes("n", 10, gpus=8)
     for number in range(40):
