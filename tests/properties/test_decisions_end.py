@@ -1,0 +1,101 @@
+"""Left to itself a cluster comes to rest: no two pod groups evict each other for ever.
+
+The recorded cases live through 50 cycles as their own rules have it (`kai.sim.world.step`): an
+evicted pod starts again at once and waits. A cluster is at rest when a cycle evicts nobody and
+leaves the world as it was; as a plan follows from its input alone, it stays so.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kai.sim.world import step
+from kai.verify import Case, Engine, default_cases, read_cases
+from kai.verify.outcome import not_built
+
+CYCLES = 50
+NOW = "2026-01-01T12:00:00Z"
+
+# Clusters that never come to rest under the rules we share with KAI, and why. In all of them the
+# victim's place is free in the next cycle, and the victim takes it again: allocate serves queues by
+# the first of their waiting groups (spec 1 F60), and that of the queue which reclaimed is one that
+# cannot be placed. A promise binds nobody (spec 2 T8), so the group it was made to waits behind.
+LED_BY_THE_IMPOSSIBLE = "its queue is led by a group that cannot be placed, so the victim returns"
+# KAI comes to rest on these, as that first group keeps it from searching at all (FINDINGS 4).
+UNBLOCKED = f"{LED_BY_THE_IMPOSSIBLE}; with unrelated_blockers: kai nobody is taken"
+RESTLESS = {
+    "integration-reclaim-007": UNBLOCKED,
+    "fairness-002": UNBLOCKED,
+    "preempt-051": UNBLOCKED,
+    "subgroups-043": UNBLOCKED,
+    # KAI rests, as it takes what it has placed in the same cycle, and so keeps the place free.
+    "reclaim-037": f"{LED_BY_THE_IMPOSSIBLE}; rests with same_cycle_eviction: kai",
+    "subgroups-037": LED_BY_THE_IMPOSSIBLE,  # KAI's, too, never comes to rest
+}
+
+
+@dataclass(frozen=True)
+class Life:
+    """How a cluster lived."""
+
+    cycles: int
+    rests: bool
+    again: tuple[str, ...] = ()  # the evictions of the cycles that repeat themselves
+
+    def __str__(self) -> str:
+        return f"after {self.cycles} cycles: {', '.join(self.again)}"
+
+
+def live(case: Case, engine: Engine) -> Life | None:
+    """Up to 50 cycles; `None` where the case needs what is not built."""
+    world, now = case.data["snapshot"], case.data.get("now") or NOW
+    stays = case.data.get("deleteOnEvict") or ()
+    seen: dict[str, int] = {}
+    evicted: list[list[str]] = []
+    for cycle in range(CYCLES):
+        plan = engine(world, now=now)
+        if not_built(plan) or engine.missing(world):
+            return None
+        after = step(world, plan, now=now, delete_on_evict=stays)
+        evicted.append([_said(each) for each in plan.decisions if each.kind == "evict"])
+        pods = after["rawObjects"]["pods"]
+        if not evicted[-1] and pods == world["rawObjects"]["pods"]:
+            return Life(cycle + 1, rests=True)
+        state = json.dumps(pods, sort_keys=True)
+        if state in seen:
+            repeats = [text for each in evicted[seen[state] + 1 :] for text in each]
+            return Life(cycle + 1, rests=False, again=tuple(repeats))
+        seen[state] = cycle
+        world = after
+    return Life(CYCLES, rests=False, again=tuple(evicted[-1]))
+
+
+def _said(decision: Any) -> str:
+    return f"{decision.action} takes {decision.pod} for {decision.for_group}"
+
+
+@pytest.fixture(scope="module")
+def lives() -> dict[str, Life | None]:
+    engine = Engine()
+    return {
+        case.id: live(case, engine)
+        for case in read_cases([default_cases()])
+        if case.kind in ("case", "random")
+    }
+
+
+def test_decisions_end(lives: dict[str, Life | None]) -> None:
+    restless = {case: str(life) for case, life in lives.items() if life and not life.rests}
+    unknown = {case: text for case, text in restless.items() if case not in RESTLESS}
+    assert unknown == {}
+    assert set(RESTLESS) <= set(restless), "these have come to rest: take them off the list"
+
+
+def test_most_cases_are_asked(lives: dict[str, Life | None]) -> None:
+    asked = [life for life in lives.values() if life is not None]
+    assert len(asked) > 480  # the others need what is not built
+    assert sum(life.cycles > 1 for life in asked) > 350

@@ -1,0 +1,88 @@
+"""On generated clusters every plan could be carried out, and nobody leaves who may stay.
+
+`KAI_SEED` is the number of the first cluster and `KAI_CLUSTERS` how many there are of each family;
+a failure names the family and seed, and ``generate.py --family F --seed S`` makes that cluster.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import generate
+import pytest
+
+from kai.verify import Engine, Violation, validate
+from kai.verify.objects import World, group_tree, read_world
+
+FAMILIES = (
+    "reclaim",
+    "preempt",
+    "consolidation",
+    "stalegang",
+    "subgroups",
+    "fairness",
+    "mixed",
+)
+SEED = int(os.environ.get("KAI_SEED", "1000"))
+CLUSTERS = int(os.environ.get("KAI_CLUSTERS", "40"))
+NOW = "2026-01-01T12:00:00Z"
+ALIVE = frozenset({"Pending", "Gated", "Binding", "Bound", "Running"})
+
+# How many of a family's clusters may need, on running pods, what is not built. Their plans are not
+# asked here; a feature that is built brings its clusters in.
+LEFT_OUT = {"consolidation": 0.3, "mixed": 0.7}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_plan_keeps_every_rule(
+    family: str, engine: Engine, record_property: pytest.RecordProperty
+) -> None:
+    broken: list[str] = []
+    left_out = 0
+    for seed in range(SEED, SEED + CLUSTERS):
+        snapshot = generate.generate(family, seed)["snapshot"]
+        if engine.missing(snapshot):
+            left_out += 1
+            continue
+        plan = engine(snapshot, now=NOW)
+        world = read_world(snapshot, now=NOW)
+        broken += [
+            f"{family} {seed}: {violation.rule}: {violation}"
+            for violation in validate(snapshot, plan, now=NOW)
+            if not _starts_without_some(violation, world)
+        ]
+    record_property("left out", left_out)
+    assert broken == [], f"seeds {SEED} to {SEED + CLUSTERS - 1}\n" + "\n".join(broken)
+    assert left_out <= CLUSTERS * LEFT_OUT.get(family, 0), "too few were asked"
+
+
+def _starts_without_some(violation: Violation, world: World) -> bool:
+    """A gang that needs some of its sub-groups starts the first by name, also where pods of it do
+    not exist yet: KAI's rule, and ours until there is a switch (spec 2 W3)."""
+    if violation.rule != "gang":
+        return False
+    name = violation.about.rpartition("/")[2]
+    tree = group_tree(world.groups[name])
+    chooses = any(len(subset.children) > subset.needed for subset in tree.sets())
+    there = Counter(
+        pod.subgroup for pod in world.pods.values() if pod.group == name and pod.status in ALIVE
+    )
+    return chooses and any(there[leaf.name] < leaf.needed for leaf in tree.leaves())
+
+
+def test_the_same_cluster_has_the_same_plan(engine: Engine) -> None:
+    def decided(snapshot: Mapping[str, Any]) -> list[str]:
+        return [repr(decision) for decision in Engine()(snapshot, now=NOW).decisions]
+
+    for family in FAMILIES:
+        snapshot = generate.generate(family, SEED)["snapshot"]
+        first = [repr(decision) for decision in engine(snapshot, now=NOW).decisions]
+        assert first == decided(snapshot), f"{family} {SEED}"
