@@ -352,7 +352,7 @@ std::vector<std::optional<std::string>> JobOrder(
                                .active = filter_non_active_allocated,
                                .may_evict_now = filter_within_preemption_delay};
   std::map<std::string, PodGroupId> by_name;
-  for (const PodGroupId group : InCreationOrder(*cluster)) {
+  for (const PodGroupId group : cluster->pod_groups().lists.all) {
     by_name[std::string(cluster->Text(cluster->pod_groups().name[group]))] = group;
     if (IsCandidate(*cluster, order, group, filter, kOrderNowNs)) worklist.Push(group);
   }

@@ -43,6 +43,9 @@ struct CycleLog {
 
 // What a cycle works with.
 struct CycleView {
+  const PodGroupLists& lists() const { return cluster->pod_groups().lists; }
+  bool MayRun(PodGroupId group) const { return cluster->pod_groups().may_run[group] != 0; }
+
   Cluster* cluster = nullptr;
   int64_t now_ns = 0;
   Statement* statement = nullptr;
@@ -50,11 +53,8 @@ struct CycleView {
   PodOrder* order = nullptr;
   NodeSearch* search = nullptr;
   GroupPlacer* placer = nullptr;
-  Worklist::Options worklist;  // without the depth, which is the action's own
-  const IndexVector<PodGroupId, uint8_t>* may_run =
-      nullptr;                                           // groups that no missing feature keeps out
-  const std::vector<PodGroupId>* by_creation = nullptr;  // all groups, oldest first, then by name
-  std::vector<ScenarioGenerator> generators;             // in plugin order
+  Worklist::Options worklist;                 // without the depth, which is the action's own
+  std::vector<ScenarioGenerator> generators;  // in plugin order
   const SearchBudgets* budgets = nullptr;
   const Clock* stopwatch = nullptr;  // of searches; null: no budget of time
   const Mends* mends = nullptr;

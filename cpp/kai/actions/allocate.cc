@@ -15,8 +15,8 @@ class Allocate final : public Action {
     Worklist::Options options = cycle.worklist;
     options.depth = depth_;
     Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
-    for (const PodGroupId group : *cycle.by_creation) {
-      if ((*cycle.may_run)[group] != 0 &&
+    for (const PodGroupId group : cycle.lists().waiting) {
+      if (cycle.MayRun(group) &&
           IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns)) {
         worklist.Push(group);
       }

@@ -24,12 +24,28 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
   return !filter.may_evict_now || !InPreemptionDelay(cluster, group, now_ns);
 }
 
-std::vector<PodGroupId> InCreationOrder(const Cluster& cluster) {
-  const PodGroupColumns& groups = cluster.pod_groups();
-  std::vector<PodGroupId> order(groups.size());
-  for (const PodGroupId group : groups.name.ids())
-    order[static_cast<size_t>(groups.creation_rank[group])] = group;
-  return order;
+std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,
+                                        std::span<const PodGroupId> b) {
+  const IndexVector<PodGroupId, int32_t>& rank = cluster.pod_groups().creation_rank;
+  std::vector<PodGroupId> merged;
+  merged.reserve(a.size() + b.size());
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(merged),
+                 [&](PodGroupId x, PodGroupId y) { return rank[x] < rank[y]; });
+  return merged;
+}
+
+std::vector<PodGroupId> NotableOrChanged(const Statement& statement) {
+  const Cluster& cluster = statement.cluster();
+  const IndexVector<PodGroupId, int32_t>& rank = cluster.pod_groups().creation_rank;
+  std::vector<PodGroupId> changed;
+  for (const Change& change : statement.ChangesSince(0)) {
+    const PodGroupId group = cluster.pods().group[change.pod];
+    if (group.valid() && (changed.empty() || changed.back() != group)) changed.push_back(group);
+  }
+  std::sort(changed.begin(), changed.end(),
+            [&](PodGroupId a, PodGroupId b) { return rank[a] < rank[b]; });
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  return MergeByCreation(cluster, cluster.pod_groups().lists.notable, changed);
 }
 
 }  // namespace kai

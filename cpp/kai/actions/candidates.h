@@ -2,8 +2,10 @@
 #ifndef KAI_ACTIONS_CANDIDATES_H_
 #define KAI_ACTIONS_CANDIDATES_H_
 
+#include <span>
 #include <vector>
 
+#include "kai/model/statement.h"
 #include "kai/placement/pod_order.h"
 
 namespace kai {
@@ -23,8 +25,13 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
 // spec 2 D1
 bool InPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t now_ns);
 
-// All pod groups, oldest first, then by name: the order in which worklists are filled (spec 1 F60).
-std::vector<PodGroupId> InCreationOrder(const Cluster& cluster);
+// Two lists that go by age, then name, in one.
+std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,
+                                        std::span<const PodGroupId> b);
+
+// Of whom the end of a cycle may have something to say: the notable groups, and those that the
+// statement has touched. By age, then name.
+std::vector<PodGroupId> NotableOrChanged(const Statement& statement);
 
 }  // namespace kai
 

@@ -155,7 +155,7 @@ TEST(CreationOrderTest, IsByAgeThenNameThenNamespace) {  // spec 1 F60
   for (PodGroupRow& row : maker.rows().pod_groups) row.created_ns = row.name == "old" ? 1 : 2;
   const auto cluster = maker.Build();
   std::vector<std::string> names;
-  for (const PodGroupId group : InCreationOrder(*cluster)) {
+  for (const PodGroupId group : cluster->pod_groups().lists.all) {
     names.push_back(cluster->PodGroupName(group));
   }
   EXPECT_THAT(names, ElementsAre("a/old", "a/x", "b/x", "a/y"));
@@ -171,7 +171,7 @@ TEST(CandidatesPropertyTest, AreWhatTheSpecTakesFromTheRows) {
     const auto cluster = rows.Build();
     const PodOrder order(*cluster, {});
     std::vector<std::string> names;
-    for (const PodGroupId group : InCreationOrder(*cluster)) {
+    for (const PodGroupId group : cluster->pod_groups().lists.all) {
       if (IsCandidate(*cluster, order, group, {}, kTestNowNs)) {
         names.push_back(cluster->PodGroupName(group));
       }

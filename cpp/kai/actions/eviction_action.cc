@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kai/actions/failed_groups.h"
+#include "kai/base/saturating.h"
 #include "kai/model/messages.h"
 
 namespace kai {
@@ -14,9 +15,8 @@ void EvictionAction::Run(CycleView& cycle) {
   options.depth = depth_;
   Worklist worklist(cluster, cycle.usage, cycle.order, options);
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
-  for (const PodGroupId group : *cycle.by_creation) {
-    if ((*cycle.may_run)[group] != 0 &&
-        IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns) &&
+  for (const PodGroupId group : cycle.lists().waiting) {
+    if (cycle.MayRun(group) && IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns) &&
         MayEvictNow(cycle, group)) {
       worklist.Push(group);
     }
@@ -68,10 +68,18 @@ std::vector<PodGroupId> EvictionAction::ActiveVictims(CycleView& cycle) const {
   const CandidateFilter filter{
       .ready = false, .pending = false, .preemptible = true, .active = true};
   std::vector<PodGroupId> active;
-  for (const PodGroupId group : *cycle.by_creation) {
-    if (!IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns)) continue;
-    if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->placed_now[group] != 0) continue;
+  const auto add = [&](PodGroupId group) {
+    if (!IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns)) return;
+    if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->placed_now[group] != 0) return;
     active.push_back(group);
+  };
+  if (cycle.mends->on(Mend::kSameCycleEviction)) {
+    for (const PodGroupId group : cycle.lists().may_lose) add(group);
+  } else {
+    // Groups that got their first pods in this cycle are among those that waited.
+    for (const PodGroupId group :
+         MergeByCreation(cluster, cycle.lists().may_lose, cycle.lists().waiting))
+      add(group);
   }
   return active;
 }
@@ -89,12 +97,13 @@ bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
     return error.kind == PlaceError::Kind::kPreemptionDelay;
   });
   if (!is_known) {
-    errors.push_back({.kind = PlaceError::Kind::kPreemptionDelay,
-                      .reason = std::string(messages::kPreemptionDelayNotElapsed),
-                      .message = messages::PreemptionDelayNotElapsed(delay_ns, from_ns + delay_ns),
-                      .pod = PodId(),
-                      .pod_message = {},
-                      .queue = QueueId()});
+    errors.push_back(
+        {.kind = PlaceError::Kind::kPreemptionDelay,
+         .reason = std::string(messages::kPreemptionDelayNotElapsed),
+         .message = messages::PreemptionDelayNotElapsed(delay_ns, AddSaturating(from_ns, delay_ns)),
+         .pod = PodId(),
+         .pod_message = {},
+         .queue = QueueId()});
   }
   return false;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kai/actions/candidates.h"
 #include "kai/base/saturating.h"
 #include "kai/model/messages.h"
 
@@ -17,7 +18,7 @@ constexpr std::string_view kDefaultSubgroup = "default";
 class StaleGangEviction final : public Action {
  public:
   void Run(CycleView& cycle) override {
-    for (const PodGroupId group : *cycle.by_creation) Visit(cycle, group);
+    for (const PodGroupId group : NotableOrChanged(*cycle.statement)) Visit(cycle, group);
   }
 
  private:

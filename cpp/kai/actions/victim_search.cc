@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kai/actions/candidates.h"
+
 namespace kai {
 
 VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
@@ -255,16 +257,12 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
     for (const PodGroupId group : taking_part) worklist.Push(group);
   } else {
     // KAI orders everybody who waits along with them (FINDINGS 4).
-    auto next = taking_part.begin();
-    for (const PodGroupId group : *cycle_.by_creation) {
-      const bool takes_part = next != taking_part.end() && *next == group;
-      if (takes_part) ++next;
-      const QueueId queue = cluster.pod_groups().queue[group];
-      if (takes_part ||
-          ((*cycle_.may_run)[group] != 0 && queue.valid() && cluster.queues().IsLeaf(queue) &&
-           cycle_.order->CountOf(group, PodStatus::kPending) > 0)) {
+    for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, taking_part)) {
+      const bool waits = cycle_.MayRun(group) && cluster.pod_groups().queue[group].valid() &&
+                         cluster.queues().IsLeaf(cluster.pod_groups().queue[group]) &&
+                         cycle_.order->CountOf(group, PodStatus::kPending) > 0;
+      if (waits || std::binary_search(taking_part.begin(), taking_part.end(), group, by_creation))
         worklist.Push(group);
-      }
     }
   }
   while (!worklist.empty()) {

@@ -1,7 +1,7 @@
 // Worklist: which pod group is next (spec 1 F60, spec 2 O2, O3).
 //
 //   Worklist worklist(cluster, &usage, &order, options);
-//   for (PodGroupId group : InCreationOrder(cluster)) worklist.Push(group);
+//   for (PodGroupId group : lists.waiting) worklist.Push(group);
 //   while (!worklist.empty()) {
 //     const PodGroupId group = worklist.Pop();
 //     if (Attempt(group)) worklist.Push(group);             // it wants more

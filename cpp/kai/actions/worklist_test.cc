@@ -27,7 +27,7 @@ struct Rig {
         statement(Statement::Open(cluster.get(), {&usage, &order})) {}
 
   void PushAll() {
-    for (const PodGroupId group : InCreationOrder(*cluster)) {
+    for (const PodGroupId group : cluster->pod_groups().lists.all) {
       if (IsCandidate(*cluster, order, group, {}, kTestNowNs)) worklist.Push(group);
     }
   }

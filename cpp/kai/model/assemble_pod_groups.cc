@@ -219,4 +219,55 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     groups.creation_rank[by_creation[i]] = static_cast<int32_t>(i);
 }
 
+bool ClusterAssembler::IsSimplyRunning(PodGroupId group) const {
+  const PodGroupColumns& groups = c_.pod_groups_;
+  if (!groups.queue[group].valid() || !groups.misfits[group].empty() ||
+      groups.stale_since_ns[group] != kNoTime)
+    return false;
+  int32_t active = 0;
+  const Span32 range = groups.pod_sets[group];
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId pod_set = groups.pod_set_list[static_cast<size_t>(i)];
+    const StatusCounts& counts = c_.sub_groups_.counts[pod_set];
+    if (counts[PodStatus::kPending] + counts[PodStatus::kGated] > 0 ||
+        counts.active_used() < c_.sub_groups_.minimum[pod_set])
+      return false;
+    active += counts.active_used();
+  }
+  return active > 0;
+}
+
+void ClusterAssembler::ListPodGroups() {
+  PodGroupColumns& groups = c_.pod_groups_;
+  PodGroupLists& lists = groups.lists;
+  groups.may_run.Resize(groups.size());
+  for (const PodGroupId group : groups.name.ids())
+    groups.may_run[group] = groups.not_built[group].empty() ? 1 : 0;
+  for (const PodId pod : c_.pods_.name.ids()) {
+    const PodStatus status = c_.pods_.status[pod];
+    if (status == PodStatus::kReleasing && c_.pods_.deletion_ns[pod] != kNoTime)
+      c_.pods_.leaving.push_back(pod);
+    const bool waits = status == PodStatus::kPending || status == PodStatus::kGated;
+    if (waits && c_.pods_.group[pod].valid() && !c_.ClassOf(pod).not_built.empty())
+      groups.may_run[c_.pods_.group[pod]] = 0;
+  }
+  lists.all.resize(groups.size());
+  for (const PodGroupId group : groups.name.ids())
+    lists.all[static_cast<size_t>(groups.creation_rank[group])] = group;
+  for (const PodGroupId group : lists.all) {
+    int32_t waiting = 0;
+    int32_t active = 0;
+    const Span32 range = groups.pod_sets[group];
+    for (int32_t i = range.begin; i < range.end; ++i) {
+      const StatusCounts& counts =
+          c_.sub_groups_.counts[groups.pod_set_list[static_cast<size_t>(i)]];
+      waiting += counts[PodStatus::kPending];
+      active += counts.active_allocated();
+    }
+    if (waiting > 0) lists.waiting.push_back(group);
+    if (active > 0 && groups.preemptible[group] != 0) lists.may_lose.push_back(group);
+    if (!IsSimplyRunning(group)) lists.notable.push_back(group);
+  }
+}
+
 }  // namespace kai

@@ -66,6 +66,8 @@ class ClusterAssembler {
   void PlacePods(const std::vector<PodDraft>& drafts);
   void RankPods(const std::vector<PodDraft>& drafts);
   void CountTotal(const std::vector<PodDraft>& drafts);
+  void ListPodGroups();
+  bool IsSimplyRunning(PodGroupId group) const;
 
   Cluster& c_;
   std::vector<NodeRow> owned_node_rows_;

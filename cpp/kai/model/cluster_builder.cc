@@ -11,7 +11,10 @@ constexpr int64_t kDefaultStuckThresholdNs = 120'000'000'000;  // spec 2 S2
 
 }  // namespace
 
-void ClusterAssembler::Finish() { std::sort(c_.rejections_.begin(), c_.rejections_.end()); }
+void ClusterAssembler::Finish() {
+  std::sort(c_.rejections_.begin(), c_.rejections_.end());
+  ListPodGroups();
+}
 
 std::unique_ptr<Cluster> ClusterBuilder::Build() && {
   auto cluster = std::make_unique<Cluster>();

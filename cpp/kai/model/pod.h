@@ -88,6 +88,8 @@ struct PodColumns {
   IndexVector<PodId, uint8_t>
       is_virtual;  // its status is the work of a statement that is still open (spec 2 S6)
 
+  std::vector<PodId> leaving;  // releasing, and when they have to be gone is known
+
   size_t size() const { return name.size(); }
 };
 

@@ -64,6 +64,19 @@ struct SubGroupColumns {
   size_t size() const { return name.size(); }
 };
 
+// Groups that actions ask for, found once when a cluster is built, so that a cycle costs what waits
+// and not what runs. Each list goes by age, then name (spec 1 F60).
+struct PodGroupLists {
+  std::vector<PodGroupId> all;
+  // Some pod waits. During a cycle no other group comes to.
+  std::vector<PodGroupId> waiting;
+  // Preemptible, and some pod holds a node.
+  std::vector<PodGroupId> may_lose;
+  // All that are not simply running: only of these, and of those that a cycle touches, there is
+  // anything to say.
+  std::vector<PodGroupId> notable;
+};
+
 struct PodGroupColumns {
   IndexVector<PodGroupId, NameId> namespace_name;
   IndexVector<PodGroupId, NameId> name;
@@ -91,6 +104,8 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, int64_t> preemption_delay_ns;  // 0: none
   IndexVector<PodGroupId, int64_t>
       staleness_grace_ns;  // negative: never; the shard's default is filled in
+  IndexVector<PodGroupId, uint8_t> may_run;  // no missing feature keeps its waiting pods out
+  PodGroupLists lists;
 
   size_t size() const { return name.size(); }
 };

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "kai/actions/candidates.h"
 #include "kai/base/text.h"
 #include "kai/model/messages.h"
 
@@ -32,7 +33,7 @@ class Describer {
   void Run() {
     FindEvictions();
     plan_.groups.Resize(cluster_.pod_groups().size());
-    for (const PodGroupId group : cluster_.pod_groups().name.ids()) Describe(group);
+    for (const PodGroupId group : NotableOrChanged(*cycle_.statement)) Describe(group);
     std::sort(plan_.pod_messages.begin(), plan_.pod_messages.end());
   }
 
@@ -237,7 +238,7 @@ class Describer {
            PodId()});
       return;
     }
-    if ((*cycle_.may_run)[group] != 0) {
+    if (cycle_.MayRun(group)) {
       if (no_errors && outcome->reasons.empty() && outcome->verdict == Verdict::kUnschedulable) {
         outcome->reasons.push_back({reason_codes::kNotConsidered,
                                     "no action that ran in this cycle considered the pod group",

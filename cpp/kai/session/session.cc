@@ -1,17 +1,11 @@
 #include "kai/session/session.h"
 
-#include <algorithm>
-#include <limits>
-
-#include "kai/actions/candidates.h"
 #include "kai/base/text.h"
 #include "kai/session/outcome.h"
 #include "kai/session/registry.h"
 
 namespace kai {
 namespace {
-
-constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
 // Laps of a stopwatch, by name.
 class Laps {
@@ -39,29 +33,11 @@ class Laps {
 
 // Pods that should be gone by now: what they hold is not coming back (spec 2 S2).
 void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statement) {
-  const PodColumns& pods = cluster.pods();
-  for (const PodId pod : pods.name.ids()) {
-    if (pods.status[pod] != PodStatus::kReleasing || pods.deletion_ns[pod] == kNoTime) continue;
+  for (const PodId pod : cluster.pods().leaving) {
     // Not the time since: a date of long ago may be further away than a number can say.
-    if (pods.deletion_ns[pod] < now_ns - cluster.params().stuck_in_releasing_threshold_ns)
+    if (cluster.pods().deletion_ns[pod] < now_ns - cluster.params().stuck_in_releasing_threshold_ns)
       statement->MarkStuck(pod);
   }
-}
-
-// Pod groups that no feature still missing from the engine keeps out.
-IndexVector<PodGroupId, uint8_t> GroupsThatMayRun(const Cluster& cluster) {
-  const PodGroupColumns& groups = cluster.pod_groups();
-  IndexVector<PodGroupId, uint8_t> may_run(groups.size(), 1);
-  for (const PodGroupId group : groups.name.ids())
-    may_run[group] = groups.not_built[group].empty() ? 1 : 0;
-  const PodColumns& pods = cluster.pods();
-  for (const PodId pod : pods.name.ids()) {
-    const bool waits =
-        pods.status[pod] == PodStatus::kPending || pods.status[pod] == PodStatus::kGated;
-    if (waits && pods.group[pod].valid() && !cluster.ClassOf(pod).not_built.empty())
-      may_run[pods.group[pod]] = 0;
-  }
-  return may_run;
 }
 
 }  // namespace
@@ -97,8 +73,6 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
 
   GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(),
                      {.check_capacity = config_.HasPlugin("proportion")});
-  const IndexVector<PodGroupId, uint8_t> may_run = GroupsThatMayRun(*cluster);
-  const std::vector<PodGroupId> by_creation = InCreationOrder(*cluster);
   CycleLog log;
   log.errors.Resize(cluster->pod_groups().size());
   log.started_now.Resize(cluster->pod_groups().size());
@@ -115,8 +89,6 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .search = search.get(),
                   .placer = &placer,
                   .worklist = WorklistOptions(config_),
-                  .may_run = &may_run,
-                  .by_creation = &by_creation,
                   .generators = GeneratorsOf(config_),
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,

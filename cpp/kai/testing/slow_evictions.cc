@@ -428,7 +428,7 @@ struct Search {
   int group = -1;               // that is to get room
   std::vector<int> tasks;       // of it
   std::vector<int> candidates;  // pod groups that may be victims, in the order of GroupFirst
-  std::set<int> feasible;       // nodes (V3)
+  std::set<int> feasible;       // nodes, but for those of recorded victims (V3)
   std::vector<Ledger> ledgers;  // before anything
   // Whether a simulated scenario is acceptable.
   std::function<bool(const World&, const Scenario&)> validate;
@@ -702,11 +702,12 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
 
   if (!search.validate(trial.world(), scenario)) return std::nullopt;
   Solution solution{.world = trial.world(), .victims = {}, .decisions = {}};
-  for (const PodStatus status : {PodStatus::kReleasing, PodStatus::kPipelined}) {
-    for (const int pod : victims) {
-      if (StatusOf(solution.world, pod) == status) solution.victims.push_back(pod);
-    }
+  std::set<int> lg;
+  for (const int v : victims) for (const int pod : AllPods(world, GroupOf(world, v))) {
+    const PodStatus st = StatusOf(solution.world, pod);
+    if (st == PodStatus::kReleasing || st == PodStatus::kPipelined) lg.insert(GroupOf(world, pod));
   }
+  for (const int pod : victims) if (lg.contains(GroupOf(world, pod))) solution.victims.push_back(pod);
   for (const int pod : victims) {
     if (trial.stayed(pod)) continue;
     solution.decisions.push_back({.kind = Decision::Kind::kEvict,
@@ -725,11 +726,11 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
 using Fingerprints = std::set<std::tuple<std::set<int>, std::set<int>, std::set<int>>>;
 
 // spec 2 V7
-std::optional<Solution> Probe(const World& world, const Search& search,
-                              const std::string& generator, size_t k,
-                              const std::vector<int>& recorded, Fingerprints* failed) {
+std::optional<Solution> Probe(const World& world, Search search, const std::string& generator,
+                              size_t k, const std::vector<int>& recorded, Fingerprints* failed) {
   const std::vector<int> pending(search.tasks.begin(),
                                  search.tasks.begin() + static_cast<int64_t>(k));
+  search.feasible.merge(NodesOf(world, recorded));  // V3
   std::optional<Solution> solution;
   ForEachBase(world, search.candidates, recorded, [&](const Batches& batches) {
     if (!PassesFilters(world, search, pending, recorded, batches)) return false;
