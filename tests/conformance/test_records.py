@@ -26,7 +26,6 @@ BROKEN = {
     "mixed-043": "capacity",
     "preempt-042": "capacity",
     "preempt-038": "limit",  # takes a pod twice, and counts it twice (FINDINGS 5)
-    "stalegang-023": "gang",  # what has succeeded does not count for it (spec 2 W21)
     "subgroups-057": "gang",  # starts a replica that is not there in full (spec 2 W3)
 }
 

@@ -442,7 +442,9 @@ def _check_gangs(after: _After) -> None:
         before = _counts(members, ACTIVE_ALLOCATED | done, before=True)
         now = _counts(members, ACTIVE_ALLOCATED | done)
         title = key_of(group)
-        started = any(pod.placed and not pod.evicted for pod in members)
+        # A gang that is moved may be joined by a pod that waits, and still have less than it needs.
+        moved = any(pod.placed and pod.evicted for pod in members)
+        started = not moved and any(pod.placed for pod in members)
         if started and not satisfied(tree, now):
             text = f"group {title} is placed below its minimum: {_state(tree, now)}"
             after.report("gang", title, text)
@@ -478,7 +480,9 @@ def _check_what_is_left(
         lost = any(
             pod.evicted and not pod.placed and pod.view.subgroup in leaves for pod in members
         )
-        stays = any(now[leaf] for leaf in leaves)
+        stays = any(
+            pod.status in ACTIVE_ALLOCATED and pod.view.subgroup in leaves for pod in members
+        )
         if lost and stays and satisfied(subset, before) and not satisfied(subset, now):
             named = subset.name and subset.name != "default"
             what = f"sub-group {subset.name} of group" if named else "group"

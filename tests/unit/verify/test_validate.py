@@ -329,6 +329,12 @@ def test_what_has_succeeded_is_there_for_its_gang() -> None:
     ]
 
 
+def test_a_gang_of_which_some_have_succeeded_leaves_whole() -> None:
+    here = gang(2, 2, running=2).pod("g-9", "n1", "g", phase="Succeeded")
+    assert here.broken(evict("g-0"), evict("g-1")) == []
+    assert here.broken(evict("g-0")) == []  # the other one and what has succeeded are two
+
+
 def test_a_gang_that_is_moved_needs_no_more_than_it_had() -> None:
     here = gang(3, 2, running=2).node("n2", 8).group("want").pod("want-0", "", "want")
     moved = [evict("g-1", "consolidation", "want"), pipeline("want-0", "n1")]
