@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,9 +29,10 @@ WAITING = "vision/big"
 def command(save: str | None) -> int:
     """Watch a small cluster being planned, one cycle per second of virtual time.
 
-    Two teams deserve four GPUs each. While one is away, the other borrows its
-    GPUs; a gang waits until it fits as a whole; another never does. Nothing is
-    read and no cluster is touched; the output is the same every time.
+    Two teams deserve four GPUs each. While one is away, the other borrows all
+    of them, and gives back what the first is owed when it returns; a gang that
+    wants more waits. Nothing is read and no cluster is touched; the output is
+    the same every time.
     """
     from kai.api import times
     from kai.cli.show import Page
@@ -54,6 +55,9 @@ def command(save: str | None) -> int:
         queues = report.queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True)
         shows_queues = cycle in (1, len(_STORY) - 1)  # while one team borrows, and at the end
         page.tables([report.decisions(plan), report.waiting(plan), *queues[:shows_queues]])
+        evicted = [each for each in plan.decisions if each.kind == "evict"]
+        if evicted:
+            page.paragraph(f"What the first of them is told:\n  {_in_lines(evicted[0].message)}")
     assert plan is not None
     page.heading(f"Why does {WAITING} wait?")
     page.paragraph(plan.why(WAITING))
@@ -80,27 +84,17 @@ def _cluster() -> Cluster:
 
 
 def _alone(cluster: Cluster, now: str) -> Cluster:
-    return cluster.pending("speech/sweep", pods=7, gpus=1, created=now).pending(
+    return cluster.pending("speech/sweep", pods=8, gpus=1, created=now).pending(
         "default/report", queue="default-queue", cpus=8, memory="16Gi", created=now
     )
 
 
 def _back(cluster: Cluster, now: str) -> Cluster:
-    return cluster.pending("vision/notebook", gpus=1, created=now).pending(
-        "vision/train", pods=2, gpus=1, min_member=2, created=now
-    )
+    return cluster.pending("vision/train", pods=4, gpus=1, min_member=4, created=now)
 
 
-def _finished(cluster: Cluster, now: str) -> Cluster:
-    from kai.engine.cluster import Cluster
-
-    def is_done(pod: dict[str, Any]) -> bool:
-        return pod["metadata"]["name"] in ("sweep-0", "sweep-1", "sweep-2")
-
-    snapshot = cluster.to_snapshot()
-    for pod in filter(is_done, snapshot["rawObjects"]["pods"]):
-        pod["status"]["phase"] = "Succeeded"
-    return Cluster.from_snapshot(snapshot)
+def _gone(cluster: Cluster, now: str) -> Cluster:
+    return cluster
 
 
 def _too_big(cluster: Cluster, now: str) -> Cluster:
@@ -108,11 +102,15 @@ def _too_big(cluster: Cluster, now: str) -> Cluster:
 
 
 _STORY: tuple[tuple[str, Callable[[Cluster, str], Cluster]], ...] = (
-    ("speech submits 7 pods and is alone: it borrows; a report needs no GPU", _alone),
-    ("vision is back: one pod fits, a gang of two does not", _back),
-    ("three pods of speech are done, and the gang fits", _finished),
+    ("speech submits 8 pods and is alone: it borrows; a report needs no GPU", _alone),
+    ("vision asks for its quota, a gang of 4: as many pods of speech leave", _back),
+    ("they are gone, wait again, and the gang starts", _gone),
     ("vision submits a gang of two pods with four GPUs each", _too_big),
 )
+
+
+def _in_lines(message: str) -> str:
+    return message.replace("\n", "\n  ")
 
 
 def _save(cluster: Cluster, path: str) -> None:

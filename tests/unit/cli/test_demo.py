@@ -15,11 +15,14 @@ def test_it_tells_its_story(run: Run) -> None:
     assert done.status == 0
     assert done.err == ""
     for part in (
-        "bind  speech/sweep       7     7",  # one team borrows
+        "bind  speech/sweep       8     8",  # one team borrows the whole cluster
         "bind  default/report     1     0  cpu-1",
-        "bind  vision/notebook",
-        "vision/train  It needs 2 pods that start together",  # a gang waits whole
-        "bind  vision/train     2     2",  # and then fits
+        "evict     speech/sweep     4        reclaim for vision/train",  # no more than needed
+        "pipeline  vision/train     4     4  gpu-2",
+        "Pod speech/sweep-7 was preempted by workload vision/train.",
+        "with a quota of <GPU: 4,",
+        "bind  vision/train     4     4  gpu-2",  # its room is free now
+        "speech/sweep  It needs 1 GPU on one node; no GPU is free",
         "Why does vision/big wait?",
         "Queues, GPUs",
         "Try next",
