@@ -38,6 +38,7 @@ def command(save: str | None) -> int:
     from kai.cli.show import Page
     from kai.engine import report
     from kai.engine.cluster import Cluster
+    from kai.engine.plan import Evict
     from kai.engine.scheduler import Scheduler
     from kai.sim.world import step
 
@@ -55,9 +56,9 @@ def command(save: str | None) -> int:
         queues = report.queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True)
         shows_queues = cycle in (1, len(_STORY) - 1)  # while one team borrows, and at the end
         page.tables([report.decisions(plan), report.waiting(plan), *queues[:shows_queues]])
-        evicted = [each for each in plan.decisions if each.kind == "evict"]
-        if evicted:
-            page.paragraph(f"What the first of them is told:\n  {_in_lines(evicted[0].message)}")
+        told = [each.message for each in plan.decisions if isinstance(each, Evict)]
+        if told:
+            page.paragraph(f"What the first of them is told:\n  {_in_lines(told[0])}")
     assert plan is not None
     page.heading(f"Why does {WAITING} wait?")
     page.paragraph(plan.why(WAITING))
