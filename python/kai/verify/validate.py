@@ -454,7 +454,10 @@ def _check_gangs(after: _After) -> None:
         for leaf in tree.leaves():
             pods = [pod for pod in members if pod.view.subgroup == leaf.name]
             bound = any(pod.placed and pod.status == "Binding" for pod in pods)
-            waiting = any(pod.status == "Pipelined" for pod in pods)
+            # What KAI bound and evicted in the same cycle, it may have moved besides.
+            waiting = any(
+                pod.status == "Pipelined" and not (after.as_kai and pod.evicted) for pod in pods
+            )
             if bound and waiting and real[leaf.name] < leaf.needed:
                 text = (
                     f"group {title} is bound in part while the rest of its minimum of "

@@ -9,6 +9,7 @@ from situations import Situation, bind, evict, pipeline
 
 SUBGROUP = "kai.scheduler/subgroup-name"
 STARTED = "kai.scheduler/last-start-timestamp"
+BIG = {"nvidia.com/gpu.memory": "80000"}
 STALE = "kai.scheduler/stale-podgroup-timestamp"
 RECENT, LONG_AGO = "2026-01-01T11:59:00Z", "2025-01-01T00:00:00Z"
 
@@ -286,6 +287,28 @@ def test_a_queue_above_is_asked_where_two_branches_part() -> None:
         "reclaim: reclaim for group default/want takes from group default/run, although queue "
         "q-team is not past its quota any more"
     ]
+
+
+def test_where_queues_stand_side_by_side_nobody_above_is_asked() -> None:
+    here = Situation().node("n1", 2).queue("team", gpu={"quota": 2}).queue("q", "team")
+    here.queue("p", "team").group("run", minMember=0).group("want", queue="p")
+    here.pod("run-0", "n1", "run").pod("run-1", "n1", "run").pod("want-0", "", "want")
+    numbers = {"q": (1, 1, 2), "p": (1, 1, 0), "team": (2, 2, 2)}
+    flat = {"fullHierarchyFairness": False, "allowConsolidatingReclaim": True}
+    assert here.broken(*taken("reclaim", "run-1"), gpus=numbers, schedulerParams=flat) == []
+    within = {**numbers, "q": (2, 2, 2)}
+    assert len(here.broken(*taken("reclaim", "run-1"), gpus=within, schedulerParams=flat)) == 1
+
+
+def test_gpu_memory_counts_as_part_of_the_smallest_device() -> None:
+    here = Situation().queue("q").queue("p").node("n1").node("n2", labels=BIG)
+    here.pod("run-0", "n1", "run").group("run").group("want", queue="p")
+    here.pod("want-0", "", "want", requests={}, annotations={"gpu-memory": "4000"})
+    plan = [evict("run-0", "reclaim", "want"), pipeline("want-0", "n1", "new:n1:0")]
+    assert here.broken(*plan, gpus={"q": (0, 0, 1), "p": (0, 0.4, 0)}) == []
+    assert here.broken(*plan, gpus={"q": (0, 0, 1), "p": (0, 0.3, 0)})[0] == (
+        "reclaim: reclaim for group default/want: queue p would have 0.4 gpu, its fair share is 0.3"
+    )
 
 
 def test_a_moved_pod_is_not_lost_unless_it_is_said_so() -> None:
