@@ -58,6 +58,7 @@ struct CycleView {
   const SearchBudgets* budgets = nullptr;
   const Clock* stopwatch = nullptr;  // of searches; null: no budget of time
   const Mends* mends = nullptr;
+  bool plain_search = false;  // search for victims without shortcuts: for comparison with them
   CycleLog* log = nullptr;
 };
 

@@ -45,10 +45,10 @@ class Consolidation final : public EvictionAction {
     // Those that a victim queue would give up first; KAI draws them at random (spec 2 W10).
     VictimPool pool(cycle, candidates);
     VictimQueue queue(&pool);
-    const PodMarks nobody(cycle.cluster->pods().size());
+    const PodMarks nobody(0);
     std::vector<PodGroupId> first;
     while (first.size() < static_cast<size_t>(limit)) {
-      const std::optional<VictimQueue::Batch> batch = queue.Next(nobody);
+      const std::optional<VictimBatch> batch = queue.Next(nobody);
       if (!batch) break;
       if (std::find(first.begin(), first.end(), batch->group) == first.end())
         first.push_back(batch->group);

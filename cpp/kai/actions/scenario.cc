@@ -28,26 +28,32 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
     : cycle_(cycle),
       pods_(pods.begin(), pods.end()),
       recorded_(recorded.begin(), recorded.end()),
-      queue_(pool),
+      pool_(*pool),
       is_recorded_(cycle.cluster->pods().size()),
       offered_(offered),
       batches_on_(cycle.cluster->nodes().size()),
       before_(cycle.cluster->nodes().size()),
-      freed_(cycle.cluster->nodes().size()) {
+      freed_(cycle.cluster->nodes().size()),
+      last_batch_(cycle.cluster->pod_groups().size(), -1) {
   const Cluster& cluster = *cycle.cluster;
   const NodeColumns& nodes = cluster.nodes();
   for (const NodeId node : nodes.name.ids()) {
     before_[node] = cluster.slots().TotalGpus(nodes.idle[node]) +
                     cluster.slots().TotalGpus(nodes.releasing[node]);
   }
+  // With nobody recorded who comes back, batches come as they always do.
+  bool always_the_same = true;
   for (const Victim& victim : recorded_) {
     is_recorded_.Set(victim.pod);
+    always_the_same = always_the_same && pool_.GivesAllAtOnce(cluster.pods().group[victim.pod]);
     if (!victim.node.valid()) continue;
     const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
     before_[victim.node] += cluster.AcceptedOn(pod_class, victim.node)[kQuotaGpu];
   }
+  if (!always_the_same || cycle.plain_search) queue_.emplace(pool);
   for (const PodId pod : pods_) {
     requests_.push_back(GpusOf(cluster, pod));
+    wanted_gpus_ += requests_.back();
     const NodeConstraint& constraint = cluster.constraints()[cluster.ClassOf(pod).constraint];
     const bool names_nodes = !constraint.selector.empty() || constraint.has_affinity;
     if (names_nodes && (constraints_.empty() || constraints_.back() != &constraint))
@@ -55,36 +61,66 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
   }
   std::sort(requests_.begin(), requests_.end(), std::greater<>());
   for (const NodeId node : nodes.name.ids()) {
-    if (IsOffered(node)) offered_gpus_ += before_[node];
-    CountRoom(node, 0, before_[node]);
+    if (IsOffered(node)) elsewhere_gpus_ += before_[node];
+    CountRoom(0, before_[node]);
   }
 }
 
-void ScenarioBase::CountRoom(NodeId, double before, double after) {
+void ScenarioBase::CountRoom(double before, double after) {
   if (requests_.empty() || requests_.front() != requests_.back() || requests_.front() <= 0) return;
   const auto holds = [&](double gpus) { return std::floor(std::max(0.0, gpus) / requests_[0]); };
   holders_ += holds(after) - holds(before);
 }
 
+std::optional<VictimBatch> ScenarioBase::NextBatch() {
+  if (queue_) return queue_->Next(is_recorded_);
+  for (;;) {
+    const std::optional<VictimBatch> batch = pool_.BatchAt(next_batch_);
+    if (!batch) return std::nullopt;
+    ++next_batch_;
+    if (is_recorded_[batch->pods.front()] == 0) return batch;
+  }
+}
+
 bool ScenarioBase::Grow() {
-  std::optional<VictimQueue::Batch> batch = queue_.Next(is_recorded_);
+  const std::optional<VictimBatch> batch = NextBatch();
   if (!batch) return false;
   const Cluster& cluster = *cycle_.cluster;
   const auto index = static_cast<int32_t>(batches_.size());
-  batches_.push_back({.group = batch->group, .begin = victims_.size(), .end = 0});
+  int32_t& last = last_batch_[batch->group];
+  batches_.push_back({.group = batch->group, .begin = victims_.size(), .end = 0, .previous = last});
+  last = index;
   for (const PodId pod : batch->pods) {
     const NodeId node = cluster.pods().node[pod];
     victims_.push_back({.pod = pod, .node = node});
     if (!node.valid()) continue;
     std::vector<int32_t>& here = batches_on_[node];
-    if (here.empty()) nodes_.push_back(node);
+    if (here.empty()) {
+      nodes_.push_back(node);
+      if (IsOffered(node)) elsewhere_gpus_ -= before_[node];
+    } else if (IsUseful(node)) {
+      useful_gpus_ -= GpusWithVictims(node);
+    }
     if (here.empty() || here.back() != index) here.push_back(index);
     const double gpus = cluster.AcceptedOn(cluster.pods().pod_class[pod], node)[kQuotaGpu];
-    CountRoom(node, GpusWithVictims(node), GpusWithVictims(node) + gpus);
+    CountRoom(GpusWithVictims(node), GpusWithVictims(node) + gpus);
     freed_[node] += gpus;
+    if (IsUseful(node)) useful_gpus_ += GpusWithVictims(node);
   }
   batches_.back().end = victims_.size();
   return true;
+}
+
+std::vector<int32_t> ScenarioBase::BatchesOfGroupsOn(NodeId node) const {
+  std::vector<int32_t> batches;
+  for (const int32_t index : batches_on_[node]) {
+    const PodGroupId group = batches_[static_cast<size_t>(index)].group;
+    for (int32_t i = last_batch_[group]; i >= 0; i = batches_[static_cast<size_t>(i)].previous)
+      batches.push_back(i);
+  }
+  std::sort(batches.begin(), batches.end());
+  batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
+  return batches;
 }
 
 bool ScenarioBase::IsWorthwhile() const {
@@ -130,6 +166,7 @@ bool ScenarioBase::FindsHolders() const {
 Scenario ScenarioBase::Make(std::span<const int32_t> batches) const {
   Scenario scenario;
   scenario.victims = recorded_;
+  scenario.recorded = recorded_.size();
   for (const PodId pod : pods_) scenario.key.pods += KeyOf(pod);
   for (const Victim& victim : recorded_) scenario.key.recorded += KeyOf(victim.pod);
   for (const int32_t index : batches) {

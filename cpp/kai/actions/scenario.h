@@ -10,14 +10,10 @@
 #include <vector>
 
 #include "kai/actions/action.h"
+#include "kai/actions/victim.h"
 #include "kai/actions/victim_queue.h"
 
 namespace kai {
-
-struct Victim {
-  PodId pod;
-  NodeId node;  // it holds before the scenario
-};
 
 // Two scenarios of one search with equal keys are the same question (spec 2 V15).
 struct ScenarioKey {
@@ -29,6 +25,7 @@ struct ScenarioKey {
 
 struct Scenario {
   std::vector<Victim> victims;  // recorded ones first
+  size_t recorded = 0;          // of them
   ScenarioKey key;
 };
 
@@ -38,6 +35,7 @@ class ScenarioBase {
     PodGroupId group;
     size_t begin = 0;  // of victims()
     size_t end = 0;
+    int32_t previous = -1;  // batch of the group
   };
 
   // `offered`: nodes that placing looks at (spec 2 V3); null: all.
@@ -54,6 +52,8 @@ class ScenarioBase {
   std::span<const Victim> recorded() const { return recorded_; }
   const std::vector<Victim>& victims() const { return victims_; }
   const std::vector<Batch>& batches() const { return batches_; }
+  // All batches of groups that have one with a pod on the node, ascending.
+  std::vector<int32_t> BatchesOfGroupsOn(NodeId node) const;
   // Indices of batches with a pod on the node, ascending.
   std::span<const int32_t> BatchesOn(NodeId node) const { return batches_on_[node]; }
   // Nodes with victims, in the order in which they got their first.
@@ -61,22 +61,32 @@ class ScenarioBase {
   // GPUs of a node: idle, being freed, and freed by recorded victims; then of batches as well.
   double GpusBefore(NodeId node) const { return before_[node]; }
   double GpusWithVictims(NodeId node) const { return before_[node] + freed_[node]; }
-  // The former, summed over the nodes on offer.
-  double GpusOffered() const { return offered_gpus_; }
+  // The former, summed over the nodes on offer that have no victims.
+  double GpusElsewhere() const { return elsewhere_gpus_; }
+  // The latter, summed over the nodes with victims that could hold the smallest pod.
+  double GpusOfUsefulNodes() const { return useful_gpus_; }
+  bool IsUseful(NodeId node) const { return IsUsefulWith(GpusWithVictims(node)); }
+  // GPUs that the pods ask for.
+  double GpusWanted() const { return wanted_gpus_; }
   bool IsOffered(NodeId node) const { return offered_ == nullptr || (*offered_)[node] != 0; }
 
   // Recorded victims and the batches of that sorted list.
   Scenario Make(std::span<const int32_t> batches) const;
 
  private:
-  void CountRoom(NodeId node, double before, double after);
+  void CountRoom(double before, double after);
+  // Nodes that could not hold the smallest pod are no use (spec 2 V9).
+  bool IsUsefulWith(double gpus) const { return requests_.back() <= 0 || gpus >= requests_.back(); }
+  std::optional<VictimBatch> NextBatch();
   bool FindsHolders() const;
   bool FindsMatchingNodes() const;
 
   const CycleView& cycle_;
   std::vector<PodId> pods_;
   std::vector<Victim> recorded_;
-  VictimQueue queue_;
+  VictimPool& pool_;
+  size_t next_batch_ = 0;             // of the pool's sequence
+  std::optional<VictimQueue> queue_;  // where that does not do
   PodMarks is_recorded_;
   const IndexVector<NodeId, uint8_t>* offered_;
   std::vector<Victim> victims_;
@@ -85,7 +95,10 @@ class ScenarioBase {
   std::vector<NodeId> nodes_;
   IndexVector<NodeId, double> before_;
   IndexVector<NodeId, double> freed_;
-  double offered_gpus_ = 0;
+  IndexVector<PodGroupId, int32_t> last_batch_;  // -1: none
+  double elsewhere_gpus_ = 0;
+  double useful_gpus_ = 0;
+  double wanted_gpus_ = 0;
   std::vector<double> requests_;  // GPUs per pod, largest first
   double holders_ = 0;            // pods that nodes could hold, when all want the same
   std::vector<NodeConstraint const*> constraints_;  // of pods_ that name nodes

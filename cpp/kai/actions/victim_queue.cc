@@ -6,10 +6,7 @@
 namespace kai {
 
 VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candidates)
-    : cycle_(cycle),
-      sorted_(cycle.cluster->queues().size()),
-      heaps_(cycle.cluster->queues()),
-      gone_(cycle.cluster->pods().size()) {
+    : cycle_(cycle), sorted_(cycle.cluster->queues().size()), heaps_(cycle.cluster->queues()) {
   const Cluster& cluster = *cycle.cluster;
   const auto goes_first = [&](PodGroupId a, PodGroupId b) {
     return GroupGoesFirst(a, cycle.order->ElasticStateOf(a), b, cycle.order->ElasticStateOf(b));
@@ -78,13 +75,44 @@ QuotaVector VictimPool::AllocatedOf(PodGroupId group,
   return allocated;
 }
 
-VictimQueue::VictimQueue(VictimPool* pool)
+VictimPool::~VictimPool() = default;
+
+std::optional<VictimBatch> VictimPool::BatchAt(size_t index) {
+  if (sequencer_ == nullptr) sequencer_ = std::make_unique<VictimQueue>(this);
+  const PodMarks nobody(0);
+  while (sequence_.size() <= index) {
+    const std::optional<VictimBatch> batch = sequencer_->Next(nobody);
+    if (!batch) return std::nullopt;
+    const size_t begin = sequence_pods_.size();
+    sequence_pods_.insert(sequence_pods_.end(), batch->pods.begin(), batch->pods.end());
+    sequence_.push_back({.group = batch->group, .begin = begin, .end = sequence_pods_.size()});
+  }
+  const Found& found = sequence_[index];
+  return VictimBatch{
+      .group = found.group,
+      .pods = std::span(sequence_pods_).subspan(found.begin, found.end - found.begin)};
+}
+
+bool VictimPool::GivesAllAtOnce(PodGroupId group) const {
+  const Cluster& cluster = *cycle_.cluster;
+  const Span32 range = cluster.pod_groups().pod_sets[group];
+  int32_t pods = 0;
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    pods += cluster.sub_groups().pods[pod_set].size();
+  }
+  if (pods == 1) return true;
+  std::vector<PodId> batch;
+  cycle_.order->NextToEvict(group, nullptr, &batch);
+  return batch.size() == static_cast<size_t>(pods);
+}
+
+VictimQueue::VictimQueue(const VictimPool* pool)
     : pool_(*pool),
+      gone_(pool->cycle_.cluster->pods().size()),
       heaps_(pool->heaps_),
       leaves_(pool->sorted_.size()),
-      taken_(pool->sorted_.size()) {
-  pool_.gone_.Clear();
-}
+      taken_(pool->sorted_.size()) {}
 
 bool VictimQueue::RestGoesFirst(const Rest& a, const Rest& b) const {
   return pool_.GroupGoesFirst(a.group, a.state, b.group, b.state);
@@ -103,15 +131,16 @@ VictimQueue::Rest VictimQueue::TopOf(QueueId leaf) const {
                                                                          : fresh;
 }
 
-PodGroupId VictimQueue::PopFrom(QueueId leaf) {
+std::pair<PodGroupId, bool> VictimQueue::PopFrom(QueueId leaf) {
   Leaf& entry = leaves_[leaf];
   const PodGroupId group = TopOf(leaf).group;
-  if (!entry.rests.empty() && entry.rests.Top().group == group) {
+  const bool comes_back = !entry.rests.empty() && entry.rests.Top().group == group;
+  if (comes_back) {
     entry.rests.Pop([this](const Rest& a, const Rest& b) { return RestGoesFirst(a, b); });
   } else {
     ++entry.next;
   }
-  return group;
+  return {group, comes_back};
 }
 
 bool VictimQueue::QueueGoesFirst(QueueId a, QueueId b) const {
@@ -127,7 +156,7 @@ bool VictimQueue::QueueGoesFirst(QueueId a, QueueId b) const {
     // the leaf that stands for it (spec 1 W13).
     QuotaVector victims =
         cycle.mends->on(Mend::kVictimShares) ? taken_[queue] : leaves_[leaf].popped;
-    victims += pool_.AllocatedOf(TopOf(leaf).group, &pool_.gone_.all());
+    victims += pool_.AllocatedOf(TopOf(leaf).group, &gone_.all());
     return QueueContender{.share = &cycle.usage->share(queue),
                           .priority = queues.priority[queue],
                           .created_ns = queues.created_ns[queue],
@@ -140,54 +169,63 @@ bool VictimQueue::QueueGoesFirst(QueueId a, QueueId b) const {
 void VictimQueue::PushBack(PodGroupId group) {
   const QueueId leaf = pool_.cycle_.cluster->pod_groups().queue[group];
   leaves_[leaf].rests.Push(
-      {.group = group, .state = pool_.cycle_.order->ElasticStateWithout(group, pool_.gone_.all())},
+      {.group = group, .state = pool_.cycle_.order->ElasticStateWithout(group, gone_.all())},
       [this](const Rest& a, const Rest& b) { return RestGoesFirst(a, b); });
   heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
 }
 
-std::optional<VictimQueue::Batch> VictimQueue::Next(const PodMarks& recorded) {
+std::optional<VictimBatch> VictimQueue::Next(const PodMarks& recorded) {
   const CycleView& cycle = pool_.cycle_;
-  const Cluster& cluster = *cycle.cluster;
   const auto queue_less = [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); };
   while (!heaps_.empty()) {
     const QueueId leaf = heaps_.Best(queue_less);
-    const PodGroupId group = PopFrom(leaf);
-    leaves_[leaf].popped += pool_.AllocatedOf(group, &pool_.gone_.all());
+    const auto [group, comes_back] = PopFrom(leaf);
+    const IndexVector<PodId, uint8_t>* gone = comes_back ? &gone_.all() : nullptr;
+    if (!cycle.mends->on(Mend::kVictimShares))
+      leaves_[leaf].popped += pool_.AllocatedOf(group, gone);
     heaps_.Leave(leaf, IsEmpty(leaf), queue_less);
 
-    PodOrder::Batch next = cycle.order->NextToEvict(group, &pool_.gone_.all());
-    const bool is_recorded = std::any_of(next.pods.begin(), next.pods.end(),
-                                         [&](PodId pod) { return recorded[pod] != 0; });
-    const auto take = [&](PodId pod) {
-      pool_.gone_.Set(pod);
-      if (!IsAllocated(cluster.pods().status[pod])) return;
-      for (QueueId queue = leaf; queue.valid(); queue = cluster.queues().parent[queue])
-        taken_[queue] += cluster.ClassOf(pod).requested;
-    };
+    batch_.clear();
+    const bool more = cycle.order->NextToEvict(group, gone, &batch_);
+    const bool is_recorded =
+        !recorded.empty() &&
+        std::any_of(batch_.begin(), batch_.end(), [&](PodId pod) { return recorded[pod] != 0; });
     if (is_recorded) {
-      // What is left comes back, whatever its status.
-      bool any_left = false;
-      const Span32 range = cluster.pod_groups().pod_sets[group];
-      for (int32_t i = range.begin; i < range.end; ++i) {
-        const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
-        for (const PodId pod : cycle.order->PodsOf(pod_set)) {
-          if (pool_.gone_[pod] != 0) continue;
-          if (recorded[pod] != 0) {
-            take(pod);
-          } else {
-            any_left = true;
-          }
-        }
-      }
-      if (any_left) PushBack(group);
+      if (TakeRecorded(group, recorded)) PushBack(group);
       continue;
     }
-    if (next.pods.empty()) continue;
-    for (const PodId pod : next.pods) take(pod);
-    if (next.more) PushBack(group);
-    return Batch{.group = group, .pods = std::move(next.pods)};
+    if (batch_.empty()) continue;
+    for (const PodId pod : batch_) Take(pod, leaf);
+    if (more) PushBack(group);
+    return VictimBatch{.group = group, .pods = batch_};
   }
   return std::nullopt;
+}
+
+void VictimQueue::Take(PodId pod, QueueId leaf) {
+  const Cluster& cluster = *pool_.cycle_.cluster;
+  gone_.Set(pod);
+  if (!IsAllocated(cluster.pods().status[pod])) return;
+  for (QueueId queue = leaf; queue.valid(); queue = cluster.queues().parent[queue])
+    taken_[queue] += cluster.ClassOf(pod).requested;
+}
+
+bool VictimQueue::TakeRecorded(PodGroupId group, const PodMarks& recorded) {
+  const Cluster& cluster = *pool_.cycle_.cluster;
+  bool any_left = false;  // whatever its status
+  const Span32 range = cluster.pod_groups().pod_sets[group];
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const PodId pod : pool_.cycle_.order->PodsOf(pod_set)) {
+      if (gone_[pod] != 0) continue;
+      if (recorded[pod] != 0) {
+        Take(pod, cluster.pod_groups().queue[group]);
+      } else {
+        any_left = true;
+      }
+    }
+  }
+  return any_left;
 }
 
 }  // namespace kai

@@ -13,7 +13,10 @@
 #ifndef KAI_ACTIONS_VICTIM_QUEUE_H_
 #define KAI_ACTIONS_VICTIM_QUEUE_H_
 
+#include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "kai/actions/action.h"
@@ -43,10 +46,26 @@ class PodMarks {
   std::vector<PodId> set_;
 };
 
+class VictimQueue;
+
+// What a group gives up in one piece; good until the next one is asked for.
+struct VictimBatch {
+  PodGroupId group;
+  std::span<const PodId> pods;
+};
+
 class VictimPool {
  public:
   // `candidates` in order of creation (spec 1 F60).
   VictimPool(const CycleView& cycle, std::span<const PodGroupId> candidates);
+  ~VictimPool();
+
+  // The batches of a queue with nobody recorded, in order; nothing: there are no more. They are
+  // found once, whoever asks.
+  std::optional<VictimBatch> BatchAt(size_t index);
+  // All pods the group has are its only batch: then a queue in which they are recorded goes on as
+  // if they had been taken.
+  bool GivesAllAtOnce(PodGroupId group) const;
 
  private:
   friend class VictimQueue;
@@ -58,21 +77,24 @@ class VictimPool {
   const CycleView& cycle_;
   IndexVector<QueueId, std::vector<PodGroupId>> sorted_;  // of leaves
   QueueHeaps heaps_;                                      // as they stand when all are in
-  PodMarks gone_;
+  // What BatchAt() has found so far.
+  struct Found {
+    PodGroupId group;
+    size_t begin = 0;  // of sequence_pods_
+    size_t end = 0;
+  };
+  std::unique_ptr<VictimQueue> sequencer_;
+  std::vector<Found> sequence_;
+  std::vector<PodId> sequence_pods_;
 };
 
 class VictimQueue {
  public:
-  struct Batch {
-    PodGroupId group;
-    std::vector<PodId> pods;
-  };
-
-  explicit VictimQueue(VictimPool* pool);
+  explicit VictimQueue(const VictimPool* pool);
 
   // The next batch; pods marked in `recorded` are victims anyway, are never in it, and a group
   // gives them up for nothing. Empty when there is nobody left.
-  std::optional<Batch> Next(const PodMarks& recorded);
+  std::optional<VictimBatch> Next(const PodMarks& recorded);
 
  private:
   // A group that comes back with what it has not given up.
@@ -89,11 +111,17 @@ class VictimQueue {
   bool QueueGoesFirst(QueueId a, QueueId b) const;
   bool IsEmpty(QueueId leaf) const;
   Rest TopOf(QueueId leaf) const;
-  PodGroupId PopFrom(QueueId leaf);
+  // The group, and whether it has given up pods already.
+  std::pair<PodGroupId, bool> PopFrom(QueueId leaf);
   void PushBack(PodGroupId group);
+  void Take(PodId pod, QueueId leaf);
+  // Takes the group's recorded pods; true: it has others.
+  bool TakeRecorded(PodGroupId group, const PodMarks& recorded);
   bool RestGoesFirst(const Rest& a, const Rest& b) const;
 
-  VictimPool& pool_;
+  const VictimPool& pool_;
+  PodMarks gone_;
+  std::vector<PodId> batch_;
   QueueHeaps heaps_;
   IndexVector<QueueId, Leaf> leaves_;
   IndexVector<QueueId, QuotaVector> taken_;  // mend victim_shares: of all leaves below

@@ -6,6 +6,11 @@
 #include "kai/actions/candidates.h"
 
 namespace kai {
+namespace {
+
+constexpr double kTolerance = 1e-6;  // of sums of GPUs, some of them shared
+
+}  // namespace
 
 VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
                            std::span<const PodGroupId> candidates, Validator validator,
@@ -16,7 +21,10 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
       meter_(meter),
       pool_(cycle, candidates),
       has_candidates_(!candidates.empty()),
-      pods_(cycle.order->PodsToPlace(group)) {
+      pods_(cycle.order->PodsToPlace(group)),
+      bounds_(cycle, pods_),
+      takes_part_(cycle.cluster->pod_groups().size()),
+      has_no_room_(cycle.cluster->pod_classes().size()) {
   // Nodes without a GPU to give are not looked at when every pod of the group wants one (spec 2
   // V3).
   const Cluster& cluster = *cycle.cluster;
@@ -36,20 +44,24 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
   }
 }
 
+VictimSearch::~VictimSearch() { cycle_.order->ForgetParts(); }
+
 SearchOutcome VictimSearch::Run() {
   if (pods_.empty() || !meter_->StartJob()) return SearchOutcome::kNotAttempted;
   if (cycle_.generators.empty()) return SearchOutcome::kNoGenerator;
   if (!has_candidates_) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
   const int32_t active_before = cycle_.order->ActiveUsed(group_);
-  const Statement::Checkpoint start = cycle_.statement->Mark();
+  start_ = cycle_.statement->Mark();
   for (const ScenarioGenerator generator : cycle_.generators) {
     recorded_.clear();
+    stands_ = false;
     meter_->StartGenerator(generator);
     Probe last = Probe::kFailed;
-    if (LargestSolved(generator, &last) > 0) last = RunProbe(generator, pods_.size(), true);
+    if (LargestSolved(generator, &last) > 0 && !IsStanding(last))
+      last = RunProbe(generator, pods_.size(), true);
     if (last == Probe::kSolved) {
       if (IsSatisfied(active_before)) return SearchOutcome::kSolved;
-      cycle_.statement->RollBackTo(start);  // KAI leaves it standing (spec 2 W1)
+      cycle_.statement->RollBackTo(start_);  // KAI leaves it standing (spec 2 W1)
       return SearchOutcome::kGeneratorsExhausted;
     }
     if (last == Probe::kDeadline) return SearchOutcome::kDeadlineExhausted;
@@ -61,20 +73,28 @@ bool VictimSearch::IsSatisfied(int32_t active_before) const {
   return cycle_.order->IsGangSatisfied(group_) && cycle_.order->ActiveUsed(group_) > active_before;
 }
 
+bool VictimSearch::IsStanding(Probe last) const { return last == Probe::kSolved && stands_; }
+
 size_t VictimSearch::LargestSolved(ScenarioGenerator generator, Probe* last) {
   // Doubling until it fails, then halving the gap (spec 2 V1).
   const size_t all = pods_.size();
   size_t solved = 0;
   size_t failed = all + 1;
   for (size_t k = 1;; k = std::min(2 * k, all)) {
-    *last = RunProbe(generator, k, false);
+    // The last probe of all repeats the whole group with the victims recorded for it. Where each of
+    // them was needed that is the same scenario again, and it can be left standing.
+    *last = RunProbe(generator, k, k == all && !cycle_.plain_search);
     if (*last == Probe::kDeadline) return 0;
     if (*last == Probe::kFailed) {
       failed = k;
       break;
     }
     solved = k;
-    if (k == all) return solved;
+    if (k == all) {
+      stands_ = !cycle_.plain_search && recorded_is_all_;
+      if (!stands_) cycle_.statement->RollBackTo(start_);
+      return solved;
+    }
   }
   while (solved > 0 && failed - solved > 1) {
     const size_t k = solved + (failed - solved) / 2;
@@ -97,6 +117,7 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
 
   Probe result = Probe::kFailed;
   {
+    if (!cycle_.plain_search) bounds_.StartPart(pods, recorded_);
     ScenarioBase base(cycle_, part, recorded_, &pool_, gpu_nodes_only_ ? &offered_ : nullptr);
     request_ = cycle_.order->NextRequest(group_);
     do {
@@ -132,15 +153,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   for (const NodeId node : nodes) {
     // Everything, wherever it is, of groups that would lose a pod here.
-    std::vector<PodGroupId> groups;
-    for (const int32_t index : base.BatchesOn(node))
-      groups.push_back(base.batches()[static_cast<size_t>(index)].group);
-    std::sort(groups.begin(), groups.end());
-    std::vector<int32_t> batches;
-    for (size_t i = 0; i < base.batches().size(); ++i) {
-      if (std::binary_search(groups.begin(), groups.end(), base.batches()[i].group))
-        batches.push_back(static_cast<int32_t>(i));
-    }
+    const std::vector<int32_t> batches = base.BatchesOfGroupsOn(node);
     if (const Probe result = TryScenario(base.Make(batches), keep); result != Probe::kFailed)
       return result;
   }
@@ -149,26 +162,17 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
 
 VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool keep) {
   if (base.batches().empty()) return TryScenario(base.Make({}), keep);
-  double wanted = 0;
-  double smallest = std::numeric_limits<double>::infinity();
-  for (const PodId pod : base.pods()) {
-    const double gpus = cycle_.cluster->ClassOf(pod).requested[kQuotaGpu];
-    wanted += gpus;
-    smallest = std::min(smallest, gpus);
-  }
-  // Nodes with victims, least room first; those that could not hold the smallest pod are no use.
+  // No prefix of them could hold everything: not worth putting them in order.
+  const double missing = base.GpusWanted() - base.GpusElsewhere();
+  if (!cycle_.plain_search && base.GpusOfUsefulNodes() < missing - kTolerance)
+    return Probe::kFailed;
   std::vector<NodeId> nodes;
-  double elsewhere = base.GpusOffered();
-  for (const NodeId node : base.nodes()) {
-    if (base.IsOffered(node)) elsewhere -= base.GpusBefore(node);
-    if (smallest > 0 && base.GpusWithVictims(node) < smallest) continue;
-    nodes.push_back(node);
-  }
+  std::copy_if(base.nodes().begin(), base.nodes().end(), std::back_inserter(nodes),
+               [&](NodeId node) { return base.IsUseful(node); });
   std::stable_sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) {
     return base.GpusWithVictims(a) < base.GpusWithVictims(b);
   });
   // The shortest prefix that could hold everything, then longer and longer ones.
-  const double missing = wanted - elsewhere;
   size_t count = 0;
   double room = 0;
   while (room < missing) {
@@ -193,6 +197,8 @@ VictimSearch::Probe VictimSearch::TryScenario(const Scenario& scenario, bool kee
   if (scenario.victims.empty() || failed_.contains(scenario.key)) return Probe::kFailed;
   if (meter_->JobIsSpent()) return Probe::kDeadline;
   if (meter_->GeneratorIsSpent()) return Probe::kFailed;
+  if (!cycle_.plain_search && !bounds_.MayHold(scenario.victims, scenario.recorded))
+    return Probe::kFailed;
   meter_->Count();
   const Statement::Checkpoint start = cycle_.statement->Mark();
   if (!Simulate(scenario)) {
@@ -201,6 +207,7 @@ VictimSearch::Probe VictimSearch::TryScenario(const Scenario& scenario, bool kee
     return Probe::kFailed;
   }
   recorded_ = NeededOf(scenario);
+  recorded_is_all_ = recorded_.size() == scenario.victims.size();
   if (!keep) cycle_.statement->RollBackTo(start);
   return Probe::kSolved;
 }
@@ -244,35 +251,67 @@ bool VictimSearch::Simulate(const Scenario& scenario) {
 bool VictimSearch::PlaceAll(const Scenario& scenario) {
   // The group and its victims' groups, in the order in which an allocation would take them.
   const Cluster& cluster = *cycle_.cluster;
-  std::vector<PodGroupId> taking_part = {group_};
-  for (const Victim& victim : scenario.victims)
-    taking_part.push_back(cluster.pods().group[victim.pod]);
-  const auto by_creation = [&](PodGroupId a, PodGroupId b) {
-    return cluster.pod_groups().creation_rank[a] < cluster.pod_groups().creation_rank[b];
+  std::vector<PodGroupId> groups;
+  const auto add = [&](PodGroupId group) {
+    if (takes_part_[group] != 0) return;
+    takes_part_[group] = 1;
+    groups.push_back(group);
   };
-  std::sort(taking_part.begin(), taking_part.end(), by_creation);
-  taking_part.erase(std::unique(taking_part.begin(), taking_part.end()), taking_part.end());
+  add(group_);
+  for (const Victim& victim : scenario.victims) add(cluster.pods().group[victim.pod]);
+  std::sort(groups.begin(), groups.end(), [&](PodGroupId a, PodGroupId b) {
+    return cluster.pod_groups().creation_rank[a] < cluster.pod_groups().creation_rank[b];
+  });
   Worklist worklist(cluster, cycle_.usage, cycle_.order, cycle_.worklist);
   if (cycle_.mends->on(Mend::kUnrelatedBlockers)) {
-    for (const PodGroupId group : taking_part) worklist.Push(group);
+    for (const PodGroupId group : groups) worklist.Push(group);
   } else {
     // KAI orders everybody who waits along with them (FINDINGS 4).
-    for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, taking_part)) {
+    for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, groups)) {
       const bool waits = cycle_.MayRun(group) && cluster.pod_groups().queue[group].valid() &&
                          cluster.queues().IsLeaf(cluster.pod_groups().queue[group]) &&
                          cycle_.order->CountOf(group, PodStatus::kPending) > 0;
-      if (waits || std::binary_search(taking_part.begin(), taking_part.end(), group, by_creation))
-        worklist.Push(group);
+      if (waits || takes_part_[group] != 0) worklist.Push(group);
     }
   }
-  while (!worklist.empty()) {
+  bool is_placed = false;
+  bool works = true;
+  while (works && !worklist.empty()) {
     const PodGroupId group = worklist.Pop();
-    if (!std::binary_search(taking_part.begin(), taking_part.end(), group, by_creation)) continue;
+    if (takes_part_[group] == 0) continue;
     const bool placed =
         cycle_.placer->Place(group, GroupPlacer::Mode::kSimulate, cycle_.statement).placed;
-    if (group == group_ && !placed) return false;
+    if (group != group_) continue;
+    is_placed = placed;
+    works = placed;
+    // Often that is all: nobody who left finds room again, whatever the order.
+    if (works && !cycle_.plain_search && NobodyReturns(scenario, groups)) break;
   }
-  return true;
+  for (const PodGroupId group : groups) takes_part_[group] = 0;
+  return works && is_placed;
+}
+
+bool VictimSearch::NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups) {
+  // Places only fill up from here on, so what has no room now will have none.
+  const Cluster& cluster = *cycle_.cluster;
+  for (const PodGroupId group : groups) {
+    if (group != group_ && cycle_.order->CountOf(group, PodStatus::kPending) > 0) return false;
+  }
+  std::vector<PodClassId> asked;
+  bool nobody = true;
+  for (const Victim& victim : scenario.victims) {
+    const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
+    if (cluster.pods().status[victim.pod] != PodStatus::kReleasing || has_no_room_[pod_class] != 0)
+      continue;
+    if (cycle_.search->Find(pod_class).node.valid()) {
+      nobody = false;
+      break;
+    }
+    has_no_room_[pod_class] = 1;
+    asked.push_back(pod_class);
+  }
+  for (const PodClassId pod_class : asked) has_no_room_[pod_class] = 0;
+  return nobody;
 }
 
 }  // namespace kai

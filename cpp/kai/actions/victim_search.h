@@ -21,6 +21,7 @@
 
 #include "kai/actions/action.h"
 #include "kai/actions/scenario.h"
+#include "kai/actions/search_bounds.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/victim_queue.h"
 
@@ -43,6 +44,7 @@ class VictimSearch {
   // `candidates`: groups that may lose pods, in order of creation.
   VictimSearch(CycleView& cycle, PodGroupId group, std::span<const PodGroupId> candidates,
                Validator validator, SearchMeter* meter);
+  ~VictimSearch();
 
   SearchOutcome Run();
 
@@ -54,6 +56,8 @@ class VictimSearch {
   enum class Probe : uint8_t { kSolved, kFailed, kDeadline };
 
   size_t LargestSolved(ScenarioGenerator generator, Probe* last);
+  // The whole group's solution stands already.
+  bool IsStanding(Probe last) const;
   Probe RunProbe(ScenarioGenerator generator, size_t pods, bool keep);
   Probe TryNodeLocal(const ScenarioBase& base, bool keep);
   Probe TryMultiNode(const ScenarioBase& base, bool keep);
@@ -61,6 +65,8 @@ class VictimSearch {
   bool Simulate(const Scenario& scenario);
   std::vector<Victim> NeededOf(const Scenario& scenario) const;
   bool PlaceAll(const Scenario& scenario);
+  // With the group placed: none of the victims that have not been placed again can be.
+  bool NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
   void Offer(const std::vector<Victim>& victims);
   bool IsSatisfied(int32_t active_before) const;
 
@@ -75,8 +81,14 @@ class VictimSearch {
   IndexVector<NodeId, uint8_t> offered_;
   std::vector<NodeId> offered_by_scenario_;
   std::vector<Victim> recorded_;  // what sufficed for the part before
-  QuotaVector request_{};         // of the part that is being placed
+  bool recorded_is_all_ = false;  // and nobody whom it asked could stay
+  Statement::Checkpoint start_ = 0;
+  bool stands_ = false;  // the whole group's solution, already
+  SearchBounds bounds_;
+  QuotaVector request_{};  // of the part that is being placed
   std::set<ScenarioKey> failed_;
+  IndexVector<PodGroupId, uint8_t> takes_part_;   // in the scenario that is simulated
+  IndexVector<PodClassId, uint8_t> has_no_room_;  // found out in it
 };
 
 }  // namespace kai

@@ -23,6 +23,16 @@ class Shrinking {
         std::count_if(pods.begin(), pods.end(), [this](PodId pod) { return IsLeft(pod); }));
   }
 
+  // The last `limit` pods of a pod set that are left, last first; -1: all.
+  void TakeActive(SubGroupId pod_set, int32_t limit, std::vector<PodId>* pods) const {
+    const std::span<const PodId> ordered = order_.PodsOf(pod_set);
+    for (auto pod = ordered.rbegin(); pod != ordered.rend() && limit != 0; ++pod) {
+      if (!IsLeft(*pod)) continue;
+      pods->push_back(*pod);
+      --limit;
+    }
+  }
+
   // One pod, or one child, that the set can do without; nothing when it cannot.
   void TakeSurplus(SubGroupId set, std::vector<PodId>* pods) const {
     if (IsLeaf(set)) {
@@ -93,16 +103,6 @@ class Shrinking {
     return children;
   }
 
-  // The last `limit` pods of a pod set that are left, last first; -1: all.
-  void TakeActive(SubGroupId pod_set, int32_t limit, std::vector<PodId>* pods) const {
-    const std::span<const PodId> ordered = order_.PodsOf(pod_set);
-    for (auto pod = ordered.rbegin(); pod != ordered.rend() && limit != 0; ++pod) {
-      if (!IsLeft(*pod)) continue;
-      pods->push_back(*pod);
-      --limit;
-    }
-  }
-
   const Cluster& cluster_;
   const SubGroupColumns& sets_;
   const PodOrder& order_;
@@ -111,19 +111,26 @@ class Shrinking {
 
 }  // namespace
 
-PodOrder::Batch PodOrder::NextToEvict(PodGroupId group,
-                                      const IndexVector<PodId, uint8_t>* gone) const {
+bool PodOrder::NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* gone,
+                           std::vector<PodId>* pods) const {
+  KAI_DCHECK(pods->empty());
   const SubGroupId root = cluster_.pod_groups().root[group];
   const Shrinking shrinking(cluster_, *this, gone);
-  Batch batch;
-  shrinking.TakeSurplus(root, &batch.pods);
-  if (batch.pods.empty()) {
-    // Everything: by pod set, by name.
-    for (const SubGroupId pod_set : PodSetsOf(group)) shrinking.TakeAll(pod_set, &batch.pods);
-    return batch;
+  const std::span<const SubGroupId> pod_sets = PodSetsOf(group);
+  if (pod_sets.size() == 1 && cluster_.sub_groups().parent[pod_sets[0]] == root) {
+    // The tree of most groups, with the same answer: one pod above the minimum, or everything.
+    const int32_t active = shrinking.Active(pod_sets[0]);
+    const bool has_surplus = active > MinimumOf(pod_sets[0]);
+    shrinking.TakeActive(pod_sets[0], has_surplus ? 1 : -1, pods);
+    return has_surplus && active > 1;
   }
-  batch.more = static_cast<int32_t>(batch.pods.size()) < shrinking.ActiveBelow(root);
-  return batch;
+  shrinking.TakeSurplus(root, pods);
+  if (pods->empty()) {
+    // Everything: by pod set, by name.
+    for (const SubGroupId pod_set : pod_sets) shrinking.TakeAll(pod_set, pods);
+    return false;
+  }
+  return static_cast<int32_t>(pods->size()) < shrinking.ActiveBelow(root);
 }
 
 ElasticState PodOrder::ElasticStateWithout(PodGroupId group,

@@ -50,6 +50,13 @@ class NodeSearch final : public Listener {
   // V3).
   void OfferOnly(const IndexVector<NodeId, uint8_t>* nodes) { offered_ = nodes; }
 
+  // What never changes in a cycle lets such pods onto the node: filters that ask per class of
+  // nodes.
+  bool MayRunOn(PodClassId pod_class, NodeId node) {
+    const ClassPlan& plan = PlanFor(pod_class);
+    return !plan.too_large && plan.class_ok[cluster_.nodes().node_class[node].index()] != 0;
+  }
+
   // No node could take a pod of that class, were the cluster empty (spec 3 P14).
   bool IsTooLarge(PodClassId pod_class) { return PlanFor(pod_class).too_large; }
 

@@ -233,21 +233,27 @@ bool PodOrder::IsGangSatisfied(PodGroupId group) const {
 }
 
 void PodOrder::Narrow(PodGroupId group, std::span<const PodId> pods) {
-  KAI_DCHECK(!narrowed_.valid());
   const SubGroupColumns& sets = cluster_.sub_groups();
-  narrowed_ = group;
-  wide_minimum_.clear();
-  known_[group] = kNothing;
-  for (const SubGroupId pod_set : PodSetsOf(group)) {
-    for (const PodId pod : PodsOf(pod_set)) held_back_[pod] = 1;
+  if (narrowed_ != group) {
+    ForgetParts();
+    narrowed_ = group;
+    for (const SubGroupId pod_set : PodSetsOf(group)) {
+      for (const PodId pod : PodsOf(pod_set)) held_back_[pod] = 1;
+    }
+    part_count_.Resize(sets.size());
   }
-  for (const PodId pod : pods) held_back_[pod] = 0;
+  KAI_DCHECK(part_.empty());
+  part_.assign(pods.begin(), pods.end());
+  known_[group] = kNothing;
+  for (const PodId pod : pods) {
+    held_back_[pod] = 0;
+    ++part_count_[cluster_.pods().pod_set[pod]];
+  }
   // Leaves first, as a set counts the children in which anything is left.
   const auto lower = [&](const auto& self, SubGroupId set) -> bool {
     int32_t there = 0;
     if (sets.is_pod_set[set] != 0) {
-      there = sets.counts[set].active_allocated();
-      for (const PodId pod : PodsOf(set)) there += held_back_[pod] == 0 ? 1 : 0;
+      there = sets.counts[set].active_allocated() + part_count_[set];
     } else {
       const Span32 range = sets.children[set];
       for (int32_t i = range.begin; i < range.end; ++i)
@@ -264,12 +270,22 @@ void PodOrder::Narrow(PodGroupId group, std::span<const PodId> pods) {
 }
 
 void PodOrder::Widen() {
-  if (!narrowed_.valid()) return;
   for (const auto& [set, minimum] : wide_minimum_) minimum_[set] = minimum;
+  wide_minimum_.clear();
+  for (const PodId pod : part_) {
+    held_back_[pod] = 1;
+    part_count_[cluster_.pods().pod_set[pod]] = 0;
+  }
+  part_.clear();
+  if (narrowed_.valid()) known_[narrowed_] = kNothing;
+}
+
+void PodOrder::ForgetParts() {
+  if (!narrowed_.valid()) return;
+  Widen();
   for (const SubGroupId pod_set : PodSetsOf(narrowed_)) {
     for (const PodId pod : PodsOf(pod_set)) held_back_[pod] = 0;
   }
-  known_[narrowed_] = kNothing;
   narrowed_ = PodGroupId();
 }
 

@@ -70,18 +70,17 @@ class PodOrder final : public Listener {
   bool IsGangSatisfied(PodGroupId group) const;
 
   // Until Widen(), the group is its active pods and `pods` alone, and asks for no more than is
-  // there: the partial job of spec 2 V2.
+  // there: the partial job of spec 2 V2. Between parts it has no waiting pods at all; ForgetParts()
+  // gives them back. Cost: the pods of the part, and once the pods of the group.
   void Narrow(PodGroupId group, std::span<const PodId> pods);
   void Widen();
+  void ForgetParts();
 
-  // What a victim gives up next, first to go first (spec 2 G14): one pod above a minimum, else a
-  // whole child that a set can do without, else everything that is left. `gone`, where given, marks
-  // pods that have been given up already.
-  struct Batch {
-    std::vector<PodId> pods;
-    bool more = false;  // something active is left after it
-  };
-  Batch NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* gone) const;
+  // Adds what a victim gives up next, first to go first (spec 2 G14): one pod above a minimum, else
+  // a whole child that a set can do without, else everything that is left. `gone`, where given,
+  // marks pods that have been given up already. True: something active is left after it.
+  bool NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* gone,
+                   std::vector<PodId>* pods) const;
   ElasticState ElasticStateWithout(PodGroupId group, const IndexVector<PodId, uint8_t>& gone) const;
 
   void Applied(const Change& change, UndoStack* undo) override;
@@ -107,8 +106,12 @@ class PodOrder final : public Listener {
   Options options_;
   std::vector<PodId> ordered_;  // the cluster's pod_list, every pod set in placing order
   IndexVector<SubGroupId, int32_t> minimum_;
-  IndexVector<PodId, uint8_t> held_back_;  // by Narrow()
+  // By Narrow(): whose parts are asked about, which of its pods are held back, the part, and the
+  // minima that it lowered.
   PodGroupId narrowed_;
+  IndexVector<PodId, uint8_t> held_back_;
+  std::vector<PodId> part_;
+  IndexVector<SubGroupId, int32_t> part_count_;
   std::vector<std::pair<SubGroupId, int32_t>> wide_minimum_;
   IndexVector<PodGroupId, uint8_t> known_;  // which of the following hold: Known bits
   IndexVector<PodGroupId, QuotaVector> next_request_;

@@ -93,6 +93,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,
                   .mends = &config_.mends,
+                  .plain_search = options_.plain_search,
                   .log = &log};
   laps.Lap("open");
   for (const std::string& name : config_.actions) {

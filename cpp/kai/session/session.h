@@ -23,7 +23,10 @@ namespace kai {
 class Session {
  public:
   struct Options {
-    bool always_scan = false;  // find nodes by scanning all of them: for comparison with the index
+    // Plain ways, for comparison with the fast ones: scan all nodes instead of asking the index;
+    // simulate every scenario instead of proving that some cannot work.
+    bool always_scan = false;
+    bool plain_search = false;
   };
 
   explicit Session(Config config) : Session(std::move(config), Options{}) {}

@@ -1,0 +1,177 @@
+#include "kai/actions/search_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kai {
+namespace {
+
+// Sums of parts of devices are not exact; a bound must not fail for the last bit.
+constexpr double kTolerance = 1e-9;
+// Of a group with more classes than that nothing is proved: counting would cost more than it saves.
+constexpr size_t kMostClasses = 16;
+
+}  // namespace
+
+SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
+    : cycle_(cycle),
+      pods_(pods.begin(), pods.end()),
+      slots_(cycle.cluster->nodes().idle.slots()),
+      room_at_(cycle.cluster->nodes().size(), -1),
+      is_changed_(cycle.cluster->nodes().size()) {
+  const Cluster& cluster = *cycle.cluster;
+  for (const PodId pod : pods_) {
+    const PodClassId pod_class = cluster.pods().pod_class[pod];
+    size_t at = 0;
+    while (at < classes_.size() && classes_[at].pod_class != pod_class) ++at;
+    if (at == classes_.size())
+      classes_.push_back({.pod_class = pod_class, .request = cluster.RequestOf(pod)});
+    class_at_.push_back(at);
+    if (classes_.size() > kMostClasses) {
+      classes_.clear();
+      class_at_.clear();
+      break;
+    }
+  }
+  const NodeColumns& nodes = cluster.nodes();
+  std::vector<double> room(slots_);
+  for (const NodeId node : nodes.name.ids()) {
+    for (size_t i = 0; i < slots_; ++i) room[i] = nodes.idle[node][i] + nodes.releasing[node][i];
+    for (ClassCount& each : classes_) each.free += HoldsOf(each, node, room);
+  }
+}
+
+double SearchBounds::HoldsOf(const ClassCount& count, NodeId node,
+                             std::span<const double> room) const {
+  if (!cycle_.search->MayRunOn(count.pod_class, node)) return 0;
+  double holds = static_cast<double>(pods_.size());
+  for (size_t i = 0; i < slots_; ++i) {
+    if (room[i] < 0) {
+      // A node in debt takes nobody until the debt is paid (spec 3 R26).
+      if (room[i] < -kTolerance * std::max(1.0, std::abs(count.request[i]))) return 0;
+      continue;
+    }
+    if (count.request[i] <= 0) continue;
+    const double fits = room[i] / count.request[i];
+    holds = std::min(holds, std::floor(fits * (1 + kTolerance) + kTolerance));
+    if (holds < 1) return 0;
+  }
+  return holds;
+}
+
+std::span<double> SearchBounds::RoomOf(NodeId node) {
+  if (room_at_[node] < 0) {
+    room_at_[node] = static_cast<int32_t>(touched_.size());
+    touched_.push_back(node);
+    const NodeColumns& nodes = cycle_.cluster->nodes();
+    for (size_t i = 0; i < slots_; ++i)
+      rooms_.push_back(nodes.idle[node][i] + nodes.releasing[node][i]);
+  }
+  return std::span(rooms_).subspan(static_cast<size_t>(room_at_[node]) * slots_, slots_);
+}
+
+void SearchBounds::Free(const Victim& victim) {
+  if (!victim.node.valid()) return;
+  const Cluster& cluster = *cycle_.cluster;
+  const std::span<double> room = RoomOf(victim.node);
+  const std::span<const double> request = cluster.RequestOf(victim.pod);
+  const std::span<const double> allocatable = cluster.nodes().allocatable[victim.node];
+  for (size_t i = 0; i < slots_; ++i) {
+    if (allocatable[i] == 0) continue;  // not tracked (spec 3 N3)
+    room[i] += i == kGpuSlot.index() ? cluster.pods().ledger_gpus[victim.pod] : request[i];
+  }
+}
+
+void SearchBounds::ForgetRooms(size_t keep) {
+  for (size_t i = keep; i < touched_.size(); ++i) room_at_[touched_[i]] = -1;
+  touched_.resize(keep);
+  rooms_.resize(keep * slots_);
+}
+
+bool SearchBounds::NeverFits(PodId pod, std::span<const PodGroupId> candidates) {
+  const Cluster& cluster = *cycle_.cluster;
+  ForgetRooms(0);
+  for (const PodGroupId group : candidates) {
+    const Span32 range = cluster.pod_groups().pod_sets[group];
+    for (int32_t i = range.begin; i < range.end; ++i) {
+      const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+      for (const PodId victim : cycle_.order->PodsOf(pod_set)) {
+        if (IsActiveAllocated(cluster.pods().status[victim]))
+          Free({.pod = victim, .node = cluster.pods().node[victim]});
+      }
+    }
+  }
+  const ClassCount count{.pod_class = cluster.pods().pod_class[pod],
+                         .request = cluster.RequestOf(pod)};
+  bool fits = false;
+  for (const NodeId node : cluster.nodes().name.ids()) {
+    if (HoldsOf(count, node, RoomOf(node)) >= 1) {
+      fits = true;
+      break;
+    }
+  }
+  ForgetRooms(0);
+  return !fits;
+}
+
+double SearchBounds::FreeOf(ResourceSlot slot) const {
+  const NodeColumns& nodes = cycle_.cluster->nodes();
+  double free = 0;
+  for (const NodeId node : nodes.name.ids()) {
+    free += std::max(0.0, nodes.idle[node][slot.index()] + nodes.releasing[node][slot.index()]);
+  }
+  return free * (1 + kTolerance);
+}
+
+void SearchBounds::CountHeld(std::span<const NodeId> nodes, double sign,
+                             std::vector<double>* held) {
+  for (const NodeId node : nodes) {
+    const std::span<const double> room = RoomOf(node);
+    for (size_t i = 0; i < classes_.size(); ++i)
+      (*held)[i] += sign * HoldsOf(classes_[i], node, room);
+  }
+}
+
+void SearchBounds::StartPart(size_t count, std::span<const Victim> recorded) {
+  for (ClassCount& each : classes_) each.wanted = 0;
+  for (const size_t at : std::span(class_at_).first(std::min(count, class_at_.size())))
+    ++classes_[at].wanted;
+  ForgetRooms(0);
+  std::vector<double> held(classes_.size());
+  for (const Victim& victim : recorded) {
+    if (victim.node.valid()) RoomOf(victim.node);
+  }
+  recorded_nodes_ = touched_.size();
+  CountHeld(std::span(touched_).first(recorded_nodes_), -1, &held);
+  for (const Victim& victim : recorded) Free(victim);
+  CountHeld(std::span(touched_).first(recorded_nodes_), 1, &held);
+  recorded_rooms_ = rooms_;
+  for (size_t i = 0; i < classes_.size(); ++i) classes_[i].held = classes_[i].free + held[i];
+}
+
+bool SearchBounds::MayHold(std::span<const Victim> victims, size_t skip) {
+  const auto enough = [](const ClassCount& each) { return each.held >= each.wanted; };
+  if (std::all_of(classes_.begin(), classes_.end(), enough)) return true;
+  // What the nodes concerned hold now takes the place of what they held before.
+  victims = victims.subspan(skip);
+  changed_.clear();
+  for (const Victim& victim : victims) {
+    if (victim.node.valid() && !is_changed_[victim.node]) {
+      is_changed_[victim.node] = 1;
+      changed_.push_back(victim.node);
+    }
+  }
+  std::vector<double> held(classes_.size());
+  CountHeld(changed_, -1, &held);
+  for (const Victim& victim : victims) Free(victim);
+  CountHeld(changed_, 1, &held);
+  for (const NodeId node : changed_) is_changed_[node] = 0;
+  ForgetRooms(recorded_nodes_);
+  std::copy(recorded_rooms_.begin(), recorded_rooms_.end(), rooms_.begin());
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    if (classes_[i].held + held[i] < classes_[i].wanted) return false;
+  }
+  return true;
+}
+
+}  // namespace kai

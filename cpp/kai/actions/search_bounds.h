@@ -1,0 +1,71 @@
+// Proofs that a search, or one scenario of it, cannot succeed, so that nothing need be simulated
+// (design §4.5). They count room and nothing else: how many pods of one class the nodes could hold
+// at most, were the victims gone and nobody else to come. What they rule out would have failed; the
+// property tests hold them against the plain search.
+//
+//   SearchBounds bounds(cycle, pods);            // to place, in order
+//   if (bounds.NeverFits(pods[0], candidates)) ...
+//   bounds.StartPart(4, recorded);
+//   if (!bounds.MayHold(scenario.victims)) ...
+#ifndef KAI_ACTIONS_SEARCH_BOUNDS_H_
+#define KAI_ACTIONS_SEARCH_BOUNDS_H_
+
+#include <span>
+#include <vector>
+
+#include "kai/actions/action.h"
+#include "kai/actions/victim.h"
+
+namespace kai {
+
+class SearchBounds {
+ public:
+  SearchBounds(const CycleView& cycle, std::span<const PodId> pods);
+
+  // No node could hold the pod, even if every candidate left.
+  bool NeverFits(PodId pod, std::span<const PodGroupId> candidates);
+
+  // Free room of the whole cluster, by resource, as far as nodes have any.
+  double FreeOf(ResourceSlot slot) const;
+
+  // From now on it is about the first `count` pods, with these victims gone in any case.
+  void StartPart(size_t count, std::span<const Victim> recorded);
+  // Whether the part could be held, were these victims gone as well (recorded ones may be among
+  // them, first, `skip` of them).
+  bool MayHold(std::span<const Victim> victims, size_t skip);
+
+ private:
+  // One class of the pods, and how many of it nodes can hold.
+  struct ClassCount {
+    PodClassId pod_class;
+    std::span<const double> request;
+    double free = 0;    // as the cluster stands
+    double held = 0;    // with the recorded victims gone
+    double wanted = 0;  // of the part
+  };
+
+  double HoldsOf(const ClassCount& count, NodeId node, std::span<const double> room) const;
+  std::span<double> RoomOf(NodeId node);  // of the scratch table, filled on first use
+  void Free(const Victim& victim);
+  // Adds, for every class, what the nodes hold now, times `sign`, to `held`.
+  void CountHeld(std::span<const NodeId> nodes, double sign, std::vector<double>* held);
+  void ForgetRooms(size_t keep);
+
+  const CycleView& cycle_;
+  std::vector<PodId> pods_;
+  std::vector<ClassCount> classes_;
+  std::vector<size_t> class_at_;  // beside pods_, into classes_
+  // Rooms of nodes that lose victims: idle, releasing and what victims give back.
+  size_t slots_;
+  IndexVector<NodeId, int32_t> room_at_;  // into rooms_, -1: none
+  std::vector<NodeId> touched_;
+  std::vector<double> rooms_;
+  size_t recorded_nodes_ = 0;  // of touched_: what the recorded victims free
+  std::vector<double> recorded_rooms_;
+  std::vector<NodeId> changed_;  // scratch
+  IndexVector<NodeId, uint8_t> is_changed_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_SEARCH_BOUNDS_H_
