@@ -7,8 +7,8 @@
     report.areas["cases/allocate"].agree
 
 ``kai verify`` is this on the command line. The comparison, the state a case demands and the check
-of a plan are their own modules (`compare`, `expect`, `validate`) and read the raw objects; none of
-them shares code with the engine.
+of a plan are their own modules (`compare`, `expect`, `validate` with `evictions` and `reclaim`) and
+read the raw objects; none of them shares code with the engine.
 """
 
 from kai.verify.cases import Case, CaseError, default_cases, in_area, read_cases

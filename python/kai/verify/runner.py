@@ -324,13 +324,13 @@ def _unjudged(
 ) -> Result:
     """A case that is not judged: its plan must still be one that could be carried out.
 
-    A rule that KAI's own decisions break in the same place is excused: to decide as KAI does means
-    to break it too.
+    As KAI, a rule that its own decisions break in the same place is excused: to decide as KAI does
+    means to break it too.
     """
     as_kai = _is_as_kai(planner)
     found = validate(snapshot, plan, now=now, as_kai=as_kai)
     broken = {(v.rule, v.about): v for v in found}
-    if broken and theirs is not None:
+    if broken and theirs is not None and as_kai:
         recorded = _as_plan(theirs, snapshot)
         for violation in validate(snapshot, recorded, now=now, as_kai=as_kai):
             broken.pop((violation.rule, violation.about), None)

@@ -154,7 +154,9 @@ def test_a_reported_case_must_have_a_plan_that_can_be_carried_out() -> None:
 def test_a_rule_that_kai_breaks_in_the_same_place_is_excused() -> None:
     data = random_case(notes=["x"]).data
     data["snapshot"]["rawObjects"]["nodes"][0]["spec"] = {"unschedulable": True}
-    assert run(case("random", data), planner(plan(bind("ns/a-0")))).verdict == "reported"
+    decided = plan(bind("ns/a-0"))
+    assert run(case("random", data), Planner(decided, as_kai=True)).verdict == "reported"
+    assert run(case("random", data), Planner(decided, as_kai=False)).verdict == "invalid"
 
 
 @pytest.mark.parametrize(
