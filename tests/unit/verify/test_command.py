@@ -94,7 +94,16 @@ CASE = {
     "snapshot": {
         "config": {"actions": "allocate"},
         "rawObjects": {
-            "nodes": [{"metadata": {"name": name}} for name in ("n1", "n2")],
+            "nodes": [
+                {
+                    "metadata": {"name": name},
+                    "status": {
+                        "allocatable": {"pods": "10"},
+                        "conditions": [{"type": "Ready", "status": "True"}],
+                    },
+                }
+                for name in ("n1", "n2")
+            ],
             "podGroups": [{"metadata": {"name": "a", "namespace": "ns"}, "spec": {"queue": "q"}}],
             "pods": [
                 {
