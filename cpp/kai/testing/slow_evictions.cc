@@ -436,7 +436,7 @@ struct Search {
 
 struct Solution {
   World world;
-  std::vector<int> victims;  // that lost their place
+  std::vector<int> victims;  // to be recorded
   std::vector<Decision> decisions;
 };
 
@@ -663,6 +663,24 @@ class Simulation {
   std::vector<Decision> pipelined_;
 };
 
+// The victims that a search records: whole pod groups, as far as they were victims, of which any
+// pod is leaving or was moved, even one that a former action evicted. (spec 2 V13 leaves those out
+// that stayed; KAI's decisions show that it does not, as long as the rest of their group did not
+// stay.) Those that lost their place come first.
+std::vector<int> LostOf(const World& after, const std::vector<int>& victims) {
+  std::vector<int> lost;
+  for (const bool leaving : {true, false}) {
+    for (const int pod : victims) {
+      const auto others = PodsWith(after, GroupOf(after, pod), [](PodStatus s) {
+        return s == PodStatus::kReleasing || s == PodStatus::kPipelined;
+      });
+      const bool is_leaving = StatusOf(after, pod) == PodStatus::kReleasing;
+      if (!others.empty() && is_leaving == leaving) lost.push_back(pod);
+    }
+  }
+  return lost;
+}
+
 // spec 2 V13
 std::optional<Solution> Simulate(const World& world, const Search& search,
                                  const Scenario& scenario) {
@@ -702,12 +720,7 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
 
   if (!search.validate(trial.world(), scenario)) return std::nullopt;
   Solution solution{.world = trial.world(), .victims = {}, .decisions = {}};
-  std::set<int> lg;
-  for (const int v : victims) for (const int pod : AllPods(world, GroupOf(world, v))) {
-    const PodStatus st = StatusOf(solution.world, pod);
-    if (st == PodStatus::kReleasing || st == PodStatus::kPipelined) lg.insert(GroupOf(world, pod));
-  }
-  for (const int pod : victims) if (lg.contains(GroupOf(world, pod))) solution.victims.push_back(pod);
+  solution.victims = LostOf(solution.world, victims);
   for (const int pod : victims) {
     if (trial.stayed(pod)) continue;
     solution.decisions.push_back({.kind = Decision::Kind::kEvict,
