@@ -34,9 +34,9 @@ class Consolidation final : public EvictionAction {
     return free < cycle.order->NextRequest(group)[kQuotaGpu];
   }
 
-  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group,
-                                        const std::vector<PodGroupId>& active) override {
-    std::vector<PodGroupId> candidates = active;
+  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
+    if (!FirstPodFitsWhatIsFree(cycle, group)) return {};
+    std::vector<PodGroupId> candidates = MayLose(cycle);
     std::erase(candidates, group);
     int64_t limit = cycle.cluster->params().max_consolidation_preemptees;
     if (limit == kNoLimit) return candidates;

@@ -7,6 +7,11 @@
 #include "kai/model/messages.h"
 
 namespace kai {
+namespace {
+
+constexpr double kTolerance = 1e-6;  // of sums of shared devices
+
+}  // namespace
 
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
@@ -26,7 +31,6 @@ void EvictionAction::Run(CycleView& cycle) {
   SearchMeter meter(*cycle.budgets, name_, cycle.stopwatch);
   FailedGroups failed(
       cycle, RemembersPerQueue() ? FailedGroups::Scope::kQueue : FailedGroups::Scope::kCluster);
-  std::vector<PodGroupId> active = ActiveVictims(cycle);
   while (!worklist.empty()) {
     const PodGroupId group = worklist.Pop();
     if (!MayStart(cycle, group) || failed.Knows(group) || CanNeverRun(cycle, group)) continue;
@@ -34,7 +38,11 @@ void EvictionAction::Run(CycleView& cycle) {
       failed.Add(group);
       continue;
     }
-    const std::vector<PodGroupId> candidates = CandidatesFor(cycle, group, active);
+    const std::vector<PodGroupId> candidates = CandidatesFor(cycle, group);
+    if (candidates.empty()) {
+      failed.Add(group);
+      continue;
+    }
     const Statement::Checkpoint start = cycle.statement->Mark();
     VictimSearch search(
         cycle, group, candidates,
@@ -45,7 +53,6 @@ void EvictionAction::Run(CycleView& cycle) {
     switch (search.Run()) {
       case SearchOutcome::kSolved:
         Commit(cycle, group, start);
-        active = ActiveVictims(cycle);
         break;
       case SearchOutcome::kDeadlineExhausted:
         cycle.log->search_budget_spent[group] = 1;
@@ -63,25 +70,58 @@ void EvictionAction::Run(CycleView& cycle) {
   }
 }
 
-std::vector<PodGroupId> EvictionAction::ActiveVictims(CycleView& cycle) const {
-  const Cluster& cluster = *cycle.cluster;
+namespace {
+
+std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodGroupId> groups) {
   const CandidateFilter filter{
       .ready = false, .pending = false, .preemptible = true, .active = true};
+  const bool spares_new = cycle.mends->on(Mend::kSameCycleEviction);
   std::vector<PodGroupId> active;
-  const auto add = [&](PodGroupId group) {
-    if (!IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns)) return;
-    if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->placed_now[group] != 0) return;
-    active.push_back(group);
-  };
-  if (cycle.mends->on(Mend::kSameCycleEviction)) {
-    for (const PodGroupId group : cycle.lists().may_lose) add(group);
-  } else {
-    // Groups that got their first pods in this cycle are among those that waited.
-    for (const PodGroupId group :
-         MergeByCreation(cluster, cycle.lists().may_lose, cycle.lists().waiting))
-      add(group);
+  for (const PodGroupId group : groups) {
+    if (spares_new && cycle.log->placed_now[group] != 0) continue;
+    if (IsCandidate(*cycle.cluster, *cycle.order, group, filter, cycle.now_ns))
+      active.push_back(group);
   }
   return active;
+}
+
+// KAI also takes what got its first pods in this cycle: that is among those that waited.
+std::vector<PodGroupId> WithNew(const CycleView& cycle, std::span<const PodGroupId> groups,
+                                QueueId queue) {
+  if (cycle.mends->on(Mend::kSameCycleEviction)) return StillActive(cycle, groups);
+  std::vector<PodGroupId> waiting = cycle.lists().waiting;
+  std::erase_if(waiting, [&](PodGroupId group) {
+    return queue.valid() && cycle.cluster->pod_groups().queue[group] != queue;
+  });
+  return StillActive(cycle, MergeByCreation(*cycle.cluster, groups, waiting));
+}
+
+}  // namespace
+
+std::vector<PodGroupId> EvictionAction::MayLoseIn(const CycleView& cycle, QueueId queue) {
+  return WithNew(cycle, cycle.lists().may_lose_in[queue], queue);
+}
+
+std::vector<PodGroupId> EvictionAction::MayLose(const CycleView& cycle) {
+  return WithNew(cycle, cycle.lists().may_lose, QueueId());
+}
+
+bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group) {
+  if (cycle.plain_search) return true;
+  const std::vector<PodId> pods = cycle.order->PodsToPlace(group);
+  if (pods.empty()) return false;
+  const NodeColumns& nodes = cycle.cluster->nodes();
+  const std::span<const double> request = cycle.cluster->RequestOf(pods.front());
+  for (size_t i = 0; i < request.size(); ++i) {
+    if (request[i] <= 0) continue;
+    double missing = request[i];
+    for (const NodeId node : nodes.name.ids()) {
+      missing -= std::max(0.0, nodes.idle[node][i] + nodes.releasing[node][i]);
+      if (missing <= kTolerance * request[i]) break;
+    }
+    if (missing > kTolerance * request[i]) return false;
+  }
+  return true;
 }
 
 bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {

@@ -30,18 +30,25 @@ class EvictionAction : public Action {
   virtual bool IsHopeless(CycleView&, PodGroupId) { return false; }
   // One failed group can speak for another only if they are in one queue (spec 2 R1).
   virtual bool RemembersPerQueue() const { return true; }
-  // Groups that may lose pods for this one; in order of creation. `active` are all preemptible
-  // groups with a pod that holds or is promised a node.
-  virtual std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group,
-                                                const std::vector<PodGroupId>& active) = 0;
+  // Groups that may lose pods for this one, in order of creation; none where it is certain that
+  // nothing can come of it.
+  virtual std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) = 0;
   // Asked while the scenario stands (spec 2 V13).
   virtual bool Accepts(CycleView& cycle, PodGroupId group, const Scenario& scenario,
                        const QuotaVector& request) = 0;
   // What the pod is told; asked with the cluster as it is before any eviction.
   virtual std::string MessageFor(CycleView& cycle, PodGroupId group, const Victim& victim) = 0;
 
+  // Preemptible groups of a leaf queue, or of all, with a pod that holds or is promised a node; in
+  // order of creation.
+  static std::vector<PodGroupId> MayLoseIn(const CycleView& cycle, QueueId queue);
+  static std::vector<PodGroupId> MayLose(const CycleView& cycle);
+
+  // If nobody can lose anything, everybody who is asked to move has to find a place again, and what
+  // the group's first pod needs must be free already, somewhere. False: it is not.
+  static bool FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group);
+
  private:
-  std::vector<PodGroupId> ActiveVictims(CycleView& cycle) const;
   bool MayEvictNow(CycleView& cycle, PodGroupId group) const;
   bool CanNeverRun(CycleView& cycle, PodGroupId group) const;
   void Commit(CycleView& cycle, PodGroupId group, Statement::Checkpoint start);

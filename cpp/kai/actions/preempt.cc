@@ -26,17 +26,13 @@ class Preempt final : public EvictionAction {
     return !CheckNonPreemptibleQuota(cycle.usage->path(queue), requested).fits();
   }
 
-  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group,
-                                        const std::vector<PodGroupId>& active) override {
+  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     const PodGroupColumns& groups = cycle.cluster->pod_groups();
-    std::vector<PodGroupId> candidates;
-    for (const PodGroupId victim : active) {
-      if (groups.queue[victim] != groups.queue[group] || victim == group ||
-          groups.priority[victim] >= groups.priority[group])
-        continue;
-      if (IsProtectedNow(cycle, victim) && !IsElastic(cycle, victim)) continue;  // F104
-      candidates.push_back(victim);
-    }
+    std::vector<PodGroupId> candidates = MayLoseIn(cycle, groups.queue[group]);
+    std::erase_if(candidates, [&](PodGroupId victim) {
+      return victim == group || groups.priority[victim] >= groups.priority[group] ||
+             (IsProtectedNow(cycle, victim) && !IsElastic(cycle, victim));  // F99, F104
+    });
     return candidates;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kai/actions/candidates.h"
 #include "kai/actions/eviction_action.h"
 #include "kai/actions/victim_protection.h"
 #include "kai/model/messages.h"
@@ -21,25 +22,31 @@ class Reclaim final : public EvictionAction {
     return LiveRule(cycle, group).MayStart(cycle.order->NextRequest(group));
   }
 
-  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group,
-                                        const std::vector<PodGroupId>& active) override {
+  std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     const Cluster& cluster = *cycle.cluster;
     before_ = cycle.usage->shares();  // F87: the rule goes by what was there when the search began
     const QueueId own = cluster.pod_groups().queue[group];
     const ReclaimRule rule = LiveRule(cycle, group);
     const QuotaVector& request = cycle.order->NextRequest(group);
-    enum : uint8_t { kUnknown, kNo, kYes };
-    IndexVector<QueueId, uint8_t> may_lose(cluster.queues().size(), kUnknown);
-    may_lose[own] = kNo;
     std::vector<PodGroupId> candidates;
-    for (const PodGroupId victim : active) {
-      const QueueId queue = cluster.pod_groups().queue[victim];
-      if (may_lose[queue] == kUnknown)
-        may_lose[queue] = rule.MayBeVictim(queue, request) ? kYes : kNo;
-      if (may_lose[queue] != kYes) continue;
-      if (IsProtectedFrom(cycle, own, victim) && !IsElastic(cycle, victim)) continue;  // F104
-      candidates.push_back(victim);
+    bool can_lose = false;
+    const PodGroupLists& lists = cycle.lists();
+    for (const QueueId queue : cluster.queues().name.ids()) {
+      const bool has_victims =
+          !lists.may_lose_in[queue].empty() || !cycle.mends->on(Mend::kSameCycleEviction);
+      if (queue == own || !cluster.queues().IsLeaf(queue) || !has_victims ||
+          !rule.MayBeVictim(queue, request))
+        continue;
+      can_lose = can_lose || CanLose(cycle, rule, group, queue);
+      const std::vector<PodGroupId> victims = MayLoseIn(cycle, queue);
+      candidates = candidates.empty() ? victims : MergeByCreation(cluster, candidates, victims);
     }
+    if (!can_lose &&
+        (!cluster.params().allow_consolidating_reclaim || !FirstPodFitsWhatIsFree(cycle, group)))
+      return {};
+    std::erase_if(candidates, [&](PodGroupId victim) {  // F104
+      return IsProtectedFrom(cycle, own, victim) && !IsElastic(cycle, victim);
+    });
     return candidates;
   }
 
@@ -91,6 +98,24 @@ class Reclaim final : public EvictionAction {
   ReclaimRule LiveRule(const CycleView& cycle, PodGroupId group) const {
     return ReclaimRule(cycle.cluster->queues(), cycle.usage->shares(), ReclaimerOf(cycle, group),
                        *options_.rule);
+  }
+
+  // Whether the rule would let the queue lose anything at all to the group's first pod (F90): if
+  // not, no later chunk is acceptable either, as what remains only shrinks.
+  bool CanLose(const CycleView& cycle, const ReclaimRule& rule, PodGroupId group,
+               QueueId victim) const {
+    if (cycle.plain_search) return true;
+    const std::vector<PodId> pods = cycle.order->PodsToPlace(group);
+    if (pods.empty()) return true;
+    const ReclaimRule::Leveled level = rule.LevelOf(victim);
+    if (!level.victim.valid() || !level.reclaimer.valid()) return true;
+    const QueueShare& share = before_[level.victim];
+    QuotaVector allocated{};
+    for (size_t i = 0; i < kQuotaResources; ++i) allocated[i] = share[i].allocated;
+    return ExceedsAllocatable(share, allocated) ||
+           (ExceedsDeserved(share, allocated) &&
+            StaysWithinDeserved(before_[level.reclaimer],
+                                cycle.cluster->ClassOf(pods.front()).requested));
   }
 
   bool IsProtectedFrom(const CycleView& cycle, QueueId reclaimer, PodGroupId victim) const {

@@ -19,8 +19,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
       group_(group),
       validator_(std::move(validator)),
       meter_(meter),
-      pool_(cycle, candidates),
-      has_candidates_(!candidates.empty()),
+      candidates_(candidates),
       pods_(cycle.order->PodsToPlace(group)),
       bounds_(cycle, pods_),
       takes_part_(cycle.cluster->pod_groups().size()),
@@ -47,11 +46,15 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
 VictimSearch::~VictimSearch() { cycle_.order->ForgetParts(); }
 
 SearchOutcome VictimSearch::Run() {
-  if (pods_.empty() || !meter_->StartJob()) return SearchOutcome::kNotAttempted;
+  if (pods_.empty()) return SearchOutcome::kGeneratorsExhausted;
+  if (!meter_->StartJob()) return SearchOutcome::kNotAttempted;
   if (cycle_.generators.empty()) return SearchOutcome::kNoGenerator;
-  if (!has_candidates_) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
+  if (candidates_.empty()) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
   const int32_t active_before = cycle_.order->ActiveUsed(group_);
   start_ = cycle_.statement->Mark();
+  if (!cycle_.plain_search && bounds_.NeverFits(pods_.front(), candidates_))
+    return SearchOutcome::kGeneratorsExhausted;
+  pool_.emplace(cycle_, candidates_);
   for (const ScenarioGenerator generator : cycle_.generators) {
     recorded_.clear();
     stands_ = false;
@@ -118,7 +121,7 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
   Probe result = Probe::kFailed;
   {
     if (!cycle_.plain_search) bounds_.StartPart(pods, recorded_);
-    ScenarioBase base(cycle_, part, recorded_, &pool_, gpu_nodes_only_ ? &offered_ : nullptr);
+    ScenarioBase base(cycle_, part, recorded_, &*pool_, gpu_nodes_only_ ? &offered_ : nullptr);
     request_ = cycle_.order->NextRequest(group_);
     do {
       if (!base.IsWorthwhile()) continue;

@@ -14,6 +14,7 @@
 #define KAI_ACTIONS_VICTIM_SEARCH_H_
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -74,8 +75,8 @@ class VictimSearch {
   PodGroupId group_;
   Validator validator_;
   SearchMeter* meter_;
-  VictimPool pool_;
-  bool has_candidates_;
+  std::span<const PodGroupId> candidates_;
+  std::optional<VictimPool> pool_;
   std::vector<PodId> pods_;      // to place, in order
   bool gpu_nodes_only_ = false;  // every pod of the group wants a GPU (spec 2 V3)
   IndexVector<NodeId, uint8_t> offered_;

@@ -252,6 +252,7 @@ void ClusterAssembler::ListPodGroups() {
       groups.may_run[c_.pods_.group[pod]] = 0;
   }
   lists.all.resize(groups.size());
+  lists.may_lose_in.Resize(c_.queues_.size());
   for (const PodGroupId group : groups.name.ids())
     lists.all[static_cast<size_t>(groups.creation_rank[group])] = group;
   for (const PodGroupId group : lists.all) {
@@ -265,7 +266,12 @@ void ClusterAssembler::ListPodGroups() {
       active += counts.active_allocated();
     }
     if (waiting > 0) lists.waiting.push_back(group);
-    if (active > 0 && groups.preemptible[group] != 0) lists.may_lose.push_back(group);
+    const QueueId queue = groups.queue[group];
+    if (active > 0 && groups.preemptible[group] != 0 && queue.valid() &&
+        c_.queues_.IsLeaf(queue)) {
+      lists.may_lose.push_back(group);
+      lists.may_lose_in[queue].push_back(group);
+    }
     if (!IsSimplyRunning(group)) lists.notable.push_back(group);
   }
 }

@@ -70,8 +70,9 @@ struct PodGroupLists {
   std::vector<PodGroupId> all;
   // Some pod waits. During a cycle no other group comes to.
   std::vector<PodGroupId> waiting;
-  // Preemptible, and some pod holds a node.
+  // Preemptible, in a leaf queue, and some pod holds a node.
   std::vector<PodGroupId> may_lose;
+  IndexVector<QueueId, std::vector<PodGroupId>> may_lose_in;  // the same, by leaf queue
   // All that are not simply running: only of these, and of those that a cycle touches, there is
   // anything to say.
   std::vector<PodGroupId> notable;

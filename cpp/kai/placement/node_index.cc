@@ -5,6 +5,9 @@
 namespace kai {
 namespace {
 
+// With more than one node in so many to file anew, building the tree anew is less work.
+constexpr size_t kRebuildShare = 8;
+
 // A treap's priorities: fixed per node, so that the same cluster makes the same tree.
 uint32_t Mix(uint32_t x) {
   x ^= x >> 16;
@@ -37,19 +40,27 @@ struct NodeIndex::Search {
 NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy)
     : cluster_(cluster), slot_(slot), strategy_(strategy), slots_(cluster.slots().size()) {
   const NodeColumns& nodes = cluster.nodes();
-  roots_.fill(-1);
   entries_.Resize(nodes.size());
   is_touched_.Resize(nodes.size());
   largest_.resize(nodes.size() * 2 * slots_);
-  std::array<std::vector<int32_t>, kGroups> members;
   for (const NodeId node : nodes.name.ids()) {
     Entry& entry = entries_[node];
-    entry.key = KeyOf(node);
     entry.heap_priority = Mix(static_cast<uint32_t>(node.value()) + 1);
     entry.own_class = uint64_t{1} << (nodes.node_class[node].value() % 64);
     entry.group = static_cast<int8_t>(
         GroupOf(nodes.cpu_only[node] != 0,
                 strategy == Strategy::kSpread || nodes.allocatable[node][slot.index()] != 0));
+  }
+  Build();
+}
+
+void NodeIndex::Build() {
+  roots_.fill(-1);
+  std::array<std::vector<int32_t>, kGroups> members;
+  for (const NodeId node : entries_.ids()) {
+    Entry& entry = entries_[node];
+    entry.key = KeyOf(node);
+    entry.left = entry.right = -1;
     members[static_cast<size_t>(entry.group)].push_back(node.value());
   }
   for (size_t group = 0; group < kGroups; ++group) {
@@ -176,14 +187,30 @@ void NodeIndex::Touch(NodeId node) {
   touched_.push_back(node);
 }
 
+void NodeIndex::PullPath(int32_t at, int32_t node) {
+  Entry& here = entries_[NodeId(at)];
+  if (at != node) PullPath(Before(node, at) ? here.left : here.right, node);
+  Pull(at);
+}
+
 void NodeIndex::Refresh() {
   if (touched_.empty()) return;
+  if (touched_.size() * kRebuildShare > entries_.size()) {
+    for (const NodeId node : touched_) is_touched_[node] = 0;
+    touched_.clear();
+    return Build();
+  }
   for (const NodeId node : touched_) {
     is_touched_[node] = 0;
     Entry& entry = entries_[node];
     int32_t* const root = &roots_[static_cast<size_t>(entry.group)];
+    const double key = KeyOf(node);
+    if (key == entry.key) {  // often so after something was taken back
+      PullPath(*root, node.value());
+      continue;
+    }
     Erase(root, node.value());  // finds it by the key it was filed under
-    entry.key = KeyOf(node);
+    entry.key = key;
     entry.left = entry.right = -1;
     Insert(root, node.value());
   }

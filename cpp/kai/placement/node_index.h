@@ -77,6 +77,9 @@ class NodeIndex {
     uint64_t class_below = 0;  // or of the subtree
   };
 
+  void Build();
+  // The node stays where it is in the order; what is kept about the subtrees above it does not.
+  void PullPath(int32_t at, int32_t node);
   bool Before(int32_t a, int32_t b) const;
   void Pull(int32_t at);
   void Insert(int32_t* root, int32_t node);

@@ -10,6 +10,9 @@ namespace {
 constexpr std::string_view kMaxNodePoolResources =
     "MaxNodePoolResources";  // the check's name in messages (spec 3 P8)
 
+// How often all nodes are scanned before an index of them is made.
+constexpr int kSearchesWithoutIndex = 4;
+
 // The best node so far: highest score, then lowest name.
 struct Best {
   NodeId node;
@@ -33,23 +36,70 @@ NodeSearch::NodeSearch(const Cluster& cluster, std::vector<std::unique_ptr<Filte
       filters_(std::move(filters)),
       scorers_(std::move(scorers)),
       options_(options),
-      gpu_index_(cluster, kGpuSlot, options.gpu),
-      cpu_index_(cluster, kCpuSlot, options.cpu),
+      gpu_index_{.slot = kGpuSlot, .strategy = options.gpu, .index = {}},
+      cpu_index_{.slot = kCpuSlot, .strategy = options.cpu, .index = {}},
       plans_(cluster.pod_classes().size()) {}
 
-NodeIndex& NodeSearch::IndexFor(PodClassId pod_class) {
-  return cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+NodeIndex* NodeSearch::IndexFor(PodClassId pod_class) {
+  LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+  if (!lazy.index) {
+    if (++lazy.searches <= kSearchesWithoutIndex) return nullptr;
+    lazy.index.emplace(cluster_, lazy.slot, lazy.strategy);
+  }
+  lazy.index->Refresh();
+  return &*lazy.index;
+}
+
+ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
+  const LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+  if (lazy.index) {
+    return {.least_room = lazy.index->least_room(),
+            .most_room = lazy.index->most_room(),
+            .fits_now = false};
+  }
+  ScoreView view;
+  bool any = false;
+  const NodeColumns& nodes = cluster_.nodes();
+  for (const NodeId node : nodes.name.ids()) {
+    if (nodes.allocatable[node][lazy.slot.index()] == 0) continue;
+    const double room = RoomOf(cluster_, node, lazy.slot);
+    view.least_room = any ? std::min(view.least_room, room) : room;
+    view.most_room = any ? std::max(view.most_room, room) : room;
+    any = true;
+  }
+  return view;
+}
+
+bool NodeSearch::IsRecentStillBest(PodClassId pod_class) const {
+  // One pod went where the last one of this class was told to go, and nothing else has happened.
+  // Where fuller nodes come first, its node is fuller by that pod than all it was at least as good
+  // as, and so the best again while another pod fits, now or later as before.
+  if (recent_.pod_class != pod_class || recent_.version + 1 != version() ||
+      touched_.back() != recent_.found.node)
+    return false;
+  const NodeColumns& nodes = cluster_.nodes();
+  const NodeId node = recent_.found.node;
+  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
+  return FitsSum(request, nodes.idle[node], nodes.releasing[node]) &&
+         Fits(request, nodes.idle[node]) == recent_.found.now;
 }
 
 void NodeSearch::Touch(const Change& change) {
   touched_.push_back(change.to_node);
   if (!change.to_node.valid()) return;
-  gpu_index_.Touch(change.to_node);
-  cpu_index_.Touch(change.to_node);
+  if (gpu_index_.index) gpu_index_.index->Touch(change.to_node);
+  if (cpu_index_.index) cpu_index_.index->Touch(change.to_node);
 }
 
-void NodeSearch::Applied(const Change& change, UndoStack*) { Touch(change); }
-void NodeSearch::Undone(const Change& change, UndoStack*) { Touch(change); }
+void NodeSearch::Applied(const Change& change, UndoStack*) {
+  Touch(change);
+  const bool takes = change.to == PodStatus::kAllocated || change.to == PodStatus::kPipelined;
+  if (!takes) recent_ = {};  // somewhere there is more room than before
+}
+void NodeSearch::Undone(const Change& change, UndoStack*) {
+  Touch(change);
+  recent_ = {};
+}
 
 NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
   ClassPlan& plan = plans_[pod_class];
@@ -105,8 +155,22 @@ bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
 NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
   const ClassPlan& plan = PlanFor(pod_class);
   if (plan.too_large) return {};
-  IndexFor(pod_class).Refresh();
-  return MustScan(pod_class, plan) ? FindByScan(pod_class, plan) : FindInIndex(pod_class, plan);
+  if (IsRecentStillBest(pod_class)) {
+    recent_.version = version();
+    return recent_.found;
+  }
+  const NodeIndex* index = IndexFor(pod_class);
+  if (index == nullptr || MustScan(pod_class, plan)) return FindByScan(pod_class, plan);
+  const Found found = FindInIndex(pod_class, plan, *index);
+  // Rounding apart, only GPUs are counted so coarsely that a fuller node is always the better one;
+  // and nodes that have them are all scored alike but for room.
+  const bool packs_gpus = !cluster_.pod_classes().info[pod_class].cpu_only &&
+                          options_.gpu == Strategy::kBinpack &&
+                          cluster_.pod_classes().request[pod_class][kGpuSlot.index()] >= 1;
+  recent_ = packs_gpus && found.node.valid()
+                ? Recent{.pod_class = pod_class, .found = found, .version = version()}
+                : Recent{};
+  return found;
 }
 
 double NodeSearch::SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const {
@@ -118,8 +182,8 @@ double NodeSearch::SumOfScores(PodClassId pod_class, NodeId node, const ScoreVie
   return sum;
 }
 
-NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan& plan) {
-  const NodeIndex& index = IndexFor(pod_class);
+NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan& plan,
+                                          const NodeIndex& index) {
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
   ScoreView view{
@@ -168,11 +232,9 @@ bool NodeSearch::PassesFilters(PodClassId pod_class, const ClassPlan& plan, Node
 }
 
 NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& plan) {
-  const NodeIndex& index = IndexFor(pod_class);
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  ScoreView view{
-      .least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
+  ScoreView view = ViewFor(pod_class);
   Best best;
   const bool restricted = offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only;
   const auto consider = [&](NodeId node) {

@@ -92,11 +92,21 @@ class NodeSearch final : public Listener {
   ClassPlan& PlanFor(PodClassId pod_class);
   void FindCandidates(PodClassId pod_class, ClassPlan* plan);
   bool MustScan(PodClassId pod_class, const ClassPlan& plan) const;
-  Found FindInIndex(PodClassId pod_class, const ClassPlan& plan);
+  Found FindInIndex(PodClassId pod_class, const ClassPlan& plan, const NodeIndex& index);
   Found FindByScan(PodClassId pod_class, const ClassPlan& plan);
   bool PassesFilters(PodClassId pod_class, const ClassPlan& plan, NodeId node) const;
   double SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const;
-  NodeIndex& IndexFor(PodClassId pod_class);
+  // An index is made when it has been missed a few times: small cycles do without.
+  struct LazyIndex {
+    ResourceSlot slot;
+    Strategy strategy = Strategy::kBinpack;
+    int searches = 0;
+    std::optional<NodeIndex> index;
+  };
+  // Null: not made yet.
+  NodeIndex* IndexFor(PodClassId pod_class);
+  ScoreView ViewFor(PodClassId pod_class);
+  bool IsRecentStillBest(PodClassId pod_class) const;
   void Touch(const Change& change);
   void RefreshExplanation(PodClassId pod_class, Explanation* explanation);
   void ExplainNode(PodClassId pod_class, NodeId node, Explanation* explanation);
@@ -106,8 +116,15 @@ class NodeSearch final : public Listener {
   std::vector<std::unique_ptr<Filter>> filters_;
   std::vector<std::unique_ptr<Scorer>> scorers_;
   Options options_;
-  NodeIndex gpu_index_;
-  NodeIndex cpu_index_;
+  LazyIndex gpu_index_;
+  LazyIndex cpu_index_;
+  // The last answer out of the index.
+  struct Recent {
+    PodClassId pod_class;
+    Found found;
+    int64_t version = -1;
+  };
+  Recent recent_;
   IndexVector<PodClassId, ClassPlan> plans_;
   std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
   const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
