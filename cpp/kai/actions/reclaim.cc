@@ -25,6 +25,7 @@ class Reclaim final : public EvictionAction {
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     const Cluster& cluster = *cycle.cluster;
     before_ = cycle.usage->shares();  // F87: the rule goes by what was there when the search began
+    uses_ = IndexVector<QueueId, std::string>(cluster.queues().size());
     const QueueId own = cluster.pod_groups().queue[group];
     const ReclaimRule rule = LiveRule(cycle, group);
     const QuotaVector& request = cycle.order->NextRequest(group);
@@ -76,21 +77,25 @@ class Reclaim final : public EvictionAction {
         if (queues.parent[*queue].valid()) *queue = queues.parent[*queue];
       }
     }
-    const auto describe = [&](QueueId queue) {
-      messages::ReclaimQueue text{.name = cluster.Text(queues.display_name[queue]),
-                                  .priority = queues.priority[queue]};
-      for (size_t i = 0; i < kQuotaResources; ++i) {
-        text.used[i] = before_[queue][i].allocated;
-        text.quota[i] = before_[queue][i].deserved;
-        text.fair_share[i] = before_[queue][i].fair_share;
-      }
-      return text;
-    };
     return messages::Reclaimed(cluster.PodName(victim.pod), cluster.PodGroupName(group),
-                               describe(theirs), describe(ours));
+                               UseOf(cluster, theirs), UseOf(cluster, ours));
   }
 
  private:
+  const std::string& UseOf(const Cluster& cluster, QueueId queue) {
+    std::string& use = uses_[queue];
+    if (!use.empty()) return use;
+    messages::ReclaimQueue text{.name = cluster.Text(cluster.queues().display_name[queue]),
+                                .priority = cluster.queues().priority[queue]};
+    for (size_t i = 0; i < kQuotaResources; ++i) {
+      text.used[i] = before_[queue][i].allocated;
+      text.quota[i] = before_[queue][i].deserved;
+      text.fair_share[i] = before_[queue][i].fair_share;
+    }
+    use = messages::QueueUse(text);
+    return use;
+  }
+
   static Reclaimer ReclaimerOf(const CycleView& cycle, PodGroupId group) {
     const PodGroupColumns& groups = cycle.cluster->pod_groups();
     return {.queue = groups.queue[group], .preemptible = groups.preemptible[group] != 0};
@@ -180,6 +185,7 @@ class Reclaim final : public EvictionAction {
 
   ReclaimOptions options_;
   IndexVector<QueueId, QueueShare> before_;  // the queues when the search began
+  IndexVector<QueueId, std::string> uses_;   // and what messages say of them, once asked
 };
 
 }  // namespace

@@ -45,6 +45,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
   bool always_the_same = true;
   for (const Victim& victim : recorded_) {
     is_recorded_.Set(victim.pod);
+    key_.recorded += KeyOf(victim.pod);
     always_the_same = always_the_same && pool_.GivesAllAtOnce(cluster.pods().group[victim.pod]);
     if (!victim.node.valid()) continue;
     const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
@@ -54,6 +55,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
   for (const PodId pod : pods_) {
     requests_.push_back(GpusOf(cluster, pod));
     wanted_gpus_ += requests_.back();
+    key_.pods += KeyOf(pod);
     const NodeConstraint& constraint = cluster.constraints()[cluster.ClassOf(pod).constraint];
     const bool names_nodes = !constraint.selector.empty() || constraint.has_affinity;
     if (names_nodes && (constraints_.empty() || constraints_.back() != &constraint))
@@ -163,20 +165,26 @@ bool ScenarioBase::FindsHolders() const {
   return true;
 }
 
-Scenario ScenarioBase::Make(std::span<const int32_t> batches) const {
-  Scenario scenario;
-  scenario.victims = recorded_;
-  scenario.recorded = recorded_.size();
-  for (const PodId pod : pods_) scenario.key.pods += KeyOf(pod);
-  for (const Victim& victim : recorded_) scenario.key.recorded += KeyOf(victim.pod);
+std::vector<Victim> ScenarioBase::VictimsOf(std::span<const int32_t> batches) const {
+  std::vector<Victim> victims;
   for (const int32_t index : batches) {
     const Batch& batch = batches_[static_cast<size_t>(index)];
-    for (size_t i = batch.begin; i < batch.end; ++i) {
-      scenario.victims.push_back(victims_[i]);
-      const uint64_t key = KeyOf(victims_[i].pod);
-      scenario.key.potential[0] += key;
-      scenario.key.potential[1] += Mix(key);
-    }
+    victims.insert(victims.end(), victims_.begin() + static_cast<std::ptrdiff_t>(batch.begin),
+                   victims_.begin() + static_cast<std::ptrdiff_t>(batch.end));
+  }
+  return victims;
+}
+
+Scenario ScenarioBase::Make(std::span<const Victim> added) const {
+  Scenario scenario;
+  scenario.victims.reserve(recorded_.size() + added.size());
+  scenario.victims = recorded_;
+  scenario.victims.insert(scenario.victims.end(), added.begin(), added.end());
+  scenario.key = key_;
+  for (const Victim& victim : added) {
+    const uint64_t key = KeyOf(victim.pod);
+    scenario.key.potential[0] += key;
+    scenario.key.potential[1] += Mix(key);
   }
   return scenario;
 }

@@ -25,7 +25,6 @@ struct ScenarioKey {
 
 struct Scenario {
   std::vector<Victim> victims;  // recorded ones first
-  size_t recorded = 0;          // of them
   ScenarioKey key;
 };
 
@@ -70,8 +69,10 @@ class ScenarioBase {
   double GpusWanted() const { return wanted_gpus_; }
   bool IsOffered(NodeId node) const { return offered_ == nullptr || (*offered_)[node] != 0; }
 
-  // Recorded victims and the batches of that sorted list.
-  Scenario Make(std::span<const int32_t> batches) const;
+  // What is in the batches of that sorted list.
+  std::vector<Victim> VictimsOf(std::span<const int32_t> batches) const;
+  // Recorded victims, and those.
+  Scenario Make(std::span<const Victim> added) const;
 
  private:
   void CountRoom(double before, double after);
@@ -96,6 +97,7 @@ class ScenarioBase {
   IndexVector<NodeId, double> before_;
   IndexVector<NodeId, double> freed_;
   IndexVector<PodGroupId, int32_t> last_batch_;  // -1: none
+  ScenarioKey key_;                              // the part that all scenarios of it share
   double elsewhere_gpus_ = 0;
   double useful_gpus_ = 0;
   double wanted_gpus_ = 0;

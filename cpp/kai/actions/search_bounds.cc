@@ -149,11 +149,10 @@ void SearchBounds::StartPart(size_t count, std::span<const Victim> recorded) {
   for (size_t i = 0; i < classes_.size(); ++i) classes_[i].held = classes_[i].free + held[i];
 }
 
-bool SearchBounds::MayHold(std::span<const Victim> victims, size_t skip) {
+bool SearchBounds::MayHold(std::span<const Victim> victims) {
   const auto enough = [](const ClassCount& each) { return each.held >= each.wanted; };
   if (std::all_of(classes_.begin(), classes_.end(), enough)) return true;
   // What the nodes concerned hold now takes the place of what they held before.
-  victims = victims.subspan(skip);
   changed_.clear();
   for (const Victim& victim : victims) {
     if (victim.node.valid() && !is_changed_[victim.node]) {

@@ -6,7 +6,7 @@
 //   SearchBounds bounds(cycle, pods);            // to place, in order
 //   if (bounds.NeverFits(pods[0], candidates)) ...
 //   bounds.StartPart(4, recorded);
-//   if (!bounds.MayHold(scenario.victims)) ...
+//   if (!bounds.MayHold(added)) ...              // on top of the recorded ones
 #ifndef KAI_ACTIONS_SEARCH_BOUNDS_H_
 #define KAI_ACTIONS_SEARCH_BOUNDS_H_
 
@@ -30,9 +30,8 @@ class SearchBounds {
 
   // From now on it is about the first `count` pods, with these victims gone in any case.
   void StartPart(size_t count, std::span<const Victim> recorded);
-  // Whether the part could be held, were these victims gone as well (recorded ones may be among
-  // them, first, `skip` of them).
-  bool MayHold(std::span<const Victim> victims, size_t skip);
+  // Whether the part could be held, were these victims gone as well.
+  bool MayHold(std::span<const Victim> victims);
 
  private:
   // One class of the pods, and how many of it nodes can hold.

@@ -137,7 +137,7 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
 
 VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool keep) {
   if (base.batches().empty())
-    return recorded_.empty() ? Probe::kFailed : TryScenario(base.Make({}), keep);
+    return recorded_.empty() ? Probe::kFailed : TryBatches(base, {}, keep);
   const Cluster& cluster = *cycle_.cluster;
   // Nodes, by name, on which the group that came last has a pod.
   const PodGroupId latest = base.batches().back().group;
@@ -157,14 +157,14 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   for (const NodeId node : nodes) {
     // Everything, wherever it is, of groups that would lose a pod here.
     const std::vector<int32_t> batches = base.BatchesOfGroupsOn(node);
-    if (const Probe result = TryScenario(base.Make(batches), keep); result != Probe::kFailed)
+    if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
       return result;
   }
   return Probe::kFailed;
 }
 
 VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool keep) {
-  if (base.batches().empty()) return TryScenario(base.Make({}), keep);
+  if (base.batches().empty()) return TryBatches(base, {}, keep);
   // No prefix of them could hold everything: not worth putting them in order.
   const double missing = base.GpusWanted() - base.GpusElsewhere();
   if (!cycle_.plain_search && base.GpusOfUsefulNodes() < missing - kTolerance)
@@ -190,18 +190,23 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
     }
     std::sort(batches.begin(), batches.end());
     batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
-    if (const Probe result = TryScenario(base.Make(batches), keep); result != Probe::kFailed)
+    if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
       return result;
     if (count == nodes.size()) return Probe::kFailed;
   }
+}
+
+VictimSearch::Probe VictimSearch::TryBatches(const ScenarioBase& base,
+                                             std::span<const int32_t> batches, bool keep) {
+  const std::vector<Victim> added = base.VictimsOf(batches);
+  if (!cycle_.plain_search && !bounds_.MayHold(added)) return Probe::kFailed;
+  return TryScenario(base.Make(added), keep);
 }
 
 VictimSearch::Probe VictimSearch::TryScenario(const Scenario& scenario, bool keep) {
   if (scenario.victims.empty() || failed_.contains(scenario.key)) return Probe::kFailed;
   if (meter_->JobIsSpent()) return Probe::kDeadline;
   if (meter_->GeneratorIsSpent()) return Probe::kFailed;
-  if (!cycle_.plain_search && !bounds_.MayHold(scenario.victims, scenario.recorded))
-    return Probe::kFailed;
   meter_->Count();
   const Statement::Checkpoint start = cycle_.statement->Mark();
   if (!Simulate(scenario)) {

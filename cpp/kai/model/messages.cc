@@ -52,12 +52,6 @@ std::string Amounts(const QuotaVector& amounts) {
                 " (cores), memory: ", Number(kQuotaMemory, amounts[kQuotaMemory]), " (GB)>");
 }
 
-std::string UseOf(const ReclaimQueue& queue) {
-  return StrCat(queue.name, " uses ", Amounts(queue.used), " with a quota of ",
-                Amounts(queue.quota), ", fair-share of ", Amounts(queue.fair_share),
-                " and queue priority of <", queue.priority, ">.");
-}
-
 std::string Join(std::span<const std::string> parts, std::string_view separator) {
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) StrAppend(&text, i == 0 ? "" : separator, parts[i]);
@@ -122,10 +116,16 @@ std::string Consolidated(std::string_view pod) {
                 "procedure");
 }
 
+std::string QueueUse(const ReclaimQueue& queue) {
+  return StrCat(queue.name, " uses ", Amounts(queue.used), " with a quota of ",
+                Amounts(queue.quota), ", fair-share of ", Amounts(queue.fair_share),
+                " and queue priority of <", queue.priority, ">.");
+}
+
 std::string Reclaimed(std::string_view pod, std::string_view pod_group,
-                      const ReclaimQueue& victim_queue, const ReclaimQueue& reclaimer_queue) {
-  return StrCat("Pod ", pod, " was preempted by workload ", pod_group, ".\n", UseOf(victim_queue),
-                "\n", UseOf(reclaimer_queue));
+                      std::string_view victim_queue_use, std::string_view reclaimer_queue_use) {
+  return StrCat("Pod ", pod, " was preempted by workload ", pod_group, ".\n", victim_queue_use,
+                "\n", reclaimer_queue_use);
 }
 
 std::string StaleEviction(std::string_view pod, int minimum, std::string_view subgroup) {

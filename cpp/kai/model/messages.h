@@ -83,9 +83,12 @@ struct ReclaimQueue {
   QuotaVector fair_share{};
   int64_t priority = 0;
 };
-// spec 2 R6, spec 1 F95b. GPUs are printed as KAI prints them: 2.5 as 2, unlimited ones as 0.
+// One of the two lines about queues. GPUs are printed as KAI prints them: 2.5 as 2, unlimited ones
+// as 0 (spec 1 F95b).
+std::string QueueUse(const ReclaimQueue& queue);
+// spec 2 R6; the lines are QueueUse() of the two queues: many pods share them.
 std::string Reclaimed(std::string_view pod, std::string_view pod_group,
-                      const ReclaimQueue& victim_queue, const ReclaimQueue& reclaimer_queue);
+                      std::string_view victim_queue_use, std::string_view reclaimer_queue_use);
 
 // spec 2 D7. `minimum` and `subgroup` are those of the pod's own pod set; empty: the group has no
 // sub-groups.

@@ -238,16 +238,16 @@ TEST(EvictionTest, PreemptionAndConsolidation) {  // spec 2 R6
 TEST(EvictionTest, ReclaimNamesBothQueues) {  // as KAI said it of a real cluster
   EXPECT_EQ(
       Reclaimed("elastic/e-1", "elastic/b-1",
-                {.name = "team-a",
-                 .used = {400, 268'435'456, 4},
-                 .quota = {kUnlimited, kUnlimited, 2},
-                 .fair_share = {400, 268'435'456, 2},
-                 .priority = 100},
-                {.name = "team-b",
-                 .used = {0, 0, 0},
-                 .quota = {kUnlimited, kUnlimited, 2},
-                 .fair_share = {100, 67'108'864, 2},
-                 .priority = 100}),
+                QueueUse({.name = "team-a",
+                          .used = {400, 268'435'456, 4},
+                          .quota = {kUnlimited, kUnlimited, 2},
+                          .fair_share = {400, 268'435'456, 2},
+                          .priority = 100}),
+                QueueUse({.name = "team-b",
+                          .used = {0, 0, 0},
+                          .quota = {kUnlimited, kUnlimited, 2},
+                          .fair_share = {100, 67'108'864, 2},
+                          .priority = 100})),
       "Pod elastic/e-1 was preempted by workload elastic/b-1.\n"
       "team-a uses <GPU: 4, CPU: 0.4 (cores), memory: 0.268 (GB)> with a quota of <GPU: 2, CPU: "
       "Unlimited (cores), memory: Unlimited (GB)>, fair-share of <GPU: 2, CPU: 0.4 (cores), "
@@ -259,12 +259,12 @@ TEST(EvictionTest, ReclaimNamesBothQueues) {  // as KAI said it of a real cluste
 
 TEST(EvictionTest, ReclaimCutsGpusAsKaiDoes) {  // spec 1 F81, F95b
   const std::string text = Reclaimed("ns/p", "ns/g",
-                                     {.name = "q",
-                                      .used = {0, 0, 2.5},
-                                      .quota = {0, 0, kUnlimited},
-                                      .fair_share = {0, 0, 0.333},
-                                      .priority = -1},
-                                     {.name = "r"});
+                                     QueueUse({.name = "q",
+                                               .used = {0, 0, 2.5},
+                                               .quota = {0, 0, kUnlimited},
+                                               .fair_share = {0, 0, 0.333},
+                                               .priority = -1}),
+                                     QueueUse({.name = "r"}));
   EXPECT_NE(text.find("q uses <GPU: 2, CPU: 0 (cores), memory: 0 (GB)> with a quota of <GPU: 0, "
                       "CPU: 0 (cores), memory: 0 (GB)>, fair-share of <GPU: 0.33, CPU: 0 (cores), "
                       "memory: 0 (GB)> and queue priority of <-1>."),
