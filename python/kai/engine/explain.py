@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from kai.api import kinds
+from kai.api.reading import at
 from kai.engine import text
 from kai.errors import NotFoundError
 
@@ -325,7 +327,7 @@ class _Case:
         asked = {pod.gpus for pod in self.pods if pod.waits}
         if len(asked) != 1 or not (each := asked.pop()) or count < 1:
             return ""
-        free = self.situation.free_gpus(self.plan.decisions)
+        free = _free_gpus(self.plan)
         if sum(max(_NONE, node) // each for node in free) >= count:
             return ""
         total, most = sum(max(_NONE, node) for node in free), max(free, default=_NONE)
@@ -345,11 +347,14 @@ class _Case:
             return ""
         has = {name: Fraction(queue.gpu.allocated or 0) for name, queue in queues.items()}
         gpus = {pod.name: pod.gpus for pod in self.situation.pods}
+        # Who moves is promised what it has.
+        promised = {each.pod for each in self.plan.decisions if each.kind == "pipeline"}
+        promised -= {each.pod for each in self.plan.decisions if each.kind == "evict"}
         for decision in self.plan.decisions:
             group = self.plan.pod_groups.get(self.situation.group_of_pod.get(decision.pod, ""))
             if not group or group.queue not in has:
                 continue
-            if decision.kind == "bind":
+            if decision.kind == "bind" or decision.pod in promised:
                 has[group.queue] += Fraction(getattr(decision, "gpus", 0))
             elif decision.kind == "evict" and decision.pod in _lost(group):
                 has[group.queue] -= gpus.get(decision.pod, _NONE)
@@ -371,6 +376,31 @@ class _Case:
         """How many of its pods need no place any more."""
         there = sum(1 for pod in self.pods if pod.node and pod.name not in _lost(self.group))
         return there + sum(self._nodes("bind").values())
+
+
+def _free_gpus(plan: Plan) -> list[Fraction]:
+    """Per node, what is free after the cycle and promised to nobody.
+
+    Promises are kept out of what is leaving first, out of what is free where that does not suffice.
+    """
+    situation = plan.situation
+    names = [node.name for node in situation.nodes]
+    idle = dict(zip(names, situation.free_gpus(plan.decisions), strict=True))
+    leaving = dict.fromkeys(idle, _NONE)  # less what is promised
+    goes = {each.pod for each in plan.decisions if each.kind == "evict"}
+    goes |= {
+        kinds.full_name(pod)
+        for pod in situation._objects("pods")
+        if at(pod, "metadata", "deletionTimestamp")
+    }
+    for pod in situation.pods:
+        if pod.node in leaving and pod.name in goes:
+            leaving[pod.node] += pod.gpus
+    for decision in plan.decisions:
+        node = getattr(decision, "node", None)
+        if decision.kind == "pipeline" and node in leaving:
+            leaving[node] -= Fraction(getattr(decision, "gpus", 0))
+    return [free + min(_NONE, leaving[node]) for node, free in idle.items()]
 
 
 def _lost(group: GroupPlan) -> set[str]:

@@ -171,6 +171,52 @@ def test_a_name_that_means_nothing_offers_close_ones() -> None:
         why(full_node().pending("a/job"), "a/jov")
 
 
+# ---- promises ------------------------------------------------------------------------------------
+
+
+def test_what_is_promised_is_not_free() -> None:
+    # Seven of eight GPUs run: the gang of two is promised the free one and one more.
+    cluster = kai.Cluster().queue("a", deserved_gpus=8).queue("b").node("n1", gpus=8)
+    cluster.running("b/run", pods=7, gpus=1, node="n1")
+    cluster.pending("a/first", pods=2, gpus=1, min_member=2)
+    cluster.pending("a/second", pods=7, gpus=1, min_member=7)
+    assert why_after_evictions(cluster, "a/first").startswith("a/first is promised room")
+    assert (
+        "It needs 7 pods that start together, with 1 GPU each; no GPU is free after this cycle."
+        in why_after_evictions(cluster, "a/second")
+    )
+
+
+def test_what_is_leaving_goes_to_promises_first() -> None:
+    cluster = full_node().running("a/run", pods=2, gpus=1, node="n1")
+    cluster.releasing("a/old", gpus=1, node="n1")  # and one is free
+    cluster.pending("a/first", pods=2, gpus=1, min_member=2, priority=60)
+    cluster.pending("a/second", pods=2, gpus=1, min_member=2)
+    assert "no GPU is free after this cycle." in why(cluster, "a/second")
+
+    cluster = full_node().running("a/run", gpus=1, node="n1")
+    cluster.releasing("a/old", gpus=2, node="n1")  # and one is free
+    cluster.pending("a/first", gpus=2, priority=60).pending("a/second", gpus=2)
+    assert "It needs 2 GPUs on one node; after this cycle 1 is free." in why(cluster, "a/second")
+
+
+def test_what_moves_takes_room_where_it_goes() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=4).nodes("n", 2, gpus=2)
+    cluster.running("a/b", gpus=1, node="n1").running("a/c", gpus=1, node="n2")
+    cluster.pending("a/new", gpus=2).pending("a/next", pods=3, gpus=1, min_member=3)
+    assert "no GPU is free after this cycle." in why_after_evictions(cluster, "a/next")
+
+
+def test_a_queue_has_what_it_is_promised() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=3).queue("b", deserved_gpus=1)
+    cluster.node("n1", gpus=4).running("b/run", pods=4, gpus=1, node="n1")
+    cluster.pending("a/first", gpus=1).pending("a/second", pods=3, gpus=1, min_member=3)
+    assert (
+        "Queue a then has 1 of its fair share of 3 GPUs; above theirs: b (3 of 1)."
+        in why_after_evictions(cluster, "a/second")
+    )
+
+
 # ---- evictions -----------------------------------------------------------------------------------
 
 
