@@ -305,14 +305,26 @@ TEST(AllocateTest, TheDepthKeepsAsManyGroupsPerLeafQueue) {
               PlanIs(Binds("a/one-0"), Binds("b/one-0")));
 }
 
-TEST(AllocateTest, TheDepthDropsWhatStandsLastInTheHeapNotTheWorst) {  // spec 2 W9
-  // The heap holds 2 and 3; 1 comes, goes to the top, and 2 stands last.
-  const Plan plan = RunAllocate(MakeCluster()
-                                    .Node("n", {.gpus = 8})
-                                    .Pending("ns/second", {.gpus = 1, .priority = 80})
-                                    .Pending("ns/third", {.gpus = 1, .priority = 70})
-                                    .Pending("ns/first", {.gpus = 1, .priority = 90}),
-                                R"(, "queueDepthPerAction": {"allocate": 2})");
+ClusterMaker SecondThirdFirst() {
+  return MakeCluster()
+      .Node("n", {.gpus = 8})
+      .Pending("ns/second", {.gpus = 1, .priority = 80})
+      .Pending("ns/third", {.gpus = 1, .priority = 70})
+      .Pending("ns/first", {.gpus = 1, .priority = 90});
+}
+
+TEST(AllocateTest, TheDepthKeepsTheFirstOfAQueue) {  // mend queue_depth
+  const Plan plan =
+      RunAllocate(SecondThirdFirst(), R"(, "queueDepthPerAction": {"allocate": 2})");
+  EXPECT_THAT(plan, PlanIs(Binds("ns/first-0"), Binds("ns/second-0")));
+  EXPECT_THAT(plan, Reasons("ns/third", reason_codes::kNotConsidered));
+}
+
+TEST(AllocateTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9
+  // The heap holds second and third; first comes, goes to the top, and second stands last.
+  const Plan plan = RunAllocate(
+      SecondThirdFirst(),
+      R"(, "queueDepthPerAction": {"allocate": 2}, "compat": {"queue_depth": "kai"})");
   EXPECT_THAT(plan, PlanIs(Binds("ns/first-0"), Binds("ns/third-0")));
   EXPECT_THAT(plan, Reasons("ns/second", reason_codes::kNotConsidered));
 }

@@ -50,14 +50,26 @@ TEST(CandidatesTest, AGroupIsReadyWhenEnoughPodsLiveUngated) {  // spec 2 G7
                            .Pending("q/mixed")
                            .Pending("q/gated", {.min_member = 2})
                            .Gated("q/gated")
-                           .Pending("q/ended", {.pods = 2, .min_member = 3})
-                           .Succeeded("q/ended")
                            .Releasing("q/leaving", {.node = "n1", .min_member = 1})
                            .Build();
   EXPECT_TRUE(Is(*cluster, "q/mixed", ready));
   EXPECT_FALSE(Is(*cluster, "q/gated", ready));
-  EXPECT_FALSE(Is(*cluster, "q/ended", ready)) << "who succeeded is not alive";
   EXPECT_FALSE(Is(*cluster, "q/leaving", ready));
+}
+
+TEST(CandidatesTest, WhoSucceededIsNotMissed) {  // mend completed_pods
+  const auto cluster = MakeCluster()
+                           .Queue("q")
+                           .Pending("q/ended", {.pods = 2, .min_member = 3})
+                           .Succeeded("q/ended")
+                           .Pending("q/short", {.pods = 2, .min_member = 4})
+                           .Succeeded("q/short")
+                           .Build();
+  const PodGroupId ended = PodGroupNamed(*cluster, "q/ended");
+  EXPECT_TRUE(Is(*cluster, "q/ended", {}));
+  EXPECT_FALSE(Is(*cluster, "q/short", {}));
+  const PodOrder as_kai(*cluster, {.count_completed = false});  // spec 2 W21
+  EXPECT_FALSE(IsCandidate(*cluster, as_kai, ended, {}, kTestNowNs));
 }
 
 TEST(CandidatesTest, TheQueueMustExistAndBeALeaf) {  // spec 1 F8, F10

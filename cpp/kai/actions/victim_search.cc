@@ -188,6 +188,21 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
       const std::span<const int32_t> here = base.BatchesOn(node);
       batches.insert(batches.end(), here.begin(), here.end());
     }
+    if (cycle_.mends->on(Mend::kWholeGangs)) {
+      // What a group would have given up before goes as well: KAI leaves gangs below their minimum.
+      const auto previous_of = [&](int32_t index) {
+        return base.batches()[static_cast<size_t>(index)].previous;
+      };
+      std::sort(batches.begin(), batches.end());
+      batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
+      for (size_t i = 0, picked = batches.size(); i < picked; ++i) {
+        for (int32_t index = previous_of(batches[i]); index >= 0; index = previous_of(index)) {
+          const auto end = batches.begin() + static_cast<std::ptrdiff_t>(picked);
+          if (std::binary_search(batches.begin(), end, index)) break;  // its own go with it
+          batches.push_back(index);
+        }
+      }
+    }
     std::sort(batches.begin(), batches.end());
     batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
     if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
@@ -215,27 +230,32 @@ VictimSearch::Probe VictimSearch::TryScenario(const Scenario& scenario, bool kee
     return Probe::kFailed;
   }
   recorded_ = NeededOf(scenario);
-  recorded_is_all_ = recorded_.size() == scenario.victims.size();
+  recorded_is_all_ = std::equal(recorded_.begin(), recorded_.end(), scenario.victims.begin(),
+                                scenario.victims.end(),
+                                [](const Victim& a, const Victim& b) { return a.pod == b.pod; });
   if (!keep) cycle_.statement->RollBackTo(start);
   return Probe::kSolved;
 }
 
 std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
-  // Groups of which a pod was lost or moved, with all that the scenario took from them: pods that
-  // could stay would be asked to again.
+  // Groups of which a pod leaves or moves, be it an earlier action's doing, with all that the
+  // scenario took from them: pods that could stay would be asked to again.
   const PodColumns& pods = cycle_.cluster->pods();
-  std::vector<PodGroupId> groups;
-  for (const Victim& victim : scenario.victims) {
-    const PodStatus status = pods.status[victim.pod];
-    const bool stayed = status != PodStatus::kReleasing && pods.is_virtual[victim.pod] == 0;
-    if (!stayed) groups.push_back(pods.group[victim.pod]);
-  }
-  std::sort(groups.begin(), groups.end());
+  PodGroupId known;
+  bool is_needed = false;
   std::vector<Victim> needed;
-  std::copy_if(scenario.victims.begin(), scenario.victims.end(), std::back_inserter(needed),
-               [&](const Victim& victim) {
-                 return std::binary_search(groups.begin(), groups.end(), pods.group[victim.pod]);
-               });
+  for (const Victim& victim : scenario.victims) {
+    const PodGroupId group = pods.group[victim.pod];
+    if (group != known) {
+      known = group;
+      is_needed = cycle_.order->CountOf(group, PodStatus::kReleasing) > 0 ||
+                  cycle_.order->CountOf(group, PodStatus::kPipelined) > 0;
+    }
+    if (is_needed) needed.push_back(victim);
+  }
+  std::stable_partition(needed.begin(), needed.end(), [&](const Victim& victim) {
+    return pods.status[victim.pod] == PodStatus::kReleasing;
+  });
   return needed;
 }
 

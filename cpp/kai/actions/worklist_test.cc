@@ -109,16 +109,24 @@ TEST(WorklistTest, WhatIsPlacedOnTheWayCountsForTheNextTurn) {
   EXPECT_EQ(turns, (Names{"a/1", "b/1", "a/2", "b/2"}));
 }
 
-TEST(WorklistTest, TheDepthCapDropsWhatStandsLastInTheHeap) {  // spec 2 W9: not the worst
+ClusterMaker TwoOneThree() {
+  return MakeCluster()
+      .Queue("q")
+      .Node("n", {.gpus = 8})
+      .Pending("q/two", {.gpus = 1, .priority = 52})
+      .Pending("q/one", {.gpus = 1, .priority = 51})
+      .Pending("q/three", {.gpus = 1, .priority = 53});
+}
+
+TEST(WorklistTest, TheDepthKeepsTheFirst) {  // mend queue_depth
+  Rig rig(TwoOneThree().Build(), {.depth = 2});
+  rig.PushAll();
+  EXPECT_EQ(rig.PopAll(), (Names{"q/three", "q/two"}));
+}
+
+TEST(WorklistTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9: not the worst
   // The heap [two, one] becomes [three, one, two] and loses its last slot: the better one goes.
-  Rig rig(MakeCluster()
-              .Queue("q")
-              .Node("n", {.gpus = 8})
-              .Pending("q/two", {.gpus = 1, .priority = 52})
-              .Pending("q/one", {.gpus = 1, .priority = 51})
-              .Pending("q/three", {.gpus = 1, .priority = 53})
-              .Build(),
-          {.depth = 2});
+  Rig rig(TwoOneThree().Build(), {.depth = 2, .keep_first = false});
   rig.PushAll();
   EXPECT_EQ(rig.PopAll(), (Names{"q/three", "q/one"}));
 }

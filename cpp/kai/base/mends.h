@@ -28,15 +28,17 @@ enum class Mend : uint8_t {
   kVictimShares,       // what was chosen from a queue counts once, in all queues above (spec 1 W13)
   kConsolidationLimit,  // the limit of moved pod groups is the limit (spec 2 W10)
   kScenarioFilters,     // a scenario is left out only when it cannot work (spec 2 W7)
+  kWholeGangs,          // a group gives up its batches in order, so that no gang is left broken
 };
-inline constexpr size_t kMends = 12;
+inline constexpr size_t kMends = 13;
 
 // By Mend, as configurations name them.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {
     "unrelated_blockers", "min_sub_group",       "slow_job",
     "not_ready_writes",   "signature_skip",      "queue_depth",
     "completed_pods",     "same_cycle_eviction", "quota_epsilon",
-    "victim_shares",      "consolidation_limit", "scenario_filters"};
+    "victim_shares",      "consolidation_limit", "scenario_filters",
+    "whole_gangs"};
 
 class Mends {
  public:

@@ -243,13 +243,16 @@ void ClusterAssembler::ListPodGroups() {
   groups.may_run.Resize(groups.size());
   for (const PodGroupId group : groups.name.ids())
     groups.may_run[group] = groups.not_built[group].empty() ? 1 : 0;
+  IndexVector<PodGroupId, uint8_t> is_understood(groups.size(), 1);
   for (const PodId pod : c_.pods_.name.ids()) {
     const PodStatus status = c_.pods_.status[pod];
+    const bool is_strange = c_.pods_.group[pod].valid() && !c_.ClassOf(pod).not_built.empty();
+    // What runs in a way that the engine does not know yet it could not move either.
+    if (is_strange && IsActiveAllocated(status)) is_understood[c_.pods_.group[pod]] = 0;
     if (status == PodStatus::kReleasing && c_.pods_.deletion_ns[pod] != kNoTime)
       c_.pods_.leaving.push_back(pod);
     const bool waits = status == PodStatus::kPending || status == PodStatus::kGated;
-    if (waits && c_.pods_.group[pod].valid() && !c_.ClassOf(pod).not_built.empty())
-      groups.may_run[c_.pods_.group[pod]] = 0;
+    if (waits && is_strange) groups.may_run[c_.pods_.group[pod]] = 0;
   }
   lists.all.resize(groups.size());
   lists.may_lose_in.Resize(c_.queues_.size());
@@ -267,8 +270,8 @@ void ClusterAssembler::ListPodGroups() {
     }
     if (waiting > 0) lists.waiting.push_back(group);
     const QueueId queue = groups.queue[group];
-    if (active > 0 && groups.preemptible[group] != 0 && queue.valid() &&
-        c_.queues_.IsLeaf(queue)) {
+    if (active > 0 && groups.preemptible[group] != 0 && is_understood[group] != 0 &&
+        groups.not_built[group].empty() && queue.valid() && c_.queues_.IsLeaf(queue)) {
       lists.may_lose.push_back(group);
       lists.may_lose_in[queue].push_back(group);
     }

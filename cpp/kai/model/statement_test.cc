@@ -108,10 +108,97 @@ TEST_F(StatementTest, AnEvictedPodMayMoveAndLeavesItsOldPlaceReleasing) {  // sp
   EXPECT_EQ(Gpus("n2"), "idle 8, releasing -2, used 2");
 }
 
-TEST_F(StatementTest, AnEvictedPodMayStayWhereItWas) {
+TEST_F(StatementTest, AnEvictedPodThatMayStayNeverLeft) {  // spec 2 T5
+  const Columns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n1"));
-  EXPECT_EQ(Gpus("n1"), "idle 7, releasing -1, used 3");
+  EXPECT_EQ(Status("run-0"), PodStatus::kRunning);
+  EXPECT_EQ(Columns(*cluster_), start);
+}
+
+TEST_F(StatementTest, WhoStaysHasTheStatusItHad) {  // spec 2 T4
+  statement_->Place(Pod("wait-0"), Node("n2"));
+  statement_->Pipeline(Pod("wait-1"), Node("n1"));
+  const Columns before(*cluster_);
+  for (const char* pod : {"wait-0", "wait-1", "run-0"}) statement_->Evict(Pod(pod));
+  statement_->Pipeline(Pod("run-0"), Node("n1"));
+  statement_->Pipeline(Pod("wait-0"), Node("n2"));
+  statement_->Pipeline(Pod("wait-1"), Node("n1"));
+  EXPECT_EQ(Columns(*cluster_), before);
+  EXPECT_EQ(Status("wait-0"), PodStatus::kAllocated);
+  EXPECT_EQ(Status("wait-1"), PodStatus::kPipelined);
+}
+
+TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayComeBackToWhereItWasEvictedFrom) {  // spec 2 T5
+  // It stands on both nodes, whichever of them it is promised.
+  statement_->Evict(Pod("run-0"));
+  statement_->Pipeline(Pod("run-0"), Node("n2"));
+  const Columns moved(*cluster_);
+  for (const char* node : {"n2", "n1"}) {
+    statement_->Evict(Pod("run-0"));
+    EXPECT_EQ(Gpus("n2"), "idle 8, releasing 0, used 2");
+    statement_->Pipeline(Pod("run-0"), Node(node));
+    EXPECT_EQ(Status("run-0"), PodStatus::kPipelined) << node;
+    EXPECT_EQ(cluster_->pods().node[Pod("run-0")], Node("n2")) << node;
+    EXPECT_EQ(Columns(*cluster_), moved) << node;
+  }
+}
+
+TEST_F(StatementTest, WhoStayedMayBeEvictedOnceMore) {
+  statement_->Evict(Pod("run-0"));
+  const Columns evicted(*cluster_);
+  statement_->Pipeline(Pod("run-0"), Node("n1"));
+  statement_->Evict(Pod("run-0"));
+  EXPECT_EQ(Columns(*cluster_), evicted);
+}
+
+TEST_F(StatementTest, StayingIsUndoneLikeAnythingElse) {
+  const Columns start(*cluster_);
+  statement_->Evict(Pod("run-0"));
+  const Columns evicted(*cluster_);
+  const Statement::Checkpoint mark = statement_->Mark();
+  statement_->Pipeline(Pod("run-0"), Node("n1"));
+  statement_->RollBackTo(mark);
+  EXPECT_EQ(Columns(*cluster_), evicted);
+  statement_->Pipeline(Pod("run-0"), Node("n2"));  // and now it moves
+  EXPECT_EQ(Status("run-0"), PodStatus::kPipelined);
+  statement_->RollBackTo(0);
+  EXPECT_EQ(Columns(*cluster_), start);
+}
+
+// ---- what is settled (spec 2 T7)
+// -----------------------------------------------------------------
+
+TEST_F(StatementTest, SettledAnEvictionIsFinal) {
+  statement_->Evict(Pod("run-0"));
+  EXPECT_TRUE(cluster_->pods().is_virtual[Pod("run-0")]);
+  statement_->Settle();
+  EXPECT_FALSE(cluster_->pods().is_virtual[Pod("run-0")]);
+  EXPECT_EQ(Status("run-0"), PodStatus::kReleasing);
+}
+
+TEST_F(StatementTest, RollingBackEndsWhatWasSettled) {
+  const Columns start(*cluster_);
+  statement_->Evict(Pod("run-0"));
+  statement_->Settle();
+  statement_->RollBackTo(0);
+  EXPECT_EQ(Columns(*cluster_), start);
+  statement_->Evict(Pod("run-0"));
+  EXPECT_TRUE(cluster_->pods().is_virtual[Pod("run-0")]);
+  statement_->Settle();  // what came anew is settled anew
+  EXPECT_FALSE(cluster_->pods().is_virtual[Pod("run-0")]);
+}
+
+TEST_F(StatementTest, WhatComesAfterSettlingIsStillATrial) {
+  statement_->Evict(Pod("run-0"));
+  statement_->Settle();
+  const Columns settled(*cluster_);
+  const Statement::Checkpoint mark = statement_->Mark();
+  statement_->Pipeline(Pod("wait-0"), Node("n1"));
+  EXPECT_TRUE(cluster_->pods().is_virtual[Pod("wait-0")]);
+  statement_->Evict(Pod("wait-0"));
+  statement_->RollBackTo(mark);
+  EXPECT_EQ(Columns(*cluster_), settled);
 }
 
 TEST_F(StatementTest, APipelinedPodMayBeEvicted) {  // spec 2 T8
@@ -296,6 +383,12 @@ TEST_F(StatementTest, EndsWhenAMarkIsNotItsOwn) {
 TEST_F(StatementTest, EndsWhenAListenerJoinsLate) {
   statement_->Evict(Pod("run-0"));
   EXPECT_DEATH(statement_->Listen({}), "joins late");
+}
+
+TEST_F(StatementDeathTest, PlacesNobodyWhoseEvictionIsSettled) {
+  statement_->Evict(Pod("run-0"));
+  statement_->Settle();
+  EXPECT_DEBUG_DEATH(statement_->Pipeline(Pod("run-0"), Node("n2")), "run-0");
 }
 
 // ---- random clusters

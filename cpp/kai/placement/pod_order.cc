@@ -259,8 +259,7 @@ void PodOrder::Narrow(PodGroupId group, std::span<const PodId> pods) {
       for (int32_t i = range.begin; i < range.end; ++i)
         there += self(self, sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
     }
-    // A leaf without pods keeps its minimum: with none it would count as satisfied.
-    if ((sets.is_pod_set[set] != 0 && there > 0) || sets.minimum_given[set] != 0) {
+    if (sets.is_pod_set[set] != 0 || sets.minimum_given[set] != 0) {
       wide_minimum_.emplace_back(set, minimum_[set]);
       minimum_[set] = std::min(minimum_[set], there);
     }

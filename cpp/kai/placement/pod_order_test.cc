@@ -20,12 +20,6 @@ using ::testing::IsEmpty;
 
 // ---- the order of pods (spec 2 G12) -------------------------------------------------------------
 
-std::vector<std::string> Names(const Cluster& cluster, std::span<const PodId> pods) {
-  std::vector<std::string> names;
-  for (const PodId pod : pods) names.emplace_back(cluster.Text(cluster.pods().name[pod]));
-  return names;
-}
-
 std::vector<std::string> OrderOf(const ClusterMaker& maker,
                                  std::vector<PodComparator> comparators = {
                                      PodComparator::kKubeflow, PodComparator::kRay,
@@ -90,30 +84,6 @@ TEST(PodOrderTest, OlderPodsGoFirstThenLowerUids) {
 
 // ---- which pods an attempt works on (spec 2 G11, G13)
 // --------------------------------------------
-
-SubGroupRow Leaf(std::string name, std::optional<int64_t> minimum, std::string parent = "") {
-  SubGroupRow row;
-  row.name = std::move(name);
-  row.min_member = minimum;
-  if (!parent.empty()) row.parent = std::move(parent);
-  return row;
-}
-SubGroupRow Set(std::string name, int64_t minimum, std::string parent = "") {
-  SubGroupRow row = Leaf(std::move(name), std::nullopt, std::move(parent));
-  row.min_sub_group = minimum;
-  return row;
-}
-
-// A cluster with the pod group ns/g of such sub-groups, and room for all of it.
-ClusterMaker GroupOf(std::vector<SubGroupRow> sub_groups,
-                     std::optional<int64_t> min_sub_group = {}) {
-  PodGroupRow group;
-  group.namespace_name = "ns";
-  group.name = "g";
-  group.min_sub_group = min_sub_group;
-  group.sub_groups = std::move(sub_groups);
-  return MakeCluster().Node("n", {.millicpu = 1'000'000}).Add(std::move(group));
-}
 
 class PodsToPlaceTest : public testing::Test {
  protected:
@@ -350,6 +320,134 @@ TEST(PodGroupStateTest, AGroupHasStartedOnceAPodHoldsANode) {
   rooms.Place("ns/g-1", "n");
   EXPECT_TRUE(rooms.order().HasStarted(group));
   EXPECT_EQ(rooms.order().CountOf(group, PodStatus::kPending), 0);
+}
+
+// ---- parts of a group (spec 2 V2) ---------------------------------------------------------------
+
+class PartTest : public testing::Test {
+ protected:
+  static std::vector<std::string> Next(Rooms* rooms, std::string_view group = "ns/g") {
+    return Names(rooms->cluster(), rooms->order().PodsToPlace(rooms->Group(group)));
+  }
+  static void Narrow(Rooms* rooms, const std::vector<std::string>& pods,
+                     std::string_view group = "ns/g") {
+    std::vector<PodId> part;
+    for (const std::string& pod : pods) part.push_back(rooms->Pod("ns/" + pod));
+    rooms->order().Narrow(rooms->Group(group), part);
+  }
+  static int32_t MinimumOf(Rooms* rooms, std::string_view name) {
+    return rooms->order().MinimumOf(PodSetNamed(rooms->cluster(), "ns/g", name));
+  }
+};
+
+TEST_F(PartTest, AsksForNoMoreThanIsThere) {
+  Rooms rooms(MakeCluster().Node("n").Pending("ns/g", {.pods = 4, .min_member = 4}).Build());
+  PodOrder& order = rooms.order();
+  const PodGroupId group = rooms.Group("ns/g");
+  Narrow(&rooms, {"g-0", "g-1"});
+  EXPECT_EQ(MinimumOf(&rooms, "default"), 2);
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1"));
+  EXPECT_EQ(order.NextRequest(group)[kQuotaCpu], 2000);
+  order.Widen();
+  EXPECT_EQ(MinimumOf(&rooms, "default"), 4);
+  EXPECT_THAT(Next(&rooms), IsEmpty()) << "between parts nothing waits";
+  Narrow(&rooms, {"g-0", "g-1", "g-2"});
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1", "g-2"));
+  order.ForgetParts();
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1", "g-2", "g-3"));
+  EXPECT_EQ(order.NextRequest(group)[kQuotaCpu], 4000);
+}
+
+TEST_F(PartTest, PodsThatHoldANodeArePartOfEveryPart) {
+  Rooms rooms(MakeCluster()
+                  .Node("n")
+                  .Running("ns/g", {.pods = 2, .node = "n", .min_member = 5})
+                  .Pending("ns/g", {.pods = 3})
+                  .Build());
+  Narrow(&rooms, {"g-2"});
+  EXPECT_EQ(MinimumOf(&rooms, "default"), 3);
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-2"));
+  rooms.Place("ns/g-2", "n");
+  EXPECT_TRUE(rooms.order().IsGangSatisfied(rooms.Group("ns/g")));
+  rooms.order().Widen();
+  EXPECT_FALSE(rooms.order().IsGangSatisfied(rooms.Group("ns/g")));
+}
+
+TEST_F(PartTest, AMinimumIsNeverRaised) {
+  Rooms rooms(MakeCluster().Node("n").Pending("ns/g", {.pods = 3, .min_member = 1}).Build());
+  Narrow(&rooms, {"g-0", "g-1"});
+  EXPECT_EQ(MinimumOf(&rooms, "default"), 1);
+}
+
+TEST_F(PartTest, ALeafWithoutPodsKeepsItsMinimum) {
+  // Lowered to none it would count as satisfied, and the part as placed before it is.
+  Rooms rooms(GroupOf({Leaf("a", 2), Leaf("b", 2)}, 2)
+                  .Pending("ns/g", {.pods = 2, .subgroup = "a"})
+                  .Pending("ns/g", {.pods = 2, .subgroup = "b"})
+                  .Build());
+  const PodGroupId group = rooms.Group("ns/g");
+  Narrow(&rooms, {"g-0", "g-1"});
+  EXPECT_EQ(MinimumOf(&rooms, "b"), 2);
+  EXPECT_EQ(MinimumOf(&rooms, ""), 1) << "one child of the root has pods";
+  EXPECT_FALSE(rooms.order().IsGangSatisfied(group));
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1"));
+  for (const char* pod : {"ns/g-0", "ns/g-1"}) rooms.Place(pod, "n");
+  EXPECT_TRUE(rooms.order().IsGangSatisfied(group));
+}
+
+TEST_F(PartTest, WithoutAMinimumOfSubGroupsAllOfThemAreStillNeeded) {
+  Rooms rooms(GroupOf({Leaf("a", 1), Leaf("b", 1)})
+                  .Pending("ns/g", {.subgroup = "a"})
+                  .Pending("ns/g", {.subgroup = "b"})
+                  .Build());
+  Narrow(&rooms, {"g-0"});
+  EXPECT_EQ(MinimumOf(&rooms, ""), 2);
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0"));
+  rooms.Place("ns/g-0", "n");
+  EXPECT_FALSE(rooms.order().IsGangSatisfied(rooms.Group("ns/g")));
+}
+
+TEST_F(PartTest, WhoIsNarrowedNextEndsThePartsOfTheOther) {
+  Rooms rooms(MakeCluster()
+                  .Node("n")
+                  .Pending("ns/g", {.pods = 2, .min_member = 2})
+                  .Pending("ns/h", {.pods = 2, .min_member = 2})
+                  .Build());
+  Narrow(&rooms, {"g-0"});
+  rooms.order().Widen();
+  Narrow(&rooms, {"h-0"}, "ns/h");
+  EXPECT_THAT(Next(&rooms), ElementsAre("g-0", "g-1"));
+  EXPECT_THAT(Next(&rooms, "ns/h"), ElementsAre("h-0"));
+}
+
+// ---- satisfied gangs (spec 2 G8)
+// -----------------------------------------------------------------
+
+bool IsGangSatisfied(const ClusterMaker& maker, const PodOrder::Options& options = {}) {
+  const auto cluster = maker.Build();
+  return PodOrder(*cluster, options).IsGangSatisfied(PodGroupNamed(*cluster, "ns/g"));
+}
+
+TEST(GangTest, PodsThatLeaveStillCount) {
+  const auto gang_of = [](int64_t minimum) {
+    return MakeCluster()
+        .Node("n")
+        .Running("ns/g", {.node = "n", .min_member = minimum})
+        .Releasing("ns/g", {.node = "n"})
+        .Pending("ns/g");
+  };
+  EXPECT_TRUE(IsGangSatisfied(gang_of(2)));
+  EXPECT_FALSE(IsGangSatisfied(gang_of(3)));
+}
+
+TEST(GangTest, EnoughSubGroupsSatisfyATree) {  // mend min_sub_group, spec 2 W2
+  const auto replicas = [](std::optional<int64_t> minimum) {
+    return GroupOf({Leaf("a", 1), Leaf("b", 1)}, minimum)
+        .Running("ns/g", {.node = "n", .subgroup = "a"});
+  };
+  EXPECT_TRUE(IsGangSatisfied(replicas(1)));
+  EXPECT_FALSE(IsGangSatisfied(replicas({}))) << "all are needed";
+  EXPECT_FALSE(IsGangSatisfied(replicas(1), {.satisfy_tree = false})) << "as KAI";
 }
 
 // ---- against the oracle

@@ -7,6 +7,8 @@
 #define KAI_PLACEMENT_ROOMS_FOR_TEST_H_
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,6 +71,38 @@ inline std::unique_ptr<NodeSearch> MakeSearch(const Cluster& cluster, const Room
                           .cpu = options.cpu,
                           .check_largest_node = options.filters,
                           .always_scan = options.always_scan});
+}
+
+// Names of pods without their namespace.
+inline std::vector<std::string> Names(const Cluster& cluster, std::span<const PodId> pods) {
+  std::vector<std::string> names;
+  for (const PodId pod : pods) names.emplace_back(cluster.Text(cluster.pods().name[pod]));
+  return names;
+}
+
+// Trees of sub-groups: GroupOf({Set("s", 1), Leaf("a", 2, "s"), Leaf("b", 1)}).
+inline SubGroupRow Leaf(std::string name, std::optional<int64_t> minimum, std::string parent = "") {
+  SubGroupRow row;
+  row.name = std::move(name);
+  row.min_member = minimum;
+  if (!parent.empty()) row.parent = std::move(parent);
+  return row;
+}
+inline SubGroupRow Set(std::string name, std::optional<int64_t> minimum, std::string parent = "") {
+  SubGroupRow row = Leaf(std::move(name), std::nullopt, std::move(parent));
+  row.min_sub_group = minimum;
+  return row;
+}
+
+// A cluster with the pod group ns/g of such sub-groups, and room for all of it.
+inline ClusterMaker GroupOf(std::vector<SubGroupRow> sub_groups,
+                            std::optional<int64_t> min_sub_group = {}) {
+  PodGroupRow group;
+  group.namespace_name = "ns";
+  group.name = "g";
+  group.min_sub_group = min_sub_group;
+  group.sub_groups = std::move(sub_groups);
+  return MakeCluster().Node("n", {.millicpu = 1'000'000}).Add(std::move(group));
 }
 
 inline std::string FoundText(const Cluster& cluster, const NodeSearch::Found& found) {

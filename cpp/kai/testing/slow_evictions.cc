@@ -567,6 +567,19 @@ std::vector<std::vector<int>> MultiNodeGang(const World& world, const Search& se
       });
       if (touches) victims = Joined(victims, batch);
     }
+    if (world.settings().mends.on(Mend::kWholeGangs)) {
+      // Batches that a group gave up before one of these, wherever they are.
+      std::vector<int> whole;
+      for (size_t i = 0; i < batches.size(); ++i) {
+        const int group = GroupOf(world, batches[i].front());
+        const bool goes = std::any_of(
+            batches.begin() + static_cast<int64_t>(i), batches.end(), [&](const auto& later) {
+              return GroupOf(world, later.front()) == group && Contains(victims, later.front());
+            });
+        if (goes) whole = Joined(whole, batches[i]);
+      }
+      victims = whole;
+    }
     emitted.push_back(victims);
   }
   return emitted;
