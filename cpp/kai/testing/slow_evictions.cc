@@ -271,6 +271,7 @@ bool ForEachBase(const World& world, const std::vector<int>& groups,
       if (!rest.empty()) tree.Push(job.group, rest);
       continue;
     }
+    if (batch.empty()) continue;  // nobody who runs is left of it: the same base again
     tree.Take(job.group, batch);
     if (batch.size() < ActivePods(part, job.group).size()) {
       tree.Push(job.group, Without(job.pods, batch));
