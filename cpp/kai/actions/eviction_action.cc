@@ -72,13 +72,24 @@ void EvictionAction::Run(CycleView& cycle) {
 
 namespace {
 
+bool AllAreSpared(const CycleView& cycle, PodGroupId group) {
+  const Span32 range = cycle.cluster->pod_groups().pod_sets[group];
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId pod_set = cycle.cluster->pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const PodId pod : cycle.order->PodsOf(pod_set)) {
+      if (IsActiveAllocated(cycle.cluster->pods().status[pod]) && !cycle.order->IsSpared(pod))
+        return false;
+    }
+  }
+  return true;
+}
+
 std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodGroupId> groups) {
   const CandidateFilter filter{
       .ready = false, .pending = false, .preemptible = true, .active = true};
-  const bool spares_new = cycle.mends->on(Mend::kSameCycleEviction);
   std::vector<PodGroupId> active;
   for (const PodGroupId group : groups) {
-    if (spares_new && cycle.log->placed_now[group] != 0) continue;
+    if (cycle.log->placed_now[group] != 0 && AllAreSpared(cycle, group)) continue;
     if (IsCandidate(*cycle.cluster, *cycle.order, group, filter, cycle.now_ns))
       active.push_back(group);
   }

@@ -27,7 +27,7 @@ class Shrinking {
   void TakeActive(SubGroupId pod_set, int32_t limit, std::vector<PodId>* pods) const {
     const std::span<const PodId> ordered = order_.PodsOf(pod_set);
     for (auto pod = ordered.rbegin(); pod != ordered.rend() && limit != 0; ++pod) {
-      if (!IsLeft(*pod)) continue;
+      if (!IsLeft(*pod) || (limit == 1 && order_.IsSpared(*pod))) continue;
       pods->push_back(*pod);
       --limit;
     }
@@ -52,6 +52,7 @@ class Shrinking {
     if (satisfied <= needed) return;
     for (const SubGroupId child : children) {
       TakeAll(child, pods);
+      if (AnySpared(*pods)) pods->clear();
       if (!pods->empty()) return;
     }
   }
@@ -67,6 +68,11 @@ class Shrinking {
     int32_t active = 0;
     ForEachChild(set, [&](SubGroupId child) { active += ActiveBelow(child); });
     return active;
+  }
+
+  bool AnySpared(std::span<const PodId> pods) const {
+    return std::any_of(pods.begin(), pods.end(),
+                       [this](PodId pod) { return order_.IsSpared(pod); });
   }
 
  private:
@@ -122,12 +128,17 @@ bool PodOrder::NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* 
     const int32_t active = shrinking.Active(pod_sets[0]);
     const bool has_surplus = active > MinimumOf(pod_sets[0]);
     shrinking.TakeActive(pod_sets[0], has_surplus ? 1 : -1, pods);
+    if (shrinking.AnySpared(*pods)) pods->clear();
+    if (has_surplus && pods->empty()) {  // all of them must stay
+      return false;
+    }
     return has_surplus && active > 1;
   }
   shrinking.TakeSurplus(root, pods);
   if (pods->empty()) {
     // Everything: by pod set, by name.
     for (const SubGroupId pod_set : pod_sets) shrinking.TakeAll(pod_set, pods);
+    if (shrinking.AnySpared(*pods)) pods->clear();
     return false;
   }
   return static_cast<int32_t>(pods->size()) < shrinking.ActiveBelow(root);

@@ -35,6 +35,7 @@ class PodOrder final : public Listener {
     bool by_satisfaction = true;  // plugin subgrouporder: sub-groups below their minimum first
     bool count_completed = true;  // mend completed_pods: pods that succeeded lower the minimum
     bool satisfy_tree = true;     // mend min_sub_group: enough children satisfy a set
+    bool spare_new = true;        // mend same_cycle_eviction: who was placed in this cycle stays
   };
 
   PodOrder(const Cluster& cluster, const Options& options);
@@ -78,9 +79,16 @@ class PodOrder final : public Listener {
 
   // Adds what a victim gives up next, first to go first (spec 2 G14): one pod above a minimum, else
   // a whole child that a set can do without, else everything that is left. `gone`, where given,
-  // marks pods that have been given up already. True: something active is left after it.
+  // marks pods that have been given up already. Nothing, where somebody would have to go who must
+  // stay. True: something active is left after it.
   bool NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* gone,
                    std::vector<PodId>* pods) const;
+  // In this cycle the pod is no victim: it was placed or promised a place in it.
+  bool IsSpared(PodId pod) const {
+    const PodStatus status = cluster_.pods().status[pod];
+    return options_.spare_new &&
+           (status == PodStatus::kAllocated || status == PodStatus::kPipelined);
+  }
   ElasticState ElasticStateWithout(PodGroupId group, const IndexVector<PodId, uint8_t>& gone) const;
 
   void Applied(const Change& change, UndoStack* undo) override;

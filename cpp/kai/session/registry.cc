@@ -69,7 +69,8 @@ PodOrder::Options PodOrderOptions(const Config& config) {
   PodOrder::Options options{.comparators = {},
                             .by_satisfaction = config.HasPlugin("subgrouporder"),
                             .count_completed = config.mends.on(Mend::kCompletedPods),
-                            .satisfy_tree = config.mends.on(Mend::kMinSubGroup)};
+                            .satisfy_tree = config.mends.on(Mend::kMinSubGroup),
+                            .spare_new = config.mends.on(Mend::kSameCycleEviction)};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);
     if (plugin.name == "ray") options.comparators.push_back(PodComparator::kRay);

@@ -122,6 +122,17 @@ bool HasSurplus(const World& world, int group, const std::string& name) {
   return surplus;
 }
 
+// With the mend same_cycle_eviction, what this cycle placed or promised is not given up in it; and
+// what would have to go with such a pod stays as well.
+bool IsSpared(const World& world, int pod) {
+  const PodStatus status = StatusOf(world, pod);
+  return world.settings().mends.on(Mend::kSameCycleEviction) &&
+         (status == PodStatus::kAllocated || status == PodStatus::kPipelined);
+}
+bool AnySpared(const World& world, const std::vector<int>& pods) {
+  return std::any_of(pods.begin(), pods.end(), [&](int pod) { return IsSpared(world, pod); });
+}
+
 std::vector<int> Surplus(const World& world, int group, const std::string& name) {
   const SetTree& tree = world.group(group).shape->tree;
   const Set& set = tree.at(name);
@@ -134,7 +145,9 @@ std::vector<int> Surplus(const World& world, int group, const std::string& name)
       if (!tree.at(kid).is_leaf) {
         pods = Surplus(world, group, kid);
       } else if (HasSurplus(world, group, kid)) {
-        pods = {ActiveBelow(world, group, kid).front()};
+        pods = ActiveBelow(world, group, kid);
+        std::erase_if(pods, [&](int pod) { return IsSpared(world, pod); });
+        pods.resize(std::min<size_t>(pods.size(), 1));
       }
       if (!pods.empty()) return pods;
     }
@@ -142,7 +155,7 @@ std::vector<int> Surplus(const World& world, int group, const std::string& name)
   if (set.minimum < satisfied) {
     for (const std::string& kid : kids) {
       const std::vector<int> pods = ActiveBelow(world, group, kid);
-      if (!pods.empty()) return pods;
+      if (!pods.empty() && !AnySpared(world, pods)) return pods;
     }
   }
   return {};
@@ -150,7 +163,9 @@ std::vector<int> Surplus(const World& world, int group, const std::string& name)
 
 std::vector<int> Batch(const World& world, int group) {
   const std::vector<int> pods = Surplus(world, group, "");
-  return pods.empty() ? ActiveBelow(world, group, "") : pods;
+  if (!pods.empty()) return pods;
+  const std::vector<int> all = ActiveBelow(world, group, "");
+  return AnySpared(world, all) ? std::vector<int>{} : all;
 }
 
 // ---- the order of victims (spec 2 O4, spec 1 F108, F109)
@@ -965,7 +980,8 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
   const Kept::Group& its = At(kept.groups, victim);
   if (victim == waiting || !its.preemptible || !kept.IsLeaf(its.queue)) return false;
   if (ActivePods(world, victim).empty() || NeedsWhatIsNotBuilt(world, victim)) return false;
-  if (world.settings().mends.on(Mend::kSameCycleEviction) && WasPlacedNow(world, victim)) {
+  const std::vector<int> active = ActivePods(world, victim);
+  if (std::all_of(active.begin(), active.end(), [&](int pod) { return IsSpared(world, pod); })) {
     return false;
   }
   if (action == "reclaim") {
