@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kai.api import kinds
@@ -20,7 +21,7 @@ from kai.engine import text
 from kai.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from kai.engine.plan import Evict, GroupPlan, Plan, Reason
+    from kai.engine.plan import Decision, Evict, GroupPlan, Plan, Reason
     from kai.engine.situation import GroupFacts, PodFacts
 
 _NONE = Fraction(0)
@@ -40,9 +41,9 @@ def why(plan: Plan, group: GroupPlan) -> str:
     )
 
 
-def in_short(plan: Plan, group: GroupPlan) -> str:
+def in_short(plan: Plan, group: GroupPlan, account: Account | None = None) -> str:
     """One sentence, the same for all groups that wait for the same."""
-    case = _Case(plan, group)
+    case = _Case(plan, group, account)
     if group.verdict == "pipelined":  # where is with the decisions
         return (
             "It moves." if case.moves() else "It is promised room that others are about to leave."
@@ -72,14 +73,102 @@ def find_group(plan: Plan, name: str) -> GroupPlan:
     raise NotFoundError(text.not_found("pod group", name, known))
 
 
+# ---- everybody -----------------------------------------------------------------------------------
+
+
+class Account:
+    """What a plan leaves to everybody, worked out once, however many groups are asked about."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._room: dict[Fraction, int] = {}
+
+    @cached_property
+    def decisions_of(self) -> dict[str, list[Decision]]:
+        """By pod group, in order."""
+        found: dict[str, list[Decision]] = {}
+        for decision in self.plan.decisions:
+            group = self.plan.situation.group_of_pod.get(decision.pod, "")
+            found.setdefault(group, []).append(decision)
+        return found
+
+    @cached_property
+    def free_gpus(self) -> list[Fraction]:
+        """Per node, what is free after the cycle and promised to nobody.
+
+        Promises are kept out of what is leaving, and out of what is free where that is too little.
+        """
+        situation = self.plan.situation
+        names = dict.fromkeys(node.name for node in situation.nodes)
+        idle = dict(zip(names, situation.free_gpus(self.plan.decisions), strict=True))
+        leaving = dict.fromkeys(idle, _NONE)  # less what is promised
+        goes = {each.pod for each in self.plan.decisions if each.kind == "evict"}
+        goes |= {
+            kinds.full_name(pod)
+            for pod in situation._objects("pods")
+            if at(pod, "metadata", "deletionTimestamp")
+        }
+        for pod in situation.pods:
+            if pod.node in leaving and pod.name in goes:
+                leaving[pod.node] += pod.gpus
+        for decision in self.plan.decisions:
+            node = getattr(decision, "node", None)
+            if decision.kind == "pipeline" and node in leaving:
+                leaving[node] -= Fraction(getattr(decision, "gpus", 0))
+        return [max(_NONE, free + min(_NONE, leaving[node])) for node, free in idle.items()]
+
+    def room_for(self, gpus: Fraction) -> int:
+        """How many pods with so many GPUs each the nodes could still take."""
+        if gpus not in self._room:
+            self._room[gpus] = sum(int(free // gpus) for free in self.free_gpus)
+        return self._room[gpus]
+
+    @cached_property
+    def has(self) -> dict[str, Fraction]:
+        """GPUs that queues hold or are promised, without what leaves them."""
+        plan, situation = self.plan, self.plan.situation
+        has = {name: Fraction(queue.gpu.allocated or 0) for name, queue in plan.queues.items()}
+        gpus = {pod.name: pod.gpus for pod in situation.pods}
+        # Who moves is promised what it has.
+        promised = {each.pod for each in plan.decisions if each.kind == "pipeline"}
+        promised -= {each.pod for each in plan.decisions if each.kind == "evict"}
+        for name, decisions in self.decisions_of.items():
+            group = plan.pod_groups.get(name)
+            if not group or group.queue not in has:
+                continue
+            lost = _lost(group)
+            for decision in decisions:
+                if decision.kind == "bind" or decision.pod in promised:
+                    has[group.queue] += Fraction(getattr(decision, "gpus", 0))
+                elif decision.kind == "evict" and decision.pod in lost:
+                    has[group.queue] -= gpus.get(decision.pod, _NONE)
+        return has
+
+    @cached_property
+    def leaves(self) -> list[str]:
+        """Queues that pod groups can run in."""
+        return sorted(self.plan.queues.keys() - set(self.plan.situation.queue_parents.values()))
+
+    @cached_property
+    def above_share(self) -> str:
+        """Queues that then have more than their fair share, with the numbers."""
+        return text.listing(
+            f"{name} ({text.number(self.has[name])} of {text.number(share)})"
+            for name in self.leaves
+            if (share := self.plan.queues[name].gpu.fair_share) is not None
+            and self.has[name] > share
+        )
+
+
 # ---- one group -----------------------------------------------------------------------------------
 
 
 class _Case:
     """A pod group of a plan, with the facts about it."""
 
-    def __init__(self, plan: Plan, group: GroupPlan) -> None:
+    def __init__(self, plan: Plan, group: GroupPlan, account: Account | None = None) -> None:
         self.plan = plan
+        self.account = account or Account(plan)
         self.situation = plan.situation
         self.group = group
         self.facts: GroupFacts | None = plan.situation.groups.get(group.name)
@@ -89,20 +178,22 @@ class _Case:
         return self.facts.pods if self.facts else ()
 
     @property
+    def decisions(self) -> list[Decision]:
+        return self.account.decisions_of.get(self.group.name, [])
+
+    @property
     def evicted(self) -> dict[str, Evict]:
         """Its pods that have to make room, with the last that was decided about each."""
-        mine = {pod.name for pod in self.pods}
         found: dict[str, Evict] = {}
-        for decision in self.plan.decisions:
-            if decision.kind == "evict" and decision.pod in mine:
+        for decision in self.decisions:
+            if decision.kind == "evict":
                 found[decision.pod] = decision  # type: ignore[assignment]
         return found
 
     def moves(self) -> bool:
         """Whether whatever it is promised is for pods that have to leave where they are."""
-        promised = {each.pod for each in self.plan.decisions if each.kind == "pipeline"}
-        mine = {pod.name for pod in self.pods}
-        return bool(self.evicted) and promised & mine <= self.evicted.keys()
+        promised = {each.pod for each in self.decisions if each.kind == "pipeline"}
+        return bool(self.evicted) and promised <= self.evicted.keys()
 
     def headline(self) -> str:
         verdict = self.group.verdict
@@ -164,11 +255,8 @@ class _Case:
         return list(dict.fromkeys(sentence for sentence in said if sentence))
 
     def _nodes(self, kind: str) -> Counter[str]:
-        mine = {pod.name for pod in self.pods}
         return Counter(
-            getattr(decision, "node", "")
-            for decision in self.plan.decisions
-            if decision.kind == kind and decision.pod in mine
+            getattr(decision, "node", "") for decision in self.decisions if decision.kind == kind
         )
 
     # ---- what it has to give up ------------------------------------------------------------------
@@ -279,6 +367,14 @@ class _Case:
         return f"It needs {text.count(needed, 'pod')} to start; {there}{but}."
 
     def _gang_incomplete(self, message: str) -> str | None:
+        if found := _SUB_GROUP.match(message):
+            placed, needed = int(found[1]), int(found[3])
+            refused = self._refused(message)
+            return (
+                f"Its sub-group {found[2]} has to start with {text.count(needed, 'pod')}, and "
+                f"there is room for {text.number(placed) if placed else 'none'}"
+                f"{': ' if refused else ''}{refused}."
+            )
         found = _GANG.match(message)
         if not found:
             return ""  # the reason after it says the same without the gang
@@ -292,7 +388,8 @@ class _Case:
         )
 
     def _no_node(self, message: str) -> str | None:
-        if any(_GANG.match(each.message) for each in self.group.reasons):
+        gangs = (_GANG, _SUB_GROUP)
+        if any(gang.match(each.message) for each in self.group.reasons for gang in gangs):
             return ""  # said with the gang
         if self.facts is not None and "resources: GPUs" in message:
             missing = self.facts.min_member - self._placed()
@@ -327,10 +424,10 @@ class _Case:
         asked = {pod.gpus for pod in self.pods if pod.waits}
         if len(asked) != 1 or not (each := asked.pop()) or count < 1:
             return ""
-        free = _free_gpus(self.plan)
-        if sum(max(_NONE, node) // each for node in free) >= count:
+        if self.account.room_for(each) >= count:
             return ""
-        total, most = sum(max(_NONE, node) for node in free), max(free, default=_NONE)
+        free = self.account.free_gpus
+        total, most = sum(free, start=_NONE), max(free, default=_NONE)
         needs = f"{text.count(each, 'GPU')} on one node"
         if count > 1:
             needs = f"{count} pods that start together, with {text.count(each, 'GPU')} each"
@@ -341,66 +438,33 @@ class _Case:
         return f"It needs {needs}; after this cycle {free_now}{spread}."
 
     def _who_has_more(self) -> str:
-        """Which queues hold more than their fair share while this one has less; "" if none."""
-        queues, mine = self.plan.queues, self.group.queue
-        if mine not in queues:
+        """Whose GPUs the queue could claim, or that it could not; "" if nobody has any to give."""
+        mine, has = self.group.queue, self.account.has
+        share = self.plan.queues[mine].gpu.fair_share if mine in has else None
+        others = (has[name] for name in self.account.leaves if name != mine)
+        if share is None or not any(gpus > 0 for gpus in others):
             return ""
-        has = {name: Fraction(queue.gpu.allocated or 0) for name, queue in queues.items()}
-        gpus = {pod.name: pod.gpus for pod in self.situation.pods}
-        # Who moves is promised what it has.
-        promised = {each.pod for each in self.plan.decisions if each.kind == "pipeline"}
-        promised -= {each.pod for each in self.plan.decisions if each.kind == "evict"}
-        for decision in self.plan.decisions:
-            group = self.plan.pod_groups.get(self.situation.group_of_pod.get(decision.pod, ""))
-            if not group or group.queue not in has:
-                continue
-            if decision.kind == "bind" or decision.pod in promised:
-                has[group.queue] += Fraction(getattr(decision, "gpus", 0))
-            elif decision.kind == "evict" and decision.pod in _lost(group):
-                has[group.queue] -= gpus.get(decision.pod, _NONE)
-        leaves = queues.keys() - set(self.situation.queue_parents.values())
-        over = {
-            name: f"{name} ({text.number(has[name])} of {text.number(share)})"
-            for name in sorted(leaves)
-            if (share := queues[name].gpu.fair_share) is not None and has[name] > share
-        }
-        share = queues[mine].gpu.fair_share
-        if share is None or has[mine] >= share or not over:
-            return ""
-        return (
-            f"Queue {mine} then has {text.number(has[mine])} of its fair share of "
-            f"{text.count(share, 'GPU')}; above theirs: {text.listing(over.values())}."
-        )
+        holds = f"{text.number(has[mine])} of its fair share of {text.count(share, 'GPU')}"
+        if has[mine] >= share:
+            return f"Queue {mine} has {holds}, and so takes none back from other queues."
+        if has[mine] + (asked := self._asked()) > share:
+            return (
+                f"Queue {mine} then has {holds}: {text.count(asked, 'GPU')} more would be above "
+                "it, and so it takes none back from other queues."
+            )
+        above = self.account.above_share
+        return f"Queue {mine} then has {holds}; above theirs: {above}." if above else ""
+
+    def _asked(self) -> Fraction:
+        """GPUs of the pods that have to get places next, at the least."""
+        asked = sorted(pod.gpus for pod in self.pods if pod.waits)
+        missing = (self.facts.min_member if self.facts else 1) - self._placed()
+        return sum(asked[: max(1, missing)], start=_NONE)
 
     def _placed(self) -> int:
         """How many of its pods need no place any more."""
         there = sum(1 for pod in self.pods if pod.node and pod.name not in _lost(self.group))
         return there + sum(self._nodes("bind").values())
-
-
-def _free_gpus(plan: Plan) -> list[Fraction]:
-    """Per node, what is free after the cycle and promised to nobody.
-
-    Promises are kept out of what is leaving first, out of what is free where that does not suffice.
-    """
-    situation = plan.situation
-    names = [node.name for node in situation.nodes]
-    idle = dict(zip(names, situation.free_gpus(plan.decisions), strict=True))
-    leaving = dict.fromkeys(idle, _NONE)  # less what is promised
-    goes = {each.pod for each in plan.decisions if each.kind == "evict"}
-    goes |= {
-        kinds.full_name(pod)
-        for pod in situation._objects("pods")
-        if at(pod, "metadata", "deletionTimestamp")
-    }
-    for pod in situation.pods:
-        if pod.node in leaving and pod.name in goes:
-            leaving[pod.node] += pod.gpus
-    for decision in plan.decisions:
-        node = getattr(decision, "node", None)
-        if decision.kind == "pipeline" and node in leaving:
-            leaving[node] -= Fraction(getattr(decision, "gpus", 0))
-    return [free + min(_NONE, leaving[node]) for node, free in idle.items()]
 
 
 def _lost(group: GroupPlan) -> set[str]:
@@ -441,6 +505,9 @@ _NOT_READY = re.compile(r"Waiting for (\d+) pods, currently (\d+) exist, (\d+) a
 _DELAY = re.compile(r"preemption delay window \((\S+)\) and may not .* before (\S+Z)")
 _STALE = re.compile(r"Job is stale\. (\d+) pods are active, minMember is (\d+)")
 _GANG = re.compile(r"Resources were found for (\d+) pods while (\d+) are required")
+_SUB_GROUP = re.compile(
+    r"Resources were found for (\d+) pods from all sub-groups while sub-group (.+) requires (\d+) "
+)
 _REFUSED = re.compile(
     r"(?<![\w.])(\d+) ((?:node\(s\)|node|gpu task|cpu task|non MIG)[^.]*)\.(?: |$)"
 )

@@ -119,9 +119,10 @@ def places(nodes: Iterable[str]) -> str:
 def waiting(plan: Plan) -> Table:
     """One row per reason to wait, whichever the queues of those who wait for the same."""
     rows: dict[str, list[str]] = {}
+    account = explain.Account(plan)
     for group in plan.pod_groups.values():
         if explain.waits(group):
-            rows.setdefault(explain.in_short(plan, group), []).append(group.name)
+            rows.setdefault(explain.in_short(plan, group, account), []).append(group.name)
     shown = [(text.listing(names, most=1), why) for why, names in list(rows.items())[:MOST_ROWS]]
     hidden = sum(len(names) for names in list(rows.values())[MOST_ROWS:])
     note = f"and {text.count(hidden, 'more pod group')}" if hidden else ""

@@ -1,5 +1,7 @@
 """Why something waits, in sentences that a person can act on."""
 
+from typing import Any
+
 import pytest
 
 import kai
@@ -171,6 +173,47 @@ def test_a_name_that_means_nothing_offers_close_ones() -> None:
         why(full_node().pending("a/job"), "a/jov")
 
 
+def test_a_sub_group_that_lacks_room_is_named() -> None:
+    parts = [{"name": "decode", "minMember": 1}, {"name": "prefill", "minMember": 2}]
+    cluster = kai.Cluster().queue("a").node("n1", gpus=2)
+    cluster.add(
+        "PodGroup",
+        {
+            "metadata": {"name": "serve", "namespace": "a"},
+            "spec": {"queue": "a", "subGroups": parts},
+        },
+    )
+    for number, part in enumerate(("decode", "prefill", "prefill")):
+        cluster.add("Pod", part_of_serve(number, part))
+    assert why(cluster, "a/serve") == (
+        "a/serve waits in queue a.\n"
+        "  Its sub-group prefill has to start with 2 pods, and there is room for 1: "
+        "1 node short of free GPUs."
+    )
+
+
+def part_of_serve(number: int, part: str) -> dict[str, Any]:
+    pod = late_pod()
+    pod["metadata"] = {
+        "name": f"serve-{number}",
+        "namespace": "a",
+        "annotations": {"pod-group-name": "serve"},
+        "labels": {"kai.scheduler/subgroup-name": part},
+    }
+    return pod
+
+
+def test_a_queue_that_has_its_share_takes_nothing_back() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=2).queue("b", deserved_gpus=2)
+    cluster.node("n1", gpus=4).running("a/run", gpus=2, node="n1")
+    cluster.running("b/run", gpus=2, node="n1").pending("a/job", gpus=1)
+    assert why_after_evictions(cluster, "a/job") == (
+        "a/job waits in queue a.\n"
+        "  It needs 1 GPU on one node; no GPU is free after this cycle.\n"
+        "  Queue a has 2 of its fair share of 2 GPUs, and so takes none back from other queues."
+    )
+
+
 # ---- promises ------------------------------------------------------------------------------------
 
 
@@ -212,8 +255,8 @@ def test_a_queue_has_what_it_is_promised() -> None:
     cluster.node("n1", gpus=4).running("b/run", pods=4, gpus=1, node="n1")
     cluster.pending("a/first", gpus=1).pending("a/second", pods=3, gpus=1, min_member=3)
     assert (
-        "Queue a then has 1 of its fair share of 3 GPUs; above theirs: b (3 of 1)."
-        in why_after_evictions(cluster, "a/second")
+        "Queue a then has 1 of its fair share of 3 GPUs: 3 GPUs more would be above it, and so it "
+        "takes none back from other queues." in why_after_evictions(cluster, "a/second")
     )
 
 
@@ -294,7 +337,7 @@ def test_a_preemption_delay_says_until_when() -> None:
     )
 
 
-def late_pod() -> dict[str, object]:
+def late_pod() -> dict[str, Any]:
     requests = {"requests": {"nvidia.com/gpu": "1"}}
     return {
         "metadata": {
