@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kai/actions/candidates.h"
+#include "kai/placement/room_count.h"
 
 namespace kai {
 namespace {
@@ -15,17 +16,28 @@ class Allocate final : public Action {
     Worklist::Options options = cycle.worklist;
     options.depth = depth_;
     Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
+    // Who cannot be placed whatever the order does not speak for its queue: it would only keep the
+    // others of the queue waiting, in this cycle and when they have been promised something
+    // (FINDINGS 4). KAI lets it.
+    const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
+    RoomCount room(*cycle.cluster, cycle.search);
+    std::vector<PodGroupId> hopeless;
     for (const PodGroupId group : cycle.lists().waiting) {
-      if (cycle.MayRun(group) &&
-          IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns)) {
-        worklist.Push(group);
-      }
+      if (!cycle.MayRun(group) ||
+          !IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns))
+        continue;
+      const std::vector<PodId> pods =
+          lets_all_speak ? std::vector<PodId>() : cycle.order->PodsToPlace(group);
+      const bool has_hope =
+          lets_all_speak || (room.MayHold(pods) && cycle.placer->IsWithinLimits(group, pods));
+      has_hope ? worklist.Push(group) : hopeless.push_back(group);
     }
     while (!worklist.empty()) {
       const PodGroupId group = worklist.Pop();
       if (Attempt(cycle, group) && cycle.order->CountOf(group, PodStatus::kPending) > 0)
         worklist.Push(group);
     }
+    for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to be told why
   }
 
  private:

@@ -1,13 +1,12 @@
 #include "kai/actions/search_bounds.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "kai/placement/room_count.h"
 
 namespace kai {
 namespace {
 
-// Sums of parts of devices are not exact; a bound must not fail for the last bit.
-constexpr double kTolerance = 1e-9;
 // Of a group with more classes than that nothing is proved: counting would cost more than it saves.
 constexpr size_t kMostClasses = 16;
 
@@ -43,20 +42,8 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
 
 double SearchBounds::HoldsOf(const ClassCount& count, NodeId node,
                              std::span<const double> room) const {
-  if (!cycle_.search->MayRunOn(count.pod_class, node)) return 0;
-  double holds = static_cast<double>(pods_.size());
-  for (size_t i = 0; i < slots_; ++i) {
-    if (room[i] < 0) {
-      // A node in debt takes nobody until the debt is paid (spec 3 R26).
-      if (room[i] < -kTolerance * std::max(1.0, std::abs(count.request[i]))) return 0;
-      continue;
-    }
-    if (count.request[i] <= 0) continue;
-    const double fits = room[i] / count.request[i];
-    holds = std::min(holds, std::floor(fits * (1 + kTolerance) + kTolerance));
-    if (holds < 1) return 0;
-  }
-  return holds;
+  return std::min(PodsThatFit(cycle_.search, count.request, count.pod_class, node, room),
+                  static_cast<double>(pods_.size()));
 }
 
 std::span<double> SearchBounds::RoomOf(NodeId node) {
@@ -112,15 +99,6 @@ bool SearchBounds::NeverFits(PodId pod, std::span<const PodGroupId> candidates) 
   }
   ForgetRooms(0);
   return !fits;
-}
-
-double SearchBounds::FreeOf(ResourceSlot slot) const {
-  const NodeColumns& nodes = cycle_.cluster->nodes();
-  double free = 0;
-  for (const NodeId node : nodes.name.ids()) {
-    free += std::max(0.0, nodes.idle[node][slot.index()] + nodes.releasing[node][slot.index()]);
-  }
-  return free * (1 + kTolerance);
 }
 
 void SearchBounds::CountHeld(std::span<const NodeId> nodes, double sign,

@@ -25,9 +25,6 @@ class SearchBounds {
   // No node could hold the pod, even if every candidate left.
   bool NeverFits(PodId pod, std::span<const PodGroupId> candidates);
 
-  // Free room of the whole cluster, by resource, as far as nodes have any.
-  double FreeOf(ResourceSlot slot) const;
-
   // From now on it is about the first `count` pods, with these victims gone in any case.
   void StartPart(size_t count, std::span<const Victim> recorded);
   // Whether the part could be held, were these victims gone as well.

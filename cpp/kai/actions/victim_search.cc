@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kai/actions/candidates.h"
+#include "kai/placement/room_count.h"
 
 namespace kai {
 namespace {
@@ -139,15 +140,12 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   if (base.batches().empty())
     return recorded_.empty() ? Probe::kFailed : TryBatches(base, {}, keep);
   const Cluster& cluster = *cycle_.cluster;
-  // Nodes, by name, on which the group that came last has a pod.
-  const PodGroupId latest = base.batches().back().group;
+  // Nodes, by name, on which the batch that came last has a pod.
+  const ScenarioBase::Batch& latest = base.batches().back();
   std::vector<NodeId> nodes;
-  const Span32 range = cluster.pod_groups().pod_sets[latest];
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
-    for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
-      if (cluster.pods().node[pod].valid()) nodes.push_back(cluster.pods().node[pod]);
-    }
+  for (const Victim& victim :
+       std::span(base.victims()).subspan(latest.begin, latest.end - latest.begin)) {
+    if (victim.node.valid()) nodes.push_back(victim.node);
   }
   const auto by_name = [&](NodeId a, NodeId b) {
     return cluster.nodes().name_rank[a] < cluster.nodes().name_rank[b];
@@ -290,17 +288,20 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   std::sort(groups.begin(), groups.end(), [&](PodGroupId a, PodGroupId b) {
     return cluster.pod_groups().creation_rank[a] < cluster.pod_groups().creation_rank[b];
   });
+  // Everybody who waits is in that order as well: what is promised here must hold when the next
+  // cycle allocates. Who cannot be placed whatever the order does not speak for its queue, then and
+  // now; KAI lets it (FINDINGS 4).
+  const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
+  RoomCount room(cluster, cycle_.search);
   Worklist worklist(cluster, cycle_.usage, cycle_.order, cycle_.worklist);
-  if (cycle_.mends->on(Mend::kUnrelatedBlockers)) {
-    for (const PodGroupId group : groups) worklist.Push(group);
-  } else {
-    // KAI orders everybody who waits along with them (FINDINGS 4).
-    for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, groups)) {
-      const bool waits = cycle_.MayRun(group) && cluster.pod_groups().queue[group].valid() &&
-                         cluster.queues().IsLeaf(cluster.pod_groups().queue[group]) &&
+  for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, groups)) {
+    if (takes_part_[group] == 0) {
+      const QueueId queue = cluster.pod_groups().queue[group];
+      const bool waits = cycle_.MayRun(group) && queue.valid() && cluster.queues().IsLeaf(queue) &&
                          cycle_.order->CountOf(group, PodStatus::kPending) > 0;
-      if (waits || takes_part_[group] != 0) worklist.Push(group);
+      if (!waits || !(lets_all_speak || HasHope(group, &room))) continue;
     }
+    worklist.Push(group);
   }
   bool is_placed = false;
   bool works = true;
@@ -317,6 +318,12 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   }
   for (const PodGroupId group : groups) takes_part_[group] = 0;
   return works && is_placed;
+}
+
+bool VictimSearch::HasHope(PodGroupId group, RoomCount* room) const {
+  if (!cycle_.order->IsReady(group)) return false;
+  const std::vector<PodId> pods = cycle_.order->PodsToPlace(group);
+  return room->MayHold(pods) && cycle_.placer->IsWithinLimits(group, pods);
 }
 
 bool VictimSearch::NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups) {

@@ -25,6 +25,7 @@
 #include "kai/actions/search_bounds.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/victim_queue.h"
+#include "kai/placement/room_count.h"
 
 namespace kai {
 
@@ -67,6 +68,8 @@ class VictimSearch {
   bool Simulate(const Scenario& scenario);
   std::vector<Victim> NeededOf(const Scenario& scenario) const;
   bool PlaceAll(const Scenario& scenario);
+  // In the next cycle, were this one to end here: whether the group could be placed.
+  bool HasHope(PodGroupId group, RoomCount* room) const;
   // With the group placed: none of the victims that have not been placed again can be.
   bool NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
   void Offer(const std::vector<Victim>& victims);

@@ -48,6 +48,11 @@ class GroupPlacer {
       : cluster_(cluster), order_(order), usage_(usage), search_(search), options_(options) {}
 
   Result Place(PodGroupId group, Mode mode, Statement* statement);
+  // The queues' limits and quotas let it have them, as they stand.
+  bool IsWithinLimits(PodGroupId group, std::span<const PodId> pods) const {
+    PlaceError error;
+    return !options_.check_capacity || PassesGates(group, pods, &error);
+  }
 
  private:
   bool PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const;

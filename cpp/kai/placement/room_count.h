@@ -1,0 +1,43 @@
+// How many pods of one class nodes could hold at most, by room and by what never changes about a
+// node: the count that proofs of "cannot work" rest on (design §4.5).
+//
+//   PodsThatFit(search, request, pod_class, node, room)   // on one node with that room
+//   RoomCount count(cluster, &search);
+//   if (!count.MayHold(pods)) ...                           // all of them, as the cluster stands
+#ifndef KAI_PLACEMENT_ROOM_COUNT_H_
+#define KAI_PLACEMENT_ROOM_COUNT_H_
+
+#include <span>
+#include <vector>
+
+#include "kai/placement/node_search.h"
+
+namespace kai {
+
+// Whole pods; a node in debt holds none (spec 3 R26). Never too few: sums of parts of devices are
+// not exact, and a bound must not fail for the last bit.
+double PodsThatFit(NodeSearch* search, std::span<const double> request, PodClassId pod_class,
+                   NodeId node, std::span<const double> room);
+
+class RoomCount {
+ public:
+  RoomCount(const Cluster& cluster, NodeSearch* search)
+      : cluster_(cluster), search_(search), held_(cluster.pod_classes().size(), kUnknown) {}
+
+  // False: there is not room enough for all of them, in whatever order others come. The cluster
+  // must not have changed since the first question.
+  bool MayHold(std::span<const PodId> pods);
+
+ private:
+  static constexpr double kUnknown = -1;
+
+  double HeldOf(PodClassId pod_class);
+
+  const Cluster& cluster_;
+  NodeSearch* search_;
+  IndexVector<PodClassId, double> held_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_ROOM_COUNT_H_
