@@ -42,20 +42,29 @@ FailedGroups::Key FailedGroups::QuestionOf(PodGroupId group) const {
   return key;
 }
 
-FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) const {
-  // spec 2 H2, H3, of what the cluster keeps of pods: constraints and affinity.
+PodStatus FailedGroups::StatusAtStart(PodId pod) const {
+  const auto changed = at_start_.find(pod);
+  return changed == at_start_.end() ? cycle_.cluster->pods().status[pod] : changed->second;
+}
+
+FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) {
+  // spec 2 H1-H3, of what the cluster keeps of pods: constraints and affinity.
+  for (const Change& change : cycle_.statement->ChangesSince(seen_))
+    at_start_.emplace(change.pod, change.from);
+  seen_ = cycle_.statement->Mark();
   const Cluster& cluster = *cycle_.cluster;
   std::vector<Key> pod_sets;
-  std::map<PodAffinity, int64_t> affinities;
   for (const SubGroupId pod_set : PodSetsOf(cluster, group)) {
-    Key& key = pod_sets.emplace_back();
+    std::vector<std::pair<int64_t, int64_t>> pods;
     for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
-      if (IsActiveAllocated(cluster.pods().status[pod])) continue;
-      key.push_back(cluster.ClassOf(pod).constraint.value());
-      // Classes with affinity are told apart by themselves: the terms are part of the class.
-      key.push_back(cluster.ClassOf(pod).affinity.empty() ? -1
-                                                          : cluster.pods().pod_class[pod].value());
+      if (IsActiveAllocated(StatusAtStart(pod))) continue;
+      const PodClass& pod_class = cluster.ClassOf(pod);
+      const auto affinity = affinities_.emplace(pod_class.affinity, affinities_.size()).first;
+      pods.emplace_back(pod_class.constraint.value(), affinity->second);
     }
+    std::sort(pods.begin(), pods.end());
+    Key& key = pod_sets.emplace_back();
+    for (const auto& [constraint, affinity] : pods) key.insert(key.end(), {constraint, affinity});
   }
   std::sort(pod_sets.begin(), pod_sets.end());
   Key signature = {scope_ == Scope::kQueue ? cluster.pod_groups().queue[group].value() : 0};

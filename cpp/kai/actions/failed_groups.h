@@ -30,7 +30,8 @@ class FailedGroups {
 
   bool UsesSignatures() const { return !cycle_.mends->on(Mend::kSignatureSkip); }
   Key QuestionOf(PodGroupId group) const;
-  Key SignatureOf(PodGroupId group) const;
+  Key SignatureOf(PodGroupId group);
+  PodStatus StatusAtStart(PodId pod) const;
   std::vector<PodClassId> PendingOf(PodGroupId group) const;
   bool IsEasier(PodGroupId group, PodGroupId than) const;
   bool IsSmaller(PodGroupId group, PodGroupId than) const;
@@ -39,6 +40,10 @@ class FailedGroups {
   Scope scope_;
   std::map<Key, PodGroupId> groups_;
   size_t changes_ = 0;  // of the statement when the groups failed
+  // Signatures are of the cluster as the cycle began (spec 2 H1).
+  std::map<PodId, PodStatus> at_start_;  // of pods that have changed since
+  size_t seen_ = 0;                      // changes of the statement that at_start_ knows
+  std::map<PodAffinity, int64_t> affinities_;
 };
 
 }  // namespace kai
