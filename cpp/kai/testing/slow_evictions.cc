@@ -164,7 +164,10 @@ std::vector<int> Surplus(const World& world, int group, const std::string& name)
 std::vector<int> Batch(const World& world, int group) {
   const std::vector<int> pods = Surplus(world, group, "");
   if (!pods.empty()) return pods;
-  const std::vector<int> all = ActiveBelow(world, group, "");
+  std::vector<int> all;
+  for (const auto& [name, set] : world.group(group).shape->tree) {
+    if (set.is_leaf) all = Joined(all, ActiveBelow(world, group, name));
+  }
   return AnySpared(world, all) ? std::vector<int>{} : all;
 }
 

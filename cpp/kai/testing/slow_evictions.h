@@ -9,8 +9,9 @@
 // the world, and a copy that is good becomes the world.
 //
 // Where the specification leaves an order open, this one is taken: worklists are filled by
-// (creation time, name); what a batch takes comes in reverse order of sub-groups and pods; pod
-// groups that went stale are evicted by (creation time, name), their pods by name.
+// (creation time, name); what a batch takes comes in reverse order of sub-groups and pods, but a
+// whole group by name of its sub-groups; pod groups that went stale are evicted by (creation time,
+// name), their pods by name.
 #ifndef KAI_TESTING_SLOW_EVICTIONS_H_
 #define KAI_TESTING_SLOW_EVICTIONS_H_
 
