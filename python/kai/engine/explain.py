@@ -240,7 +240,7 @@ class _Case:
     def sentences(self) -> list[str]:
         """Why, most certain first; each sentence once."""
         if not waits(self.group):
-            return [*self._staleness(), *self._evictions()]
+            return [said for said in (*self._staleness(), *self._evictions()) if said]
         never = list(self._never())
         said = never + [
             self._sentence(reason)
@@ -273,6 +273,19 @@ class _Case:
             else:
                 verb = "makes" if pods == 1 else "make"
                 yield f"{text.count(pods, 'pod')} {verb} room for {for_group}: {action}."
+        if any(action == "reclaim" for action, _ in causes):
+            yield self._above_share()
+
+    def _above_share(self) -> str:
+        """Which queue held too many GPUs, its own or one above it; "" if it was not GPUs."""
+        for name in self.situation.path_to_root(self.group.queue):
+            gpu = self.plan.queues[name].gpu if name in self.plan.queues else None
+            if gpu and gpu.fair_share is not None and (gpu.allocated or 0) > gpu.fair_share:
+                return (
+                    f"Queue {name} held {text.count(gpu.allocated or 0, 'GPU')}; its fair share is "
+                    f"{text.number(gpu.fair_share)}."
+                )
+        return ""
 
     # ---- what no waiting will change -------------------------------------------------------------
 

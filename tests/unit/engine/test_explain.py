@@ -277,7 +277,8 @@ def test_who_loses_pods_is_told_for_whom() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=1)
     assert why_after_evictions(cluster, "rich/young") == (
         "rich/young has to give up 1 of its 2 pods; 1 pod on n1 stays.\n"
-        "  1 pod makes room for poor/new: reclaim."
+        "  1 pod makes room for poor/new: reclaim.\n"
+        "  Queue rich held 4 GPUs; its fair share is 3."
     )
     assert why_after_evictions(cluster, "poor/new") == (
         "poor/new is promised room that others are about to leave: 1 pod on n1."
@@ -288,8 +289,18 @@ def test_who_loses_pods_is_told_for_whom() -> None:
 def test_who_loses_everything_is_told_so() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=2)
     assert why_after_evictions(cluster, "rich/young") == (
-        "rich/young has to give up all it has: 2 pods.\n  2 pods make room for poor/new: reclaim."
+        "rich/young has to give up all it has: 2 pods.\n"
+        "  2 pods make room for poor/new: reclaim.\n"
+        "  Queue rich held 4 GPUs; its fair share is 2."
     )
+
+
+def test_a_department_that_held_too_much_is_named_for_its_team() -> None:
+    cluster = kai.Cluster().queue("big", deserved_gpus=1).queue("small", deserved_gpus=1)
+    cluster.queue("rich", parent="big", deserved_gpus=2).queue("poor", parent="small")
+    cluster.node("n1", gpus=2).running("rich/run", pods=2, gpus=1, node="n1")
+    said = why_after_evictions(cluster.pending("poor/new", gpus=1), "rich/run")
+    assert said.endswith("\n  Queue big held 2 GPUs; its fair share is 1.")
 
 
 def test_who_moves_is_told_where_to_and_for_whom() -> None:
