@@ -19,4 +19,7 @@ def test_every_switch_is_tried_or_says_why_not() -> None:
     section = PAGE.read_text().partition("## Switches")[2].partition("\n## ")[0]
     block = section.partition("```python")[2]
     tried = {name for name in _core.compat_switches() if re.search(rf"\b{name}\b", block)}
-    assert set(_core.compat_switches()) - tried == {"quota_epsilon"}  # no fractions yet
+    assert set(_core.compat_switches()) - tried == {
+        "quota_epsilon",  # no fractions yet
+        "whole_gangs",  # takes a large cluster
+    }

@@ -20,22 +20,11 @@ from kai.verify.outcome import not_built
 CYCLES = 50
 NOW = "2026-01-01T12:00:00Z"
 
-# Clusters that never come to rest under the rules we share with KAI, and why. In all of them the
-# victim's place is free in the next cycle, and the victim takes it again: allocate serves queues by
-# the first of their waiting groups (spec 1 F60), and that of the queue which reclaimed is one that
-# cannot be placed. A promise binds nobody (spec 2 T8), so the group it was made to waits behind.
-LED_BY_THE_IMPOSSIBLE = "its queue is led by a group that cannot be placed, so the victim returns"
-# KAI comes to rest on these, as that first group keeps it from searching at all (FINDINGS 4).
-UNBLOCKED = f"{LED_BY_THE_IMPOSSIBLE}; with unrelated_blockers: kai nobody is taken"
-RESTLESS = {
-    "integration-reclaim-007": UNBLOCKED,
-    "fairness-002": UNBLOCKED,
-    "preempt-051": UNBLOCKED,
-    "subgroups-043": UNBLOCKED,
-    # KAI rests, as it takes what it has placed in the same cycle, and so keeps the place free.
-    "reclaim-037": f"{LED_BY_THE_IMPOSSIBLE}; rests with same_cycle_eviction: kai",
-    "subgroups-037": LED_BY_THE_IMPOSSIBLE,  # KAI's, too, never comes to rest
-}
+# Clusters that never come to rest under the rules we share with KAI, and why: none. KAI itself never
+# does on subgroups-037: the victim's place is free in the next cycle, and the victim takes it again,
+# as the queue that reclaimed is led by a group that cannot be placed (docs/compatibility.md,
+# unrelated_blockers).
+RESTLESS: dict[str, str] = {}
 
 
 @dataclass(frozen=True)

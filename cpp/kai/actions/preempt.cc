@@ -23,7 +23,9 @@ class Preempt final : public EvictionAction {
     for (const PodId pod : cycle.order->PodsToPlace(group))
       requested += cluster.ClassOf(pod).gate_requested;
     const QueueId queue = cluster.pod_groups().queue[group];
-    return !CheckNonPreemptibleQuota(cycle.usage->path(queue), requested).fits();
+    return !CheckNonPreemptibleQuota(cycle.usage->path(queue), requested,
+                                     cycle.mends->on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0)
+                .fits();
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {

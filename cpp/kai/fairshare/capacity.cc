@@ -18,19 +18,22 @@ CapacityAnswer FirstOver(std::span<const QueueShare* const> path, const QuotaVec
 
 }  // namespace
 
-CapacityAnswer CheckLimit(std::span<const QueueShare* const> path, const QuotaVector& requested) {
+CapacityAnswer CheckLimit(std::span<const QueueShare* const> path, const QuotaVector& requested,
+                          double tolerance) {
   return FirstOver(path, requested, CapacityReason::kOverLimit,
-                   [](const Share& share, double amount) {
-                     return share.limit != kUnlimited && share.limit < share.allocated + amount;
+                   [tolerance](const Share& share, double amount) {
+                     return share.limit != kUnlimited &&
+                            share.limit * (1 + tolerance) < share.allocated + amount;
                    });
 }
 
 CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path,
-                                        const QuotaVector& requested) {
+                                        const QuotaVector& requested, double tolerance) {
   return FirstOver(path, requested, CapacityReason::kNonPreemptibleOverQuota,
-                   [](const Share& share, double amount) {
+                   [tolerance](const Share& share, double amount) {
                      return share.deserved != kUnlimited &&
-                            share.deserved < share.allocated_non_preemptible + amount;
+                            share.deserved * (1 + tolerance) <
+                                share.allocated_non_preemptible + amount;
                    });
 }
 

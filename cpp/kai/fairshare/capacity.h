@@ -20,12 +20,15 @@ struct CapacityAnswer {
   bool fits() const { return reason == CapacityReason::kFits; }
 };
 
-// `path` is the pod group's queue and its ancestors, lowest first. Equality passes; a resource that
-// is not asked for is not looked at.
-CapacityAnswer CheckLimit(std::span<const QueueShare* const> path,
-                          const QuotaVector& requested);  // spec 1 F77
+// `path` is the pod group's queue and its ancestors, lowest first. Equality passes, and so does
+// what exceeds by no more than that part of the limit: sums of parts of devices are not exact (spec
+// 1 W6). A resource that is not asked for is not looked at.
+CapacityAnswer CheckLimit(std::span<const QueueShare* const> path, const QuotaVector& requested,
+                          double tolerance = 0);  // spec 1 F77
 CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path,
-                                        const QuotaVector& requested);  // spec 1 F78
+                                        const QuotaVector& requested,
+                                        double tolerance = 0);  // spec 1 F78
+inline constexpr double kQuotaTolerance = 1e-9;
 
 }  // namespace kai
 

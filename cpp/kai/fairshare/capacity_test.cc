@@ -102,4 +102,18 @@ TEST(CapacityTest, ThereIsNoEpsilon) {  // spec 1 W6
 TEST(CapacityTest, WithoutQueuesNothingIsRefused) { EXPECT_TRUE(CheckLimit({}, {1, 1, 1}).fits()); }
 
 }  // namespace
+TEST(CapacityTest, SumsOfPartsOfDevicesMayMissTheLimitByABit) {  // spec 1 W6
+  QueueShare share{};
+  for (Share& each : share) each.limit = each.deserved = kUnlimited;
+  share[kQuotaGpu] = {.deserved = 0.3, .limit = 0.3, .allocated = 0.2};
+  share[kQuotaGpu].allocated_non_preemptible = 0.2;
+  const std::vector<const QueueShare*> path = {&share};
+  const QuotaVector more = {0, 0, 0.1};
+  EXPECT_FALSE(CheckLimit(path, more).fits());
+  EXPECT_TRUE(CheckLimit(path, more, kQuotaTolerance).fits());
+  EXPECT_FALSE(CheckNonPreemptibleQuota(path, more).fits());
+  EXPECT_TRUE(CheckNonPreemptibleQuota(path, more, kQuotaTolerance).fits());
+  EXPECT_FALSE(CheckLimit(path, {0, 0, 0.11}, kQuotaTolerance).fits());
+}
+
 }  // namespace kai

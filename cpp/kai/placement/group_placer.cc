@@ -29,9 +29,9 @@ bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods,
   for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
   const QueueId queue = cluster_.pod_groups().queue[group];
   const auto path = usage_->path(queue);
-  CapacityAnswer answer = CheckLimit(path, requested);
+  CapacityAnswer answer = CheckLimit(path, requested, options_.quota_tolerance);
   if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0)
-    answer = CheckNonPreemptibleQuota(path, requested);
+    answer = CheckNonPreemptibleQuota(path, requested, options_.quota_tolerance);
   if (answer.fits()) return true;
 
   QueueId refusing = queue;

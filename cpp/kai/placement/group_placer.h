@@ -41,6 +41,7 @@ class GroupPlacer {
 
   struct Options {
     bool check_capacity = true;  // off without the plugin that does it
+    double quota_tolerance = 0;  // a part of the limit that may be exceeded (fairshare/capacity.h)
   };
 
   GroupPlacer(const Cluster& cluster, PodOrder* order, const QueueUsage* usage, NodeSearch* search,

@@ -71,8 +71,10 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   statement->Listen({usage.get(), order.get(), search.get()});
   MarkOverduePods(*cluster, now_ns, statement.get());
 
-  GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(),
-                     {.check_capacity = config_.HasPlugin("proportion")});
+  GroupPlacer placer(
+      *cluster, order.get(), usage.get(), search.get(),
+      {.check_capacity = config_.HasPlugin("proportion"),
+       .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0});
   CycleLog log;
   log.errors.Resize(cluster->pod_groups().size());
   log.started_now.Resize(cluster->pod_groups().size());
