@@ -31,6 +31,8 @@ class Listener {
   // Called after the columns are back as they were; takes off `undo` exactly what Applied() put
   // there.
   virtual void Undone(const Change& change, UndoStack* undo) = 0;
+  // Called when the change is decided: a pod that was evicted is no longer one that may come back.
+  virtual void Settled(const Change&) {}
 };
 
 }  // namespace kai

@@ -69,8 +69,11 @@ void Statement::Return(PodId pod) {
 }
 
 void Statement::Settle() {
-  for (; settled_ < changes_.size(); ++settled_)
-    cluster_->pods_.is_virtual[changes_[settled_].pod] = 0;
+  for (; settled_ < changes_.size(); ++settled_) {
+    const Change& change = changes_[settled_];
+    cluster_->pods_.is_virtual[change.pod] = 0;
+    for (Listener* listener : listeners_) listener->Settled(change);
+  }
 }
 
 void Statement::MarkStuck(PodId pod) {

@@ -293,5 +293,6 @@ void PodOrder::Applied(const Change& change, UndoStack*) {
     known_[group] = kNothing;
 }
 void PodOrder::Undone(const Change& change, UndoStack* undo) { Applied(change, undo); }
+void PodOrder::Settled(const Change& change) { Applied(change, nullptr); }
 
 }  // namespace kai

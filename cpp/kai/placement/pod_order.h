@@ -93,6 +93,7 @@ class PodOrder final : public Listener {
 
   void Applied(const Change& change, UndoStack* undo) override;
   void Undone(const Change& change, UndoStack* undo) override;
+  void Settled(const Change& change) override;
 
  private:
   bool SetIsReady(SubGroupId set) const;
