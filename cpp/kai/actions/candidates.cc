@@ -36,16 +36,20 @@ std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const 
 
 std::vector<PodGroupId> NotableOrChanged(const Statement& statement) {
   const Cluster& cluster = statement.cluster();
-  const IndexVector<PodGroupId, int32_t>& rank = cluster.pod_groups().creation_rank;
-  std::vector<PodGroupId> changed;
+  const PodGroupColumns& groups = cluster.pod_groups();
+  std::vector<int32_t> ranks;
   for (const Change& change : statement.ChangesSince(0)) {
     const PodGroupId group = cluster.pods().group[change.pod];
-    if (group.valid() && (changed.empty() || changed.back() != group)) changed.push_back(group);
+    if (!group.valid()) continue;
+    const int32_t rank = groups.creation_rank[group];
+    if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
   }
-  std::sort(changed.begin(), changed.end(),
-            [&](PodGroupId a, PodGroupId b) { return rank[a] < rank[b]; });
-  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
-  return MergeByCreation(cluster, cluster.pod_groups().lists.notable, changed);
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  std::vector<PodGroupId> changed;
+  changed.reserve(ranks.size());
+  for (const int32_t rank : ranks) changed.push_back(groups.lists.all[static_cast<size_t>(rank)]);
+  return MergeByCreation(cluster, groups.lists.notable, changed);
 }
 
 }  // namespace kai

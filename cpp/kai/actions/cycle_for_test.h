@@ -30,7 +30,8 @@ namespace kai {
 // Without `mends.Set(...)` everything is mended; without budgets and a stopwatch nothing ends
 // early.
 struct TestCycle {
-  explicit TestCycle(std::unique_ptr<Cluster> cluster) : rooms(std::move(cluster)) {
+  explicit TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& options = {})
+      : rooms(std::move(cluster), options) {
     const size_t groups = rooms.cluster().pod_groups().size();
     log.errors.Resize(groups);
     log.started_now.Resize(groups);
@@ -102,7 +103,7 @@ inline Plan RunActions(std::string_view actions, const ClusterMaker& maker,
       R"({"actions": ")" + std::string(actions) + "\"" + std::string(config) + "}";
   absl::StatusOr<Config> parsed = Config::Parse(json, {});
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  if (parsed.ok()) EXPECT_THAT(parsed->warnings, testing::IsEmpty());
+  EXPECT_EQ(parsed->warnings, std::vector<std::string>());
   absl::StatusOr<Plan> plan = Session(*std::move(parsed)).Run(maker.Build(), kTestNowNs, stopwatch);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *std::move(plan);

@@ -41,11 +41,12 @@ class Preempt final : public EvictionAction {
   bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario,
                const QuotaVector&) override {
     if (!options_.min_runtime) return true;
-    const std::vector<GroupVictims> groups = ByGroup(cycle, scenario);
-    return std::all_of(groups.begin(), groups.end(), [&](const GroupVictims& loss) {
-      return !IsElastic(cycle, loss.group) || !IsProtectedNow(cycle, loss.group) ||
-             KeepsMinimum(cycle, loss);
-    });
+    const VictimsByGroup by_group(cycle, scenario);
+    return std::all_of(by_group.groups().begin(), by_group.groups().end(),
+                       [&](const GroupVictims& loss) {
+                         return !IsElastic(cycle, loss.group) ||
+                                !IsProtectedNow(cycle, loss.group) || KeepsMinimum(cycle, loss);
+                       });
   }
 
   std::string MessageFor(CycleView& cycle, PodGroupId group, const Victim& victim) override {

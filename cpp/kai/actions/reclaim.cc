@@ -55,7 +55,8 @@ class Reclaim final : public EvictionAction {
                const QuotaVector& request) override {
     const Cluster& cluster = *cycle.cluster;
     const QueueId own = cluster.pod_groups().queue[group];
-    std::vector<GroupVictims> groups = ByGroup(cycle, scenario);
+    const VictimsByGroup by_group(cycle, scenario);
+    const std::vector<GroupVictims>& groups = by_group.groups();
     for (const GroupVictims& loss : groups) {
       if (IsElastic(cycle, loss.group) && IsProtectedFrom(cycle, own, loss.group) &&
           !KeepsMinimum(cycle, loss))
@@ -146,8 +147,10 @@ class Reclaim final : public EvictionAction {
       if (known == queues.end()) known = queues.insert(known, {queue, queues.size()});
       AddLosses(cycle, loss, queue, known->second, &placed);
     }
-    std::stable_sort(placed.begin(), placed.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (queues.size() > 1) {
+      std::stable_sort(placed.begin(), placed.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+    }
     for (const auto& [place, loss] : placed) losses.push_back(loss);
     return losses;
   }

@@ -31,7 +31,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
       pool_(*pool),
       is_recorded_(cycle.cluster->pods().size()),
       offered_(offered),
-      batches_on_(cycle.cluster->nodes().size()),
+      last_on_(cycle.cluster->nodes().size(), -1),
       before_(cycle.cluster->nodes().size()),
       freed_(cycle.cluster->nodes().size()),
       last_batch_(cycle.cluster->pod_groups().size(), -1) {
@@ -69,6 +69,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
 }
 
 void ScenarioBase::CountRoom(double before, double after) {
+  if (cycle_.mends->on(Mend::kScenarioFilters)) return;  // nobody asks
   if (requests_.empty() || requests_.front() != requests_.back() || requests_.front() <= 0) return;
   const auto holds = [&](double gpus) { return std::floor(std::max(0.0, gpus) / requests_[0]); };
   holders_ += holds(after) - holds(before);
@@ -96,14 +97,17 @@ bool ScenarioBase::Grow() {
     const NodeId node = cluster.pods().node[pod];
     victims_.push_back({.pod = pod, .node = node});
     if (!node.valid()) continue;
-    std::vector<int32_t>& here = batches_on_[node];
-    if (here.empty()) {
+    int32_t& here = last_on_[node];
+    if (here < 0) {
       nodes_.push_back(node);
       if (IsOffered(node)) elsewhere_gpus_ -= before_[node];
     } else if (IsUseful(node)) {
       useful_gpus_ -= GpusWithVictims(node);
     }
-    if (here.empty() || here.back() != index) here.push_back(index);
+    if (here < 0 || links_[static_cast<size_t>(here)].batch != index) {
+      links_.push_back({.batch = index, .previous = here});
+      here = static_cast<int32_t>(links_.size()) - 1;
+    }
     const double gpus = cluster.AcceptedOn(cluster.pods().pod_class[pod], node)[kQuotaGpu];
     CountRoom(GpusWithVictims(node), GpusWithVictims(node) + gpus);
     freed_[node] += gpus;
@@ -113,9 +117,17 @@ bool ScenarioBase::Grow() {
   return true;
 }
 
+std::vector<int32_t> ScenarioBase::BatchesOn(NodeId node) const {
+  std::vector<int32_t> batches;
+  for (int32_t at = last_on_[node]; at >= 0; at = links_[static_cast<size_t>(at)].previous)
+    batches.push_back(links_[static_cast<size_t>(at)].batch);
+  std::reverse(batches.begin(), batches.end());
+  return batches;
+}
+
 std::vector<int32_t> ScenarioBase::BatchesOfGroupsOn(NodeId node) const {
   std::vector<int32_t> batches;
-  for (const int32_t index : batches_on_[node]) {
+  for (const int32_t index : BatchesOn(node)) {
     const PodGroupId group = batches_[static_cast<size_t>(index)].group;
     for (int32_t i = last_batch_[group]; i >= 0; i = batches_[static_cast<size_t>(i)].previous)
       batches.push_back(i);
@@ -134,7 +146,7 @@ bool ScenarioBase::FindsMatchingNodes() const {
   const NodeColumns& nodes = cycle_.cluster->nodes();
   const auto has_node = [&](const NodeConstraint* constraint) {
     for (const NodeId node : nodes.name.ids()) {
-      if ((IsOffered(node) || !batches_on_[node].empty()) &&
+      if ((IsOffered(node) || last_on_[node] >= 0) &&
           MatchesNode(*constraint, nodes.labels[node], nodes.name[node], cycle_.cluster->names()))
         return true;
     }

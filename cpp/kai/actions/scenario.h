@@ -54,7 +54,7 @@ class ScenarioBase {
   // All batches of groups that have one with a pod on the node, ascending.
   std::vector<int32_t> BatchesOfGroupsOn(NodeId node) const;
   // Indices of batches with a pod on the node, ascending.
-  std::span<const int32_t> BatchesOn(NodeId node) const { return batches_on_[node]; }
+  std::vector<int32_t> BatchesOn(NodeId node) const;
   // Nodes with victims, in the order in which they got their first.
   std::span<const NodeId> nodes() const { return nodes_; }
   // GPUs of a node: idle, being freed, and freed by recorded victims; then of batches as well.
@@ -92,7 +92,13 @@ class ScenarioBase {
   const IndexVector<NodeId, uint8_t>* offered_;
   std::vector<Victim> victims_;
   std::vector<Batch> batches_;
-  IndexVector<NodeId, std::vector<int32_t>> batches_on_;
+  // Batches on a node are chained, last first: most nodes have few.
+  struct Link {
+    int32_t batch = 0;
+    int32_t previous = -1;
+  };
+  std::vector<Link> links_;
+  IndexVector<NodeId, int32_t> last_on_;  // into links_, -1: none
   std::vector<NodeId> nodes_;
   IndexVector<NodeId, double> before_;
   IndexVector<NodeId, double> freed_;

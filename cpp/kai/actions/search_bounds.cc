@@ -75,30 +75,39 @@ void SearchBounds::ForgetRooms(size_t keep) {
   rooms_.resize(keep * slots_);
 }
 
-bool SearchBounds::NeverFits(PodId pod, std::span<const PodGroupId> candidates) {
+bool SearchBounds::NeverFits(std::span<const PodGroupId> candidates) {
   const Cluster& cluster = *cycle_.cluster;
   ForgetRooms(0);
+  each_on_one_node_ = true;
   for (const PodGroupId group : candidates) {
+    NodeId its_node;
     const Span32 range = cluster.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
       for (const PodId victim : cycle_.order->PodsOf(pod_set)) {
-        if (IsActiveAllocated(cluster.pods().status[victim]))
-          Free({.pod = victim, .node = cluster.pods().node[victim]});
+        if (!IsActiveAllocated(cluster.pods().status[victim])) continue;
+        const NodeId node = cluster.pods().node[victim];
+        each_on_one_node_ = each_on_one_node_ && (!its_node.valid() || its_node == node);
+        its_node = node;
+        Free({.pod = victim, .node = node});
       }
     }
   }
-  const ClassCount count{.pod_class = cluster.pods().pod_class[pod],
-                         .request = cluster.RequestOf(pod)};
-  bool fits = false;
+  bool fits = classes_.empty();  // too many classes to say
   for (const NodeId node : cluster.nodes().name.ids()) {
-    if (HoldsOf(count, node, RoomOf(node)) >= 1) {
-      fits = true;
-      break;
-    }
+    for (ClassCount& each : classes_)
+      each.most_on_one = std::max(each.most_on_one, HoldsOf(each, node, RoomOf(node)));
   }
+  if (!classes_.empty()) fits = classes_.front().most_on_one >= 1;  // that of the first pod
   ForgetRooms(0);
   return !fits;
+}
+
+bool SearchBounds::MayHoldWithOneNode() const {
+  return !each_on_one_node_ ||
+         std::all_of(classes_.begin(), classes_.end(), [](const ClassCount& each) {
+           return each.held + each.most_on_one >= each.wanted;
+         });
 }
 
 void SearchBounds::CountHeld(std::span<const NodeId> nodes, double sign,

@@ -22,22 +22,26 @@ class SearchBounds {
  public:
   SearchBounds(const CycleView& cycle, std::span<const PodId> pods);
 
-  // No node could hold the pod, even if every candidate left.
-  bool NeverFits(PodId pod, std::span<const PodGroupId> candidates);
+  // No node could hold the first pod, even if every candidate left.
+  bool NeverFits(std::span<const PodGroupId> candidates);
 
   // From now on it is about the first `count` pods, with these victims gone in any case.
   void StartPart(size_t count, std::span<const Victim> recorded);
   // Whether the part could be held, were these victims gone as well.
   bool MayHold(std::span<const Victim> victims);
+  // Whether the part could be held, were the candidates gone from one node, whichever it is. Only
+  // after NeverFits(), which looks at them.
+  bool MayHoldWithOneNode() const;
 
  private:
   // One class of the pods, and how many of it nodes can hold.
   struct ClassCount {
     PodClassId pod_class;
     std::span<const double> request;
-    double free = 0;    // as the cluster stands
-    double held = 0;    // with the recorded victims gone
-    double wanted = 0;  // of the part
+    double free = 0;         // as the cluster stands
+    double held = 0;         // with the recorded victims gone
+    double wanted = 0;       // of the part
+    double most_on_one = 0;  // node, with all candidates gone
   };
 
   double HoldsOf(const ClassCount& count, NodeId node, std::span<const double> room) const;
@@ -58,7 +62,8 @@ class SearchBounds {
   std::vector<double> rooms_;
   size_t recorded_nodes_ = 0;  // of touched_: what the recorded victims free
   std::vector<double> recorded_rooms_;
-  std::vector<NodeId> changed_;  // scratch
+  bool each_on_one_node_ = false;  // no candidate group has pods on several nodes
+  std::vector<NodeId> changed_;    // scratch
   IndexVector<NodeId, uint8_t> is_changed_;
 };
 

@@ -29,23 +29,30 @@ bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns) {
   return MinRuntime::Protects(started_ns, runtime_ns, cycle.now_ns);
 }
 
-std::vector<GroupVictims> ByGroup(const CycleView& cycle, const Scenario& scenario) {
+VictimsByGroup::VictimsByGroup(const CycleView& cycle, const Scenario& scenario) {
   const IndexVector<PodId, PodGroupId>& group_of = cycle.cluster->pods().group;
-  std::vector<std::pair<PodGroupId, size_t>> index;  // by group
-  for (size_t i = 0; i < scenario.victims.size(); ++i)
-    index.emplace_back(group_of[scenario.victims[i].pod], i);
-  std::sort(index.begin(), index.end());
-  std::vector<std::pair<size_t, GroupVictims>> found;  // with the place of the first
-  for (const auto& [group, i] : index) {
-    if (found.empty() || found.back().second.group != group)
-      found.push_back({i, {.group = group, .victims = {}}});
-    found.back().second.victims.push_back(scenario.victims[i]);
+  IndexVector<PodGroupId, int32_t> place(cycle.cluster->pod_groups().size(), -1);
+  std::vector<size_t> begins;  // first how many, then where they begin
+  std::vector<PodGroupId> order;
+  for (const Victim& victim : scenario.victims) {
+    int32_t& its = place[group_of[victim.pod]];
+    if (its < 0) {
+      its = static_cast<int32_t>(order.size());
+      order.push_back(group_of[victim.pod]);
+      begins.push_back(0);
+    }
+    ++begins[static_cast<size_t>(its)];
   }
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<GroupVictims> groups;
-  for (auto& [first, victims] : found) groups.push_back(std::move(victims));
-  return groups;
+  victims_.resize(scenario.victims.size());
+  size_t at = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t count = begins[i];
+    begins[i] = at;
+    groups_.push_back({.group = order[i], .victims = std::span(victims_).subspan(at, count)});
+    at += count;
+  }
+  for (const Victim& victim : scenario.victims)
+    victims_[begins[static_cast<size_t>(place[group_of[victim.pod]])]++] = victim;
 }
 
 bool KeepsMinimum(const CycleView& cycle, const GroupVictims& loss) {

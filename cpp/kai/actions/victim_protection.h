@@ -2,6 +2,9 @@
 #ifndef KAI_ACTIONS_VICTIM_PROTECTION_H_
 #define KAI_ACTIONS_VICTIM_PROTECTION_H_
 
+#include <span>
+#include <vector>
+
 #include "kai/actions/action.h"
 #include "kai/actions/scenario.h"
 
@@ -17,9 +20,17 @@ bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns);
 // their order.
 struct GroupVictims {
   PodGroupId group;
-  std::vector<Victim> victims;
+  std::span<const Victim> victims;
 };
-std::vector<GroupVictims> ByGroup(const CycleView& cycle, const Scenario& scenario);
+class VictimsByGroup {
+ public:
+  VictimsByGroup(const CycleView& cycle, const Scenario& scenario);
+  const std::vector<GroupVictims>& groups() const { return groups_; }
+
+ private:
+  std::vector<Victim> victims_;
+  std::vector<GroupVictims> groups_;
+};
 
 // F106: a protected elastic group keeps its minimum.
 bool KeepsMinimum(const CycleView& cycle, const GroupVictims& loss);

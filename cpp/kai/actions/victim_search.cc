@@ -53,7 +53,7 @@ SearchOutcome VictimSearch::Run() {
   if (candidates_.empty()) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
   const int32_t active_before = cycle_.order->ActiveUsed(group_);
   start_ = cycle_.statement->Mark();
-  if (!cycle_.plain_search && bounds_.NeverFits(pods_.front(), candidates_))
+  if (!cycle_.plain_search && bounds_.NeverFits(candidates_))
     return SearchOutcome::kGeneratorsExhausted;
   pool_.emplace(cycle_, candidates_);
   for (const ScenarioGenerator generator : cycle_.generators) {
@@ -120,8 +120,9 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
   if (gpu_nodes_only_) cycle_.search->OfferOnly(&offered_);
 
   Probe result = Probe::kFailed;
-  {
-    if (!cycle_.plain_search) bounds_.StartPart(pods, recorded_);
+  if (!cycle_.plain_search) bounds_.StartPart(pods, recorded_);
+  if (cycle_.plain_search || generator != ScenarioGenerator::kNodeLocalGreedy ||
+      bounds_.MayHoldWithOneNode()) {
     ScenarioBase base(cycle_, part, recorded_, &*pool_, gpu_nodes_only_ ? &offered_ : nullptr);
     request_ = cycle_.order->NextRequest(group_);
     do {
@@ -183,7 +184,7 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
   for (size_t step = 1;; count = std::min(count + step, nodes.size()), step *= 2) {
     std::vector<int32_t> batches;
     for (const NodeId node : std::span(nodes).first(count)) {
-      const std::span<const int32_t> here = base.BatchesOn(node);
+      const std::vector<int32_t> here = base.BatchesOn(node);
       batches.insert(batches.end(), here.begin(), here.end());
     }
     if (cycle_.mends->on(Mend::kWholeGangs)) {

@@ -239,6 +239,14 @@ bool ClusterAssembler::IsSimplyRunning(PodGroupId group) const {
 
 void ClusterAssembler::ListPodGroups() {
   PodGroupColumns& groups = c_.pod_groups_;
+  const PodColumns& pods = c_.pods_;
+  for (const Span32& range : c_.sub_groups_.pods.raw()) {
+    std::sort(c_.sub_groups_.pod_list.begin() + range.begin,
+              c_.sub_groups_.pod_list.begin() + range.end, [&](PodId a, PodId b) {
+                return std::pair(pods.created_ns[a], pods.uid_rank[a]) <
+                       std::pair(pods.created_ns[b], pods.uid_rank[b]);
+              });
+  }
   PodGroupLists& lists = groups.lists;
   groups.may_run.Resize(groups.size());
   for (const PodGroupId group : groups.name.ids())

@@ -44,27 +44,27 @@ std::vector<std::string> Pieces(const ClusterMaker& maker) {
 // ---- groups without sub-groups ------------------------------------------------------------------
 
 TEST(EvictionBatchTest, AnElasticGroupGivesUpPodByPodAndThenTheRest) {
-  EXPECT_THAT(Pieces(MakeCluster().Node("n").Running(
-                  "ns/g", {.pods = 4, .node = "n", .min_member = 2})),
-              ElementsAre("g-3 ...", "g-2 ...", "g-1 g-0"));
+  EXPECT_THAT(
+      Pieces(MakeCluster().Node("n").Running("ns/g", {.pods = 4, .node = "n", .min_member = 2})),
+      ElementsAre("g-3 ...", "g-2 ...", "g-1 g-0"));
 }
 
 TEST(EvictionBatchTest, AGangGoesWhole) {
-  EXPECT_THAT(Pieces(MakeCluster().Node("n").Running(
-                  "ns/g", {.pods = 3, .node = "n", .min_member = 3})),
-              ElementsAre("g-2 g-1 g-0"));
+  EXPECT_THAT(
+      Pieces(MakeCluster().Node("n").Running("ns/g", {.pods = 3, .node = "n", .min_member = 3})),
+      ElementsAre("g-2 g-1 g-0"));
 }
 
 TEST(EvictionBatchTest, AGangThatIsShortOfPodsGoesWhole) {  // E9: unsatisfied
-  EXPECT_THAT(Pieces(MakeCluster().Node("n").Running(
-                  "ns/g", {.pods = 2, .node = "n", .min_member = 3})),
-              ElementsAre("g-1 g-0"));
+  EXPECT_THAT(
+      Pieces(MakeCluster().Node("n").Running("ns/g", {.pods = 2, .node = "n", .min_member = 3})),
+      ElementsAre("g-1 g-0"));
 }
 
 TEST(EvictionBatchTest, WithoutAMinimumTheLastPodGoesAloneAsWell) {
-  EXPECT_THAT(Pieces(MakeCluster().Node("n").Running(
-                  "ns/g", {.pods = 2, .node = "n", .min_member = 0})),
-              ElementsAre("g-1 ...", "g-0"));
+  EXPECT_THAT(
+      Pieces(MakeCluster().Node("n").Running("ns/g", {.pods = 2, .node = "n", .min_member = 0})),
+      ElementsAre("g-1 ...", "g-0"));
 }
 
 TEST(EvictionBatchTest, WhoHoldsNothingGivesUpNothing) {  // E9
@@ -134,9 +134,9 @@ TEST(EvictionBatchTest, AnUnsatisfiedRootStillGivesUpSurplusPodsFirst) {
 
 TEST(EvictionBatchTest, WithNoSatisfiedChildNothingIsSurplus) {
   // Nobody is needed, but the only child is not whole either.
-  EXPECT_THAT(Pieces(GroupOf({Leaf("a", 3)}, 0)
-                         .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})),
-              ElementsAre("g-1 g-0"));
+  EXPECT_THAT(
+      Pieces(GroupOf({Leaf("a", 3)}, 0).Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})),
+      ElementsAre("g-1 g-0"));
 }
 
 TEST(EvictionBatchTest, TheChildFurthestAboveItsMinimumGivesUpFirst) {  // reverse G11

@@ -447,7 +447,8 @@ TEST(GangTest, EnoughSubGroupsSatisfyATree) {  // mend min_sub_group, spec 2 W2
   };
   EXPECT_TRUE(IsGangSatisfied(replicas(1)));
   EXPECT_FALSE(IsGangSatisfied(replicas({}))) << "all are needed";
-  EXPECT_FALSE(IsGangSatisfied(replicas(1), {.satisfy_tree = false})) << "as KAI";
+  EXPECT_FALSE(IsGangSatisfied(replicas(1), {.comparators = {}, .satisfy_tree = false}))
+      << "as KAI";
 }
 
 // ---- against the oracle
