@@ -13,6 +13,7 @@
 #ifndef KAI_PLACEMENT_NODE_SEARCH_H_
 #define KAI_PLACEMENT_NODE_SEARCH_H_
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -54,7 +55,9 @@ class NodeSearch final : public Listener {
   // nodes.
   bool MayRunOn(PodClassId pod_class, NodeId node) {
     const ClassPlan& plan = PlanFor(pod_class);
-    return !plan.too_large && plan.class_ok[cluster_.nodes().node_class[node].index()] != 0;
+    return !plan.too_large && plan.class_ok[cluster_.nodes().node_class[node].index()] != 0 &&
+           (!plan.has_candidates ||
+            std::binary_search(plan.candidates.begin(), plan.candidates.end(), node));
   }
 
   // No node could take a pod of that class, were the cluster empty (spec 3 P14).

@@ -44,17 +44,29 @@ double RoomCount::HeldOf(PodClassId pod_class) {
 }
 
 bool RoomCount::MayHold(std::span<const PodId> pods) {
-  // Pods come by pod set, and those mostly in one class: runs are counted, and not even all of a
-  // class, as fewer prove less and never too much.
-  size_t begin = 0;
-  while (begin < pods.size()) {
-    const PodClassId pod_class = cluster_.pods().pod_class[pods[begin]];
-    size_t end = begin + 1;
-    while (end < pods.size() && cluster_.pods().pod_class[pods[end]] == pod_class) ++end;
-    if (HeldOf(pod_class) < static_cast<double>(end - begin)) return false;
-    begin = end;
+  // Pods that ask for the same and may run on the same nodes are counted together, whatever else
+  // tells them apart.
+  struct Alike {
+    PodClassId pod_class;
+    double wanted = 0;
+  };
+  std::vector<Alike> kinds;
+  const auto& request = cluster_.pod_classes().request;
+  const auto& info = cluster_.pod_classes().info;
+  const auto is_alike = [&](PodClassId a, PodClassId b) {
+    return a == b ||
+           (info[a].constraint == info[b].constraint && std::ranges::equal(request[a], request[b]));
+  };
+  for (const PodId pod : pods) {
+    const PodClassId pod_class = cluster_.pods().pod_class[pod];
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const Alike& each) {
+      return is_alike(each.pod_class, pod_class);
+    });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {.pod_class = pod_class});
+    ++kind->wanted;
   }
-  return true;
+  return std::all_of(kinds.begin(), kinds.end(),
+                     [&](const Alike& kind) { return HeldOf(kind.pod_class) >= kind.wanted; });
 }
 
 }  // namespace kai

@@ -731,14 +731,13 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
   std::set<int> involved = {search.group};
   for (const int pod : victims) involved.insert(GroupOf(world, pod));
   std::vector<int> listed(involved.begin(), involved.end());
-  if (!world.settings().mends.on(Mend::kUnrelatedBlockers)) {
-    for (size_t i = 0; i < world.kept().groups.size(); ++i) {
-      const int group = static_cast<int>(i);
-      const bool waits =
-          !PodsWith(world, group, [](PodStatus s) { return s == PodStatus::kPending; }).empty();
-      if (waits && !involved.contains(group) && world.kept().IsLeaf(world.kept().groups[i].queue)) {
-        listed.push_back(group);
-      }
+  for (size_t i = 0; i < world.kept().groups.size(); ++i) {
+    const int group = static_cast<int>(i);
+    const bool waits =
+        !PodsWith(world, group, [](PodStatus s) { return s == PodStatus::kPending; }).empty();
+    if (waits && !involved.contains(group) && world.kept().IsLeaf(world.kept().groups[i].queue) &&
+        SpeaksForItsQueue(trial.world(), group)) {
+      listed.push_back(group);
     }
   }
   std::sort(listed.begin(), listed.end(), [&](int a, int b) { return GroupFirst(world, a, b); });

@@ -1145,6 +1145,29 @@ bool FitsQuotas(const World& world, int group, const Three& q) {
   return At(world.kept().groups, group).preemptible || Fits(world, group, q, false);
 }
 
+// What never changes about a node and a pod (spec 3 §7).
+bool MayEverRun(const World& world, int pod, int node) {
+  const Kept& kept = world.kept();
+  if (!kept.settings.Has("predicates")) return true;
+  const PodRow& row = *At(kept.pods, pod).row;
+  const NodeRow& target = *At(kept.nodes, node);
+  const bool is_mig = row.gpu.kind == GpuRequestKind::kMig;  // P4
+  if (AnyGpu(row)) {
+    if (is_mig && !MigEnabled(target)) return false;
+    if (MigStrategy(target) == "single" && row.gpu.kind != GpuRequestKind::kRegular) return false;
+    if (MigStrategy(target) == "mixed" && !is_mig) return false;
+  }
+  if (!IsOpen(target)) return false;                // P7
+  if (!ToleratesTaints(row, target)) return false;  // P8
+  if (!MeetsNodeAffinity(row, target)) return false;
+  if (kept.rows.params.restrict_node_scheduling) {  // P10
+    const std::string kind = AnyGpu(row) ? "gpu" : "cpu";
+    if (Label(target.labels, "node-role.kubernetes.io/" + kind + "-worker") == nullptr)
+      return false;
+  }
+  return true;
+}
+
 // spec 3 §7, in its order
 bool Predicates(const World& world, int pod, int node) {
   const Kept& kept = world.kept();
@@ -1158,22 +1181,7 @@ bool Predicates(const World& world, int pod, int node) {
         FitsQuotas(world, group, kept.Accepted(At(kept.pods, pod), node)))) {
     return false;
   }
-  const bool is_mig = row.gpu.kind == GpuRequestKind::kMig;  // P4
-  if (AnyGpu(row)) {
-    if (is_mig && !MigEnabled(target)) return false;
-    if (MigStrategy(target) == "single" && row.gpu.kind != GpuRequestKind::kRegular) return false;
-    if (MigStrategy(target) == "mixed" && !is_mig) return false;
-  }
-  if (!IsOpen(target)) return false;                // P7
-  if (!ToleratesTaints(row, target)) return false;  // P8
-  if (!MeetsNodeAffinity(row, target)) return false;
-  if (!MeetsPodAffinity(world, row, target)) return false;
-  if (kept.rows.params.restrict_node_scheduling) {  // P10
-    const std::string kind = AnyGpu(row) ? "gpu" : "cpu";
-    if (Label(target.labels, "node-role.kubernetes.io/" + kind + "-worker") == nullptr)
-      return false;
-  }
-  return true;
+  return MayEverRun(world, pod, node) && MeetsPodAffinity(world, row, target);
 }
 
 // spec 3 §9
@@ -1236,6 +1244,53 @@ bool FitsLargestNode(const World& world, int pod) {
     for (size_t r = 0; r < largest.size(); ++r) largest[r] = std::max(largest[r], each[r]);
   }
   return FitsInto(At(kept.pods, pod).request, largest);
+}
+
+// Pods of that request that the nodes could hold by what is idle or leaving, whoever else comes.
+double PodsThatFit(const World& world, int pod) {
+  const Kept& kept = world.kept();
+  if (kept.settings.Has("predicates") && !FitsLargestNode(world, pod)) return 0;
+  const std::vector<double>& request = At(kept.pods, pod).request;
+  double all = 0;
+  const std::vector<Ledger> ledgers = Ledgers(world);
+  for (size_t node = 0; node < ledgers.size(); ++node) {
+    if (!MayEverRun(world, pod, static_cast<int>(node))) continue;
+    double here = std::numeric_limits<int32_t>::max();
+    for (size_t r = 0; r < request.size(); ++r) {
+      const double room = ledgers[node].idle[r] + ledgers[node].releasing[r];
+      if (room < 0) here = 0;
+      if (request[r] > 0) here = std::min(here, std::floor(room / request[r]));
+    }
+    all += here;
+  }
+  return all;
+}
+
+bool HasHope(const World& world, int group) {
+  const Kept& kept = world.kept();
+  const std::vector<int> tasks = Tasks(world, group);
+  const Three sum = SumOfRequests(world, tasks, kept.largest_gpu_mib);
+  if (kept.settings.Has("proportion") &&
+      !(FitsLimits(world, group, sum) && FitsQuotas(world, group, sum))) {
+    return false;
+  }
+  return std::all_of(tasks.begin(), tasks.end(), [&](int pod) {
+    const PodRow& row = *At(kept.pods, pod).row;
+    const auto alike = std::count_if(tasks.begin(), tasks.end(), [&](int other) {
+      const PodRow& its = *At(kept.pods, other).row;
+      return At(kept.pods, other).request == At(kept.pods, pod).request &&
+             its.node_selector == row.node_selector &&
+             its.has_node_affinity == row.has_node_affinity &&
+             its.node_affinity == row.node_affinity && its.tolerations == row.tolerations;
+    });
+    return static_cast<double>(alike) <= PodsThatFit(world, pod);
+  });
+}
+
+// With the mend of FINDINGS 4, who cannot be placed in whatever order is not in any.
+bool SpeaksForItsQueue(const World& world, int group) {
+  return !world.settings().mends.on(Mend::kUnrelatedBlockers) ||
+         (IsReady(world, group, "") && HasHope(world, group));
 }
 
 std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>& nodes) {
@@ -1703,7 +1758,9 @@ bool MustConvert(const World& world, int group) {
 std::vector<Decision> Allocate(World* world) {
   std::vector<Decision> plan;
   QueueTree jobs(world);
-  for (const std::string& group : Candidates(*world)) jobs.Push(group);
+  for (const std::string& group : Candidates(*world)) {
+    if (SpeaksForItsQueue(*world, world->kept().GroupIndex(group))) jobs.Push(group);
+  }
   while (!jobs.empty()) {
     const std::string name = jobs.Pop();
     const int group = world->kept().GroupIndex(name);

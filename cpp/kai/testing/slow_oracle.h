@@ -405,6 +405,8 @@ std::vector<Ledger> Ledgers(const World& world);  // by node
 
 // Whether some node could hold the pod if it were empty (spec 3 P14).
 bool FitsLargestNode(const World& world, int pod);
+// Whether a group that waits has a say in when its queue comes, in an order of all who wait.
+bool SpeaksForItsQueue(const World& world, int group);
 // spec 2 P2-P4 among some nodes: the node, or -1, and whether it has the room now.
 std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>& nodes);
 
