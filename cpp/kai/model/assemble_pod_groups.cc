@@ -234,7 +234,18 @@ bool ClusterAssembler::IsSimplyRunning(PodGroupId group) const {
       return false;
     active += counts.active_used();
   }
-  return active > 0;
+  return active > 0 && !AsksForMoreChildrenThanItHas(groups.root[group]);
+}
+
+bool ClusterAssembler::AsksForMoreChildrenThanItHas(SubGroupId set) const {
+  const SubGroupColumns& sets = c_.sub_groups_;
+  if (sets.is_pod_set[set] != 0) return false;
+  const Span32 range = sets.children[set];
+  if (sets.minimum[set] > range.size()) return true;
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    if (AsksForMoreChildrenThanItHas(sets.child_list[static_cast<size_t>(i)])) return true;
+  }
+  return false;
 }
 
 void ClusterAssembler::ListPodGroups() {

@@ -68,6 +68,7 @@ class ClusterAssembler {
   void CountTotal(const std::vector<PodDraft>& drafts);
   void ListPodGroups();
   bool IsSimplyRunning(PodGroupId group) const;
+  bool AsksForMoreChildrenThanItHas(SubGroupId set) const;
 
   Cluster& c_;
   std::vector<NodeRow> owned_node_rows_;
