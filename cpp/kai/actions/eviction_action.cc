@@ -84,14 +84,19 @@ bool AllAreSpared(const CycleView& cycle, PodGroupId group) {
   return true;
 }
 
+// Of listed groups, those that still have somebody to lose; only what the cycle touched is looked
+// at.
 std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodGroupId> groups) {
-  const CandidateFilter filter{
-      .ready = false, .pending = false, .preemptible = true, .active = true};
   std::vector<PodGroupId> active;
+  active.reserve(groups.size());
+  const bool is_fresh = cycle.statement->Mark() == 0;
   for (const PodGroupId group : groups) {
-    if (cycle.log->placed_now[group] != 0 && AllAreSpared(cycle, group)) continue;
-    if (IsCandidate(*cycle.cluster, *cycle.order, group, filter, cycle.now_ns))
-      active.push_back(group);
+    const bool is_touched =
+        !is_fresh && (cycle.log->placed_now[group] != 0 || cycle.log->evicted_now[group] != 0 ||
+                      cycle.log->is_stale[group] != 0);
+    if (is_touched && (cycle.order->ActiveAllocated(group) == 0 || AllAreSpared(cycle, group)))
+      continue;
+    active.push_back(group);
   }
   return active;
 }
@@ -100,9 +105,13 @@ std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodG
 std::vector<PodGroupId> WithNew(const CycleView& cycle, std::span<const PodGroupId> groups,
                                 QueueId queue) {
   if (cycle.mends->on(Mend::kSameCycleEviction)) return StillActive(cycle, groups);
+  const CandidateFilter filter{
+      .ready = false, .pending = false, .preemptible = true, .active = true};
   std::vector<PodGroupId> waiting = cycle.lists().waiting;
   std::erase_if(waiting, [&](PodGroupId group) {
-    return queue.valid() && cycle.cluster->pod_groups().queue[group] != queue;
+    return (queue.valid() && cycle.cluster->pod_groups().queue[group] != queue) ||
+           !cycle.MayRun(group) ||
+           !IsCandidate(*cycle.cluster, *cycle.order, group, filter, cycle.now_ns);
   });
   return StillActive(cycle, MergeByCreation(*cycle.cluster, groups, waiting));
 }
@@ -118,7 +127,10 @@ std::vector<PodGroupId> EvictionAction::MayLose(const CycleView& cycle) {
 }
 
 bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group) {
-  if (cycle.plain_search) return true;
+  // A pod that moved in this cycle may be told that there is room where it was, and then stays
+  // where it is: nothing adds up any more (spec 2 T5).
+  const bool adds_up = cycle.mends->on(Mend::kSameCycleEviction) || !cycle.statement->AnyMoved();
+  if (cycle.plain_search || !adds_up) return true;
   const std::vector<PodId> pods = cycle.order->PodsToPlace(group);
   if (pods.empty()) return false;
   const NodeColumns& nodes = cycle.cluster->nodes();

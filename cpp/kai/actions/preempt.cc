@@ -56,7 +56,7 @@ class Preempt final : public EvictionAction {
 
  private:
   bool IsProtectedNow(const CycleView& cycle, PodGroupId victim) const {
-    if (!options_.min_runtime) return false;
+    if (!options_.min_runtime || !HasStart(cycle, victim)) return false;
     const MinRuntime min_runtime(cycle.cluster->queues(), *options_.min_runtime);
     return IsProtected(cycle, victim,
                        min_runtime.ForPreempt(cycle.cluster->pod_groups().queue[victim]));

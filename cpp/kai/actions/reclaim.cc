@@ -125,7 +125,7 @@ class Reclaim final : public EvictionAction {
   }
 
   bool IsProtectedFrom(const CycleView& cycle, QueueId reclaimer, PodGroupId victim) const {
-    if (!options_.min_runtime) return false;
+    if (!options_.min_runtime || !HasStart(cycle, victim)) return false;
     const MinRuntime min_runtime(cycle.cluster->queues(), *options_.min_runtime);
     return IsProtected(
         cycle, victim,

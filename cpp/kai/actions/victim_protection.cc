@@ -1,6 +1,7 @@
 #include "kai/actions/victim_protection.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kai/fairshare/min_runtime.h"
 
@@ -20,6 +21,11 @@ bool IsElastic(const CycleView& cycle, PodGroupId group) {
   return std::any_of(pod_sets.begin(), pod_sets.end(), [&](SubGroupId pod_set) {
     return cycle.order->MinimumOf(pod_set) < cycle.cluster->sub_groups().pods[pod_set].size();
   });
+}
+
+bool HasStart(const CycleView& cycle, PodGroupId group) {
+  return cycle.log->started_now[group] != 0 ||
+         cycle.cluster->pod_groups().last_start_ns[group] != std::numeric_limits<int64_t>::min();
 }
 
 bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns) {

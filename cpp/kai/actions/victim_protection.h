@@ -13,6 +13,9 @@ namespace kai {
 // Some pod set has more pods, of any status, than it needs (spec 2 G10).
 bool IsElastic(const CycleView& cycle, PodGroupId group);
 
+// When it started is known; without that nothing protects a group (spec 1 F103).
+bool HasStart(const CycleView& cycle, PodGroupId group);
+
 // Whether the group may not be touched yet, `runtime_ns` being what its queues grant it.
 bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns);
 

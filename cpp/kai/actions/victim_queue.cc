@@ -28,14 +28,28 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
     }
     return !GoesFirst(contender(a), contender(b), cluster.total());
   };
-  for (const PodGroupId group : candidates) {
-    const QueueId leaf = cluster.pod_groups().queue[group];
-    sorted_[leaf].push_back(group);
-    if (!first[leaf].valid() || goes_first(group, first[leaf])) first[leaf] = group;
-    heaps_.Enter(leaf, queue_less);
-  }
+  for (const PodGroupId group : candidates)
+    sorted_[cluster.pod_groups().queue[group]].push_back(group);
+  std::vector<QueueId> leaves;
   for (const QueueId queue : cluster.queues().name.ids()) {
-    std::vector<PodGroupId>& groups = sorted_[queue];
+    if (!sorted_[queue].empty()) leaves.push_back(queue);
+  }
+  const IndexVector<PodGroupId, int32_t>& rank = cluster.pod_groups().creation_rank;
+  std::sort(leaves.begin(), leaves.end(), [&](QueueId a, QueueId b) {
+    return rank[sorted_[a].front()] < rank[sorted_[b].front()];
+  });
+  for (const QueueId entering : leaves) {
+    for (const QueueId leaf : leaves) {
+      for (const PodGroupId group : sorted_[leaf]) {
+        if (rank[group] > rank[sorted_[entering].front()] || leaves.size() == 1) break;
+        if (!first[leaf].valid() || goes_first(group, first[leaf])) first[leaf] = group;
+      }
+    }
+    first[entering] = first[entering].valid() ? first[entering] : sorted_[entering].front();
+    heaps_.Enter(entering, queue_less);
+  }
+  for (const QueueId leaf : leaves) {
+    std::vector<PodGroupId>& groups = sorted_[leaf];
     std::reverse(groups.begin(), groups.end());  // the youngest first: often that is all
     if (!std::is_sorted(groups.begin(), groups.end(), goes_first))
       std::sort(groups.begin(), groups.end(), goes_first);

@@ -9,6 +9,10 @@
 namespace kai {
 namespace {
 
+// Batches of victims added to a base before anything is proved about all candidates: most searches
+// have ended by then.
+constexpr size_t kBatchesBeforeProof = 16;
+
 constexpr double kTolerance = 1e-6;  // of sums of GPUs, some of them shared
 
 }  // namespace
@@ -53,8 +57,6 @@ SearchOutcome VictimSearch::Run() {
   if (candidates_.empty()) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
   const int32_t active_before = cycle_.order->ActiveUsed(group_);
   start_ = cycle_.statement->Mark();
-  if (!cycle_.plain_search && bounds_.NeverFits(candidates_))
-    return SearchOutcome::kGeneratorsExhausted;
   pool_.emplace(cycle_, candidates_);
   for (const ScenarioGenerator generator : cycle_.generators) {
     recorded_.clear();
@@ -71,6 +73,21 @@ SearchOutcome VictimSearch::Run() {
     if (last == Probe::kDeadline) return SearchOutcome::kDeadlineExhausted;
   }
   return SearchOutcome::kGeneratorsExhausted;
+}
+
+bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
+  if (cycle_.plain_search) return true;
+  if (pods > kBatchesBeforeProof && IsHopeless()) return false;
+  bounds_.StartPart(pods, recorded_);
+  return generator != ScenarioGenerator::kNodeLocalGreedy || bounds_.MayHoldWithOneNode();
+}
+
+bool VictimSearch::IsHopeless() {
+  if (!knows_hope_) {
+    is_hopeless_ = bounds_.NeverFits(candidates_);
+    knows_hope_ = true;
+  }
+  return is_hopeless_;
 }
 
 bool VictimSearch::IsSatisfied(int32_t active_before) const {
@@ -120,12 +137,15 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
   if (gpu_nodes_only_) cycle_.search->OfferOnly(&offered_);
 
   Probe result = Probe::kFailed;
-  if (!cycle_.plain_search) bounds_.StartPart(pods, recorded_);
-  if (cycle_.plain_search || generator != ScenarioGenerator::kNodeLocalGreedy ||
-      bounds_.MayHoldWithOneNode()) {
+  if (MayWork(generator, pods)) {
     ScenarioBase base(cycle_, part, recorded_, &*pool_, gpu_nodes_only_ ? &offered_ : nullptr);
     request_ = cycle_.order->NextRequest(group_);
     do {
+      // Once it takes longer, it is worth knowing whether it can end well at all.
+      if (base.batches().size() == kBatchesBeforeProof && !cycle_.plain_search) {
+        if (IsHopeless()) break;
+        bounds_.StartPart(pods, recorded_);
+      }
       if (!base.IsWorthwhile()) continue;
       result = generator == ScenarioGenerator::kNodeLocalGreedy ? TryNodeLocal(base, keep)
                                                                 : TryMultiNode(base, keep);

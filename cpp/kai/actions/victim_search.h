@@ -74,6 +74,10 @@ class VictimSearch {
   bool NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
   void Offer(const std::vector<Victim>& victims);
   bool IsSatisfied(int32_t active_before) const;
+  // Nothing proves that the generator cannot place so many pods.
+  bool MayWork(ScenarioGenerator generator, size_t pods);
+  // Not even the first pod could be placed, were all candidates gone.
+  bool IsHopeless();
 
   CycleView& cycle_;
   PodGroupId group_;
@@ -90,6 +94,8 @@ class VictimSearch {
   Statement::Checkpoint start_ = 0;
   bool stands_ = false;  // the whole group's solution, already
   SearchBounds bounds_;
+  bool knows_hope_ = false;
+  bool is_hopeless_ = false;
   QuotaVector request_{};  // of the part that is being placed
   std::set<ScenarioKey> failed_;
   IndexVector<PodGroupId, uint8_t> takes_part_;   // in the scenario that is simulated
