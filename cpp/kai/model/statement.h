@@ -54,6 +54,9 @@ class Statement {
   // rolling back past here still undoes it.
   void Settle();
 
+  // A pod stands on two nodes: where it was and where it moved to.
+  bool AnyMoved() const { return !left_.empty(); }
+
   Checkpoint Mark() const { return changes_.size(); }
   void RollBackTo(Checkpoint checkpoint);
   std::span<const Change> ChangesSince(Checkpoint checkpoint) const {
