@@ -30,6 +30,10 @@ class Preempt final : public EvictionAction {
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     const PodGroupColumns& groups = cycle.cluster->pod_groups();
+    if (options_.min_runtime) {
+      runtime_ns_ = MinRuntime(cycle.cluster->queues(), *options_.min_runtime)
+                        .ForPreempt(groups.queue[group]);
+    }
     std::vector<PodGroupId> candidates = MayLoseIn(cycle, groups.queue[group]);
     std::erase_if(candidates, [&](PodGroupId victim) {
       return victim == group || groups.priority[victim] >= groups.priority[group] ||
@@ -56,13 +60,12 @@ class Preempt final : public EvictionAction {
 
  private:
   bool IsProtectedNow(const CycleView& cycle, PodGroupId victim) const {
-    if (!options_.min_runtime || !HasStart(cycle, victim)) return false;
-    const MinRuntime min_runtime(cycle.cluster->queues(), *options_.min_runtime);
-    return IsProtected(cycle, victim,
-                       min_runtime.ForPreempt(cycle.cluster->pod_groups().queue[victim]));
+    return options_.min_runtime && HasStart(cycle, victim) &&
+           IsProtected(cycle, victim, runtime_ns_);
   }
 
   PreemptOptions options_;
+  int64_t runtime_ns_ = 0;  // granted by the queue that is searched
 };
 
 }  // namespace

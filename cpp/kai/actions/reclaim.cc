@@ -26,6 +26,7 @@ class Reclaim final : public EvictionAction {
     const Cluster& cluster = *cycle.cluster;
     before_ = cycle.usage->shares();  // F87: the rule goes by what was there when the search began
     uses_ = IndexVector<QueueId, std::string>(cluster.queues().size());
+    runtimes_ns_ = IndexVector<QueueId, std::optional<int64_t>>(cluster.queues().size());
     const QueueId own = cluster.pod_groups().queue[group];
     const ReclaimRule rule = LiveRule(cycle, group);
     const QuotaVector& request = cycle.order->NextRequest(group);
@@ -124,12 +125,15 @@ class Reclaim final : public EvictionAction {
                                 cycle.cluster->ClassOf(pods.front()).requested));
   }
 
-  bool IsProtectedFrom(const CycleView& cycle, QueueId reclaimer, PodGroupId victim) const {
+  bool IsProtectedFrom(const CycleView& cycle, QueueId reclaimer, PodGroupId victim) {
     if (!options_.min_runtime || !HasStart(cycle, victim)) return false;
-    const MinRuntime min_runtime(cycle.cluster->queues(), *options_.min_runtime);
-    return IsProtected(
-        cycle, victim,
-        min_runtime.ForReclaim(reclaimer, cycle.cluster->pod_groups().queue[victim]));
+    const QueueId queue = cycle.cluster->pod_groups().queue[victim];
+    std::optional<int64_t>& runtime_ns = runtimes_ns_[queue];
+    if (!runtime_ns) {
+      runtime_ns =
+          MinRuntime(cycle.cluster->queues(), *options_.min_runtime).ForReclaim(reclaimer, queue);
+    }
+    return IsProtected(cycle, victim, *runtime_ns);
   }
 
   // F89: elastic pods one by one, then the core of the group in one piece; queues, groups and pods
@@ -187,8 +191,9 @@ class Reclaim final : public EvictionAction {
   }
 
   ReclaimOptions options_;
-  IndexVector<QueueId, QueueShare> before_;  // the queues when the search began
-  IndexVector<QueueId, std::string> uses_;   // and what messages say of them, once asked
+  IndexVector<QueueId, QueueShare> before_;                   // the queues when the search began
+  IndexVector<QueueId, std::optional<int64_t>> runtimes_ns_;  // granted by the victims' queues
+  IndexVector<QueueId, std::string> uses_;  // and what messages say of them, once asked
 };
 
 }  // namespace

@@ -251,7 +251,15 @@ bool ClusterAssembler::AsksForMoreChildrenThanItHas(SubGroupId set) const {
 void ClusterAssembler::ListPodGroups() {
   PodGroupColumns& groups = c_.pod_groups_;
   const PodColumns& pods = c_.pods_;
-  for (const Span32& range : c_.sub_groups_.pods.raw()) {
+  for (const SubGroupId set : c_.sub_groups_.name.ids()) {
+    const Span32 range = c_.sub_groups_.pods[set];
+    const bool is_labelled =
+        std::any_of(c_.sub_groups_.pod_list.begin() + range.begin,
+                    c_.sub_groups_.pod_list.begin() + range.end, [&](PodId pod) {
+                      return pods.is_kubeflow_lead[pod] != 0 || pods.is_ray_head[pod] != 0 ||
+                             pods.task_priority[pod].valid();
+                    });
+    if (is_labelled) c_.sub_groups_.labelled.push_back(set);
     std::sort(c_.sub_groups_.pod_list.begin() + range.begin,
               c_.sub_groups_.pod_list.begin() + range.end, [&](PodId a, PodId b) {
                 return std::pair(pods.created_ns[a], pods.uid_rank[a]) <

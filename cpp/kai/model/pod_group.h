@@ -59,6 +59,7 @@ struct SubGroupColumns {
   IndexVector<SubGroupId, Span32> pods;      // of `pod_list`, by age, then UID
   std::vector<SubGroupId> child_list;
   std::vector<PodId> pod_list;
+  std::vector<SubGroupId> labelled;  // pod sets with a pod that has a label some pod order goes by
   IndexVector<SubGroupId, StatusCounts> counts;  // pod sets only
 
   size_t size() const { return name.size(); }

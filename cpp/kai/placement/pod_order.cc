@@ -53,22 +53,15 @@ PodOrder::PodOrder(const Cluster& cluster, const Options& options)
       next_request_(cluster.pod_groups().size()),
       elastic_state_(cluster.pod_groups().size()) {
   // Pods come by age, then UID: only labels that a comparator knows change that.
-  const PodColumns& pods = cluster.pods();
-  const auto is_labelled = [&](PodId pod) {
-    return pods.is_kubeflow_lead[pod] != 0 || pods.is_ray_head[pod] != 0 ||
-           pods.task_priority[pod].valid();
-  };
   const auto first = [&](PodId a, PodId b) {
     for (const PodComparator comparator : options_.comparators) {
       if (const int order = Compare(cluster_, comparator, a, b); order != 0) return order < 0;
     }
     return false;
   };
-  for (const Span32& range : cluster.sub_groups().pods.raw()) {
-    const auto begin = ordered_.begin() + range.begin;
-    const auto end = ordered_.begin() + range.end;
-    if (range.size() > 1 && std::any_of(begin, end, is_labelled))
-      std::stable_sort(begin, end, first);
+  for (const SubGroupId pod_set : cluster.sub_groups().labelled) {
+    const Span32 range = cluster.sub_groups().pods[pod_set];
+    std::stable_sort(ordered_.begin() + range.begin, ordered_.begin() + range.end, first);
   }
   if (!options_.count_completed) return;
   const SubGroupColumns& sets = cluster.sub_groups();

@@ -88,7 +88,7 @@ class Describer {
   }
 
   void Describe(PodGroupId group) {
-    GroupOutcome& outcome = plan_.groups[group];
+    GroupOutcome& outcome = plan_.groups.At(group);
     const int32_t waiting = cycle_.order->CountOf(group, PodStatus::kPending) +
                             cycle_.order->CountOf(group, PodStatus::kGated);
     const bool ready = waiting == 0 || cycle_.order->IsReady(group);

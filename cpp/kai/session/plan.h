@@ -70,11 +70,37 @@ struct GroupOutcome {
   StampWrite writes_stale_since = StampWrite::kNone;
 };
 
+// What became of every pod group. Most simply go on running, and share one outcome that says so.
+class GroupOutcomes {
+ public:
+  void Resize(size_t groups) { place_.Resize(groups, kSimplyRunning); }
+  const GroupOutcome& operator[](PodGroupId group) const {
+    static const GroupOutcome running;
+    const int32_t place = place_[group];
+    return place == kSimplyRunning ? running : outcomes_[static_cast<size_t>(place)];
+  }
+  // For whoever describes it; good until the next one is asked for.
+  GroupOutcome& At(PodGroupId group) {
+    if (place_[group] == kSimplyRunning) {
+      place_[group] = static_cast<int32_t>(outcomes_.size());
+      outcomes_.emplace_back();
+    }
+    return outcomes_[static_cast<size_t>(place_[group])];
+  }
+  IdRange<PodGroupId> ids() const { return place_.ids(); }
+  size_t size() const { return place_.size(); }
+
+ private:
+  static constexpr int32_t kSimplyRunning = -1;
+  IndexVector<PodGroupId, int32_t> place_;
+  std::vector<GroupOutcome> outcomes_;
+};
+
 struct Plan {
   std::shared_ptr<const Cluster> cluster;
   int64_t now_ns = 0;
   std::vector<CycleLog::Decision> decisions;
-  IndexVector<PodGroupId, GroupOutcome> groups;
+  GroupOutcomes groups;
   std::vector<std::pair<PodId, std::string>> pod_messages;  // by pod
   IndexVector<QueueId, QueueShare> queues;                  // as the cycle began
   bool has_queue_numbers = true;  // false without the plugin that makes them

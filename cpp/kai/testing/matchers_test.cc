@@ -32,7 +32,7 @@ class MatchersTest : public ::testing::Test {
     Decide(CycleLog::Decision::Kind::kEvict, "s/bulk-0", "");
     Decide(CycleLog::Decision::Kind::kPipeline, "v/late-0", "n1");
     plan_.groups.Resize(plan_.cluster->pod_groups().size());
-    GroupOutcome& outcome = plan_.groups[PodGroupNamed(*plan_.cluster, "v/late")];
+    GroupOutcome& outcome = plan_.groups.At(PodGroupNamed(*plan_.cluster, "v/late"));
     outcome.verdict = Verdict::kPipelined;
     outcome.messages = {"wait for it"};
     outcome.reasons = {{reason_codes::kNotEnoughGpus, "no room", PodId()}};
