@@ -25,10 +25,8 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
     while (at < classes_.size() && classes_[at].pod_class != pod_class) ++at;
     if (at == classes_.size())
       classes_.push_back({.pod_class = pod_class, .request = cluster.RequestOf(pod)});
-    class_at_.push_back(at);
     if (classes_.size() > kMostClasses) {
       classes_.clear();
-      class_at_.clear();
       break;
     }
   }
@@ -119,10 +117,15 @@ void SearchBounds::CountHeld(std::span<const NodeId> nodes, double sign,
   }
 }
 
-void SearchBounds::StartPart(size_t count, std::span<const Victim> recorded) {
+void SearchBounds::StartPart(std::span<const PodId> pods, std::span<const Victim> recorded) {
   for (ClassCount& each : classes_) each.wanted = 0;
-  for (const size_t at : std::span(class_at_).first(std::min(count, class_at_.size())))
+  size_t at = 0;
+  for (const PodId pod : pods) {
+    if (classes_.empty()) break;
+    const PodClassId pod_class = cycle_.cluster->pods().pod_class[pod];
+    while (classes_[at].pod_class != pod_class) at = (at + 1) % classes_.size();
     ++classes_[at].wanted;
+  }
   ForgetRooms(0);
   std::vector<double> held(classes_.size());
   for (const Victim& victim : recorded) {

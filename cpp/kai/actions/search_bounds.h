@@ -25,8 +25,12 @@ class SearchBounds {
   // No node could hold the first pod, even if every candidate left.
   bool NeverFits(std::span<const PodGroupId> candidates);
 
-  // From now on it is about the first `count` pods, with these victims gone in any case.
-  void StartPart(size_t count, std::span<const Victim> recorded);
+  // From now on it is about these of the pods, with these victims gone in any case.
+  void StartPart(std::span<const PodId> pods, std::span<const Victim> recorded);
+  // The first ones.
+  void StartPart(size_t count, std::span<const Victim> recorded) {
+    StartPart(std::span<const PodId>(pods_).first(count), recorded);
+  }
   // Whether the part could be held, were these victims gone as well.
   bool MayHold(std::span<const Victim> victims);
   // Whether the part could be held, were the candidates gone from one node, whichever it is. Only
@@ -54,7 +58,6 @@ class SearchBounds {
   const CycleView& cycle_;
   std::vector<PodId> pods_;
   std::vector<ClassCount> classes_;
-  std::vector<size_t> class_at_;  // beside pods_, into classes_
   // Rooms of nodes that lose victims: idle, releasing and what victims give back.
   size_t slots_;
   IndexVector<NodeId, int32_t> room_at_;  // into rooms_, -1: none

@@ -78,7 +78,8 @@ SearchOutcome VictimSearch::Run() {
 bool VictimSearch::MayWork(ScenarioGenerator generator, size_t pods) {
   if (cycle_.plain_search) return true;
   if (pods > kBatchesBeforeProof && IsHopeless()) return false;
-  bounds_.StartPart(pods, recorded_);
+  // Of a part whose leaves have no pods yet, fewer than all may do.
+  bounds_.StartPart(cycle_.order->PodsToPlace(group_), recorded_);
   return generator != ScenarioGenerator::kNodeLocalGreedy || bounds_.MayHoldWithOneNode();
 }
 
@@ -144,7 +145,7 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
       // Once it takes longer, it is worth knowing whether it can end well at all.
       if (base.batches().size() == kBatchesBeforeProof && !cycle_.plain_search) {
         if (IsHopeless()) break;
-        bounds_.StartPart(pods, recorded_);
+        bounds_.StartPart(cycle_.order->PodsToPlace(group_), recorded_);
       }
       if (!base.IsWorthwhile()) continue;
       result = generator == ScenarioGenerator::kNodeLocalGreedy ? TryNodeLocal(base, keep)
