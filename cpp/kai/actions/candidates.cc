@@ -44,7 +44,8 @@ std::vector<PodGroupId> NotableOrChanged(const Statement& statement) {
     const int32_t rank = groups.creation_rank[group];
     if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
   }
-  std::sort(ranks.begin(), ranks.end());
+  if (std::is_sorted(ranks.rbegin(), ranks.rend())) std::reverse(ranks.begin(), ranks.end());
+  if (!std::is_sorted(ranks.begin(), ranks.end())) std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   std::vector<PodGroupId> changed;
   changed.reserve(ranks.size());

@@ -183,6 +183,7 @@ void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Check
   const Cluster& cluster = *cycle.cluster;
   CycleLog& log = *cycle.log;
   const std::span<const Change> changes = cycle.statement->ChangesSince(start);
+  log.decisions.reserve(std::max(log.decisions.size() + changes.size(), 2 * log.decisions.size()));
   for (const Change& change : changes) {
     const bool evicts = change.to == PodStatus::kReleasing;
     if (!evicts && change.to != PodStatus::kPipelined) continue;
