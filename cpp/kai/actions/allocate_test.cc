@@ -314,17 +314,16 @@ ClusterMaker SecondThirdFirst() {
 }
 
 TEST(AllocateTest, TheDepthKeepsTheFirstOfAQueue) {  // mend queue_depth
-  const Plan plan =
-      RunAllocate(SecondThirdFirst(), R"(, "queueDepthPerAction": {"allocate": 2})");
+  const Plan plan = RunAllocate(SecondThirdFirst(), R"(, "queueDepthPerAction": {"allocate": 2})");
   EXPECT_THAT(plan, PlanIs(Binds("ns/first-0"), Binds("ns/second-0")));
   EXPECT_THAT(plan, Reasons("ns/third", reason_codes::kNotConsidered));
 }
 
 TEST(AllocateTest, AsKaiTheDepthDropsWhatStandsLastInTheHeap) {  // spec 2 W9
   // The heap holds second and third; first comes, goes to the top, and second stands last.
-  const Plan plan = RunAllocate(
-      SecondThirdFirst(),
-      R"(, "queueDepthPerAction": {"allocate": 2}, "compat": {"queue_depth": "kai"})");
+  const Plan plan =
+      RunAllocate(SecondThirdFirst(),
+                  R"(, "queueDepthPerAction": {"allocate": 2}, "compat": {"queue_depth": "kai"})");
   EXPECT_THAT(plan, PlanIs(Binds("ns/first-0"), Binds("ns/third-0")));
   EXPECT_THAT(plan, Reasons("ns/second", reason_codes::kNotConsidered));
 }

@@ -68,7 +68,7 @@ TEST(CandidatesTest, WhoSucceededIsNotMissed) {  // mend completed_pods
   const PodGroupId ended = PodGroupNamed(*cluster, "q/ended");
   EXPECT_TRUE(Is(*cluster, "q/ended", {}));
   EXPECT_FALSE(Is(*cluster, "q/short", {}));
-  const PodOrder as_kai(*cluster, {.count_completed = false});  // spec 2 W21
+  const PodOrder as_kai(*cluster, {.comparators = {}, .count_completed = false});  // spec 2 W21
   EXPECT_FALSE(IsCandidate(*cluster, as_kai, ended, {}, kTestNowNs));
 }
 

@@ -55,7 +55,8 @@ struct TestCycle {
             .plain_search = false,
             .log = &log};
   }
-  explicit TestCycle(const ClusterMaker& maker) : TestCycle(maker.Build()) {}
+  explicit TestCycle(const ClusterMaker& maker, const RoomsOptions& options = {})
+      : TestCycle(maker.Build(), options) {}
   TestCycle(const TestCycle&) = delete;
   TestCycle& operator=(const TestCycle&) = delete;
 

@@ -34,6 +34,7 @@ struct RoomsOptions {
   bool availability = true;     // plugin nodeavailability
   bool check_capacity = true;   // plugin proportion
   bool by_satisfaction = true;  // plugin subgrouporder
+  bool satisfy_tree = true;     // mend min_sub_group
   bool always_scan = false;
   std::vector<PodComparator> comparators = {PodComparator::kKubeflow, PodComparator::kRay,
                                             PodComparator::kTaskPriority};
@@ -115,8 +116,9 @@ class Rooms {
   explicit Rooms(std::unique_ptr<Cluster> cluster, const RoomsOptions& options = {})
       : cluster_(std::move(cluster)),
         usage_(*cluster_, {.k_value = 1}),
-        order_(*cluster_,
-               {.comparators = options.comparators, .by_satisfaction = options.by_satisfaction}),
+        order_(*cluster_, {.comparators = options.comparators,
+                           .by_satisfaction = options.by_satisfaction,
+                           .satisfy_tree = options.satisfy_tree}),
         search_(MakeSearch(*cluster_, options)),
         placer_(*cluster_, &order_, &usage_, search_.get(),
                 {.check_capacity = options.check_capacity}),

@@ -1,0 +1,258 @@
+#include "kai/actions/failed_groups.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kai/actions/cycle_for_test.h"
+
+namespace kai {
+namespace {
+
+using Scope = FailedGroups::Scope;
+
+// ---- as KAI: by signature and size (spec 2 H4) --------------------------------------------------
+
+struct Request {
+  int64_t millicpu = 100;
+  int64_t mb = 0;
+};
+using Requests = std::vector<Request>;
+
+class Signatures {
+ public:
+  // A pod group with one waiting pod per request.
+  Signatures& Group(const std::string& name, const Requests& requests) {
+    for (const Request& request : requests)
+      maker.Pending("ns/" + name, {.millicpu = request.millicpu, .mb = request.mb});
+    return *this;
+  }
+  void Fail(const std::string& name) { failed().Add(cycle_->rooms.Group("ns/" + name)); }
+  bool Skips(const std::string& name) { return failed().Knows(cycle_->rooms.Group("ns/" + name)); }
+
+  ClusterMaker maker = MakeCluster().Node("n");
+
+ private:
+  FailedGroups& failed() {
+    if (failed_ == nullptr) {
+      cycle_ = std::make_unique<TestCycle>(maker);
+      cycle_->mends.Set(Mend::kSignatureSkip, false);
+      failed_ = std::make_unique<FailedGroups>(cycle_->view, Scope::kQueue);
+    }
+    return *failed_;
+  }
+
+  std::unique_ptr<TestCycle> cycle_;
+  std::unique_ptr<FailedGroups> failed_;
+};
+
+// Whether p is passed over once q has failed.
+bool SkipsAfter(const Requests& q, const Requests& p) {
+  Signatures groups;
+  groups.Group("q", q).Group("p", p).Fail("q");
+  return groups.Skips("p");
+}
+
+TEST(SignatureTest, WhoAsksForLessIsTried) {
+  EXPECT_FALSE(SkipsAfter({{100}, {100}}, {{50}, {100}}));
+  EXPECT_TRUE(SkipsAfter({{100}, {100}}, {{100}, {100}}));
+  EXPECT_TRUE(SkipsAfter({{100}, {100}}, {{100}, {150}}));
+}
+
+TEST(SignatureTest, ANumberOfPodsOfItsOwnIsAnotherMatter) {  // spec 2 H3, E10
+  EXPECT_FALSE(SkipsAfter({{100}, {100}}, {{500}}));
+  EXPECT_FALSE(SkipsAfter({{100}}, {{100}, {100}}));
+}
+
+TEST(SignatureTest, WhoHasFewerWaitingPodsIsTried) {
+  // Both have two pods that do not run; of few, one is not ready to be placed.
+  for (const bool few_failed : {true, false}) {
+    Signatures groups;
+    groups.Group("many", {{500}, {500}}).Group("few", {{500}});
+    groups.maker.Gated("ns/few", {.millicpu = 500});
+    groups.Fail(few_failed ? "few" : "many");
+    EXPECT_EQ(groups.Skips(few_failed ? "many" : "few"), few_failed);
+  }
+}
+
+TEST(SignatureTest, LessOfOneThingAndMoreOfAnotherIsNotEasier) {
+  EXPECT_TRUE(SkipsAfter({{100, 100}}, {{200, 50}}));
+  EXPECT_FALSE(SkipsAfter({{100, 100}}, {{50, 100}}));
+}
+
+TEST(SignatureTest, PodsAreComparedBySize) {
+  // 100, 100, 1000 against 500, 500, 500: the third is easier.
+  EXPECT_FALSE(SkipsAfter({{1000}, {100}, {100}}, {{500}, {500}, {500}}));
+}
+
+TEST(SignatureTest, OnlyWhoIsNoLargerSpeaksForTheOthersFromNowOn) {
+  Signatures groups;
+  groups.Group("q", {{1000}, {100}, {100}}).Group("p", {{500}, {500}, {500}});
+  groups.Group("next", {{600}, {600}, {600}});
+  groups.Fail("q");
+  groups.Fail("p");  // its first pod is larger than the first of q
+  EXPECT_FALSE(groups.Skips("next")) << "compared with q, it is easier";
+}
+
+TEST(SignatureTest, WhoIsSmallerSpeaksForTheOthersFromNowOn) {
+  Signatures groups;
+  groups.Group("q", {{100}}).Group("p", {{50}}).Group("next", {{60}});
+  groups.Fail("q");
+  EXPECT_FALSE(groups.Skips("next"));
+  groups.Fail("p");
+  EXPECT_TRUE(groups.Skips("next"));
+}
+
+TEST(SignatureTest, OtherConstraintsAreAnotherMatter) {
+  Signatures groups;
+  groups.Group("q", {{100}});
+  groups.maker.Pending("ns/p", {.millicpu = 100, .node_selector = {{"zone", "a"}}});
+  groups.Fail("q");
+  EXPECT_TRUE(groups.Skips("q"));
+  EXPECT_FALSE(groups.Skips("p"));
+}
+
+TEST(SignatureTest, PodsThatRunDoNotCount) {  // spec 2 E10
+  Signatures groups;
+  groups.Group("q", {{100}}).Group("p", {{100}});
+  groups.maker.Running("ns/p", {.millicpu = 700, .node = "n", .node_selector = {{"zone", "a"}}});
+  groups.Fail("q");
+  EXPECT_TRUE(groups.Skips("p"));
+}
+
+TEST(SignatureTest, SwitchedOffNobodyIsSkipped) {
+  Signatures groups;
+  groups.maker.params().use_scheduling_signatures = false;
+  groups.Group("q", {{100}});
+  groups.Fail("q");
+  EXPECT_FALSE(groups.Skips("q"));
+}
+
+TEST(SignatureScopeTest, AQueueSpeaksForItselfOrForAll) {  // spec 2 R1
+  for (const Scope scope : {Scope::kQueue, Scope::kCluster}) {
+    TestCycle cycle(MakeCluster().Queue("a").Queue("b").Node("n").Pending("a/g").Pending("b/g"));
+    cycle.mends.Set(Mend::kSignatureSkip, false);
+    FailedGroups failed(cycle.view, scope);
+    failed.Add(cycle.rooms.Group("a/g"));
+    EXPECT_TRUE(failed.Knows(cycle.rooms.Group("a/g")));
+    EXPECT_EQ(failed.Knows(cycle.rooms.Group("b/g")), scope == Scope::kCluster);
+  }
+}
+
+// ---- by default: only the same question (mend signature_skip, spec 2 W6) ------------------------
+
+// Whether `p` is passed over after `q`, each a group of the queue "a".
+bool SkipsSame(const PodsSpec& q, const PodsSpec& p, Scope scope = Scope::kQueue) {
+  TestCycle cycle(MakeCluster()
+                      .Queue("a")
+                      .Queue("b")
+                      .Node("n", {.gpus = 8})
+                      .Pending("a/q", q)
+                      .Pending("a/p", p));
+  FailedGroups failed(cycle.view, scope);
+  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("a/p"))) << "nobody has failed yet";
+  failed.Add(cycle.rooms.Group("a/q"));
+  return failed.Knows(cycle.rooms.Group("a/p"));
+}
+
+TEST(SameQuestionTest, WhoAsksTheSameIsSkipped) {
+  const PodsSpec gang = {.pods = 2, .gpus = 1, .min_member = 2};
+  EXPECT_TRUE(SkipsSame(gang, gang));
+}
+
+TEST(SameQuestionTest, WhoDiffersInAnythingIsTried) {
+  const PodsSpec gang = {.pods = 2, .gpus = 1, .min_member = 2};
+  EXPECT_FALSE(SkipsSame(gang, {.pods = 2, .gpus = 2, .min_member = 2}));
+  EXPECT_FALSE(SkipsSame(gang, {.pods = 3, .gpus = 1, .min_member = 2}));
+  EXPECT_FALSE(SkipsSame(gang, {.pods = 2, .gpus = 1, .min_member = 1}));
+  EXPECT_FALSE(SkipsSame(gang, {.pods = 2, .gpus = 1, .mb = 1, .min_member = 2}));
+  EXPECT_FALSE(
+      SkipsSame(gang, {.pods = 2, .gpus = 1, .node_selector = {{"zone", "a"}}, .min_member = 2}));
+  EXPECT_FALSE(SkipsSame(gang, {.pods = 2, .gpus = 1, .min_member = 2, .priority = 75}));
+  EXPECT_FALSE(SkipsSame(
+      gang, {.pods = 2, .gpus = 1, .min_member = 2, .preemptibility = "non-preemptible"}));
+  EXPECT_FALSE(SkipsSame(gang, {.pods = 2, .gpus = 1, .queue = "b", .min_member = 2}));
+}
+
+TEST(SameQuestionTest, LessMemoryOfGpusIsAnotherQuestion) {  // spec 2 W6
+  EXPECT_FALSE(SkipsSame({.gpu_memory_mib = 40'000}, {.gpu_memory_mib = 10'000}));
+}
+
+TEST(SameQuestionTest, AcrossTheClusterNothingIsCertain) {
+  EXPECT_FALSE(SkipsSame({.gpus = 1}, {.gpus = 1}, Scope::kCluster));
+}
+
+TEST(SameQuestionTest, WhereItsPodsRunIsPartOfTheQuestion) {
+  TestCycle cycle(MakeCluster()
+                      .Node("n1")
+                      .Node("n2")
+                      .Running("ns/q", {.node = "n1", .min_member = 1})
+                      .Pending("ns/q")
+                      .Running("ns/p", {.node = "n2", .min_member = 1})
+                      .Pending("ns/p")
+                      .Running("ns/same", {.node = "n1", .min_member = 1})
+                      .Pending("ns/same"));
+  FailedGroups failed(cycle.view, Scope::kQueue);
+  failed.Add(cycle.rooms.Group("ns/q"));
+  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("ns/p")));
+  EXPECT_TRUE(failed.Knows(cycle.rooms.Group("ns/same")));
+}
+
+TEST(SameQuestionTest, AfterAChangeEverybodyIsTriedAgain) {
+  TestCycle cycle(MakeCluster()
+                      .Node("n", {.gpus = 8})
+                      .Pending("ns/q", {.gpus = 1})
+                      .Pending("ns/p", {.gpus = 1})
+                      .Pending("ns/other"));
+  FailedGroups failed(cycle.view, Scope::kQueue);
+  const PodGroupId p = cycle.rooms.Group("ns/p");
+  failed.Add(cycle.rooms.Group("ns/q"));
+  EXPECT_TRUE(failed.Knows(p));
+  cycle.rooms.Place("ns/other-0", "n");
+  EXPECT_FALSE(failed.Knows(p));
+  failed.Add(p);  // q failed before the change, p after it
+  EXPECT_TRUE(failed.Knows(cycle.rooms.Group("ns/q"))) << "they ask the same";
+}
+
+TEST(SameQuestionTest, WhoFailedBeforeAChangeIsForgotten) {
+  TestCycle cycle(MakeCluster()
+                      .Node("n", {.gpus = 8})
+                      .Pending("ns/q", {.gpus = 1})
+                      .Pending("ns/p", {.gpus = 2})
+                      .Pending("ns/other"));
+  FailedGroups failed(cycle.view, Scope::kQueue);
+  failed.Add(cycle.rooms.Group("ns/q"));
+  cycle.rooms.Place("ns/other-0", "n");
+  failed.Add(cycle.rooms.Group("ns/p"));
+  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("ns/q")));
+  EXPECT_TRUE(failed.Knows(cycle.rooms.Group("ns/p")));
+}
+
+TEST(SameQuestionTest, SubGroupsArePartOfTheQuestion) {
+  const auto tree = [](const char* name, int64_t first, std::optional<int64_t> needed) {
+    PodGroupRow row;
+    row.namespace_name = "ns";
+    row.name = name;
+    row.min_sub_group = needed;
+    row.sub_groups = {Leaf("a", first), Leaf("b", 1)};
+    return row;
+  };
+  ClusterMaker maker = MakeCluster().Node("n");
+  maker.Add(tree("q", 1, {})).Add(tree("same", 1, {}));
+  maker.Add(tree("larger", 2, {})).Add(tree("either", 1, 1));
+  for (const char* group : {"ns/q", "ns/same", "ns/larger", "ns/either"}) {
+    maker.Pending(group, {.pods = 2, .subgroup = "a"}).Pending(group, {.subgroup = "b"});
+  }
+  TestCycle cycle(maker);
+  FailedGroups failed(cycle.view, Scope::kQueue);
+  failed.Add(cycle.rooms.Group("ns/q"));
+  EXPECT_TRUE(failed.Knows(cycle.rooms.Group("ns/same")));
+  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("ns/larger")));
+  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("ns/either")));
+}
+
+}  // namespace
+}  // namespace kai

@@ -1,0 +1,329 @@
+#include "kai/actions/preempt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kai/actions/cycle_for_test.h"
+
+namespace kai {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+Plan Preempt(const ClusterMaker& maker, std::string_view config = "") {
+  return RunActions("preempt", maker, config);
+}
+
+// Three pod groups of one GPU fill the node.
+ClusterMaker FullNode(int64_t priority = 50) {
+  return MakeCluster()
+      .Queue("q", {.deserved_gpus = 3})
+      .Queue("other", {.deserved_gpus = 0})
+      .Node("n1", {.gpus = 3})
+      .Running("q/a", {.gpus = 1, .node = "n1", .priority = priority})
+      .Running("q/b", {.gpus = 1, .node = "n1", .priority = priority})
+      .Running("q/c", {.gpus = 1, .node = "n1", .priority = priority});
+}
+
+// ---- whom it takes (spec 2 R4, E18) -------------------------------------------------------------
+
+TEST(PreemptTest, EvictsNoMoreThanItNeedsTheYoungestFirst) {
+  EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75})),
+              PlanIs(Evicts("q/c-0"), Pipelines("q/new-0", "n1")));
+  EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 2, .priority = 75})),
+              PlanIs(Evicts("q/c-0"), Evicts("q/b-0"), Pipelines("q/new-0", "n1")));
+}
+
+TEST(PreemptTest, EqualsAndBettersAreLeftAlone) {
+  for (const int64_t priority : {49, 50}) {
+    EXPECT_THAT(Preempt(FullNode(50).Pending("q/new", {.gpus = 1, .priority = priority})),
+                PlanIs());
+  }
+  EXPECT_THAT(Preempt(FullNode(50).Pending("q/new", {.gpus = 1, .priority = 51})),
+              PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
+}
+
+TEST(PreemptTest, OtherQueuesAreLeftAlone) {
+  EXPECT_THAT(Preempt(FullNode().Pending("other/new", {.gpus = 1, .priority = 75})), PlanIs());
+}
+
+TEST(PreemptTest, WhatIsNotPreemptibleIsNeverAVictim) {
+  const auto of = [](const char* preemptibility) {
+    return MakeCluster()
+        .Node("n1", {.gpus = 1})
+        .Running("ns/old",
+                 {.gpus = 1, .node = "n1", .priority = 50, .preemptibility = preemptibility})
+        .Pending("ns/new", {.gpus = 1, .priority = 90});
+  };
+  EXPECT_THAT(Preempt(of("preemptible")), PlanIs(Evicts("ns/old-0"), Pipelines("ns/new-0")));
+  EXPECT_THAT(Preempt(of("non-preemptible")), PlanIs());
+}
+
+TEST(PreemptTest, WhatIsNotPreemptibleMayPreempt) {  // spec 1 F100
+  EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 100})),
+              PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
+}
+
+TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNobody) {  // spec 1 F99, E18
+  const auto of = [](double deserved, const char* preemptibility) {
+    return MakeCluster()
+        .Queue("q", {.deserved_gpus = deserved})
+        .Node("n1", {.gpus = 1})
+        .Running("q/old", {.gpus = 1, .node = "n1", .priority = 50})
+        .Pending("q/new", {.gpus = 1, .priority = 100, .preemptibility = preemptibility});
+  };
+  EXPECT_THAT(Preempt(of(1, "non-preemptible")), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
+  EXPECT_THAT(Preempt(of(0, "non-preemptible")), PlanIs());
+  EXPECT_THAT(Preempt(of(0, "preemptible")), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
+}
+
+TEST(PreemptTest, AGroupThatIsNotReadyEvictsNobody) {
+  EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .min_member = 2, .priority = 75})),
+              PlanIs());
+}
+
+TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // E2
+  ClusterMaker maker = MakeCluster()
+                           .Node("n1", {.gpus = 2})
+                           .Releasing("ns/stuck", {.gpus = 1, .node = "n1"})
+                           .Running("ns/stuck", {.gpus = 1, .node = "n1"})
+                           .Pending("ns/new", {.gpus = 1, .priority = 75});
+  maker.rows().pods[0].deletion_ns = kTestNowNs - 300 * kSecond;
+  EXPECT_THAT(Preempt(maker), PlanIs(Evicts("ns/stuck-1"), Pipelines("ns/new-0")));
+  maker.rows().pods[1].deletion_ns = kTestNowNs - 300 * kSecond;
+  EXPECT_THAT(Preempt(maker), PlanIs());
+}
+
+TEST(PreemptTest, WhatIsBeingFreedIsNotAskedForTwice) {
+  // allocate pipelines onto what is leaving; nobody need be evicted after that.
+  const ClusterMaker maker = FullNode()
+                                 .Node("n2", {.gpus = 1})
+                                 .Releasing("q/gone", {.gpus = 1, .node = "n2"})
+                                 .Pending("q/new", {.gpus = 1, .priority = 75});
+  EXPECT_THAT(RunActions("allocate, preempt", maker), PlanIs(Pipelines("q/new-0", "n2")));
+}
+
+// ---- how much (E19, E20, V16) -------------------------------------------------------------------
+
+TEST(PreemptTest, AGangGetsPlacesForAllOfItsPods) {
+  EXPECT_THAT(
+      Preempt(FullNode().Pending("q/new", {.pods = 3, .gpus = 1, .min_member = 3, .priority = 75})),
+      PlanIs(Evicts("q/c-0"), Evicts("q/b-0"), Evicts("q/a-0"), Pipelines(3, "q/new")));
+}
+
+TEST(PreemptTest, AGangThatDoesNotFitWholeEvictsNobody) {
+  EXPECT_THAT(
+      Preempt(FullNode().Pending("q/new", {.pods = 4, .gpus = 1, .min_member = 4, .priority = 75})),
+      PlanIs());
+}
+
+TEST(PreemptTest, AnElasticGroupGetsOneIncrementPerCycle) {  // spec 2 V16
+  EXPECT_THAT(
+      Preempt(FullNode().Pending("q/new", {.pods = 3, .gpus = 1, .min_member = 1, .priority = 75})),
+      PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
+}
+
+TEST(PreemptTest, AVictimGangGoesWhole) {
+  EXPECT_THAT(
+      Preempt(MakeCluster()
+                  .Node("n1", {.gpus = 3})
+                  .Running("ns/gang",
+                           {.pods = 3, .gpus = 1, .node = "n1", .min_member = 3, .priority = 50})
+                  .Pending("ns/new", {.gpus = 1, .priority = 75})),
+      PlanIs(Evicts(3, "ns/gang"), Pipelines("ns/new-0")));
+}
+
+TEST(PreemptTest, OneAfterAnotherEachFindsItsOwnVictims) {
+  EXPECT_THAT(
+      Preempt(FullNode()
+                  .Pending("q/first", {.gpus = 1, .priority = 90})
+                  .Pending("q/second", {.gpus = 1, .priority = 80})),
+      PlanIs(Evicts("q/c-0"), Pipelines("q/first-0"), Evicts("q/b-0"), Pipelines("q/second-0")));
+}
+
+// ---- what is said (spec 2 R6) -------------------------------------------------------------------
+
+TEST(PreemptTest, SaysForWhom) {
+  const Plan plan = Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75}));
+  EXPECT_THAT(EvictionMessages(plan),
+              ElementsAre("Pod q/c-0 was preempted by higher priority workload q/new"));
+  ASSERT_FALSE(plan.decisions.empty());
+  EXPECT_EQ(plan.decisions[0].action, "preempt");
+  EXPECT_EQ(plan.cluster->PodGroupName(plan.decisions[0].for_group), "q/new");
+}
+
+TEST(PreemptTest, OnlyWhoLostAPodIsRememberedAsEvicted) {  // spec 2 T7
+  const Plan plan = Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75}));
+  EXPECT_TRUE(OutcomeOf(plan, "q/c").writes_last_eviction);
+  EXPECT_FALSE(OutcomeOf(plan, "q/b").writes_last_eviction);
+  EXPECT_FALSE(OutcomeOf(plan, "q/new").writes_last_eviction);
+}
+
+// ---- minimum run times (spec 1 F102-F106) -------------------------------------------------------
+
+// A group of two, since a second; it is protected for `seconds`.
+Plan PreemptProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
+  ClusterMaker maker =
+      MakeCluster()
+          .Queue("q")
+          .Node("n1", {.gpus = 2})
+          .Running("q/e", {.pods = 2, .gpus = 1, .node = "n1", .min_member = min_member})
+          .Pending("q/new", {.gpus = gpus, .priority = 75});
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecond;
+  maker.rows().queues[0].preempt_min_runtime_ns = seconds * kSecond;
+  return Preempt(maker);
+}
+
+TEST(PreemptProtectionTest, AGangThatHasJustStartedIsLeftAlone) {
+  EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/2), PlanIs());
+  EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/1), PlanIs(Evicts(2, "q/e"), Pipelines("q/new")))
+      << "over just now";
+  EXPECT_THAT(PreemptProtected(1, 2, /*seconds=*/0), PlanIs(Evicts(2, "q/e"), Pipelines("q/new")));
+}
+
+TEST(PreemptProtectionTest, AnElasticGroupMayLoseWhatIsAboveItsMinimum) {  // spec 1 F104, F106
+  EXPECT_THAT(PreemptProtected(1, 1, /*seconds=*/2), PlanIs(Evicts("q/e-1"), Pipelines("q/new")));
+  EXPECT_THAT(PreemptProtected(2, 1, /*seconds=*/2), PlanIs());
+  EXPECT_THAT(PreemptProtected(2, 1, /*seconds=*/1), PlanIs(Evicts(2, "q/e"), Pipelines("q/new")));
+}
+
+TEST(PreemptProtectionTest, WhatTheQueueGrantsForReclaimDoesNotCount) {
+  ClusterMaker maker = MakeCluster()
+                           .Queue("q")
+                           .Node("n1", {.gpus = 1})
+                           .Running("q/old", {.gpus = 1, .node = "n1"})
+                           .Pending("q/new", {.gpus = 1, .priority = 75});
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecond;
+  maker.rows().queues[0].reclaim_min_runtime_ns = 100 * kSecond;
+  EXPECT_THAT(Preempt(maker), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
+}
+
+// ---- the delay of who would preempt (spec 2 D1, D2, E12) ----------------------------------------
+
+ClusterMaker Delayed(int64_t delay_s, int64_t created_ago_s) {
+  ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
+  PodGroupRow& row = maker.rows().pod_groups.back();
+  row.preemption_delay_ns = delay_s * kSecond;
+  row.created_ns = kTestNowNs - created_ago_s * kSecond;
+  return maker;
+}
+
+TEST(PreemptionDelayTest, InItsDelayAGroupEvictsNobodyAndSaysSo) {
+  const Plan plan = Preempt(Delayed(300, 60));
+  EXPECT_THAT(plan, PlanIs());
+  EXPECT_THAT(plan, Reasons("q/new", reason_codes::kPreemptionDelay));
+  // kTestNowNs is a million seconds, 13:46:40 on 12 January 1970; the delay ends 240 s later.
+  EXPECT_THAT(plan, Says("q/new", testing::HasSubstr(
+                                      "Workload is within its preemption delay window (5m0s) and "
+                                      "may not trigger evictions before 1970-01-12T13:50:40Z")));
+}
+
+TEST(PreemptionDelayTest, AfterItTheGroupPreempts) {
+  EXPECT_THAT(Preempt(Delayed(300, 300)), PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
+  EXPECT_THAT(Preempt(Delayed(0, 0)), PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
+}
+
+TEST(PreemptionDelayTest, ItRunsAnewFromTheLastEviction) {
+  ClusterMaker maker = Delayed(300, 1000);
+  maker.rows().pod_groups.back().last_eviction_ns = kTestNowNs - 60 * kSecond;
+  EXPECT_THAT(Preempt(maker), PlanIs());
+}
+
+TEST(PreemptionDelayTest, ItIsSaidOnceHoweverManyActionsRun) {  // E12
+  const Plan plan = RunActions("consolidation, reclaim, preempt", Delayed(300, 60));
+  int said = 0;
+  for (const PlanReason& reason : OutcomeOf(plan, "q/new").reasons)
+    said += reason.code == reason_codes::kPreemptionDelay ? 1 : 0;
+  EXPECT_EQ(said, 1);
+}
+
+TEST(PreemptionDelayTest, WhoIsDelayedIsStillAllocatedAndStillAVictim) {  // E12
+  ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
+  PodGroupRow& victim = maker.rows().pod_groups[2];
+  victim.preemption_delay_ns = 300 * kSecond;
+  victim.created_ns = kTestNowNs - kSecond;
+  EXPECT_THAT(Preempt(maker), PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
+  ClusterMaker roomy = Delayed(300, 60);
+  roomy.Node("n2", {.gpus = 1});
+  EXPECT_THAT(RunActions("allocate", roomy), PlanIs(Binds("q/new-0", "n2")));
+}
+
+// ---- whom the cycle itself placed (mend same_cycle_eviction) ------------------------------------
+
+TEST(PreemptTest, WhatThisCyclePlacedIsNoVictimOfIt) {
+  // The gang comes first and finds no room; low takes the one GPU that is free.
+  const ClusterMaker maker =
+      MakeCluster()
+          .Node("n1", {.gpus = 2})
+          .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 60})
+          .Pending("ns/gang", {.pods = 2, .gpus = 1, .min_member = 2, .priority = 75})
+          .Pending("ns/low", {.gpus = 1, .priority = 50});
+  EXPECT_THAT(RunActions("allocate, preempt", maker), PlanIs(Binds("ns/low-0")));
+  EXPECT_THAT(
+      RunActions("allocate, preempt", maker, AsKai("same_cycle_eviction")),
+      PlanIs(Binds("ns/low-0"), Evicts("ns/low-0"), Evicts("ns/old-0"), Pipelines(2, "ns/gang")));
+}
+
+// ---- budgets (spec 2 V17, W4) -------------------------------------------------------------------
+
+// What slow needs only e could give, and e is protected: that takes more than one scenario to find
+// out. quick needs any pod of n2.
+ClusterMaker SlowThenQuick() {
+  ClusterMaker maker = MakeCluster()
+                           .Queue("q")
+                           .Node("n1", {.gpus = 2, .labels = {{"zone", "a"}}})
+                           .Node("n2", {.gpus = 2, .labels = {{"zone", "b"}}})
+                           .Running("q/e", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 1})
+                           .Running("q/x", {.gpus = 1, .node = "n2"})
+                           .Running("q/y", {.gpus = 1, .node = "n2"});
+  maker.rows().queues[0].preempt_min_runtime_ns = 100 * kSecond;
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecond;
+  return maker.Pending("q/slow", {.gpus = 2, .node_selector = {{"zone", "a"}}, .priority = 90})
+      .Pending("q/quick", {.gpus = 1, .node_selector = {{"zone", "b"}}, .priority = 80});
+}
+constexpr char kOneScenarioEach[] = R"(, "scenarioSearchBudgets": {"maxScenarios": {"job": 1}})";
+
+TEST(PreemptBudgetTest, ASearchThatEndsEarlySaysSoAndTheNextGroupIsTried) {  // mend slow_job
+  const Plan unlimited = Preempt(SlowThenQuick());
+  EXPECT_THAT(unlimited, PlanIs(Evicts("q/y-0"), Pipelines("q/quick-0", "n2")));
+  EXPECT_THAT(unlimited, Not(Reasons("q/slow", reason_codes::kSearchBudgetSpent)));
+  const Plan plan = Preempt(SlowThenQuick(), kOneScenarioEach);
+  EXPECT_THAT(plan, PlanIs(Evicts("q/y-0"), Pipelines("q/quick-0", "n2")));
+  EXPECT_THAT(plan, Reasons("q/slow", reason_codes::kSearchBudgetSpent));
+}
+
+TEST(PreemptBudgetTest, AsKaiOneSlowGroupEndsTheAction) {  // spec 2 W4
+  const Plan plan = Preempt(SlowThenQuick(), std::string(kOneScenarioEach) + AsKai("slow_job"));
+  EXPECT_THAT(plan, PlanIs());
+  EXPECT_THAT(plan, Reasons("q/slow", reason_codes::kSearchBudgetSpent));
+  EXPECT_THAT(plan, Not(Reasons("q/quick", reason_codes::kSearchBudgetSpent)));
+}
+
+TEST(PreemptBudgetTest, WhenTheActionHasNothingLeftNobodyIsTried) {
+  const Plan plan =
+      Preempt(SlowThenQuick(), R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 0}})");
+  EXPECT_THAT(plan, PlanIs());
+  EXPECT_THAT(plan, Reasons("q/slow", reason_codes::kSearchBudgetSpent));
+}
+
+// ---- depth --------------------------------------------------------------------------------------
+
+TEST(PreemptTest, TheDepthIsItsOwn) {  // spec 2 C9
+  const ClusterMaker maker = FullNode()
+                                 .Pending("q/first", {.gpus = 1, .priority = 90})
+                                 .Pending("q/second", {.gpus = 1, .priority = 80});
+  EXPECT_THAT(Preempt(maker, R"(, "queueDepthPerAction": {"preempt": 1})"),
+              PlanIs(Evicts("q/c-0"), Pipelines("q/first-0")));
+  EXPECT_THAT(
+      Preempt(maker, R"(, "queueDepthPerAction": {"reclaim": 1})"),
+      PlanIs(Evicts("q/c-0"), Pipelines("q/first-0"), Evicts("q/b-0"), Pipelines("q/second-0")));
+}
+
+}  // namespace
+}  // namespace kai

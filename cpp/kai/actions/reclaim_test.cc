@@ -1,0 +1,379 @@
+#include "kai/actions/reclaim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kai/actions/cycle_for_test.h"
+
+namespace kai {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+Plan Reclaim(const ClusterMaker& maker, std::string_view config = "") {
+  return RunActions("reclaim", maker, config);
+}
+
+// ---- how much it takes (spec 1 F84, F90) --------------------------------------------------------
+
+TEST(ReclaimTest, TakesOnlyWhatTheStarvedQueueIsOwed) {
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("vision", {.deserved_gpus = 2})
+                          .Queue("speech", {.deserved_gpus = 6})
+                          .Node("n1", {.gpus = 8})
+                          .Running("speech/bulk", {.pods = 8, .gpus = 1, .node = "n1"})
+                          .Pending("vision/train", {.pods = 2, .gpus = 1, .min_member = 2})
+                          .Pending("vision/more", {.gpus = 1})),
+              PlanIs(Evicts(2, "speech/bulk"), Pipelines(2, "vision/train", "n1")));
+}
+
+// Of four GPUs `b` holds so many, `a` the rest; each deserves two.
+ClusterMaker TwoAndTwo(int held_by_b, const PodsSpec& waiting = {.gpus = 1}) {
+  ClusterMaker maker = MakeCluster()
+                           .Queue("a", {.deserved_gpus = 2})
+                           .Queue("b", {.deserved_gpus = 2})
+                           .Node("n1", {.gpus = 4})
+                           .Running("a/x", {.pods = 4 - held_by_b, .gpus = 1, .node = "n1"});
+  if (held_by_b > 0) maker.Running("b/x", {.pods = held_by_b, .gpus = 1, .node = "n1"});
+  return maker.Pending("b/new", waiting);
+}
+
+TEST(ReclaimTest, GoesUpToTheFairShareAndNotBeyond) {
+  EXPECT_THAT(Reclaim(TwoAndTwo(0)), PlanIs(Evicts("a/x-3"), Pipelines("b/new-0")));
+  EXPECT_THAT(Reclaim(TwoAndTwo(1)), PlanIs(Evicts("a/x-2"), Pipelines("b/new-0")))
+      << "exactly the fair share";
+  EXPECT_THAT(Reclaim(TwoAndTwo(2)), PlanIs());
+  EXPECT_THAT(Reclaim(TwoAndTwo(1, {.gpus = 2})), PlanIs()) << "one too many";
+}
+
+TEST(ReclaimTest, MoreThanTheFairShareOfAnyResourceIsTooMuch) {
+  // It has a claim on the GPU, but its fair share of cores is one.
+  const auto of = [](int64_t millicpu) {
+    return MakeCluster()
+        .Queue("a", {.deserved_gpus = 0, .deserved_millicpu = 7000})
+        .Queue("b", {.deserved_gpus = 1, .deserved_millicpu = 1000, .weight_millicpu = 0})
+        .Node("n1", {.gpus = 1, .millicpu = 8000})
+        .Running("a/x", {.gpus = 1, .millicpu = 4000, .node = "n1"})
+        .Pending("b/new", {.gpus = 1, .millicpu = millicpu});
+  };
+  EXPECT_THAT(Reclaim(of(1000)), PlanIs(Evicts("a/x-0"), Pipelines("b/new-0")));
+  EXPECT_THAT(Reclaim(of(1001)), PlanIs());
+}
+
+TEST(ReclaimTest, AQueueAtItsFairShareLosesNothing) {
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("a", {.deserved_gpus = 0, .weight_gpus = 1})
+                          .Queue("b", {.deserved_gpus = 0, .weight_gpus = 1})
+                          .Node("n1", {.gpus = 2})
+                          .Running("a/x", {.gpus = 1, .node = "n1"})
+                          .Running("b/x", {.gpus = 1, .node = "n1"})
+                          .Pending("b/new", {.gpus = 1})),
+              PlanIs());
+}
+
+TEST(ReclaimTest, AQueueWithoutAQuotaGivesUpEverythingToAStarvedOne) {
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("rest", {.deserved_gpus = 0})
+                          .Queue("owner", {.deserved_gpus = 2})
+                          .Node("n1", {.gpus = 2})
+                          .Running("rest/a", {.gpus = 1, .node = "n1"})
+                          .Running("rest/b", {.gpus = 1, .node = "n1"})
+                          .Pending("owner/new", {.gpus = 2})),
+              PlanIs(Evicts("rest/b-0"), Evicts("rest/a-0"), Pipelines("owner/new-0")));
+}
+
+TEST(ReclaimTest, WhatIsAboveTheFairShareGoesToWhoIsBelowIt) {  // strategy (a): no quotas at all
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("a", {.deserved_gpus = 0})
+                          .Queue("b", {.deserved_gpus = 0})
+                          .Node("n1", {.gpus = 2})
+                          .Running("a/x", {.gpus = 1, .node = "n1"})
+                          .Running("a/y", {.gpus = 1, .node = "n1"})
+                          .Pending("b/new", {.gpus = 1})),
+              PlanIs(Evicts("a/y-0"), Pipelines("b/new-0")));
+}
+
+TEST(ReclaimTest, AGangBelowItsQuotaGoesWholeThoughItsQueueEndsBelowIt) {  // spec 1 F95
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("a", {.deserved_gpus = 2})
+                          .Queue("b", {.deserved_gpus = 2})
+                          .Node("n1", {.gpus = 4})
+                          .Running("a/gang", {.pods = 4, .gpus = 1, .node = "n1", .min_member = 4})
+                          .Pending("b/new", {.gpus = 1})),
+              PlanIs(Evicts(4, "a/gang"), Pipelines("b/new-0")));
+}
+
+// ---- whom it takes from (spec 1 F85, F86; spec 2 R3) --------------------------------------------
+
+TEST(ReclaimTest, ItsOwnQueueIsLeftAlone) {
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("a", {.deserved_gpus = 4})
+                          .Node("n1", {.gpus = 1})
+                          .Running("a/old", {.gpus = 1, .node = "n1", .priority = 10})
+                          .Pending("a/new", {.gpus = 1, .priority = 90})),
+              PlanIs());
+}
+
+TEST(ReclaimTest, PriorityIsNotCompared) {
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("a", {.deserved_gpus = 0})
+                          .Queue("b", {.deserved_gpus = 1})
+                          .Node("n1", {.gpus = 1})
+                          .Running("a/old", {.gpus = 1, .node = "n1", .priority = 99})
+                          .Pending("b/new", {.gpus = 1, .priority = 1})),
+              PlanIs(Evicts("a/old-0"), Pipelines("b/new-0")));
+}
+
+TEST(ReclaimTest, WhatIsNotPreemptibleIsNeverAVictim) {
+  EXPECT_THAT(
+      Reclaim(MakeCluster()
+                  .Queue("a", {.deserved_gpus = 0})
+                  .Queue("b", {.deserved_gpus = 1})
+                  .Node("n1", {.gpus = 1})
+                  .Running("a/old", {.gpus = 1, .node = "n1", .preemptibility = "non-preemptible"})
+                  .Pending("b/new", {.gpus = 1})),
+      PlanIs());
+}
+
+TEST(ReclaimTest, AProtectedQueueHidesNoSibling) {  // E23
+  // poor comes first among victims, as the queue of the lowest priority, but is below its quota.
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("poor", {.deserved_gpus = 2, .priority = 1})
+                          .Queue("rich", {.deserved_gpus = 0, .priority = 200})
+                          .Queue("new", {.deserved_gpus = 1})
+                          .Node("n1", {.gpus = 3})
+                          .Running("poor/a", {.gpus = 1, .node = "n1"})
+                          .Running("rich/a", {.gpus = 2, .node = "n1"})
+                          .Pending("new/a", {.gpus = 1})),
+              PlanIs(Evicts("rich/a-0"), Pipelines("new/a-0", "n1")));
+}
+
+TEST(ReclaimTest, AcrossBranchesTheirQuotasDecide) {
+  // Leaves of different parents: it is the parents that are compared (spec 1 F88).
+  const auto of = [](double deserved) {
+    return MakeCluster()
+        .Queue("org1", {.deserved_gpus = deserved})
+        .Queue("org2", {.deserved_gpus = 1})
+        .Queue("a", {.parent = "org1", .deserved_gpus = 0})
+        .Queue("b", {.parent = "org2", .deserved_gpus = 1})
+        .Node("n1", {.gpus = 2})
+        .Running("a/x", {.gpus = 1, .node = "n1"})
+        .Running("a/y", {.gpus = 1, .node = "n1"})
+        .Pending("b/new", {.gpus = 1});
+  };
+  EXPECT_THAT(Reclaim(of(1)), PlanIs(Evicts("a/y-0"), Pipelines("b/new-0")));
+  EXPECT_THAT(Reclaim(of(2)), PlanIs());
+}
+
+TEST(ReclaimTest, ATopLevelLeafGivesToANestedQueue) {
+  EXPECT_THAT(Reclaim(MakeCluster()
+                          .Queue("flat", {.deserved_gpus = 0})
+                          .Queue("org", {.deserved_gpus = 1})
+                          .Queue("leaf", {.parent = "org", .deserved_gpus = 1})
+                          .Node("n1", {.gpus = 1})
+                          .Running("flat/x", {.gpus = 1, .node = "n1"})
+                          .Pending("leaf/new", {.gpus = 1})),
+              PlanIs(Evicts("flat/x-0"), Pipelines("leaf/new-0")));
+}
+
+// ---- for whom (spec 1 F84, F92) -----------------------------------------------------------------
+
+TEST(ReclaimTest, WhatIsNotPreemptibleStaysWithinItsQuota) {
+  const auto of = [](double deserved, int64_t running) {
+    ClusterMaker maker = MakeCluster()
+                             .Queue("a", {.deserved_gpus = 0})
+                             .Queue("b", {.deserved_gpus = deserved})
+                             .Node("n1", {.gpus = 4})
+                             .Running("a/x", {.pods = 3, .gpus = 1, .node = "n1"});
+    if (running > 0) {
+      maker.Running("b/own", {.gpus = running, .node = "n1", .preemptibility = "non-preemptible"});
+    } else {
+      maker.Running("a/x", {.gpus = 1, .node = "n1"});
+    }
+    return maker.Pending("b/new", {.gpus = 1, .preemptibility = "non-preemptible"});
+  };
+  EXPECT_THAT(Reclaim(of(1, 0)), PlanIs(Evicts("a/x-3"), Pipelines("b/new-0")));
+  EXPECT_THAT(Reclaim(of(2, 1)), PlanIs(Evicts("a/x-2"), Pipelines("b/new-0")));
+  EXPECT_THAT(Reclaim(of(1, 1)), PlanIs());
+  EXPECT_THAT(Reclaim(of(0, 0)), PlanIs());
+}
+
+TEST(ReclaimTest, WhatItsParentHoldsWithoutPreemptionCountsAsWell) {
+  const auto of = [](double deserved) {
+    return MakeCluster()
+        .Queue("a", {.deserved_gpus = 0})
+        .Queue("org", {.deserved_gpus = deserved})
+        .Queue("b", {.parent = "org", .deserved_gpus = 1})
+        .Queue("c", {.parent = "org", .deserved_gpus = 1})
+        .Node("n1", {.gpus = 3})
+        .Running("a/x", {.pods = 2, .gpus = 1, .node = "n1"})
+        .Running("c/x", {.gpus = 1, .node = "n1", .preemptibility = "non-preemptible"})
+        .Pending("b/new", {.gpus = 1, .preemptibility = "non-preemptible"});
+  };
+  EXPECT_THAT(Reclaim(of(2)), PlanIs(Evicts("a/x-1"), Pipelines("b/new-0")));
+  EXPECT_THAT(Reclaim(of(1)), PlanIs());
+}
+
+// ---- moving instead of taking (E22, spec 2 V14) -------------------------------------------------
+
+TEST(ReclaimTest, MayMoveInsteadOfTaking) {
+  ClusterMaker maker = MakeCluster()
+                           .Queue("a", {.deserved_gpus = 2})
+                           .Queue("b", {.deserved_gpus = 2})
+                           .Node("n1", {.gpus = 2})
+                           .Node("n2", {.gpus = 2})
+                           .Running("a/one", {.gpus = 1, .node = "n1"})
+                           .Running("a/two", {.gpus = 1, .node = "n2"})
+                           .Pending("b/new", {.gpus = 2});
+  EXPECT_THAT(Reclaim(maker),
+              PlanIs(Evicts("a/two-0"), Pipelines("b/new-0", "n2"), Pipelines("a/two-0", "n1")));
+  maker.params().allow_consolidating_reclaim = false;
+  EXPECT_THAT(Reclaim(maker), PlanIs()) << "moved counts as lost, and a is at its quota";
+}
+
+TEST(ReclaimTest, WithoutMovingItTakesWhatIsAboveTheQuota) {
+  ClusterMaker maker = MakeCluster()
+                           .Queue("a", {.deserved_gpus = 1})
+                           .Queue("b", {.deserved_gpus = 2})
+                           .Node("n1", {.gpus = 2})
+                           .Node("n2", {.gpus = 2})
+                           .Running("a/one", {.gpus = 1, .node = "n1"})
+                           .Running("a/two", {.gpus = 1, .node = "n2"})
+                           .Pending("b/new", {.gpus = 2});
+  maker.params().allow_consolidating_reclaim = false;
+  EXPECT_THAT(Reclaim(maker),
+              PlanIs(Evicts("a/two-0"), Pipelines("b/new-0", "n2"), Pipelines("a/two-0", "n1")))
+      << "it may lose a pod, so it may move one";
+}
+
+// ---- what is said (spec 2 R6, spec 1 F95b) ------------------------------------------------------
+
+TEST(ReclaimMessageTest, NamesBothQueuesAsTheyWereBefore) {
+  const Plan plan = Reclaim(MakeCluster()
+                                .Queue("speech", {.deserved_gpus = 1,
+                                                  .deserved_millicpu = 2000,
+                                                  .deserved_mb = 3000,
+                                                  .priority = 7,
+                                                  .display_name = "Speech team"})
+                                .Queue("vision", {.deserved_gpus = 1})
+                                .Node("n1", {.gpus = 2, .millicpu = 8000, .mb = 16'000})
+                                .Running("speech/a", {.gpus = 1, .mb = 500, .node = "n1"})
+                                .Running("speech/b", {.gpus = 1, .mb = 500, .node = "n1"})
+                                .Pending("vision/train", {.gpus = 1}));
+  EXPECT_THAT(
+      EvictionMessages(plan),
+      ElementsAre("Pod speech/b-0 was preempted by workload vision/train.\n"
+                  "Speech team uses <GPU: 2, CPU: 2 (cores), memory: 1 (GB)> with a quota of "
+                  "<GPU: 1, CPU: 2 (cores), memory: 3 (GB)>, fair-share of <GPU: 1, CPU: 2 "
+                  "(cores), memory: 1 (GB)> and queue priority of <7>.\n"
+                  "vision uses <GPU: 0, CPU: 0 (cores), memory: 0 (GB)> with a quota of <GPU: 1, "
+                  "CPU: Unlimited (cores), memory: Unlimited (GB)>, fair-share of <GPU: 1, CPU: 1 "
+                  "(cores), memory: 0 (GB)> and queue priority of <100>."));
+  ASSERT_FALSE(plan.decisions.empty());
+  EXPECT_EQ(plan.decisions[0].action, "reclaim");
+}
+
+TEST(ReclaimMessageTest, QueuesOfDifferentBranchesAreNamedByTheirParents) {
+  const Plan plan = Reclaim(MakeCluster()
+                                .Queue("flat", {.deserved_gpus = 0})
+                                .Queue("org", {.deserved_gpus = 1})
+                                .Queue("leaf", {.parent = "org", .deserved_gpus = 1})
+                                .Node("n1", {.gpus = 1})
+                                .Running("flat/x", {.gpus = 1, .node = "n1"})
+                                .Pending("leaf/new", {.gpus = 1}));
+  ASSERT_EQ(EvictionMessages(plan).size(), size_t{1});
+  EXPECT_THAT(EvictionMessages(plan)[0], testing::AllOf(testing::HasSubstr("\nflat uses <GPU: 1,"),
+                                                        testing::HasSubstr("\norg uses <GPU: 0,")));
+}
+
+// ---- minimum run times (spec 1 F104-F106) -------------------------------------------------------
+
+// A group of two in a queue without a quota, since a second; protected for `seconds`.
+Plan ReclaimProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
+  ClusterMaker maker =
+      MakeCluster()
+          .Queue("a", {.deserved_gpus = 0})
+          .Queue("b", {.deserved_gpus = 2})
+          .Node("n1", {.gpus = 2})
+          .Running("a/e", {.pods = 2, .gpus = 1, .node = "n1", .min_member = min_member})
+          .Pending("b/new", {.gpus = gpus});
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecond;
+  maker.rows().queues[0].reclaim_min_runtime_ns = seconds * kSecond;
+  return Reclaim(maker);
+}
+
+TEST(ReclaimProtectionTest, AGangThatHasJustStartedIsLeftAlone) {
+  EXPECT_THAT(ReclaimProtected(1, 2, /*seconds=*/2), PlanIs());
+  EXPECT_THAT(ReclaimProtected(1, 2, /*seconds=*/1), PlanIs(Evicts(2, "a/e"), Pipelines("b/new")));
+}
+
+TEST(ReclaimProtectionTest, AnElasticGroupMayLoseWhatIsAboveItsMinimum) {
+  EXPECT_THAT(ReclaimProtected(1, 1, /*seconds=*/2), PlanIs(Evicts("a/e-1"), Pipelines("b/new")));
+  EXPECT_THAT(ReclaimProtected(2, 1, /*seconds=*/2), PlanIs());
+  EXPECT_THAT(ReclaimProtected(2, 1, /*seconds=*/1), PlanIs(Evicts(2, "a/e"), Pipelines("b/new")));
+}
+
+TEST(ReclaimProtectionTest, WhoNeverStartedIsNotProtected) {  // spec 1 F103
+  ClusterMaker maker = MakeCluster()
+                           .Queue("a", {.deserved_gpus = 0})
+                           .Queue("b", {.deserved_gpus = 1})
+                           .Node("n1", {.gpus = 1})
+                           .Running("a/x", {.gpus = 1, .node = "n1"})
+                           .Pending("b/new", {.gpus = 1});
+  maker.rows().queues[0].reclaim_min_runtime_ns = 100 * kSecond;
+  EXPECT_THAT(Reclaim(maker), PlanIs(Evicts("a/x-0"), Pipelines("b/new-0")));
+}
+
+// ---- the rest of the cycle ----------------------------------------------------------------------
+
+TEST(ReclaimTest, InItsDelayAGroupTakesFromNobody) {  // spec 2 D2
+  ClusterMaker maker = TwoAndTwo(0);
+  maker.rows().pod_groups.back().preemption_delay_ns = 60 * kSecond;
+  maker.rows().pod_groups.back().created_ns = kTestNowNs - 30 * kSecond;
+  const Plan plan = Reclaim(maker);
+  EXPECT_THAT(plan, PlanIs());
+  EXPECT_THAT(plan, Reasons("b/new", reason_codes::kPreemptionDelay));
+}
+
+TEST(ReclaimTest, WhatOneGroupTookIsMissingForTheNext) {
+  EXPECT_THAT(
+      Reclaim(TwoAndTwo(0).Pending("b/second", {.gpus = 1}).Pending("b/third", {.gpus = 1})),
+      PlanIs(Evicts("a/x-3"), Pipelines("b/new-0"), Evicts("a/x-2"), Pipelines("b/second-0")));
+}
+
+TEST(ReclaimTest, TheRestOfTheClusterBlocksNothing) {  // mend unrelated_blockers
+  // First in b is a group that can never run. Beside it b ranks behind a, and a/x goes back to
+  // where it was before b/z is placed.
+  const ClusterMaker maker = MakeCluster()
+                                 .Queue("a", {.deserved_gpus = 1})
+                                 .Queue("b", {.deserved_gpus = 2})
+                                 .Node("n1", {.gpus = 3})
+                                 .Running("a/x", {.gpus = 3, .node = "n1"})
+                                 .Pending("b/a", {.gpus = 30, .preemptibility = "preemptible"})
+                                 .Pending("b/z", {.gpus = 2});
+  EXPECT_THAT(Reclaim(maker), PlanIs(Evicts("a/x-0"), Pipelines("b/z-0", "n1")));
+  EXPECT_THAT(Reclaim(maker, AsKai("unrelated_blockers")), PlanIs());
+}
+
+TEST(ReclaimTest, WithoutFairSharesNobodyMayReclaim) {  // spec 2 X1
+  EXPECT_THAT(Reclaim(TwoAndTwo(0), R"(, "tiers": [{"plugins": [{"name": "predicates"},
+                  {"name": "nodeplacement"}, {"name": "sg-nodelocalgreedy"}]}])"),
+              PlanIs());
+}
+
+TEST(ReclaimTest, WithoutGeneratorsNothingIsTaken) {  // spec 2 §16
+  EXPECT_THAT(Reclaim(TwoAndTwo(0), R"(, "tiers": [{"plugins": [{"name": "predicates"},
+                  {"name": "proportion"}, {"name": "nodeplacement"}]}])"),
+              PlanIs());
+  EXPECT_THAT(Reclaim(TwoAndTwo(0), R"(, "tiers": [{"plugins": [{"name": "predicates"},
+                  {"name": "proportion"}, {"name": "nodeplacement"},
+                  {"name": "sg-multinodegang"}]}])"),
+              PlanIs(Evicts("a/x-3"), Pipelines("b/new-0")));
+}
+
+}  // namespace
+}  // namespace kai

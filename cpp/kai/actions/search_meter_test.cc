@@ -1,0 +1,152 @@
+#include "kai/actions/search_meter.h"
+
+#include <gtest/gtest.h>
+
+namespace kai {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+// Action 1 s, pod group 500 ms, at least 50 ms: the example of spec 2 V5.
+SearchBudgets Example() {
+  SearchBudgets budgets;
+  budgets.action_ns = {{"default", 1000 * kMs}};
+  budgets.job_ns = 500 * kMs;
+  budgets.min_job_ns = 50 * kMs;
+  budgets.generator_ns = {{"default", 0}};
+  return budgets;
+}
+
+// How long the next pod group may search; -1: it does not start. Takes that long.
+int64_t NextJobMs(SearchMeter* meter, ManualClock* clock) {
+  if (!meter->StartJob()) return -1;
+  for (int64_t ms = 0;; ++ms, clock->Advance(kMs)) {
+    if (meter->JobIsSpent()) return ms;
+  }
+}
+
+TEST(SearchMeterTest, APodGroupGetsItsShareOfWhatTheActionHasLeft) {  // spec 2 V5
+  const SearchBudgets budgets = Example();
+  ManualClock clock;
+  SearchMeter meter(budgets, "reclaim", &clock);
+  EXPECT_EQ(NextJobMs(&meter, &clock), 500);
+  clock.Advance(250 * kMs);  // 750
+  EXPECT_EQ(NextJobMs(&meter, &clock), 250);
+}
+
+TEST(SearchMeterTest, WithAFloorEveryPodGroupGetsSomething) {  // spec 2 V5
+  const SearchBudgets budgets = Example();
+  ManualClock clock;
+  SearchMeter meter(budgets, "reclaim", &clock);
+  clock.Advance(980 * kMs);
+  EXPECT_EQ(NextJobMs(&meter, &clock), 50);
+  clock.Advance(170 * kMs);  // 1200
+  EXPECT_FALSE(meter.ActionIsSpent());
+  EXPECT_EQ(NextJobMs(&meter, &clock), 50);
+}
+
+TEST(SearchMeterTest, WithoutAFloorNobodyStartsOnceTheActionIsSpent) {
+  SearchBudgets budgets = Example();
+  budgets.min_job_ns = 0;
+  ManualClock clock;
+  SearchMeter meter(budgets, "reclaim", &clock);
+  clock.Advance(999 * kMs);
+  EXPECT_FALSE(meter.ActionIsSpent());
+  EXPECT_EQ(NextJobMs(&meter, &clock), 1);
+  EXPECT_TRUE(meter.ActionIsSpent());
+  EXPECT_EQ(NextJobMs(&meter, &clock), -1);
+}
+
+TEST(SearchMeterTest, TheActionCountsFromWhereItBegan) {
+  SearchBudgets budgets = Example();
+  budgets.min_job_ns = 0;
+  ManualClock clock;
+  clock.Advance(5000 * kMs);
+  SearchMeter meter(budgets, "reclaim", &clock);
+  EXPECT_EQ(NextJobMs(&meter, &clock), 500);
+}
+
+TEST(SearchMeterTest, ActionsHaveTheirOwnLimits) {
+  SearchBudgets budgets = Example();
+  budgets.action_ns["preempt"] = 100 * kMs;
+  ManualClock clock;
+  SearchMeter preempt(budgets, "preempt", &clock);
+  EXPECT_EQ(NextJobMs(&preempt, &clock), 100);
+  SearchMeter reclaim(budgets, "reclaim", &clock);
+  EXPECT_EQ(NextJobMs(&reclaim, &clock), 500);
+}
+
+TEST(SearchMeterTest, AGeneratorHasItsOwnLimitAndStartsAfresh) {
+  SearchBudgets budgets = Example();
+  budgets.generator_ns = {{"default", 10 * kMs}, {"MultiNodeGang", 30 * kMs}};
+  ManualClock clock;
+  SearchMeter meter(budgets, "reclaim", &clock);
+  ASSERT_TRUE(meter.StartJob());
+  for (const auto& [generator, ms] : {std::pair(ScenarioGenerator::kNodeLocalGreedy, 10),
+                                      std::pair(ScenarioGenerator::kMultiNodeGang, 30)}) {
+    meter.StartGenerator(generator);
+    clock.Advance((ms - 1) * kMs);
+    EXPECT_FALSE(meter.GeneratorIsSpent()) << ms;
+    clock.Advance(kMs);
+    EXPECT_TRUE(meter.GeneratorIsSpent()) << ms;
+  }
+  EXPECT_FALSE(meter.JobIsSpent());
+}
+
+TEST(SearchMeterTest, ZeroIsNoLimit) {  // spec 2 V4
+  SearchBudgets budgets;
+  budgets.action_ns = {{"default", 0}};
+  budgets.generator_ns = {{"default", 0}};
+  budgets.job_ns = 0;
+  ManualClock clock;
+  SearchMeter meter(budgets, "reclaim", &clock);
+  ASSERT_TRUE(meter.StartJob());
+  meter.StartGenerator(ScenarioGenerator::kMultiNodeGang);
+  clock.Advance(1'000'000 * SearchBudgets::kMinuteNs);
+  EXPECT_FALSE(meter.JobIsSpent());
+  EXPECT_FALSE(meter.GeneratorIsSpent());
+  EXPECT_FALSE(meter.ActionIsSpent());
+  EXPECT_TRUE(meter.StartJob());
+}
+
+TEST(SearchMeterTest, WithoutAStopwatchTimeStandsStill) {
+  SearchBudgets budgets = Example();
+  budgets.job_ns = 1;
+  SearchMeter meter(budgets, "reclaim", nullptr);
+  ASSERT_TRUE(meter.StartJob());
+  EXPECT_FALSE(meter.JobIsSpent());
+}
+
+// ---- counts, for replays ------------------------------------------------------------------------
+
+TEST(SearchMeterTest, APodGroupMayTryAsManyScenarios) {
+  SearchBudgets budgets;
+  budgets.job_scenarios = 2;
+  SearchMeter meter(budgets, "reclaim", nullptr);
+  for (int job = 0; job < 2; ++job) {
+    ASSERT_TRUE(meter.StartJob());
+    meter.Count();
+    EXPECT_FALSE(meter.JobIsSpent());
+    meter.Count();
+    EXPECT_TRUE(meter.JobIsSpent());
+  }
+  EXPECT_EQ(meter.scenarios(), 4);
+  EXPECT_FALSE(meter.ActionIsSpent());
+}
+
+TEST(SearchMeterTest, AnActionMayTryAsManyScenarios) {
+  SearchBudgets budgets;
+  budgets.action_scenarios = 3;
+  SearchMeter meter(budgets, "reclaim", nullptr);
+  ASSERT_TRUE(meter.StartJob());
+  for (int i = 0; i < 2; ++i) meter.Count();
+  ASSERT_TRUE(meter.StartJob());
+  EXPECT_FALSE(meter.JobIsSpent());
+  meter.Count();
+  EXPECT_TRUE(meter.JobIsSpent());
+  EXPECT_TRUE(meter.ActionIsSpent());
+  EXPECT_FALSE(meter.StartJob());
+}
+
+}  // namespace
+}  // namespace kai
