@@ -103,6 +103,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
     laps.Lap(name);
   }
 
+  if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   plan.decisions = std::move(log.decisions);
   statement.reset();  // rolls back: the cluster is as it was

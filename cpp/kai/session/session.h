@@ -11,6 +11,7 @@
 #ifndef KAI_SESSION_SESSION_H_
 #define KAI_SESSION_SESSION_H_
 
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,8 @@ class Session {
     // simulate every scenario instead of proving that some cannot work.
     bool always_scan = false;
     bool plain_search = false;
+    // Shown the cycle when all actions are done and nothing is rolled back yet.
+    std::function<void(const CycleView&)> inspect = {};
   };
 
   explicit Session(Config config) : Session(std::move(config), Options{}) {}

@@ -147,7 +147,7 @@ std::vector<int> Surplus(const World& world, int group, const std::string& name)
       } else if (HasSurplus(world, group, kid)) {
         pods = ActiveBelow(world, group, kid);
         std::erase_if(pods, [&](int pod) { return IsSpared(world, pod); });
-        pods.resize(std::min<size_t>(pods.size(), 1));
+        if (!pods.empty()) return {pods.front()};
       }
       if (!pods.empty()) return pods;
     }
@@ -1006,16 +1006,21 @@ std::vector<int> CandidatesFor(const World& world, const std::string& action, in
     const int group = static_cast<int>(i);
     if (MayBeVictim(world, action, waiting, group)) candidates.push_back(group);
   }
+  const auto older = [&](int a, int b) { return GroupFirst(world, a, b); };
+  std::sort(candidates.begin(), candidates.end(), older);
   const int64_t most = world.rows().params.max_consolidation_preemptees;
-  if (action == "consolidation" && most >= 0) {
-    candidates = WholeGroupsInOrder(world, candidates);
-    const bool mended = world.settings().mends.on(Mend::kConsolidationLimit);
-    const auto taken = static_cast<size_t>(mended ? most : most + 1);
-    if (candidates.size() > taken) candidates.resize(taken);
-  }
-  std::sort(candidates.begin(), candidates.end(),
-            [&](int a, int b) { return GroupFirst(world, a, b); });
-  return candidates;
+  const bool mended = world.settings().mends.on(Mend::kConsolidationLimit);
+  const auto taken = static_cast<size_t>(mended ? most : most + 1);
+  if (action != "consolidation" || most < 0 || candidates.size() <= taken) return candidates;
+  // Those that give up something first (R2 leaves open who).
+  std::vector<int> first;
+  ForEachBase(world, candidates, {}, [&](const Batches& batches) {
+    const int group = batches.empty() ? -1 : GroupOf(world, batches.back().front());
+    if (group >= 0 && !Contains(first, group)) first.push_back(group);
+    return first.size() == taken;
+  });
+  std::sort(first.begin(), first.end(), older);
+  return first;
 }
 
 // The victims of a scenario, as what queues lose (spec 1 F89).
