@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "kai/base/text.h"
+#include "kai/fairshare/min_runtime.h"
 #include "kai/model/cluster.h"
 #include "kai/session/config.h"
-#include "kai/session/registry.h"
 #include "kai/session/session.h"
 #include "kai/testing/crowded_cluster.h"
 #include "kai/testing/matchers.h"
@@ -172,6 +172,311 @@ TEST_P(EvictionPropertyTest, DecidesLikeThePlainSchedulerOneByOne) {
   ForPlans(150, [&](const Plan& plan, const Sample& sample, const Config& config) {
     oracle::World world(sample.rows(), oracle::SettingsOf(config));
     EXPECT_EQ(DecisionsOf(plan), oracle::RunCycle(&world, config.actions));
+  });
+}
+
+// ---- what the statement made of the cluster
+// ---------------------------------------------------------
+
+// The world as the decisions make it, one after the other.
+oracle::World WorldAfter(const Plan& plan, const Sample& sample, const Config& config) {
+  oracle::World world(sample.rows(), oracle::SettingsOf(config));
+  for (const oracle::Decision& each : DecisionsOf(plan)) {
+    switch (each.kind) {
+      case oracle::Decision::Kind::kBind:
+        world.Place(each.pod, each.node);
+        break;
+      case oracle::Decision::Kind::kPipeline:
+        world.Pipeline(each.pod, each.node);
+        break;
+      case oracle::Decision::Kind::kEvict:
+        world.Evict(each.pod);
+        break;
+    }
+  }
+  return world;
+}
+
+double AmountOf(const oracle::Amounts& amounts, const std::string& name) {
+  const auto found = amounts.find(name);
+  return found == amounts.end() ? 0 : found->second;
+}
+
+TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
+  ForSamples(150, [&](const Sample& sample, const Config& config) {
+    std::map<std::string, double> seen;
+    const auto look = [&](const CycleView& cycle) {
+      const Cluster& cluster = *cycle.cluster;
+      const NodeColumns& nodes = cluster.nodes();
+      for (const NodeId node : nodes.name.ids()) {
+        for (size_t i = 0; i < nodes.idle.slots(); ++i) {
+          const std::string at =
+              StrCat(cluster.Text(nodes.name[node]), " ", cluster.slots().Name(ResourceSlot(i)));
+          seen[at + " idle"] = nodes.idle[node][i];
+          seen[at + " releasing"] = nodes.releasing[node][i];
+          seen[at + " used"] = nodes.used[node][i];
+        }
+      }
+      if (!config.HasPlugin("proportion")) return;  // then nobody counts
+      for (const QueueId queue : cluster.queues().name.ids()) {
+        for (size_t i = 0; i < kQuotaResources; ++i) {
+          const Share& share = cycle.usage->share(queue)[i];
+          const std::string at = StrCat(cluster.Text(cluster.queues().name[queue]), " ", i);
+          seen[at + " allocated"] = share.allocated;
+          seen[at + " non-preemptible"] = share.allocated_non_preemptible;
+        }
+      }
+    };
+    const Plan plan = RunPlan(Session(config, {.inspect = look}), sample.cluster);
+    const oracle::World world = WorldAfter(plan, sample, config);
+    std::map<std::string, double> expected;
+    const NodeColumns& nodes = plan.cluster->nodes();
+    for (const std::string& node : world.Nodes()) {
+      const oracle::Amounts idle = world.Idle(node);
+      const oracle::Amounts releasing = world.Releasing(node);
+      const oracle::Amounts used = world.Used(node);
+      for (size_t i = 0; i < nodes.idle.slots(); ++i) {
+        const std::string name(plan.cluster->slots().Name(ResourceSlot(i)));
+        const std::string its = i == kGpuSlot.index() ? "gpu" : name;
+        expected[StrCat(node, " ", name, " idle")] = AmountOf(idle, its);
+        expected[StrCat(node, " ", name, " releasing")] = AmountOf(releasing, its);
+        expected[StrCat(node, " ", name, " used")] = AmountOf(used, its);
+      }
+    }
+    for (const auto& [queue, numbers] : oracle::NumbersOf(world)) {
+      if (!config.HasPlugin("proportion")) break;
+      for (size_t i = 0; i < kQuotaResources; ++i) {
+        expected[StrCat(queue, " ", i, " allocated")] = numbers.allocated[i];
+        expected[StrCat(queue, " ", i, " non-preemptible")] = numbers.allocated_non_preemptible[i];
+      }
+    }
+    EXPECT_EQ(seen, expected);
+  });
+}
+
+// Every column that a statement can change.
+struct Columns {
+  explicit Columns(const Cluster& cluster)
+      : idle(cluster.nodes().idle),
+        releasing(cluster.nodes().releasing),
+        used(cluster.nodes().used),
+        status(cluster.pods().status),
+        node(cluster.pods().node),
+        is_virtual(cluster.pods().is_virtual),
+        counts(cluster.sub_groups().counts),
+        affinity(cluster.affinity()) {}
+
+  ResourceTable<NodeId> idle, releasing, used;
+  IndexVector<PodId, PodStatus> status;
+  IndexVector<PodId, NodeId> node;
+  IndexVector<PodId, uint8_t> is_virtual;
+  IndexVector<SubGroupId, StatusCounts> counts;
+  AffinityIndex affinity;
+
+  bool operator==(const Columns&) const = default;
+};
+
+TEST_P(EvictionPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
+  ForSamples(300, [&](const Sample& sample, const Config& config) {
+    // Amounts that do not add up exactly, so that subtracting what was added would show.
+    ClusterRows rows = sample.rows();
+    for (PodRow& pod : rows.pods) {
+      for (auto& [name, amount] : pod.requests) amount = amount * 9'007'199 + 1;
+    }
+    for (NodeRow& node : rows.nodes) {
+      for (auto& [name, amount] : node.allocatable) {
+        if (name == "cpu" || name == "memory") amount *= 9'007'199;
+      }
+    }
+    const std::shared_ptr<Cluster> cluster = rows.Build();
+    const Columns before(*cluster);
+    RunPlan(Session(config), cluster);
+    EXPECT_TRUE(before == Columns(*cluster));
+  });
+}
+
+// ---- what no plan may do
+// --------------------------------------------------------------------------
+
+bool IsByStaleness(const CycleLog::Decision& decision) {
+  return decision.action == "stalegangeviction";
+}
+
+TEST_P(EvictionPropertyTest, OnlyThePreemptibleLeaveForOthers) {
+  ForPlans(1000, [&](const Plan& plan, const Sample&, const Config&) {
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      if (decision.kind != Kind::kEvict || IsByStaleness(decision)) continue;
+      const PodGroupColumns& groups = plan.cluster->pod_groups();
+      const PodGroupId group = plan.cluster->pods().group[decision.pod];
+      EXPECT_NE(groups.preemptible[group], 0) << plan.cluster->PodName(decision.pod);
+      EXPECT_NE(group, decision.for_group);
+      if (decision.action == "preempt") {
+        EXPECT_EQ(groups.queue[group], groups.queue[decision.for_group]);
+        EXPECT_LT(groups.priority[group], groups.priority[decision.for_group]);
+      } else if (decision.action == "reclaim") {
+        EXPECT_NE(groups.queue[group], groups.queue[decision.for_group]);
+      }
+    }
+  });
+}
+
+TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum) {
+  ForPlans(1000, [&](const Plan& plan, const Sample& sample, const Config& config) {
+    if (!config.HasPlugin("minruntime")) return;
+    const Cluster& cluster = *plan.cluster;
+    const oracle::World world(sample.rows(), oracle::SettingsOf(config));
+    const auto queue_of = [&](PodGroupId group) {
+      return cluster.Text(cluster.queues().name[cluster.pod_groups().queue[group]]);
+    };
+    // By whom it was taken: what one search takes is looked at as a whole.
+    std::map<std::pair<PodGroupId, SubGroupId>, int32_t> taken;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      if (decision.kind != Kind::kEvict) continue;
+      if (decision.action != "preempt" && decision.action != "reclaim") continue;
+      const PodGroupId group = cluster.pods().group[decision.pod];
+      const int64_t runtime_ns = oracle::MinRuntimeNs(
+          world, decision.action, queue_of(decision.for_group), queue_of(group));
+      const int64_t started_ns = cluster.pod_groups().last_start_ns[group];
+      if (!MinRuntime::Protects(started_ns, runtime_ns, kTestNowNs)) continue;
+      const SubGroupId pod_set = cluster.pods().pod_set[decision.pod];
+      const StatusCounts& counts = cluster.sub_groups().counts[pod_set];
+      int32_t minimum = cluster.sub_groups().minimum[pod_set];
+      if (config.mends.on(Mend::kCompletedPods)) minimum -= counts[PodStatus::kSucceeded];
+      EXPECT_GE(counts.active_used() - ++taken[std::pair(decision.for_group, pod_set)], minimum)
+          << cluster.PodName(decision.pod);
+    }
+  });
+}
+
+TEST_P(EvictionPropertyTest, ConsolidationLosesNobody) {
+  ForPlans(1000, [&](const Plan& plan, const Sample&, const Config&) {
+    for (size_t i = 0; i < plan.decisions.size(); ++i) {
+      const CycleLog::Decision& decision = plan.decisions[i];
+      if (decision.kind != Kind::kEvict || decision.action != "consolidation") continue;
+      const auto next = std::find_if(plan.decisions.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                     plan.decisions.end(),
+                                     [&](const auto& each) { return each.pod == decision.pod; });
+      ASSERT_NE(next, plan.decisions.end()) << plan.cluster->PodName(decision.pod);
+      EXPECT_EQ(next->kind, Kind::kPipeline) << plan.cluster->PodName(decision.pod);
+    }
+  });
+}
+
+// Whether as much of a set runs as it needs, by the pods that count.
+bool IsWhole(const Cluster& cluster, SubGroupId set, const std::map<SubGroupId, int32_t>& active) {
+  const SubGroupColumns& sets = cluster.sub_groups();
+  int32_t count = 0;
+  if (sets.is_pod_set[set] != 0) {
+    const auto found = active.find(set);
+    count = found == active.end() ? 0 : found->second;
+    count += sets.counts[set][PodStatus::kSucceeded];
+  } else {
+    const Span32 range = sets.children[set];
+    for (int32_t i = range.begin; i < range.end; ++i)
+      count += IsWhole(cluster, sets.child_list[static_cast<size_t>(i)], active) ? 1 : 0;
+  }
+  return count >= sets.minimum[set];
+}
+
+TEST_P(EvictionPropertyTest, GangsLeaveWholeOrKeepTheirMinimum) {
+  if (as_kai()) return;
+  ForPlans(1000, [&](const Plan& plan, const Sample&, const Config&) {
+    const Cluster& cluster = *plan.cluster;
+    const PodColumns& pods = cluster.pods();
+    std::map<SubGroupId, int32_t> before;
+    std::set<PodId> active;
+    for (const PodId pod : pods.name.ids()) {
+      if (!IsActiveAllocated(pods.status[pod]) || !pods.pod_set[pod].valid()) continue;
+      active.insert(pod);
+      ++before[pods.pod_set[pod]];
+    }
+    std::set<PodGroupId> losers;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      if (decision.kind != Kind::kEvict) {
+        active.insert(decision.pod);
+        continue;
+      }
+      active.erase(decision.pod);
+      losers.insert(pods.group[decision.pod]);
+    }
+    std::map<SubGroupId, int32_t> after;
+    std::map<PodGroupId, int32_t> left;
+    for (const PodId pod : active) {
+      if (!pods.pod_set[pod].valid()) continue;
+      ++after[pods.pod_set[pod]];
+      ++left[pods.group[pod]];
+    }
+    for (const PodGroupId group : losers) {
+      const SubGroupId root = cluster.pod_groups().root[group];
+      if (!IsWhole(cluster, root, before) || left[group] == 0) continue;
+      EXPECT_TRUE(IsWhole(cluster, root, after)) << cluster.PodGroupName(group);
+    }
+  });
+}
+
+TEST_P(EvictionPropertyTest, NobodyIsPlacedAndEvictedInOnePlan) {
+  if (as_kai()) return;
+  ForPlans(1000, [&](const Plan& plan, const Sample&, const Config&) {
+    std::set<PodId> placed;
+    std::set<PodId> evicted;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      const std::string name = plan.cluster->PodName(decision.pod);
+      if (decision.kind == Kind::kEvict) {
+        EXPECT_FALSE(placed.contains(decision.pod)) << name;
+        EXPECT_TRUE(evicted.insert(decision.pod).second) << name;
+      } else {
+        EXPECT_TRUE(placed.insert(decision.pod).second) << name;
+      }
+    }
+  });
+}
+
+// ---- budgets
+// --------------------------------------------------------------------------------------
+
+bool SaysThatItStopped(const Plan& plan) {
+  for (const PodGroupId group : plan.groups.ids()) {
+    for (const PlanReason& reason : plan.groups[group].reasons) {
+      if (reason.code == reason_codes::kSearchBudgetSpent) return true;
+    }
+  }
+  return false;
+}
+
+TEST_P(EvictionPropertyTest, ASearchThatStopsEarlySaysSo) {
+  ForSamples(1000, [&](const Sample& sample, Config config) {
+    const Plan whole = RunPlan(Session(config), sample.cluster);
+    EXPECT_FALSE(SaysThatItStopped(whole));
+    for (const int64_t most : {1, 3}) {
+      config.budgets.job_scenarios = most;
+      const Plan cut = RunPlan(Session(config), sample.cluster);
+      if (!SaysThatItStopped(cut)) {
+        EXPECT_EQ(DecisionsText(cut), DecisionsText(whole)) << most;
+      }
+      EXPECT_EQ(TextOf(cut), TextOf(RunPlan(Session(config), sample.cluster)));
+    }
+  });
+}
+
+// Time goes by whenever somebody looks.
+class ImpatientClock final : public Clock {
+ public:
+  int64_t NowNs() const override { return now_ns_ += 1'000'000'000; }
+
+ private:
+  mutable int64_t now_ns_ = 0;
+};
+
+TEST_P(EvictionPropertyTest, ASearchThatRunsOutOfTimeSaysSo) {
+  ForSamples(500, [&](const Sample& sample, Config config) {
+    const Plan whole = RunPlan(Session(config), sample.cluster);
+    config.budgets.job_ns = 5'000'000'000;
+    config.budgets.generator_ns = {{"default", 0}};
+    const ImpatientClock clock;
+    const Plan cut = RunPlan(Session(config), sample.cluster, &clock);
+    if (!SaysThatItStopped(cut)) {
+      EXPECT_EQ(DecisionsText(cut), DecisionsText(whole));
+    }
   });
 }
 

@@ -103,6 +103,14 @@ class Describer {
     DescribeEvictions(group, &outcome);
   }
 
+  void DescribeBudget(PodGroupId group, GroupOutcome* outcome) const {
+    if (cycle_.log->search_budget_spent[group] == 0) return;
+    outcome->reasons.push_back({reason_codes::kSearchBudgetSpent,
+                                "the search for pods to evict ended before it was complete: its "
+                                "budget was spent",
+                                PodId()});
+  }
+
   void DescribeState(PodGroupId group, int32_t waiting, bool ready, GroupOutcome* outcome) {
     if (waiting == 0) {
       if (outcome->verdict == Verdict::kNotReady) {
@@ -113,6 +121,7 @@ class Describer {
       } else if (outcome->verdict == Verdict::kInvalid) {
         DescribeMissingQueue(group, outcome);
       }
+      DescribeBudget(group, outcome);  // one action was cut short, and a later one found room
       return;
     }
     if (!ready) {
@@ -132,12 +141,7 @@ class Describer {
       errors.emplace_back(error.reason, error.message);
       DescribeError(error, outcome);
     }
-    if (cycle_.log->search_budget_spent[group] != 0) {
-      outcome->reasons.push_back({reason_codes::kSearchBudgetSpent,
-                                  "the search for pods to evict ended before it was complete: its "
-                                  "budget was spent",
-                                  PodId()});
-    }
+    DescribeBudget(group, outcome);
     DescribeWhatKeepsOut(group, errors.empty(), outcome);
     const std::string text = messages::PodGroupText(errors);
     outcome->messages.push_back(Prefixed(group, text));
