@@ -61,6 +61,21 @@ VictimsByGroup::VictimsByGroup(const CycleView& cycle, const Scenario& scenario)
     victims_[begins[static_cast<size_t>(place[group_of[victim.pod]])]++] = victim;
 }
 
+namespace {
+
+// Pods that were leaving before the scenario. KAI counts them among those that stay.
+int64_t LeavingAnyway(const CycleView& cycle, SubGroupId pod_set) {
+  if (!cycle.mends->on(Mend::kProtectedMinimum)) return 0;
+  const PodColumns& pods = cycle.cluster->pods();
+  const std::span<const PodId> all = cycle.order->PodsOf(pod_set);
+  return std::count_if(all.begin(), all.end(), [&](PodId pod) {
+    return IsActiveUsed(pods.status[pod]) && !IsActiveAllocated(pods.status[pod]) &&
+           pods.is_virtual[pod] == 0;
+  });
+}
+
+}  // namespace
+
 bool KeepsMinimum(const CycleView& cycle, const GroupVictims& loss) {
   std::vector<MinRuntime::PodSetLoss> losses;
   for (const SubGroupId pod_set : PodSetsOf(*cycle.cluster, loss.group)) {
@@ -69,7 +84,8 @@ bool KeepsMinimum(const CycleView& cycle, const GroupVictims& loss) {
         [&](const Victim& victim) { return cycle.cluster->pods().pod_set[victim.pod] == pod_set; });
     if (victims == 0) continue;
     losses.push_back({.min_available = cycle.order->MinimumOf(pod_set),
-                      .active = cycle.cluster->sub_groups().counts[pod_set].active_used(),
+                      .active = cycle.cluster->sub_groups().counts[pod_set].active_used() -
+                                LeavingAnyway(cycle, pod_set),
                       .victims = victims});
   }
   return MinRuntime::MayLose(true, true, losses);

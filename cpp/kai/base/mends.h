@@ -29,8 +29,9 @@ enum class Mend : uint8_t {
   kConsolidationLimit,  // the limit of moved pod groups is the limit (spec 2 W10)
   kScenarioFilters,     // a scenario is left out only when it cannot work (spec 2 W7)
   kWholeGangs,          // a group gives up its batches in order, so that no gang is left broken
+  kProtectedMinimum,    // pods that leave anyway do not count towards what must stay (spec 1 F106)
 };
-inline constexpr size_t kMends = 13;
+inline constexpr size_t kMends = 14;
 
 // By Mend, as configurations name them.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {
@@ -38,7 +39,7 @@ inline constexpr std::array<std::string_view, kMends> kMendNames = {
     "not_ready_writes",   "signature_skip",      "queue_depth",
     "completed_pods",     "same_cycle_eviction", "quota_epsilon",
     "victim_shares",      "consolidation_limit", "scenario_filters",
-    "whole_gangs"};
+    "whole_gangs",        "protected_minimum"};
 
 class Mends {
  public:

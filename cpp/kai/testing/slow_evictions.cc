@@ -1,6 +1,7 @@
 #include "kai/testing/slow_evictions.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -373,7 +374,16 @@ bool PassesRuntimeValidator(const World& world, const std::string& action, int w
     }
     for (const auto& [leaf, count] : lost) {
       const int64_t minimum = world.group(group).shape->tree.at(leaf).minimum;
-      if (ActiveUsed(world, group, leaf) - count < minimum) return false;
+      // With the mend, pods that leave whatever comes of this scenario are not there any more.
+      const bool counts_leaving = !world.settings().mends.on(Mend::kProtectedMinimum);
+      int64_t there = 0;
+      for (const int pod :
+           PodsOfLeaf(world, group, leaf, [](PodStatus s) { return IsActiveUsed(s); })) {
+        const bool leaves =
+            !IsActiveAllocated(StatusOf(world, pod)) && !At(world.pods(), pod).is_virtual;
+        there += counts_leaving || !leaves ? 1 : 0;
+      }
+      if (there - count < minimum) return false;
     }
   }
   return true;
@@ -1127,19 +1137,76 @@ Search SearchFor(const World& world, const std::string& action, int group) {
   return search;
 }
 
+// Whether gangs that were whole would stay so, or leave as a whole.
+bool LeavesGangsWhole(const World& world, const std::vector<int>& victims) {
+  std::set<int> groups;
+  for (const int pod : victims) groups.insert(GroupOf(world, pod));
+  return std::all_of(groups.begin(), groups.end(), [&](int group) {
+    const std::vector<int> active = ActivePods(world, group);
+    const std::vector<int> left = Without(active, victims);
+    const SetTree& tree = world.group(group).shape->tree;
+    return left.empty() ||
+           !IsAllocationSatisfied(Narrowed(world, group, tree, active), group, "") ||
+           IsAllocationSatisfied(Narrowed(world, group, tree, left), group, "");
+  });
+}
+
+int64_t Evictions(const Solution& solution) {
+  return std::count_if(solution.decisions.begin(), solution.decisions.end(), [](const auto& each) {
+    return each.kind == Decision::Kind::kEvict;
+  });
+}
+
+// Every smaller set of the pods that the candidates run, smallest first.
+void CountExcess(const World& world, const Search& search, const Solution& solution,
+                 size_t most_pods, std::vector<Excess>* found) {
+  std::vector<int> pods;
+  for (const int group : search.candidates) pods = Joined(pods, ActivePods(world, group));
+  if (pods.size() > most_pods) return;
+  const auto used = [&](const World& at) {
+    return PodsWith(at, search.group, [](PodStatus s) { return IsActiveUsed(s); }).size();
+  };
+  Excess excess{.action = search.action,
+                .victims = Evictions(solution),
+                .fewest = Evictions(solution),
+                .candidates = static_cast<int64_t>(pods.size())};
+  for (uint32_t set = 1; set < uint32_t{1} << pods.size(); ++set) {
+    if (std::popcount(set) >= excess.fewest) continue;
+    std::vector<int> victims;
+    for (size_t i = 0; i < pods.size(); ++i) {
+      if ((set >> i & 1) != 0) victims.push_back(pods[i]);
+    }
+    if (!LeavesGangsWhole(world, victims)) continue;
+    const std::optional<Solution> other = Simulate(
+        world, search, {.pending = search.tasks, .recorded = {}, .potential = victims});
+    if (other && IsGangSatisfied(other->world, search.group, "") &&
+        used(other->world) > used(world)) {
+      excess.fewest = Evictions(*other);
+    }
+  }
+  found->push_back(excess);
+}
+
+// Told of every search that found something.
+using Observer = std::function<void(const World&, const Search&, const Solution&)>;
+
 // spec 2 R1, after everything that skips the job.
-std::optional<Solution> Attempt(const World& world, const std::string& action, int group) {
+std::optional<Solution> Attempt(const World& world, const std::string& action, int group,
+                                const Observer& observer) {
   const Search search = SearchFor(world, action, group);
   if (action == "consolidation" && !HasRoomAtAll(world, search.tasks)) return std::nullopt;
   if (action == "preempt" && world.settings().Has("proportion") &&
       !FitsQuotas(world, group, SumOfRequests(world, search.tasks, world.kept().largest_gpu_mib))) {
     return std::nullopt;
   }
-  return Solve(world, search);
+  std::optional<Solution> solution = Solve(world, search);
+  if (solution && observer) observer(world, search, *solution);
+  return solution;
 }
 
 std::vector<Decision> MakeRoom(World* world, const std::string& action,
-                               const std::vector<std::string>& signatures) {
+                               const std::vector<std::string>& signatures,
+                               const Observer& observer) {
   const Kept& kept = world->kept();
   const Settings& settings = world->settings();
   std::vector<Decision> plan;
@@ -1173,7 +1240,7 @@ std::vector<Decision> MakeRoom(World* world, const std::string& action,
                      [&](int pod) { return FitsLargestNode(*world, pod); })) {
       continue;
     }
-    std::optional<Solution> solution = Attempt(*world, action, group);
+    std::optional<Solution> solution = Attempt(*world, action, group, observer);
     if (!solution) {
       if (found == representatives.end() ||
           IsNotLarger(PendingVectors(*world, group), PendingVectors(*world, found->second))) {
@@ -1230,12 +1297,8 @@ std::vector<int> GroupIndicesOf(const World& world, const std::vector<std::strin
   return groups;
 }
 
-}  // namespace
-
-// ---- the public words
-// ----------------------------------------------------------------------------
-
-std::vector<Decision> RunCycle(World* world, const std::vector<std::string>& actions) {
+std::vector<Decision> Run(World* world, const std::vector<std::string>& actions,
+                          const Observer& observer) {
   std::vector<std::string> signatures;  // of the snapshot (H1)
   for (size_t i = 0; i < world->kept().groups.size(); ++i) {
     signatures.push_back(SignatureOf(*world, static_cast<int>(i)));
@@ -1245,10 +1308,28 @@ std::vector<Decision> RunCycle(World* world, const std::vector<std::string>& act
     const std::vector<Decision> more = action == "allocate" ? Allocate(world)
                                        : action == "stalegangeviction"
                                            ? EndStaleGangs(world)
-                                           : MakeRoom(world, action, signatures);
+                                           : MakeRoom(world, action, signatures, observer);
     plan.insert(plan.end(), more.begin(), more.end());
   }
   return plan;
+}
+
+}  // namespace
+
+// ---- the public words
+// ----------------------------------------------------------------------------
+
+std::vector<Decision> RunCycle(World* world, const std::vector<std::string>& actions) {
+  return Run(world, actions, nullptr);
+}
+
+std::vector<Excess> ExcessOf(World* world, const std::vector<std::string>& actions,
+                             size_t most_pods) {
+  std::vector<Excess> found;
+  Run(world, actions, [&](const World& before, const Search& search, const Solution& solution) {
+    CountExcess(before, search, solution, most_pods, &found);
+  });
+  return found;
 }
 
 std::vector<std::string> NextBatch(const World& world, std::string_view pod_group,
