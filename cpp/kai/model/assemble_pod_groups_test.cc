@@ -292,17 +292,92 @@ TEST(SubGroupsTest, OneGroupsTreeIsNoneOfAnothers) {
   EXPECT_EQ(TreeText(*cluster, groups.root[PodGroupNamed(*cluster, "ns/a")]), "[:1/ x:2]");
 }
 
-TEST(SubGroupsTest, SayThatTheyAreNotBuilt) {
+TEST(SubGroupsTest, SayThatTheirTopologyIsNotBuilt) {
   PodGroupRow row = Group("g");
   row.sub_groups = {SubGroup("a")};
   row.sub_groups[0].topology.topology = "rack";
-  const auto cluster = MakeCluster().Add(row).Add(Group("plain")).Build();
+  PodGroupRow plain = Group("plain");
+  plain.sub_groups = {SubGroup("a")};
+  const auto cluster = MakeCluster().Add(row).Add(plain).Build();
   std::vector<std::string> features;
   for (const NameId name : cluster->pod_groups().not_built[PodGroupNamed(*cluster, "ns/g")]) {
     features.emplace_back(cluster->Text(name));
   }
-  EXPECT_THAT(features, ElementsAre("topology", "sub-groups"));
+  EXPECT_THAT(features, ElementsAre("topology"));
   EXPECT_THAT(cluster->pod_groups().not_built[PodGroupNamed(*cluster, "ns/plain")], IsEmpty());
+}
+
+// ---- lists
+// ---------------------------------------------------------------------------------------
+
+std::vector<std::string> NamesOf(const Cluster& cluster, const std::vector<PodGroupId>& groups) {
+  std::vector<std::string> names;
+  for (const PodGroupId group : groups) names.push_back(cluster.PodGroupName(group));
+  return names;
+}
+
+TEST(PodGroupListsTest, GoByAgeThenName) {
+  const ClusterMaker maker = [] {
+    ClusterMaker made = MakeCluster().Pending("ns/z").Pending("ns/b").Pending("ns/a");
+    for (PodGroupRow& row : made.rows().pod_groups) {
+      if (row.name != "z") row.created_ns = 7;
+    }
+    return made;
+  }();
+  const auto cluster = maker.Build();
+  const PodGroupLists& lists = cluster->pod_groups().lists;
+  EXPECT_THAT(NamesOf(*cluster, lists.all), ElementsAre("ns/a", "ns/b", "ns/z"));
+  EXPECT_EQ(lists.waiting, lists.all);
+}
+
+TEST(PodGroupListsTest, SayWhoWaitsAndWhoMayLosePods) {
+  const auto cluster = MakeCluster()
+                           .Queue("inner")
+                           .Queue("q", {.parent = "inner"})
+                           .Queue("other")
+                           .Node("n")
+                           .Pending("q/waits")
+                           .Running("q/runs", {.node = "n"})
+                           .Running("q/both", {.node = "n", .min_member = 1})
+                           .Pending("q/both")
+                           .Running("q/keeps", {.node = "n", .preemptibility = "non-preemptible"})
+                           .Releasing("q/leaves", {.node = "n"})
+                           .Gated("q/gated")
+                           .Running("inner/lost", {.node = "n"})
+                           .Running("nowhere/lost", {.node = "n"})
+                           .Running("other/runs", {.node = "n"})
+                           .Build();
+  const PodGroupLists& lists = cluster->pod_groups().lists;
+  EXPECT_THAT(NamesOf(*cluster, lists.waiting), ElementsAre("q/waits", "q/both"));
+  EXPECT_THAT(NamesOf(*cluster, lists.may_lose), ElementsAre("q/runs", "q/both", "other/runs"));
+  const auto in = [&](std::string_view queue) {
+    return NamesOf(*cluster, lists.may_lose_in[QueueNamed(*cluster, queue)]);
+  };
+  EXPECT_THAT(in("q"), ElementsAre("q/runs", "q/both"));
+  EXPECT_THAT(in("other"), ElementsAre("other/runs"));
+  EXPECT_THAT(in("inner"), IsEmpty());
+}
+
+TEST(PodGroupListsTest, OfWhatSimplyRunsThereIsNothingToSay) {
+  const auto cluster = MakeCluster()
+                           .Queue("q")
+                           .Node("n")
+                           .Running("q/runs", {.node = "n"})
+                           .Pending("q/waits")
+                           .Running("q/broken", {.node = "n", .min_member = 2})
+                           .Running("nowhere/lost", {.node = "n"})
+                           .Gated("q/gated")
+                           .Build();
+  const std::vector<std::string> notable = NamesOf(*cluster, cluster->pod_groups().lists.notable);
+  EXPECT_THAT(notable, ElementsAre("q/waits", "q/broken", "nowhere/lost", "q/gated"));
+}
+
+TEST(PodGroupListsTest, WhatRunsInAWayThatIsNotBuiltIsNoVictim) {
+  ClusterMaker maker =
+      MakeCluster().Node("n").Running("ns/plain", {.node = "n"}).Running("ns/odd", {.node = "n"});
+  maker.rows().pods[1].not_built = {"host-port"};
+  const auto cluster = maker.Build();
+  EXPECT_THAT(NamesOf(*cluster, cluster->pod_groups().lists.may_lose), ElementsAre("ns/plain"));
 }
 
 }  // namespace
