@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -136,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Mode, EvictionPropertyTest, testing::Bool(), [](const a
 // -------------------------------------------------------------------------------
 
 TEST_P(EvictionPropertyTest, TheShortcutsChangeNothing) {
-  ForSamples(1500, [&](const Sample& sample, const Config& config) {
+  ForSamples(300, [&](const Sample& sample, const Config& config) {
     const Session plain(config, {.always_scan = true, .plain_search = true});
     EXPECT_EQ(TextOf(RunPlan(Session(config), sample.cluster)),
               TextOf(RunPlan(plain, sample.cluster)));
@@ -169,7 +170,7 @@ std::vector<oracle::Decision> DecisionsOf(const Plan& plan) {
 }
 
 TEST_P(EvictionPropertyTest, DecidesLikeThePlainSchedulerOneByOne) {
-  ForPlans(150, [&](const Plan& plan, const Sample& sample, const Config& config) {
+  ForPlans(60, [&](const Plan& plan, const Sample& sample, const Config& config) {
     oracle::World world(sample.rows(), oracle::SettingsOf(config));
     EXPECT_EQ(DecisionsOf(plan), oracle::RunCycle(&world, config.actions));
   });
@@ -203,7 +204,7 @@ double AmountOf(const oracle::Amounts& amounts, const std::string& name) {
 }
 
 TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
-  ForSamples(150, [&](const Sample& sample, const Config& config) {
+  ForSamples(60, [&](const Sample& sample, const Config& config) {
     std::map<std::string, double> seen;
     const auto look = [&](const CycleView& cycle) {
       const Cluster& cluster = *cycle.cluster;
@@ -277,7 +278,7 @@ struct Columns {
 };
 
 TEST_P(EvictionPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
-  ForSamples(300, [&](const Sample& sample, const Config& config) {
+  ForSamples(100, [&](const Sample& sample, const Config& config) {
     // Amounts that do not add up exactly, so that subtracting what was added would show.
     ClusterRows rows = sample.rows();
     for (PodRow& pod : rows.pods) {
@@ -303,7 +304,7 @@ bool IsByStaleness(const CycleLog::Decision& decision) {
 }
 
 TEST_P(EvictionPropertyTest, OnlyThePreemptibleLeaveForOthers) {
-  ForPlans(1000, [&](const Plan& plan, const Sample&, const Config&) {
+  ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     for (const CycleLog::Decision& decision : plan.decisions) {
       if (decision.kind != Kind::kEvict || IsByStaleness(decision)) continue;
       const PodGroupColumns& groups = plan.cluster->pod_groups();
@@ -321,7 +322,7 @@ TEST_P(EvictionPropertyTest, OnlyThePreemptibleLeaveForOthers) {
 }
 
 TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum) {
-  ForPlans(1000, [&](const Plan& plan, const Sample& sample, const Config& config) {
+  ForPlans(250, [&](const Plan& plan, const Sample& sample, const Config& config) {
     if (!config.HasPlugin("minruntime")) return;
     const Cluster& cluster = *plan.cluster;
     const oracle::World world(sample.rows(), oracle::SettingsOf(config));
@@ -349,7 +350,7 @@ TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum
 }
 
 TEST_P(EvictionPropertyTest, ConsolidationLosesNobody) {
-  ForPlans(1000, [&](const Plan& plan, const Sample&, const Config&) {
+  ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     for (size_t i = 0; i < plan.decisions.size(); ++i) {
       const CycleLog::Decision& decision = plan.decisions[i];
       if (decision.kind != Kind::kEvict || decision.action != "consolidation") continue;
@@ -380,7 +381,7 @@ bool IsWhole(const Cluster& cluster, SubGroupId set, const std::map<SubGroupId, 
 
 TEST_P(EvictionPropertyTest, GangsLeaveWholeOrKeepTheirMinimum) {
   if (as_kai()) return;
-  ForPlans(1000, [&](const Plan& plan, const Sample&, const Config&) {
+  ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     const Cluster& cluster = *plan.cluster;
     const PodColumns& pods = cluster.pods();
     std::map<SubGroupId, int32_t> before;
@@ -416,7 +417,7 @@ TEST_P(EvictionPropertyTest, GangsLeaveWholeOrKeepTheirMinimum) {
 
 TEST_P(EvictionPropertyTest, NobodyIsPlacedAndEvictedInOnePlan) {
   if (as_kai()) return;
-  ForPlans(1000, [&](const Plan& plan, const Sample&, const Config&) {
+  ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     std::set<PodId> placed;
     std::set<PodId> evicted;
     for (const CycleLog::Decision& decision : plan.decisions) {
@@ -444,7 +445,7 @@ bool SaysThatItStopped(const Plan& plan) {
 }
 
 TEST_P(EvictionPropertyTest, ASearchThatStopsEarlySaysSo) {
-  ForSamples(1000, [&](const Sample& sample, Config config) {
+  ForSamples(150, [&](const Sample& sample, Config config) {
     const Plan whole = RunPlan(Session(config), sample.cluster);
     EXPECT_FALSE(SaysThatItStopped(whole));
     for (const int64_t most : {1, 3}) {
@@ -468,7 +469,7 @@ class ImpatientClock final : public Clock {
 };
 
 TEST_P(EvictionPropertyTest, ASearchThatRunsOutOfTimeSaysSo) {
-  ForSamples(500, [&](const Sample& sample, Config config) {
+  ForSamples(100, [&](const Sample& sample, Config config) {
     const Plan whole = RunPlan(Session(config), sample.cluster);
     config.budgets.job_ns = 5'000'000'000;
     config.budgets.generator_ns = {{"default", 0}};
@@ -478,6 +479,32 @@ TEST_P(EvictionPropertyTest, ASearchThatRunsOutOfTimeSaysSo) {
       EXPECT_EQ(DecisionsText(cut), DecisionsText(whole));
     }
   });
+}
+
+// ---- how many too many
+// ----------------------------------------------------------------------------
+
+// Not a property but a measurement (docs/performance.md): run it by name, with
+// --gtest_also_run_disabled_tests.
+TEST_P(EvictionPropertyTest, DISABLED_ExcessVictims) {
+  struct Sum {
+    int64_t searches = 0, with_fewer = 0, victims = 0, fewest = 0;
+  };
+  std::map<std::string, Sum> sums;
+  ForSamples(20'000, [&](const Sample& sample, const Config& config) {
+    oracle::World world(sample.rows(), oracle::SettingsOf(config));
+    for (const oracle::Excess& each : oracle::ExcessOf(&world, config.actions, 12)) {
+      Sum& sum = sums[each.action];
+      ++sum.searches;
+      sum.with_fewer += each.fewest < each.victims ? 1 : 0;
+      sum.victims += each.victims;
+      sum.fewest += each.fewest;
+    }
+  });
+  for (const auto& [action, sum] : sums) {
+    std::cout << action << ": " << sum.searches << " searches, " << sum.with_fewer
+              << " with too many, " << sum.victims << " pods where " << sum.fewest << " would do\n";
+  }
 }
 
 }  // namespace

@@ -1152,9 +1152,8 @@ bool LeavesGangsWhole(const World& world, const std::vector<int>& victims) {
 }
 
 int64_t Evictions(const Solution& solution) {
-  return std::count_if(solution.decisions.begin(), solution.decisions.end(), [](const auto& each) {
-    return each.kind == Decision::Kind::kEvict;
-  });
+  return std::count_if(solution.decisions.begin(), solution.decisions.end(),
+                       [](const auto& each) { return each.kind == Decision::Kind::kEvict; });
 }
 
 // Every smaller set of the pods that the candidates run, smallest first.
@@ -1177,8 +1176,8 @@ void CountExcess(const World& world, const Search& search, const Solution& solut
       if ((set >> i & 1) != 0) victims.push_back(pods[i]);
     }
     if (!LeavesGangsWhole(world, victims)) continue;
-    const std::optional<Solution> other = Simulate(
-        world, search, {.pending = search.tasks, .recorded = {}, .potential = victims});
+    const std::optional<Solution> other =
+        Simulate(world, search, {.pending = search.tasks, .recorded = {}, .potential = victims});
     if (other && IsGangSatisfied(other->world, search.group, "") &&
         used(other->world) > used(world)) {
       excess.fewest = Evictions(*other);

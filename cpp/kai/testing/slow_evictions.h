@@ -32,6 +32,19 @@ namespace kai::oracle {
 // none.
 std::vector<Decision> RunCycle(World* world, const std::vector<std::string>& actions);
 
+// What a search evicted, lost or moved, and how few pods would have done: of all sets of pods that
+// its candidates run, tried one by one as that search tries them, where gangs leave whole or keep
+// what they need.
+struct Excess {
+  std::string action;
+  int64_t victims = 0;
+  int64_t fewest = 0;
+  int64_t candidates = 0;
+};
+// Of the searches of a cycle that found something among at most so many pods.
+std::vector<Excess> ExcessOf(World* world, const std::vector<std::string>& actions,
+                             size_t most_pods);
+
 // ---- parts, for tests
 // ----------------------------------------------------------------------------
 
