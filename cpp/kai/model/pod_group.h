@@ -55,8 +55,8 @@ struct SubGroupColumns {
   IndexVector<SubGroupId, int32_t>
       minimum;  // pod set: minAvailable, in pods; set: K, in direct children
   IndexVector<SubGroupId, uint8_t> minimum_given;  // sets: K is a minSubGroup, not all children
-  IndexVector<SubGroupId, Span32> children;  // of `child_list`, by name
-  IndexVector<SubGroupId, Span32> pods;      // of `pod_list`, by age, then UID
+  IndexVector<SubGroupId, Span32> children;        // of `child_list`, by name
+  IndexVector<SubGroupId, Span32> pods;            // of `pod_list`, by age, then UID
   std::vector<SubGroupId> child_list;
   std::vector<PodId> pod_list;
   std::vector<SubGroupId> labelled;  // pod sets with a pod that has a label some pod order goes by
@@ -105,7 +105,7 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, int64_t> last_eviction_ns;
   IndexVector<PodGroupId, int64_t> preemption_delay_ns;  // 0: none
   IndexVector<PodGroupId, int64_t>
-      staleness_grace_ns;  // negative: never; the shard's default is filled in
+      staleness_grace_ns;                    // negative: never; the shard's default is filled in
   IndexVector<PodGroupId, uint8_t> may_run;  // no missing feature keeps its waiting pods out
   PodGroupLists lists;
 

@@ -44,6 +44,7 @@ void Statement::Evict(PodId pod) {
   KAI_DCHECK(IsActiveAllocated(status)) << cluster_->PodName(pod);
   if (before_eviction_.size() < cluster_->pods_.size())
     before_eviction_.Resize(cluster_->pods_.size());
+  saved_before_.push_back(before_eviction_[pod]);
   before_eviction_[pod] = {.status = status, .is_virtual = cluster_->pods_.is_virtual[pod]};
   Apply({.pod = pod,
          .from = status,
@@ -104,6 +105,7 @@ void Statement::Commit() {
   changes_.clear();
   was_virtual_.clear();
   left_.clear();
+  saved_before_.clear();
   saved_ledgers_.clear();
   saved_by_listeners_.clear();
 }
@@ -143,6 +145,10 @@ void Statement::Undo(const Change& change) {
     --counts[change.to];
   }
   if (change.from_node.valid() && change.from_node != change.to_node) left_.pop_back();
+  if (change.to == PodStatus::kReleasing) {
+    before_eviction_[change.pod] = saved_before_.back();
+    saved_before_.pop_back();
+  }
   pods.status[change.pod] = change.from;
   pods.node[change.pod] = change.from_node;
   pods.is_virtual[change.pod] = was_virtual_.back();

@@ -92,6 +92,7 @@ class Statement {
     uint8_t is_virtual = 0;
   };
   IndexVector<PodId, Before> before_eviction_;
+  std::vector<Before> saved_before_;            // what evictions have overwritten
   std::vector<std::pair<PodId, NodeId>> left_;  // pods that moved, and nodes they still stand on
   std::vector<double> saved_ledgers_;
   UndoStack saved_by_listeners_;

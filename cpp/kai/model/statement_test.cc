@@ -168,10 +168,7 @@ TEST_F(StatementTest, StayingIsUndoneLikeAnythingElse) {
   EXPECT_EQ(Columns(*cluster_), start);
 }
 
-// Disabled: what a pod was before its eviction is not restored by a rollback, so that it returns as
-// what a later, undone eviction found: promised the node it runs on. No search marks a cluster in
-// which somebody stands evicted, so nothing meets this today.
-TEST_F(StatementTest, DISABLED_AnEvictionThatIsUndoneDoesNotChangeWhatThePodReturnsTo) {
+TEST_F(StatementTest, AnEvictionThatIsUndoneDoesNotChangeWhatThePodReturnsTo) {
   const Columns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   const Statement::Checkpoint mark = statement_->Mark();
