@@ -214,6 +214,13 @@ void RegisterSession(py::module_& module) {
       .def("pod_groups", &PodGroups)
       .def("pods", &PodMessages)
       .def("queues", &Queues)
+      .def("spent_searches",
+           [](const HeldPlan& self) {
+             py::dict searches;
+             for (const auto& [name, scenarios] : self.plan.spent_searches)
+               searches[py::str(name)] = scenarios;
+             return searches;
+           })
       .def("timing_ns", &Timing);
 }
 

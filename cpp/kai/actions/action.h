@@ -38,6 +38,7 @@ struct CycleLog {
   IndexVector<PodGroupId, uint8_t> evicted_now;     // lost a pod to another group (spec 2 T7)
   IndexVector<PodGroupId, int64_t> stale_since_ns;  // INT64_MIN: not stale (spec 2 D6)
   IndexVector<PodGroupId, uint8_t> is_stale;
+  std::vector<std::pair<std::string, int64_t>> spent_searches;  // SearchMeter::spent()
   IndexVector<PodGroupId, uint8_t> search_budget_spent;  // a search for it ended early (spec 2 V17)
 };
 

@@ -29,6 +29,7 @@ void EvictionAction::Run(CycleView& cycle) {
   if (worklist.empty()) return;
 
   SearchMeter meter(*cycle.budgets, name_, cycle.stopwatch);
+  size_t known_spent = 0;
   FailedGroups failed(
       cycle, RemembersPerQueue() ? FailedGroups::Scope::kQueue : FailedGroups::Scope::kCluster);
   while (!worklist.empty()) {
@@ -50,17 +51,20 @@ void EvictionAction::Run(CycleView& cycle) {
           return Accepts(cycle, group, scenario, request);
         },
         &meter);
-    switch (search.Run()) {
+    const SearchOutcome outcome = search.Run();
+    // Once for each group that a budget, and not the search, said no to.
+    if (meter.spent().size() > known_spent) cycle.log->search_budget_spent[group] = 1;
+    for (; known_spent < meter.spent().size(); ++known_spent)
+      cycle.log->spent_searches.push_back(meter.spent()[known_spent]);
+    switch (outcome) {
       case SearchOutcome::kSolved:
         Commit(cycle, group, start);
         break;
       case SearchOutcome::kDeadlineExhausted:
-        cycle.log->search_budget_spent[group] = 1;
         // KAI gives up for everybody (spec 2 W4).
-        if (!cycle.mends->on(Mend::kSlowJob) || meter.ActionIsSpent()) return;
+        if (!cycle.mends->on(Mend::kSlowJob)) return;
         break;
       case SearchOutcome::kNotAttempted:
-        cycle.log->search_budget_spent[group] = 1;
         return;
       case SearchOutcome::kGeneratorsExhausted:
       case SearchOutcome::kNoGenerator:

@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,10 @@ struct SearchBudgets {
                          {"MultiNodeGang", 2 * kMinuteNs}};
   int64_t action_scenarios = kUnlimitedScenarios;  // tried in one action
   int64_t job_scenarios = kUnlimitedScenarios;     // tried for one pod group in one action
+  // For a replay: what each search that ended early had tried, by "action namespace/group" or,
+  // where only one generator's share was spent, "action namespace/group generator". With it no time
+  // counts.
+  std::optional<ByName> searches;
 
   int64_t ActionNs(std::string_view action) const { return Of(action_ns, action); }
   int64_t GeneratorNs(std::string_view generator) const { return Of(generator_ns, generator); }

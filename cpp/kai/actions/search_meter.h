@@ -1,12 +1,15 @@
 // SearchMeter: how much of its budget one action's search for victims has used (spec 2 V4-V6).
 //
-// Scenarios are counted, so that a replay with a count stops where the original stopped; time comes
-// from a stopwatch that the caller may inject. Without one, and without counts, a search ends when
-// there is nothing left to try.
+// Time comes from a stopwatch that the caller may inject. Without one, and without counts, a search
+// ends when there is nothing left to try. Where a search ends early is kept as a count of
+// scenarios, so that a replay stops at the same place.
 #ifndef KAI_ACTIONS_SEARCH_METER_H_
 #define KAI_ACTIONS_SEARCH_METER_H_
 
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "kai/actions/search_budgets.h"
 #include "kai/base/clock.h"
@@ -20,28 +23,36 @@ class SearchMeter {
  public:
   SearchMeter(const SearchBudgets& budgets, std::string_view action, const Clock* stopwatch)
       : budgets_(budgets),
+        action_(action),
         action_ns_(budgets.ActionNs(action)),
-        stopwatch_(stopwatch),
+        stopwatch_(budgets.searches ? nullptr : stopwatch),
         start_ns_(Now()) {}
 
-  // False: nothing is left for another pod group.
-  bool StartJob();
+  // False: nothing is left for another pod group, "namespace/name".
+  bool StartJob(std::string_view group);
   void StartGenerator(ScenarioGenerator generator);
 
   void Count() {
     ++scenarios_;
     ++job_scenarios_;
+    ++generator_scenarios_;
   }
-  bool JobIsSpent() const;
-  bool GeneratorIsSpent() const;
-  // Nothing is left of the action's own share: another group could not start either.
-  bool ActionIsSpent() const;
+  bool JobIsSpent();
+  bool GeneratorIsSpent();
   int64_t scenarios() const { return scenarios_; }
+  // Searches, and generators in them, that ended early, with what they had tried: what
+  // SearchBudgets::searches takes for a replay.
+  using Spent = std::vector<std::pair<std::string, int64_t>>;
+  const Spent& spent() const { return spent_; }
 
  private:
+  // What a replay lets it try; unlimited in other cycles.
+  int64_t ReplayOf(const std::string& search) const;
+  void Keep(const std::string& search, int64_t scenarios);
   int64_t Now() const { return stopwatch_ == nullptr ? 0 : stopwatch_->NowNs(); }
 
   const SearchBudgets& budgets_;
+  std::string action_;
   int64_t action_ns_;
   const Clock* stopwatch_;
   int64_t start_ns_;
@@ -49,6 +60,12 @@ class SearchMeter {
   int64_t generator_until_ns_ = 0;
   int64_t scenarios_ = 0;
   int64_t job_scenarios_ = 0;
+  int64_t generator_scenarios_ = 0;
+  std::string search_;
+  std::string generator_;  // of search_
+  int64_t job_replay_ = 0;
+  int64_t generator_replay_ = 0;
+  Spent spent_;
 };
 
 }  // namespace kai

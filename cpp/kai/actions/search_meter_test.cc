@@ -19,7 +19,7 @@ SearchBudgets Example() {
 
 // How long the next pod group may search; -1: it does not start. Takes that long.
 int64_t NextJobMs(SearchMeter* meter, ManualClock* clock) {
-  if (!meter->StartJob()) return -1;
+  if (!meter->StartJob("ns/g")) return -1;
   for (int64_t ms = 0;; ++ms, clock->Advance(kMs)) {
     if (meter->JobIsSpent()) return ms;
   }
@@ -41,19 +41,16 @@ TEST(SearchMeterTest, WithAFloorEveryPodGroupGetsSomething) {  // spec 2 V5
   clock.Advance(980 * kMs);
   EXPECT_EQ(NextJobMs(&meter, &clock), 50);
   clock.Advance(170 * kMs);  // 1200
-  EXPECT_FALSE(meter.ActionIsSpent());
   EXPECT_EQ(NextJobMs(&meter, &clock), 50);
 }
 
-TEST(SearchMeterTest, WithoutAFloorNobodyStartsOnceTheActionIsSpent) {
+TEST(SearchMeterTest, WithoutAFloorNobodyStartsOnceTheTimeIsUp) {
   SearchBudgets budgets = Example();
   budgets.min_job_ns = 0;
   ManualClock clock;
   SearchMeter meter(budgets, "reclaim", &clock);
   clock.Advance(999 * kMs);
-  EXPECT_FALSE(meter.ActionIsSpent());
   EXPECT_EQ(NextJobMs(&meter, &clock), 1);
-  EXPECT_TRUE(meter.ActionIsSpent());
   EXPECT_EQ(NextJobMs(&meter, &clock), -1);
 }
 
@@ -81,7 +78,7 @@ TEST(SearchMeterTest, AGeneratorHasItsOwnLimitAndStartsAfresh) {
   budgets.generator_ns = {{"default", 10 * kMs}, {"MultiNodeGang", 30 * kMs}};
   ManualClock clock;
   SearchMeter meter(budgets, "reclaim", &clock);
-  ASSERT_TRUE(meter.StartJob());
+  ASSERT_TRUE(meter.StartJob("ns/g"));
   for (const auto& [generator, ms] : {std::pair(ScenarioGenerator::kNodeLocalGreedy, 10),
                                       std::pair(ScenarioGenerator::kMultiNodeGang, 30)}) {
     meter.StartGenerator(generator);
@@ -100,20 +97,19 @@ TEST(SearchMeterTest, ZeroIsNoLimit) {  // spec 2 V4
   budgets.job_ns = 0;
   ManualClock clock;
   SearchMeter meter(budgets, "reclaim", &clock);
-  ASSERT_TRUE(meter.StartJob());
+  ASSERT_TRUE(meter.StartJob("ns/g"));
   meter.StartGenerator(ScenarioGenerator::kMultiNodeGang);
   clock.Advance(1'000'000 * SearchBudgets::kMinuteNs);
   EXPECT_FALSE(meter.JobIsSpent());
   EXPECT_FALSE(meter.GeneratorIsSpent());
-  EXPECT_FALSE(meter.ActionIsSpent());
-  EXPECT_TRUE(meter.StartJob());
+  EXPECT_TRUE(meter.StartJob("ns/g"));
 }
 
 TEST(SearchMeterTest, WithoutAStopwatchTimeStandsStill) {
   SearchBudgets budgets = Example();
   budgets.job_ns = 1;
   SearchMeter meter(budgets, "reclaim", nullptr);
-  ASSERT_TRUE(meter.StartJob());
+  ASSERT_TRUE(meter.StartJob("ns/g"));
   EXPECT_FALSE(meter.JobIsSpent());
 }
 
@@ -124,29 +120,60 @@ TEST(SearchMeterTest, APodGroupMayTryAsManyScenarios) {
   budgets.job_scenarios = 2;
   SearchMeter meter(budgets, "reclaim", nullptr);
   for (int job = 0; job < 2; ++job) {
-    ASSERT_TRUE(meter.StartJob());
+    ASSERT_TRUE(meter.StartJob("ns/g"));
     meter.Count();
     EXPECT_FALSE(meter.JobIsSpent());
     meter.Count();
     EXPECT_TRUE(meter.JobIsSpent());
   }
   EXPECT_EQ(meter.scenarios(), 4);
-  EXPECT_FALSE(meter.ActionIsSpent());
 }
 
 TEST(SearchMeterTest, AnActionMayTryAsManyScenarios) {
   SearchBudgets budgets;
   budgets.action_scenarios = 3;
   SearchMeter meter(budgets, "reclaim", nullptr);
-  ASSERT_TRUE(meter.StartJob());
+  ASSERT_TRUE(meter.StartJob("ns/g"));
   for (int i = 0; i < 2; ++i) meter.Count();
-  ASSERT_TRUE(meter.StartJob());
+  ASSERT_TRUE(meter.StartJob("ns/g"));
   EXPECT_FALSE(meter.JobIsSpent());
   meter.Count();
   EXPECT_TRUE(meter.JobIsSpent());
-  EXPECT_TRUE(meter.ActionIsSpent());
-  EXPECT_FALSE(meter.StartJob());
+  EXPECT_FALSE(meter.StartJob("ns/g"));
 }
 
 }  // namespace
+TEST(SearchMeterTest, AReplayStopsWhereTheOriginalDidWhateverTheTime) {
+  SearchBudgets budgets;
+  budgets.job_ns = 1000;
+  budgets.generator_ns = {{"default", 100}};
+  ManualClock clock;
+  SearchMeter original(budgets, "reclaim", &clock);
+  ASSERT_TRUE(original.StartJob("ns/g"));
+  original.StartGenerator(ScenarioGenerator::kNodeLocalGreedy);
+  original.Count();
+  clock.Advance(100);
+  EXPECT_TRUE(original.GeneratorIsSpent());
+  original.StartGenerator(ScenarioGenerator::kMultiNodeGang);
+  original.Count();
+  clock.Advance(900);
+  EXPECT_TRUE(original.JobIsSpent());
+  const SearchMeter::Spent spent = {{"reclaim ns/g NodeLocalGreedy", 1}, {"reclaim ns/g", 2}};
+  EXPECT_EQ(original.spent(), spent);
+
+  budgets.searches.emplace(spent.begin(), spent.end());
+  clock.Advance(1'000'000);
+  SearchMeter again(budgets, "reclaim", &clock);
+  ASSERT_TRUE(again.StartJob("ns/g"));
+  again.StartGenerator(ScenarioGenerator::kNodeLocalGreedy);
+  EXPECT_FALSE(again.GeneratorIsSpent());
+  again.Count();
+  EXPECT_TRUE(again.GeneratorIsSpent());
+  again.StartGenerator(ScenarioGenerator::kMultiNodeGang);
+  EXPECT_FALSE(again.JobIsSpent());
+  again.Count();
+  EXPECT_TRUE(again.JobIsSpent());
+  EXPECT_EQ(again.spent(), spent);
+}
+
 }  // namespace kai

@@ -52,7 +52,7 @@ VictimSearch::~VictimSearch() { cycle_.order->ForgetParts(); }
 
 SearchOutcome VictimSearch::Run() {
   if (pods_.empty()) return SearchOutcome::kGeneratorsExhausted;
-  if (!meter_->StartJob()) return SearchOutcome::kNotAttempted;
+  if (!meter_->StartJob(cycle_.cluster->PodGroupName(group_))) return SearchOutcome::kNotAttempted;
   if (cycle_.generators.empty()) return SearchOutcome::kNoGenerator;
   if (candidates_.empty()) return SearchOutcome::kGeneratorsExhausted;  // no victims, no scenario
   const int32_t active_before = cycle_.order->ActiveUsed(group_);

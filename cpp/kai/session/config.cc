@@ -200,12 +200,33 @@ absl::Status ReadBudgets(const simdjson::dom::element& value, std::string_view m
   return absl::OkStatus();
 }
 
+absl::Status ReadReplay(const simdjson::dom::element& value, const std::string& field,
+                        SearchBudgets* budgets) {
+  if (value.is_null()) return absl::OkStatus();
+  simdjson::dom::object searches;
+  if (value.get_object().get(searches) != simdjson::SUCCESS)
+    return Invalid(StrCat("config: ", field, " is not an object"));
+  budgets->searches.emplace();
+  for (const auto& [name, each] : searches) {
+    int64_t count = 0;
+    if (each.get_int64().get(count) != simdjson::SUCCESS || count < 0) {
+      return Invalid(StrCat("config: ", field, ".", name, " must be a whole number, 0 or above"));
+    }
+    (*budgets->searches)[std::string(name)] = count;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadScenarioCounts(const simdjson::dom::element& value, std::string_view member,
                                 Config* config) {
   simdjson::dom::object counts;
   if (value.get_object().get(counts) != simdjson::SUCCESS)
     return Invalid(StrCat("config: ", BudgetField(member), " is not an object"));
   for (const auto& [name, each] : counts) {
+    if (name == "searches") {
+      KAI_RETURN_IF_ERROR(ReadReplay(each, BudgetField(member, name), &config->budgets));
+      continue;
+    }
     int64_t* count = name == "action" ? &config->budgets.action_scenarios
                      : name == "job"  ? &config->budgets.job_scenarios
                                       : nullptr;
@@ -304,6 +325,12 @@ std::string BudgetsJson(const SearchBudgets& budgets) {
        {std::pair("action", budgets.action_scenarios), std::pair("job", budgets.job_scenarios)}) {
     if (count == SearchBudgets::kUnlimitedScenarios) continue;
     StrAppend(&counts, counts.empty() ? "" : ",", Quoted(name), ":", count);
+  }
+  if (budgets.searches) {
+    std::string searches;
+    for (const auto& [name, count] : *budgets.searches)
+      StrAppend(&searches, searches.empty() ? "" : ",", Quoted(name), ":", count);
+    StrAppend(&counts, counts.empty() ? "" : ",", "\"searches\":{", searches, "}");
   }
   if (!counts.empty()) StrAppend(&json, ",\"maxScenarios\":{", counts, "}");
   return json + "}";

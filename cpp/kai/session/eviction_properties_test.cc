@@ -497,6 +497,21 @@ TEST_P(EvictionPropertyTest, ASearchThatRunsOutOfTimeSaysSo) {
   });
 }
 
+TEST_P(EvictionPropertyTest, WhatTimeCutShortCanBeHadAgainFromItsCounts) {
+  int cuts = 0;
+  ForSamples(200, [&](const Sample& sample, Config config) {
+    config.budgets.job_ns = 9'000'000'000;
+    config.budgets.action_ns = {{"default", 20'000'000'000}};
+    config.budgets.generator_ns = {{"default", 4'000'000'000}};
+    const ImpatientClock clock;
+    const Plan cut = RunPlan(Session(config), sample.cluster, &clock);
+    cuts += cut.spent_searches.empty() ? 0 : 1;
+    config.budgets.searches.emplace(cut.spent_searches.begin(), cut.spent_searches.end());
+    EXPECT_EQ(TextOf(RunPlan(Session(config), sample.cluster, &clock)), TextOf(cut));
+  });
+  EXPECT_GT(cuts, 10);
+}
+
 // ---- how many too many
 // ----------------------------------------------------------------------------
 

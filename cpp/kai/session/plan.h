@@ -103,6 +103,9 @@ struct Plan {
   GroupOutcomes groups;
   std::vector<std::pair<PodId, std::string>> pod_messages;  // by pod
   IndexVector<QueueId, QueueShare> queues;                  // as the cycle began
+  // Searches that a budget ended, and the scenarios each had tried: with these counts in
+  // scenarioSearchBudgets.maxScenarios.searches the plan can be had again, whatever the machine.
+  std::vector<std::pair<std::string, int64_t>> spent_searches;
   bool has_queue_numbers = true;  // false without the plugin that makes them
   std::vector<std::pair<std::string, int64_t>>
       timing_ns;  // in the order in which things ran; "total" last

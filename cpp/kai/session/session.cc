@@ -106,6 +106,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   plan.decisions = std::move(log.decisions);
+  plan.spent_searches = std::move(log.spent_searches);
   statement.reset();  // rolls back: the cluster is as it was
   laps.Lap("close");
   plan.timing_ns = laps.Finish();

@@ -1261,7 +1261,7 @@ double PodsThatFit(const World& world, int pod) {
       if (room < 0) here = 0;
       if (request[r] > 0) here = std::min(here, std::floor(room / request[r]));
     }
-    all += here;
+    all += std::max(0.0, here);  // a node in debt takes nobody, and nothing from the others
   }
   return all;
 }

@@ -125,5 +125,8 @@ class Plan(metaclass=_Compiled):
     def queues(self) -> dict[str, dict[str, _QueueShare]]:
         """By queue and "gpu", "cpu", "memory": devices, cores, bytes; None is unlimited."""
 
+    def spent_searches(self) -> dict[str, int]:
+        """Scenarios tried by each search that a budget ended."""
+
     def timing_ns(self) -> dict[str, int]:
         """Nanoseconds by stage: load, fair_share, one per action, total."""

@@ -370,6 +370,16 @@ class Plan:
         )
 
     @cached_property
+    def spent_searches(self) -> dict[str, int]:
+        """Searches for victims that a budget ended, and how many sets of pods each had tried.
+
+        By "action namespace/group", with the generator's name where only its share was spent. The
+        same in ``scenarioSearchBudgets.maxScenarios.searches`` gives this plan again, on any
+        machine.
+        """
+        return self._compiled.spent_searches()
+
+    @cached_property
     def timing_ms(self) -> dict[str, float]:
         """How long each stage took; `total` includes `load`."""
         return {stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()}
@@ -396,6 +406,7 @@ class Plan:
             "pods": {name: pod.to_dict() for name, pod in self.pods.items()},
             "queues": {name: queue.to_dict() for name, queue in self.queues.items()},
             "rejected": [dataclasses.asdict(each) for each in self.rejected],
+            "spent_searches": self.spent_searches,
             "timing_ms": self.timing_ms,
         }
 

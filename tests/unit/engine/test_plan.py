@@ -43,6 +43,9 @@ class FakeCompiled:
         row = (4.0, 2.5, None, 0.0, 0.0, 2.5, 1.0)
         return {name: dict.fromkeys(("gpu", "cpu", "memory"), row) for name in ("b", "a")}
 
+    def spent_searches(self) -> dict[str, int]:
+        return {"reclaim b/z": 3}
+
     def timing_ns(self) -> dict[str, int]:
         return {"load": 1_200_000, "fair_share": 10_000, "allocate": 0, "total": 1_210_000}
 
@@ -116,6 +119,7 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
         "rejected": [
             {"kind": "Queue", "name": "x", "field": "spec.parentQueue", "message": "does not exist"}
         ],
+        "spent_searches": {"reclaim b/z": 3},
         "timing_ms": {"load": 1.2, "fair_share": 0.01, "allocate": 0.0, "total": 1.21},
     }
     assert json.dumps(json.loads(fake_plan().to_json())) == json.dumps(
