@@ -96,13 +96,27 @@ def test_queue_numbers_are_kais_in_every_case(report: Report) -> None:
     assert wrong == []
 
 
+# Where KAI, and so we as KAI, evicts a pod from the place that the same cycle had promised it: the
+# node counts it as leaving and promises the room twice (same_cycle_eviction in
+# docs/compatibility.md). None of them is judged.
+PROMISED_TWICE = {"mixed-002", "mixed-024", "mixed-054"}
+
+
 def test_no_case_crashes_and_no_plan_breaks_a_rule(report: Report) -> None:
-    broken = [
-        f"{result.case.area} {result.case.id}: {sentences(result)[0]}"
+    broken = {
+        result.case.id: f"{result.case.area} {result.case.id}: {sentences(result)[0]}"
         for result in report.results
         if result.verdict in ("crashed", "invalid")
-    ]
-    assert broken == []
+    }
+    assert [text for case, text in broken.items() if case not in PROMISED_TWICE] == []
+    assert set(broken) >= PROMISED_TWICE, "these keep the rules now: take them off the list"
+
+
+def test_with_the_mends_no_node_is_promised_twice(report: Report) -> None:
+    cases = [result.case for result in report.results if result.case.id in PROMISED_TWICE]
+    assert len(cases) == len(PROMISED_TWICE)
+    for result in verify(cases, Engine(), switches=()):
+        assert result.verdict not in ("crashed", "invalid"), sentences(result)
 
 
 def test_equal_files_are_packed_into_equal_bytes(tmp_path: Path) -> None:
