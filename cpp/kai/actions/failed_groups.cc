@@ -5,12 +5,6 @@
 namespace kai {
 namespace {
 
-std::span<const SubGroupId> PodSetsOf(const Cluster& cluster, PodGroupId group) {
-  const Span32 range = cluster.pod_groups().pod_sets[group];
-  return std::span(cluster.pod_groups().pod_set_list)
-      .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
-}
-
 // Whether every element is at most the other's.
 bool AllAtMost(std::span<const double> a, std::span<const double> b) { return Fits(a, b); }
 
@@ -54,7 +48,7 @@ FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) {
   seen_ = cycle_.statement->Mark();
   const Cluster& cluster = *cycle_.cluster;
   std::vector<Key> pod_sets;
-  for (const SubGroupId pod_set : PodSetsOf(cluster, group)) {
+  for (const SubGroupId pod_set : cycle_.order->PodSetsOf(group)) {
     std::vector<std::pair<int64_t, int64_t>> pods;
     for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
       if (IsActiveAllocated(StatusAtStart(pod))) continue;
@@ -78,7 +72,7 @@ FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) {
 std::vector<PodClassId> FailedGroups::PendingOf(PodGroupId group) const {
   const Cluster& cluster = *cycle_.cluster;
   std::vector<PodClassId> pending;
-  for (const SubGroupId pod_set : PodSetsOf(cluster, group)) {
+  for (const SubGroupId pod_set : cycle_.order->PodSetsOf(group)) {
     for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
       if (cluster.pods().status[pod] == PodStatus::kPending)
         pending.push_back(cluster.pods().pod_class[pod]);

@@ -4,7 +4,7 @@
 // property tests hold them against the plain search.
 //
 //   SearchBounds bounds(cycle, pods);            // to place, in order
-//   if (bounds.NeverFits(pods[0], candidates)) ...
+//   if (bounds.NeverFits(candidates)) ...
 //   bounds.StartPart(4, recorded);
 //   if (!bounds.MayHold(added)) ...              // on top of the recorded ones
 #ifndef KAI_ACTIONS_SEARCH_BOUNDS_H_

@@ -6,18 +6,8 @@
 #include "kai/fairshare/min_runtime.h"
 
 namespace kai {
-namespace {
-
-std::span<const SubGroupId> PodSetsOf(const Cluster& cluster, PodGroupId group) {
-  const Span32 range = cluster.pod_groups().pod_sets[group];
-  return std::span(cluster.pod_groups().pod_set_list)
-      .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
-}
-
-}  // namespace
-
 bool IsElastic(const CycleView& cycle, PodGroupId group) {
-  const std::span<const SubGroupId> pod_sets = PodSetsOf(*cycle.cluster, group);
+  const std::span<const SubGroupId> pod_sets = cycle.order->PodSetsOf(group);
   return std::any_of(pod_sets.begin(), pod_sets.end(), [&](SubGroupId pod_set) {
     return cycle.order->MinimumOf(pod_set) < cycle.cluster->sub_groups().pods[pod_set].size();
   });
@@ -78,7 +68,7 @@ int64_t LeavingAnyway(const CycleView& cycle, SubGroupId pod_set) {
 
 bool KeepsMinimum(const CycleView& cycle, const GroupVictims& loss) {
   std::vector<MinRuntime::PodSetLoss> losses;
-  for (const SubGroupId pod_set : PodSetsOf(*cycle.cluster, loss.group)) {
+  for (const SubGroupId pod_set : cycle.order->PodSetsOf(loss.group)) {
     const auto victims = std::count_if(
         loss.victims.begin(), loss.victims.end(),
         [&](const Victim& victim) { return cycle.cluster->pods().pod_set[victim.pod] == pod_set; });

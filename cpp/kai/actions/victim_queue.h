@@ -2,7 +2,7 @@
 //
 //   VictimPool pool(cycle, candidates);          // once per search
 //   VictimQueue queue(&pool);                    // afresh per probe
-//   while (std::optional<VictimQueue::Batch> batch = queue.Next(is_recorded)) ...
+//   while (std::optional<VictimBatch> batch = queue.Next(is_recorded)) ...
 //
 // The queue that has most over what it deserves comes first, in it the lowest priority, then what
 // is above its minimum, then the youngest. A group gives up one batch at a time and comes back with
@@ -24,26 +24,21 @@
 
 namespace kai {
 
-// Marks on pods that are cleared in no time.
+// Marks on pods, and whether there are any.
 class PodMarks {
  public:
   explicit PodMarks(size_t pods) : marks_(pods) {}
   uint8_t operator[](PodId pod) const { return marks_[pod]; }
   const IndexVector<PodId, uint8_t>& all() const { return marks_; }
-  bool empty() const { return set_.empty(); }
+  bool empty() const { return empty_; }
   void Set(PodId pod) {
-    if (marks_[pod] != 0) return;
     marks_[pod] = 1;
-    set_.push_back(pod);
-  }
-  void Clear() {
-    for (const PodId pod : set_) marks_[pod] = 0;
-    set_.clear();
+    empty_ = false;
   }
 
  private:
   IndexVector<PodId, uint8_t> marks_;
-  std::vector<PodId> set_;
+  bool empty_ = true;
 };
 
 class VictimQueue;

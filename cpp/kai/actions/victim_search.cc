@@ -1,10 +1,8 @@
 #include "kai/actions/victim_search.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "kai/actions/candidates.h"
-#include "kai/placement/room_count.h"
 
 namespace kai {
 namespace {
@@ -131,7 +129,6 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
   const std::span<const PodId> part = std::span(pods_).first(pods);
   cycle_.order->Narrow(group_, part);
   IndexVector<NodeId, uint8_t> offered = offered_;
-  std::vector<NodeId> recorded_nodes;
   for (const Victim& victim : recorded_) {
     if (gpu_nodes_only_ && victim.node.valid()) offered_[victim.node] = 1;
   }

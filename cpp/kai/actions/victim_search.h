@@ -1,6 +1,6 @@
 // VictimSearch: whom to evict so that a waiting pod group can be placed (spec 2 §9).
 //
-//   VictimSearch search(cycle, group, candidates, options, validator);
+//   VictimSearch search(cycle, group, candidates, validator, &meter);
 //   if (search.Run() == SearchOutcome::kSolved) ...   // the statement holds the solution
 //
 // The search grows the part of the group that it makes room for (1, 2, 4, ... pods), each time
@@ -72,7 +72,6 @@ class VictimSearch {
   bool HasHope(PodGroupId group, RoomCount* room) const;
   // With the group placed: none of the victims that have not been placed again can be.
   bool NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
-  void Offer(const std::vector<Victim>& victims);
   bool IsSatisfied(int32_t active_before) const;
   // Nothing proves that the generator cannot place so many pods.
   bool MayWork(ScenarioGenerator generator, size_t pods);

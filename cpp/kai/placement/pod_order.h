@@ -43,6 +43,9 @@ class PodOrder final : public Listener {
   // Pods of a pod set, first to place first.
   std::span<const PodId> PodsOf(SubGroupId pod_set) const;
 
+  // By name.
+  std::span<const SubGroupId> PodSetsOf(PodGroupId group) const;
+
   // How many pods a pod set needs, or children a set (spec 2 G5).
   int32_t MinimumOf(SubGroupId id) const { return minimum_[id]; }
 
@@ -103,7 +106,6 @@ class PodOrder final : public Listener {
   bool MayBePlaced(PodId pod) const;  // spec 2 S6
   void Collect(SubGroupId set, std::vector<PodId>* pods) const;
   void CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const;
-  std::span<const SubGroupId> PodSetsOf(PodGroupId group) const;
   ElasticState FindElasticState(PodGroupId group) const;
   // The elastic state, given how many active pods each pod set has.
   template <typename ActiveOf>
