@@ -100,9 +100,9 @@ py::list Decisions(const HeldPlan& self) {
     py::object for_group = py::none();
     py::object message = py::none();
     if (each.kind == CycleLog::Decision::Kind::kEvict) {
-      action = py::str(each.action);
+      action = py::str(each.action.data(), each.action.size());
       if (each.for_group.valid()) for_group = py::str(cluster.PodGroupName(each.for_group));
-      message = py::str(each.message);
+      message = py::str(self.plan.MessageOf(each));
     } else {
       const std::string_view name = cluster.Text(cluster.nodes().name[each.node]);
       node = py::str(name.data(), name.size());
@@ -121,7 +121,7 @@ py::dict PodGroups(const HeldPlan& self) {
   for (const PodGroupId group : self.plan.groups.ids()) {
     const GroupOutcome& outcome = self.plan.groups[group];
     py::list reasons;
-    for (const PlanReason& reason : outcome.reasons) {
+    for (const PlanReason& reason : self.plan.ReasonsOf(group)) {
       py::object pod = py::none();
       if (reason.pod.valid()) pod = py::str(cluster.PodName(reason.pod));
       reasons.append(

@@ -5,9 +5,12 @@
 #ifndef KAI_ACTIONS_ACTION_H_
 #define KAI_ACTIONS_ACTION_H_
 
+#include <array>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "kai/actions/search_budgets.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/worklist.h"
@@ -19,24 +22,43 @@
 
 namespace kai {
 
+// What an evicted pod is told, as parts of a text that is put together when somebody reads it
+// (Plan::MessageOf): the thousand victims of a search differ by their names alone.
+enum class EvictionNote : uint8_t { kNone, kReclaimed, kPreempted, kConsolidated, kStale };
+
 // What happened to pods and pod groups so far, in order.
 struct CycleLog {
+  explicit CycleLog(const Cluster& cluster)
+      : started_now(cluster.pod_groups().size()),
+        placed_now(cluster.pod_groups().size()),
+        evicted_now(cluster.pod_groups().size()),
+        is_stale(cluster.pod_groups().size()),
+        search_budget_spent(cluster.pod_groups().size()) {}
+
   struct Decision {
     enum class Kind : uint8_t { kBind, kPipeline, kEvict };
     Kind kind = Kind::kBind;
+    EvictionNote note = EvictionNote::kNone;
     PodId pod;
     NodeId node;
-    std::string action;    // kEvict
-    PodGroupId for_group;  // kEvict
-    std::string message;   // kEvict
+    PodGroupId for_group;     // kEvict
+    std::string_view action;  // kEvict: lives as long as the program
+    // kReclaimed: of queue_uses, the queue that loses and the one that gains.
+    std::array<int32_t, 2> queue_uses = {};
   };
   std::vector<Decision> decisions;
-  IndexVector<PodGroupId, std::vector<PlaceError>> errors;
+  std::vector<std::string> queue_uses;  // messages::QueueUse()
+  std::span<const PlaceError> ErrorsOf(PodGroupId group) const {
+    const auto found = errors.find(group);
+    return found == errors.end() ? std::span<const PlaceError>() : found->second;
+  }
+  absl::flat_hash_map<PodGroupId, std::vector<PlaceError>> errors;  // of those that have any
   IndexVector<PodGroupId, uint8_t>
       started_now;  // first real allocation of the group in this cycle (spec 2 A1)
-  IndexVector<PodGroupId, uint8_t> placed_now;      // some pod was placed or promised a place
-  IndexVector<PodGroupId, uint8_t> evicted_now;     // lost a pod to another group (spec 2 T7)
-  IndexVector<PodGroupId, int64_t> stale_since_ns;  // INT64_MIN: not stale (spec 2 D6)
+  IndexVector<PodGroupId, uint8_t> placed_now;   // some pod was placed or promised a place
+  IndexVector<PodGroupId, uint8_t> evicted_now;  // lost a pod to another group (spec 2 T7)
+  // Where it differs from what the cluster says; INT64_MIN: not stale (spec 2 D6).
+  absl::flat_hash_map<PodGroupId, int64_t> stale_since_ns;
   IndexVector<PodGroupId, uint8_t> is_stale;
   std::vector<std::pair<std::string, int64_t>> spent_searches;  // SearchMeter::spent()
   IndexVector<PodGroupId, uint8_t> search_budget_spent;  // a search for it ended early (spec 2 V17)
@@ -44,6 +66,12 @@ struct CycleLog {
 
 // What a cycle works with.
 struct CycleView {
+  // INT64_MIN: not stale.
+  int64_t StaleSince(PodGroupId group) const {
+    const auto changed = log->stale_since_ns.find(group);
+    return changed != log->stale_since_ns.end() ? changed->second
+                                                : cluster->pod_groups().stale_since_ns[group];
+  }
   const PodGroupLists& lists() const { return cluster->pod_groups().lists; }
   bool MayRun(PodGroupId group) const { return cluster->pod_groups().may_run[group] != 0; }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kai/actions/candidates.h"
-#include "kai/placement/room_count.h"
 
 namespace kai {
 namespace {
@@ -26,10 +25,8 @@ class Allocate final : public Action {
       if (!cycle.MayRun(group) ||
           !IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns))
         continue;
-      const std::vector<PodId> pods =
-          lets_all_speak ? std::vector<PodId>() : cycle.order->PodsToPlace(group);
       const bool has_hope =
-          lets_all_speak || (room.MayHold(pods) && cycle.placer->IsWithinLimits(group, pods));
+          lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), &room);
       has_hope ? worklist.Push(group) : hopeless.push_back(group);
     }
     while (!worklist.empty()) {
@@ -60,9 +57,8 @@ class Allocate final : public Action {
           {.kind = bind ? CycleLog::Decision::Kind::kBind : CycleLog::Decision::Kind::kPipeline,
            .pod = change.pod,
            .node = change.to_node,
-           .action = {},
            .for_group = PodGroupId(),
-           .message = {}});
+           .action = {}});
     }
     statement.Settle();
     cycle.log->placed_now[group] = 1;

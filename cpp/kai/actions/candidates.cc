@@ -2,15 +2,19 @@
 
 #include <algorithm>
 
+#include "kai/base/saturating.h"
+
 namespace kai {
 
-bool InPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t now_ns) {
+std::optional<int64_t> EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group,
+                                            int64_t last_eviction_ns, int64_t now_ns) {
   const PodGroupColumns& groups = cluster.pod_groups();
   const int64_t delay_ns = groups.preemption_delay_ns[group];
-  if (delay_ns <= 0) return false;
-  const int64_t from_ns = std::max(groups.created_ns[group], groups.last_eviction_ns[group]);
-  return from_ns >
-         now_ns - delay_ns;  // not from + delay: an unknown time is the smallest number there is
+  if (delay_ns <= 0) return std::nullopt;
+  const int64_t from_ns = std::max(groups.created_ns[group], last_eviction_ns);
+  // Not from + delay: an unknown time is the smallest number there is.
+  if (from_ns <= now_ns - delay_ns) return std::nullopt;
+  return AddSaturating(from_ns, delay_ns);
 }
 
 bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group,
@@ -21,7 +25,14 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
   if (filter.pending && order.CountOf(group, PodStatus::kPending) == 0) return false;
   if (filter.preemptible && cluster.pod_groups().preemptible[group] == 0) return false;
   if (filter.active && order.ActiveAllocated(group) == 0) return false;
-  return !filter.may_evict_now || !InPreemptionDelay(cluster, group, now_ns);
+  return !filter.may_evict_now ||
+         !EndOfPreemptionDelay(cluster, group, cluster.pod_groups().last_eviction_ns[group],
+                               now_ns);
+}
+
+bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
+             RoomCount* room) {
+  return room->MayHold(pods) && cycle.placer->IsWithinLimits(group, pods);
 }
 
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,

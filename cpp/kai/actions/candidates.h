@@ -2,11 +2,14 @@
 #ifndef KAI_ACTIONS_CANDIDATES_H_
 #define KAI_ACTIONS_CANDIDATES_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "kai/actions/action.h"
 #include "kai/model/statement.h"
 #include "kai/placement/pod_order.h"
+#include "kai/placement/room_count.h"
 
 namespace kai {
 
@@ -22,8 +25,15 @@ struct CandidateFilter {
 bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group,
                  const CandidateFilter& filter, int64_t now_ns);
 
-// spec 2 D1
-bool InPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t now_ns);
+// When the group may evict others again, or could from the start on: nothing, if it may now (spec 2
+// D1). `last_eviction_ns`: when it was a victim itself.
+std::optional<int64_t> EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group,
+                                            int64_t last_eviction_ns, int64_t now_ns);
+
+// Nothing proves that these waiting pods of a group cannot be placed, whoever goes first: nodes may
+// hold them, and no limit of its queues is in the way.
+bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
+             RoomCount* room);
 
 // Two lists that go by age, then name, in one.
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,

@@ -129,7 +129,10 @@ bool IsDelayed(int64_t now_minutes, std::optional<int64_t> evicted_minutes, int6
   row.preemption_delay_ns = delay_minutes * kMinuteNs;
   const auto cluster = maker.Build();
   const int64_t now_ns = now_minutes * kMinuteNs;
-  const bool delayed = InPreemptionDelay(*cluster, PodGroupId(0), now_ns);
+  const PodGroupId group(0);
+  const bool delayed =
+      EndOfPreemptionDelay(*cluster, group, cluster->pod_groups().last_eviction_ns[group], now_ns)
+          .has_value();
   EXPECT_EQ(Is(*cluster, "q/g", {.may_evict_now = true}, now_ns), !delayed);
   EXPECT_TRUE(Is(*cluster, "q/g", {}, now_ns)) << "allocate does not ask";
   return delayed;

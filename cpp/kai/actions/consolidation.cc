@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kai/actions/eviction_action.h"
-#include "kai/model/messages.h"
 
 namespace kai {
 namespace {
@@ -12,7 +11,8 @@ constexpr int64_t kNoLimit = -1;
 
 class Consolidation final : public EvictionAction {
  public:
-  explicit Consolidation(int64_t depth) : EvictionAction("consolidation", depth) {}
+  explicit Consolidation(int64_t depth)
+      : EvictionAction("consolidation", EvictionNote::kConsolidated, depth) {}
 
  protected:
   bool IsOff(const CycleView& cycle) const override {
@@ -65,10 +65,6 @@ class Consolidation final : public EvictionAction {
                         [&](const Victim& victim) {
                           return cycle.cluster->pods().status[victim.pod] == PodStatus::kReleasing;
                         });
-  }
-
-  std::string MessageFor(CycleView& cycle, PodGroupId, const Victim& victim) override {
-    return messages::Consolidated(cycle.cluster->PodName(victim.pod));
   }
 };
 

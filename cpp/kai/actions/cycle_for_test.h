@@ -31,15 +31,7 @@ namespace kai {
 // early.
 struct TestCycle {
   explicit TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& options = {})
-      : rooms(std::move(cluster), options) {
-    const size_t groups = rooms.cluster().pod_groups().size();
-    log.errors.Resize(groups);
-    log.started_now.Resize(groups);
-    log.placed_now.Resize(groups);
-    log.evicted_now.Resize(groups);
-    log.stale_since_ns = rooms.cluster().pod_groups().stale_since_ns;
-    log.is_stale.Resize(groups);
-    log.search_budget_spent.Resize(groups);
+      : rooms(std::move(cluster), options), log(rooms.cluster()) {
     view = {.cluster = &rooms.cluster(),
             .now_ns = kTestNowNs,
             .statement = &rooms.statement(),
@@ -119,7 +111,8 @@ inline std::string AsKai(std::string_view mend) {
 inline std::vector<std::string> EvictionMessages(const Plan& plan) {
   std::vector<std::string> messages;
   for (const CycleLog::Decision& decision : plan.decisions) {
-    if (decision.kind == CycleLog::Decision::Kind::kEvict) messages.push_back(decision.message);
+    if (decision.kind == CycleLog::Decision::Kind::kEvict)
+      messages.push_back(plan.MessageOf(decision));
   }
   return messages;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kai/actions/failed_groups.h"
-#include "kai/base/saturating.h"
 #include "kai/model/messages.h"
 
 namespace kai {
@@ -93,11 +92,13 @@ bool AllAreSpared(const CycleView& cycle, PodGroupId group) {
 std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodGroupId> groups) {
   std::vector<PodGroupId> active;
   active.reserve(groups.size());
-  const bool is_fresh = cycle.statement->Mark() == 0;
+  if (cycle.statement->Mark() == 0) {
+    active.assign(groups.begin(), groups.end());
+    return active;
+  }
   for (const PodGroupId group : groups) {
-    const bool is_touched =
-        !is_fresh && (cycle.log->placed_now[group] != 0 || cycle.log->evicted_now[group] != 0 ||
-                      cycle.log->is_stale[group] != 0);
+    const bool is_touched = cycle.log->placed_now[group] != 0 ||
+                            cycle.log->evicted_now[group] != 0 || cycle.log->is_stale[group] != 0;
     if (is_touched && (cycle.order->ActiveAllocated(group) == 0 || AllAreSpared(cycle, group)))
       continue;
     active.push_back(group);
@@ -135,7 +136,7 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
   // where it is: nothing adds up any more (spec 2 T5).
   const bool adds_up = cycle.mends->on(Mend::kSameCycleEviction) || !cycle.statement->AnyMoved();
   if (cycle.plain_search || !adds_up) return true;
-  const std::vector<PodId> pods = cycle.order->PodsToPlace(group);
+  const PodList pods = cycle.order->PodsToPlace(group);
   if (pods.empty()) return false;
   const NodeColumns& nodes = cycle.cluster->nodes();
   const std::span<const double> request = cycle.cluster->RequestOf(pods.front());
@@ -153,12 +154,11 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
 
 bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
   const PodGroupColumns& groups = cycle.cluster->pod_groups();
-  const int64_t delay_ns = groups.preemption_delay_ns[group];
-  if (delay_ns <= 0) return true;
   const int64_t last_eviction_ns =
       cycle.log->evicted_now[group] != 0 ? cycle.now_ns : groups.last_eviction_ns[group];
-  const int64_t from_ns = std::max(groups.created_ns[group], last_eviction_ns);
-  if (from_ns <= cycle.now_ns - delay_ns) return true;
+  const std::optional<int64_t> end_ns =
+      EndOfPreemptionDelay(*cycle.cluster, group, last_eviction_ns, cycle.now_ns);
+  if (!end_ns) return true;
   std::vector<PlaceError>& errors = cycle.log->errors[group];
   const bool is_known = std::any_of(errors.begin(), errors.end(), [](const PlaceError& error) {
     return error.kind == PlaceError::Kind::kPreemptionDelay;
@@ -167,7 +167,7 @@ bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
     errors.push_back(
         {.kind = PlaceError::Kind::kPreemptionDelay,
          .reason = std::string(messages::kPreemptionDelayNotElapsed),
-         .message = messages::PreemptionDelayNotElapsed(delay_ns, AddSaturating(from_ns, delay_ns)),
+         .message = messages::PreemptionDelayNotElapsed(groups.preemption_delay_ns[group], *end_ns),
          .pod = PodId(),
          .pod_message = {},
          .queue = QueueId()});
@@ -177,7 +177,7 @@ bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
 
 bool EvictionAction::CanNeverRun(CycleView& cycle, PodGroupId group) const {
   // spec 2 R7; that no node is large enough has been said by then.
-  const std::vector<PodId> pods = cycle.order->PodsToPlace(group);
+  const PodList pods = cycle.order->PodsToPlace(group);
   return std::any_of(pods.begin(), pods.end(), [&](PodId pod) {
     return cycle.search->IsTooLarge(cycle.cluster->pods().pod_class[pod]);
   });
@@ -198,19 +198,19 @@ void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Check
         .kind = evicts ? CycleLog::Decision::Kind::kEvict : CycleLog::Decision::Kind::kPipeline,
         .pod = change.pod,
         .node = change.to_node,
-        .action = {},
         .for_group = PodGroupId(),
-        .message = {}};
+        .action = {}};
     const PodGroupId own = cluster.pods().group[change.pod];
     if (evicts) {
-      decision.action = name_;
+      decision.note = note_;
       decision.for_group = group;
-      decision.message = MessageFor(cycle, group, {.pod = change.pod, .node = change.from_node});
+      decision.action = name_;
+      Annotate(cycle, &decision);
       log.evicted_now[own] = 1;
     } else {
       log.placed_now[own] = 1;
     }
-    log.decisions.push_back(std::move(decision));
+    log.decisions.push_back(decision);
   }
   cycle.statement->Settle();
 }

@@ -4,7 +4,7 @@
 #define KAI_ACTIONS_EVICTION_ACTION_H_
 
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "kai/actions/action.h"
@@ -18,8 +18,9 @@ class EvictionAction : public Action {
   void Run(CycleView& cycle) final;
 
  protected:
-  explicit EvictionAction(std::string name, int64_t depth)
-      : name_(std::move(name)), depth_(depth) {}
+  // `name` lives as long as the program.
+  EvictionAction(std::string_view name, EvictionNote note, int64_t depth)
+      : name_(name), note_(note), depth_(depth) {}
 
   // Nothing to do in this cycle, whoever waits.
   virtual bool IsOff(const CycleView&) const { return false; }
@@ -36,8 +37,8 @@ class EvictionAction : public Action {
   // Asked while the scenario stands (spec 2 V13).
   virtual bool Accepts(CycleView& cycle, PodGroupId group, const Scenario& scenario,
                        const QuotaVector& request) = 0;
-  // What the pod is told; asked with the cluster as it is before any eviction.
-  virtual std::string MessageFor(CycleView& cycle, PodGroupId group, const Victim& victim) = 0;
+  // Adds to a decision to evict what its note needs besides.
+  virtual void Annotate(CycleView&, CycleLog::Decision*) {}
 
   // Preemptible groups of a leaf queue, or of all, with a pod that holds or is promised a node; in
   // order of creation.
@@ -53,7 +54,8 @@ class EvictionAction : public Action {
   bool CanNeverRun(CycleView& cycle, PodGroupId group) const;
   void Commit(CycleView& cycle, PodGroupId group, Statement::Checkpoint start);
 
-  std::string name_;
+  std::string_view name_;
+  EvictionNote note_;
   int64_t depth_;
 };
 

@@ -4,7 +4,6 @@
 
 #include "kai/actions/eviction_action.h"
 #include "kai/actions/victim_protection.h"
-#include "kai/model/messages.h"
 
 namespace kai {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 class Preempt final : public EvictionAction {
  public:
   explicit Preempt(const PreemptOptions& options)
-      : EvictionAction("preempt", options.depth), options_(options) {}
+      : EvictionAction("preempt", EvictionNote::kPreempted, options.depth), options_(options) {}
 
  protected:
   bool IsHopeless(CycleView& cycle, PodGroupId group) override {
@@ -53,15 +52,9 @@ class Preempt final : public EvictionAction {
                        });
   }
 
-  std::string MessageFor(CycleView& cycle, PodGroupId group, const Victim& victim) override {
-    return messages::Preempted(cycle.cluster->PodName(victim.pod),
-                               cycle.cluster->PodGroupName(group));
-  }
-
  private:
   bool IsProtectedNow(const CycleView& cycle, PodGroupId victim) const {
-    return options_.min_runtime && HasStart(cycle, victim) &&
-           IsProtected(cycle, victim, runtime_ns_);
+    return options_.min_runtime && IsProtected(cycle, victim, runtime_ns_);
   }
 
   PreemptOptions options_;

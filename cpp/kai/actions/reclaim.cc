@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/inlined_vector.h"
 #include "kai/actions/candidates.h"
 #include "kai/actions/eviction_action.h"
 #include "kai/actions/victim_protection.h"
@@ -13,7 +14,7 @@ namespace {
 class Reclaim final : public EvictionAction {
  public:
   explicit Reclaim(const ReclaimOptions& options)
-      : EvictionAction("reclaim", options.depth), options_(options) {}
+      : EvictionAction("reclaim", EvictionNote::kReclaimed, options.depth), options_(options) {}
 
  protected:
   bool IsOff(const CycleView&) const override { return !options_.rule; }
@@ -25,7 +26,7 @@ class Reclaim final : public EvictionAction {
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     const Cluster& cluster = *cycle.cluster;
     before_ = cycle.usage->shares();  // F87: the rule goes by what was there when the search began
-    uses_ = IndexVector<QueueId, std::string>(cluster.queues().size());
+    uses_ = IndexVector<QueueId, int32_t>(cluster.queues().size(), -1);
     runtimes_ns_ = IndexVector<QueueId, std::optional<int64_t>>(cluster.queues().size());
     const QueueId own = cluster.pod_groups().queue[group];
     const ReclaimRule rule = LiveRule(cycle, group);
@@ -59,7 +60,7 @@ class Reclaim final : public EvictionAction {
     const VictimsByGroup by_group(cycle, scenario);
     const std::vector<GroupVictims>& groups = by_group.groups();
     for (const GroupVictims& loss : groups) {
-      if (IsElastic(cycle, loss.group) && IsProtectedFrom(cycle, own, loss.group) &&
+      if (IsProtectedFrom(cycle, own, loss.group) && IsElastic(cycle, loss.group) &&
           !KeepsMinimum(cycle, loss))
         return false;
     }
@@ -67,26 +68,27 @@ class Reclaim final : public EvictionAction {
     return rule.Accepts(LossesOf(cycle, groups), request);
   }
 
-  std::string MessageFor(CycleView& cycle, PodGroupId group, const Victim& victim) override {
+  void Annotate(CycleView& cycle, CycleLog::Decision* decision) override {
     const Cluster& cluster = *cycle.cluster;
     const QueueColumns& queues = cluster.queues();
-    const PodGroupId loser = cluster.pods().group[victim.pod];
+    const PodGroupId loser = cluster.pods().group[decision->pod];
     // Siblings are named themselves, others by their parents (spec 2 R6).
     QueueId theirs = cluster.pod_groups().queue[loser];
-    QueueId ours = cluster.pod_groups().queue[group];
+    QueueId ours = cluster.pod_groups().queue[decision->for_group];
     if (queues.parent[theirs] != queues.parent[ours]) {
       for (QueueId* queue : {&theirs, &ours}) {
         if (queues.parent[*queue].valid()) *queue = queues.parent[*queue];
       }
     }
-    return messages::Reclaimed(cluster.PodName(victim.pod), cluster.PodGroupName(group),
-                               UseOf(cluster, theirs), UseOf(cluster, ours));
+    decision->queue_uses = {UseOf(cycle, theirs), UseOf(cycle, ours)};
   }
 
  private:
-  const std::string& UseOf(const Cluster& cluster, QueueId queue) {
-    std::string& use = uses_[queue];
-    if (!use.empty()) return use;
+  // In the log's list of texts.
+  int32_t UseOf(CycleView& cycle, QueueId queue) {
+    std::vector<std::string>& texts = cycle.log->queue_uses;
+    if (uses_[queue] >= 0) return uses_[queue];
+    const Cluster& cluster = *cycle.cluster;
     messages::ReclaimQueue text{.name = cluster.Text(cluster.queues().display_name[queue]),
                                 .priority = cluster.queues().priority[queue]};
     for (size_t i = 0; i < kQuotaResources; ++i) {
@@ -94,8 +96,8 @@ class Reclaim final : public EvictionAction {
       text.quota[i] = before_[queue][i].deserved;
       text.fair_share[i] = before_[queue][i].fair_share;
     }
-    use = messages::QueueUse(text);
-    return use;
+    texts.push_back(messages::QueueUse(text));
+    return uses_[queue] = static_cast<int32_t>(texts.size()) - 1;
   }
 
   static Reclaimer ReclaimerOf(const CycleView& cycle, PodGroupId group) {
@@ -112,7 +114,7 @@ class Reclaim final : public EvictionAction {
   bool CanLose(const CycleView& cycle, const ReclaimRule& rule, PodGroupId group,
                QueueId victim) const {
     if (cycle.plain_search) return true;
-    const std::vector<PodId> pods = cycle.order->PodsToPlace(group);
+    const PodList pods = cycle.order->PodsToPlace(group);
     if (pods.empty()) return true;
     const ReclaimRule::Leveled level = rule.LevelOf(victim);
     if (!level.victim.valid() || !level.reclaimer.valid()) return true;
@@ -126,7 +128,7 @@ class Reclaim final : public EvictionAction {
   }
 
   bool IsProtectedFrom(const CycleView& cycle, QueueId reclaimer, PodGroupId victim) {
-    if (!options_.min_runtime || !HasStart(cycle, victim)) return false;
+    if (!options_.min_runtime) return false;
     const QueueId queue = cycle.cluster->pod_groups().queue[victim];
     std::optional<int64_t>& runtime_ns = runtimes_ns_[queue];
     if (!runtime_ns) {
@@ -137,34 +139,31 @@ class Reclaim final : public EvictionAction {
   }
 
   // F89: elastic pods one by one, then the core of the group in one piece; queues, groups and pods
-  // in the order in which they were chosen (spec 1 W8).
-  static std::vector<QueueLoss> LossesOf(const CycleView& cycle,
-                                         const std::vector<GroupVictims>& groups) {
+  // in the order in which they were chosen (spec 1 W8). Good until the next call.
+  std::span<const QueueLoss> LossesOf(const CycleView& cycle,
+                                      const std::vector<GroupVictims>& groups) {
     const Cluster& cluster = *cycle.cluster;
-    std::vector<QueueLoss> losses;
-    std::vector<std::pair<QueueId, size_t>> queues;  // with the place of the first loss
-    std::vector<std::pair<size_t, QueueLoss>> placed;
+    losses_.clear();
+    std::vector<QueueId> queues;  // in the order of their first loss
     for (const GroupVictims& loss : groups) {
       const QueueId queue = cluster.pod_groups().queue[loss.group];
-      auto known = std::find_if(queues.begin(), queues.end(),
-                                [&](const auto& each) { return each.first == queue; });
-      if (known == queues.end()) known = queues.insert(known, {queue, queues.size()});
-      AddLosses(cycle, loss, queue, known->second, &placed);
+      if (std::find(queues.begin(), queues.end(), queue) == queues.end()) queues.push_back(queue);
+      AddLosses(cycle, loss, queue);
     }
     if (queues.size() > 1) {
-      std::stable_sort(placed.begin(), placed.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::stable_sort(losses_.begin(), losses_.end(), [&](const QueueLoss& a, const QueueLoss& b) {
+        return std::find(queues.begin(), queues.end(), a.queue) <
+               std::find(queues.begin(), queues.end(), b.queue);
+      });
     }
-    for (const auto& [place, loss] : placed) losses.push_back(loss);
-    return losses;
+    return losses_;
   }
 
-  static void AddLosses(const CycleView& cycle, const GroupVictims& loss, QueueId queue,
-                        size_t place, std::vector<std::pair<size_t, QueueLoss>>* losses) {
+  void AddLosses(const CycleView& cycle, const GroupVictims& loss, QueueId queue) {
     const Cluster& cluster = *cycle.cluster;
     QueueLoss core{.queue = queue};
     bool has_core = false;
-    std::vector<std::pair<SubGroupId, int32_t>> seen;  // pods of each pod set so far
+    absl::InlinedVector<std::pair<SubGroupId, int32_t>, 4> seen;  // pods of each pod set so far
     for (const Victim& victim : loss.victims) {
       const SubGroupId pod_set = cluster.pods().pod_set[victim.pod];
       auto count = std::find_if(seen.begin(), seen.end(),
@@ -174,26 +173,26 @@ class Reclaim final : public EvictionAction {
       if (cluster.params().allow_consolidating_reclaim &&
           IsActiveAllocated(cluster.pods().status[victim.pod]))
         continue;  // it has a place again (spec 2 V14)
-      const PodClass& pod_class = cluster.ClassOf(victim.pod);
-      QueueLoss single{
-          .queue = queue,
-          .amount = cluster.AcceptedOn(cluster.pods().pod_class[victim.pod], victim.node)};
-      single.whole_gpus = pod_class.gpu.kind == GpuRequestKind::kMig ? 0 : single.amount[kQuotaGpu];
+      const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
+      const QuotaVector amount = cluster.AcceptedOn(pod_class, victim.node);
+      const bool is_mig = cluster.pod_classes().info[pod_class].gpu.kind == GpuRequestKind::kMig;
+      const double whole_gpus = is_mig ? 0 : amount[kQuotaGpu];
       if (!is_core) {
-        losses->emplace_back(place, single);
+        losses_.push_back({.queue = queue, .amount = amount, .whole_gpus = whole_gpus});
         continue;
       }
       has_core = true;
-      core.amount += single.amount;
-      core.whole_gpus += single.whole_gpus;
+      core.amount += amount;
+      core.whole_gpus += whole_gpus;
     }
-    if (has_core) losses->emplace_back(place, core);
+    if (has_core) losses_.push_back(core);
   }
 
   ReclaimOptions options_;
+  std::vector<QueueLoss> losses_;                             // scratch
   IndexVector<QueueId, QueueShare> before_;                   // the queues when the search began
   IndexVector<QueueId, std::optional<int64_t>> runtimes_ns_;  // granted by the victims' queues
-  IndexVector<QueueId, std::string> uses_;  // and what messages say of them, once asked
+  IndexVector<QueueId, int32_t> uses_;  // and what messages say of them; -1: not asked yet
 };
 
 }  // namespace

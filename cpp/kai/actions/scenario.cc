@@ -117,18 +117,37 @@ bool ScenarioBase::Grow() {
   return true;
 }
 
-std::vector<int32_t> ScenarioBase::BatchesOn(NodeId node) const {
+std::vector<int32_t> ScenarioBase::BatchesOn(std::span<const NodeId> nodes,
+                                             bool with_earlier) const {
+  std::vector<uint8_t> is_picked(batches_.size());
+  size_t count = 0;
+  const auto pick = [&](int32_t index) {
+    uint8_t& its = is_picked[static_cast<size_t>(index)];
+    if (its != 0) return false;
+    its = 1;
+    ++count;
+    return true;
+  };
+  for (const NodeId node : nodes) {
+    for (int32_t at = last_on_[node]; at >= 0; at = links_[static_cast<size_t>(at)].previous) {
+      int32_t index = links_[static_cast<size_t>(at)].batch;
+      while (index >= 0 && pick(index) && with_earlier)
+        index = batches_[static_cast<size_t>(index)].previous;
+    }
+  }
   std::vector<int32_t> batches;
-  for (int32_t at = last_on_[node]; at >= 0; at = links_[static_cast<size_t>(at)].previous)
-    batches.push_back(links_[static_cast<size_t>(at)].batch);
-  std::reverse(batches.begin(), batches.end());
+  batches.reserve(count);
+  for (size_t i = 0; i < is_picked.size(); ++i) {
+    if (is_picked[i] != 0) batches.push_back(static_cast<int32_t>(i));
+  }
   return batches;
 }
 
 std::vector<int32_t> ScenarioBase::BatchesOfGroupsOn(NodeId node) const {
   std::vector<int32_t> batches;
-  for (const int32_t index : BatchesOn(node)) {
-    const PodGroupId group = batches_[static_cast<size_t>(index)].group;
+  for (int32_t at = last_on_[node]; at >= 0; at = links_[static_cast<size_t>(at)].previous) {
+    const PodGroupId group =
+        batches_[static_cast<size_t>(links_[static_cast<size_t>(at)].batch)].group;
     for (int32_t i = last_batch_[group]; i >= 0; i = batches_[static_cast<size_t>(i)].previous)
       batches.push_back(i);
   }

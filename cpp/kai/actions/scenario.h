@@ -53,8 +53,9 @@ class ScenarioBase {
   const std::vector<Batch>& batches() const { return batches_; }
   // All batches of groups that have one with a pod on the node, ascending.
   std::vector<int32_t> BatchesOfGroupsOn(NodeId node) const;
-  // Indices of batches with a pod on the node, ascending.
-  std::vector<int32_t> BatchesOn(NodeId node) const;
+  // Indices of batches with a pod on one of the nodes, ascending; `with_earlier`: and of those that
+  // their groups gave up before them.
+  std::vector<int32_t> BatchesOn(std::span<const NodeId> nodes, bool with_earlier) const;
   // Nodes with victims, in the order in which they got their first.
   std::span<const NodeId> nodes() const { return nodes_; }
   // GPUs of a node: idle, being freed, and freed by recorded victims; then of batches as well.

@@ -25,7 +25,7 @@ struct Base {
     for (const Mend mend : as_kai) cycle.mends.Set(mend, false);
     for (const std::string& node : offered_nodes) offered[cycle.rooms.Node(node)] = 1;
     pool.emplace(cycle.view, candidates);
-    const std::vector<PodId> pods = cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/new"));
+    const PodList pods = cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/new"));
     base.emplace(cycle.view, pods, cycle.Victims(recorded), &*pool,
                  offered_nodes.empty() ? nullptr : &offered);
   }
@@ -34,6 +34,11 @@ struct Base {
     return *this;
   }
   NodeId Node(std::string_view name) { return cycle.rooms.Node(name); }
+  std::vector<int32_t> BatchesOn(const Strings& names, bool with_earlier = false) {
+    std::vector<NodeId> nodes;
+    for (const std::string& name : names) nodes.push_back(Node(name));
+    return base->BatchesOn(nodes, with_earlier);
+  }
   // What each step adds.
   Strings GrowAll() {
     Strings added;
@@ -98,9 +103,10 @@ TEST(ScenarioBaseTest, RecordedGroupsThatGiveAllAtOnceAreLeftOut) {
 TEST(ScenarioBaseTest, KnowsWhichBatchesTouchANode) {
   Base base(ThreeGroups(), kThreeGroups);
   base.Grow(3);
-  EXPECT_THAT(base.base->BatchesOn(base.Node("n1")), ElementsAre(0, 1));
-  EXPECT_THAT(base.base->BatchesOn(base.Node("n2")), ElementsAre(1, 2));
-  EXPECT_THAT(base.base->BatchesOn(base.Node("n3")), IsEmpty());
+  EXPECT_THAT(base.BatchesOn({"n1"}), ElementsAre(0, 1));
+  EXPECT_THAT(base.BatchesOn({"n2"}), ElementsAre(1, 2));
+  EXPECT_THAT(base.BatchesOn({"n3"}), IsEmpty());
+  EXPECT_THAT(base.BatchesOn({"n2", "n1"}), ElementsAre(0, 1, 2));
   const std::vector<int32_t> last_two = {1, 2};
   EXPECT_EQ(base.cycle.Text(base.base->VictimsOf(last_two)), "ns/b-1 ns/b-0 ns/c-0");
 }
@@ -116,7 +122,9 @@ TEST(ScenarioBaseTest, AGroupOnANodeBringsItsBatchesFromElsewhere) {  // spec 2 
                 .Pending("ns/new", {.gpus = 4}),
             {"ns/e", "ns/other"});
   base.Grow(4);
-  EXPECT_THAT(base.base->BatchesOn(base.Node("n2")), ElementsAre(0));
+  EXPECT_THAT(base.BatchesOn({"n2"}), ElementsAre(0));
+  EXPECT_THAT(base.BatchesOn({"n1"}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(base.BatchesOn({"n1"}, /*with_earlier=*/true), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(base.base->BatchesOfGroupsOn(base.Node("n2")), ElementsAre(0, 1, 2));
   EXPECT_THAT(base.base->BatchesOfGroupsOn(base.Node("n1")), ElementsAre(0, 1, 2, 3));
 }
@@ -288,7 +296,7 @@ TEST(ScenarioKeyTest, WhatIsToBePlacedIsPartOfIt) {
   TestCycle cycle(ThreeGroups().Pending("ns/two", {.pods = 2, .gpus = 1, .min_member = 2}));
   const std::vector<PodGroupId> candidates = cycle.Groups(kThreeGroups);
   VictimPool pool(cycle.view, candidates);
-  const std::vector<PodId> pods = cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/two"));
+  const PodList pods = cycle.rooms.order().PodsToPlace(cycle.rooms.Group("ns/two"));
   const ScenarioBase whole(cycle.view, pods, {}, &pool, nullptr);
   const ScenarioBase part(cycle.view, std::span(pods).first(1), {}, &pool, nullptr);
   const ScenarioBase again(cycle.view, pods, {}, &pool, nullptr);

@@ -44,15 +44,14 @@ double SearchBounds::HoldsOf(const ClassCount& count, NodeId node,
                   static_cast<double>(pods_.size()));
 }
 
-std::span<double> SearchBounds::RoomOf(NodeId node) {
-  if (room_at_[node] < 0) {
-    room_at_[node] = static_cast<int32_t>(touched_.size());
-    touched_.push_back(node);
-    const NodeColumns& nodes = cycle_.cluster->nodes();
-    for (size_t i = 0; i < slots_; ++i)
-      rooms_.push_back(nodes.idle[node][i] + nodes.releasing[node][i]);
-  }
-  return std::span(rooms_).subspan(static_cast<size_t>(room_at_[node]) * slots_, slots_);
+void SearchBounds::AddRoom(NodeId node) {
+  room_at_[node] = static_cast<int32_t>(touched_.size());
+  touched_.push_back(node);
+  const std::span<const double> idle = cycle_.cluster->nodes().idle[node];
+  const std::span<const double> releasing = cycle_.cluster->nodes().releasing[node];
+  rooms_.resize(touched_.size() * slots_);
+  double* const room = rooms_.data() + (touched_.size() - 1) * slots_;
+  for (size_t i = 0; i < slots_; ++i) room[i] = idle[i] + releasing[i];
 }
 
 void SearchBounds::Free(const Victim& victim) {

@@ -49,7 +49,12 @@ class SearchBounds {
   };
 
   double HoldsOf(const ClassCount& count, NodeId node, std::span<const double> room) const;
-  std::span<double> RoomOf(NodeId node);  // of the scratch table, filled on first use
+  // Of the scratch table, filled on first use; good until another node's is asked for.
+  std::span<double> RoomOf(NodeId node) {
+    if (room_at_[node] < 0) AddRoom(node);
+    return {rooms_.data() + static_cast<size_t>(room_at_[node]) * slots_, slots_};
+  }
+  void AddRoom(NodeId node);
   void Free(const Victim& victim);
   // Adds, for every class, what the nodes hold now, times `sign`, to `held`.
   void CountHeld(std::span<const NodeId> nodes, double sign, std::vector<double>* held);

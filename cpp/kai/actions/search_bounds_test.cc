@@ -32,7 +32,7 @@ struct Bounds {
   }
 
   TestCycle cycle;
-  std::vector<PodId> pods;
+  PodList pods;
   SearchBounds bounds;
 };
 
@@ -235,7 +235,7 @@ void TryOne(TestCycle* cycle, Random* random, bool exact, Tally* tally) {
   }
   if (waiting.empty()) return;
   const PodGroupId group = random->Pick(waiting);
-  const std::vector<PodId> pods = order.PodsToPlace(group);
+  const PodList pods = order.PodsToPlace(group);
 
   std::vector<PodGroupId> candidates;
   for (const PodGroupId each : cluster.pod_groups().lists.all) {

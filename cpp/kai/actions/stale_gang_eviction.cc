@@ -7,13 +7,11 @@
 
 #include "kai/actions/candidates.h"
 #include "kai/base/saturating.h"
-#include "kai/model/messages.h"
 
 namespace kai {
 namespace {
 
 constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
-constexpr std::string_view kDefaultSubgroup = "default";
 
 class StaleGangEviction final : public Action {
  public:
@@ -23,13 +21,13 @@ class StaleGangEviction final : public Action {
 
  private:
   static void Visit(CycleView& cycle, PodGroupId group) {
-    int64_t& since_ns = cycle.log->stale_since_ns[group];
+    int64_t since_ns = cycle.StaleSince(group);
     if (!IsStale(cycle, group)) {
-      since_ns = kNoTime;
+      if (since_ns != kNoTime) cycle.log->stale_since_ns[group] = kNoTime;
       cycle.log->is_stale[group] = 0;
       return;
     }
-    if (since_ns == kNoTime) since_ns = cycle.now_ns;
+    if (since_ns == kNoTime) since_ns = cycle.log->stale_since_ns[group] = cycle.now_ns;
     const int64_t grace_ns = cycle.cluster->pod_groups().staleness_grace_ns[group];
     if (grace_ns < 0 || cycle.now_ns < AddSaturating(since_ns, grace_ns)) return;
     // What this cycle placed it does not take away again; the next one may.
@@ -60,19 +58,13 @@ class StaleGangEviction final : public Action {
   }
 
   static void EvictAll(CycleView& cycle, PodGroupId group) {
-    const Cluster& cluster = *cycle.cluster;
     for (const PodId pod : ActivePodsOf(cycle, group)) {
-      const SubGroupId pod_set = cluster.pods().pod_set[pod];
-      const std::string_view name = cluster.Text(cluster.sub_groups().name[pod_set]);
-      cycle.log->decisions.push_back(
-          {.kind = CycleLog::Decision::Kind::kEvict,
-           .pod = pod,
-           .node = NodeId(),
-           .action = std::string(kStaleGangEviction),
-           .for_group = PodGroupId(),
-           .message =
-               messages::StaleEviction(cluster.PodName(pod), cluster.sub_groups().minimum[pod_set],
-                                       name == kDefaultSubgroup ? "" : name)});
+      cycle.log->decisions.push_back({.kind = CycleLog::Decision::Kind::kEvict,
+                                      .note = EvictionNote::kStale,
+                                      .pod = pod,
+                                      .node = NodeId(),
+                                      .for_group = PodGroupId(),
+                                      .action = kStaleGangEviction});
       cycle.statement->Evict(pod);
     }
   }

@@ -79,7 +79,7 @@ TEST(StaleGangTest, AfterItAllPodsGo) {
     const CycleLog::Decision& first = plan.decisions[0];
     EXPECT_EQ(first.action, "stalegangeviction");
     EXPECT_FALSE(first.for_group.valid());
-    EXPECT_EQ(first.message,
+    EXPECT_EQ(plan.MessageOf(first),
               "Workload doesn't meet the minimum required number of pods (3), evicting remaining "
               "pod: ns/g-0");
     EXPECT_EQ(StaleSince(plan), StampWrite::kNone);
@@ -203,7 +203,7 @@ TEST(StaleGangTest, EnoughSubGroupsAreEnough) {
   EXPECT_THAT(RunStale(ThreeOfFourReplicas()), PlanIs());
   const Plan plan = RunStale(ThreeOfFourReplicas(), kAsKaiCountsSubgroups);
   EXPECT_THAT(plan, PlanIs(Evicts(3, "ns/g")));
-  EXPECT_EQ(plan.decisions[1].message,
+  EXPECT_EQ(plan.MessageOf(plan.decisions[1]),
             "Workload doesn't meet the minimum required number of pods (1) in sub-group b, "
             "evicting remaining pod: ns/g-1");
   EXPECT_THAT(plan, Says("ns/g",

@@ -1,28 +1,14 @@
 #include "kai/actions/victim_protection.h"
 
 #include <algorithm>
-#include <limits>
-
-#include "kai/fairshare/min_runtime.h"
 
 namespace kai {
+
 bool IsElastic(const CycleView& cycle, PodGroupId group) {
   const std::span<const SubGroupId> pod_sets = cycle.order->PodSetsOf(group);
   return std::any_of(pod_sets.begin(), pod_sets.end(), [&](SubGroupId pod_set) {
     return cycle.order->MinimumOf(pod_set) < cycle.cluster->sub_groups().pods[pod_set].size();
   });
-}
-
-bool HasStart(const CycleView& cycle, PodGroupId group) {
-  return cycle.log->started_now[group] != 0 ||
-         cycle.cluster->pod_groups().last_start_ns[group] != std::numeric_limits<int64_t>::min();
-}
-
-bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns) {
-  const int64_t started_ns = cycle.log->started_now[group] != 0
-                                 ? cycle.now_ns
-                                 : cycle.cluster->pod_groups().last_start_ns[group];
-  return MinRuntime::Protects(started_ns, runtime_ns, cycle.now_ns);
 }
 
 VictimsByGroup::VictimsByGroup(const CycleView& cycle, const Scenario& scenario) {

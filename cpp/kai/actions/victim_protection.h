@@ -7,17 +7,20 @@
 
 #include "kai/actions/action.h"
 #include "kai/actions/scenario.h"
+#include "kai/fairshare/min_runtime.h"
 
 namespace kai {
 
 // Some pod set has more pods, of any status, than it needs (spec 2 G10).
 bool IsElastic(const CycleView& cycle, PodGroupId group);
 
-// When it started is known; without that nothing protects a group (spec 1 F103).
-bool HasStart(const CycleView& cycle, PodGroupId group);
-
 // Whether the group may not be touched yet, `runtime_ns` being what its queues grant it.
-bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns);
+inline bool IsProtected(const CycleView& cycle, PodGroupId group, int64_t runtime_ns) {
+  const int64_t started_ns = cycle.log->started_now[group] != 0
+                                 ? cycle.now_ns
+                                 : cycle.cluster->pod_groups().last_start_ns[group];
+  return MinRuntime::Protects(started_ns, runtime_ns, cycle.now_ns);
+}
 
 // Victims of a scenario by pod group, in the order of each group's first: pods of one group keep
 // their order.

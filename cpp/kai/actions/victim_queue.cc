@@ -28,16 +28,19 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
     }
     return !GoesFirst(contender(a), contender(b), cluster.total());
   };
-  for (const PodGroupId group : candidates)
-    sorted_[cluster.pod_groups().queue[group]].push_back(group);
   std::vector<QueueId> leaves;
-  for (const QueueId queue : cluster.queues().name.ids()) {
-    if (!sorted_[queue].empty()) leaves.push_back(queue);
+  for (auto group = candidates.begin(); group != candidates.end();) {
+    // In one piece, as many as are in one queue: all of them, where only one may lose pods.
+    const QueueId queue = cluster.pod_groups().queue[*group];
+    const auto other = std::find_if(group + 1, candidates.end(), [&](PodGroupId each) {
+      return cluster.pod_groups().queue[each] != queue;
+    });
+    std::vector<PodGroupId>& groups = sorted_[queue];
+    if (groups.empty()) leaves.push_back(queue);
+    groups.insert(groups.end(), group, other);
+    group = other;
   }
   const IndexVector<PodGroupId, int32_t>& rank = cluster.pod_groups().creation_rank;
-  std::sort(leaves.begin(), leaves.end(), [&](QueueId a, QueueId b) {
-    return rank[sorted_[a].front()] < rank[sorted_[b].front()];
-  });
   for (const QueueId entering : leaves) {
     for (const QueueId leaf : leaves) {
       for (const PodGroupId group : sorted_[leaf]) {
@@ -48,12 +51,32 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
     first[entering] = first[entering].valid() ? first[entering] : sorted_[entering].front();
     heaps_.Enter(entering, queue_less);
   }
-  for (const QueueId leaf : leaves) {
-    std::vector<PodGroupId>& groups = sorted_[leaf];
-    std::reverse(groups.begin(), groups.end());  // the youngest first: often that is all
-    if (!std::is_sorted(groups.begin(), groups.end(), goes_first))
-      std::sort(groups.begin(), groups.end(), goes_first);
+  for (const QueueId leaf : leaves) SortVictims(&sorted_[leaf]);
+}
+
+void VictimPool::SortVictims(std::vector<PodGroupId>* groups) const {
+  const PodGroupColumns& columns = cycle_.cluster->pod_groups();
+  PodOrder& order = *cycle_.order;
+  // Their order was found when the cluster was built; only those that have changed since have to be
+  // filed anew.
+  const auto by_rank = [&](PodGroupId a, PodGroupId b) {
+    return columns.victim_rank[a] < columns.victim_rank[b];
+  };
+  const auto goes_first = [&](PodGroupId a, PodGroupId b) {
+    return GroupGoesFirst(a, order.ElasticStateOf(a), b, order.ElasticStateOf(b));
+  };
+  std::reverse(groups->begin(), groups->end());  // the youngest first: often that is all
+  if (cycle_.worklist.comparators != Worklist::Options().comparators) {
+    std::sort(groups->begin(), groups->end(), goes_first);
+    return;
   }
+  const auto changed = std::stable_partition(groups->begin(), groups->end(), [&](PodGroupId group) {
+    return order.ElasticStateOf(group) == columns.elastic_state[group];
+  });
+  if (!std::is_sorted(groups->begin(), changed, by_rank))
+    std::sort(groups->begin(), changed, by_rank);
+  for (auto last = changed; last != groups->end(); ++last)
+    std::rotate(std::upper_bound(groups->begin(), last, *last, goes_first), last, last + 1);
 }
 
 bool VictimPool::GroupGoesFirst(PodGroupId a, ElasticState state_a, PodGroupId b,

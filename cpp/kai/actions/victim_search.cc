@@ -200,28 +200,9 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
     room += base.GpusWithVictims(nodes[count++]);
   }
   for (size_t step = 1;; count = std::min(count + step, nodes.size()), step *= 2) {
-    std::vector<int32_t> batches;
-    for (const NodeId node : std::span(nodes).first(count)) {
-      const std::vector<int32_t> here = base.BatchesOn(node);
-      batches.insert(batches.end(), here.begin(), here.end());
-    }
-    if (cycle_.mends->on(Mend::kWholeGangs)) {
-      // What a group would have given up before goes as well: KAI leaves gangs below their minimum.
-      const auto previous_of = [&](int32_t index) {
-        return base.batches()[static_cast<size_t>(index)].previous;
-      };
-      std::sort(batches.begin(), batches.end());
-      batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
-      for (size_t i = 0, picked = batches.size(); i < picked; ++i) {
-        for (int32_t index = previous_of(batches[i]); index >= 0; index = previous_of(index)) {
-          const auto end = batches.begin() + static_cast<std::ptrdiff_t>(picked);
-          if (std::binary_search(batches.begin(), end, index)) break;  // its own go with it
-          batches.push_back(index);
-        }
-      }
-    }
-    std::sort(batches.begin(), batches.end());
-    batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
+    // What a group would have given up before goes as well: KAI leaves gangs below their minimum.
+    const std::vector<int32_t> batches =
+        base.BatchesOn(std::span(nodes).first(count), cycle_.mends->on(Mend::kWholeGangs));
     if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
       return result;
     if (count == nodes.size()) return Probe::kFailed;
@@ -318,7 +299,11 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
       const QueueId queue = cluster.pod_groups().queue[group];
       const bool waits = cycle_.MayRun(group) && queue.valid() && cluster.queues().IsLeaf(queue) &&
                          cycle_.order->CountOf(group, PodStatus::kPending) > 0;
-      if (!waits || !(lets_all_speak || HasHope(group, &room))) continue;
+      if (!waits) continue;
+      const bool speaks =
+          lets_all_speak || (cycle_.order->IsReady(group) &&
+                             HasHope(cycle_, group, cycle_.order->PodsToPlace(group), &room));
+      if (!speaks) continue;
     }
     worklist.Push(group);
   }
@@ -337,12 +322,6 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   }
   for (const PodGroupId group : groups) takes_part_[group] = 0;
   return works && is_placed;
-}
-
-bool VictimSearch::HasHope(PodGroupId group, RoomCount* room) const {
-  if (!cycle_.order->IsReady(group)) return false;
-  const std::vector<PodId> pods = cycle_.order->PodsToPlace(group);
-  return room->MayHold(pods) && cycle_.placer->IsWithinLimits(group, pods);
 }
 
 bool VictimSearch::NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups) {

@@ -68,8 +68,6 @@ class VictimSearch {
   bool Simulate(const Scenario& scenario);
   std::vector<Victim> NeededOf(const Scenario& scenario) const;
   bool PlaceAll(const Scenario& scenario);
-  // In the next cycle, were this one to end here: whether the group could be placed.
-  bool HasHope(PodGroupId group, RoomCount* room) const;
   // With the group placed: none of the victims that have not been placed again can be.
   bool NobodyReturns(const Scenario& scenario, std::span<const PodGroupId> groups);
   bool IsSatisfied(int32_t active_before) const;
@@ -84,7 +82,7 @@ class VictimSearch {
   SearchMeter* meter_;
   std::span<const PodGroupId> candidates_;
   std::optional<VictimPool> pool_;
-  std::vector<PodId> pods_;      // to place, in order
+  PodList pods_;                 // to place, in order
   bool gpu_nodes_only_ = false;  // every pod of the group wants a GPU (spec 2 V3)
   IndexVector<NodeId, uint8_t> offered_;
   std::vector<NodeId> offered_by_scenario_;

@@ -65,9 +65,10 @@ void Worklist::Push(PodGroupId group) {
 void Worklist::KeepTheFirst(QueueId leaf) {
   // The last one stands below: a heap knows its first only. Depths are small.
   const auto less = [this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); };
-  std::vector<PodGroupId> kept = groups_[leaf].items();
+  const std::span<const PodGroupId> all = groups_[leaf].items();
+  std::vector<PodGroupId> kept(all.begin(), all.end());
   kept.erase(std::max_element(kept.begin(), kept.end(), less));
-  groups_[leaf] = {};
+  groups_[leaf].Clear();
   for (const PodGroupId group : kept) groups_[leaf].Push(group, less);
 }
 

@@ -257,7 +257,7 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeaps) {
       const std::string name = rig.cluster->PodGroupName(group);
       ASSERT_EQ(name, tree.Pop()) << "pop " << step;
       ++pops;
-      const std::vector<PodId> pods = rig.order.PodsToPlace(group);
+      const PodList pods = rig.order.PodsToPlace(group);
       // Where it goes does not matter here, only that its queues use more.
       const auto nodes = static_cast<int64_t>(rig.cluster->nodes().size());
       const NodeId node(static_cast<int32_t>(random.Below(nodes)));

@@ -15,9 +15,10 @@
 #define KAI_BASE_LAZY_HEAP_H_
 
 #include <cstddef>
+#include <span>
 #include <utility>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "kai/base/check.h"
 
 namespace kai {
@@ -31,7 +32,7 @@ class LazyHeap {
     KAI_DCHECK(!items_.empty());
     return items_[0];
   }
-  const std::vector<T>& items() const { return items_; }
+  std::span<const T> items() const { return items_; }
 
   template <typename Less>
   void Push(T item, const Less& less) {
@@ -54,6 +55,7 @@ class LazyHeap {
     SiftDown(0, less);
   }
 
+  void Clear() { items_.clear(); }
   void DropLast() {
     KAI_DCHECK(!items_.empty());
     items_.pop_back();
@@ -82,7 +84,7 @@ class LazyHeap {
     }
   }
 
-  std::vector<T> items_;
+  absl::InlinedVector<T, 4> items_;  // most queues have few children
 };
 
 }  // namespace kai

@@ -30,11 +30,6 @@ int64_t MinRuntime::Inherited(const Column& runtime_ns, QueueId from, int64_t ot
   return otherwise_ns;
 }
 
-bool MinRuntime::Protects(int64_t started_ns, int64_t runtime_ns, int64_t now_ns) {  // spec 1 F103
-  if (started_ns == std::numeric_limits<int64_t>::min()) return false;
-  return now_ns - runtime_ns < started_ns;  // the sum could overflow
-}
-
 bool MinRuntime::MayLose(bool elastic, bool is_protected, std::span<const PodSetLoss> pod_sets) {
   if (!elastic || !is_protected) return true;  // spec 1 F106
   return std::all_of(pod_sets.begin(), pod_sets.end(), [](const PodSetLoss& loss) {

@@ -15,6 +15,7 @@
 #define KAI_FAIRSHARE_MIN_RUNTIME_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -39,7 +40,10 @@ class MinRuntime {
   int64_t ForReclaim(QueueId reclaimer, QueueId victim) const;
 
   // F103: `started_ns` INT64_MIN: no start is known, and nothing is protected.
-  static bool Protects(int64_t started_ns, int64_t runtime_ns, int64_t now_ns);
+  static bool Protects(int64_t started_ns, int64_t runtime_ns, int64_t now_ns) {
+    if (started_ns == std::numeric_limits<int64_t>::min()) return false;
+    return now_ns - runtime_ns < started_ns;  // the sum could overflow
+  }
 
   // F104
   static bool MayBeVictim(bool elastic, bool is_protected) { return elastic || !is_protected; }

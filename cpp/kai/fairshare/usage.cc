@@ -20,28 +20,17 @@ QueueUsage::QueueUsage(const Cluster& cluster, const Options& options) : cluster
       shares_[queue][i].over_quota_weight = queues.over_quota_weight[queue][i];
     }
   }
-  CountPods();
+  SumTree();
   DivideTree(options.k_value);
 }
 
-void QueueUsage::CountPods() {
-  const PodColumns& pods = cluster_.pods();
-  const PodGroupColumns& groups = cluster_.pod_groups();
-  for (const PodId pod : pods.name.ids()) {
-    const PodGroupId group = pods.group[pod];
-    // A pod of a sub-group that does not exist is not counted (spec 1 F32).
-    if (!group.valid() || !pods.pod_set[pod].valid()) continue;
-    const QueueId queue = groups.queue[group];
-    if (!queue.valid()) continue;
-    const bool allocated = IsAllocated(pods.status[pod]);
-    if (!allocated && pods.status[pod] != PodStatus::kPending) continue;
-    const QuotaVector& amounts = allocated ? pods.accepted[pod] : cluster_.ClassOf(pod).requested;
+void QueueUsage::SumTree() {
+  for (const QueueId queue : shares_.ids()) {
+    const QueueSums& sums = cluster_.queues().sums[queue];
     for (size_t i = 0; i < kQuotaResources; ++i) {
-      Share& share = shares_[queue][i];
-      share.request += amounts[i];
-      if (!allocated) continue;
-      share.allocated += amounts[i];
-      if (groups.preemptible[group] == 0) share.allocated_non_preemptible += amounts[i];
+      shares_[queue][i].request = sums.requested[i];
+      shares_[queue][i].allocated = sums.allocated[i];
+      shares_[queue][i].allocated_non_preemptible = sums.allocated_non_preemptible[i];
     }
   }
   // Children before parents: every amount counts in each ancestor (spec 1 F33).
@@ -85,12 +74,12 @@ void QueueUsage::DivideTree(double k_value) {
 }
 
 double QueueUsage::SignOf(const Change& change) const {
+  const int sign = int{IsActiveAllocated(change.to)} - int{IsActiveAllocated(change.from)};
+  if (sign == 0) return 0;
   const PodGroupId group = cluster_.pods().group[change.pod];
   // As at the start of the cycle: pods of a sub-group that does not exist are not counted.
   if (!group.valid() || !cluster_.pods().pod_set[change.pod].valid()) return 0;
-  if (!cluster_.pod_groups().queue[group].valid()) return 0;
-  return static_cast<double>(IsActiveAllocated(change.to)) -
-         static_cast<double>(IsActiveAllocated(change.from));
+  return cluster_.pod_groups().queue[group].valid() ? sign : 0;
 }
 
 void QueueUsage::Applied(const Change& change, UndoStack* undo) {
@@ -100,12 +89,13 @@ void QueueUsage::Applied(const Change& change, UndoStack* undo) {
   const bool non_preemptible = cluster_.pod_groups().preemptible[group] == 0;
   const QuotaVector amounts =
       cluster_.AcceptedOn(cluster_.pods().pod_class[change.pod], change.to_node);
-  for (QueueId queue = cluster_.pod_groups().queue[group]; queue.valid();
-       queue = cluster_.queues().parent[queue]) {
+  const Span32 range = path_range_[cluster_.pod_groups().queue[group]];
+  double* saved = undo->Push(static_cast<size_t>(range.size()) * kSavedPerQueue);
+  for (int32_t at = range.begin; at < range.end; ++at) {
     for (size_t i = 0; i < kQuotaResources; ++i) {
-      Share& share = shares_[queue][i];
-      undo->push_back(share.allocated);
-      undo->push_back(share.allocated_non_preemptible);
+      Share& share = (*paths_[static_cast<size_t>(at)])[i];
+      *saved++ = share.allocated;
+      *saved++ = share.allocated_non_preemptible;
       share.allocated += sign * amounts[i];
       if (non_preemptible) share.allocated_non_preemptible += sign * amounts[i];
     }
@@ -114,17 +104,15 @@ void QueueUsage::Applied(const Change& change, UndoStack* undo) {
 
 void QueueUsage::Undone(const Change& change, UndoStack* undo) {
   if (SignOf(change) == 0) return;
-  const QueueId own = cluster_.pod_groups().queue[cluster_.pods().group[change.pod]];
-  if (!own.valid()) return;  // a queue that was deleted has no usage to restore
-  const size_t saved = path(own).size() * kQuotaResources * 2;
-  size_t at = undo->size() - saved;
-  for (QueueId queue = own; queue.valid(); queue = cluster_.queues().parent[queue]) {
-    for (size_t i = 0; i < kQuotaResources; ++i) {
-      shares_[queue][i].allocated = (*undo)[at++];
-      shares_[queue][i].allocated_non_preemptible = (*undo)[at++];
+  const PodGroupId group = cluster_.pods().group[change.pod];
+  const Span32 range = path_range_[cluster_.pod_groups().queue[group]];
+  const double* saved = undo->Pop(static_cast<size_t>(range.size()) * kSavedPerQueue);
+  for (int32_t at = range.begin; at < range.end; ++at) {
+    for (Share& share : *paths_[static_cast<size_t>(at)]) {
+      share.allocated = *saved++;
+      share.allocated_non_preemptible = *saved++;
     }
   }
-  undo->resize(undo->size() - saved);
 }
 
 }  // namespace kai

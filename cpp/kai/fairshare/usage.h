@@ -32,23 +32,26 @@ class QueueUsage final : public Listener {
   // The queue and its ancestors, lowest first.
   std::span<const QueueShare* const> path(QueueId queue) const {
     const Span32 range = path_range_[queue];
-    return std::span(paths_).subspan(static_cast<size_t>(range.begin),
-                                     static_cast<size_t>(range.size()));
+    return std::span<const QueueShare* const>(paths_).subspan(static_cast<size_t>(range.begin),
+                                                              static_cast<size_t>(range.size()));
   }
 
   void Applied(const Change& change, UndoStack* undo) override;
   void Undone(const Change& change, UndoStack* undo) override;
 
  private:
-  void CountPods();
+  void SumTree();
   void DivideTree(double k_value);
   // Sign and amount of a change in the queue of the pod; 0 when it makes no difference there.
   double SignOf(const Change& change) const;
 
+  // Of a queue, what a change puts aside: two sums of every resource.
+  static constexpr size_t kSavedPerQueue = 2 * kQuotaResources;
+
   const Cluster& cluster_;
   IndexVector<QueueId, QueueShare> shares_;
   IndexVector<QueueId, Span32> path_range_;
-  std::vector<const QueueShare*> paths_;
+  std::vector<QueueShare*> paths_;
 };
 
 }  // namespace kai

@@ -248,28 +248,48 @@ bool ClusterAssembler::AsksForMoreChildrenThanItHas(SubGroupId set) const {
   return false;
 }
 
+ElasticState ClusterAssembler::ElasticStateOf(PodGroupId group) const {
+  const Span32 range = c_.pod_groups_.pod_sets[group];
+  ElasticState state = ElasticState::kAt;
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId pod_set = c_.pod_groups_.pod_set_list[static_cast<size_t>(i)];
+    const int32_t active = c_.sub_groups_.counts[pod_set].active_allocated();
+    if (active < c_.sub_groups_.minimum[pod_set]) return ElasticState::kBelow;
+    if (active > c_.sub_groups_.minimum[pod_set]) state = ElasticState::kAbove;
+  }
+  return state;
+}
+
+void ClusterAssembler::SortPodSets() {
+  SubGroupColumns& sets = c_.sub_groups_;
+  const PodColumns& pods = c_.pods_;
+  for (const SubGroupId set : sets.name.ids()) {
+    const Span32 range = sets.pods[set];
+    const auto begin = sets.pod_list.begin() + range.begin;
+    const auto end = sets.pod_list.begin() + range.end;
+    const bool is_labelled = std::any_of(begin, end, [&](PodId pod) {
+      return pods.is_kubeflow_lead[pod] != 0 || pods.is_ray_head[pod] != 0 ||
+             pods.task_priority[pod].valid();
+    });
+    if (is_labelled) sets.labelled.push_back(set);
+    if (sets.is_pod_set[set] != 0 && sets.counts[set][PodStatus::kSucceeded] > 0)
+      sets.completed.push_back(set);
+    std::sort(begin, end, [&](PodId a, PodId b) {
+      return std::pair(pods.created_ns[a], pods.uid_rank[a]) <
+             std::pair(pods.created_ns[b], pods.uid_rank[b]);
+    });
+  }
+}
+
 void ClusterAssembler::ListPodGroups() {
   PodGroupColumns& groups = c_.pod_groups_;
-  const PodColumns& pods = c_.pods_;
-  for (const SubGroupId set : c_.sub_groups_.name.ids()) {
-    const Span32 range = c_.sub_groups_.pods[set];
-    const bool is_labelled =
-        std::any_of(c_.sub_groups_.pod_list.begin() + range.begin,
-                    c_.sub_groups_.pod_list.begin() + range.end, [&](PodId pod) {
-                      return pods.is_kubeflow_lead[pod] != 0 || pods.is_ray_head[pod] != 0 ||
-                             pods.task_priority[pod].valid();
-                    });
-    if (is_labelled) c_.sub_groups_.labelled.push_back(set);
-    std::sort(c_.sub_groups_.pod_list.begin() + range.begin,
-              c_.sub_groups_.pod_list.begin() + range.end, [&](PodId a, PodId b) {
-                return std::pair(pods.created_ns[a], pods.uid_rank[a]) <
-                       std::pair(pods.created_ns[b], pods.uid_rank[b]);
-              });
-  }
   PodGroupLists& lists = groups.lists;
   groups.may_run.Resize(groups.size());
-  for (const PodGroupId group : groups.name.ids())
+  groups.elastic_state.Resize(groups.size());
+  for (const PodGroupId group : groups.name.ids()) {
     groups.may_run[group] = groups.not_built[group].empty() ? 1 : 0;
+    groups.elastic_state[group] = ElasticStateOf(group);
+  }
   IndexVector<PodGroupId, uint8_t> is_understood(groups.size(), 1);
   for (const PodId pod : c_.pods_.name.ids()) {
     const PodStatus status = c_.pods_.status[pod];
@@ -304,6 +324,18 @@ void ClusterAssembler::ListPodGroups() {
     }
     if (!IsSimplyRunning(group)) lists.notable.push_back(group);
   }
+  const auto is_victim_before = [&](PodGroupId a, PodGroupId b) {
+    if (groups.priority[a] != groups.priority[b]) return groups.priority[a] < groups.priority[b];
+    if (groups.elastic_state[a] != groups.elastic_state[b])
+      return groups.elastic_state[a] > groups.elastic_state[b];
+    return groups.creation_rank[a] > groups.creation_rank[b];
+  };
+  std::vector<PodGroupId> victims(lists.all.rbegin(), lists.all.rend());  // often that is all
+  if (!std::is_sorted(victims.begin(), victims.end(), is_victim_before))
+    std::sort(victims.begin(), victims.end(), is_victim_before);
+  groups.victim_rank.Resize(groups.size());
+  for (size_t i = 0; i < victims.size(); ++i)
+    groups.victim_rank[victims[i]] = static_cast<int32_t>(i);
 }
 
 }  // namespace kai

@@ -256,7 +256,7 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
                   .idle = nodes.idle[draft.node],
                   .releasing = nodes.releasing[draft.node],
                   .used = nodes.used[draft.node]},
-                 c_.pod_classes_.request[pod_class], ledger_gpus, draft.status, 1);
+                 c_.pod_classes_.request[pod_class], ledger_gpus, WeightOf(draft.status));
     if (!c_.affinity_.empty()) c_.affinity_.Count(c_.pod_classes_.info[pod_class], draft.node, 1);
   }
   for (const SubGroupId set : sets.name.ids()) {

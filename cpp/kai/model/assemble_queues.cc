@@ -133,4 +133,25 @@ void ClusterAssembler::Queues(std::vector<QueueRow> rows) {
   }
 }
 
+void ClusterAssembler::SumQueues() {
+  const PodColumns& pods = c_.pods_;
+  const PodGroupColumns& groups = c_.pod_groups_;
+  c_.queues_.sums.Resize(c_.queues_.size());
+  for (const PodId pod : pods.name.ids()) {
+    const PodGroupId group = pods.group[pod];
+    // A pod of a sub-group that does not exist is not counted (spec 1 F32).
+    if (!group.valid() || !pods.pod_set[pod].valid()) continue;
+    const QueueId queue = groups.queue[group];
+    if (!queue.valid()) continue;
+    QueueSums& sums = c_.queues_.sums[queue];
+    if (IsAllocated(pods.status[pod])) {
+      sums.requested += pods.accepted[pod];
+      sums.allocated += pods.accepted[pod];
+      if (groups.preemptible[group] == 0) sums.allocated_non_preemptible += pods.accepted[pod];
+    } else if (pods.status[pod] == PodStatus::kPending) {
+      sums.requested += c_.ClassOf(pod).requested;
+    }
+  }
+}
+
 }  // namespace kai

@@ -2,6 +2,7 @@
 
 #include "kai/base/rounding.h"
 #include "kai/base/text.h"
+#include "kai/model/row_lookup.h"
 
 namespace kai {
 
@@ -11,6 +12,11 @@ std::string Cluster::PodName(PodId pod) const {
 
 std::string Cluster::PodGroupName(PodGroupId group) const {
   return StrCat(Text(pod_groups_.namespace_name[group]), "/", Text(pod_groups_.name[group]));
+}
+
+std::string_view Cluster::SubgroupText(SubGroupId pod_set) const {
+  const std::string_view name = Text(sub_groups_.name[pod_set]);
+  return name == kDefaultSubgroup ? "" : name;
 }
 
 QuotaVector Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {

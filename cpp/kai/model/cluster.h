@@ -50,6 +50,8 @@ class Cluster {
   std::string_view Text(NameId name) const { return names_.Text(name); }
   const Interner& names() const { return names_; }
   std::string PodName(PodId pod) const;  // "ns/name"
+  // What messages call a pod set; empty for the one of a group without sub-groups.
+  std::string_view SubgroupText(SubGroupId pod_set) const;
   std::string PodGroupName(PodGroupId group) const;
 
   // What there is to divide among queues (spec 1 F30).

@@ -67,6 +67,9 @@ class ClusterAssembler {
   void RankPods(const std::vector<PodDraft>& drafts);
   void CountTotal(const std::vector<PodDraft>& drafts);
   void ListPodGroups();
+  void SortPodSets();
+  ElasticState ElasticStateOf(PodGroupId group) const;
+  void SumQueues();
   bool IsSimplyRunning(PodGroupId group) const;
   bool AsksForMoreChildrenThanItHas(SubGroupId set) const;
 

@@ -13,7 +13,9 @@ constexpr int64_t kDefaultStuckThresholdNs = 120'000'000'000;  // spec 2 S2
 
 void ClusterAssembler::Finish() {
   std::sort(c_.rejections_.begin(), c_.rejections_.end());
+  SortPodSets();
   ListPodGroups();
+  SumQueues();
 }
 
 std::unique_ptr<Cluster> ClusterBuilder::Build() && {

@@ -16,21 +16,37 @@ struct LedgerRow {
   std::span<double> used;
 };
 
-// Adds (sign 1) a pod of that status to a node's ledger, or takes it out (sign -1). `gpus` stands
-// in for the GPU element of `request`: what is taken can differ from what was asked. Resources the
-// node does not offer are not tracked (spec 3 N3).
+// How often a pod's request counts in each column.
+struct LedgerWeight {
+  double idle = 0;
+  double releasing = 0;
+  double used = 0;
+
+  LedgerWeight operator-(const LedgerWeight& other) const {
+    return {.idle = idle - other.idle,
+            .releasing = releasing - other.releasing,
+            .used = used - other.used};
+  }
+};
+
+// Of a pod that stands on the node with that status.
+constexpr LedgerWeight WeightOf(PodStatus status) {
+  if (status == PodStatus::kPipelined) return {.idle = 0, .releasing = -1, .used = 1};
+  if (status == PodStatus::kReleasing) return {.idle = -1, .releasing = 1, .used = 1};
+  return {.idle = -1, .releasing = 0, .used = 1};
+}
+
+// Adds a pod to a node's ledger with that weight: its status's, or the difference of two statuses.
+// `gpus` stands in for the GPU element of `request`: what is taken can differ from what was asked.
+// Resources the node does not offer are not tracked (spec 3 N3).
 inline void ChargeLedger(const LedgerRow& ledger, std::span<const double> request, double gpus,
-                         PodStatus status, double sign) {
+                         const LedgerWeight& weight) {
   for (size_t i = 0; i < request.size(); ++i) {
     if (ledger.allocatable[i] == 0) continue;
-    const double amount = sign * (i == kGpuSlot.index() ? gpus : request[i]);
-    ledger.used[i] += amount;
-    if (status == PodStatus::kPipelined) {
-      ledger.releasing[i] -= amount;
-      continue;
-    }
-    ledger.idle[i] -= amount;
-    if (status == PodStatus::kReleasing) ledger.releasing[i] += amount;
+    const double amount = i == kGpuSlot.index() ? gpus : request[i];
+    ledger.idle[i] += weight.idle * amount;
+    ledger.releasing[i] += weight.releasing * amount;
+    ledger.used[i] += weight.used * amount;
   }
 }
 

@@ -20,7 +20,8 @@ struct Ledger {
 
   void Charge(PodStatus status, double gpus = 2, double sign = 1) {
     const std::vector<double> request = {1000, 500, 2, 1, 3};
-    ChargeLedger({allocatable, idle, releasing, used}, request, gpus, status, sign);
+    const LedgerWeight weight = sign > 0 ? WeightOf(status) : LedgerWeight() - WeightOf(status);
+    ChargeLedger({allocatable, idle, releasing, used}, request, gpus, weight);
   }
 };
 

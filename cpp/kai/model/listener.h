@@ -3,8 +3,11 @@
 #ifndef KAI_MODEL_LISTENER_H_
 #define KAI_MODEL_LISTENER_H_
 
-#include <vector>
+#include <algorithm>
+#include <cstddef>
+#include <memory>
 
+#include "kai/base/check.h"
 #include "kai/model/ids.h"
 #include "kai/model/pod_status.h"
 
@@ -19,9 +22,37 @@ struct Change {
   NodeId to_node;
 };
 
-// Old values a listener puts aside in Applied() and takes back, last first, in Undone():
-// subtracting doubles would not restore them.
-using UndoStack = std::vector<double>;
+// Old values that are put aside when something changes and taken back, last first, when that is
+// undone: subtracting doubles would not restore them.
+class UndoStack {
+ public:
+  // Room for so many values, to be written at once; good until the next call.
+  double* Push(size_t count) {
+    if (size_ + count > capacity_) Grow(size_ + count);
+    size_ += count;
+    return values_.get() + size_ - count;
+  }
+  // The values that were pushed last; good until the next call.
+  const double* Pop(size_t count) {
+    KAI_DCHECK(count <= size_);
+    size_ -= count;
+    return values_.get() + size_;
+  }
+  size_t size() const { return size_; }
+  void Clear() { size_ = 0; }
+
+ private:
+  void Grow(size_t needed) {
+    capacity_ = std::max<size_t>({needed, 2 * capacity_, 256});
+    auto grown = std::make_unique_for_overwrite<double[]>(capacity_);
+    std::copy_n(values_.get(), size_, grown.get());
+    values_ = std::move(grown);
+  }
+
+  std::unique_ptr<double[]> values_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
 
 class Listener {
  public:

@@ -47,6 +47,10 @@ struct StatusCounts {
   friend bool operator==(const StatusCounts&, const StatusCounts&) = default;
 };
 
+// The elastic state of a pod group (spec 1 F73): some pod set below its minimum, all exactly at it,
+// or some above.
+enum class ElasticState : uint8_t { kBelow, kAt, kAbove };
+
 struct SubGroupColumns {
   IndexVector<SubGroupId, NameId> name;
   IndexVector<SubGroupId, PodGroupId> group;
@@ -59,7 +63,8 @@ struct SubGroupColumns {
   IndexVector<SubGroupId, Span32> pods;            // of `pod_list`, by age, then UID
   std::vector<SubGroupId> child_list;
   std::vector<PodId> pod_list;
-  std::vector<SubGroupId> labelled;  // pod sets with a pod that has a label some pod order goes by
+  std::vector<SubGroupId> labelled;   // pod sets with a pod that has a label some pod order goes by
+  std::vector<SubGroupId> completed;  // pod sets with a pod that has succeeded
   IndexVector<SubGroupId, StatusCounts> counts;  // pod sets only
 
   size_t size() const { return name.size(); }
@@ -107,6 +112,10 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, int64_t>
       staleness_grace_ns;                    // negative: never; the shard's default is filled in
   IndexVector<PodGroupId, uint8_t> may_run;  // no missing feature keeps its waiting pods out
+  IndexVector<PodGroupId, ElasticState> elastic_state;  // as the cluster was built
+  // Order in which they would be victims, as the cluster was built: lowest priority first, then
+  // what is above its minimum, then the youngest (spec 1 F108).
+  IndexVector<PodGroupId, int32_t> victim_rank;
   PodGroupLists lists;
 
   size_t size() const { return name.size(); }

@@ -14,6 +14,13 @@
 
 namespace kai {
 
+// What the pods in a queue ask for, hold, and hold without being preemptible (spec 1 F32).
+struct QueueSums {
+  QuotaVector requested{};
+  QuotaVector allocated{};
+  QuotaVector allocated_non_preemptible{};
+};
+
 struct QueueColumns {
   IndexVector<QueueId, NameId> name;
   IndexVector<QueueId, NameId> display_name;  // what messages call it
@@ -29,6 +36,7 @@ struct QueueColumns {
   IndexVector<QueueId, QuotaVector> over_quota_weight;
   IndexVector<QueueId, std::optional<int64_t>> preempt_min_runtime_ns;
   IndexVector<QueueId, std::optional<int64_t>> reclaim_min_runtime_ns;
+  IndexVector<QueueId, QueueSums> sums;  // of its own pods, as the cluster was built
 
   size_t size() const { return name.size(); }
   bool IsLeaf(QueueId queue) const { return children[queue].size() == 0; }

@@ -67,14 +67,9 @@ ResourceSlot ResourceSlots::Add(std::string_view name) {
   if (known.valid()) return known;
   names_.emplace_back(name);
   gpu_equivalents_.push_back(MigGpuEquivalents(name));
+  if (gpu_equivalents_.back() != 0) counted_as_gpus_.push_back(gpu_equivalents_.size() - 1);
   is_mig_.push_back(IsMigResource(name));
   return ResourceSlot(names_.size() - 1);
-}
-
-double ResourceSlots::TotalGpus(std::span<const double> amounts) const {
-  double gpus = amounts[kGpuSlot.index()];
-  for (size_t i = 0; i < amounts.size(); ++i) gpus += gpu_equivalents_[i] * amounts[i];
-  return gpus;
 }
 
 }  // namespace kai

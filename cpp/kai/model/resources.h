@@ -43,11 +43,16 @@ class ResourceSlots {
   bool IsMig(ResourceSlot slot) const { return is_mig_[slot.index()]; }
 
   // GPUs of a vector: its GPU element and its MIG slices.
-  double TotalGpus(std::span<const double> amounts) const;
+  double TotalGpus(std::span<const double> amounts) const {
+    double gpus = amounts[kGpuSlot.index()];
+    for (const size_t i : counted_as_gpus_) gpus += gpu_equivalents_[i] * amounts[i];
+    return gpus;
+  }
 
  private:
   std::vector<std::string> names_;
   std::vector<double> gpu_equivalents_;
+  std::vector<size_t> counted_as_gpus_;  // slots with equivalents
   std::vector<bool> is_mig_;
 };
 

@@ -106,8 +106,8 @@ void Statement::Commit() {
   was_virtual_.clear();
   left_.clear();
   saved_before_.clear();
-  saved_ledgers_.clear();
-  saved_by_listeners_.clear();
+  saved_ledgers_.Clear();
+  saved_by_listeners_.Clear();
 }
 
 void Statement::Apply(const Change& change) {
@@ -119,8 +119,8 @@ void Statement::Apply(const Change& change) {
   if (change.to_node.valid()) {
     SaveLedger(change.to_node);
     const bool was_there = change.from_node.valid() && !moves;
-    if (was_there) Charge(change.pod, change.from, change.to_node, -1);
-    Charge(change.pod, change.to, change.to_node, 1);
+    Charge(change.pod, change.to_node,
+           WeightOf(change.to) - (was_there ? WeightOf(change.from) : LedgerWeight()));
     if (!was_there && !cluster_->affinity_.empty())
       cluster_->affinity_.Count(pod_class, change.to_node, 1);
   }
@@ -161,31 +161,30 @@ void Statement::Undo(const Change& change) {
 }
 
 void Statement::SaveLedger(NodeId node) {
-  for (const auto* table :
-       {&cluster_->nodes_.idle, &cluster_->nodes_.releasing, &cluster_->nodes_.used}) {
-    const std::span<const double> row = (*table)[node];
-    saved_ledgers_.insert(saved_ledgers_.end(), row.begin(), row.end());
-  }
+  const NodeColumns& nodes = cluster_->nodes_;
+  const size_t slots = nodes.idle.slots();
+  double* saved = saved_ledgers_.Push(3 * slots);
+  for (const auto* table : {&nodes.idle, &nodes.releasing, &nodes.used})
+    saved = std::copy_n((*table)[node].data(), slots, saved);
 }
 
 void Statement::RestoreLedger(NodeId node) {
-  const size_t slots = cluster_->nodes_.idle.slots();
-  const double* saved = saved_ledgers_.data() + saved_ledgers_.size() - 3 * slots;
-  for (auto* table :
-       {&cluster_->nodes_.idle, &cluster_->nodes_.releasing, &cluster_->nodes_.used}) {
+  NodeColumns& nodes = cluster_->nodes_;
+  const size_t slots = nodes.idle.slots();
+  const double* saved = saved_ledgers_.Pop(3 * slots);
+  for (auto* table : {&nodes.idle, &nodes.releasing, &nodes.used}) {
     std::copy_n(saved, slots, (*table)[node].data());
     saved += slots;
   }
-  saved_ledgers_.resize(saved_ledgers_.size() - 3 * slots);
 }
 
-void Statement::Charge(PodId pod, PodStatus status, NodeId node, double sign) {
+void Statement::Charge(PodId pod, NodeId node, const LedgerWeight& weight) {
   NodeColumns& nodes = cluster_->nodes_;
   ChargeLedger({.allocatable = nodes.allocatable[node],
                 .idle = nodes.idle[node],
                 .releasing = nodes.releasing[node],
                 .used = nodes.used[node]},
-               cluster_->RequestOf(pod), cluster_->pods_.ledger_gpus[pod], status, sign);
+               cluster_->RequestOf(pod), cluster_->pods_.ledger_gpus[pod], weight);
 }
 
 }  // namespace kai

@@ -54,6 +54,10 @@ class Statement {
   // rolling back past here still undoes it.
   void Settle();
 
+  // Nobody hears of the changes any more: what is undone from now on is undone for good, and those
+  // who listened are left as they are.
+  void StopTelling() { listeners_.clear(); }
+
   // A pod stands on two nodes: where it was and where it moved to.
   bool AnyMoved() const { return !left_.empty(); }
 
@@ -78,8 +82,7 @@ class Statement {
   void Undo(const Change& change);
   void SaveLedger(NodeId node);
   void RestoreLedger(NodeId node);
-  // Adds (sign 1) the pod to its node's ledger as a pod of that status, or takes it out (sign -1).
-  void Charge(PodId pod, PodStatus status, NodeId node, double sign);
+  void Charge(PodId pod, NodeId node, const LedgerWeight& weight);
 
   Cluster* cluster_;
   std::vector<Listener*> listeners_;
@@ -94,7 +97,7 @@ class Statement {
   IndexVector<PodId, Before> before_eviction_;
   std::vector<Before> saved_before_;            // what evictions have overwritten
   std::vector<std::pair<PodId, NodeId>> left_;  // pods that moved, and nodes they still stand on
-  std::vector<double> saved_ledgers_;
+  UndoStack saved_ledgers_;
   UndoStack saved_by_listeners_;
 };
 

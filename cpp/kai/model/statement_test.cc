@@ -317,15 +317,15 @@ class Ear final : public Listener {
 
   void Applied(const Change& change, UndoStack* undo) override {
     heard_->push_back(StrCat(name_, " +", change.pod.value()));
-    undo->push_back(++number_);
-    undo->push_back(-number_);
+    double* const mine = undo->Push(2);
+    mine[0] = ++number_;
+    mine[1] = -number_;
   }
   void Undone(const Change& change, UndoStack* undo) override {
     heard_->push_back(StrCat(name_, " -", change.pod.value()));
-    EXPECT_EQ(undo->back(), -number_);
-    undo->pop_back();
-    EXPECT_EQ(undo->back(), number_);
-    undo->pop_back();
+    const double* const mine = undo->Pop(2);
+    EXPECT_EQ(mine[0], number_);
+    EXPECT_EQ(mine[1], -number_);
     --number_;
   }
 

@@ -40,7 +40,7 @@ class Shrinking {
       return;
     }
     int32_t satisfied = 0;
-    const std::vector<SubGroupId> children = LastFirst(set, &satisfied);
+    const SubGroupList children = LastFirst(set, &satisfied);
     if (satisfied == 0) return;
     const int32_t needed = order_.MinimumOf(set);
     if (satisfied > needed || HasSurplus(set)) {
@@ -101,9 +101,9 @@ class Shrinking {
   }
 
   // The children in reverse placing order (spec 2 G11).
-  std::vector<SubGroupId> LastFirst(SubGroupId set, int32_t* satisfied) const {
+  SubGroupList LastFirst(SubGroupId set, int32_t* satisfied) const {
     *satisfied = CountOf(set);
-    std::vector<SubGroupId> children =
+    SubGroupList children =
         order_.ChildrenOf(set, [this](SubGroupId child) { return CountOf(child); });
     std::reverse(children.begin(), children.end());
     return children;

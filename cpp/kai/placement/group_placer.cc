@@ -5,15 +5,9 @@
 #include "kai/model/messages.h"
 
 namespace kai {
-namespace {
-
-constexpr std::string_view kDefaultSubgroup = "default";
-
-}  // namespace
-
 GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* statement) {
   Result result;
-  const std::vector<PodId> pods = order_->PodsToPlace(group);
+  const PodList pods = order_->PodsToPlace(group);
   if (pods.empty()) return result;
   result.had_pods = true;
   if (options_.check_capacity && !PassesGates(group, pods, &result.error)) return result;
@@ -69,8 +63,13 @@ bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mod
         pod_set = cluster_.sub_groups().parent[pod_set];
       return pod_set.valid();
     };
-    for (const SubGroupId child : order_->ChildrenOf(set)) {
-      std::vector<PodId> below;
+    const SubGroupList children = order_->ChildrenOf(set);
+    for (const SubGroupId child : children) {
+      if (children.size() == 1) {  // everybody is below it
+        placed = PlaceSet(child, pods, mode, statement, error);
+        break;
+      }
+      PodList below;
       std::copy_if(pods.begin(), pods.end(), std::back_inserter(below),
                    [&](PodId pod) { return is_below(cluster_.pods().pod_set[pod], child); });
       placed = PlaceSet(child, below, mode, statement, error);
@@ -117,7 +116,7 @@ PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found
   const int32_t minimum = order_->MinimumOf(pod_set);
   if (!error.below_minimum) {
     error.message = messages::NoNodeForPod(cluster_.PodName(pod), error.pod_message);
-  } else if (range.size() == 1 && cluster_.Text(sets.name[pod_set]) == kDefaultSubgroup) {
+  } else if (range.size() == 1 && cluster_.SubgroupText(pod_set).empty()) {
     error.message = messages::GangIncomplete(found, minimum, error.pod_message);
   } else {
     error.message = messages::SubgroupGangIncomplete(found, cluster_.Text(sets.name[pod_set]),

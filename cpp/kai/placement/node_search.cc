@@ -60,9 +60,11 @@ ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
   ScoreView view;
   bool any = false;
   const NodeColumns& nodes = cluster_.nodes();
-  for (const NodeId node : nodes.name.ids()) {
-    if (nodes.allocatable[node][lazy.slot.index()] == 0) continue;
-    const double room = RoomOf(cluster_, node, lazy.slot);
+  const size_t slots = nodes.idle.slots();
+  const std::vector<double>&idle = nodes.idle.raw(), &releasing = nodes.releasing.raw();
+  for (size_t at = lazy.slot.index(); at < idle.size(); at += slots) {
+    if (nodes.allocatable.raw()[at] == 0) continue;
+    const double room = idle[at] + releasing[at];
     view.least_room = any ? std::min(view.least_room, room) : room;
     view.most_room = any ? std::max(view.most_room, room) : room;
     any = true;
@@ -159,9 +161,10 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
     recent_.version = version();
     return recent_.found;
   }
+  if (MustScan(pod_class, plan)) return FindByScan(pod_class, plan);
   const NodeIndex* index = IndexFor(pod_class);
-  if (index == nullptr || MustScan(pod_class, plan)) return FindByScan(pod_class, plan);
-  const Found found = FindInIndex(pod_class, plan, *index);
+  const Found found =
+      index == nullptr ? FindByScan(pod_class, plan) : FindInIndex(pod_class, plan, *index);
   // Rounding apart, only GPUs are counted so coarsely that a fuller node is always the better one;
   // and nodes that have them are all scored alike but for room.
   const bool packs_gpus = !cluster_.pod_classes().info[pod_class].cpu_only &&
@@ -234,7 +237,7 @@ bool NodeSearch::PassesFilters(PodClassId pod_class, const ClassPlan& plan, Node
 NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& plan) {
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  ScoreView view = ViewFor(pod_class);
+  std::optional<ScoreView> view;  // looked for once some node fits
   Best best;
   const bool restricted = offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only;
   const auto consider = [&](NodeId node) {
@@ -242,10 +245,10 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
     if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
         !PassesFilters(pod_class, plan, node))
       return;
-    view.fits_now =
-        Fits(request,
-             nodes.idle[node]);  // as well: what is promised of the idle makes releasing negative
-    best.Offer(cluster_, node, SumOfScores(pod_class, node, view), view.fits_now);
+    if (!view) view = ViewFor(pod_class);
+    // As well: what is promised of the idle makes releasing negative.
+    view->fits_now = Fits(request, nodes.idle[node]);
+    best.Offer(cluster_, node, SumOfScores(pod_class, node, *view), view->fits_now);
   };
   if (plan.has_candidates) {
     for (const NodeId node : plan.candidates) consider(node);
@@ -310,8 +313,9 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, Explanation* explanati
       [&](const std::unique_ptr<Filter>& filter) { return filter->LooksBeyondNode(pod_class); });
   const auto changes = static_cast<size_t>(version() - explanation->version);
   if (explanation->version < 0 || looks_further || changes > cluster_.nodes().size()) {
-    explanation->report = FitReport();
-    explanation->of_node = IndexVector<NodeId, FitReport::Reasons>(cluster_.nodes().size());
+    explanation->answers.clear();
+    explanation->nodes_with.clear();
+    explanation->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
     for (const NodeId node : cluster_.nodes().name.ids()) {
       ExplainNode(pod_class, node, explanation);
     }
@@ -322,34 +326,49 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, Explanation* explanati
     }
   }
   explanation->version = version();
-  explanation->text = explanation->report.Text(cluster_.slots());
+  FitReport report;
+  for (size_t i = 0; i < explanation->answers.size(); ++i)
+    report.Add(explanation->answers[i], explanation->nodes_with[i]);
+  explanation->text = report.Text(cluster_.slots());
 }
 
 void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, Explanation* explanation) {
+  FitReport::Reasons reasons;
+  ReasonsOf(pod_class, node, &reasons);
+  int32_t& answer = explanation->of_node[node];
+  std::vector<FitReport::Reasons>& answers = explanation->answers;
+  if (answer >= 0) --explanation->nodes_with[static_cast<size_t>(answer)];
+  const auto known = std::find(answers.begin(), answers.end(), reasons);
+  answer = static_cast<int32_t>(known - answers.begin());
+  if (known == answers.end()) {
+    answers.push_back(reasons);
+    explanation->nodes_with.push_back(0);
+  }
+  ++explanation->nodes_with[static_cast<size_t>(answer)];
+}
+
+void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons* reasons) {
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  node_report_.Clear();
   if (FitsSum(request, nodes.idle[node], nodes.releasing[node])) {
+    node_report_.Clear();
     for (const std::unique_ptr<Filter>& filter : filters_) {
       if (filter->ScopeFor(pod_class) == Filter::Scope::kNothing) continue;
       if (!filter->Check(pod_class, node, &node_report_)) break;
     }
-  } else if (!Fits(request, nodes.idle[node])) {
-    // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less
-    // than asked for is free of use, promises included. A node that lacks only what was promised
-    // away of the releasing says no without a reason.
-    const std::span<const double> allocatable = nodes.allocatable[node];
-    const std::span<const double> used = nodes.used[node];
-    for (size_t i = 0; i < request.size(); ++i) {
-      if (request[i] > allocatable[i] - used[i]) {
-        node_report_.Count(Reason::NotEnough(ResourceSlot(i)));
-      }
-    }
+    *reasons = node_report_.reasons();
+    return;
   }
-  FitReport::Reasons& reasons = explanation->of_node[node];
-  explanation->report.Add(reasons, -1);
-  reasons = node_report_.reasons();
-  explanation->report.Add(reasons, 1);
+  if (Fits(request, nodes.idle[node])) return;
+  // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less
+  // than asked for is free of use, promises included. A node that lacks only what was promised
+  // away of the releasing says no without a reason.
+  const std::span<const double> allocatable = nodes.allocatable[node];
+  const std::span<const double> used = nodes.used[node];
+  for (size_t i = 0; i < request.size(); ++i) {
+    if (request[i] > allocatable[i] - used[i])
+      reasons->push_back(static_cast<uint16_t>(Reason::NotEnough(ResourceSlot(i)).index()));
+  }
 }
 
 }  // namespace kai

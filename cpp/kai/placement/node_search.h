@@ -77,8 +77,11 @@ class NodeSearch final : public Listener {
   // Why the nodes refuse a class of pods, kept so that the next question costs what changed since.
   struct Explanation {
     int64_t version = -1;
-    FitReport report;
-    IndexVector<NodeId, FitReport::Reasons> of_node;
+    // The different answers there are, how many nodes give each, and which one a node gives: -1
+    // before it is asked.
+    std::vector<FitReport::Reasons> answers;
+    std::vector<int64_t> nodes_with;
+    IndexVector<NodeId, int32_t> of_node;
     std::string text;
   };
 
@@ -113,6 +116,8 @@ class NodeSearch final : public Listener {
   void Touch(const Change& change);
   void RefreshExplanation(PodClassId pod_class, Explanation* explanation);
   void ExplainNode(PodClassId pod_class, NodeId node, Explanation* explanation);
+  // Why the node refuses the class; empty where it does not say.
+  void ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons* reasons);
   std::string LargerThanAnyNodeText(PodId pod) const;
 
   const Cluster& cluster_;
@@ -121,7 +126,7 @@ class NodeSearch final : public Listener {
   Options options_;
   LazyIndex gpu_index_;
   LazyIndex cpu_index_;
-  // The last answer out of the index.
+  // The last answer, where no filter and no score looked at single nodes.
   struct Recent {
     PodClassId pod_class;
     Found found;

@@ -49,9 +49,9 @@ PodOrder::PodOrder(const Cluster& cluster, const Options& options)
       ordered_(cluster.sub_groups().pod_list),
       minimum_(cluster.sub_groups().minimum),
       held_back_(cluster.pods().size()),
-      known_(cluster.pod_groups().size()),
-      next_request_(cluster.pod_groups().size()),
-      elastic_state_(cluster.pod_groups().size()) {
+      known_(cluster.pod_groups().size(), kState),
+      next_request_(std::make_unique_for_overwrite<QuotaVector[]>(cluster.pod_groups().size())),
+      elastic_state_(cluster.pod_groups().elastic_state) {
   // Pods come by age, then UID: only labels that a comparator knows change that.
   const auto first = [&](PodId a, PodId b) {
     for (const PodComparator comparator : options_.comparators) {
@@ -65,9 +65,10 @@ PodOrder::PodOrder(const Cluster& cluster, const Options& options)
   }
   if (!options_.count_completed) return;
   const SubGroupColumns& sets = cluster.sub_groups();
-  for (const SubGroupId pod_set : cluster.pod_groups().pod_set_list) {
+  for (const SubGroupId pod_set : sets.completed) {
     const int32_t completed = sets.counts[pod_set][PodStatus::kSucceeded];
-    if (completed > 0) minimum_[pod_set] = std::max(0, minimum_[pod_set] - completed);
+    minimum_[pod_set] = std::max(0, minimum_[pod_set] - completed);
+    known_[sets.group[pod_set]] = kNothing;
   }
 }
 
@@ -99,7 +100,7 @@ bool PodOrder::AllocationSatisfied(SubGroupId set) const {
   return SatisfiedChildren(set) >= minimum_[set];
 }
 
-std::vector<SubGroupId> PodOrder::ChildrenOf(SubGroupId set) const {
+SubGroupList PodOrder::ChildrenOf(SubGroupId set) const {
   return ChildrenOf(set, [this](SubGroupId child) {
     const SubGroupColumns& sets = cluster_.sub_groups();
     return sets.is_pod_set[child] != 0 ? sets.counts[child].active_allocated()
@@ -114,7 +115,7 @@ bool PodOrder::MayBePlaced(PodId pod) const {
          (status == PodStatus::kReleasing && cluster_.pods().is_virtual[pod] != 0);
 }
 
-void PodOrder::CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const {
+void PodOrder::CollectPodSet(SubGroupId pod_set, PodList* pods) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   const int32_t missing = minimum_[pod_set] - sets.counts[pod_set].active_allocated();
   int32_t wanted = missing > 0 ? missing : 1;
@@ -126,10 +127,10 @@ void PodOrder::CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const
   }
 }
 
-void PodOrder::Collect(SubGroupId set, std::vector<PodId>* pods) const {
+void PodOrder::Collect(SubGroupId set, PodList* pods) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) return CollectPodSet(set, pods);
-  const std::vector<SubGroupId> children = ChildrenOf(set);
+  const SubGroupList children = ChildrenOf(set);
   if (!AllocationSatisfied(set)) {  // the gang phase: never elastic extras
     const size_t needed = std::min(static_cast<size_t>(minimum_[set]), children.size());
     for (size_t i = 0; i < needed; ++i) {
@@ -144,28 +145,20 @@ void PodOrder::Collect(SubGroupId set, std::vector<PodId>* pods) const {
   }
 }
 
-std::vector<PodId> PodOrder::PodsToPlace(PodGroupId group) const {
-  std::vector<PodId> pods;
+PodList PodOrder::PodsToPlace(PodGroupId group) const {
+  PodList pods;
   Collect(cluster_.pod_groups().root[group], &pods);
   return pods;
 }
 
 const QuotaVector& PodOrder::NextRequest(PodGroupId group) {
-  QuotaVector& request = next_request_[group];
+  QuotaVector& request = next_request_[group.index()];
   if ((known_[group] & kRequest) == 0) {
     known_[group] |= kRequest;
     request = {};
     for (const PodId pod : PodsToPlace(group)) request += cluster_.ClassOf(pod).requested;
   }
   return request;
-}
-
-ElasticState PodOrder::ElasticStateOf(PodGroupId group) {
-  if ((known_[group] & kState) == 0) {
-    known_[group] |= kState;
-    elastic_state_[group] = FindElasticState(group);
-  }
-  return elastic_state_[group];
 }
 
 ElasticState PodOrder::FindElasticState(PodGroupId group) const {

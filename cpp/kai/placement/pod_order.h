@@ -13,10 +13,12 @@
 #define KAI_PLACEMENT_POD_ORDER_H_
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "kai/model/cluster.h"
 #include "kai/model/listener.h"
 
@@ -24,9 +26,9 @@ namespace kai {
 
 enum class PodComparator : uint8_t { kKubeflow, kRay, kTaskPriority };
 
-// The elastic state of a pod group (spec 1 F73): some pod set below its minimum, all exactly at it,
-// or some above.
-enum class ElasticState : uint8_t { kBelow, kAt, kAbove };
+// Few in most groups.
+using PodList = absl::InlinedVector<PodId, 8>;
+using SubGroupList = absl::InlinedVector<SubGroupId, 4>;
 
 class PodOrder final : public Listener {
  public:
@@ -51,18 +53,24 @@ class PodOrder final : public Listener {
 
   // Direct children of a set, first to place first; as they stand, or with counts of one's own:
   // pods of a pod set, satisfied children of a set (spec 2 G11).
-  std::vector<SubGroupId> ChildrenOf(SubGroupId set) const;
+  SubGroupList ChildrenOf(SubGroupId set) const;
   template <typename Counter>
-  std::vector<SubGroupId> ChildrenOf(SubGroupId set, const Counter& count_of) const;
+  SubGroupList ChildrenOf(SubGroupId set, const Counter& count_of) const;
 
   // spec 2 G13; grouped by pod set, in placing order.
-  std::vector<PodId> PodsToPlace(PodGroupId group) const;
+  PodList PodsToPlace(PodGroupId group) const;
 
   // Their requests summed (spec 1 F27).
   const QuotaVector& NextRequest(PodGroupId group);
 
   // Cached likewise: every comparison of pod groups asks.
-  ElasticState ElasticStateOf(PodGroupId group);
+  ElasticState ElasticStateOf(PodGroupId group) {
+    if ((known_[group] & kState) == 0) {
+      known_[group] |= kState;
+      elastic_state_[group] = FindElasticState(group);
+    }
+    return elastic_state_[group];
+  }
   bool IsReady(PodGroupId group) const {
     return SetIsReady(cluster_.pod_groups().root[group]);
   }  // spec 2 G7
@@ -104,8 +112,8 @@ class PodOrder final : public Listener {
   bool SetIsGangSatisfied(SubGroupId set) const;
   int32_t SatisfiedChildren(SubGroupId set) const;
   bool MayBePlaced(PodId pod) const;  // spec 2 S6
-  void Collect(SubGroupId set, std::vector<PodId>* pods) const;
-  void CollectPodSet(SubGroupId pod_set, std::vector<PodId>* pods) const;
+  void Collect(SubGroupId set, PodList* pods) const;
+  void CollectPodSet(SubGroupId pod_set, PodList* pods) const;
   ElasticState FindElasticState(PodGroupId group) const;
   // The elastic state, given how many active pods each pod set has.
   template <typename ActiveOf>
@@ -124,17 +132,16 @@ class PodOrder final : public Listener {
   std::vector<PodId> part_;
   IndexVector<SubGroupId, int32_t> part_count_;
   std::vector<std::pair<SubGroupId, int32_t>> wide_minimum_;
-  IndexVector<PodGroupId, uint8_t> known_;  // which of the following hold: Known bits
-  IndexVector<PodGroupId, QuotaVector> next_request_;
+  IndexVector<PodGroupId, uint8_t> known_;       // which of the following hold: Known bits
+  std::unique_ptr<QuotaVector[]> next_request_;  // by group; not written before somebody asks
   IndexVector<PodGroupId, ElasticState> elastic_state_;
 };
 
 template <typename Counter>
-std::vector<SubGroupId> PodOrder::ChildrenOf(SubGroupId set, const Counter& count_of) const {
+SubGroupList PodOrder::ChildrenOf(SubGroupId set, const Counter& count_of) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   const Span32 range = sets.children[set];
-  std::vector<SubGroupId> children(sets.child_list.begin() + range.begin,
-                                   sets.child_list.begin() + range.end);
+  SubGroupList children(sets.child_list.begin() + range.begin, sets.child_list.begin() + range.end);
   if (children.size() < 2 || !options_.by_satisfaction) return children;
   struct Standing {
     SubGroupId id;

@@ -89,7 +89,7 @@ class PodsToPlaceTest : public testing::Test {
  protected:
   // What the next attempt works on; then it gets that.
   static std::vector<std::string> Next(Rooms* rooms) {
-    const std::vector<PodId> pods = rooms->order().PodsToPlace(rooms->Group("ns/g"));
+    const PodList pods = rooms->order().PodsToPlace(rooms->Group("ns/g"));
     for (const PodId pod : pods) rooms->statement().Place(pod, rooms->Node("n"));
     return Names(rooms->cluster(), pods);
   }
@@ -222,7 +222,7 @@ TEST_F(PodsToPlaceTest, EvictedPodsAreAskedAboutAgainAndLeavingOnesAreNot) {  //
                   .Releasing("ns/g", {.node = "n"})
                   .Build());
   rooms.Evict("ns/g-0");
-  const std::vector<PodId> pods = rooms.order().PodsToPlace(rooms.Group("ns/g"));
+  const PodList pods = rooms.order().PodsToPlace(rooms.Group("ns/g"));
   EXPECT_THAT(Names(rooms.cluster(), pods), ElementsAre("g-0"));
 }
 

@@ -13,6 +13,9 @@ constexpr double kTolerance = 1e-9;
 
 double PodsThatFit(NodeSearch* search, std::span<const double> request, PodClassId pod_class,
                    NodeId node, std::span<const double> room) {
+  // What most nodes lack is asked first, without dividing.
+  const double gpus = request[kGpuSlot.index()];
+  if (room[kGpuSlot.index()] < gpus * (1 - 2 * kTolerance) - kTolerance) return 0;
   if (!search->MayRunOn(pod_class, node)) return 0;
   double fit = std::numeric_limits<int32_t>::max();
   for (size_t i = 0; i < request.size(); ++i) {

@@ -84,7 +84,7 @@ std::string TextOf(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   std::string text = DecisionsText(plan);
   for (const CycleLog::Decision& decision : plan.decisions) {
-    StrAppend(&text, "\n", decision.action, " ", decision.message);
+    StrAppend(&text, "\n", decision.action, " ", plan.MessageOf(decision));
     if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
   }
   for (const PodGroupId group : plan.groups.ids()) {
@@ -94,7 +94,7 @@ std::string TextOf(const Plan& plan) {
               outcome.writes_last_eviction ? " evicted" : "",
               std::to_string(static_cast<int>(outcome.writes_stale_since)));
     for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
-    for (const PlanReason& reason : outcome.reasons) {
+    for (const PlanReason& reason : plan.ReasonsOf(group)) {
       StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",
                 reason.pod.valid() ? cluster.PodName(reason.pod) : "");
     }
@@ -354,7 +354,7 @@ TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum
       if (decision.action != "preempt" && decision.action != "reclaim") continue;
       const int32_t lost = ++taken[std::pair(decision.for_group, pod_set)];
       const int64_t runtime_ns = oracle::MinRuntimeNs(
-          world, decision.action, queue_of(decision.for_group), queue_of(group));
+          world, std::string(decision.action), queue_of(decision.for_group), queue_of(group));
       const int64_t started_ns = cluster.pod_groups().last_start_ns[group];
       if (!MinRuntime::Protects(started_ns, runtime_ns, kTestNowNs)) continue;
       int32_t minimum = sets.minimum[pod_set];
@@ -453,7 +453,7 @@ TEST_P(EvictionPropertyTest, NobodyIsPlacedAndEvictedInOnePlan) {
 
 bool SaysThatItStopped(const Plan& plan) {
   for (const PodGroupId group : plan.groups.ids()) {
-    for (const PlanReason& reason : plan.groups[group].reasons) {
+    for (const PlanReason& reason : plan.ReasonsOf(group)) {
       if (reason.code == reason_codes::kSearchBudgetSpent) return true;
     }
   }

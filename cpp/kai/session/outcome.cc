@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "kai/actions/candidates.h"
@@ -12,7 +11,6 @@
 namespace kai {
 namespace {
 
-constexpr std::string_view kDefaultSubgroup = "default";
 constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
 // The stable word for a pod that found no node, from the text that says why.
@@ -33,7 +31,9 @@ class Describer {
   void Run() {
     FindEvictions();
     plan_.groups.Resize(cluster_.pod_groups().size());
-    for (const PodGroupId group : NotableOrChanged(*cycle_.statement)) Describe(group);
+    const std::vector<PodGroupId> groups = NotableOrChanged(*cycle_.statement);
+    plan_.groups.Reserve(groups.size());
+    for (const PodGroupId group : groups) Describe(group);
     std::sort(plan_.pod_messages.begin(), plan_.pod_messages.end());
   }
 
@@ -41,20 +41,30 @@ class Describer {
   // Pods that leave without a promise to come back; the last word on a pod counts.
   void FindEvictions() {
     const std::vector<CycleLog::Decision>& decisions = cycle_.log->decisions;
+    std::vector<Plan::Eviction>& evictions = plan_.evictions;
     for (size_t i = 0; i < decisions.size(); ++i) {
       const PodId pod = decisions[i].pod;
       if (decisions[i].kind == CycleLog::Decision::Kind::kEvict &&
           cluster_.pods().status[pod] == PodStatus::kReleasing) {
-        evicted_[cluster_.pods().group[pod]][pod] = i;
+        evictions.push_back({.group = cluster_.pods().group[pod], .pod = pod, .decision = i});
       }
     }
+    std::sort(evictions.begin(), evictions.end());
+    const auto is_same = [](const Plan::Eviction& a, const Plan::Eviction& b) {
+      return a.pod == b.pod;
+    };
+    evictions.erase(evictions.begin(),
+                    std::unique(evictions.rbegin(), evictions.rend(), is_same).base());
+  }
+  bool LosesPods(PodGroupId group) const {
+    return std::ranges::binary_search(plan_.evictions, group, {}, &Plan::Eviction::group);
   }
 
   Verdict VerdictOf(PodGroupId group, int32_t waiting, bool ready) const {
     const int32_t bound = cycle_.order->CountOf(group, PodStatus::kAllocated);
     const int32_t pipelined = cycle_.order->CountOf(group, PodStatus::kPipelined);
     if (bound + pipelined > 0) {
-      if (waiting > 0 || HasWaitingMisfits(group) || evicted_.contains(group))
+      if (waiting > 0 || HasWaitingMisfits(group) || LosesPods(group))
         return Verdict::kPartlyPlaced;
       if (pipelined == 0) return Verdict::kPlaced;
       return bound == 0 ? Verdict::kPipelined : Verdict::kPartlyPlaced;
@@ -100,7 +110,6 @@ class Describer {
     DescribeState(group, waiting, ready, &outcome);
     if (IsStale(group))
       outcome.reasons.push_back({reason_codes::kStale, StaleText(group), PodId()});
-    DescribeEvictions(group, &outcome);
   }
 
   void DescribeBudget(PodGroupId group, GroupOutcome* outcome) const {
@@ -137,7 +146,7 @@ class Describer {
     if (!cluster_.pod_groups().queue[group].valid()) {
       errors.emplace_back(messages::kQueueDoesNotExist, DescribeMissingQueue(group, outcome));
     }
-    for (const PlaceError& error : cycle_.log->errors[group]) {
+    for (const PlaceError& error : cycle_.log->ErrorsOf(group)) {
       errors.emplace_back(error.reason, error.message);
       DescribeError(error, outcome);
     }
@@ -152,14 +161,14 @@ class Describer {
   void DescribeWrites(PodGroupId group, GroupOutcome* outcome) const {
     outcome->writes_last_start = cycle_.log->started_now[group] != 0;
     outcome->writes_last_eviction = cycle_.log->evicted_now[group] != 0;
-    const int64_t since_ns = cycle_.log->stale_since_ns[group];
+    const int64_t since_ns = cycle_.StaleSince(group);
     if (since_ns == cluster_.pod_groups().stale_since_ns[group]) return;
     outcome->writes_stale_since = since_ns == kNoTime ? StampWrite::kRemove : StampWrite::kNow;
   }
 
   // KAI says so from the second cycle on, or when it evicts (spec 2 D6, M1).
   bool SaysItIsStale(PodGroupId group) const {
-    const int64_t since_ns = cycle_.log->stale_since_ns[group];
+    const int64_t since_ns = cycle_.StaleSince(group);
     const bool was_stale =
         since_ns != kNoTime && since_ns == cluster_.pod_groups().stale_since_ns[group];
     return was_stale || cycle_.log->is_stale[group] != 0;
@@ -168,7 +177,7 @@ class Describer {
   // Programs hear of it at once. Without the action that clears it, a time stamp may have outlived
   // its cause.
   bool IsStale(PodGroupId group) const {
-    return cycle_.log->stale_since_ns[group] != kNoTime && !cycle_.order->IsGangSatisfied(group);
+    return cycle_.StaleSince(group) != kNoTime && !cycle_.order->IsGangSatisfied(group);
   }
 
   std::string StaleText(PodGroupId group) const {
@@ -177,20 +186,11 @@ class Describer {
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       const SubGroupId id = cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)];
-      all.push_back({.subgroup = SubgroupName(id),
+      all.push_back({.subgroup = std::string(cluster_.SubgroupText(id)),
                      .minimum = sets.minimum[id],
                      .active = sets.counts[id].active_used()});
     }
     return messages::StaleJob(all);
-  }
-
-  void DescribeEvictions(PodGroupId group, GroupOutcome* outcome) const {
-    const auto found = evicted_.find(group);
-    if (found == evicted_.end()) return;
-    for (const auto& [pod, decision] : found->second) {
-      outcome->reasons.push_back(
-          {reason_codes::kEvicted, cycle_.log->decisions[decision].message, pod});
-    }
   }
 
   // Pods of sub-groups that do not exist (spec 2 M9).
@@ -281,16 +281,12 @@ class Describer {
       const int32_t gated = counts[PodStatus::kGated];
       const int32_t minimum = cycle_.order->MinimumOf(id);
       if (alive - gated >= minimum) continue;
-      unready.push_back(
-          {.subgroup = SubgroupName(id), .minimum = minimum, .alive = alive, .gated = gated});
+      unready.push_back({.subgroup = std::string(cluster_.SubgroupText(id)),
+                         .minimum = minimum,
+                         .alive = alive,
+                         .gated = gated});
     }
     return messages::NotReady(unready);
-  }
-
-  // Empty for the one pod set of a group without sub-groups.
-  std::string SubgroupName(SubGroupId id) const {
-    const std::string_view name = cluster_.Text(cluster_.sub_groups().name[id]);
-    return name == kDefaultSubgroup ? "" : std::string(name);
   }
 
   std::string Prefixed(PodGroupId group, std::string text) const {
@@ -305,7 +301,7 @@ class Describer {
       for (const PodId pod :
            cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
         if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
-        const std::vector<PlaceError>& errors = cycle_.log->errors[group];
+        const std::span<const PlaceError> errors = cycle_.log->ErrorsOf(group);
         const auto own = std::find_if(errors.begin(), errors.end(),
                                       [&](const PlaceError& error) { return error.pod == pod; });
         plan_.pod_messages.emplace_back(
@@ -317,31 +313,10 @@ class Describer {
   const CycleView& cycle_;
   const Cluster& cluster_;
   Plan& plan_;
-  std::map<PodGroupId, std::map<PodId, size_t>> evicted_;  // with the number of the decision
 };
 
 }  // namespace
 
 void DescribeOutcomes(const CycleView& cycle, Plan* plan) { Describer(cycle, plan).Run(); }
-
-std::string_view VerdictName(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPlaced:
-      return "placed";
-    case Verdict::kPipelined:
-      return "pipelined";
-    case Verdict::kPartlyPlaced:
-      return "partly_placed";
-    case Verdict::kUnschedulable:
-      return "unschedulable";
-    case Verdict::kNotReady:
-      return "not_ready";
-    case Verdict::kRunning:
-      return "running";
-    case Verdict::kInvalid:
-      return "invalid";
-  }
-  return "";
-}
 
 }  // namespace kai

@@ -437,7 +437,7 @@ TEST(EvictionOutcomeTest, WhoMovesHasAPromiseAndLosesNothing) {
   ASSERT_THAT(plan.decisions, testing::SizeIs(3));
   const PodGroupId moved = plan.cluster->pods().group[plan.decisions[0].pod];
   EXPECT_EQ(plan.groups[moved].verdict, Verdict::kPipelined);
-  EXPECT_THAT(plan.groups[moved].reasons, IsEmpty());
+  EXPECT_THAT(plan.ReasonsOf(moved), IsEmpty());
   EXPECT_TRUE(plan.groups[moved].writes_last_eviction);
   EXPECT_THAT(plan, HasVerdict("ns/new", Verdict::kPipelined));
 }

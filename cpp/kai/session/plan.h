@@ -64,7 +64,7 @@ enum class StampWrite : uint8_t { kNone, kNow, kRemove };
 struct GroupOutcome {
   Verdict verdict = Verdict::kRunning;
   std::vector<std::string> messages;  // the text of KAI's event and condition
-  std::vector<PlanReason> reasons;
+  std::vector<PlanReason> reasons;    // without evictions: Plan::ReasonsOf()
   bool writes_last_start = false;
   bool writes_last_eviction = false;
   StampWrite writes_stale_since = StampWrite::kNone;
@@ -74,6 +74,8 @@ struct GroupOutcome {
 class GroupOutcomes {
  public:
   void Resize(size_t groups) { place_.Resize(groups, kSimplyRunning); }
+  // Room for so many outcomes.
+  void Reserve(size_t outcomes) { outcomes_.reserve(outcomes); }
   const GroupOutcome& operator[](PodGroupId group) const {
     static const GroupOutcome running;
     const int32_t place = place_[group];
@@ -97,9 +99,24 @@ class GroupOutcomes {
 };
 
 struct Plan {
+  // What the pod of a decision to evict is told.
+  std::string MessageOf(const CycleLog::Decision& decision) const;
+  // Those of its outcome, then why pods of it leave, by pod.
+  std::vector<PlanReason> ReasonsOf(PodGroupId group) const;
+
   std::shared_ptr<const Cluster> cluster;
   int64_t now_ns = 0;
   std::vector<CycleLog::Decision> decisions;
+  std::vector<std::string> queue_uses;  // CycleLog::queue_uses
+  // Pods that leave without a promise to come back, by pod group and pod; with the decision that
+  // says so.
+  struct Eviction {
+    PodGroupId group;
+    PodId pod;
+    size_t decision = 0;
+    auto operator<=>(const Eviction&) const = default;
+  };
+  std::vector<Eviction> evictions;
   GroupOutcomes groups;
   std::vector<std::pair<PodId, std::string>> pod_messages;  // by pod
   IndexVector<QueueId, QueueShare> queues;                  // as the cycle began

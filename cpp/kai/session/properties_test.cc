@@ -126,7 +126,7 @@ std::string TextOf(const Plan& plan) {
     StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
               outcome.writes_last_start ? " starts" : "");
     for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
-    for (const PlanReason& reason : outcome.reasons) {
+    for (const PlanReason& reason : plan.ReasonsOf(group)) {
       StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",
                 reason.pod.valid() ? cluster.PodName(reason.pod) : "");
     }
@@ -399,7 +399,7 @@ TEST_P(CyclePropertyTest, WhoeverWaitsIsToldWhy) {
       EXPECT_EQ(got_something, says_so) << name << ": " << VerdictName(outcome.verdict);
       if (outcome.verdict == Verdict::kUnschedulable || outcome.verdict == Verdict::kNotReady ||
           outcome.verdict == Verdict::kInvalid) {
-        EXPECT_FALSE(outcome.reasons.empty()) << name << ": " << VerdictName(outcome.verdict);
+        EXPECT_FALSE(plan.ReasonsOf(group).empty()) << name << ": " << VerdictName(outcome.verdict);
       }
     }
     // Every waiting pod of a group that is ready has a text of its own.

@@ -75,14 +75,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
       *cluster, order.get(), usage.get(), search.get(),
       {.check_capacity = config_.HasPlugin("proportion"),
        .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0});
-  CycleLog log;
-  log.errors.Resize(cluster->pod_groups().size());
-  log.started_now.Resize(cluster->pod_groups().size());
-  log.placed_now.Resize(cluster->pod_groups().size());
-  log.evicted_now.Resize(cluster->pod_groups().size());
-  log.stale_since_ns = cluster->pod_groups().stale_since_ns;
-  log.is_stale.Resize(cluster->pod_groups().size());
-  log.search_budget_spent.Resize(cluster->pod_groups().size());
+  CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
                   .now_ns = now_ns,
                   .statement = statement.get(),
@@ -106,8 +99,10 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   plan.decisions = std::move(log.decisions);
+  plan.queue_uses = std::move(log.queue_uses);
   plan.spent_searches = std::move(log.spent_searches);
-  statement.reset();  // rolls back: the cluster is as it was
+  statement->StopTelling();  // of what comes now: they go as well
+  statement.reset();         // rolls back: the cluster is as it was
   laps.Lap("close");
   plan.timing_ns = laps.Finish();
   return plan;

@@ -115,7 +115,7 @@ MATCHER_P2(SaysMatcher, group, text, "") {
 }
 
 MATCHER_P2(ReasonsMatcher, group, code, "") {
-  const std::vector<PlanReason>& reasons = OutcomeOf(arg, group).reasons;
+  const std::vector<PlanReason> reasons = OutcomeOf(arg, group).reasons;
   for (const PlanReason& reason : reasons) *result_listener << "[" << reason.code << "] ";
   return std::any_of(reasons.begin(), reasons.end(),
                      [&](const PlanReason& reason) { return reason.code == code; });
@@ -161,8 +161,11 @@ std::string DecisionsText(const Plan& plan) {
   return text;
 }
 
-const GroupOutcome& OutcomeOf(const Plan& plan, std::string_view group) {
-  return plan.groups[PodGroupNamed(*plan.cluster, group)];
+GroupOutcome OutcomeOf(const Plan& plan, std::string_view group) {
+  const PodGroupId id = PodGroupNamed(*plan.cluster, group);
+  GroupOutcome outcome = plan.groups[id];
+  outcome.reasons = plan.ReasonsOf(id);
+  return outcome;
 }
 
 void PrintTo(const Plan& plan, std::ostream* out) {

@@ -50,7 +50,8 @@ testing::Matcher<const Plan&> Reasons(std::string group, std::string_view code);
 
 // "bind vision/train-0 on n1", one line per decision.
 std::string DecisionsText(const Plan& plan);
-const GroupOutcome& OutcomeOf(const Plan& plan, std::string_view group);
+// With all of its reasons.
+GroupOutcome OutcomeOf(const Plan& plan, std::string_view group);
 
 // For Google Test.
 void PrintTo(const Plan& plan, std::ostream* out);
