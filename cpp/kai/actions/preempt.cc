@@ -34,6 +34,14 @@ class Preempt final : public EvictionAction {
                         .ForPreempt(groups.queue[group]);
     }
     std::vector<PodGroupId> candidates = MayLoseIn(cycle, groups.queue[group]);
+    const PodGroupLists::Bounds& bounds = cycle.lists().bounds_in[groups.queue[group]];
+    const bool all_are_lower = bounds.highest_priority < groups.priority[group];
+    const bool any_is_protected =
+        options_.min_runtime &&
+        MinRuntime::Protects(bounds.latest_start_ns, runtime_ns_, cycle.now_ns);
+    // Nobody who started in this cycle is among them.
+    if (cycle.mends->on(Mend::kSameCycleEviction) && all_are_lower && !any_is_protected)
+      return candidates;
     std::erase_if(candidates, [&](PodGroupId victim) {
       return victim == group || groups.priority[victim] >= groups.priority[group] ||
              (IsProtectedNow(cycle, victim) && !IsElastic(cycle, victim));  // F99, F104

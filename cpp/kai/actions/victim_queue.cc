@@ -70,11 +70,18 @@ void VictimPool::SortVictims(std::vector<PodGroupId>* groups) const {
     std::sort(groups->begin(), groups->end(), goes_first);
     return;
   }
-  const auto changed = std::stable_partition(groups->begin(), groups->end(), [&](PodGroupId group) {
-    return order.ElasticStateOf(group) == columns.elastic_state[group];
-  });
-  if (!std::is_sorted(groups->begin(), changed, by_rank))
-    std::sort(groups->begin(), changed, by_rank);
+  const auto changed =
+      !order.AnyStateChanged()
+          ? groups->end()
+          : std::stable_partition(groups->begin(), groups->end(), [&](PodGroupId group) {
+              return order.ElasticStateOf(group) == columns.elastic_state[group];
+            });
+  // Of the queue's list all or some, and nobody from elsewhere.
+  const bool is_listed = cycle_.mends->on(Mend::kSameCycleEviction);
+  const bool is_sorted =
+      (is_listed && columns.lists.bounds_in[columns.queue[groups->front()]].youngest_first) ||
+      std::is_sorted(groups->begin(), changed, by_rank);
+  if (!is_sorted) std::sort(groups->begin(), changed, by_rank);
   for (auto last = changed; last != groups->end(); ++last)
     std::rotate(std::upper_bound(groups->begin(), last, *last, goes_first), last, last + 1);
 }

@@ -66,7 +66,7 @@ class VictimPool {
   friend class VictimQueue;
 
   bool GroupGoesFirst(PodGroupId a, ElasticState state_a, PodGroupId b, ElasticState state_b) const;
-  // Groups that come in order of creation into that order.
+  // Groups of a queue, some of its list or others, that come in order of creation: into that order.
   void SortVictims(std::vector<PodGroupId>* groups) const;
   // What its allocated pods asked for (spec 1 F109).
   QuotaVector AllocatedOf(PodGroupId group, const IndexVector<PodId, uint8_t>* gone) const;

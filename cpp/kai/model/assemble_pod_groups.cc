@@ -336,6 +336,18 @@ void ClusterAssembler::ListPodGroups() {
   groups.victim_rank.Resize(groups.size());
   for (size_t i = 0; i < victims.size(); ++i)
     groups.victim_rank[victims[i]] = static_cast<int32_t>(i);
+  lists.bounds_in.Resize(c_.queues_.size());
+  for (const QueueId queue : c_.queues_.name.ids()) {
+    PodGroupLists::Bounds& bounds = lists.bounds_in[queue];
+    PodGroupId older;
+    for (const PodGroupId group : lists.may_lose_in[queue]) {
+      bounds.highest_priority = std::max(bounds.highest_priority, groups.priority[group]);
+      bounds.latest_start_ns = std::max(bounds.latest_start_ns, groups.last_start_ns[group]);
+      if (older.valid() && groups.victim_rank[older] < groups.victim_rank[group])
+        bounds.youngest_first = false;
+      older = group;
+    }
+  }
 }
 
 }  // namespace kai

@@ -68,7 +68,7 @@ PodOrder::PodOrder(const Cluster& cluster, const Options& options)
   for (const SubGroupId pod_set : sets.completed) {
     const int32_t completed = sets.counts[pod_set][PodStatus::kSucceeded];
     minimum_[pod_set] = std::max(0, minimum_[pod_set] - completed);
-    known_[sets.group[pod_set]] = kNothing;
+    Forget(sets.group[pod_set]);
   }
 }
 
@@ -236,7 +236,7 @@ void PodOrder::Narrow(PodGroupId group, std::span<const PodId> pods) {
   }
   KAI_DCHECK(part_.empty());
   part_.assign(pods.begin(), pods.end());
-  known_[group] = kNothing;
+  Forget(group);
   for (const PodId pod : pods) {
     held_back_[pod] = 0;
     ++part_count_[cluster_.pods().pod_set[pod]];
@@ -268,7 +268,7 @@ void PodOrder::Widen() {
     part_count_[cluster_.pods().pod_set[pod]] = 0;
   }
   part_.clear();
-  if (narrowed_.valid()) known_[narrowed_] = kNothing;
+  if (narrowed_.valid()) Forget(narrowed_);
 }
 
 void PodOrder::ForgetParts() {
@@ -281,8 +281,7 @@ void PodOrder::ForgetParts() {
 }
 
 void PodOrder::Applied(const Change& change, UndoStack*) {
-  if (const PodGroupId group = cluster_.pods().group[change.pod]; group.valid())
-    known_[group] = kNothing;
+  if (const PodGroupId group = cluster_.pods().group[change.pod]; group.valid()) Forget(group);
 }
 void PodOrder::Undone(const Change& change, UndoStack* undo) { Applied(change, undo); }
 void PodOrder::Settled(const Change& change) { Applied(change, nullptr); }

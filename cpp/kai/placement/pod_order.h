@@ -71,6 +71,8 @@ class PodOrder final : public Listener {
     }
     return elastic_state_[group];
   }
+  // Some group's may differ from what it was when the cluster was built.
+  bool AnyStateChanged() const { return any_changed_; }
   bool IsReady(PodGroupId group) const {
     return SetIsReady(cluster_.pod_groups().root[group]);
   }  // spec 2 G7
@@ -119,6 +121,11 @@ class PodOrder final : public Listener {
   template <typename ActiveOf>
   ElasticState StateFrom(PodGroupId group, const ActiveOf& active_of) const;
 
+  void Forget(PodGroupId group) {
+    known_[group] = kNothing;
+    any_changed_ = true;
+  }
+
   enum Known : uint8_t { kNothing = 0, kRequest = 1, kState = 2 };
 
   const Cluster& cluster_;
@@ -132,6 +139,7 @@ class PodOrder final : public Listener {
   std::vector<PodId> part_;
   IndexVector<SubGroupId, int32_t> part_count_;
   std::vector<std::pair<SubGroupId, int32_t>> wide_minimum_;
+  bool any_changed_ = false;
   IndexVector<PodGroupId, uint8_t> known_;       // which of the following hold: Known bits
   std::unique_ptr<QuotaVector[]> next_request_;  // by group; not written before somebody asks
   IndexVector<PodGroupId, ElasticState> elastic_state_;

@@ -13,9 +13,7 @@ constexpr double kTolerance = 1e-9;
 
 double PodsThatFit(NodeSearch* search, std::span<const double> request, PodClassId pod_class,
                    NodeId node, std::span<const double> room) {
-  // What most nodes lack is asked first, without dividing.
-  const double gpus = request[kGpuSlot.index()];
-  if (room[kGpuSlot.index()] < gpus * (1 - 2 * kTolerance) - kTolerance) return 0;
+  if (LacksGpus(request[kGpuSlot.index()], room[kGpuSlot.index()])) return 0;
   if (!search->MayRunOn(pod_class, node)) return 0;
   double fit = std::numeric_limits<int32_t>::max();
   for (size_t i = 0; i < request.size(); ++i) {
@@ -38,7 +36,9 @@ double RoomCount::HeldOf(PodClassId pod_class) {
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
   std::vector<double> room(request.size());
   held = 0;
+  constexpr size_t kGpus = kGpuSlot.index();
   for (const NodeId node : nodes.name.ids()) {
+    if (LacksGpus(request[kGpus], nodes.idle[node][kGpus] + nodes.releasing[node][kGpus])) continue;
     for (size_t i = 0; i < room.size(); ++i)
       room[i] = nodes.idle[node][i] + nodes.releasing[node][i];
     held += PodsThatFit(search_, request, pod_class, node, room);
