@@ -11,6 +11,7 @@
 #include "kai/dra/cel_access.h"
 #include "kai/dra/cel_arithmetic.h"
 #include "kai/dra/cel_errors.h"
+#include "kai/dra/cel_lexer.h"
 
 namespace kai {
 namespace {
@@ -58,6 +59,11 @@ bool Decides(CelOp op, std::partial_ordering order) {
     default:
       return order >= 0;
   }
+}
+
+// A kind that Kubernetes adds to the language.
+bool IsExtension(const CelValue& value) {
+  return std::holds_alternative<Quantity>(value) || std::holds_alternative<const Semver*>(value);
 }
 
 }  // namespace
@@ -155,6 +161,9 @@ Result CelEvaluator::Compute(const CelNode& node) {
     case CelOp::kIn:
       return CelContains(node, a, b, &steps_);
     case CelOp::kEqual:
+      // As in Kubernetes: whoever holds a version against a text has made a mistake. That != finds
+      // them different, and a list that they are not the same, is Kubernetes' way, too.
+      if (IsExtension(a) && a.index() != b.index()) return CelWrongKinds(node, a, b);
       return CelValue(CelEqual(a, b, &steps_));
     case CelOp::kNotEqual:
       return CelValue(!CelEqual(a, b, &steps_));
@@ -164,6 +173,9 @@ Result CelEvaluator::Compute(const CelNode& node) {
     case CelOp::kGreaterOrEqual: {
       const CelOrder compared = CelCompare(a, b);
       if (!compared.exists) return CelWrongKinds(node, a, b);
+      if (compared.order == std::partial_ordering::unordered) {
+        return CelError(node.position, "NaN has no order");
+      }
       return CelValue(Decides(node.op, compared.order));
     }
     default: {

@@ -31,13 +31,13 @@ using AttributeValue = std::variant<bool, int64_t, std::string, Semver>;
 struct CapacityPolicy {
   struct Range {
     Quantity least;
-    std::optional<Quantity> most;
-    std::optional<Quantity> step;  // from `least` on
+    std::optional<Quantity> most = std::nullopt;
+    std::optional<Quantity> step = std::nullopt;  // from `least` on
   };
 
-  std::optional<Quantity> fallback;    // for requests that name no amount
-  std::vector<Quantity> valid_values;  // rising; empty: any
-  std::optional<Range> valid_range;
+  std::optional<Quantity> fallback = std::nullopt;  // for requests that name no amount
+  std::vector<Quantity> valid_values = {};          // rising; empty: any
+  std::optional<Range> valid_range = std::nullopt;
 };
 
 struct DeviceCapacity {
@@ -66,7 +66,7 @@ struct DeviceTaint {
   enum class Effect : uint8_t { kNone, kNoSchedule, kNoExecute };
 
   std::string key;
-  std::string value;
+  std::string value = {};
   Effect effect = Effect::kNoSchedule;  // kNone, also for effects unknown to us, keeps nobody away
 };
 

@@ -4,10 +4,10 @@
 //   int64_t steps = 10'000;
 //   a100.FoundIn("NVIDIA A100-SXM4-80GB", &steps);   // true; steps is what is left
 //
-// The dialect is RE2's: characters and escapes, . [a-z] [^a-z] \d \w \s \b ^ $ \A \z, groups (their
-// captures are not kept), alternatives, * + ? {n} {n,} {n,m} with or without a ? behind, and the
-// flags i and s. Refused with one sentence, because selectors have no use for them: named character
-// classes (\pL, [:alpha:]), \Q, \C and the flags m and U. With the flag i only ASCII letters lose
+// The dialect is RE2's: characters and escapes, . [a-z] [^a-z] [[:alpha:]] \d \w \s \b ^ $ \A \z,
+// groups (their captures are not kept), alternatives, * + ? {n} {n,} {n,m} with or without a ?
+// behind, and the flags i and s. Refused with one sentence, because selectors have no use for them:
+// classes of Unicode (\pL), \Q, \C and the flags m and U. With the flag i only ASCII letters lose
 // their case. Text is compared by code point; bytes that are not UTF-8 count as one each.
 #ifndef KAI_DRA_REGEX_H_
 #define KAI_DRA_REGEX_H_

@@ -67,6 +67,21 @@ std::optional<Ranges> PerlClass(char32_t letter) {
   return (letter & 0x20) != 0 ? ranges : Complement(std::move(ranges));
 }
 
+// What stands between [: and :].
+std::optional<Ranges> NamedClass(std::string_view name) {
+  if (name == "alpha") return Ranges{{'A', 'Z'}, {'a', 'z'}};
+  if (name == "digit") return Ranges{{'0', '9'}};
+  if (name == "alnum") return Ranges{{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
+  if (name == "word") return Ranges{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+  if (name == "upper") return Ranges{{'A', 'Z'}};
+  if (name == "lower") return Ranges{{'a', 'z'}};
+  if (name == "xdigit") return Ranges{{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
+  if (name == "space") return Ranges{{'\t', '\r'}, {' ', ' '}};
+  if (name == "blank") return Ranges{{'\t', '\t'}, {' ', ' '}};
+  if (name == "punct") return Ranges{{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}};
+  return std::nullopt;
+}
+
 bool IsLetterOrDigit(char32_t c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
@@ -224,8 +239,11 @@ class RegexParser {
     bool first = true;
     while (first || Peek() != ']') {
       if (AtEnd()) return Bad("has a '[' that is not closed");
-      if (Peek() == '[' && pattern_.substr(at_, 2) == "[:") {
-        return Bad("has a named character class, which is not supported");
+      if (pattern_.substr(at_, 2) == "[:") {
+        KAI_ASSIGN_OR_RETURN(const Ranges named, ParseNamedClass());
+        ranges.insert(ranges.end(), named.begin(), named.end());
+        first = false;
+        continue;
       }
       first = false;
       KAI_ASSIGN_OR_RETURN(const Ranges low, ParseClassPart());
@@ -247,6 +265,17 @@ class RegexParser {
     Take("]");
     if (flags_.ignore_case) AddBothCases(&ranges);  // before they are turned into the others
     return AddSet(negated ? Complement(std::move(ranges)) : std::move(ranges));
+  }
+
+  absl::StatusOr<Ranges> ParseNamedClass() {  // [:alpha:] or [:^alpha:]
+    const size_t end = std::min(pattern_.find(":]", at_ + 2), pattern_.size());
+    std::string_view name = pattern_.substr(at_ + 2, end - at_ - 2);
+    const bool negated = name.starts_with('^');
+    if (negated) name.remove_prefix(1);
+    const std::optional<Ranges> ranges = NamedClass(name);
+    if (!ranges.has_value()) return Bad("has a character class that is not supported");
+    at_ = end + 2;
+    return negated ? Complement(*ranges) : *ranges;
   }
 
   absl::StatusOr<Ranges> ParseClassPart() {

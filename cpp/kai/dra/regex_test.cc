@@ -57,6 +57,8 @@ TEST(RegexTest, KnowsClassesOfCharacters) {
   EXPECT_FALSE(Found("^\\d$", "x"));
   EXPECT_TRUE(Found("^\\w+\\s\\W\\S\\D$", "ab_1 -x."));
   EXPECT_TRUE(Found("^[\\d-]+$", "1-2"));
+  EXPECT_TRUE(Found("^[[:alpha:][:digit:]_]+$", "a_1"));
+  EXPECT_FALSE(Found("^[[:^upper:]]+$", "aBc"));
   EXPECT_TRUE(Found("^\\x41\\x{42}\\t$", "AB\t"));
   EXPECT_FALSE(Found("^.$", "\n"));
   EXPECT_TRUE(Found("(?s)^.$", "\n"));
@@ -92,8 +94,8 @@ TEST(RegexTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(Complaint("a{3,2}"), "regular expression \"a{3,2}\" has a bad number of repeats");
   EXPECT_EQ(Complaint("a{1001}"), "regular expression \"a{1001}\" has a bad number of repeats");
   for (const std::string_view pattern :
-       {"(?=a)", "(?<!a)", "(?<=a)", "\\1", "\\pL", "\\Qa\\E", "[[:alpha:]]", "(?m)^", "[z-a]",
-        "[a-\\d]", "\\", "[\\", "\\xg", "\\x{110000}", "(?i)é", "(?", "(?P<"}) {
+       {"(?=a)", "(?<!a)", "(?<=a)", "\\1", "\\pL", "\\Qa\\E", "[[:x:]]", "[[:alpha", "(?m)^",
+        "[z-a]", "[a-\\d]", "\\", "[\\", "\\xg", "\\x{110000}", "(?i)é", "(?", "(?P<"}) {
     EXPECT_FALSE(Regex::Compile(pattern).ok()) << pattern;
   }
   EXPECT_FALSE(Regex::Compile(std::string(100, '(') + std::string(100, ')')).ok());
