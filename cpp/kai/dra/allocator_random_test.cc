@@ -165,7 +165,7 @@ std::string Shown(const absl::StatusOr<DeviceAllocation>& result) {
 
 TEST(AllocatorRandomTest, FindsWhatTryingEverythingFinds) {
   int fits = 0, fits_not = 0;
-  for (uint64_t seed = 1; seed <= 6000; ++seed) {
+  for (uint64_t seed = 1; seed <= 3000; ++seed) {
     RandomNode node(seed);
     SlowAllocator slow(node.pools, node.allocated, node.claims, node.options);
     const std::string expected = Shown(slow.Run());
@@ -175,8 +175,8 @@ TEST(AllocatorRandomTest, FindsWhatTryingEverythingFinds) {
     ++(expected == "nothing fits" ? fits_not : fits);
   }
   // Both answers are common, or the comparison would show little.
-  EXPECT_GT(fits, 1500);
-  EXPECT_GT(fits_not, 1500);
+  EXPECT_GT(fits, 700);
+  EXPECT_GT(fits_not, 700);
 }
 
 TEST(AllocatorRandomTest, AnswersTheSameTwice) {

@@ -88,7 +88,7 @@ void AddCounters(const std::vector<const ResourceSlice*>& slices, Pool* pool) {
       }
     }
   }
-  pool->problem = FindWrongCounters(pool->counter_sets, slices);
+  if (pool->problem.empty()) pool->problem = FindWrongCounters(pool->counter_sets, slices);
 }
 
 }  // namespace
@@ -133,17 +133,15 @@ std::vector<Pool> GatherPools(std::span<const ResourceSlice> slices, const PoolO
     Pool& pool = pools.emplace_back();
     pool.driver = id.first;
     pool.name = id.second;
-    if (static_cast<int64_t>(draft.reached.size()) != wanted &&
-        static_cast<int64_t>(all.size()) != wanted) {
-      pool.state = Pool::State::kIncomplete;
-      continue;
-    }
-    for (const ReachedSlice& part : draft.reached) {
-      pool.devices.insert(pool.devices.end(), part.devices.begin(), part.devices.end());
-    }
-    if (options.partitionable_devices) AddCounters(all, &pool);
-    if (std::string problem = FindDuplicateDevice(draft.reached); !problem.empty()) {
-      pool.problem = std::move(problem);
+    const bool complete = static_cast<int64_t>(draft.reached.size()) == wanted ||
+                          static_cast<int64_t>(all.size()) == wanted;
+    pool.state = complete ? Pool::State::kReady : Pool::State::kIncomplete;
+    pool.problem = FindDuplicateDevice(draft.reached);
+    if (complete) {
+      for (const ReachedSlice& part : draft.reached) {
+        pool.devices.insert(pool.devices.end(), part.devices.begin(), part.devices.end());
+      }
+      if (options.partitionable_devices) AddCounters(all, &pool);
     }
     if (!pool.problem.empty()) {
       pool.state = Pool::State::kInvalid;

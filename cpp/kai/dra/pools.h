@@ -36,7 +36,7 @@ struct Pool {
   enum class State : uint8_t {
     kReady,
     kIncomplete,  // slices are missing: they are just being replaced
-    kInvalid,     // the slices contradict each other; `problem` says how
+    kInvalid,     // the slices contradict each other, however many there are; `problem` says how
   };
 
   std::string driver;

@@ -85,6 +85,9 @@ TEST(PoolsTest, AreGoneWhenNewerSlicesLeaveTheNodeOut) {
 TEST(PoolsTest, AreInvalidWhenTwoDevicesHaveOneName) {
   EXPECT_THAT(Shown(Gather({Slice("n1-a", 1, 2, {"0"}), Slice("n1-b", 1, 2, {"0"})})),
               ElementsAre("d/p: invalid, there are two devices \"0\""));
+  EXPECT_THAT(Shown(Gather({Slice("n1-a", 1, 3, {"0"}), Slice("n1-b", 1, 3, {"0"})})),
+              ElementsAre("d/p: invalid, there are two devices \"0\""))
+      << "that will not go away with the slice that is missing";
 }
 
 TEST(PoolsTest, ChooseNodesPerDeviceOnlyWhereThatIsSwitchedOn) {
