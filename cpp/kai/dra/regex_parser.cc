@@ -8,6 +8,7 @@
 #include "kai/base/quote.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
+#include "kai/dra/regex_classes.h"
 #include "kai/dra/utf8.h"
 
 namespace kai {
@@ -19,68 +20,6 @@ constexpr int kMostRepeats = 1000;  // of one item, as in RE2
 using Ranges = RegexRanges;
 using Node = RegexNode;
 using Kind = RegexNodeKind;
-
-Ranges Complement(Ranges ranges) {
-  std::sort(ranges.begin(), ranges.end());
-  Ranges rest;
-  char32_t from = 0;
-  for (const auto& [first, last] : ranges) {
-    if (first > from) rest.emplace_back(from, first - 1);
-    from = std::max<char32_t>(from, last + 1);
-  }
-  if (from <= kLastCodePoint) rest.emplace_back(from, kLastCodePoint);
-  return rest;
-}
-
-void AddBothCases(Ranges* ranges) {
-  const auto add_shifted = [&](char32_t low, char32_t high, int shift) {
-    const size_t size = ranges->size();
-    for (size_t i = 0; i < size; ++i) {
-      const char32_t first = std::max((*ranges)[i].first, low);
-      const char32_t last = std::min((*ranges)[i].second, high);
-      if (first <= last) {
-        ranges->emplace_back(first + static_cast<char32_t>(shift),
-                             last + static_cast<char32_t>(shift));
-      }
-    }
-  };
-  add_shifted('A', 'Z', 'a' - 'A');
-  add_shifted('a', 'z', 'A' - 'a');
-}
-
-// \d, \w, \s and their opposites.
-std::optional<Ranges> PerlClass(char32_t letter) {
-  Ranges ranges;
-  switch (letter | 0x20) {
-    case 'd':
-      ranges = {{'0', '9'}};
-      break;
-    case 'w':
-      ranges = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-      break;
-    case 's':
-      ranges = {{'\t', '\n'}, {'\f', '\r'}, {' ', ' '}};
-      break;
-    default:
-      return std::nullopt;
-  }
-  return (letter & 0x20) != 0 ? ranges : Complement(std::move(ranges));
-}
-
-// What stands between [: and :].
-std::optional<Ranges> NamedClass(std::string_view name) {
-  if (name == "alpha") return Ranges{{'A', 'Z'}, {'a', 'z'}};
-  if (name == "digit") return Ranges{{'0', '9'}};
-  if (name == "alnum") return Ranges{{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
-  if (name == "word") return Ranges{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-  if (name == "upper") return Ranges{{'A', 'Z'}};
-  if (name == "lower") return Ranges{{'a', 'z'}};
-  if (name == "xdigit") return Ranges{{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
-  if (name == "space") return Ranges{{'\t', '\r'}, {' ', ' '}};
-  if (name == "blank") return Ranges{{'\t', '\t'}, {' ', ' '}};
-  if (name == "punct") return Ranges{{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}};
-  return std::nullopt;
-}
 
 bool IsLetterOrDigit(char32_t c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
