@@ -8,7 +8,7 @@
 
 #include "kai/base/check.h"
 #include "kai/base/duration.h"
-#include "kai/ingest/quantity.h"
+#include "kai/base/quantity.h"
 #include "kai/ingest/timestamp.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "kai/base/keys.h"
+#include "kai/base/quantity.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
-#include "kai/ingest/quantity.h"
 
 namespace kai {
 namespace {

@@ -5,11 +5,13 @@
 //   cpu.MilliValue();   // 500
 //   cpu.Value();        // 1: what is asked is never rounded down
 //
+//   cpu + Quantity::Of(2);   // 2.5: sums and differences are exact, too
+//
 // Like Kubernetes' own, a Quantity rounds away from zero where it has to, and accepts odd spellings
 // (".5", "5.", "+1"). Unlike it, what does not fit saturates everywhere (there some paths give 0),
 // more than 38 significant digits are an error, and so is a number without digits ("+").
-#ifndef KAI_INGEST_QUANTITY_H_
-#define KAI_INGEST_QUANTITY_H_
+#ifndef KAI_BASE_QUANTITY_H_
+#define KAI_BASE_QUANTITY_H_
 
 #include <compare>
 #include <cstdint>
@@ -24,19 +26,29 @@ class Quantity {
   constexpr Quantity() = default;
 
   static absl::StatusOr<Quantity> Parse(std::string_view text);
+  static constexpr Quantity Of(int64_t whole) {
+    return Quantity(static_cast<Int128>(whole) * kNanosPerUnit);
+  }
 
-  int64_t Value() const { return Scaled(1'000'000'000); }
+  int64_t Value() const { return Scaled(kNanosPerUnit); }
   int64_t MilliValue() const { return Scaled(1'000'000); }
   // True when Value() had nothing to round.
-  bool whole() const { return nanos_ % 1'000'000'000 == 0; }
+  bool whole() const { return nanos_ % kNanosPerUnit == 0; }
   bool negative() const { return nanos_ < 0; }
+  int Sign() const { return (nanos_ > 0) - (nanos_ < 0); }  // -1, 0 or 1
+  double Approximate() const { return static_cast<double>(nanos_) / kNanosPerUnit; }
 
+  friend Quantity operator+(Quantity a, Quantity b) { return Clamped(a.nanos_ + b.nanos_); }
+  friend Quantity operator-(Quantity a, Quantity b) { return Clamped(a.nanos_ - b.nanos_); }
   friend auto operator<=>(const Quantity&, const Quantity&) = default;
 
  private:
   __extension__ using Int128 = __int128;
 
+  static constexpr int64_t kNanosPerUnit = 1'000'000'000;
+
   explicit constexpr Quantity(Int128 nanos) : nanos_(nanos) {}
+  static Quantity Clamped(Int128 nanos);
   int64_t Scaled(int64_t nanos_per_unit) const;
 
   Int128 nanos_ = 0;  // at most about 10^28 either way: the largest int64 in whole units
@@ -44,4 +56,4 @@ class Quantity {
 
 }  // namespace kai
 
-#endif  // KAI_INGEST_QUANTITY_H_
+#endif  // KAI_BASE_QUANTITY_H_

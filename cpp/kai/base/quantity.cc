@@ -1,4 +1,4 @@
-#include "kai/ingest/quantity.h"
+#include "kai/base/quantity.h"
 
 #include <algorithm>
 #include <charconv>
@@ -160,6 +160,11 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
   }
   const auto magnitude = static_cast<Int128>(nanos);
   return Quantity(negative ? -magnitude : magnitude);
+}
+
+Quantity Quantity::Clamped(Int128 nanos) {
+  constexpr auto kMost = static_cast<Int128>(kMaxNanos);
+  return Quantity(std::clamp(nanos, -kMost, kMost));
 }
 
 int64_t Quantity::Scaled(int64_t nanos_per_unit) const {

@@ -1,4 +1,4 @@
-#include "kai/ingest/quantity.h"
+#include "kai/base/quantity.h"
 
 #include <gtest/gtest.h>
 
@@ -124,6 +124,24 @@ TEST(QuantityTest, RefusesMoreDigitsThanItCanKeep) {
   EXPECT_FALSE(Quantity::Parse(std::string(39, '1')).ok());
   EXPECT_EQ(Quantity::Parse(std::string(100, '1')).status().message(),
             "quantity \"" + std::string(64, '1') + "...\" has more than 38 digits");
+}
+
+TEST(QuantityTest, AddsAndSubtractsExactlyAndStopsAtTheLargestNumber) {
+  const auto parse = [](std::string_view text) { return Quantity::Parse(text).value(); };
+  EXPECT_EQ(parse("100m") + parse("200m"), parse("300m"));
+  EXPECT_EQ(parse("1Gi") - parse("1Mi"), parse("1023Mi"));
+  EXPECT_EQ(parse("1") - parse("1n"), parse("999999999n"));
+  EXPECT_EQ(Quantity::Of(kMax) + Quantity::Of(1), Quantity::Of(kMax));
+  EXPECT_EQ(Quantity::Of(-kMax) - Quantity::Of(1), Quantity::Of(-kMax));
+  EXPECT_EQ(Quantity::Of(-3), parse("-3"));
+}
+
+TEST(QuantityTest, KnowsItsSignAndRoughlyItsSize) {
+  const auto parse = [](std::string_view text) { return Quantity::Parse(text).value(); };
+  EXPECT_EQ(parse("1n").Sign(), 1);
+  EXPECT_EQ(parse("0").Sign(), 0);
+  EXPECT_EQ(parse("-1n").Sign(), -1);
+  EXPECT_DOUBLE_EQ(parse("1500m").Approximate(), 1.5);
 }
 
 }  // namespace

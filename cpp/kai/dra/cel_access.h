@@ -1,0 +1,33 @@
+// Lists, maps and the device, looked into from CEL expressions.
+#ifndef KAI_DRA_CEL_ACCESS_H_
+#define KAI_DRA_CEL_ACCESS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "kai/dra/cel_program.h"
+#include "kai/dra/cel_value.h"
+
+namespace kai {
+
+// holder.text: a field of the device, or an entry of a map. In the maps of the device, a domain
+// that nobody uses is there and empty; a name that nobody uses is an error.
+absl::StatusOr<CelValue> CelSelect(const CelNode& node, const CelValue& holder);
+
+// has(holder.text). True for any domain: there is a map, if an empty one.
+absl::StatusOr<CelValue> CelHas(const CelNode& node, const CelValue& holder);
+
+// holder[index].
+absl::StatusOr<CelValue> CelIndex(const CelNode& node, const CelValue& holder,
+                                  const CelValue& index);
+
+// item in holder: in a list, or among the keys of a map, where only domains count that are used.
+absl::StatusOr<CelValue> CelContains(const CelNode& node, const CelValue& item,
+                                     const CelValue& holder, int64_t* steps);
+
+// What a macro runs over: a list, or the keys of a map. Null: neither.
+const CelList* CelRange(const CelValue& value, CelArena* arena, int64_t* steps);
+
+}  // namespace kai
+
+#endif  // KAI_DRA_CEL_ACCESS_H_

@@ -1,0 +1,21 @@
+// What goes wrong while a CEL expression is worked out, with the place where it does.
+#ifndef KAI_DRA_CEL_ERRORS_H_
+#define KAI_DRA_CEL_ERRORS_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kai/dra/cel_program.h"
+#include "kai/dra/cel_value.h"
+
+namespace kai {
+
+// "byte 12: < does not take string and int"
+absl::Status CelWrongKind(const CelNode& node, const CelValue& value);
+absl::Status CelWrongKinds(const CelNode& node, const CelValue& a, const CelValue& b);
+
+// An error gets its place in front.
+absl::StatusOr<CelValue> CelPlaced(const CelNode& node, absl::StatusOr<CelValue> result);
+
+}  // namespace kai
+
+#endif  // KAI_DRA_CEL_ERRORS_H_

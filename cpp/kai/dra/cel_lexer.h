@@ -1,0 +1,53 @@
+// The words of a CEL expression.
+#ifndef KAI_DRA_CEL_LEXER_H_
+#define KAI_DRA_CEL_LEXER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace kai {
+
+struct CelToken {
+  enum class Kind : uint8_t { kName, kSign, kText, kInt, kUint, kDouble, kEnd };
+
+  Kind kind = Kind::kEnd;
+  size_t position = 0;    // in the expression, in bytes
+  std::string text = {};  // a name, a sign ("&&"), or a string literal's value
+  uint64_t integer = 0;   // kInt, not yet negated: up to 2^63; kUint
+  double real = 0;
+};
+
+// Ends with kEnd. Comments (// to the end of the line) and white space are left out.
+absl::StatusOr<std::vector<CelToken>> SplitCel(std::string_view expression);
+
+// "byte 12: ..."
+absl::Status CelError(size_t position, std::string_view what);
+absl::Status CelError(size_t position, const absl::Status& what);
+
+// A place among words. At the end it stays there.
+class CelCursor {
+ public:
+  explicit CelCursor(std::vector<CelToken> tokens) : tokens_(std::move(tokens)) {}
+
+  const CelToken& Now() const { return tokens_[at_]; }
+  const CelToken& Next() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
+  CelToken& Advance();  // the word that was passed
+  bool Take(std::string_view sign);
+  absl::Status Expect(std::string_view sign);
+  absl::Status Unexpected() const;  // says that the word here is wrong
+
+ private:
+  std::vector<CelToken> tokens_;
+  size_t at_ = 0;
+};
+
+}  // namespace kai
+
+#endif  // KAI_DRA_CEL_LEXER_H_

@@ -1,0 +1,78 @@
+// A compiled CEL expression: a tree in a vector.
+#ifndef KAI_DRA_CEL_PROGRAM_H_
+#define KAI_DRA_CEL_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kai/dra/cel_functions.h"
+#include "kai/dra/cel_value.h"
+#include "kai/dra/regex.h"
+
+namespace kai {
+
+enum class CelOp : uint8_t {
+  kLiteral,      // value
+  kText,         // text
+  kDevice,       // the variable device
+  kVariable,     // slot: of a macro or of cel.bind
+  kSelect,       // parts[0].text
+  kHas,          // has(parts[0].text)
+  kIndex,        // parts[0][parts[1]]
+  kList,         // [parts...]
+  kNot,          // !parts[0]
+  kNegate,       // -parts[0]
+  kAnd,          // all parts; long chains are one node, so that they do not nest
+  kOr,           //
+  kConditional,  // parts[0] ? parts[1] : parts[2]
+  kEqual,        // parts[0] == parts[1], and so on
+  kNotEqual,
+  kLess,
+  kLessOrEqual,
+  kGreater,
+  kGreaterOrEqual,
+  kIn,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kModulo,
+  kCall,  // function(parts...); a method's receiver comes first
+  kAll,   // parts[0].all(slot, parts[1]), and so on
+  kExists,
+  kExistsOne,
+  kFilter,
+  kMap,   // parts[0].map(slot, parts[1]), or map(slot, parts[1], parts[2]): [1] filters
+  kBind,  // cel.bind(slot, parts[0], parts[1])
+};
+
+struct CelNode {
+  CelOp op = CelOp::kLiteral;
+  CelFunction function = CelFunction::kSize;
+  int32_t slot = 0;
+  int32_t depth = 1;
+  size_t position = 0;  // in the expression, in bytes
+  std::vector<int32_t> parts = {};
+  std::string text = {};
+  CelValue value = false;
+  std::shared_ptr<const Regex> regex = nullptr;  // of a matches() whose pattern is a literal
+};
+
+struct CelProgram {
+  std::string expression;
+  std::vector<CelNode> nodes;
+  int32_t root = 0;
+  int32_t slots = 0;
+};
+
+// InvalidArgument for what cel.h does not list. No node is deeper than
+// CelSelector::kDeepestNesting.
+absl::StatusOr<CelProgram> ParseCel(std::string_view expression);
+
+}  // namespace kai
+
+#endif  // KAI_DRA_CEL_PROGRAM_H_

@@ -1,0 +1,106 @@
+// Devices as drivers publish them in ResourceSlices (resource.k8s.io), and what selectors read.
+//
+//   Device gpu{.driver = "gpu.nvidia.com", .pool = "node-1", .name = "gpu-0"};
+//   gpu.SetAttribute("productName", std::string("NVIDIA A100"));     // the driver's own domain
+//   gpu.SetAttribute("dra.net/numaNode", int64_t{0});
+//   gpu.SetCapacity("memory", {.value = Quantity::Parse("80Gi").value()});
+//   gpu.FindAttribute("gpu.nvidia.com/productName");
+//
+// Plain data. The reader of slices fills it; which nodes reach a device is settled before a device
+// gets here (pools.h).
+#ifndef KAI_DRA_DEVICE_H_
+#define KAI_DRA_DEVICE_H_
+
+#include <compare>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "kai/base/quantity.h"
+#include "kai/dra/semver.h"
+
+namespace kai {
+
+using AttributeValue = std::variant<bool, int64_t, std::string, Semver>;
+
+// Which shares of a capacity may be asked for, when several claims share a device.
+struct CapacityPolicy {
+  struct Range {
+    Quantity least;
+    std::optional<Quantity> most = std::nullopt;
+    std::optional<Quantity> step = std::nullopt;  // from `least` on
+  };
+
+  std::optional<Quantity> fallback = std::nullopt;  // for requests that name no amount
+  std::vector<Quantity> valid_values = {};          // rising; empty: any
+  std::optional<Range> valid_range = std::nullopt;
+};
+
+struct DeviceCapacity {
+  Quantity value;
+  std::optional<CapacityPolicy> policy = std::nullopt;
+};
+
+template <typename Value>
+using ByName = std::map<std::string, Value, std::less<>>;
+template <typename Value>
+using ByDomain = ByName<ByName<Value>>;
+
+// What a device takes from the counters of its pool while it is allocated.
+struct CounterUse {
+  std::string counter_set;
+  ByName<Quantity> counters;
+};
+
+// Counters that the devices of a pool share: the partitions of one GPU count its memory slices.
+struct CounterSet {
+  std::string name;
+  ByName<Quantity> counters;
+};
+
+struct DeviceTaint {
+  enum class Effect : uint8_t { kNone, kNoSchedule, kNoExecute };
+
+  std::string key;
+  std::string value = {};
+  Effect effect = Effect::kNoSchedule;  // kNone, also for effects unknown to us, keeps nobody away
+};
+
+struct DeviceId {
+  std::string driver;
+  std::string pool;
+  std::string device;
+
+  friend auto operator<=>(const DeviceId&, const DeviceId&) = default;
+};
+
+struct Device {
+  std::string driver;
+  std::string pool;
+  std::string name;
+  ByDomain<AttributeValue> attributes = {};
+  ByDomain<DeviceCapacity> capacity = {};
+  std::vector<CounterUse> consumes = {};
+  std::vector<DeviceTaint> taints = {};
+  bool allow_multiple_allocations = false;
+  bool has_binding_conditions = false;
+
+  DeviceId id() const { return {driver, pool, name}; }
+
+  // `name` is "domain/name", or just "name" in the driver's own domain. Where a slice spells one
+  // attribute both ways, the one with its domain counts, whichever is set first.
+  void SetAttribute(std::string_view name, AttributeValue value);
+  void SetCapacity(std::string_view name, DeviceCapacity value);
+
+  // Null: it has none. `name` as above.
+  const AttributeValue* FindAttribute(std::string_view name) const;
+  const DeviceCapacity* FindCapacity(std::string_view name) const;
+};
+
+}  // namespace kai
+
+#endif  // KAI_DRA_DEVICE_H_
