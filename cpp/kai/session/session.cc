@@ -66,8 +66,11 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   order = std::make_unique<PodOrder>(*cluster, PodOrderOptions(config_));
   NodeSearch::Options search_options = SearchOptions(config_);
   search_options.always_scan = options_.always_scan;
-  search = std::make_unique<NodeSearch>(*cluster, MakeFilters(config_, *cluster),
-                                        MakeScorers(config_, *cluster), search_options);
+  search = std::make_unique<NodeSearch>(
+      *cluster,
+      NodeSearch::Rules{MakePodChecks(config_, *cluster), MakeFilters(config_, *cluster),
+                        MakeScorers(config_, *cluster)},
+      search_options);
   statement->Listen({usage.get(), order.get(), search.get()});
   MarkOverduePods(*cluster, now_ns, statement.get());
 
@@ -107,6 +110,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   DescribeOutcomes(cycle, &plan);
   plan.decisions = std::move(log.decisions);
   plan.spent_searches = std::move(log.spent_searches);
+  plan.score_keys = search->CountScoreKeys();
   statement.reset();  // rolls back: the cluster is as it was
   laps.Lap("close");
   plan.timing_ns = laps.Finish();
