@@ -221,6 +221,7 @@ void RegisterSession(py::module_& module) {
                searches[py::str(name)] = scenarios;
              return searches;
            })
+      .def("score_keys", [](const HeldPlan& self) { return self.plan.score_keys; })
       .def("timing_ns", &Timing);
 }
 

@@ -35,12 +35,21 @@ inline constexpr std::string_view kReceivedType = "received-resource-type";
 inline constexpr std::string_view kGpuFraction = "gpu-fraction";
 inline constexpr std::string_view kGpuMemoryRequest = "gpu-memory";
 inline constexpr std::string_view kGpuFractionDevices = "gpu-fraction-num-devices";
+inline constexpr std::string_view kSharedGpuConfigMap = "runai/shared-gpu-configmap";
 inline constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 
 // Pod group annotations (spec 2 G16).
 inline constexpr std::string_view kLastStart = "kai.scheduler/last-start-timestamp";
 inline constexpr std::string_view kStaleSince = "kai.scheduler/stale-podgroup-timestamp";
 inline constexpr std::string_view kLastEviction = "kai.scheduler/last-eviction-timestamp";
+
+// Namespace label, which every namespace has.
+inline constexpr std::string_view kNamespaceName = "kubernetes.io/metadata.name";
+
+// Annotations of claims for storage.
+inline constexpr std::string_view kBindCompleted = "pv.kubernetes.io/bind-completed";
+inline constexpr std::string_view kSelectedNode = "volume.kubernetes.io/selected-node";
+inline constexpr std::string_view kStorageClass = "volume.beta.kubernetes.io/storage-class";
 
 // Resource claim annotation.
 inline constexpr std::string_view kExtendedResourceClaim =

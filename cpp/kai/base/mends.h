@@ -30,8 +30,9 @@ enum class Mend : uint8_t {
   kScenarioFilters,     // a scenario is left out only when it cannot work (spec 2 W7)
   kWholeGangs,          // a group gives up its batches in order, so that no gang is left broken
   kProtectedMinimum,    // pods that leave anyway do not count towards what must stay (spec 1 F106)
+  kLeavingPods,         // who leaves frees ports and keeps nobody away any more (spec 2 W11)
 };
-inline constexpr size_t kMends = 14;
+inline constexpr size_t kMends = 15;
 
 // By Mend, as configurations name them.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {
@@ -39,7 +40,7 @@ inline constexpr std::array<std::string_view, kMends> kMendNames = {
     "not_ready_writes",   "signature_skip",      "queue_depth",
     "completed_pods",     "same_cycle_eviction", "quota_epsilon",
     "victim_shares",      "consolidation_limit", "scenario_filters",
-    "whole_gangs",        "protected_minimum"};
+    "whole_gangs",        "protected_minimum",   "leaving_pods"};
 
 class Mends {
  public:

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/base/keys.h"
+#include "kai/base/text.h"
 #include "kai/ingest/gpu_request.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/pod_requests.h"
@@ -20,7 +21,19 @@ namespace {
 struct Container {
   ContainerRequest request;
   bool sidecar = false;  // only init containers can be one
-  bool host_port = false;
+  struct Port {
+    HostPort host;
+    int32_t own = 0;  // containerPort
+  };
+  std::vector<Port> ports;
+  std::vector<std::string> config_maps;  // named by its environment
+  std::vector<std::string> mounts;       // names of volumes
+};
+
+// A volume that brings files of ConfigMaps.
+struct ConfigMapVolume {
+  std::string name;
+  std::vector<std::string> config_maps;
 };
 
 // What is known of a pod only once all of it has been seen: members come in any order.
@@ -28,7 +41,14 @@ struct Draft {
   GpuAnnotations gpu;
   std::vector<Container> containers;
   std::vector<Container> init_containers;
-  bool claims_volume = false;
+  std::vector<Container> ephemeral_containers;
+  bool host_network = false;
+  std::vector<VolumeClaimRow> claims;          // of volumes
+  std::vector<std::string> ephemeral_volumes;  // their names
+  std::vector<ConfigMapVolume> config_map_volumes;
+  std::string shared_gpu_config_map;  // ConfigMaps with this prefix are made when the pod is bound
+  std::vector<TermLabelKeys> affinity_label_keys;
+  std::vector<std::vector<std::string>> spread_label_keys;
   absl::flat_hash_map<std::string, std::string> claim_names;  // status.resourceClaimStatuses
 };
 
@@ -36,6 +56,7 @@ FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
   return ForEachEntry(annotations, [&](std::string_view key, JsonValue& value) {
     if (key == keys::kPodGroup) return ReadString(value, &row->pod_group);
     if (key == keys::kReceivedType) return ReadString(value, &row->received_type);
+    if (key == keys::kSharedGpuConfigMap) return ReadString(value, &draft->shared_gpu_config_map);
     if (!GpuAnnotations::Matters(key)) return Skip();
     JsonText text;
     KAI_RETURN_IF_BAD(text.Read(value));
@@ -44,14 +65,54 @@ FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
   });
 }
 
-FieldStatus ReadPorts(JsonValue& ports, Container* container) {
-  return ForEachElement(ports, [&](JsonValue& port) {
-    return ForEachMember(port, [&](std::string_view key, JsonValue& value) {
-      if (key != "hostPort") return Skip();
-      int64_t host_port = 0;
-      KAI_RETURN_IF_BAD(ReadInt(value, &host_port, 0, 65535));
-      container->host_port |= host_port != 0;
-      return FieldStatus();
+FieldStatus ReadPorts(JsonValue& ports, std::vector<Container::Port>* out) {
+  out->clear();
+  return ForEachElement(ports, [&](JsonValue& element) {
+    Container::Port& port = out->emplace_back();
+    return ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      const auto read = [&](int32_t* number) {
+        int64_t read_number = 0;
+        KAI_RETURN_IF_BAD(ReadInt(value, &read_number, 0, 65535));
+        *number = static_cast<int32_t>(read_number);
+        return FieldStatus();
+      };
+      if (key == "hostPort") return read(&port.host.port);
+      if (key == "containerPort") return read(&port.own);
+      if (key == "hostIP") return ReadString(value, &port.host.address);
+      return key == "protocol" ? ReadString(value, &port.host.protocol) : Skip();
+    });
+  });
+}
+
+// A reference to a ConfigMap: its name, unless the pod can do without it.
+FieldStatus ReadConfigMapReference(JsonValue& reference, std::vector<std::string>* out) {
+  std::string name;
+  bool optional = false;
+  KAI_RETURN_IF_BAD(ForEachMember(reference, [&](std::string_view key, JsonValue& value) {
+    if (key == "name") return ReadString(value, &name);
+    return key == "optional" ? ReadBool(value, &optional) : Skip();
+  }));
+  if (!optional && !name.empty()) out->push_back(std::move(name));
+  return FieldStatus();
+}
+
+FieldStatus ReadEnvironment(JsonValue& list, std::string_view reference,
+                            std::vector<std::string>* out) {
+  return ForEachElement(list, [&](JsonValue& element) {
+    return ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      if (key == reference) return ReadConfigMapReference(value, out);
+      if (key != "valueFrom") return Skip();
+      return ForEachMember(value, [&](std::string_view source, JsonValue& part) {
+        return source == reference ? ReadConfigMapReference(part, out) : Skip();
+      });
+    });
+  });
+}
+
+FieldStatus ReadMounts(JsonValue& list, std::vector<std::string>* out) {
+  return ForEachElement(list, [&](JsonValue& element) {
+    return ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      return key == "name" ? ReadString(value, &out->emplace_back()) : Skip();
     });
   });
 }
@@ -66,7 +127,10 @@ FieldStatus ReadContainers(JsonValue& list, std::vector<Container>* out) {
           return part == "requests" ? ReadContainerRequest(requests, &container.request) : Skip();
         });
       }
-      if (key == "ports") return ReadPorts(value, &container);
+      if (key == "ports") return ReadPorts(value, &container.ports);
+      if (key == "env") return ReadEnvironment(value, "configMapKeyRef", &container.config_maps);
+      if (key == "envFrom") return ReadEnvironment(value, "configMapRef", &container.config_maps);
+      if (key == "volumeMounts") return ReadMounts(value, &container.mounts);
       if (key != "restartPolicy") return Skip();
       JsonText policy;
       KAI_RETURN_IF_BAD(policy.Read(value));
@@ -84,13 +148,47 @@ FieldStatus ReadOverhead(JsonValue& overhead, ResourceAmounts* out) {
   });
 }
 
-FieldStatus ReadVolumes(JsonValue& volumes, Draft* draft) {
-  draft->claims_volume = false;
-  return ForEachElement(volumes, [&](JsonValue& volume) {
-    return ForEachMember(volume, [&](std::string_view key, JsonValue&) {
-      draft->claims_volume |= key == "persistentVolumeClaim" || key == "ephemeral";
-      return Skip();
+FieldStatus ReadVolumeSource(std::string_view key, JsonValue& value, ConfigMapVolume* config_maps,
+                             std::string* claim, bool* ephemeral) {
+  if (key == "name") return ReadString(value, &config_maps->name);
+  if (key == "configMap") return ReadConfigMapReference(value, &config_maps->config_maps);
+  if (key == "persistentVolumeClaim") {
+    return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+      return member == "claimName" ? ReadString(part, claim) : Skip();
     });
+  }
+  if (key == "ephemeral") {
+    *ephemeral = true;
+    return Skip();
+  }
+  if (key != "projected") return Skip();
+  return ForEachMember(value, [&](std::string_view member, JsonValue& sources) {
+    if (member != "sources") return Skip();
+    return ForEachElement(sources, [&](JsonValue& source) {
+      return ForEachMember(source, [&](std::string_view kind, JsonValue& part) {
+        return kind == "configMap" ? ReadConfigMapReference(part, &config_maps->config_maps)
+                                   : Skip();
+      });
+    });
+  });
+}
+
+FieldStatus ReadVolumes(JsonValue& volumes, Draft* draft) {
+  draft->claims.clear();
+  draft->ephemeral_volumes.clear();
+  draft->config_map_volumes.clear();
+  return ForEachElement(volumes, [&](JsonValue& volume) {
+    ConfigMapVolume config_maps;
+    std::string claim;
+    bool ephemeral = false;
+    KAI_RETURN_IF_BAD(ForEachMember(volume, [&](std::string_view key, JsonValue& value) {
+      return ReadVolumeSource(key, value, &config_maps, &claim, &ephemeral);
+    }));
+    if (!claim.empty()) draft->claims.push_back({.claim = std::move(claim)});
+    if (ephemeral) draft->ephemeral_volumes.push_back(config_maps.name);
+    if (!config_maps.config_maps.empty())
+      draft->config_map_volumes.push_back(std::move(config_maps));
+    return FieldStatus();
   });
 }
 
@@ -132,7 +230,11 @@ FieldStatus ReadSpec(JsonValue& spec, PodRow* row, Draft* draft) {
     if (key == "schedulerName") return ReadString(value, &row->scheduler_name);
     if (key == "nodeName") return ReadString(value, &row->node_name);
     if (key == "nodeSelector") return ReadStringMap(value, &row->node_selector);
-    if (key == "affinity") return ReadAffinity(value, row);
+    if (key == "ephemeralContainers") return ReadContainers(value, &draft->ephemeral_containers);
+    if (key == "affinity") return ReadAffinity(value, row, &draft->affinity_label_keys);
+    if (key == "topologySpreadConstraints")
+      return ReadSpread(value, &row->spread, &draft->spread_label_keys);
+    if (key == "hostNetwork") return ReadBool(value, &draft->host_network);
     if (key == "tolerations") return ReadTolerations(value, &row->tolerations);
     if (key == "resourceClaims") return ReadClaims(value, &row->claims);
     if (key == "volumes") return ReadVolumes(value, draft);
@@ -177,22 +279,60 @@ void FindGpuGroups(PodRow* row) {
   }
 }
 
+// Ports that stay taken while the pod runs: not those of ordinary init containers.
+void FindHostPorts(const Draft& draft, PodRow* row) {
+  const auto add = [&](const Container& container) {
+    for (const Container::Port& port : container.ports) {
+      HostPort host = port.host;
+      if (host.port == 0 && draft.host_network) host.port = port.own;  // as the API server does
+      if (host.port != 0) row->host_ports.push_back(std::move(host));
+    }
+  };
+  for (const Container& container : draft.containers) add(container);
+  for (const Container& container : draft.init_containers) {
+    if (container.sidecar) add(container);
+  }
+}
+
+// ConfigMaps that some container cannot start without (spec 3 P13).
+void FindConfigMaps(const Draft& draft, PodRow* row) {
+  std::vector<std::string>& needed = row->config_maps;
+  std::vector<std::string_view> mounted;
+  for (const auto* containers :
+       {&draft.init_containers, &draft.containers, &draft.ephemeral_containers}) {
+    for (const Container& container : *containers) {
+      needed.insert(needed.end(), container.config_maps.begin(), container.config_maps.end());
+      mounted.insert(mounted.end(), container.mounts.begin(), container.mounts.end());
+    }
+  }
+  for (const ConfigMapVolume& volume : draft.config_map_volumes) {
+    if (std::find(mounted.begin(), mounted.end(), volume.name) != mounted.end())
+      needed.insert(needed.end(), volume.config_maps.begin(), volume.config_maps.end());
+  }
+  const std::string& made_later = draft.shared_gpu_config_map;
+  std::erase_if(needed, [&](const std::string& name) {
+    return !made_later.empty() && name.starts_with(made_later);
+  });
+  std::sort(needed.begin(), needed.end());
+  needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+}
+
+void FindVolumeClaims(const Draft& draft, PodRow* row) {
+  row->volumes = draft.claims;
+  for (const std::string& volume : draft.ephemeral_volumes)
+    row->volumes.push_back({.claim = StrCat(row->name, "-", volume), .ephemeral = true});
+}
+
 FieldStatus AddUpRequests(Draft* draft, PodRow* row) {
   PodRequests requests;
-  bool host_port = false;
   for (Container& container : draft->containers) {
-    host_port |= container.host_port;
     requests.AddContainer(std::move(container.request));
     if (!requests.within_limits()) return TooManyResources().Inside("spec.containers");
   }
   for (Container& container : draft->init_containers) {
-    host_port |= container.host_port;
     requests.AddInitContainer(container.request, container.sidecar);
     if (!requests.within_limits()) return TooManyResources().Inside("spec.initContainers");
   }
-  if (host_port) row->not_built.emplace_back("host-port");
-  if (draft->claims_volume) row->not_built.emplace_back("persistent-volume-claim");
-
   ContainerRequest total = std::move(requests).Total();
   row->requests = std::move(total.amounts);
   AddAmounts(&row->requests, row->overhead);  // spec 3 R3
@@ -219,12 +359,16 @@ FieldStatus ReadFields(JsonObject object, PodRow* row) {
     if (key == keys::kSubgroup) row->subgroup = value;
   }
   FindGpuGroups(row);
+  FindHostPorts(draft, row);
+  FindConfigMaps(draft, row);
+  FindVolumeClaims(draft, row);
+  SettleLabelKeys(draft.affinity_label_keys, row);
+  SettleSpreadLabelKeys(draft.spread_label_keys, row);
   for (PodRow::Claim& claim : row->claims) {
     if (!claim.from_template) continue;
     const auto known = draft.claim_names.find(claim.name);
     claim.resource_claim = known == draft.claim_names.end() ? "" : known->second;
   }
-  std::sort(row->not_built.begin(), row->not_built.end());
   return FieldStatus();
 }
 

@@ -250,33 +250,128 @@ TEST(PodReaderTest, ResolvesTheClaimsOfTemplates) {
   EXPECT_EQ(row.claims[3].resource_claim, "");
 }
 
-TEST(PodReaderTest, NamesWhatIsNotBuiltYet) {
-  const auto not_built = [](std::string_view spec) { return ReadSpec(spec).not_built; };
-  EXPECT_THAT(not_built(R"("containers": [{"ports": [{"containerPort": 80}, {"hostPort": 0}]}])"),
+// ---- what a pod takes of a node, and what it refers to ------------------------------------------
+
+HostPort TcpPort(int32_t port) { return {.port = port, .protocol = "TCP", .address = ""}; }
+
+TEST(PodReaderTest, ReadsThePortsOfTheNodeThatStayTaken) {
+  const auto ports = [](std::string_view spec) { return ReadSpec(spec).host_ports; };
+  EXPECT_THAT(ports(R"("containers": [{"ports": [{"containerPort": 80}, {"hostPort": 0}]}])"),
               IsEmpty());
-  EXPECT_THAT(not_built(R"("containers": [{"ports": [{"hostPort": 80}]}])"),
-              ElementsAre("host-port"));
-  EXPECT_THAT(not_built(R"("initContainers": [{"ports": [{"hostPort": 80}]}])"),
-              ElementsAre("host-port"));
-  EXPECT_THAT(not_built(
-                  R"("volumes": [{"name": "a", "emptyDir": {}}, {"configMap": {"name": "c"}},
-              {"persistentVolumeClaim": null}])"),
-              IsEmpty());
-  EXPECT_THAT(not_built(R"("volumes": [{"persistentVolumeClaim": {"claimName": "c"}}])"),
-              ElementsAre("persistent-volume-claim"));
   EXPECT_THAT(
-      not_built(R"("volumes": [{"ephemeral": {}}], "containers": [{"ports": [{"hostPort": 1}]}])"),
-      ElementsAre("host-port", "persistent-volume-claim"));
-  const auto term = [&](std::string_view members) {
-    return not_built(StrCat(
-        R"("affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{)",
-        members, "}]}}"));
+      ports(R"("containers": [{"ports": [{"hostPort": 80},
+      {"hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}]}])"),
+      ElementsAre(TcpPort(80), HostPort{.port = 53, .protocol = "UDP", .address = "10.0.0.1"}));
+  EXPECT_THAT(ports(R"("initContainers": [{"ports": [{"hostPort": 80}]},
+      {"restartPolicy": "Always", "ports": [{"hostPort": 81}]}])"),
+              ElementsAre(TcpPort(81)))
+      << "an ordinary init container is gone before the others start";
+}
+
+TEST(PodReaderTest, OnTheNodesNetworkEveryPortIsOneOfTheNode) {
+  EXPECT_THAT(ReadSpec(R"("containers": [{"ports": [{"containerPort": 80}]}], "hostNetwork": true)")
+                  .host_ports,
+              ElementsAre(TcpPort(80)));
+}
+
+TEST(PodReaderTest, ReadsTheConfigMapsThatContainersCannotStartWithout) {  // spec 3 P13, T25
+  const auto names = [](std::string_view spec) { return ReadSpec(spec).config_maps; };
+  EXPECT_THAT(names(R"(
+      "containers": [{"env": [{"name": "a", "valueFrom": {"configMapKeyRef": {"name": "env"}}},
+                              {"name": "b", "value": "x"}],
+                      "volumeMounts": [{"name": "mounted"}, {"name": "projected"}]}],
+      "initContainers": [{"envFrom": [{"configMapRef": {"name": "init"}}, {"secretRef":
+          {"name": "secret"}}]}],
+      "ephemeralContainers": [{"envFrom": [{"configMapRef": {"name": "debug"}}]}],
+      "volumes": [{"name": "mounted", "configMap": {"name": "volume"}},
+                  {"name": "unmounted", "configMap": {"name": "nobody"}},
+                  {"name": "projected", "projected": {"sources": [
+                      {"configMap": {"name": "source"}}, {"secret": {"name": "s"}}]}}])"),
+              ElementsAre("debug", "env", "init", "source", "volume"));
+  EXPECT_THAT(names(R"("containers": [{"envFrom": [
+      {"configMapRef": {"name": "maybe", "optional": true}}]}])"),
+              IsEmpty());
+  EXPECT_THAT(Read(R"({"metadata": {"name": "p", "annotations":
+      {"runai/shared-gpu-configmap": "p-abc-shared-gpu"}}, "spec": {"containers": [{"envFrom": [
+      {"configMapRef": {"name": "p-abc-shared-gpu-0"}}, {"configMapRef": {"name": "mine"}}]}]}})")
+                  .config_maps,
+              ElementsAre("mine"));
+}
+
+TEST(PodReaderTest, ReadsTheVolumesThatAreClaims) {
+  const PodRow row = Read(R"({"metadata": {"name": "p"}, "spec": {"volumes": [
+      {"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": null},
+      {"name": "c", "persistentVolumeClaim": {"claimName": "data"}},
+      {"name": "scratch", "ephemeral": {}}]}})");
+  EXPECT_THAT(row.volumes, ElementsAre(VolumeClaimRow{.claim = "data", .ephemeral = false},
+                                       VolumeClaimRow{.claim = "p-scratch", .ephemeral = true}));
+}
+
+TEST(PodReaderTest, ReadsPreferredNodes) {
+  const PodRow row = ReadSpec(R"("affinity": {"nodeAffinity": {
+      "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 7, "preference":
+          {"matchExpressions": [{"key": "model", "operator": "Exists"}]}}]}})");
+  ASSERT_EQ(row.preferred_nodes.size(), 1);
+  EXPECT_EQ(row.preferred_nodes[0].weight, 7);
+  EXPECT_EQ(row.preferred_nodes[0].term.expressions.at(0).key, "model");
+  EXPECT_FALSE(row.has_node_affinity);
+}
+
+TEST(PodReaderTest, ReadsSpread) {
+  const PodRow row = Read(R"({"metadata": {"name": "p", "labels": {"app": "web", "hash": "1"}},
+      "spec": {"topologySpreadConstraints": [
+      {"topologyKey": "zone", "maxSkew": 2, "minDomains": 3, "whenUnsatisfiable": "DoNotSchedule",
+       "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["hash", "absent"],
+       "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"},
+      {"topologyKey": "host", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]}})");
+  ASSERT_EQ(row.spread.size(), 2);
+  const SpreadConstraintRow& first = row.spread[0];
+  EXPECT_EQ(first.topology_key, "zone");
+  EXPECT_EQ(first.max_skew, 2);
+  EXPECT_EQ(first.min_domains, 3);
+  EXPECT_TRUE(first.required);
+  EXPECT_FALSE(first.honor_node_affinity);
+  EXPECT_TRUE(first.honor_taints);
+  EXPECT_EQ(first.selector,
+            (LabelSelector{{.key = "app", .op = SelectorOp::kIn, .values = {"web"}},
+                           {.key = "hash", .op = SelectorOp::kIn, .values = {"1"}}}));
+  EXPECT_FALSE(row.spread[1].required);
+  EXPECT_FALSE(row.spread[1].selector.has_value());
+  EXPECT_EQ(ComplainAboutSpec(R"("topologySpreadConstraints": [{"whenUnsatisfiable": "Cry"}])"),
+            "Pod ns/p: spec.topologySpreadConstraints[0].whenUnsatisfiable: \"Cry\" is not "
+            "DoNotSchedule or ScheduleAnyway");
+  EXPECT_EQ(ComplainAboutSpec(R"("topologySpreadConstraints": [{"maxSkew": 0}])"),
+            "Pod ns/p: spec.topologySpreadConstraints[0].maxSkew: 0 is out of range");
+}
+
+TEST(PodReaderTest, ReadsWhichNamespacesATermIsAbout) {
+  const auto term = [](std::string_view members) {
+    return ReadSpec(StrCat(R"("affinity": {"podAffinity":
+        {"requiredDuringSchedulingIgnoredDuringExecution": [{)",
+                           members, "}]}}"))
+        .affinity.required.at(0);
   };
-  EXPECT_THAT(term(R"("namespaceSelector": {"matchLabels": {"a": "b"}})"),
-              ElementsAre("namespace-selector"));
-  EXPECT_THAT(term(R"("matchLabelKeys": ["a"], "mismatchLabelKeys": ["b"])"),
-              ElementsAre("match-label-keys"));
-  EXPECT_THAT(term(R"("matchLabelKeys": [], "namespaceSelector": null)"), IsEmpty());
+  EXPECT_TRUE(term(R"("namespaceSelector": {})").all_namespaces);
+  const PodAffinityTerm some = term(R"("namespaceSelector": {"matchLabels": {"a": "b"}})");
+  EXPECT_FALSE(some.all_namespaces);
+  EXPECT_EQ(some.namespace_selector,
+            (LabelSelector{{.key = "a", .op = SelectorOp::kIn, .values = {"b"}}}));
+  EXPECT_TRUE(term(R"("namespaceSelector": null)").namespace_selector.empty());
+}
+
+TEST(PodReaderTest, PutsThePodsOwnLabelsIntoSelectorsThatAskForThem) {
+  // As the API server does; labels may come after the terms that refer to them.
+  const PodRow row = Read(R"({"spec": {"affinity": {"podAntiAffinity": {
+      "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "host", "labelSelector": {},
+          "matchLabelKeys": ["hash"], "mismatchLabelKeys": ["tenant", "absent"]}],
+      "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm":
+          {"topologyKey": "host", "matchLabelKeys": ["hash"]}}]}}},
+      "metadata": {"name": "p", "labels": {"hash": "1", "tenant": "t"}}})");
+  EXPECT_EQ(row.affinity.required_anti.at(0).selector,
+            (LabelSelector{{.key = "hash", .op = SelectorOp::kIn, .values = {"1"}},
+                           {.key = "tenant", .op = SelectorOp::kNotIn, .values = {"t"}}}));
+  EXPECT_FALSE(row.affinity.preferred_anti.at(0).term.selector.has_value())
+      << "without a selector the term is about nobody";
 }
 
 TEST(PodReaderTest, SaysWhichFieldMakesNoSense) {

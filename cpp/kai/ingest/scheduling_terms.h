@@ -13,9 +13,27 @@ namespace kai {
 FieldStatus ReadTaints(JsonValue& list, std::vector<Taint>* out);
 FieldStatus ReadTolerations(JsonValue& list, std::vector<Toleration>* out);
 
-// spec.affinity. Node affinity counts where it is required only: no scorer of KAI's looks at
-// preferred terms (spec 3 P11).
-FieldStatus ReadAffinity(JsonValue& affinity, PodRow* row);
+// spec.affinity. The keys of matchLabelKeys and mismatchLabelKeys have to be looked up in the pod's
+// labels, which may come later: `label_keys` has a place for each term that has any.
+struct TermLabelKeys {
+  enum class List : uint8_t { kRequired, kPreferred, kRequiredAnti, kPreferredAnti };
+  List list = List::kRequired;
+  size_t term = 0;
+  std::vector<std::string> same;   // matchLabelKeys
+  std::vector<std::string> other;  // mismatchLabelKeys
+};
+FieldStatus ReadAffinity(JsonValue& affinity, PodRow* row, std::vector<TermLabelKeys>* label_keys);
+// As the API server writes it into the selector: In, or NotIn, the pod's own value.
+void SettleLabelKeys(const std::vector<TermLabelKeys>& label_keys, PodRow* row);
+
+// spec.topologySpreadConstraints, with the keys of matchLabelKeys by constraint.
+FieldStatus ReadSpread(JsonValue& list, std::vector<SpreadConstraintRow>* out,
+                       std::vector<std::vector<std::string>>* label_keys);
+void SettleSpreadLabelKeys(const std::vector<std::vector<std::string>>& label_keys, PodRow* row);
+
+// A LabelSelector, and a list of node selector terms.
+FieldStatus ReadLabelSelector(JsonValue& selector, LabelSelector* out);
+FieldStatus ReadNodeSelectorTerms(JsonValue& list, std::vector<NodeSelectorTerm>* out);
 
 }  // namespace kai
 

@@ -11,11 +11,13 @@
 #include "kai/ingest/claim_reader.h"
 #include "kai/ingest/json_document.h"
 #include "kai/ingest/json_reader.h"
+#include "kai/ingest/named_reader.h"
 #include "kai/ingest/node_reader.h"
 #include "kai/ingest/pod_group_reader.h"
 #include "kai/ingest/pod_reader.h"
 #include "kai/ingest/priority_class_reader.h"
 #include "kai/ingest/queue_reader.h"
+#include "kai/ingest/storage_reader.h"
 #include "kai/model/cluster_builder.h"
 
 namespace kai {
@@ -85,6 +87,25 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, SnapshotRows* rows) {
     }
     if (key == "resourceSlices") {
       return read_list("ResourceSlice", &ReadResourceSlice, &rows->slices);
+    }
+    if (key == "configMaps") {
+      return read_list("ConfigMap", &ReadConfigMap, &rows->config_maps.emplace());
+    }
+    if (key == "namespaces") return read_list("Namespace", &ReadNamespace, &rows->namespaces);
+    StorageRows& storage = rows->storage;
+    if (key == "persistentVolumeClaims") {
+      return read_list("PersistentVolumeClaim", &ReadPersistentVolumeClaim,
+                       &storage.claims.emplace());
+    }
+    if (key == "persistentVolumes") {
+      return read_list("PersistentVolume", &ReadPersistentVolume, &storage.volumes);
+    }
+    if (key == "storageClasses") {
+      return read_list("StorageClass", &ReadStorageClass, &storage.classes);
+    }
+    if (key == "csiDrivers") return read_list("CSIDriver", &ReadCsiDriver, &storage.drivers);
+    if (key == "csiStorageCapacities") {
+      return read_list("CSIStorageCapacity", &ReadCsiStorageCapacity, &storage.capacities);
     }
     return Skip();
   });
@@ -234,6 +255,9 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
     MoveInto(&builder, &rows.claims);
     MoveInto(&builder, &rows.slices);
   }
+  if (rows.config_maps) builder.Add(*std::move(rows.config_maps));
+  builder.Add(std::move(rows.namespaces));
+  builder.Add(std::move(rows.storage));
   for (Rejection& rejection : rows.rejections) builder.Reject(std::move(rejection));
   return SnapshotFile{.cluster = std::move(builder).Build(),
                       .params = std::move(rows.params),

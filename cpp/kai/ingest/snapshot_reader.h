@@ -14,6 +14,7 @@
 #define KAI_INGEST_SNAPSHOT_READER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,9 @@ struct SnapshotRows {
   std::vector<BindRequestRow> bind_requests;
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
+  std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: the input has no such list
+  std::vector<NamespaceRow> namespaces;                  // never in a snapshot of KAI's
+  StorageRows storage;
   bool serves_claims =
       true;  // false: the cluster had no API for claims and slices; they count nothing
   std::vector<Rejection> rejections;

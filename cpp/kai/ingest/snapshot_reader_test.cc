@@ -129,6 +129,35 @@ TEST(SnapshotReaderTest, ReadsEveryKind) {
             R"({"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]})");
 }
 
+TEST(SnapshotReaderTest, ListsThatAreNotThereSayNothingAndEmptyOnesSayNone) {
+  const SnapshotRows silent = Rows(R"({"rawObjects": {"configMaps": null}})");
+  EXPECT_FALSE(silent.config_maps.has_value());
+  EXPECT_FALSE(silent.storage.claims.has_value());
+  const SnapshotRows none =
+      Rows(R"({"rawObjects": {"configMaps": [], "persistentVolumeClaims": []}})");
+  ASSERT_TRUE(none.config_maps.has_value());
+  EXPECT_THAT(*none.config_maps, IsEmpty());
+  ASSERT_TRUE(none.storage.claims.has_value());
+}
+
+TEST(SnapshotReaderTest, ReadsWhatPodsReferTo) {
+  const auto one = [](std::string_view list) {
+    return StrCat("\"", list, R"(": [{"metadata": {"name": "x"}}])");
+  };
+  const SnapshotRows rows = Rows(StrCat(R"({"rawObjects": {)", one("configMaps"), ",",
+                                        one("namespaces"), ",", one("persistentVolumeClaims"), ",",
+                                        one("persistentVolumes"), ",", one("storageClasses"), ",",
+                                        one("csiDrivers"), ",", one("csiStorageCapacities"), "}}"));
+  EXPECT_EQ(rows.config_maps->size(), 1);
+  EXPECT_EQ(rows.namespaces.size(), 1);
+  EXPECT_EQ(rows.storage.claims->size(), 1);
+  EXPECT_EQ(rows.storage.volumes.size(), 1);
+  EXPECT_EQ(rows.storage.classes.size(), 1);
+  EXPECT_EQ(rows.storage.drivers.size(), 1);
+  EXPECT_EQ(rows.storage.capacities.size(), 1);
+  EXPECT_THAT(rows.rejections, IsEmpty());
+}
+
 TEST(SnapshotReaderTest, BuildsTheCluster) {
   const absl::StatusOr<SnapshotFile> file = ReadSnapshot(kSmall);
   ASSERT_TRUE(file.ok()) << file.status().message();

@@ -20,11 +20,12 @@ bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const La
 
 AffinityIndex::AffinityIndex(std::vector<AffinityTerm> terms,
                              IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain)
-    : domain_(std::move(domain)) {
-  IndexVector<TopologyKeyId, size_t> domains(domain_.size());
-  for (const TopologyKeyId key : domain_.ids()) {
-    for (const NodeId node : domain_[key].ids()) {
-      const DomainId at = domain_[key][node];
+    : domain_(std::make_shared<const IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>>>(
+          std::move(domain))) {
+  IndexVector<TopologyKeyId, size_t> domains(domain_->size());
+  for (const TopologyKeyId key : domain_->ids()) {
+    for (const NodeId node : (*domain_)[key].ids()) {
+      const DomainId at = (*domain_)[key][node];
       if (at.valid()) domains[key] = std::max(domains[key], at.index() + 1);
     }
   }
@@ -33,6 +34,16 @@ AffinityIndex::AffinityIndex(std::vector<AffinityTerm> terms,
     counts_.Add(IndexVector<DomainId, Counts>(domains[terms_[id].key]));
   }
   totals_.Resize(terms_.size());
+}
+
+AffinityIndex AffinityIndex::WithoutPods() const {
+  AffinityIndex index;
+  index.terms_ = terms_;
+  index.domain_ = domain_;
+  for (const AffinityTermId term : counts_.ids())
+    index.counts_.Add(IndexVector<DomainId, Counts>(counts_[term].size()));
+  index.totals_.Resize(terms_.size());
+  return index;
 }
 
 void AffinityIndex::Count(const PodClass& pod_class, NodeId node, int32_t sign) {

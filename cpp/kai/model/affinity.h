@@ -12,6 +12,7 @@
 #ifndef KAI_MODEL_AFFINITY_H_
 #define KAI_MODEL_AFFINITY_H_
 
+#include <memory>
 #include <vector>
 
 #include "kai/base/index_vector.h"
@@ -49,11 +50,14 @@ class AffinityIndex {
   AffinityIndex(std::vector<AffinityTerm> terms,
                 IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
 
+  // The same terms and domains, with nobody counted yet.
+  AffinityIndex WithoutPods() const;
+
   bool empty() const { return terms_.empty(); }
   size_t size() const { return terms_.size(); }
   const AffinityTerm& term(AffinityTermId id) const { return terms_[id]; }
   DomainId DomainOf(AffinityTermId term, NodeId node) const {
-    return domain_[terms_[term].key][node];
+    return (*domain_)[terms_[term].key][node];
   }
 
   int32_t Matching(AffinityTermId term, DomainId domain) const {
@@ -94,7 +98,7 @@ class AffinityIndex {
   };
 
   IndexVector<AffinityTermId, AffinityTerm> terms_;
-  IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain_;
+  std::shared_ptr<const IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>>> domain_;
   IndexVector<AffinityTermId, IndexVector<DomainId, Counts>> counts_;
   IndexVector<AffinityTermId, Totals> totals_;
 };

@@ -225,5 +225,56 @@ TEST(AffinityIndexTest, FollowsAStatement) {
   EXPECT_EQ(cluster->affinity().TotalMatching(term), 1);
 }
 
+// ---- namespaces by their labels -----------------------------------------------------------------
+
+PodAffinityTerm AboutNamespaces(SelectorRequirement requirement) {
+  PodAffinityTerm term = About("web");
+  term.namespace_selector = {std::move(requirement)};
+  return term;
+}
+
+ClusterMaker TwoTeams() {
+  return Zones()
+      .Running("east/a", On("e1", "web"))
+      .Running("west/b", On("e1", "web"))
+      .Running("ns/own", On("e1", "web"));
+}
+
+// How many pods the term of ns/p-0 finds.
+int64_t Found(const Cluster& cluster) {
+  return cluster.affinity().TotalMatching(ClassOf(cluster, "ns/p-0").affinity.required.at(0));
+}
+
+TEST(NamespaceSelectorTest, FindsNamespacesByTheirLabels) {
+  ClusterMaker maker = TwoTeams().Pending(
+      "ns/p", On("", "new", Requires(AboutNamespaces({"team", SelectorOp::kIn, {"red"}}))));
+  maker.rows().namespaces = {{.name = "east", .labels = {{"team", "red"}}},
+                             {.name = "west", .labels = {{"team", "blue"}}}};
+  EXPECT_EQ(Found(*maker.Build()), 1);
+  maker.rows().pods.back().affinity.required[0].namespaces = {"west"};
+  EXPECT_EQ(Found(*maker.Build()), 2) << "those that are named count as well";
+}
+
+TEST(NamespaceSelectorTest, EveryNamespaceHasItsNameForALabel) {
+  const auto cluster =
+      TwoTeams()
+          .Pending("ns/p", On("", "new",
+                              Requires(AboutNamespaces(
+                                  {"kubernetes.io/metadata.name", SelectorOp::kNotIn, {"east"}}))))
+          .Build();
+  EXPECT_EQ(Found(*cluster), 2);
+  EXPECT_THAT(ClassOf(*cluster, "ns/p-0").not_built, testing::IsEmpty());
+}
+
+TEST(NamespaceSelectorTest, WithoutNamespacesInTheInputOtherLabelsAreNotKnown) {
+  const auto cluster =
+      TwoTeams()
+          .Pending("ns/p",
+                   On("", "new", Requires(AboutNamespaces({"team", SelectorOp::kIn, {"red"}}))))
+          .Build();
+  ASSERT_EQ(ClassOf(*cluster, "ns/p-0").not_built.size(), 1);
+  EXPECT_EQ(cluster->Text(ClassOf(*cluster, "ns/p-0").not_built[0]), "namespace-selector");
+}
+
 }  // namespace
 }  // namespace kai

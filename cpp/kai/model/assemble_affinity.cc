@@ -1,11 +1,18 @@
 // Inter-pod affinity: terms, whom they select, and the domains they spread over.
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "kai/model/cluster_assembler.h"
 #include "kai/model/row_lookup.h"
 
 namespace kai {
+namespace {
+
+// A snapshot of KAI's holds no namespaces, so that their labels are not known.
+constexpr std::string_view kNeedsNamespaces = "namespace-selector";
+
+}  // namespace
 
 AffinityTermId ClusterAssembler::TermId(AffinityTerm term) {
   const auto [found, added] = term_ids_.try_emplace(term, AffinityTermId(terms_.size()));
@@ -13,12 +20,34 @@ AffinityTermId ClusterAssembler::TermId(AffinityTerm term) {
   return found->second;
 }
 
+void ClusterAssembler::InternSpread(std::vector<PodDraft>* drafts) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  for (PodDraft& draft : *drafts) {
+    for (const SpreadConstraintRow& row : draft.row->spread) {
+      if (!row.required) continue;  // nobody scores by it
+      PodSelector selector{.matches_none = !row.selector.has_value(),
+                           .requirements = {},
+                           .all_namespaces = false,
+                           .namespaces = {Name(draft.row->namespace_name)}};
+      if (row.selector) {
+        for (const SelectorRequirement& each : *row.selector)
+          selector.requirements.push_back(InternRequirement(each, &c_.names_));
+      }
+      std::sort(selector.requirements.begin(), selector.requirements.end());
+      draft.spread.push_back(
+          {.term = TermId({.selectors = {std::move(selector)}, .key = KeyId(row.topology_key)}),
+           .max_skew = static_cast<int32_t>(std::clamp<int64_t>(row.max_skew, 1, kMost)),
+           .min_domains = static_cast<int32_t>(std::clamp<int64_t>(row.min_domains, 1, kMost)),
+           .honor_node_affinity = row.honor_node_affinity,
+           .honor_taints = row.honor_taints});
+    }
+    std::sort(draft.spread.begin(), draft.spread.end());
+  }
+}
+
 void ClusterAssembler::InternAffinity(std::vector<PodDraft>* drafts) {
-  const auto key_id = [&](const std::string& key) {
-    return topology_keys_.try_emplace(Name(key), TopologyKeyId(topology_keys_.size()))
-        .first->second;
-  };
-  const auto selector_of = [&](const PodAffinityTerm& row, const PodRow& pod) {
+  const auto key_id = [&](const std::string& key) { return KeyId(key); };
+  const auto selector_of = [&](const PodAffinityTerm& row, PodRow& pod) {
     PodSelector selector{.matches_none = !row.selector.has_value(),
                          .requirements = {},
                          .all_namespaces = row.all_namespaces,
@@ -29,16 +58,22 @@ void ClusterAssembler::InternAffinity(std::vector<PodDraft>* drafts) {
     }
     std::sort(selector.requirements.begin(), selector.requirements.end());
     for (const std::string& name : row.namespaces) selector.namespaces.push_back(Name(name));
-    if (row.namespaces.empty() && !row.all_namespaces)
+    if (!row.namespace_selector.empty()) {
+      if (labels_of_namespace_.empty()) ListNamespaces(*drafts);
+      for (const NameId name : NamespacesThat(row.namespace_selector))
+        selector.namespaces.push_back(name);
+      if (!KnowsNamespacesFor(row.namespace_selector)) pod.not_built.emplace_back(kNeedsNamespaces);
+    } else if (row.namespaces.empty() && !row.all_namespaces) {
       selector.namespaces.push_back(Name(pod.namespace_name));
+    }
     std::sort(selector.namespaces.begin(), selector.namespaces.end());
+    selector.namespaces.erase(std::unique(selector.namespaces.begin(), selector.namespaces.end()),
+                              selector.namespaces.end());
     return selector;
   };
-  bool any = false;
   for (PodDraft& draft : *drafts) {
     const PodAffinityRow& row = draft.row->affinity;
     if (row.empty()) continue;
-    any = true;
     PodAffinity& affinity = draft.affinity;
     std::vector<PodSelector> all_required;
     for (const PodAffinityTerm& term : row.required)
@@ -68,7 +103,7 @@ void ClusterAssembler::InternAffinity(std::vector<PodDraft>* drafts) {
     prefer(row.preferred, 1);
     prefer(row.preferred_anti, -1);
   }
-  if (!any) return;
+  if (terms_.empty()) return;
 
   // Which terms select which pods: asked once per (namespace, labels).
   std::map<std::pair<std::string, StringPairs>, int32_t> memo;

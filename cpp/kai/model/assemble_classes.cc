@@ -19,15 +19,19 @@ void ClusterAssembler::InternConstraints(std::vector<PodDraft>* drafts) {
           InternRequirement({.key = key, .op = SelectorOp::kIn, .values = {value}}, &c_.names_));
     }
     constraint.has_affinity = row.has_node_affinity;
-    for (const NodeSelectorTerm& term : row.node_affinity) {
-      NodeTerm interned;
-      for (const SelectorRequirement& each : term.expressions)
-        interned.expressions.push_back(InternRequirement(each, &c_.names_));
-      for (const SelectorRequirement& each : term.fields)
-        interned.fields.push_back(InternRequirement(each, &c_.names_));
-      std::sort(interned.expressions.begin(), interned.expressions.end());
-      constraint.affinity.push_back(std::move(interned));
+    for (const NodeSelectorTerm& term : row.node_affinity)
+      constraint.affinity.push_back(InternNodeTerm(term, &c_.names_));
+    for (const WeightedNodeTerm& each : row.preferred_nodes) {
+      constraint.preferred.push_back(
+          {.term = InternNodeTerm(each.term, &c_.names_), .weight = each.weight});
     }
+    for (const HostPort& port : row.host_ports) constraint.host_ports.push_back(PortId(port));
+    std::sort(constraint.host_ports.begin(), constraint.host_ports.end());
+    constraint.host_ports.erase(
+        std::unique(constraint.host_ports.begin(), constraint.host_ports.end()),
+        constraint.host_ports.end());
+    constraint.volumes = VolumesOf(row);
+    constraint.spread = draft.spread;
     for (const Toleration& toleration : row.tolerations) {
       constraint.tolerations.push_back(
           {.key = toleration.key.empty() ? NameId() : Name(toleration.key),
@@ -37,6 +41,7 @@ void ClusterAssembler::InternConstraints(std::vector<PodDraft>* drafts) {
     }
     std::sort(constraint.selector.begin(), constraint.selector.end());
     std::sort(constraint.affinity.begin(), constraint.affinity.end());
+    std::sort(constraint.preferred.begin(), constraint.preferred.end());
     std::sort(constraint.tolerations.begin(), constraint.tolerations.end());
     const auto [found, added] =
         constraint_ids_.try_emplace(std::move(constraint), ConstraintId(constraint_ids_.size()));
@@ -48,13 +53,15 @@ void ClusterAssembler::InternConstraints(std::vector<PodDraft>* drafts) {
 void ClusterAssembler::MakeNodeClasses() {
   // Which labels matter, and which of them nearly tell every node apart.
   std::set<NameId> mentioned;
-  for (const ConstraintId id : c_.constraints_.ids()) {
-    const NodeConstraint& constraint = c_.constraints_[id];
+  const auto mention = [&](const NodeTerm& term) {
+    for (const Requirement& requirement : term.expressions) mentioned.insert(requirement.key);
+  };
+  for (const NodeConstraint& constraint : c_.constraints_.raw()) {
     for (const Requirement& requirement : constraint.selector) mentioned.insert(requirement.key);
-    for (const NodeTerm& term : constraint.affinity) {
-      for (const Requirement& requirement : term.expressions) mentioned.insert(requirement.key);
-    }
+    for (const NodeTerm& term : constraint.affinity) mention(term);
+    for (const PreferredNodes& each : constraint.preferred) mention(each.term);
   }
+  for (const VolumeNeeds& needs : c_.volume_needs_.raw()) ForEachTerm(needs, mention);
   NodeColumns& nodes = c_.nodes_;
   std::map<NameId, std::set<NameId>> values;
   for (const NodeRow* row : node_rows_) {
@@ -82,6 +89,15 @@ void ClusterAssembler::MakeNodeClasses() {
     for (const NodeTerm& term : constraint.affinity)
       per_node = per_node || !term.fields.empty() || asks(term.expressions);
     c_.ask_per_node_.Add(per_node ? 1 : 0);
+  }
+  for (const VolumeNeeds& needs : c_.volume_needs_.raw()) {
+    bool per_node = false;
+    ForEachTerm(needs, [&](const NodeTerm& term) {
+      per_node = per_node || !term.fields.empty() || asks(term.expressions);
+    });
+    for (const VolumeNeeds::Delayed& claim : needs.delayed)
+      per_node = per_node || claim.selected_node.valid();
+    c_.ask_volumes_per_node_.Add(per_node ? 1 : 0);
   }
 
   std::map<NodeClass, NodeClassId> class_ids;
@@ -140,6 +156,7 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   info.matches_own_required = draft.matches_own_required;
   if (const auto node = node_by_name_.find(row.nominated_node); node != node_by_name_.end())
     info.nominated_node = node->second;
+  info.missing_config_maps = MissingConfigMaps(row);
 
   std::set<std::string> not_built(row.not_built.begin(), row.not_built.end());
   switch (row.gpu.kind) {
@@ -208,6 +225,8 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   append_weights(info.affinity.preferred);
   append_weights(info.affinity.as_owner);
   for (const NameId feature : info.not_built) append(feature.value());
+  append("|");
+  for (const NameId name : info.missing_config_maps) append(name.value());
 
   const auto found = class_ids_.find(key);
   if (found != class_ids_.end()) return found->second;

@@ -218,7 +218,7 @@ TEST(PodClassTest, EverythingThatMattersToPlacementTellsThemApart) {
   maker.Pending("ns/overhead");
   maker.rows().pods.back().overhead = {{"cpu", 100}};
   maker.Pending("ns/port");
-  maker.rows().pods.back().not_built = {"host-port"};
+  maker.rows().pods.back().not_built = {"levitation"};
   const auto cluster = maker.Build();
   std::set<PodClassId> classes;
   for (const PodId pod : cluster->pods().name.ids()) classes.insert(cluster->pods().pod_class[pod]);
@@ -298,13 +298,13 @@ TEST(PodClassTest, NamesWhatIsNotBuilt) {
                            .Pending("ns/mig", {.more = {{"nvidia.com/mig-1g.5gb", 1}}})
                            .Pending("ns/dra");
   maker.rows().pods.back().claims = {{.name = "c", .resource_claim = "", .from_template = true}};
-  maker.rows().pods.back().not_built = {"host-port", "dra"};
+  maker.rows().pods.back().not_built = {"levitation", "dra"};
   const auto cluster = maker.Build();
   EXPECT_THAT(NotBuilt(*cluster, "ns/plain-0"), IsEmpty());
   EXPECT_THAT(NotBuilt(*cluster, "ns/fraction-0"), ElementsAre("gpu-fraction"));
   EXPECT_THAT(NotBuilt(*cluster, "ns/memory-0"), ElementsAre("gpu-memory"));
   EXPECT_THAT(NotBuilt(*cluster, "ns/mig-0"), ElementsAre("mig"));
-  EXPECT_THAT(NotBuilt(*cluster, "ns/dra-0"), ElementsAre("dra", "host-port"));
+  EXPECT_THAT(NotBuilt(*cluster, "ns/dra-0"), ElementsAre("dra", "levitation"));
 }
 
 TEST(PodClassTest, KnowsTheNominatedNodeIfItIsHere) {

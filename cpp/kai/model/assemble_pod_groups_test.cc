@@ -375,7 +375,7 @@ TEST(PodGroupListsTest, OfWhatSimplyRunsThereIsNothingToSay) {
 TEST(PodGroupListsTest, WhatRunsInAWayThatIsNotBuiltIsNoVictim) {
   ClusterMaker maker =
       MakeCluster().Node("n").Running("ns/plain", {.node = "n"}).Running("ns/odd", {.node = "n"});
-  maker.rows().pods[1].not_built = {"host-port"};
+  maker.rows().pods[1].not_built = {"levitation"};
   const auto cluster = maker.Build();
   EXPECT_THAT(NamesOf(*cluster, cluster->pod_groups().lists.may_lose), ElementsAre("ns/plain"));
 }

@@ -157,6 +157,7 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
   c_.pod_classes_.request = ResourceTable<PodClassId>(0, slots);
   c_.pod_classes_.overhead = ResourceTable<PodClassId>(0, slots);
 
+  InternSpread(&drafts);
   InternConstraints(&drafts);
   MakeNodeClasses();
   InternAffinity(&drafts);

@@ -17,12 +17,14 @@
 
 #include "kai/base/interner.h"
 #include "kai/model/affinity.h"
+#include "kai/model/host_ports.h"
 #include "kai/model/labels.h"
 #include "kai/model/node.h"
 #include "kai/model/pod.h"
 #include "kai/model/pod_group.h"
 #include "kai/model/queue.h"
 #include "kai/model/rows.h"
+#include "kai/model/volumes.h"
 
 namespace kai {
 
@@ -44,6 +46,11 @@ class Cluster {
   // True: the constraint mentions a label that nearly every node has a value of its own for; ask it
   // per node, not per class.
   bool AskPerNode(ConstraintId constraint) const { return ask_per_node_[constraint] != 0; }
+  // The ports of nodes that pods want, each once.
+  const IndexVector<HostPortId, NodePort>& host_ports() const { return host_ports_; }
+  const IndexVector<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
+  // Likewise with the labels that volumes mention.
+  bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
   const ResourceSlots& slots() const { return slots_; }
   const ShardParams& params() const { return params_; }
 
@@ -87,6 +94,9 @@ class Cluster {
   AffinityIndex affinity_;
   IndexVector<ConstraintId, NodeConstraint> constraints_;
   IndexVector<ConstraintId, uint8_t> ask_per_node_;
+  IndexVector<HostPortId, NodePort> host_ports_;
+  IndexVector<VolumeNeedsId, VolumeNeeds> volume_needs_;
+  IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
   QuotaVector total_{};
   std::vector<double> largest_node_;
   std::vector<Rejection> rejections_;

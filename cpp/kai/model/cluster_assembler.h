@@ -5,14 +5,18 @@
 #define KAI_MODEL_CLUSTER_ASSEMBLER_H_
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/base/keys.h"
 #include "kai/model/cluster.h"
 #include "kai/model/rows.h"
+#include "kai/model/volume_desk.h"
 
 namespace kai {
 
@@ -23,6 +27,9 @@ class ClusterAssembler {
   void Nodes(std::vector<NodeRow> rows, const std::vector<ResourceSliceRow>& slices);
   void Queues(std::vector<QueueRow> rows);
   void PodGroups(std::vector<PodGroupRow> rows, const std::vector<PriorityClassRow>& classes);
+  // What pods refer to. No list of ConfigMaps: whether they are there is not known.
+  void Know(const std::vector<ConfigMapRow>* config_maps,
+            const std::vector<NamespaceRow>& namespaces, const StorageRows& storage);
   void Pods(std::vector<PodRow> rows, const std::vector<BindRequestRow>& bind_requests,
             const std::vector<ResourceClaimRow>& claims);
   void Finish();
@@ -38,6 +45,7 @@ class ClusterAssembler {
     ConstraintId constraint;
     int32_t matched_set = -1;
     PodAffinity affinity;
+    std::vector<Spread> spread;
     bool matches_own_required = false;
   };
 
@@ -56,9 +64,20 @@ class ClusterAssembler {
   void AddPodSet(PodGroupId group, SubGroupId parent, std::string_view name, int64_t minimum);
   void SettlePodStatus(PodDraft* draft, const BindRequestRow* bind_request) const;
   void InternConstraints(std::vector<PodDraft>* drafts);
+  void InternSpread(std::vector<PodDraft>* drafts);
+  HostPortId PortId(const HostPort& row);
+  VolumeNeedsId VolumesOf(const PodRow& row);
+  std::vector<NameId> MissingConfigMaps(const PodRow& row);
+  void ListNamespaces(const std::vector<PodDraft>& drafts);
+  bool KnowsNamespacesFor(const LabelSelector& selector) const;
+  std::vector<NameId> NamespacesThat(const LabelSelector& selector);
   void MakeNodeClasses();
   void InternAffinity(std::vector<PodDraft>* drafts);
   AffinityTermId TermId(AffinityTerm term);
+  TopologyKeyId KeyId(const std::string& key) {
+    return topology_keys_.try_emplace(Name(key), TopologyKeyId(topology_keys_.size()))
+        .first->second;
+  }
   PodClassId ClassId(const PodDraft& draft);
   ResourceSlot SlotOf(std::string_view name) { return c_.slots_.Add(name); }
   static std::map<std::pair<NodeId, std::string>, const PodDraft*> HoldersOfSharedDevices(
@@ -87,7 +106,14 @@ class ClusterAssembler {
   std::map<std::vector<AffinityTermId>, int32_t> matched_set_ids_;
   std::vector<std::vector<AffinityTermId>> matched_sets_;
   absl::flat_hash_map<std::string, PodClassId> class_ids_;
-  double smallest_gpu_mib_ = 0;  // over nodes that know; 0: none does (spec 1 F24)
+  std::map<NodePort, HostPortId> port_ids_;
+  bool knows_config_maps_ = false;
+  std::set<std::pair<std::string_view, std::string_view>> config_maps_;
+  std::vector<const NamespaceRow*> namespaces_;     // as given
+  std::map<NameId, LabelSet> labels_of_namespace_;  // also of those that only pods mention
+  std::map<VolumeNeeds, VolumeNeedsId> volume_needs_ids_;
+  std::unique_ptr<VolumeDesk> volume_desk_;  // null: nothing is known of volumes
+  double smallest_gpu_mib_ = 0;              // over nodes that know; 0: none does (spec 1 F24)
   double largest_gpu_mib_ = 0;
   std::vector<std::vector<PodId>>
       pods_of_set_;  // by SubGroupId, while pods are being sorted into them

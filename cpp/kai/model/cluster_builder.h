@@ -14,6 +14,7 @@
 #define KAI_MODEL_CLUSTER_BUILDER_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kai/model/cluster.h"
@@ -33,6 +34,10 @@ class ClusterBuilder {
   void Add(BindRequestRow row) { bind_requests_.push_back(std::move(row)); }
   void Add(ResourceClaimRow row) { claims_.push_back(std::move(row)); }
   void Add(ResourceSliceRow row) { slices_.push_back(std::move(row)); }
+  // What was never added is not known, and nobody asks; an empty list says that there is none.
+  void Add(std::vector<ConfigMapRow> rows) { config_maps_ = std::move(rows); }
+  void Add(std::vector<NamespaceRow> rows) { namespaces_ = std::move(rows); }
+  void Add(StorageRows rows) { storage_ = std::move(rows); }
   void Reject(Rejection rejection) { rejections_.push_back(std::move(rejection)); }
 
   const ShardParams& params() const { return params_; }
@@ -49,6 +54,9 @@ class ClusterBuilder {
   std::vector<BindRequestRow> bind_requests_;
   std::vector<ResourceClaimRow> claims_;
   std::vector<ResourceSliceRow> slices_;
+  std::optional<std::vector<ConfigMapRow>> config_maps_;
+  std::vector<NamespaceRow> namespaces_;
+  StorageRows storage_;
   std::vector<Rejection> rejections_;
 };
 

@@ -5,7 +5,6 @@
 #include "kai/base/parse.h"
 
 namespace kai {
-namespace {
 
 bool MatchesTerm(const NodeTerm& term, std::span<const Label> labels, NameId node_name,
                  const Interner& names) {
@@ -16,7 +15,12 @@ bool MatchesTerm(const NodeTerm& term, std::span<const Label> labels, NameId nod
   return MatchesAll(term.expressions, labels, names);
 }
 
-}  // namespace
+bool MatchesAny(std::span<const NodeTerm> terms, std::span<const Label> labels, NameId node_name,
+                const Interner& names) {
+  return std::any_of(terms.begin(), terms.end(), [&](const NodeTerm& term) {
+    return MatchesTerm(term, labels, node_name, names);
+  });
+}
 
 NameId FindLabel(std::span<const Label> labels, NameId key) {
   const auto found =
@@ -82,10 +86,7 @@ bool Tolerates(std::span<const InternedToleration> tolerations, const InternedTa
 bool MatchesNode(const NodeConstraint& constraint, std::span<const Label> labels, NameId node_name,
                  const Interner& names) {
   if (!MatchesAll(constraint.selector, labels, names)) return false;
-  if (!constraint.has_affinity) return true;
-  return std::any_of(
-      constraint.affinity.begin(), constraint.affinity.end(),
-      [&](const NodeTerm& term) { return MatchesTerm(term, labels, node_name, names); });
+  return !constraint.has_affinity || MatchesAny(constraint.affinity, labels, node_name, names);
 }
 
 }  // namespace kai

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kai/base/interner.h"
+#include "kai/model/ids.h"
 #include "kai/model/rows.h"
 
 namespace kai {
@@ -70,18 +71,46 @@ struct InternedToleration {
 
 bool Tolerates(std::span<const InternedToleration> tolerations, const InternedTaint& taint);
 
-// Where a pod may run as far as labels and taints say: node selector, required node affinity,
-// tolerations.
+struct PreferredNodes {
+  NodeTerm term;
+  int32_t weight = 0;
+
+  friend auto operator<=>(const PreferredNodes&, const PreferredNodes&) = default;
+};
+
+// One required topology spread constraint.
+struct Spread {
+  AffinityTermId term;  // who is counted, in which domains
+  int32_t max_skew = 1;
+  int32_t min_domains = 1;
+  bool honor_node_affinity = true;
+  bool honor_taints = false;
+
+  friend auto operator<=>(const Spread&, const Spread&) = default;
+};
+
+// Where a pod may run and likes to, by its own word: node selector, node affinity, tolerations,
+// ports of the node, volumes, spread.
 struct NodeConstraint {
   std::vector<Requirement> selector;  // all must hold
   bool has_affinity = false;
   std::vector<NodeTerm> affinity;  // any may hold
   std::vector<InternedToleration> tolerations;
+  std::vector<PreferredNodes> preferred;
+  std::vector<HostPortId> host_ports;  // sorted, each once
+  VolumeNeedsId volumes;               // invalid: none that matter
+  std::vector<Spread> spread;
 
   friend auto operator<=>(const NodeConstraint&, const NodeConstraint&) = default;
 };
 
-// `node_name` serves metadata.name fields.
+// Whether any of the terms holds; `node_name` serves metadata.name fields.
+bool MatchesAny(std::span<const NodeTerm> terms, std::span<const Label> labels, NameId node_name,
+                const Interner& names);
+bool MatchesTerm(const NodeTerm& term, std::span<const Label> labels, NameId node_name,
+                 const Interner& names);
+
+// Node selector and required node affinity.
 bool MatchesNode(const NodeConstraint& constraint, std::span<const Label> labels, NameId node_name,
                  const Interner& names);
 

@@ -183,9 +183,17 @@ std::string PodFitError(std::string_view base,
   return StrCat(text, ": ", Join(counted, ". \n"), ".");
 }
 
-std::string ConditionsNotMet(std::string_view pod, std::string_view check, std::string_view error) {
-  return StrCat("Scheduling conditions were not met for pod ", pod, ":\n", check, ": ", error,
-                ".\n");
+std::string ConditionsNotMet(std::string_view pod,
+                             std::span<const std::pair<std::string_view, std::string>> errors) {
+  std::string text = StrCat("Scheduling conditions were not met for pod ", pod, ":\n");
+  for (const auto& [check, error] : errors) StrAppend(&text, check, ": ", error, ".\n");
+  return text;
+}
+
+std::string MissingConfigMaps(std::span<const std::string_view> names) {
+  std::string list;
+  for (const std::string_view name : names) StrAppend(&list, list.empty() ? "" : " ", name);
+  return StrCat("Missing required configmaps: [", list, "]");
 }
 
 std::string LargerThanAnyNode(const PoolLimit& limit) {

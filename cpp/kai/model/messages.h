@@ -43,6 +43,20 @@ inline constexpr std::string_view kExistingAntiAffinity =
 inline constexpr std::string_view kMixedMigStrategy =
     "non MIG jobs cant run on a node with MigStrategy='mixed'";
 
+inline constexpr std::string_view kNoFreePorts =
+    "node(s) didn't have free ports for the requested pod ports";
+inline constexpr std::string_view kVolumeOutOfReach =
+    "node(s) didn't match PersistentVolume's node affinity";
+inline constexpr std::string_view kNoVolumeToBind =
+    "node(s) didn't find available persistent volumes to bind";
+inline constexpr std::string_view kNotEnoughStorage = "node(s) did not have enough free storage";
+inline constexpr std::string_view kVolumeIsGone =
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
+inline constexpr std::string_view kTooUneven =
+    "node(s) didn't match pod topology spread constraints";
+inline constexpr std::string_view kSpreadWithoutLabel =
+    "node(s) didn't match pod topology spread constraints (missing required label)";
+
 // KAI names pod and node here, which makes every count 1; the counted form leaves the names out
 // (spec 3 P10).
 inline constexpr std::string_view kNotGpuWorker = "gpu task can't run on non gpu nodes";
@@ -117,7 +131,12 @@ std::string PodFitError(std::string_view base,
                         std::span<const std::pair<int64_t, std::string>> reasons);
 
 // spec 3 P15
-std::string ConditionsNotMet(std::string_view pod, std::string_view check, std::string_view error);
+std::string ConditionsNotMet(
+    std::string_view pod,
+    std::span<const std::pair<std::string_view, std::string>> errors);  // by check
+
+// spec 3 P13
+std::string MissingConfigMaps(std::span<const std::string_view> names);
 
 // spec 3 P14
 struct PoolLimit {

@@ -221,8 +221,13 @@ TEST(LargerThanAnyNodeTest, NothingAtAllIsSaidSo) {
 }
 
 TEST(LargerThanAnyNodeTest, StandsAmongTheConditionsThatWereNotMet) {  // spec 3 P15
-  EXPECT_EQ(ConditionsNotMet("ns/p", "MaxNodePoolResources", "too large"),
-            "Scheduling conditions were not met for pod ns/p:\nMaxNodePoolResources: too large.\n");
+  const std::pair<std::string_view, std::string> errors[] = {
+      {"ConfigMap", MissingConfigMaps(std::vector<std::string_view>{"a", "b"})},
+      {"MaxNodePoolResources", "too large"}};
+  EXPECT_EQ(ConditionsNotMet("ns/p", errors),
+            "Scheduling conditions were not met for pod ns/p:\n"
+            "ConfigMap: Missing required configmaps: [a b].\n"
+            "MaxNodePoolResources: too large.\n");
 }
 
 // ---- evictions ----------------------------------------------------------------------------------

@@ -84,6 +84,7 @@ struct PodAffinityTerm {
   std::optional<LabelSelector> selector;  // absent: matches no pod
   std::vector<std::string> namespaces;    // empty and no namespace selector: the pod's own
   bool all_namespaces = false;            // an empty namespaceSelector was given
+  LabelSelector namespace_selector = {};  // one with requirements; empty: none was given
   std::string topology_key;
 
   friend auto operator<=>(const PodAffinityTerm&, const PodAffinityTerm&) = default;
@@ -105,6 +106,48 @@ struct PodAffinityRow {
   bool empty() const {
     return required.empty() && required_anti.empty() && preferred.empty() && preferred_anti.empty();
   }
+};
+
+// A node selector term that is wished for.
+struct WeightedNodeTerm {
+  NodeSelectorTerm term;
+  int32_t weight = 0;
+
+  friend auto operator<=>(const WeightedNodeTerm&, const WeightedNodeTerm&) = default;
+};
+
+// One of topologySpreadConstraints: pods that the selector finds in the pod's namespace are to
+// stand in the domains of the topology key as evenly as `max_skew` says.
+struct SpreadConstraintRow {
+  std::optional<LabelSelector> selector;  // absent: matches no pod
+  std::string topology_key;
+  int64_t max_skew = 1;
+  int64_t min_domains = 1;          // with fewer, the emptiest of them counts as empty
+  bool required = true;             // DoNotSchedule; else ScheduleAnyway
+  bool honor_node_affinity = true;  // only nodes that the pod's selector and affinity allow count
+  bool honor_taints = false;        // likewise by taints
+
+  friend auto operator<=>(const SpreadConstraintRow&, const SpreadConstraintRow&) = default;
+};
+
+// ---- what a pod takes of a node beyond resources
+// -------------------------------------------------
+
+// A port of the node itself.
+struct HostPort {
+  int32_t port = 0;
+  std::string protocol = "TCP";
+  std::string address;  // empty: every address of the node
+
+  friend auto operator<=>(const HostPort&, const HostPort&) = default;
+};
+
+// A volume that is a claim: one by name, or one that is made for the pod.
+struct VolumeClaimRow {
+  std::string claim;       // name of the PersistentVolumeClaim, in the pod's namespace
+  bool ephemeral = false;  // made for the pod, and named after it
+
+  friend auto operator<=>(const VolumeClaimRow&, const VolumeClaimRow&) = default;
 };
 
 // ---- GPUs
@@ -156,15 +199,19 @@ struct PodRow {
   std::vector<NodeSelectorTerm> node_affinity;  // any term may match
   std::vector<Toleration> tolerations;
   PodAffinityRow affinity;
+  std::vector<WeightedNodeTerm> preferred_nodes;  // preferred node affinity
+  std::vector<SpreadConstraintRow> spread;
+  std::vector<HostPort> host_ports;      // of containers and sidecars
+  std::vector<std::string> config_maps;  // that its containers cannot start without (spec 3 P13)
+  std::vector<VolumeClaimRow> volumes;   // only those that are claims
   struct Claim {  // spec.resourceClaims, resolved with status.resourceClaimStatuses
     std::string name;
     std::string resource_claim;  // object name; empty: the template's claim does not exist yet
     bool from_template = false;
   };
   std::vector<Claim> claims;
-  // Features that later floors bring ("host-port", "persistent-volume-claim"): a pod that needs one
-  // is not placed, and says so. The features of `gpu`, claims, topology and sub-groups are found by
-  // the builder.
+  // Features that later floors bring: a pod that needs one is not placed, and says so. The features
+  // of `gpu`, claims, topology and sub-groups are found by the builder.
   std::vector<std::string> not_built;
 };
 
@@ -270,6 +317,81 @@ struct ResourceClaimRow {
 struct ResourceSliceRow {
   std::string node;  // spec.nodeName; empty: not node-local
   int64_t gpus = 0;  // devices, when the driver is a GPU driver
+};
+
+struct ConfigMapRow {
+  std::string namespace_name;
+  std::string name;
+};
+
+struct NamespaceRow {
+  std::string name;
+  StringPairs labels;
+};
+
+// A claim for storage, and how far it has come.
+struct PersistentVolumeClaimRow {
+  std::string namespace_name;
+  std::string name;
+  std::string uid;
+  std::optional<int64_t> deletion_ns;
+  std::string volume;           // spec.volumeName
+  bool bind_completed = false;  // annotation pv.kubernetes.io/bind-completed
+  bool is_lost = false;         // phase Lost
+  bool is_bound = false;        // phase Bound
+  std::string selected_node;    // annotation volume.kubernetes.io/selected-node
+  std::string storage_class;    // by annotation or spec; empty: none
+  int64_t bytes = 0;            // 0: does not say
+  LabelSelector selector;       // of volumes
+  std::vector<std::string> access_modes;
+  bool is_block = false;      // volumeMode Block
+  std::string owner_pod_uid;  // of ephemeral volumes
+};
+
+struct PersistentVolumeRow {
+  std::string name;
+  StringPairs labels;
+  std::optional<int64_t> deletion_ns;
+  std::string storage_class;
+  int64_t bytes = 0;
+  std::vector<std::string> access_modes;
+  bool is_block = false;
+  bool is_available = false;    // phase Available
+  std::string claim_namespace;  // spec.claimRef; no name: none
+  std::string claim_name;
+  std::string claim_uid;
+  bool has_node_affinity = false;  // with no terms it matches nothing
+  std::vector<NodeSelectorTerm> node_affinity;
+};
+
+struct StorageClassRow {
+  std::string name;
+  std::string provisioner;
+  bool waits_for_consumer = false;                   // volumeBindingMode
+  std::vector<NodeSelectorTerm> allowed_topologies;  // any may match; none: everywhere
+};
+
+struct CsiDriverRow {
+  std::string name;
+  bool reports_capacity = false;  // spec.storageCapacity
+};
+
+struct CsiStorageCapacityRow {
+  std::string namespace_name;
+  std::string name;
+  std::string storage_class;
+  std::optional<LabelSelector> nodes;  // nodeTopology; absent: no node has access
+  std::optional<int64_t> bytes;
+  std::optional<int64_t> largest_volume_bytes;
+};
+
+// What is known of storage. Without claims in the input nothing is: then nobody asks.
+struct StorageRows {
+  std::optional<std::vector<PersistentVolumeClaimRow>> claims;
+  std::vector<PersistentVolumeRow> volumes;
+  std::vector<StorageClassRow> classes;
+  std::vector<CsiDriverRow> drivers;
+  std::vector<CsiStorageCapacityRow> capacities;
 };
 
 // The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values here are

@@ -3,10 +3,14 @@
 // Answers per node class are asked once and kept for the cycle; a filter that looks at other pods
 // must say kNode. Check() reads the cluster as the open Statement left it and changes nothing. To
 // add one: a file in filters/, a line in session/registry.cc.
+//
+// A filter that counts what stands where keeps its counts by the changes it hears of (listener()),
+// and must be back where it was when they are undone.
 #ifndef KAI_PLACEMENT_FILTER_H_
 #define KAI_PLACEMENT_FILTER_H_
 
 #include "kai/model/cluster.h"
+#include "kai/model/listener.h"
 #include "kai/placement/fit_report.h"
 
 namespace kai {
@@ -17,10 +21,16 @@ class Filter {
 
   virtual ~Filter() = default;
   virtual Scope ScopeFor(PodClassId pod_class) const = 0;
-  // Answers about one node can change because of what happens on another.
+  // Answers about one node can change because of what happens on another. A filter whose scope for
+  // these pods is kNothing now and can become kNode must say so here.
   virtual bool LooksBeyondNode(PodClassId) const { return false; }
   // True: the pod could run there. When not, and `report` is given, counts why.
   virtual bool Check(PodClassId pod_class, NodeId node, FitReport* report) const = 0;
+  // Check() said yes, but only because those in the way are leaving: the pod has to wait for them.
+  virtual bool MustWait(PodClassId, NodeId) const { return false; }
+
+  // Whom to tell of every change; null: nobody.
+  virtual Listener* listener() { return nullptr; }
 };
 
 }  // namespace kai

@@ -3,9 +3,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "kai/base/text.h"
 #include "kai/model/messages.h"
 
 namespace kai {
+
+namespace {
+
+// In kube-scheduler's order; what one node says counts as one reason.
+std::string TextOfVolumes(int32_t code) {
+  const auto bound = static_cast<VolumeAnswer::Bound>(code / 3);
+  const auto delayed = static_cast<VolumeAnswer::Delayed>(code % 3);
+  std::string text;
+  const auto say = [&](bool holds, std::string_view reason) {
+    if (holds) StrAppend(&text, text.empty() ? "" : ", ", reason);
+  };
+  say(bound == VolumeAnswer::Bound::kOutOfReach, messages::kVolumeOutOfReach);
+  say(delayed == VolumeAnswer::Delayed::kNoVolume, messages::kNoVolumeToBind);
+  say(delayed == VolumeAnswer::Delayed::kNoSpace, messages::kNotEnoughStorage);
+  say(bound == VolumeAnswer::Bound::kGone, messages::kVolumeIsGone);
+  return text;
+}
+
+}  // namespace
 
 std::string Reason::Text(const ResourceSlots& slots) const {
   switch (code_) {
@@ -37,9 +57,16 @@ std::string Reason::Text(const ResourceSlots& slots) const {
       return std::string(messages::kNotGpuWorker);
     case kNotCpuWorker:
       return std::string(messages::kNotCpuWorker);
+    case kNoFreePorts:
+      return std::string(messages::kNoFreePorts);
+    case kSpreadWithoutLabel:
+      return std::string(messages::kSpreadWithoutLabel);
+    case kTooUneven:
+      return std::string(messages::kTooUneven);
     default:
       break;
   }
+  if (code_ < kFixedReasons) return TextOfVolumes(code_ - kVolumes + 1);
   const ResourceSlot slot(code_ - kFixedReasons);
   if (slot == kGpuSlot) return std::string(messages::kNotEnoughGpus);
   if (slot == kCpuSlot) return std::string(messages::kNotEnoughCpu);

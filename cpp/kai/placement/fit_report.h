@@ -10,6 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "kai/model/resources.h"
+#include "kai/model/volumes.h"
 
 namespace kai {
 
@@ -32,12 +33,22 @@ class Reason {
     kMixedMigStrategy,
     kNotGpuWorker,
     kNotCpuWorker,
-    kFixedReasons,
+    kNoFreePorts,
+    kSpreadWithoutLabel,
+    kTooUneven,
+    kVolumes,                              // and whatever a node says to volumes: OfVolumes()
+    kFixedReasons = kVolumes + 3 * 3 - 1,  // a no of either half, or of both
   };
 
   constexpr Reason(Fixed fixed) : code_(fixed) {}  // NOLINT: a reason is one of these
   static constexpr Reason NotEnough(ResourceSlot slot) {
     return Reason(kFixedReasons + slot.value());
+  }
+
+  // Of a node that refuses.
+  static constexpr Reason OfVolumes(const VolumeAnswer& answer) {
+    return Reason(kVolumes - 1 + 3 * static_cast<int32_t>(answer.bound) +
+                  static_cast<int32_t>(answer.delayed));
   }
 
   constexpr size_t index() const { return static_cast<size_t>(code_); }

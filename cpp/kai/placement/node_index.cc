@@ -35,6 +35,7 @@ struct NodeIndex::Search {
   uint64_t class_bits;  // of the allowed classes, modulo 64
   Room room;
   const double* after;
+  const Test* test;
 };
 
 NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy)
@@ -236,7 +237,8 @@ bool NodeIndex::DoesFit(int32_t at, const Search& search) const {
   if (search.class_ok[nodes.node_class[node].index()] == 0) return false;
   const std::span<const double> request(search.request, slots_);
   return FitsSum(request, nodes.idle[node], nodes.releasing[node]) &&
-         (search.room == Room::kLater || Fits(request, nodes.idle[node]));
+         (search.room == Room::kLater || Fits(request, nodes.idle[node])) &&
+         (search.test == nullptr || (*search.test)(node));
 }
 
 int32_t NodeIndex::FirstFitBelow(int32_t at, const Search& search) const {
@@ -254,8 +256,8 @@ int32_t NodeIndex::FirstFitBelow(int32_t at, const Search& search) const {
 }
 
 NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request,
-                           std::span<const uint8_t> class_ok, Room room,
-                           const double* after) const {
+                           std::span<const uint8_t> class_ok, Room room, const double* after,
+                           const Test* test) const {
   KAI_DCHECK(touched_.empty());
   uint64_t class_bits = 0;
   for (size_t i = 0; i < class_ok.size(); ++i) class_bits |= uint64_t{class_ok[i] != 0} << (i % 64);
@@ -263,8 +265,17 @@ NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request,
                       .class_ok = class_ok.data(),
                       .class_bits = class_bits,
                       .room = room,
-                      .after = after};
+                      .after = after,
+                      .test = test};
   return NodeId(FirstFitBelow(roots_[group], search));
+}
+
+int64_t NodeIndex::CountKeys() const {
+  int64_t keys = 0;
+  for (size_t group = 0; group < kGroups; ++group) {
+    for (NodeId at = first_[group]; at.valid(); at = NextKey(group, entries_[at].key)) ++keys;
+  }
+  return keys;
 }
 
 NodeId NodeIndex::NextKey(size_t group, double key) const {

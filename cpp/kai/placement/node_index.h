@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "kai/model/cluster.h"
 
 namespace kai {
@@ -50,10 +51,11 @@ class NodeIndex {
   void Touch(NodeId node);
   void Refresh();
 
-  // The first node of the group, in order, that fits and whose class is allowed; only nodes with a
-  // key beyond `after`, where given.
+  // The first node of the group, in order, that fits, whose class is allowed and that passes the
+  // test, where one is given; only nodes with a key beyond `after`, likewise.
+  using Test = absl::FunctionRef<bool(NodeId)>;
   NodeId FirstFit(size_t group, std::span<const double> request, std::span<const uint8_t> class_ok,
-                  Room room, const double* after = nullptr) const;
+                  Room room, const double* after = nullptr, const Test* test = nullptr) const;
 
   // The order's key of a node: lower is better.
   double key(NodeId node) const { return entries_[node].key; }
@@ -65,6 +67,9 @@ class NodeIndex {
   // Least and most room over the nodes that offer the resource (spec 3 W3).
   double least_room() const { return least_room_; }
   double most_room() const { return most_room_; }
+
+  // How many (group, key) there are. Cost: O(nodes), for tests and timings.
+  int64_t CountKeys() const;
 
  private:
   struct Entry {

@@ -70,6 +70,27 @@ TEST(NodeIndexTest, BinpackPrefersTheFullestNodeThatStillFits) {
   EXPECT_THAT(Bests(*cluster, index, kWithGpus, "ns/two-0", Room::kNow), ElementsAre("b", "a"));
 }
 
+TEST(NodeIndexTest, TakesTheFirstThatPassesATestAndCountsItsKeys) {
+  const auto cluster = MakeCluster()
+                           .Node("a", {.gpus = 8})
+                           .Node("b", {.gpus = 8})
+                           .Node("c", {.gpus = 8})
+                           .Running("ns/seven", {.gpus = 7, .node = "c"})
+                           .Pending("ns/one", {.gpus = 1})
+                           .Build();
+  const NodeIndex index(*cluster, kGpuSlot, Strategy::kBinpack);
+  EXPECT_EQ(index.CountKeys(), 2) << "8 and 1";
+  const std::vector<uint8_t> all_ok(cluster->node_classes().size(), 1);
+  const auto is_b = [&](NodeId node) { return node == NodeNamed(*cluster, "b"); };
+  const auto is_nobody = [](NodeId) { return false; };
+  const auto find = [&](NodeIndex::Test test) {
+    return index.FirstFit(kWithGpus, cluster->RequestOf(PodNamed(*cluster, "ns/one-0")), all_ok,
+                          Room::kNow, nullptr, &test);
+  };
+  EXPECT_EQ(find(is_b), NodeNamed(*cluster, "b"));
+  EXPECT_FALSE(find(is_nobody).valid());
+}
+
 TEST(NodeIndexTest, SpreadPrefersTheEmptiestNodeByShareOfItsDevices) {
   const auto cluster = MakeCluster()
                            .Node("big", {.gpus = 8})

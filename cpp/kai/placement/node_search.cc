@@ -7,9 +7,6 @@
 namespace kai {
 namespace {
 
-constexpr std::string_view kMaxNodePoolResources =
-    "MaxNodePoolResources";  // the check's name in messages (spec 3 P8)
-
 // How often all nodes are scanned before an index of them is made.
 constexpr int kSearchesWithoutIndex = 4;
 
@@ -30,15 +27,18 @@ struct Best {
 
 }  // namespace
 
-NodeSearch::NodeSearch(const Cluster& cluster, std::vector<std::unique_ptr<Filter>> filters,
-                       std::vector<std::unique_ptr<Scorer>> scorers, const Options& options)
+NodeSearch::NodeSearch(const Cluster& cluster, Rules rules, const Options& options)
     : cluster_(cluster),
-      filters_(std::move(filters)),
-      scorers_(std::move(scorers)),
+      rules_(std::move(rules)),
       options_(options),
       gpu_index_{.slot = kGpuSlot, .strategy = options.gpu, .index = {}},
       cpu_index_{.slot = kCpuSlot, .strategy = options.cpu, .index = {}},
-      plans_(cluster.pod_classes().size()) {}
+      plans_(cluster.pod_classes().size()) {
+  for (const std::unique_ptr<Filter>& filter : rules_.filters) {
+    if (Listener* listener = filter->listener(); listener != nullptr)
+      listeners_.push_back(listener);
+  }
+}
 
 NodeIndex* NodeSearch::IndexFor(PodClassId pod_class) {
   LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
@@ -93,30 +93,39 @@ void NodeSearch::Touch(const Change& change) {
   if (cpu_index_.index) cpu_index_.index->Touch(change.to_node);
 }
 
-void NodeSearch::Applied(const Change& change, UndoStack*) {
+void NodeSearch::Applied(const Change& change, UndoStack* undo) {
   Touch(change);
+  for (Listener* listener : listeners_) listener->Applied(change, undo);
   const bool takes = change.to == PodStatus::kAllocated || change.to == PodStatus::kPipelined;
-  if (!takes) recent_ = {};  // somewhere there is more room than before
+  if (takes) return;
+  recent_ = {};  // somewhere there is more room than before
+  ++freed_;
 }
-void NodeSearch::Undone(const Change& change, UndoStack*) {
+void NodeSearch::Undone(const Change& change, UndoStack* undo) {
   Touch(change);
+  for (auto listener = listeners_.rbegin(); listener != listeners_.rend(); ++listener)
+    (*listener)->Undone(change, undo);
   recent_ = {};
+  ++freed_;
 }
 
 NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
   ClassPlan& plan = plans_[pod_class];
   if (plan.ready) return plan;
   plan.ready = true;
-  plan.too_large =
-      options_.check_largest_node && !Fits(cluster_.pod_classes().request[pod_class],
-                                           std::span<const double>(cluster_.largest_node()));
+  plan.is_refused = std::any_of(
+      rules_.checks.begin(), rules_.checks.end(),
+      [&](const std::unique_ptr<PodCheck>& check) { return !check->Allows(pod_class); });
   const size_t node_classes = cluster_.node_classes().size();
   plan.class_ok.assign(node_classes, 1);
   std::vector<NodeId> example(node_classes);
   const NodeColumns& nodes = cluster_.nodes();
   for (const NodeId node : nodes.name.ids()) example[nodes.node_class[node].index()] = node;
-  for (const std::unique_ptr<Filter>& filter : filters_) {
-    if (filter->ScopeFor(pod_class) != Filter::Scope::kNodeClass) continue;
+  for (const std::unique_ptr<Filter>& filter : rules_.filters) {
+    const Filter::Scope scope = filter->ScopeFor(pod_class);
+    if (scope == Filter::Scope::kNode || filter->LooksBeyondNode(pod_class))
+      plan.node_filters.push_back(filter.get());
+    if (scope != Filter::Scope::kNodeClass) continue;
     for (size_t i = 0; i < node_classes; ++i) {
       if (plan.class_ok[i] != 0 && !filter->Check(pod_class, example[i], nullptr))
         plan.class_ok[i] = 0;
@@ -127,14 +136,20 @@ NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
 }
 
 void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
-  // Pods pinned by a label that nearly every node has a value of its own for: the few nodes that
-  // match are found once.
+  // Pods pinned by a label that nearly every node has a value of its own for, be it their own word
+  // or that of their volumes: the few nodes that match are found once.
   const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
-  if (filters_.empty() || !cluster_.AskPerNode(id)) return;  // without filters nobody asks
+  const NodeConstraint& constraint = cluster_.constraints()[id];
+  const bool by_volumes = constraint.volumes.valid() && cluster_.AskPerNode(constraint.volumes);
+  if (rules_.filters.empty() || (!cluster_.AskPerNode(id) && !by_volumes))
+    return;  // without filters nobody asks
   const NodeColumns& nodes = cluster_.nodes();
   for (const NodeId node : nodes.name.ids()) {
-    if (MatchesNode(cluster_.constraints()[id], nodes.labels[node], nodes.name[node],
-                    cluster_.names())) {
+    const std::span<const Label> labels(nodes.labels[node]);
+    if (MatchesNode(constraint, labels, nodes.name[node], cluster_.names()) &&
+        (!by_volumes || AnswerOf(cluster_.volume_needs()[constraint.volumes], labels,
+                                 nodes.name[node], cluster_.names())
+                            .yes())) {
       plan->candidates.push_back(node);
     }
   }
@@ -144,30 +159,37 @@ void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
 bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
   if (options_.always_scan || plan.has_candidates) return true;
   if (offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only) return true;
-  const auto asks_nodes = [&](const auto& filter) {
-    return filter->ScopeFor(pod_class) == Filter::Scope::kNode;
-  };
-  const auto scores_nodes = [&](const auto& scorer) {
+  return std::any_of(rules_.scorers.begin(), rules_.scorers.end(), [&](const auto& scorer) {
     return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode;
-  };
-  return std::any_of(filters_.begin(), filters_.end(), asks_nodes) ||
-         std::any_of(scorers_.begin(), scorers_.end(), scores_nodes);
+  });
 }
 
 NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
-  const ClassPlan& plan = PlanFor(pod_class);
-  if (plan.too_large) return {};
+  ClassPlan& plan = PlanFor(pod_class);
+  if (plan.is_refused) return {};
   if (IsRecentStillBest(pod_class)) {
     recent_.version = version();
     return recent_.found;
   }
+  // Where nothing was found and room was only taken since, there is nothing now: unless a filter
+  // looks at who stands there, or other nodes were offered.
+  const bool stays_so = plan.node_filters.empty() && offered_ == nullptr && !options_.always_scan;
+  if (stays_so && plan.nothing_at == freed_) return {};
+  const Found found = Search(pod_class, plan);
+  if (stays_so && !found.node.valid()) plan.nothing_at = freed_;
+  return found;
+}
+
+NodeSearch::Found NodeSearch::Search(PodClassId pod_class, const ClassPlan& plan) {
   if (MustScan(pod_class, plan)) return FindByScan(pod_class, plan);
   const NodeIndex* index = IndexFor(pod_class);
   const Found found =
       index == nullptr ? FindByScan(pod_class, plan) : FindInIndex(pod_class, plan, *index);
   // Rounding apart, only GPUs are counted so coarsely that a fuller node is always the better one;
-  // and nodes that have them are all scored alike but for room.
-  const bool packs_gpus = !cluster_.pod_classes().info[pod_class].cpu_only &&
+  // and nodes that have them are all scored alike but for room. Where single nodes are asked, the
+  // one that took a pod may refuse the next.
+  const bool packs_gpus = !AsksNodes(pod_class, plan) &&
+                          !cluster_.pod_classes().info[pod_class].cpu_only &&
                           options_.gpu == Strategy::kBinpack &&
                           cluster_.pod_classes().request[pod_class][kGpuSlot.index()] >= 1;
   recent_ = packs_gpus && found.node.valid()
@@ -178,7 +200,7 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
 
 double NodeSearch::SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const {
   double sum = 0;  // in plugin order: doubles do not add in any order (design §4.3 b)
-  for (const std::unique_ptr<Scorer>& scorer : scorers_) {
+  for (const std::unique_ptr<Scorer>& scorer : rules_.scorers) {
     if (scorer->DependsOn(pod_class) != Scorer::Dependence::kNothing)
       sum += scorer->Score(pod_class, node, view);
   }
@@ -192,6 +214,20 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
   ScoreView view{
       .least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
   Best best;
+  const bool asks_nodes = AsksNodes(pod_class, plan);
+  const auto allows = [&](NodeId node) { return NodeAllows(pod_class, plan, node); };
+  const auto allows_now = [&](NodeId node) {
+    return allows(node) && !MustWait(pod_class, plan, node);
+  };
+  const NodeIndex::Test tests[] = {allows_now, allows};  // by Room
+  const auto first_fit = [&](size_t group, Room room, const double* after) {
+    return index.FirstFit(group, request, plan.class_ok, room, after,
+                          asks_nodes ? &tests[static_cast<size_t>(room)] : nullptr);
+  };
+  const auto fits_now = [&](NodeId node, Room room) {
+    return room == Room::kNow ||
+           (Fits(request, nodes.idle[node]) && !(asks_nodes && MustWait(pod_class, plan, node)));
+  };
   for (size_t group = 0; group < NodeIndex::kGroups; ++group) {
     const NodeId first = index.First(group);
     if (!first.valid()) continue;
@@ -204,9 +240,9 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
         view.fits_now = false;
         if (SumOfScores(pod_class, first, view) < best.score) break;
       }
-      NodeId node = index.FirstFit(group, request, plan.class_ok, room);
+      NodeId node = first_fit(group, room, nullptr);
       if (!node.valid()) continue;
-      view.fits_now = room == Room::kNow || Fits(request, nodes.idle[node]);
+      view.fits_now = fits_now(node, room);
       const double score = SumOfScores(pod_class, node, view);
       best.Offer(cluster_, node, score, view.fits_now);
       // Rounding can make the next key's sum equal; then the first name that fits there counts too.
@@ -214,9 +250,9 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
            next = index.NextKey(group, index.key(next))) {
         if (SumOfScores(pod_class, next, view) != score) break;
         const double before = index.key(node);
-        node = index.FirstFit(group, request, plan.class_ok, room, &before);
+        node = first_fit(group, room, &before);
         if (!node.valid()) break;
-        view.fits_now = room == Room::kNow || Fits(request, nodes.idle[node]);
+        view.fits_now = fits_now(node, room);
         if (SumOfScores(pod_class, node, view) != score) break;
         best.Offer(cluster_, node, score, view.fits_now);
         next = node;
@@ -226,12 +262,22 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
   return {.node = best.node, .now = best.now};
 }
 
-bool NodeSearch::PassesFilters(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
-  if (plan.class_ok[cluster_.nodes().node_class[node].index()] == 0) return false;
-  return std::all_of(filters_.begin(), filters_.end(), [&](const std::unique_ptr<Filter>& filter) {
+bool NodeSearch::AsksNodes(PodClassId pod_class, const ClassPlan& plan) const {
+  return std::any_of(plan.node_filters.begin(), plan.node_filters.end(), [&](const Filter* filter) {
+    return filter->ScopeFor(pod_class) == Filter::Scope::kNode;
+  });
+}
+
+bool NodeSearch::NodeAllows(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
+  return std::all_of(plan.node_filters.begin(), plan.node_filters.end(), [&](const Filter* filter) {
     return filter->ScopeFor(pod_class) != Filter::Scope::kNode ||
            filter->Check(pod_class, node, nullptr);
   });
+}
+
+bool NodeSearch::MustWait(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
+  return std::any_of(plan.node_filters.begin(), plan.node_filters.end(),
+                     [&](const Filter* filter) { return filter->MustWait(pod_class, node); });
 }
 
 NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& plan) {
@@ -243,11 +289,11 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   const auto consider = [&](NodeId node) {
     if (restricted && (*offered_)[node] == 0) return;
     if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
-        !PassesFilters(pod_class, plan, node))
+        plan.class_ok[nodes.node_class[node].index()] == 0 || !NodeAllows(pod_class, plan, node))
       return;
     if (!view) view = ViewFor(pod_class);
     // As well: what is promised of the idle makes releasing negative.
-    view->fits_now = Fits(request, nodes.idle[node]);
+    view->fits_now = Fits(request, nodes.idle[node]) && !MustWait(pod_class, plan, node);
     best.Offer(cluster_, node, SumOfScores(pod_class, node, *view), view->fits_now);
   };
   if (plan.has_candidates) {
@@ -258,48 +304,28 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   return {.node = best.node, .now = best.now};
 }
 
-std::string NodeSearch::LargerThanAnyNodeText(PodId pod) const {
-  // spec 3 P14: GPU, CPU, memory, then the others in the order of their slots; the first that is
-  // too large is named.
-  const PodClass& info = cluster_.ClassOf(pod);
-  const std::span<const double> request = cluster_.RequestOf(pod);
-  const ResourceSlots& slots = cluster_.slots();
-  const std::string name = cluster_.PodName(pod);
-  messages::PoolLimit limit{.pod = name,
-                            .gpus = request[kGpuSlot.index()],
-                            .cpu_millicores = request[kCpuSlot.index()],
-                            .memory_bytes = request[kMemorySlot.index()],
-                            .others = {},
-                            .mig = {},
-                            .node_pool = cluster_.params().node_pool_label_value,
-                            .resource = {},
-                            .largest = 0};
-  if (limit.node_pool.empty()) limit.node_pool = "default";
-  for (const auto& [mig, amount] : info.gpu.mig) {
-    limit.mig.emplace_back(mig, static_cast<double>(amount));
-    limit.gpus += MigGpuEquivalents(mig) * static_cast<double>(amount);
+std::string NodeSearch::RefusalOf(PodId pod) const {
+  const PodClassId pod_class = cluster_.pods().pod_class[pod];
+  std::vector<std::pair<std::string_view, std::string>> errors;
+  for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
+    if (!check->Allows(pod_class)) errors.emplace_back(check->name(), check->Why(pod));
   }
-  std::vector<ResourceSlot> order = {kGpuSlot, kCpuSlot, kMemorySlot};
-  for (size_t i = kPodsSlot.index(); i < slots.size(); ++i) {
-    order.push_back(ResourceSlot(i));
-    if (request[i] != 0 && !slots.IsMig(ResourceSlot(i)))
-      limit.others.emplace_back(slots.Name(ResourceSlot(i)), request[i]);
+  return messages::ConditionsNotMet(cluster_.PodName(pod), errors);
+}
+
+int64_t NodeSearch::CountScoreKeys() const {
+  int64_t keys = 0;
+  for (const LazyIndex* lazy : {&gpu_index_, &cpu_index_}) {
+    if (lazy->index) keys += lazy->index->CountKeys();
   }
-  for (const ResourceSlot slot : order) {
-    if (request[slot.index()] <= cluster_.largest_node()[slot.index()]) continue;
-    limit.resource = slot == kGpuSlot ? "GPU" : slot == kCpuSlot ? "CPU" : slots.Name(slot);
-    limit.largest = cluster_.largest_node()[slot.index()];
-    break;
-  }
-  return messages::ConditionsNotMet(name, kMaxNodePoolResources,
-                                    messages::LargerThanAnyNode(limit));
+  return keys;
 }
 
 const std::string& NodeSearch::Explain(PodId pod) {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
   ClassPlan& plan = PlanFor(pod_class);
-  if (plan.too_large) {  // names the pod: not to be shared by the class
-    pod_explanation_ = LargerThanAnyNodeText(pod);
+  if (plan.is_refused) {  // names the pod: not to be shared by the class
+    pod_explanation_ = RefusalOf(pod);
     return pod_explanation_;
   }
   if (plan.explanation == nullptr) plan.explanation = std::make_unique<Explanation>();
@@ -309,7 +335,7 @@ const std::string& NodeSearch::Explain(PodId pod) {
 
 void NodeSearch::RefreshExplanation(PodClassId pod_class, Explanation* explanation) {
   const bool looks_further = std::any_of(
-      filters_.begin(), filters_.end(),
+      rules_.filters.begin(), rules_.filters.end(),
       [&](const std::unique_ptr<Filter>& filter) { return filter->LooksBeyondNode(pod_class); });
   const auto changes = static_cast<size_t>(version() - explanation->version);
   if (explanation->version < 0 || looks_further || changes > cluster_.nodes().size()) {
@@ -352,7 +378,7 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
   if (FitsSum(request, nodes.idle[node], nodes.releasing[node])) {
     node_report_.Clear();
-    for (const std::unique_ptr<Filter>& filter : filters_) {
+    for (const std::unique_ptr<Filter>& filter : rules_.filters) {
       if (filter->ScopeFor(pod_class) == Filter::Scope::kNothing) continue;
       if (!filter->Check(pod_class, node, &node_report_)) break;
     }

@@ -8,8 +8,9 @@
 //
 // It is a listener of the statement, and so always speaks of the cluster as it stands.
 //
-// Most classes of pods are answered by the node index; those whose filters or scores look at single
-// nodes are answered by a scan, which is also the definition that the index must agree with.
+// Most classes of pods are answered by the node index, which asks single nodes only where a filter
+// has to; those whose scores look at single nodes are answered by a scan, which is also the
+// definition that the index must agree with.
 #ifndef KAI_PLACEMENT_NODE_SEARCH_H_
 #define KAI_PLACEMENT_NODE_SEARCH_H_
 
@@ -23,6 +24,7 @@
 #include "kai/placement/filter.h"
 #include "kai/placement/fit_report.h"
 #include "kai/placement/node_index.h"
+#include "kai/placement/pod_check.h"
 #include "kai/placement/scorer.h"
 
 namespace kai {
@@ -32,8 +34,6 @@ class NodeSearch final : public Listener {
   struct Options {
     Strategy gpu = Strategy::kBinpack;
     Strategy cpu = Strategy::kBinpack;
-    bool check_largest_node =
-        true;                  // refuse pods larger than any node before asking nodes (spec 3 P14)
     bool always_scan = false;  // answer every search by scanning: the plain way, for comparison
   };
   struct Found {
@@ -41,8 +41,14 @@ class NodeSearch final : public Listener {
     bool now = false;  // fits what is idle; else it has to wait for what is releasing
   };
 
-  NodeSearch(const Cluster& cluster, std::vector<std::unique_ptr<Filter>> filters,
-             std::vector<std::unique_ptr<Scorer>> scorers, const Options& options);
+  // What is asked of pods, of nodes, and which of these are liked best.
+  struct Rules {
+    std::vector<std::unique_ptr<PodCheck>> checks;
+    std::vector<std::unique_ptr<Filter>> filters;
+    std::vector<std::unique_ptr<Scorer>> scorers;
+  };
+
+  NodeSearch(const Cluster& cluster, Rules rules, const Options& options);
 
   Found Find(PodClassId pod_class);
 
@@ -55,13 +61,18 @@ class NodeSearch final : public Listener {
   // nodes.
   bool MayRunOn(PodClassId pod_class, NodeId node) {
     const ClassPlan& plan = PlanFor(pod_class);
-    return !plan.too_large && plan.class_ok[cluster_.nodes().node_class[node].index()] != 0 &&
+    return !plan.is_refused && plan.class_ok[cluster_.nodes().node_class[node].index()] != 0 &&
            (!plan.has_candidates ||
             std::binary_search(plan.candidates.begin(), plan.candidates.end(), node));
   }
 
-  // No node could take a pod of that class, were the cluster empty (spec 3 P14).
-  bool IsTooLarge(PodClassId pod_class) { return PlanFor(pod_class).too_large; }
+  // No node could take a pod of that class, whoever left it: it is larger than any node, or lacks
+  // what it needs before it can have one (spec 3 P16).
+  bool CanNeverRun(PodClassId pod_class) { return PlanFor(pod_class).is_refused; }
+
+  // How many different places in the order of nodes the indices hold, of those that were made:
+  // design §4.3 lives on there being few.
+  int64_t CountScoreKeys() const;
 
   // Why no node takes the pod, as the cluster stands: the text of spec 2 M6. Cached until something
   // changes, so that a thousand pods of one class that find no room cost one walk over the nodes.
@@ -88,19 +99,26 @@ class NodeSearch final : public Listener {
   // What never changes in a cycle about a class of pods, and what was found out about it.
   struct ClassPlan {
     bool ready = false;
-    bool too_large = false;          // larger than any node
+    bool is_refused = false;                  // by a check of pods
+    std::vector<const Filter*> node_filters;  // that may ask single nodes
     std::vector<uint8_t> class_ok;   // by NodeClassId: all filters that ask per class say yes
     std::vector<NodeId> candidates;  // the only nodes worth asking, when `has_candidates`
     bool has_candidates = false;
+    int64_t nothing_at = -1;  // nothing was found when room had been freed so often
     std::unique_ptr<Explanation> explanation;  // of the last time somebody asked
   };
 
   ClassPlan& PlanFor(PodClassId pod_class);
   void FindCandidates(PodClassId pod_class, ClassPlan* plan);
   bool MustScan(PodClassId pod_class, const ClassPlan& plan) const;
+  Found Search(PodClassId pod_class, const ClassPlan& plan);
   Found FindInIndex(PodClassId pod_class, const ClassPlan& plan, const NodeIndex& index);
   Found FindByScan(PodClassId pod_class, const ClassPlan& plan);
-  bool PassesFilters(PodClassId pod_class, const ClassPlan& plan, NodeId node) const;
+  // Some filter has to ask single nodes, as things stand.
+  bool AsksNodes(PodClassId pod_class, const ClassPlan& plan) const;
+  // What those filters say of this one.
+  bool NodeAllows(PodClassId pod_class, const ClassPlan& plan, NodeId node) const;
+  bool MustWait(PodClassId pod_class, const ClassPlan& plan, NodeId node) const;
   double SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const;
   // An index is made when it has been missed a few times: small cycles do without.
   struct LazyIndex {
@@ -118,11 +136,11 @@ class NodeSearch final : public Listener {
   void ExplainNode(PodClassId pod_class, NodeId node, Explanation* explanation);
   // Why the node refuses the class; empty where it does not say.
   void ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons* reasons);
-  std::string LargerThanAnyNodeText(PodId pod) const;
+  std::string RefusalOf(PodId pod) const;
 
   const Cluster& cluster_;
-  std::vector<std::unique_ptr<Filter>> filters_;
-  std::vector<std::unique_ptr<Scorer>> scorers_;
+  Rules rules_;
+  std::vector<Listener*> listeners_;  // of filters
   Options options_;
   LazyIndex gpu_index_;
   LazyIndex cpu_index_;
@@ -134,6 +152,7 @@ class NodeSearch final : public Listener {
   };
   Recent recent_;
   IndexVector<PodClassId, ClassPlan> plans_;
+  int64_t freed_ = 0;            // how often a change left more room somewhere
   std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
   const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
   FitReport node_report_;  // scratch

@@ -243,6 +243,23 @@ TEST(NodeSearchTest, ExplanationsCountNodesByReasonAndFollowTheStatement) {
             "no nodes with enough resources were found: 1 node is unschedulable.");
 }
 
+TEST(NodeSearchTest, WhoFoundNothingLooksAgainOnceRoomIsFreed) {
+  Rooms rooms(MakeCluster()
+                  .Node("n", {.gpus = 2})
+                  .Running("ns/old", {.gpus = 1, .node = "n"})
+                  .Pending("ns/small", {.gpus = 1})
+                  .Pending("ns/p", {.gpus = 2})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+  const Statement::Checkpoint start = rooms.statement().Mark();
+  rooms.Place("ns/small-0", "n");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+  rooms.statement().RollBackTo(start);
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+  rooms.Evict("ns/old-0");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n later");
+}
+
 TEST(NodeSearchTest, ExplanationsFollowPodsOnOtherNodesToo) {
   // The pod on a1 keeps p off a2 as well: nodes that did not change can change their minds.
   PodAffinityRow apart;

@@ -36,20 +36,35 @@ struct RoomsOptions {
   bool by_satisfaction = true;  // plugin subgrouporder
   bool satisfy_tree = true;     // mend min_sub_group
   bool always_scan = false;
+  Leaving leaving = Leaving::kMakeRoom;  // mend leaving_pods
+  bool spread = false;                   // extra topology_spread
+  bool preferred_nodes = false;          // extra preferred_node_affinity
   std::vector<PodComparator> comparators = {PodComparator::kKubeflow, PodComparator::kRay,
                                             PodComparator::kTaskPriority};
 };
 
 // All filters, in the order of session/registry.cc.
-inline std::vector<std::unique_ptr<Filter>> AllFilters(const Cluster& cluster) {
+inline std::vector<std::unique_ptr<Filter>> AllFilters(const Cluster& cluster,
+                                                       const RoomsOptions& options) {
   std::vector<std::unique_ptr<Filter>> filters;
   filters.push_back(MakeMigStrategyFilter(cluster));
   filters.push_back(MakeNodeStateFilter(cluster));
   filters.push_back(MakeTaintFilter(cluster));
   filters.push_back(MakeNodeAffinityFilter(cluster));
-  filters.push_back(MakeInterPodAffinityFilter(cluster));
+  filters.push_back(MakeHostPortFilter(cluster, options.leaving));
+  filters.push_back(MakeVolumeFilter(cluster));
+  filters.push_back(MakeInterPodAffinityFilter(cluster, options.leaving));
+  if (options.spread) filters.push_back(MakeTopologySpreadFilter(cluster));
   filters.push_back(MakeWorkerNodeFilter(cluster));
   return filters;
+}
+
+inline std::vector<std::unique_ptr<PodCheck>> AllPodChecks(const Cluster& cluster) {
+  std::vector<std::unique_ptr<PodCheck>> checks;
+  checks.push_back(MakeVolumeClaimCheck(cluster));
+  checks.push_back(MakeConfigMapCheck(cluster));
+  checks.push_back(MakeLargestNodeCheck(cluster));
+  return checks;
 }
 
 // All scorers, in the order of the operator's default (spec 2 C8).
@@ -61,17 +76,21 @@ inline std::vector<std::unique_ptr<Scorer>> AllScorers(const Cluster& cluster,
   if (options.pod_affinity) scorers.push_back(MakePodAffinityScorer(cluster));
   scorers.push_back(MakeNominatedNodeScorer(cluster));
   scorers.push_back(MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
+  if (options.preferred_nodes) scorers.push_back(MakePreferredNodesScorer(cluster));
   return scorers;
 }
 
 inline std::unique_ptr<NodeSearch> MakeSearch(const Cluster& cluster, const RoomsOptions& options) {
+  NodeSearch::Rules rules;
+  if (options.filters) {
+    rules.checks = AllPodChecks(cluster);
+    rules.filters = AllFilters(cluster, options);
+  }
+  rules.scorers = AllScorers(cluster, options);
   return std::make_unique<NodeSearch>(
-      cluster, options.filters ? AllFilters(cluster) : std::vector<std::unique_ptr<Filter>>(),
-      AllScorers(cluster, options),
-      NodeSearch::Options{.gpu = options.gpu,
-                          .cpu = options.cpu,
-                          .check_largest_node = options.filters,
-                          .always_scan = options.always_scan});
+      cluster, std::move(rules),
+      NodeSearch::Options{
+          .gpu = options.gpu, .cpu = options.cpu, .always_scan = options.always_scan});
 }
 
 // Names of pods without their namespace.

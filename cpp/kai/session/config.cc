@@ -40,9 +40,11 @@ constexpr std::array<std::string_view, 20> kDefaultPlugins = {"predicates",
                                                               "snapshot",
                                                               "sg-nodelocalgreedy",
                                                               "sg-multinodegang"};
-// Members of a configuration (spec 2 C5) and our own `compat`; `usageDBConfig` waits for its floor.
-constexpr std::array<std::string_view, 6> kMembers = {
-    "actions", "tiers", "queueDepthPerAction", "compat", "usageDBConfig", "scenarioSearchBudgets"};
+// Members of a configuration (spec 2 C5) and our own `compat` and `extras`; `usageDBConfig` waits
+// for its floor.
+constexpr std::array<std::string_view, 7> kMembers = {
+    "actions", "tiers",         "queueDepthPerAction",  "compat",
+    "extras",  "usageDBConfig", "scenarioSearchBudgets"};
 // Of KAI's actions, those that search for victims.
 constexpr std::array<std::string_view, 4> kSearchingActions = {"default", "consolidation",
                                                                "reclaim", "preempt"};
@@ -164,6 +166,24 @@ absl::Status ReadCompat(const simdjson::dom::element& value, Config* config) {
           StrCat("compat switch \"", name, "\" is not known and is skipped"));
     } else {
       config->mends.Set(static_cast<Mend>(found - kMendNames.begin()), setting == "fixed");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadExtras(const simdjson::dom::element& value, Config* config) {
+  simdjson::dom::object switches;
+  if (value.get_object().get(switches) != simdjson::SUCCESS)
+    return Invalid("config: extras is not an object");
+  for (const auto& [name, each] : switches) {
+    bool on = false;
+    if (each.get_bool().get(on) != simdjson::SUCCESS)
+      return Invalid(StrCat("config: extras.", name, " must be true or false"));
+    const auto* found = std::find(kExtraNames.begin(), kExtraNames.end(), name);
+    if (found == kExtraNames.end()) {
+      config->warnings.push_back(StrCat("extra \"", name, "\" is not known and is skipped"));
+    } else {
+      config->extras.Set(static_cast<Extra>(found - kExtraNames.begin()), on);
     }
   }
   return absl::OkStatus();
@@ -379,6 +399,7 @@ absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& 
   if (IsGiven(object, "queueDepthPerAction", &value))
     KAI_RETURN_IF_ERROR(ReadQueueDepth(value, &config));
   if (IsGiven(object, "compat", &value)) KAI_RETURN_IF_ERROR(ReadCompat(value, &config));
+  if (IsGiven(object, "extras", &value)) KAI_RETURN_IF_ERROR(ReadExtras(value, &config));
   if (IsGiven(object, "scenarioSearchBudgets", &value))
     KAI_RETURN_IF_ERROR(ReadSearchBudgets(value, &config));
   CheckArguments(config, &config.warnings);
@@ -414,6 +435,11 @@ std::string Config::ToJson() const {
   for (size_t i = 0; i < kMends; ++i) {
     StrAppend(&json, i == 0 ? "" : ",", Quoted(kMendNames[i]), ":",
               mends.on(static_cast<Mend>(i)) ? "\"fixed\"" : "\"kai\"");
+  }
+  json += "},\"extras\":{";
+  for (size_t i = 0; i < kExtras; ++i) {
+    StrAppend(&json, i == 0 ? "" : ",", Quoted(kExtraNames[i]), ":",
+              extras.on(static_cast<Extra>(i)) ? "true" : "false");
   }
   json += "}}";
   return json;

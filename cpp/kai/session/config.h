@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "kai/actions/search_budgets.h"
+#include "kai/base/extras.h"
 #include "kai/base/mends.h"
 
 namespace kai {
@@ -37,7 +38,8 @@ struct Config {
   std::vector<PluginConfig> plugins;           // known ones, in order
   std::map<std::string, int64_t> queue_depth;  // by action; -1 or missing: no bound
   SearchBudgets budgets;
-  Mends mends;  // member `compat`
+  Mends mends;    // member `compat`
+  Extras extras;  // member `extras`
   std::vector<std::string> warnings;
 
   static absl::StatusOr<Config> Parse(std::string_view json, const ParseOptions& options);

@@ -139,6 +139,26 @@ TEST(ConfigTest, SwitchesWithoutEffectHaveNone) {  // spec 2 C5
                   .HasPlugin("priority"));
 }
 
+// ---- extras -------------------------------------------------------------------------------------
+
+TEST(ConfigTest, ExtrasAreOffUnlessTheyAreTurnedOn) {
+  EXPECT_FALSE(ParseOrDie("").extras.on(Extra::kTopologySpread));
+  const Config config = ParseOrDie(R"({"extras": {"topology_spread": true, "magic": true}})");
+  EXPECT_TRUE(config.extras.on(Extra::kTopologySpread));
+  EXPECT_FALSE(config.extras.on(Extra::kPreferredNodeAffinity));
+  EXPECT_THAT(config.warnings, ElementsAre("extra \"magic\" is not known and is skipped"));
+  EXPECT_THAT(config.ToJson(), HasSubstr(R"("topology_spread":true)"));
+}
+
+TEST(ConfigTest, AnExtraIsOnOrOff) {
+  const auto message = [](std::string_view json) {
+    return std::string(Config::Parse(json, {}).status().message());
+  };
+  EXPECT_EQ(message(R"({"extras": {"topology_spread": "on"}})"),
+            "config: extras.topology_spread must be true or false");
+  EXPECT_EQ(message(R"({"extras": true})"), "config: extras is not an object");
+}
+
 // ---- depth --------------------------------------------------------------------------------------
 
 TEST(ConfigTest, ADepthIsANumberOfPodGroupsPerAction) {

@@ -19,7 +19,13 @@ std::string_view CodeOfNoNode(std::string_view text) {
     return reason_codes::kNotEnoughGpus;
   if (text.find("didn't have enough") != std::string_view::npos)
     return reason_codes::kNotEnoughResources;
-  if (text.substr(0, 21) == "Scheduling conditions") return reason_codes::kLargerThanAnyNode;
+  if (text.substr(0, 21) ==
+      "Scheduling conditions") {  // the first line that says what (spec 3 P15)
+    if (text.find("\nVolumeBinding: ") != std::string_view::npos)
+      return reason_codes::kVolumeNotReady;
+    return text.find("\nConfigMap: ") != std::string_view::npos ? reason_codes::kConfigMapMissing
+                                                                : reason_codes::kLargerThanAnyNode;
+  }
   return reason_codes::kNoMatchingNode;
 }
 

@@ -314,12 +314,12 @@ TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
 
 TEST(UnschedulableTest, EveryFeatureThatIsMissingIsNamedOnce) {
   ClusterMaker maker = MakeCluster().Node("n").Pending("ns/g", {.pods = 2});
-  maker.rows().pods[0].not_built = {"host-port", "persistent-volume-claim"};
-  maker.rows().pods[1].not_built = {"host-port"};
+  maker.rows().pods[0].not_built = {"levitation", "telepathy"};
+  maker.rows().pods[1].not_built = {"levitation"};
   const Plan plan = RunPlan(maker);
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_built", ""), Pair("not_built", "")));
   EXPECT_EQ(OutcomeOf(plan, "ns/g").reasons.at(0).message,
-            "needs host-port, which is not built yet");
+            "needs levitation, which is not built yet");
 }
 
 TEST(UnschedulableTest, WhatAGroupNeedsItselfIsNamedAsWell) {

@@ -37,6 +37,8 @@ inline constexpr std::string_view kNotEnoughGpus = "not_enough_gpus";
 inline constexpr std::string_view kNotEnoughResources = "not_enough_resources";
 inline constexpr std::string_view kNoMatchingNode = "no_matching_node";
 inline constexpr std::string_view kLargerThanAnyNode = "larger_than_any_node";
+inline constexpr std::string_view kConfigMapMissing = "config_map_missing";
+inline constexpr std::string_view kVolumeNotReady = "volume_not_ready";
 inline constexpr std::string_view kQueueDoesNotExist = "queue_does_not_exist";
 inline constexpr std::string_view kQueueNotLeaf = "queue_not_leaf";
 inline constexpr std::string_view kSubgroupDoesNotExist = "subgroup_does_not_exist";
@@ -123,6 +125,9 @@ struct Plan {
   // Searches that a budget ended, and the scenarios each had tried: with these counts in
   // scenarioSearchBudgets.maxScenarios.searches the plan can be had again, whatever the machine.
   std::vector<std::pair<std::string, int64_t>> spent_searches;
+  // Different places that nodes had in the orders in which they were searched (design §4.3); 0: the
+  // cycle was too small for one to be made.
+  int64_t score_keys = 0;
   bool has_queue_numbers = true;  // false without the plugin that makes them
   std::vector<std::pair<std::string, int64_t>>
       timing_ns;  // in the order in which things ran; "total" last

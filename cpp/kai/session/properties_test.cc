@@ -66,6 +66,9 @@ std::vector<Setup> AllSetups() {
       {"ElasticFirst", ConfigWith({"proportion", "predicates", "elastic", "priority", "taskorder",
                                    "nodeplacement", "nominatednode"})},
       {"Bare", ConfigWith({})},
+      {"Extras", OperatorConfig("binpack",
+                                R"(, "extras": {"topology_spread": true,
+                                                "preferred_node_affinity": true})")},
   };
 }
 

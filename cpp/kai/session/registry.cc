@@ -33,10 +33,25 @@ std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Clu
   filters.push_back(MakeMigStrategyFilter(cluster));
   filters.push_back(MakeNodeStateFilter(cluster));
   filters.push_back(MakeTaintFilter(cluster));
+  const Leaving leaving =
+      config.mends.on(Mend::kLeavingPods) ? Leaving::kMakeRoom : Leaving::kStillCount;
   filters.push_back(MakeNodeAffinityFilter(cluster));
-  filters.push_back(MakeInterPodAffinityFilter(cluster));
+  filters.push_back(MakeHostPortFilter(cluster, leaving));
+  filters.push_back(MakeVolumeFilter(cluster));
+  filters.push_back(MakeInterPodAffinityFilter(cluster, leaving));
+  if (config.extras.on(Extra::kTopologySpread))
+    filters.push_back(MakeTopologySpreadFilter(cluster));
   filters.push_back(MakeWorkerNodeFilter(cluster));
   return filters;
+}
+
+std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster) {
+  std::vector<std::unique_ptr<PodCheck>> checks;
+  if (!config.HasPlugin("predicates")) return checks;
+  checks.push_back(MakeVolumeClaimCheck(cluster));
+  checks.push_back(MakeConfigMapCheck(cluster));
+  checks.push_back(MakeLargestNodeCheck(cluster));
+  return checks;
 }
 
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster) {
@@ -55,14 +70,13 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
       scorers.push_back(MakeNominatedNodeScorer(cluster));
     }
   }
+  if (config.extras.on(Extra::kPreferredNodeAffinity))
+    scorers.push_back(MakePreferredNodesScorer(cluster));
   return scorers;
 }
 
 NodeSearch::Options SearchOptions(const Config& config) {
-  return {.gpu = StrategyOf(config, "gpu"),
-          .cpu = StrategyOf(config, "cpu"),
-          .check_largest_node = config.HasPlugin("predicates"),
-          .always_scan = false};
+  return {.gpu = StrategyOf(config, "gpu"), .cpu = StrategyOf(config, "cpu"), .always_scan = false};
 }
 
 PodOrder::Options PodOrderOptions(const Config& config) {

@@ -14,6 +14,7 @@ namespace kai {
 
 // Filters in the order in which a node is asked (spec 3 §7); none without the plugin `predicates`.
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster);
+std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster);
 // Scorers in plugin order: their scores are added in it.
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster);
 NodeSearch::Options SearchOptions(const Config& config);

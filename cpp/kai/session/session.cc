@@ -66,8 +66,11 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   order = std::make_unique<PodOrder>(*cluster, PodOrderOptions(config_));
   NodeSearch::Options search_options = SearchOptions(config_);
   search_options.always_scan = options_.always_scan;
-  search = std::make_unique<NodeSearch>(*cluster, MakeFilters(config_, *cluster),
-                                        MakeScorers(config_, *cluster), search_options);
+  search = std::make_unique<NodeSearch>(
+      *cluster,
+      NodeSearch::Rules{MakePodChecks(config_, *cluster), MakeFilters(config_, *cluster),
+                        MakeScorers(config_, *cluster)},
+      search_options);
   statement->Listen({usage.get(), order.get(), search.get()});
   MarkOverduePods(*cluster, now_ns, statement.get());
 
@@ -101,6 +104,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   plan.decisions = std::move(log.decisions);
   plan.queue_uses = std::move(log.queue_uses);
   plan.spent_searches = std::move(log.spent_searches);
+  plan.score_keys = search->CountScoreKeys();
   statement->StopTelling();  // of what comes now: they go as well
   statement.reset();         // rolls back: the cluster is as it was
   laps.Lap("close");

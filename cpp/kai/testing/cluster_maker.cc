@@ -78,6 +78,9 @@ std::unique_ptr<Cluster> ClusterRows::Build() const {
   add(bind_requests);
   add(claims);
   add(slices);
+  if (config_maps) builder.Add(*config_maps);
+  builder.Add(namespaces);
+  builder.Add(storage);
   return std::move(builder).Build();
 }
 
@@ -168,6 +171,11 @@ ClusterMaker& ClusterMaker::AddPods(std::string_view group, const PodsSpec& spec
     row.node_selector = spec.node_selector;
     row.tolerations = spec.tolerations;
     row.affinity = spec.affinity;
+    row.preferred_nodes = spec.preferred_nodes;
+    row.spread = spec.spread;
+    row.host_ports = spec.host_ports;
+    row.config_maps = spec.config_maps;
+    row.volumes = spec.volumes;
     FillRequest(spec, &row);
     Add(std::move(row));
   }

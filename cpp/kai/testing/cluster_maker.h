@@ -43,6 +43,9 @@ struct ClusterRows {
   std::vector<BindRequestRow> bind_requests;
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
+  std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: not known
+  std::vector<NamespaceRow> namespaces;
+  StorageRows storage;
 
   std::unique_ptr<Cluster> Build() const;
 };
@@ -91,6 +94,11 @@ struct PodsSpec {
   StringPairs node_selector = {};
   std::vector<Toleration> tolerations = {};
   PodAffinityRow affinity = {};
+  std::vector<WeightedNodeTerm> preferred_nodes = {};
+  std::vector<SpreadConstraintRow> spread = {};
+  std::vector<HostPort> host_ports = {};
+  std::vector<std::string> config_maps = {};
+  std::vector<VolumeClaimRow> volumes = {};
   std::string subgroup = {};
   std::string nominated_node = {};
   std::string queue = {};

@@ -396,7 +396,9 @@ class Maker {
 }  // namespace
 
 CrowdedCluster MakeCrowdedCluster(uint64_t seed, const CrowdedClusterOptions& options) {
-  return Maker(seed, options).Make();
+  CrowdedCluster crowded = Maker(seed, options).Make();
+  if (options.terms) AddRandomTerms(seed, *options.terms, &crowded.rows);
+  return crowded;
 }
 
 }  // namespace kai

@@ -11,9 +11,11 @@
 #define KAI_TESTING_CROWDED_CLUSTER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "kai/testing/cluster_maker.h"
+#include "kai/testing/random_terms.h"
 
 namespace kai {
 
@@ -25,6 +27,7 @@ struct CrowdedClusterOptions {
   int max_pods = 4;  // of a group
   bool sub_groups = true;
   bool pod_affinity = true;
+  std::optional<RandomTermsOptions> terms = RandomTermsOptions();
 };
 
 struct CrowdedCluster {

@@ -540,7 +540,9 @@ class Maker {
 }  // namespace
 
 ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options) {
-  return Maker(seed, options).Make();
+  ClusterRows rows = Maker(seed, options).Make();
+  if (options.terms) AddRandomTerms(seed, *options.terms, &rows);
+  return rows;
 }
 
 std::string SeedTrace(uint64_t seed) { return StrCat("seed ", seed); }

@@ -13,12 +13,14 @@
 #define KAI_TESTING_RANDOM_CLUSTER_H_
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kai/testing/cluster_maker.h"
+#include "kai/testing/random_terms.h"
 
 namespace kai {
 
@@ -76,6 +78,8 @@ struct RandomClusterOptions {
   bool shared_gpus = true;  // pods on parts of a GPU, running (and waiting, which is not built)
   bool mig = true;          // nodes cut into MIG slices, and pods that run on them
   bool bad_queues = true;   // groups in inner queues or in none; queues without their parent
+  // Ports, volumes and so on; nothing: none of them.
+  std::optional<RandomTermsOptions> terms = RandomTermsOptions();
   bool sub_groups = false;  // trees of sub-groups: not scheduled yet, but ordered
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "kai/base/check.h"
+#include "kai/testing/slow_filters.h"
 
 namespace kai::oracle {
 
@@ -872,8 +873,9 @@ std::string Text(const PodAffinityTerm& term) {
               '(', ')');
 }
 
-std::string PodSignature(const PodRow& row) {  // H2
+std::string PodSignature(const World& world, const PodRow& row) {  // H2
   std::vector<std::string> parts = row.not_built;
+  parts.push_back(AsksOfNodes(world, row));
   StringPairs selector = row.node_selector;
   std::sort(selector.begin(), selector.end());
   for (const auto& [key, value] : selector) parts.push_back(Text({key, value}, '<', '>'));
@@ -906,7 +908,7 @@ std::string SignatureOf(const World& world, int group) {  // H3
     std::vector<std::string> pods;
     for (const int pod :
          PodsOfLeaf(world, group, name, [](PodStatus s) { return !IsActiveAllocated(s); })) {
-      pods.push_back(PodSignature(*At(world.kept().pods, pod).row));
+      pods.push_back(PodSignature(world, *At(world.kept().pods, pod).row));
     }
     std::sort(pods.begin(), pods.end());
     sets.push_back(pods.empty() ? "" : Text(pods, '[', ']'));
@@ -1236,7 +1238,7 @@ std::vector<Decision> MakeRoom(World* world, const std::string& action,
     const std::vector<int> tasks = Tasks(*world, group);
     if (settings.Has("predicates") &&  // R7
         !std::all_of(tasks.begin(), tasks.end(),
-                     [&](int pod) { return FitsLargestNode(*world, pod); })) {
+                     [&](int pod) { return PassesPodChecks(*world, pod); })) {
       continue;
     }
     std::optional<Solution> solution = Attempt(*world, action, group, observer);

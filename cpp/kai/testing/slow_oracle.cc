@@ -13,6 +13,7 @@
 
 #include "kai/base/check.h"
 #include "kai/session/config.h"
+#include "kai/testing/slow_filters.h"
 
 namespace kai::oracle {
 namespace parts {
@@ -1050,22 +1051,11 @@ std::vector<double> IdleOrReleasing(const Ledger& ledger) {
   return sum;
 }
 
-// Calls visit(pod row, node row) for everything that stands on a node.
-template <typename Visit>
-void ForEachStanding(const World& world, const Visit& visit) {
-  const Kept& kept = world.kept();
-  for (size_t i = 0; i < kept.pods.size(); ++i) {
-    const World::PodState& state = world.pods()[i];
-    if (state.node >= 0 && IsActiveUsed(state.status)) {
-      visit(*kept.pods[i].row, *At(kept.nodes, state.node));
-    }
-    for (const int node : state.leaving) visit(*kept.pods[i].row, *At(kept.nodes, node));
-  }
-}
-
-// kube-scheduler's InterPodAffinity filter.
-bool MeetsPodAffinity(const World& world, const PodRow& pod, const NodeRow& node) {
+// kube-scheduler's InterPodAffinity filter. With the mend of W11 who is leaving is near nobody, and
+// whoever takes the place waits.
+NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const NodeRow& node) {
   const PodAffinityRow& mine = pod.affinity;
+  const bool leaving_go = world.settings().mends.on(Mend::kLeavingPods);
   const auto about_all = [&](const PodRow& other) {
     return std::all_of(mine.required.begin(), mine.required.end(),
                        [&](const PodAffinityTerm& term) { return IsAbout(term, pod, other); });
@@ -1073,34 +1063,49 @@ bool MeetsPodAffinity(const World& world, const PodRow& pod, const NodeRow& node
   bool exist = true;      // for every term, a pod that meets all terms in the node's domain
   bool anywhere = false;  // such a pod in any domain
   for (const PodAffinityTerm& term : mine.required) {
-    if (Label(node.labels, term.topology_key) == nullptr) return false;
+    if (Label(node.labels, term.topology_key) == nullptr) return {.may = false};
     bool here = false;
-    ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node) {
-      if (!about_all(other)) return;
+    ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
+      if (!about_all(other) || (is_leaving && leaving_go)) return;
       anywhere = anywhere || Label(its_node.labels, term.topology_key) != nullptr;
       here = here || SameDomain(node, its_node, term.topology_key);
     });
     exist = exist && here;
   }
-  if (!exist && (anywhere || !about_all(pod))) return false;
-  bool forbidden = false;
-  ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node) {
+  if (!exist && (anywhere || !about_all(pod))) return {.may = false};
+  NeighbourAnswer answer;
+  ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool is_leaving) {
+    bool in_the_way = false;
     for (const PodAffinityTerm& term : mine.required_anti) {
-      forbidden =
-          forbidden || (IsAbout(term, pod, other) && SameDomain(node, its_node, term.topology_key));
+      in_the_way = in_the_way ||
+                   (IsAbout(term, pod, other) && SameDomain(node, its_node, term.topology_key));
     }
     for (const PodAffinityTerm& term : other.affinity.required_anti) {
-      forbidden =
-          forbidden || (IsAbout(term, other, pod) && SameDomain(node, its_node, term.topology_key));
+      in_the_way = in_the_way ||
+                   (IsAbout(term, other, pod) && SameDomain(node, its_node, term.topology_key));
+    }
+    if (!in_the_way) return;
+    if (is_leaving && leaving_go) {
+      answer.must_wait = true;
+    } else {
+      answer.may = false;
     }
   });
-  return !forbidden;
+  return answer;
+}
+
+// What has to be gone before the pod can start there, room apart.
+bool MustWait(const World& world, int pod, int node) {
+  if (!world.settings().Has("predicates")) return false;
+  return PortsAnswer(world, pod, node).must_wait ||
+         AffinityAnswer(world, *At(world.kept().pods, pod).row, *At(world.kept().nodes, node))
+             .must_wait;
 }
 
 // kube-scheduler's InterPodAffinity score, raw.
 double PodAffinityPoints(const World& world, const PodRow& pod, const NodeRow& node) {
   int64_t points = 0;
-  ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node) {
+  ForEachStanding(world, [&](const PodRow& other, const NodeRow& its_node, bool) {
     const auto in_domain = [&](const PodAffinityTerm& term) {
       return SameDomain(node, its_node, term.topology_key);
     };
@@ -1159,7 +1164,7 @@ bool MayEverRun(const World& world, int pod, int node) {
   }
   if (!IsOpen(target)) return false;                // P7
   if (!ToleratesTaints(row, target)) return false;  // P8
-  if (!MeetsNodeAffinity(row, target)) return false;
+  if (!MeetsNodeAffinity(row, target) || !VolumesAllow(world, pod, node)) return false;
   if (kept.rows.params.restrict_node_scheduling) {  // P10
     const std::string kind = AnyGpu(row) ? "gpu" : "cpu";
     if (Label(target.labels, "node-role.kubernetes.io/" + kind + "-worker") == nullptr)
@@ -1181,7 +1186,9 @@ bool Predicates(const World& world, int pod, int node) {
         FitsQuotas(world, group, kept.Accepted(At(kept.pods, pod), node)))) {
     return false;
   }
-  return MayEverRun(world, pod, node) && MeetsPodAffinity(world, row, target);
+  return MayEverRun(world, pod, node) && PortsAnswer(world, pod, node).may &&
+         AffinityAnswer(world, row, target).may &&
+         (!settings.extras.on(Extra::kTopologySpread) || IsSpreadEvenly(world, pod, node));
 }
 
 // spec 3 §9
@@ -1226,7 +1233,9 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
       const bool cpu_node = !MigEnabled(target) && At(kept.allocatable, node)[2] <= 0;
       score = !gpu && cpu_node ? 10 : 0;
     } else if (plugin == "nodeavailability") {
-      score = FitsInto(At(kept.pods, pod).request, At(ledgers, node).idle) ? 1000 : 0;
+      const bool now = FitsInto(At(kept.pods, pod).request, At(ledgers, node).idle) &&
+                       !MustWait(world, pod, node);
+      score = now ? 1000 : 0;
     } else if (plugin == "podaffinity") {
       score = 1'000'000 * PodAffinityPoints(world, row, target);
     } else if (plugin == "nominatednode") {
@@ -1234,6 +1243,7 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
     }
     sum += score;
   }
+  if (settings.extras.on(Extra::kPreferredNodeAffinity)) sum += PreferredPoints(row, target);
   return sum;
 }
 
@@ -1246,10 +1256,14 @@ bool FitsLargestNode(const World& world, int pod) {
   return FitsInto(At(kept.pods, pod).request, largest);
 }
 
+bool PassesPodChecks(const World& world, int pod) {
+  return FitsLargestNode(world, pod) && !IsRefused(world, pod);
+}
+
 // Pods of that request that the nodes could hold by what is idle or leaving, whoever else comes.
 double PodsThatFit(const World& world, int pod) {
   const Kept& kept = world.kept();
-  if (kept.settings.Has("predicates") && !FitsLargestNode(world, pod)) return 0;
+  if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return 0;
   const std::vector<double>& request = At(kept.pods, pod).request;
   double all = 0;
   const std::vector<Ledger> ledgers = Ledgers(world);
@@ -1281,7 +1295,8 @@ bool HasHope(const World& world, int group) {
       return At(kept.pods, other).request == At(kept.pods, pod).request &&
              its.node_selector == row.node_selector &&
              its.has_node_affinity == row.has_node_affinity &&
-             its.node_affinity == row.node_affinity && its.tolerations == row.tolerations;
+             its.node_affinity == row.node_affinity && its.tolerations == row.tolerations &&
+             AsksOfNodes(world, its) == AsksOfNodes(world, row);
     });
     return static_cast<double>(alike) <= PodsThatFit(world, pod);
   });
@@ -1296,7 +1311,7 @@ bool SpeaksForItsQueue(const World& world, int group) {
 std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>& nodes) {
   const Kept& kept = world.kept();
   const std::vector<double>& request = At(kept.pods, pod).request;
-  if (kept.settings.Has("predicates") && !FitsLargestNode(world, pod)) return {-1, false};
+  if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return {-1, false};
   const std::vector<Ledger> ledgers = Ledgers(world);
   std::vector<std::pair<double, int>> scored;  // nodes are in the order of their names
   for (const int node : nodes) {
@@ -1306,7 +1321,7 @@ std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>&
   for (const auto& [score, node] : scored) {
     if (!FitsInto(request, IdleOrReleasing(At(ledgers, node)))) continue;
     if (!Predicates(world, pod, node)) continue;
-    return {node, FitsInto(request, At(ledgers, node).idle)};
+    return {node, FitsInto(request, At(ledgers, node).idle) && !MustWait(world, pod, node)};
   }
   return {-1, false};
 }
@@ -1356,6 +1371,7 @@ Settings SettingsOf(const Config& config, int64_t now_ns) {
     }
   }
   settings.mends = config.mends;
+  settings.extras = config.extras;
   settings.now_ns = now_ns;
   return settings;
 }
@@ -1363,6 +1379,7 @@ Settings SettingsOf(const Config& config, int64_t now_ns) {
 World::World(ClusterRows rows, Settings settings) {
   const auto kept = std::make_shared<Kept>();
   kept->rows = std::move(rows);
+  ResolveNamespaces(&kept->rows);
   kept->settings = std::move(settings);
   kept->KeepNodes();
   kept->KeepQueues();

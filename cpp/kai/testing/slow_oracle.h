@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "kai/base/extras.h"
 #include "kai/base/mends.h"
 #include "kai/model/pod_status.h"
 #include "kai/testing/cluster_maker.h"
@@ -53,6 +54,7 @@ struct Settings {
   int64_t reclaim_min_runtime_ns = 0;
   bool reclaim_runtime_by_lca = true;
   Mends mends = {};
+  Extras extras = {};
   int64_t now_ns = kTestNowNs;
 
   bool Has(std::string_view plugin) const;
@@ -345,6 +347,10 @@ bool AnyGpu(const PodRow& pod);         // spec 3 R19
 double MigGpus(const GpuRequest& gpu);  // of them, in MIG slices
 bool IsOpen(const NodeRow& node);       // spec 3 P7
 bool MeetsNodeAffinity(const PodRow& pod, const NodeRow& node);
+bool ToleratesTaints(const PodRow& pod, const NodeRow& node);
+const std::string* Label(const StringPairs& labels, const std::string& key);  // null: none
+bool Meets(const SelectorRequirement& requirement, const std::string* value);
+bool MeetsAll(const std::vector<SelectorRequirement>& requirements, const StringPairs& labels);
 // A feature that the engine does not have yet.
 bool NotBuilt(const PodRow& pod);
 bool NotBuilt(const PodGroupRow& group);
@@ -375,6 +381,19 @@ bool JobFirst(const World& world, const JobStanding& l, const JobStanding& r);  
 // (creation time, name), the order in which worklists are filled.
 bool GroupFirst(const World& world, int a, int b);
 
+// Calls visit(pod row, node row, is leaving) for everything that stands on a node.
+template <typename Visit>
+void ForEachStanding(const World& world, const Visit& visit) {
+  const World::Kept& kept = world.kept();
+  for (size_t i = 0; i < kept.pods.size(); ++i) {
+    const World::PodState& state = world.pods()[i];
+    if (state.node >= 0 && IsActiveUsed(state.status)) {
+      visit(*kept.pods[i].row, *At(kept.nodes, state.node), state.status == PodStatus::kReleasing);
+    }
+    for (const int node : state.leaving) visit(*kept.pods[i].row, *At(kept.nodes, node), true);
+  }
+}
+
 // Pods of one leaf whose status passes.
 template <typename Test>
 std::vector<int> PodsOfLeaf(const World& world, int group, const std::string& leaf,
@@ -403,8 +422,9 @@ struct Ledger {
 };
 std::vector<Ledger> Ledgers(const World& world);  // by node
 
-// Whether some node could hold the pod if it were empty (spec 3 P14).
-bool FitsLargestNode(const World& world, int pod);
+// Whether some node could hold the pod if it were empty, and what it names is there (spec 3 P13,
+// P14, P16).
+bool PassesPodChecks(const World& world, int pod);
 // Whether a group that waits has a say in when its queue comes, in an order of all who wait.
 bool SpeaksForItsQueue(const World& world, int group);
 // spec 2 P2-P4 among some nodes: the node, or -1, and whether it has the room now.

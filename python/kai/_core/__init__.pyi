@@ -128,5 +128,8 @@ class Plan(metaclass=_Compiled):
     def spent_searches(self) -> dict[str, int]:
         """Scenarios tried by each search that a budget ended."""
 
+    def score_keys(self) -> int:
+        """Different places of nodes in the orders in which they were searched."""
+
     def timing_ns(self) -> dict[str, int]:
         """Nanoseconds by stage: load, fair_share, one per action, total."""

@@ -13,6 +13,7 @@ LISTS = {
     "BindRequest": "bindRequests",
     "PriorityClass": "priorityClasses",
     "ConfigMap": "configMaps",
+    "Namespace": "namespaces",
     "PersistentVolume": "persistentVolumes",
     "PersistentVolumeClaim": "persistentVolumeClaims",
     "CSIStorageCapacity": "csiStorageCapacities",
@@ -29,6 +30,7 @@ GROUPS = {
     "Pod": "",
     "Node": "",
     "ConfigMap": "",
+    "Namespace": "",
     "PersistentVolume": "",
     "PersistentVolumeClaim": "",
     "ReplicationController": "",
@@ -87,7 +89,6 @@ IRRELEVANT = frozenset(
         "Endpoints",
         "Event",
         "LimitRange",
-        "Namespace",
         "PodTemplate",
         "ResourceQuota",
         "SchedulingShard",
@@ -101,6 +102,7 @@ IRRELEVANT = frozenset(
 CLUSTER_SCOPED = frozenset(
     (
         "Node",
+        "Namespace",
         "Queue",
         "PriorityClass",
         "PersistentVolume",

@@ -380,6 +380,14 @@ class Plan:
         return self._compiled.spent_searches()
 
     @cached_property
+    def score_keys(self) -> int:
+        """How many different places nodes had in the orders in which they were searched.
+
+        The fewer, the faster; 0 where the cycle was too small for an order to be made.
+        """
+        return self._compiled.score_keys()
+
+    @cached_property
     def timing_ms(self) -> dict[str, float]:
         """How long each stage took; `total` includes `load`."""
         return {stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()}
@@ -407,6 +415,7 @@ class Plan:
             "queues": {name: queue.to_dict() for name, queue in self.queues.items()},
             "rejected": [dataclasses.asdict(each) for each in self.rejected],
             "spent_searches": self.spent_searches,
+            "score_keys": self.score_keys,
             "timing_ms": self.timing_ms,
         }
 

@@ -82,6 +82,9 @@ class Manifests:
         made = _pods_of_workloads(items, rejected)
         pods = [_pod(pod) for pod in (*_sensible(by_kind["Pod"], rejected), *made)]
         by_kind["Pod"] = self._group(pods, items, by_kind, rejected)
+        _add_root_certificates(by_kind["ConfigMap"], by_kind["Pod"])
+        if not by_kind["StorageClass"] and not by_kind["PersistentVolume"]:
+            by_kind["PersistentVolumeClaim"] = []  # how they would be served is not known
         lists = {
             kinds.LISTS[kind]: sorted(
                 (_with_uid(kind, manifest) for manifest in manifests), key=_sort_key
@@ -171,6 +174,9 @@ class Manifests:
 
 _OF_A_SCENARIO = frozenset(("cluster", "pending", "expect"))
 _GROUPS = frozenset(kinds.GROUPS.values())
+ROOT_CERTIFICATES = "kube-root-ca.crt"
+"""The ConfigMap that Kubernetes puts into every namespace."""
+
 _ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
 
 
@@ -236,6 +242,23 @@ def _as_text(item: _Item) -> str:
 def _add_missing(present: list[Mapping[str, Any]], wanted: list[dict[str, Any]]) -> None:
     names = {at(each, "metadata", "name") for each in present}
     present += [each for each in wanted if each["metadata"]["name"] not in names]
+
+
+def _add_root_certificates(
+    config_maps: list[Mapping[str, Any]], pods: list[Mapping[str, Any]]
+) -> None:
+    """What every namespace has, where ConfigMaps are looked for at all."""
+    if not config_maps:
+        return
+    having = {
+        at(each, "metadata", "namespace")
+        for each in config_maps
+        if at(each, "metadata", "name") == ROOT_CERTIFICATES
+    }
+    config_maps += [
+        {"kind": "ConfigMap", "metadata": {"namespace": space, "name": ROOT_CERTIFICATES}}
+        for space in sorted({text(at(pod, "metadata", "namespace")) for pod in pods} - having)
+    ]
 
 
 def _node(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,9 @@ class FakeCompiled:
     def spent_searches(self) -> dict[str, int]:
         return {"reclaim b/z": 3}
 
+    def score_keys(self) -> int:
+        return 7
+
     def timing_ns(self) -> dict[str, int]:
         return {"load": 1_200_000, "fair_share": 10_000, "allocate": 0, "total": 1_210_000}
 
@@ -120,6 +123,7 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
             {"kind": "Queue", "name": "x", "field": "spec.parentQueue", "message": "does not exist"}
         ],
         "spent_searches": {"reclaim b/z": 3},
+        "score_keys": 7,
         "timing_ms": {"load": 1.2, "fair_share": 0.01, "allocate": 0.0, "total": 1.21},
     }
     assert json.dumps(json.loads(fake_plan().to_json())) == json.dumps(

@@ -84,6 +84,32 @@ def test_what_no_plan_depends_on_is_passed_over() -> None:
     assert cluster.objects["pods"] == ()
 
 
+def mounting(config_map: str) -> dict[str, Any]:
+    source = {"configMapRef": {"name": config_map}}
+    return pod(containers=[{"name": "main", "envFrom": [source]}])
+
+
+def test_config_maps_are_looked_for_once_the_input_has_any() -> None:
+    settings = {"kind": "ConfigMap", "metadata": {"name": "settings"}}
+    assert "config_map_missing" not in reasons(load(NODE, mounting("other")))
+    assert "config_map_missing" in reasons(load(NODE, settings, mounting("other")))
+    assert reasons(load(NODE, settings, mounting("settings"))) == []
+    assert reasons(load(NODE, settings, mounting("kube-root-ca.crt"))) == []
+
+
+def test_claims_are_looked_for_once_the_input_says_how_they_are_served() -> None:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {}}
+    at_once = {"kind": "StorageClass", "metadata": {"name": "c"}, "provisioner": "p"}
+    assert reasons(load(NODE, claim, pod(volumes=[volume]))) == []
+    assert reasons(load(NODE, claim, at_once, pod(volumes=[volume]))) == ["volume_not_ready"]
+
+
+def reasons(cluster: kai.Cluster) -> list[str]:
+    [group] = kai.Scheduler().plan(cluster).pod_groups.values()
+    return [reason.code for reason in group.reasons]
+
+
 @pytest.mark.parametrize(
     ("manifest", "rejected"),
     [

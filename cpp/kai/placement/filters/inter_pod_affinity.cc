@@ -2,18 +2,30 @@
 // InterPodAffinity).
 //
 // The order of the three questions is kube-scheduler's: the pod's affinity, its anti-affinity, then
-// what the pods that are already there forbid.
+// what the pods that are already there forbid. Who stands where is counted by the cluster; who of
+// them is leaving is counted here, where it makes a difference (spec 2 W11).
 #include <algorithm>
+#include <optional>
 
 #include "kai/placement/filters/filters.h"
+#include "kai/placement/standing.h"
 
 namespace kai {
 namespace {
 
-class InterPodAffinityFilter final : public Filter {
+class InterPodAffinityFilter final : public Filter, private Listener {
  public:
-  explicit InterPodAffinityFilter(const Cluster& cluster)
-      : cluster_(cluster), affinity_(cluster.affinity()) {}
+  InterPodAffinityFilter(const Cluster& cluster, Leaving leaving)
+      : cluster_(cluster), affinity_(cluster.affinity()), forbids_(affinity_.size()) {
+    for (const PodClass& pods : cluster.pod_classes().info.raw()) {
+      for (const AffinityTermId term : pods.affinity.required_anti) forbids_[term] = 1;
+    }
+    if (leaving == Leaving::kStillCount || affinity_.empty()) return;
+    leaving_ = affinity_.WithoutPods();
+    ForEachStanding(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
+      if (is_leaving) leaving_->Count(cluster.ClassOf(pod), node, 1);
+    });
+  }
 
   Scope ScopeFor(PodClassId pod_class) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
@@ -28,7 +40,8 @@ class InterPodAffinityFilter final : public Filter {
   bool LooksBeyondNode(PodClassId pod_class) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
     return !pods.affinity.required.empty() || !pods.affinity.required_anti.empty() ||
-           !pods.matched_terms.empty();
+           std::any_of(pods.matched_terms.begin(), pods.matched_terms.end(),
+                       [&](AffinityTermId term) { return forbids_[term] != 0; });
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
@@ -36,21 +49,50 @@ class InterPodAffinityFilter final : public Filter {
     if (!MeetsAffinity(pods, node)) return No(Reason::kPodAffinityMismatch, report);
     for (const AffinityTermId term : pods.affinity.required_anti) {
       const DomainId domain = affinity_.DomainOf(term, node);
-      if (domain.valid() && affinity_.Matching(term, domain) > 0)
+      if (domain.valid() && Matching(term, domain) > 0)
         return No(Reason::kPodAntiAffinityMismatch, report);
     }
     for (const AffinityTermId term : pods.matched_terms) {
       const DomainId domain = affinity_.DomainOf(term, node);
-      if (domain.valid() && affinity_.AntiOwners(term, domain) > 0)
+      if (domain.valid() &&
+          affinity_.AntiOwners(term, domain) > (leaving_ ? leaving_->AntiOwners(term, domain) : 0))
         return No(Reason::kExistingAntiAffinity, report);
     }
     return true;
   }
 
+  bool MustWait(PodClassId pod_class, NodeId node) const override {
+    if (!leaving_) return false;
+    const PodClass& pods = cluster_.pod_classes().info[pod_class];
+    const auto any = [&](const std::vector<AffinityTermId>& terms, const auto& count) {
+      return std::any_of(terms.begin(), terms.end(), [&](AffinityTermId term) {
+        const DomainId domain = affinity_.DomainOf(term, node);
+        return domain.valid() && count(term, domain) > 0;
+      });
+    };
+    return any(pods.affinity.required_anti,
+               [&](AffinityTermId term, DomainId domain) {
+                 return leaving_->Matching(term, domain);
+               }) ||
+           any(pods.matched_terms, [&](AffinityTermId term, DomainId domain) {
+             return leaving_->AntiOwners(term, domain);
+           });
+  }
+
+  Listener* listener() override { return leaving_ ? this : nullptr; }
+
  private:
   static bool No(Reason reason, FitReport* report) {
     if (report != nullptr) report->Count(reason);
     return false;
+  }
+
+  // Who is near, and stays where that counts.
+  int64_t Matching(AffinityTermId term, DomainId domain) const {
+    return affinity_.Matching(term, domain) - (leaving_ ? leaving_->Matching(term, domain) : 0);
+  }
+  int64_t TotalMatching(AffinityTermId term) const {
+    return affinity_.TotalMatching(term) - (leaving_ ? leaving_->TotalMatching(term) : 0);
   }
 
   bool MeetsAffinity(const PodClass& pods, NodeId node) const {
@@ -59,21 +101,30 @@ class InterPodAffinityFilter final : public Filter {
     for (const AffinityTermId term : pods.affinity.required) {
       const DomainId domain = affinity_.DomainOf(term, node);
       if (!domain.valid()) return false;  // the node lacks the topology key
-      all_here = all_here && affinity_.Matching(term, domain) > 0;
-      any_anywhere = any_anywhere || affinity_.TotalMatching(term) > 0;
+      all_here = all_here && Matching(term, domain) > 0;
+      any_anywhere = any_anywhere || TotalMatching(term) > 0;
     }
     // The first pod of a series that wants to stand together may stand anywhere.
     return all_here || (!any_anywhere && pods.matches_own_required);
   }
 
+  void Applied(const Change& change, UndoStack*) override { CountLeaving(change, 1); }
+  void Undone(const Change& change, UndoStack*) override { CountLeaving(change, -1); }
+  void CountLeaving(const Change& change, int32_t sign) {
+    const int32_t by = sign * StandingChangeOf(change).leaving;
+    if (by != 0) leaving_->Count(cluster_.ClassOf(change.pod), change.to_node, by);
+  }
+
   const Cluster& cluster_;
   const AffinityIndex& affinity_;
+  IndexVector<AffinityTermId, uint8_t> forbids_;  // somebody brings the term as anti-affinity
+  std::optional<AffinityIndex> leaving_;          // nothing: who leaves counts like everybody
 };
 
 }  // namespace
 
-std::unique_ptr<Filter> MakeInterPodAffinityFilter(const Cluster& cluster) {
-  return std::make_unique<InterPodAffinityFilter>(cluster);
+std::unique_ptr<Filter> MakeInterPodAffinityFilter(const Cluster& cluster, Leaving leaving) {
+  return std::make_unique<InterPodAffinityFilter>(cluster, leaving);
 }
 
 }  // namespace kai

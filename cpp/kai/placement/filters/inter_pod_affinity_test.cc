@@ -3,6 +3,7 @@
 #include "kai/model/statement.h"
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
+#include "kai/placement/rooms_for_test.h"
 
 namespace kai {
 namespace {
@@ -41,8 +42,8 @@ ClusterMaker Zones() {
 }
 
 std::string AnswerFor(const Cluster& cluster, std::string_view node,
-                      std::string_view pod = "ns/p-0") {
-  return AnswerOf(*MakeInterPodAffinityFilter(cluster), cluster, pod, node);
+                      std::string_view pod = "ns/p-0", Leaving leaving = Leaving::kMakeRoom) {
+  return AnswerOf(*MakeInterPodAffinityFilter(cluster, leaving), cluster, pod, node);
 }
 
 TEST(InterPodAffinityFilterTest, AffinityWantsAFriendInTheSameDomain) {
@@ -205,18 +206,21 @@ TEST(InterPodAffinityFilterTest, OneHatedNeighbourIsEnough) {
   EXPECT_EQ(AnswerFor(*cluster, "a2"), "");
 }
 
-TEST(InterPodAffinityFilterTest, PodsThatLeaveStillCount) {
+TEST(InterPodAffinityFilterTest, InKaiPodsThatLeaveStillCount) {
   const auto cluster =
       Zones()
           .Releasing("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
           .Pending("ns/near", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
           .Pending("ns/away", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
           .Build();
-  EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/near-0"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/away-0"), kKeepsAway);
+  const auto in_kai = [&](std::string_view pod) {
+    return AnswerFor(*cluster, "a2", pod, Leaving::kStillCount);
+  };
+  EXPECT_EQ(in_kai("ns/near-0"), "");
+  EXPECT_EQ(in_kai("ns/away-0"), kKeepsAway);
 }
 
-TEST(InterPodAffinityFilterTest, EvictedPodsStillCount) {
+TEST(InterPodAffinityFilterTest, InKaiEvictedPodsStillCount) {
   const auto cluster =
       Zones()
           .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -224,7 +228,7 @@ TEST(InterPodAffinityFilterTest, EvictedPodsStillCount) {
           .Build();
   const auto statement = Statement::Open(cluster.get(), {});
   statement->Evict(PodNamed(*cluster, "ns/web-0"));
-  EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
+  EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-0", Leaving::kStillCount), kKeepsAway);
 }
 
 TEST(InterPodAffinityFilterTest, PodsThatHaveEndedOrWaitDoNotCount) {
@@ -266,13 +270,95 @@ TEST(InterPodAffinityFilterTest, AsksNothingOfPodsThatNoTermConcerns) {
           .Pending("ns/p", {.labels = {{"app", "web"}}})
           .Pending("ns/other")
           .Build();
-  const auto filter = MakeInterPodAffinityFilter(*cluster);
+  const auto filter = MakeInterPodAffinityFilter(*cluster, Leaving::kMakeRoom);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/other-0"), Filter::Scope::kNothing);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNothing)
       << "who would keep it away is on no node yet";
   const auto statement = Statement::Open(cluster.get(), {});
   statement->Place(PodNamed(*cluster, "ns/shy-0"), NodeNamed(*cluster, "a1"));
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNode);
+}
+
+// ---- who is leaving (spec 2 W11) ----------------------------------------------------------------
+
+ClusterMaker OnlyZoneA() {
+  return MakeCluster().Node("a1", {.labels = {{kZone, "a"}}}).Node("lone", {.cordoned = true});
+}
+
+TEST(LeavingNeighbourTest, WhoIsEvictedKeepsNobodyAwayAnyMoreButHasToBeGoneFirst) {
+  const auto cluster = [] {
+    return OnlyZoneA()
+        .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+        .Pending("ns/p", {.affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+        .Build();
+  };
+  Rooms rooms(cluster());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+  rooms.Evict("ns/web-0");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "a1 later");
+  rooms.statement().RollBackTo(0);
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+
+  Rooms as_kai(cluster(), {.leaving = Leaving::kStillCount});
+  as_kai.Evict("ns/web-0");
+  EXPECT_EQ(as_kai.Find("ns/p-0"), "nowhere");
+}
+
+TEST(LeavingNeighbourTest, WhatAnEvictedPodForbadeIsAllowedOnceItIsGone) {
+  Rooms rooms(OnlyZoneA()
+                  .Running("ns/shy", {.node = "a1",
+                                      .affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+                  .Pending("ns/p", {.labels = {{"app", "web"}}})
+                  .Build());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+  rooms.Evict("ns/shy-0");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "a1 later");
+}
+
+TEST(LeavingNeighbourTest, NobodyIsSentToAFriendWhoLeaves) {
+  const auto cluster = [] {
+    return OnlyZoneA()
+        .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+        .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+        .Build();
+  };
+  Rooms rooms(cluster());
+  EXPECT_EQ(rooms.Find("ns/p-0"), "a1");
+  rooms.Evict("ns/web-0");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+
+  Rooms as_kai(cluster(), {.leaving = Leaving::kStillCount});
+  as_kai.Evict("ns/web-0");
+  EXPECT_EQ(as_kai.Find("ns/p-0"), "a1");
+}
+
+TEST(LeavingNeighbourTest, AFriendWhoMovesIsFoundWhereItGoes) {
+  Rooms rooms(MakeCluster()
+                  .Node("a1", {.labels = {{kZone, "a"}}})
+                  .Node("b1", {.labels = {{kZone, "b"}}})
+                  .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
+                  .Pending("ns/p", {.affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
+                  .Build());
+  rooms.Evict("ns/web-0");
+  rooms.Pipeline("ns/web-0", "b1");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "b1");
+}
+
+TEST(LeavingNeighbourTest, APodThatDislikesItsOwnKindMayComeBackToItsNode) {
+  // KAI's evicted pod stands in its own way.
+  const auto cluster = [] {
+    return OnlyZoneA()
+        .Running("ns/web", {.node = "a1",
+                            .labels = {{"app", "web"}},
+                            .affinity = AwayFrom({PodsWith({{"app", "web"}}, kZone)})})
+        .Build();
+  };
+  Rooms rooms(cluster());
+  rooms.Evict("ns/web-0");
+  EXPECT_EQ(rooms.Find("ns/web-0"), "a1 later");
+  Rooms as_kai(cluster(), {.leaving = Leaving::kStillCount});
+  as_kai.Evict("ns/web-0");
+  EXPECT_EQ(as_kai.Find("ns/web-0"), "nowhere");
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ std::unique_ptr<Scorer> MakePodAffinityScorer(
 std::unique_ptr<Scorer> MakeNominatedNodeScorer(
     const Cluster& cluster);  // status.nominatedNodeName
 
+// Not in KAI.
+std::unique_ptr<Scorer> MakePreferredNodesScorer(
+    const Cluster& cluster);  // preferred node affinity
+
 // The pure functions of spec 3 W3 and W4, also shown to people who compare strategies.
 double BinpackScore(double room, double least_room, double most_room, double allocatable);
 double SpreadScore(double room, double count);

@@ -1,0 +1,39 @@
+// What kai can do beyond KAI, for clusters that want it: each off unless the configuration turns it
+// on, as it changes decisions (docs/reference/config.md has a row for each).
+//
+//   Extras extras;                           // all off: the default, and with --as-kai
+//   extras.Set(Extra::kTopologySpread, true);
+//   if (extras.on(Extra::kTopologySpread)) ...
+#ifndef KAI_BASE_EXTRAS_H_
+#define KAI_BASE_EXTRAS_H_
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace kai {
+
+enum class Extra : uint8_t {
+  kTopologySpread,         // topologySpreadConstraints with DoNotSchedule
+  kPreferredNodeAffinity,  // preferred node affinity is scored
+};
+inline constexpr size_t kExtras = 2;
+
+// By Extra, as configurations name them.
+inline constexpr std::array<std::string_view, kExtras> kExtraNames = {"topology_spread",
+                                                                      "preferred_node_affinity"};
+
+class Extras {
+ public:
+  bool on(Extra extra) const { return on_[static_cast<size_t>(extra)]; }
+  void Set(Extra extra, bool on) { on_[static_cast<size_t>(extra)] = on; }
+
+ private:
+  std::bitset<kExtras> on_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_BASE_EXTRAS_H_

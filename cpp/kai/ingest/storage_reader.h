@@ -1,0 +1,22 @@
+// The kinds that say where a pod's volumes can be reached or made: PersistentVolumeClaim,
+// PersistentVolume, StorageClass, CSIDriver and CSIStorageCapacity.
+#ifndef KAI_INGEST_STORAGE_READER_H_
+#define KAI_INGEST_STORAGE_READER_H_
+
+#include <optional>
+
+#include "kai/ingest/json_reader.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+std::optional<Rejection> ReadPersistentVolumeClaim(JsonObject object,
+                                                   PersistentVolumeClaimRow* row);
+std::optional<Rejection> ReadPersistentVolume(JsonObject object, PersistentVolumeRow* row);
+std::optional<Rejection> ReadStorageClass(JsonObject object, StorageClassRow* row);
+std::optional<Rejection> ReadCsiDriver(JsonObject object, CsiDriverRow* row);
+std::optional<Rejection> ReadCsiStorageCapacity(JsonObject object, CsiStorageCapacityRow* row);
+
+}  // namespace kai
+
+#endif  // KAI_INGEST_STORAGE_READER_H_

@@ -1,0 +1,209 @@
+#include "kai/model/volume_desk.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "kai/base/text.h"
+#include "kai/model/row_lookup.h"
+
+namespace kai {
+namespace {
+
+// A class with this provisioner makes no volumes.
+constexpr std::string_view kMakesNone = "kubernetes.io/no-provisioner";
+
+// Objects of one kind by their key; those that share a name are left out.
+template <typename Row, typename KeyOf>
+auto UniqueOf(const std::vector<Row>& rows, const char* kind, const KeyOf& key,
+              std::vector<Rejection>* rejections) {
+  std::vector<Row>& all = const_cast<std::vector<Row>&>(rows);  // only pointers are sorted
+  std::vector<const Row*> kept;
+  for (const Row* row : SortedAndUnique(&all, kind, key, rejections)) kept.push_back(row);
+  return kept;
+}
+
+// Whole, as these are KAI's own words.
+std::string InQuotes(std::string_view name) { return StrCat("\"", name, "\""); }
+
+bool IsKeptFor(const PersistentVolumeRow& volume, const PersistentVolumeClaimRow& claim) {
+  return volume.claim_name == claim.name && volume.claim_namespace == claim.namespace_name &&
+         (volume.claim_uid.empty() || volume.claim_uid == claim.uid);
+}
+
+bool FitsInto(const PersistentVolumeClaimRow& claim, const PersistentVolumeRow& volume) {
+  return volume.bytes >= claim.bytes && volume.is_block == claim.is_block && !volume.deletion_ns;
+}
+
+}  // namespace
+
+NodeTerm InternNodeTerm(const NodeSelectorTerm& row, Interner* names) {
+  NodeTerm term;
+  for (const SelectorRequirement& each : row.expressions)
+    term.expressions.push_back(InternRequirement(each, names));
+  for (const SelectorRequirement& each : row.fields)
+    term.fields.push_back(InternRequirement(each, names));
+  std::sort(term.expressions.begin(), term.expressions.end());
+  std::sort(term.fields.begin(), term.fields.end());
+  return term;
+}
+
+VolumeDesk::VolumeDesk(const StorageRows& storage, Interner* names,
+                       std::vector<Rejection>* rejections)
+    : names_(names) {
+  for (const Claim* row :
+       UniqueOf(*storage.claims, "PersistentVolumeClaim", NamespacedKey<Claim>, rejections)) {
+    claims_.emplace(NamespacedKey(*row), row);
+  }
+  volumes_ =
+      UniqueOf(storage.volumes, "PersistentVolume", NameKey<PersistentVolumeRow>, rejections);
+  for (size_t i = 0; i < volumes_.size(); ++i) {
+    volume_numbers_.emplace(volumes_[i]->name, static_cast<int32_t>(i));
+    volumes_of_class_[volumes_[i]->storage_class].push_back(static_cast<int32_t>(i));
+  }
+  for (auto& [name, numbers] : volumes_of_class_) {
+    std::sort(numbers.begin(), numbers.end(), [&](int32_t a, int32_t b) {
+      return std::tuple(volumes_[static_cast<size_t>(a)]->bytes, a) <
+             std::tuple(volumes_[static_cast<size_t>(b)]->bytes, b);
+    });
+  }
+  for (const StorageClassRow* row :
+       UniqueOf(storage.classes, "StorageClass", NameKey<StorageClassRow>, rejections))
+    classes_.emplace(row->name, row);
+  for (const CsiDriverRow* row :
+       UniqueOf(storage.drivers, "CSIDriver", NameKey<CsiDriverRow>, rejections))
+    drivers_.emplace(row->name, row);
+  capacities_ = UniqueOf(storage.capacities, "CSIStorageCapacity",
+                         NamespacedKey<CsiStorageCapacityRow>, rejections);
+}
+
+NodeSet VolumeDesk::NodesOf(const PersistentVolumeRow& volume) const {
+  NodeSet nodes{.all = !volume.has_node_affinity, .terms = {}};
+  for (const NodeSelectorTerm& term : volume.node_affinity)
+    nodes.terms.push_back(InternNodeTerm(term, names_));
+  return nodes;
+}
+
+bool VolumeDesk::WouldDo(const PersistentVolumeRow& volume, const Claim& claim) const {
+  if (!FitsInto(claim, volume) || !volume.claim_name.empty() || !volume.is_available) return false;
+  if (!std::all_of(
+          claim.access_modes.begin(), claim.access_modes.end(), [&](const std::string& mode) {
+            return std::find(volume.access_modes.begin(), volume.access_modes.end(), mode) !=
+                   volume.access_modes.end();
+          })) {
+    return false;
+  }
+  LabelSet labels;
+  for (const auto& [key, value] : volume.labels)
+    labels.push_back({names_->Intern(key), names_->Intern(value)});
+  std::sort(labels.begin(), labels.end());
+  std::vector<Requirement> selector;
+  for (const SelectorRequirement& each : claim.selector)
+    selector.push_back(InternRequirement(each, names_));
+  return MatchesAll(selector, labels, *names_);
+}
+
+NodeSet VolumeDesk::CapacityOf(const Claim& claim, const StorageClassRow& storage_class) const {
+  const auto driver = drivers_.find(storage_class.provisioner);
+  if (claim.bytes == 0 || driver == drivers_.end() || !driver->second->reports_capacity)
+    return NodeSet();
+  NodeSet nodes{.all = false, .terms = {}};
+  for (const CsiStorageCapacityRow* capacity : capacities_) {
+    if (capacity->storage_class != storage_class.name || !capacity->nodes) continue;
+    const std::optional<int64_t>& most =
+        capacity->largest_volume_bytes ? capacity->largest_volume_bytes : capacity->bytes;
+    if (!most || *most < claim.bytes) continue;
+    if (capacity->nodes->empty()) return NodeSet();  // an empty selector finds every node
+    nodes.terms.push_back(InternNodeTerm({.expressions = *capacity->nodes, .fields = {}}, names_));
+  }
+  return nodes;
+}
+
+VolumeNeeds::Delayed VolumeDesk::DelayedOf(const Claim& claim,
+                                           const StorageClassRow& storage_class) const {
+  VolumeNeeds::Delayed delayed;
+  if (!claim.selected_node.empty()) delayed.selected_node = names_->Intern(claim.selected_node);
+  const auto of_class = volumes_of_class_.find(claim.storage_class);
+  if (of_class != volumes_of_class_.end() && !delayed.selected_node.valid()) {
+    for (const int32_t number : of_class->second) {
+      const PersistentVolumeRow& volume = *volumes_[static_cast<size_t>(number)];
+      if (IsKeptFor(volume, claim) && FitsInto(claim, volume) && !delayed.has_own) {
+        delayed.has_own = true;
+        delayed.own = {.number = number, .nodes = NodesOf(volume)};
+      } else if (WouldDo(volume, claim)) {
+        delayed.candidates.push_back({.number = number, .nodes = NodesOf(volume)});
+      }
+    }
+    if (delayed.has_own) delayed.candidates.clear();
+  }
+  delayed.may_be_made =
+      !storage_class.provisioner.empty() && storage_class.provisioner != kMakesNone;
+  delayed.made_on.all = storage_class.allowed_topologies.empty();
+  for (const NodeSelectorTerm& term : storage_class.allowed_topologies)
+    delayed.made_on.terms.push_back(InternNodeTerm(term, names_));
+  delayed.capacity_on = CapacityOf(claim, storage_class);
+  return delayed;
+}
+
+VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
+  VolumeNeeds needs;
+  std::vector<std::pair<const Claim*, const StorageClassRow*>> waiting;
+  bool has_unbound = false;
+  const auto refuse = [&](std::string text) {
+    if (!needs.refusal.valid()) needs.refusal = names_->Intern(text);
+  };
+  for (const VolumeClaimRow& volume : pod.volumes) {
+    const auto found = claims_.find({pod.namespace_name, volume.claim});
+    if (found == claims_.end()) {
+      refuse(volume.ephemeral
+                 ? StrCat("waiting for ephemeral volume controller to create the "
+                          "persistentvolumeclaim ",
+                          InQuotes(volume.claim))
+                 : StrCat("persistentvolumeclaim ", InQuotes(volume.claim), " not found"));
+      continue;
+    }
+    const Claim& claim = *found->second;
+    if (claim.is_lost) {
+      refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name),
+                    " bound to non-existent persistentvolume ", InQuotes(claim.volume)));
+    } else if (claim.deletion_ns) {
+      refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name), " is being deleted"));
+    } else if (volume.ephemeral && !claim.owner_pod_uid.empty() && !pod.uid.empty() &&
+               claim.owner_pod_uid != pod.uid) {
+      refuse(StrCat("PVC ", pod.namespace_name, "/", claim.name, " was not created for pod ",
+                    pod.namespace_name, "/", pod.name, " (pod is not owner)"));
+    } else if (!claim.volume.empty() && claim.bind_completed) {
+      const auto number = volume_numbers_.find(claim.volume);
+      if (number == volume_numbers_.end()) {
+        needs.volume_is_gone = true;
+      } else {
+        NodeSet nodes = NodesOf(*volumes_[static_cast<size_t>(number->second)]);
+        if (!nodes.all) needs.bound.push_back(std::move(nodes));
+      }
+    } else {
+      const auto storage_class = classes_.find(claim.storage_class);
+      const bool waits = storage_class != classes_.end() &&
+                         storage_class->second->waits_for_consumer && claim.volume.empty();
+      if (waits) {
+        waiting.emplace_back(&claim, storage_class->second);
+      } else {
+        has_unbound = true;
+      }
+    }
+  }
+  if (has_unbound) refuse("pod has unbound immediate PersistentVolumeClaims");
+  if (needs.refusal.valid()) return {.refusal = needs.refusal, .bound = {}, .delayed = {}};
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const auto& a, const auto& b) { return a.first->bytes < b.first->bytes; });
+  for (const auto& [claim, storage_class] : waiting) {
+    VolumeNeeds::Delayed delayed = DelayedOf(*claim, *storage_class);
+    const bool anywhere = !delayed.selected_node.valid() && !delayed.has_own &&
+                          delayed.candidates.empty() && delayed.may_be_made &&
+                          delayed.made_on.all && delayed.capacity_on.all;
+    if (!anywhere) needs.delayed.push_back(std::move(delayed));
+  }
+  std::sort(needs.bound.begin(), needs.bound.end());
+  needs.bound.erase(std::unique(needs.bound.begin(), needs.bound.end()), needs.bound.end());
+  return needs;
+}
+
+}  // namespace kai

@@ -1,0 +1,88 @@
+// What the volumes of a pod ask of its node, with all looked up that can be before a node is known
+// (spec 3 P8, kube-scheduler's VolumeBinding).
+//
+//   const VolumeNeeds& needs = cluster.volume_needs()[constraint.volumes];
+//   if (needs.refusal.valid()) ...              // no node will do, and this is why
+//   VolumeAnswer answer = AnswerOf(needs, labels, node_name, names);
+#ifndef KAI_MODEL_VOLUMES_H_
+#define KAI_MODEL_VOLUMES_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kai/model/labels.h"
+
+namespace kai {
+
+// Nodes by their labels: all of them, or those that meet any of the terms.
+struct NodeSet {
+  bool all = true;
+  std::vector<NodeTerm> terms;
+
+  friend auto operator<=>(const NodeSet&, const NodeSet&) = default;
+};
+
+struct VolumeNeeds {
+  // A volume that exists, by its number in the order of names.
+  struct Volume {
+    int32_t number = 0;
+    NodeSet nodes;
+
+    friend auto operator<=>(const Volume&, const Volume&) = default;
+  };
+  // A claim for which a volume is found, or made, when its pod has a node.
+  struct Delayed {
+    NameId selected_node;  // a volume is being made there
+    bool has_own = false;  // a volume is kept for this claim, and no other will do
+    Volume own;
+    std::vector<Volume> candidates;  // that would do, the one to take first in front
+    bool may_be_made = false;        // its class makes volumes
+    NodeSet made_on;                 // on these nodes
+    NodeSet capacity_on;             // of which these have the storage
+
+    friend auto operator<=>(const Delayed&, const Delayed&) = default;
+  };
+
+  NameId refusal;                // valid: why no node will do
+  bool volume_is_gone = false;   // a claim is bound to a volume that does not exist
+  std::vector<NodeSet> bound;    // where the volumes of bound claims can be reached
+  std::vector<Delayed> delayed;  // the smallest claim first
+
+  bool empty() const {
+    return !refusal.valid() && !volume_is_gone && bound.empty() && delayed.empty();
+  }
+  friend auto operator<=>(const VolumeNeeds&, const VolumeNeeds&) = default;
+};
+
+// What a node says to them; it may refuse for one reason of each half.
+struct VolumeAnswer {
+  enum class Bound : uint8_t { kReached, kOutOfReach, kGone };
+  enum class Delayed : uint8_t { kFound, kNoVolume, kNoSpace };
+  Bound bound = Bound::kReached;
+  Delayed delayed = Delayed::kFound;
+
+  bool yes() const { return bound == Bound::kReached && delayed == Delayed::kFound; }
+};
+
+VolumeAnswer AnswerOf(const VolumeNeeds& needs, std::span<const Label> labels, NameId node_name,
+                      const Interner& names);
+
+// Calls visit(const NodeTerm&) for every term that they look at.
+template <typename Visit>
+void ForEachTerm(const VolumeNeeds& needs, const Visit& visit) {
+  const auto each = [&](const NodeSet& set) {
+    for (const NodeTerm& term : set.terms) visit(term);
+  };
+  for (const NodeSet& set : needs.bound) each(set);
+  for (const VolumeNeeds::Delayed& claim : needs.delayed) {
+    each(claim.own.nodes);
+    for (const VolumeNeeds::Volume& volume : claim.candidates) each(volume.nodes);
+    each(claim.made_on);
+    each(claim.capacity_on);
+  }
+}
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_VOLUMES_H_

@@ -1,0 +1,94 @@
+// A port of the node serves one pod (kube-scheduler's NodePorts).
+//
+// Counted per node and port, of pods that want any: others cost nothing, and without them nothing
+// is counted at all.
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/placement/filters/filters.h"
+#include "kai/placement/standing.h"
+
+namespace kai {
+namespace {
+
+class HostPortFilter final : public Filter, private Listener {
+ public:
+  HostPortFilter(const Cluster& cluster, Leaving leaving)
+      : cluster_(cluster),
+        leaving_count_(leaving == Leaving::kStillCount),
+        rivals_(cluster.host_ports().size()) {
+    const auto& ports = cluster.host_ports();
+    for (const HostPortId a : ports.ids()) {
+      for (const HostPortId b : ports.ids()) {
+        if (Collide(ports[a], ports[b])) rivals_[a].push_back(b);
+      }
+    }
+    if (rivals_.empty()) return;
+    ForEachStanding(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
+      Count(pod, node, {.all = 1, .leaving = is_leaving ? 1 : 0}, 1);
+    });
+  }
+
+  Scope ScopeFor(PodClassId pod_class) const override {
+    return PortsOf(pod_class).empty() ? Scope::kNothing : Scope::kNode;
+  }
+
+  bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
+    const bool is_free = !AnyRival(pod_class, node, [&](const StandingChange& taken) {
+      return taken.all > (leaving_count_ ? 0 : taken.leaving);
+    });
+    if (!is_free && report != nullptr) report->Count(Reason::kNoFreePorts);
+    return is_free;
+  }
+
+  bool MustWait(PodClassId pod_class, NodeId node) const override {
+    return !leaving_count_ &&
+           AnyRival(pod_class, node, [](const StandingChange& taken) { return taken.leaving > 0; });
+  }
+
+  Listener* listener() override { return rivals_.empty() ? nullptr : this; }
+
+ private:
+  const std::vector<HostPortId>& PortsOf(PodClassId pod_class) const {
+    return cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint].host_ports;
+  }
+
+  template <typename Test>
+  bool AnyRival(PodClassId pod_class, NodeId node, const Test& test) const {
+    const std::vector<HostPortId>& ports = PortsOf(pod_class);
+    return std::any_of(ports.begin(), ports.end(), [&](HostPortId port) {
+      return std::any_of(rivals_[port].begin(), rivals_[port].end(), [&](HostPortId rival) {
+        const auto taken = taken_.find({node, rival});
+        return taken != taken_.end() && test(taken->second);
+      });
+    });
+  }
+
+  void Count(PodId pod, NodeId node, const StandingChange& by, int32_t sign) {
+    for (const HostPortId port : PortsOf(cluster_.pods().pod_class[pod])) {
+      StandingChange& taken = taken_[{node, port}];
+      taken.all += sign * by.all;
+      taken.leaving += sign * by.leaving;
+    }
+  }
+
+  void Applied(const Change& change, UndoStack*) override {
+    Count(change.pod, change.to_node, StandingChangeOf(change), 1);
+  }
+  void Undone(const Change& change, UndoStack*) override {
+    Count(change.pod, change.to_node, StandingChangeOf(change), -1);
+  }
+
+  const Cluster& cluster_;
+  bool leaving_count_;
+  IndexVector<HostPortId, std::vector<HostPortId>> rivals_;  // that collide, itself among them
+  absl::flat_hash_map<std::pair<NodeId, HostPortId>, StandingChange> taken_;  // looked up only
+};
+
+}  // namespace
+
+std::unique_ptr<Filter> MakeHostPortFilter(const Cluster& cluster, Leaving leaving) {
+  return std::make_unique<HostPortFilter>(cluster, leaving);
+}
+
+}  // namespace kai

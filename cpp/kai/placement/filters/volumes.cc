@@ -1,0 +1,40 @@
+// Volumes have to be reachable from the node, or be found or made for it (kube-scheduler's
+// VolumeBinding). What no node can help is said before nodes are asked (pod_checks/).
+#include "kai/placement/filters/filters.h"
+
+namespace kai {
+namespace {
+
+class VolumeFilter final : public Filter {
+ public:
+  explicit VolumeFilter(const Cluster& cluster) : cluster_(cluster) {}
+
+  Scope ScopeFor(PodClassId pod_class) const override {
+    const VolumeNeedsId needs = NeedsOf(pod_class);
+    if (!needs.valid()) return Scope::kNothing;
+    return cluster_.AskPerNode(needs) ? Scope::kNode : Scope::kNodeClass;
+  }
+
+  bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
+    const NodeColumns& nodes = cluster_.nodes();
+    const VolumeAnswer answer = AnswerOf(cluster_.volume_needs()[NeedsOf(pod_class)],
+                                         nodes.labels[node], nodes.name[node], cluster_.names());
+    if (!answer.yes() && report != nullptr) report->Count(Reason::OfVolumes(answer));
+    return answer.yes();
+  }
+
+ private:
+  VolumeNeedsId NeedsOf(PodClassId pod_class) const {
+    return cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint].volumes;
+  }
+
+  const Cluster& cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Filter> MakeVolumeFilter(const Cluster& cluster) {
+  return std::make_unique<VolumeFilter>(cluster);
+}
+
+}  // namespace kai

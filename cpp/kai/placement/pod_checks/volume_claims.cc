@@ -1,0 +1,34 @@
+// A claim that is not there, that is going, or that waits for somebody else to bind it keeps its
+// pod out of every node (kube-scheduler's VolumeBinding, before nodes are asked).
+#include "kai/placement/pod_check.h"
+
+namespace kai {
+namespace {
+
+class VolumeClaimCheck final : public PodCheck {
+ public:
+  explicit VolumeClaimCheck(const Cluster& cluster) : cluster_(cluster) {}
+
+  std::string_view name() const override { return "VolumeBinding"; }
+  bool Allows(PodClassId pod_class) const override { return !RefusalOf(pod_class).valid(); }
+  std::string Why(PodId pod) const override {
+    return std::string(cluster_.Text(RefusalOf(cluster_.pods().pod_class[pod])));
+  }
+
+ private:
+  NameId RefusalOf(PodClassId pod_class) const {
+    const ConstraintId constraint = cluster_.pod_classes().info[pod_class].constraint;
+    const VolumeNeedsId needs = cluster_.constraints()[constraint].volumes;
+    return needs.valid() ? cluster_.volume_needs()[needs].refusal : NameId();
+  }
+
+  const Cluster& cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<PodCheck> MakeVolumeClaimCheck(const Cluster& cluster) {
+  return std::make_unique<VolumeClaimCheck>(cluster);
+}
+
+}  // namespace kai

@@ -1,0 +1,42 @@
+// Who stands on a node, and who of them is leaving: for filters that count either.
+//
+//   const StandingChange by = StandingChangeOf(change);
+//   counts[change.to_node].all += by.all;          // -= when the change is undone
+//   counts[change.to_node].leaving += by.leaving;
+//
+// A pod that moves stays on its old node as one that is leaving, so that a change only ever touches
+// the counts of the node it names last.
+#ifndef KAI_PLACEMENT_STANDING_H_
+#define KAI_PLACEMENT_STANDING_H_
+
+#include "kai/model/cluster.h"
+#include "kai/model/listener.h"
+
+namespace kai {
+
+struct StandingChange {
+  int32_t all = 0;
+  int32_t leaving = 0;
+};
+
+inline StandingChange StandingChangeOf(const Change& change) {
+  if (!change.to_node.valid()) return {};
+  const bool was_there = change.from_node == change.to_node;
+  const auto leaves = [](PodStatus status) { return status == PodStatus::kReleasing ? 1 : 0; };
+  return {.all = was_there ? 0 : 1,
+          .leaving = leaves(change.to) - (was_there ? leaves(change.from) : 0)};
+}
+
+// Calls visit(pod, node, is_leaving) for everybody who stands on a node before a cycle.
+template <typename Visit>
+void ForEachStanding(const Cluster& cluster, const Visit& visit) {
+  const PodColumns& pods = cluster.pods();
+  for (const PodId pod : pods.status.ids()) {
+    if (IsActiveUsed(pods.status[pod]) && pods.node[pod].valid())
+      visit(pod, pods.node[pod], pods.status[pod] == PodStatus::kReleasing);
+  }
+}
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_STANDING_H_
