@@ -281,7 +281,7 @@ class Parser : private CelCursor {
 
   NodeOr ParseName() {
     const size_t position = Now().position;
-    const std::string name = std::move(Advance().text);
+    const std::string name = Advance().text;
     if (name == "true" || name == "false") {
       return AddNode({.position = position, .value = name == "true"});
     }

@@ -132,7 +132,11 @@ void ClusterAssembler::MakeNodeClasses() {
                     *label == "t" || *label == "T";
     }
     const double gpus = nodes.allocatable[NodeId(i)][kGpuSlot.index()];
-    node_class.mig_mixed = mig_enabled && HasLabel(row.labels, keys::kMigStrategy, "mixed");
+    if (mig_enabled) {
+      node_class.mig = HasLabel(row.labels, keys::kMigStrategy, "mixed")    ? MigMode::kMixed
+                       : HasLabel(row.labels, keys::kMigStrategy, "single") ? MigMode::kSingle
+                                                                            : MigMode::kNone;
+    }
     node_class.cpu_only = !mig_enabled && gpus <= 0;  // spec 3 N16; DRA GPUs are in `gpus`
     node_class.gpu_worker = FindLabelText(row.labels, keys::kGpuWorker) != nullptr;
     node_class.cpu_worker = FindLabelText(row.labels, keys::kCpuWorker) != nullptr;
@@ -161,6 +165,7 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   std::set<std::string> not_built(row.not_built.begin(), row.not_built.end());
   switch (row.gpu.kind) {
     case GpuRequestKind::kRegular:
+    case GpuRequestKind::kMig:
       break;
     case GpuRequestKind::kFraction:
       not_built.insert("gpu-fraction");
@@ -168,11 +173,7 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
     case GpuRequestKind::kMemory:
       not_built.insert("gpu-memory");
       break;
-    case GpuRequestKind::kMig:
-      not_built.insert("mig");
-      break;
   }
-  if (!row.gpu.mig.empty()) not_built.insert("mig");
   if (!row.claims.empty()) not_built.insert("dra");
   for (const std::string& feature : not_built) info.not_built.push_back(Name(feature));
 

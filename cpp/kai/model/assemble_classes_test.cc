@@ -112,7 +112,7 @@ TEST(NodeClassTest, TheMigLabelDecidesWhereItStands) {  // spec 3 M6
         MakeCluster()
             .Node("n", {.more = {{"nvidia.com/mig-1g.5gb", slices}}, .labels = labels})
             .Build();
-    return ClassOfNode(*cluster, "n").mig_mixed;
+    return ClassOfNode(*cluster, "n").mig == MigMode::kMixed;
   };
   EXPECT_TRUE(mixed("", 7));
   EXPECT_FALSE(mixed("", 0));
@@ -303,7 +303,7 @@ TEST(PodClassTest, NamesWhatIsNotBuilt) {
   EXPECT_THAT(NotBuilt(*cluster, "ns/plain-0"), IsEmpty());
   EXPECT_THAT(NotBuilt(*cluster, "ns/fraction-0"), ElementsAre("gpu-fraction"));
   EXPECT_THAT(NotBuilt(*cluster, "ns/memory-0"), ElementsAre("gpu-memory"));
-  EXPECT_THAT(NotBuilt(*cluster, "ns/mig-0"), ElementsAre("mig"));
+  EXPECT_THAT(NotBuilt(*cluster, "ns/mig-0"), IsEmpty());
   EXPECT_THAT(NotBuilt(*cluster, "ns/dra-0"), ElementsAre("dra", "levitation"));
 }
 

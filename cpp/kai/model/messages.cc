@@ -106,6 +106,18 @@ std::string NotReady(std::span<const NotReadyPodSet> pod_sets) {
   return text;
 }
 
+std::string LegacyMig(std::string_view node) {
+  return StrCat("Legacy MIG jobs cannot be scheduled on node ", node);
+}
+
+std::string LegacyMigPods(std::string_view pods) {
+  return StrCat("MIG job cannot be scheduled on node with legacy MIG jobs: <[", pods, "]>");
+}
+
+std::string NotEnoughOfMig(std::string_view profile) {
+  return StrCat("node(s) didn't have enough of mig profile: ", profile);
+}
+
 std::string Preempted(std::string_view pod, std::string_view pod_group) {
   return StrCat("Pod ", pod, " was preempted by higher priority workload ", pod_group);
 }

@@ -42,6 +42,12 @@ inline constexpr std::string_view kExistingAntiAffinity =
     "node(s) didn't satisfy existing pods anti-affinity rules";
 inline constexpr std::string_view kMixedMigStrategy =
     "non MIG jobs cant run on a node with MigStrategy='mixed'";
+inline constexpr std::string_view kSingleMigStrategy =
+    "only whole gpu jobs can run on a node with MigStrategy='single'";
+inline constexpr std::string_view kNoMigNode = "MIG job cannot be scheduled on non-MIG node";
+std::string LegacyMig(std::string_view node);
+std::string LegacyMigPods(std::string_view pods);  // names, a space between
+std::string NotEnoughOfMig(std::string_view profile);
 
 inline constexpr std::string_view kNoFreePorts =
     "node(s) didn't have free ports for the requested pod ports";

@@ -146,6 +146,13 @@ TEST(MessagesTest, ReasonsOfNodes) {  // spec 3 E2, P4, P7, P8, P10
   EXPECT_EQ(kPodAntiAffinityMismatch, "node(s) didn't match pod anti-affinity rules");
   EXPECT_EQ(kExistingAntiAffinity, "node(s) didn't satisfy existing pods anti-affinity rules");
   EXPECT_EQ(kMixedMigStrategy, "non MIG jobs cant run on a node with MigStrategy='mixed'");
+  EXPECT_EQ(kSingleMigStrategy, "only whole gpu jobs can run on a node with MigStrategy='single'");
+  EXPECT_EQ(kNoMigNode, "MIG job cannot be scheduled on non-MIG node");
+  EXPECT_EQ(LegacyMig("n1"), "Legacy MIG jobs cannot be scheduled on node n1");
+  EXPECT_EQ(LegacyMigPods("a/x b/y"),
+            "MIG job cannot be scheduled on node with legacy MIG jobs: <[a/x b/y]>");
+  EXPECT_EQ(NotEnoughOfMig("nvidia.com/mig-1g.5gb"),
+            "node(s) didn't have enough of mig profile: nvidia.com/mig-1g.5gb");
 }
 
 TEST(MessagesTest, ReasonsOfJobErrors) {  // spec 2 M10

@@ -23,6 +23,14 @@ enum NodeStateBit : uint8_t {
   kNetworkUnavailable = 1 << 5,
 };
 
+// Whether GPUs are cut into MIG slices, and under which names they are offered (spec 3 M6, M7).
+enum class MigMode : uint8_t {
+  kOff,
+  kNone,    // beside whole GPUs
+  kSingle,  // as nvidia.com/gpu
+  kMixed,   // under their own names alone
+};
+
 // What static filters can tell apart: nodes of one class get one answer (design §4.2). Keys with
 // nearly as many values as nodes are no part of it.
 struct NodeClass {
@@ -30,7 +38,7 @@ struct NodeClass {
   std::vector<InternedTaint> taints;
   uint8_t state = 0;  // NodeStateBits
   bool cpu_only = false;
-  bool mig_mixed = false;  // exposes MIG slices under their own names (spec 3 M7)
+  MigMode mig = MigMode::kOff;
   bool gpu_worker = false;
   bool cpu_worker = false;
 

@@ -53,6 +53,10 @@ std::string Reason::Text(const ResourceSlots& slots) const {
       return std::string(messages::kExistingAntiAffinity);
     case kMixedMigStrategy:
       return std::string(messages::kMixedMigStrategy);
+    case kSingleMigStrategy:
+      return std::string(messages::kSingleMigStrategy);
+    case kNoMigNode:
+      return std::string(messages::kNoMigNode);
     case kNotGpuWorker:
       return std::string(messages::kNotGpuWorker);
     case kNotCpuWorker:
@@ -71,32 +75,42 @@ std::string Reason::Text(const ResourceSlots& slots) const {
   if (slot == kGpuSlot) return std::string(messages::kNotEnoughGpus);
   if (slot == kCpuSlot) return std::string(messages::kNotEnoughCpu);
   if (slot == kMemorySlot) return std::string(messages::kNotEnoughMemory);
+  if (slots.IsMig(slot)) return messages::NotEnoughOfMig(slots.Name(slot));
   return messages::NotEnoughOf(slots.Name(slot));
 }
 
 void FitReport::Add(const Reasons& reasons, int64_t times) {
-  for (const uint16_t index : reasons) {
+  for (const uint16_t index : reasons.codes) {
     if (index >= counts_.size()) counts_.resize(index + size_t{1});
     counts_[index] += times;
   }
+  if (!reasons.text.empty()) Count(reasons.text, times);
 }
 
 FitReport::Reasons FitReport::reasons() const {
   Reasons reasons;
   for (size_t i = 0; i < counts_.size(); ++i) {
-    if (counts_[i] != 0) reasons.push_back(static_cast<uint16_t>(i));
+    if (counts_[i] != 0) reasons.codes.push_back(static_cast<uint16_t>(i));
+  }
+  for (const auto& [text, count] : texts_) {
+    if (count == 0) continue;
+    reasons.text = text;
+    break;
   }
   return reasons;
 }
 
 std::string FitReport::Text(const ResourceSlots& slots) const {
   std::vector<std::pair<int64_t, std::string>> counted;
-  for (const uint16_t index : reasons()) {
+  for (const uint16_t index : reasons().codes) {
     const Reason reason =
         index < Reason::kFixedReasons
             ? Reason(static_cast<Reason::Fixed>(index))
             : Reason::NotEnough(ResourceSlot(index - size_t{Reason::kFixedReasons}));
     counted.emplace_back(counts_[index], reason.Text(slots));
+  }
+  for (const auto& [text, count] : texts_) {
+    if (count != 0) counted.emplace_back(count, text);
   }
   // Nodes that lack only what has been promised away refuse without a word (spec 2 M2).
   if (counted.empty()) return std::string(messages::kUnableToSchedulePod);

@@ -31,6 +31,8 @@ class Reason {
     kPodAntiAffinityMismatch,
     kExistingAntiAffinity,
     kMixedMigStrategy,
+    kSingleMigStrategy,
+    kNoMigNode,
     kNotGpuWorker,
     kNotCpuWorker,
     kNoFreePorts,
@@ -61,24 +63,33 @@ class Reason {
 
 class FitReport {
  public:
-  // Reason indices, ascending: what one node said. Nodes mostly say one thing, or two.
-  using Reasons = absl::InlinedVector<uint16_t, 4>;
+  // What one node said. Nodes mostly say one thing, or two.
+  struct Reasons {
+    absl::InlinedVector<uint16_t, 4> codes;  // Reason::index(), ascending
+    std::string text;                        // in words of its own: it names the node or its pods
+    friend bool operator==(const Reasons&, const Reasons&) = default;
+  };
 
   void Count(Reason reason, int64_t times = 1) {
     if (reason.index() >= counts_.size()) counts_.resize(reason.index() + 1);
     counts_[reason.index()] += times;
   }
+  void Count(std::string text, int64_t times = 1) { texts_[std::move(text)] += times; }
   void Add(const Reasons& reasons, int64_t times);
-  void Clear() { counts_.clear(); }
+  void Clear() {
+    counts_.clear();
+    texts_.clear();
+  }
 
-  bool empty() const { return reasons().empty(); }
-  // Those with a count.
+  bool empty() const { return reasons() == Reasons(); }
+  // Those with a count; of several texts the first.
   Reasons reasons() const;
 
   std::string Text(const ResourceSlots& slots) const;
 
  private:
   std::vector<int64_t> counts_;  // by Reason::index()
+  std::map<std::string, int64_t> texts_;
 };
 
 }  // namespace kai

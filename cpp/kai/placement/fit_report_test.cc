@@ -56,15 +56,33 @@ TEST(FitReportTest, WhatANodeSaidCanBeTakenBack) {
             "no nodes with enough resources were found: 1 node has NotReady condition.");
 }
 
+TEST(FitReportTest, WhatNamesTheNodeIsCountedByItsText) {
+  FitReport of_node;
+  of_node.Count("the pod may not run on n1");
+  FitReport all;
+  all.Add(of_node.reasons(), 1);
+  all.Count(Reason::kNodeNotReady);
+  EXPECT_EQ(all.Text(ResourceSlots()),
+            "no nodes with enough resources were found: 1 node has NotReady condition. \n"
+            "1 the pod may not run on n1.");
+  all.Add(of_node.reasons(), -1);
+  EXPECT_EQ(all.Text(ResourceSlots()),
+            "no nodes with enough resources were found: 1 node has NotReady condition.");
+  of_node.Clear();
+  EXPECT_TRUE(of_node.empty());
+}
+
 TEST(FitReportTest, ResourcesGoByTheNamesPeopleKnow) {  // spec 3 E2
   ResourceSlots slots;
   const ResourceSlot scalar = slots.Add("example.com/license");
+  const ResourceSlot slice = slots.Add("nvidia.com/mig-1g.5gb");
   const auto text = [&](ResourceSlot slot) { return Reason::NotEnough(slot).Text(slots); };
   EXPECT_EQ(text(kGpuSlot), "node(s) didn't have enough resources: GPUs");
   EXPECT_EQ(text(kCpuSlot), "node(s) didn't have enough resources: CPU cores");
   EXPECT_EQ(text(kMemorySlot), "node(s) didn't have enough resources: memory");
   EXPECT_EQ(text(kPodsSlot), "node(s) didn't have enough resources: pods");
   EXPECT_EQ(text(scalar), "node(s) didn't have enough resources: example.com/license");
+  EXPECT_EQ(text(slice), "node(s) didn't have enough of mig profile: nvidia.com/mig-1g.5gb");
 }
 
 TEST(FitReportTest, EveryFixedReasonHasATextOfItsOwn) {

@@ -393,7 +393,7 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons
   const std::span<const double> used = nodes.used[node];
   for (size_t i = 0; i < request.size(); ++i) {
     if (request[i] > allocatable[i] - used[i])
-      reasons->push_back(static_cast<uint16_t>(Reason::NotEnough(ResourceSlot(i)).index()));
+      reasons->codes.push_back(static_cast<uint16_t>(Reason::NotEnough(ResourceSlot(i)).index()));
   }
 }
 

@@ -47,7 +47,7 @@ struct RoomsOptions {
 inline std::vector<std::unique_ptr<Filter>> AllFilters(const Cluster& cluster,
                                                        const RoomsOptions& options) {
   std::vector<std::unique_ptr<Filter>> filters;
-  filters.push_back(MakeMigStrategyFilter(cluster));
+  filters.push_back(MakeResourceTypeFilter(cluster));
   filters.push_back(MakeNodeStateFilter(cluster));
   filters.push_back(MakeTaintFilter(cluster));
   filters.push_back(MakeNodeAffinityFilter(cluster));

@@ -30,7 +30,7 @@ Strategy StrategyOf(const Config& config, std::string_view resource) {
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster) {
   std::vector<std::unique_ptr<Filter>> filters;
   if (!config.HasPlugin("predicates")) return filters;
-  filters.push_back(MakeMigStrategyFilter(cluster));
+  filters.push_back(MakeResourceTypeFilter(cluster));
   filters.push_back(MakeNodeStateFilter(cluster));
   filters.push_back(MakeTaintFilter(cluster));
   const Leaving leaving =

@@ -174,8 +174,7 @@ bool AnyGpu(const PodRow& pod) {
 
 // A feature that the engine does not have yet.
 bool NotBuilt(const PodRow& pod) {
-  return !pod.not_built.empty() || pod.gpu.kind != GpuRequestKind::kRegular ||
-         !pod.gpu.mig.empty() || !pod.claims.empty();
+  return !pod.not_built.empty() || IsShared(pod) || !pod.claims.empty();
 }
 bool NotBuilt(const PodGroupRow& group) {
   bool has_topology = !group.topology.topology.empty();

@@ -1,0 +1,80 @@
+// GPUs that are cut into MIG slices are for pods that ask for slices, and whole ones for the others
+// (spec 3 P4, M4, M6, M7).
+#include <map>
+
+#include "kai/base/text.h"
+#include "kai/model/messages.h"
+#include "kai/placement/filters/filters.h"
+
+namespace kai {
+namespace {
+
+class ResourceTypeFilter final : public Filter {
+ public:
+  explicit ResourceTypeFilter(const Cluster& cluster) : cluster_(cluster) {
+    for (const NodeClass& each : cluster.node_classes().raw())
+      any_slices_ = any_slices_ || each.mig != MigMode::kOff;
+    const auto& classes = cluster.pod_classes().info;
+    for (const PodClassId pod_class : classes.ids())
+      any_legacy_ = any_legacy_ || classes[pod_class].gpu.legacy_mig;
+    if (!any_legacy_) return;
+    for (const PodId pod : cluster.pods().name.ids()) {  // by name
+      const NodeId node = cluster.pods().node[pod];
+      if (!cluster.ClassOf(pod).gpu.legacy_mig || !node.valid() ||
+          !IsActiveUsed(cluster.pods().status[pod]))
+        continue;
+      std::string& pods = legacy_on_[node];
+      StrAppend(&pods, pods.empty() ? "" : " ", cluster.PodName(pod));
+    }
+  }
+
+  Scope ScopeFor(PodClassId pod_class) const override {
+    const PodClass& pods = cluster_.pod_classes().info[pod_class];
+    if (pods.cpu_only) return Scope::kNothing;
+    if (pods.gpu.kind != GpuRequestKind::kMig)
+      return any_slices_ ? Scope::kNodeClass : Scope::kNothing;
+    // What was placed by an old version stays out of others' way, and they out of its.
+    return legacy_on_.empty() || pods.gpu.legacy_mig ? Scope::kNodeClass : Scope::kNode;
+  }
+
+  bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
+    const PodClass& pods = cluster_.pod_classes().info[pod_class];
+    const MigMode mig = cluster_.node_classes()[cluster_.nodes().node_class[node]].mig;
+    if (pods.gpu.legacy_mig) {
+      if (report != nullptr)
+        report->Count(messages::LegacyMig(cluster_.Text(cluster_.nodes().name[node])));
+      return false;
+    }
+    if (pods.gpu.kind != GpuRequestKind::kMig) {
+      if (mig == MigMode::kMixed) return No(Reason::kMixedMigStrategy, report);
+      if (mig == MigMode::kSingle && pods.gpu.kind != GpuRequestKind::kRegular)
+        return No(Reason::kSingleMigStrategy, report);
+      return true;
+    }
+    if (mig == MigMode::kOff) return No(Reason::kNoMigNode, report);
+    if (const auto legacy = legacy_on_.find(node); legacy != legacy_on_.end()) {
+      if (report != nullptr) report->Count(messages::LegacyMigPods(legacy->second));
+      return false;
+    }
+    return mig != MigMode::kSingle || No(Reason::kSingleMigStrategy, report);
+  }
+
+ private:
+  static bool No(Reason reason, FitReport* report) {
+    if (report != nullptr) report->Count(reason);
+    return false;
+  }
+
+  const Cluster& cluster_;
+  bool any_slices_ = false;
+  bool any_legacy_ = false;
+  std::map<NodeId, std::string> legacy_on_;  // names of pods that ask in the old way
+};
+
+}  // namespace
+
+std::unique_ptr<Filter> MakeResourceTypeFilter(const Cluster& cluster) {
+  return std::make_unique<ResourceTypeFilter>(cluster);
+}
+
+}  // namespace kai
