@@ -317,10 +317,12 @@ TEST(SearchBoundsPropertyTest, OfPodsThatAreAlikeAndIndifferentToOthersItIsCerta
   Tally tally;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
-    TestCycle cycle(
-        MakeRandomCluster(seed, {.max_nodes = 4, .max_running_groups = 12, .pod_affinity = false})
-            .Build(),
-        {.check_capacity = false});
+    TestCycle cycle(MakeRandomCluster(seed, {.max_nodes = 4,
+                                             .max_running_groups = 12,
+                                             .pod_affinity = false,
+                                             .terms = std::nullopt})
+                        .Build(),
+                    {.check_capacity = false});
     Random random(seed);
     for (int i = 0; i < 5; ++i) TryOne(&cycle, &random, /*exact=*/true, &tally);
     ASSERT_FALSE(HasFailure());

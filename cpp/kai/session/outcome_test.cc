@@ -298,12 +298,11 @@ TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
                                 .Node("n", {.gpus = 8})
                                 .Pending("ns/part", {.gpu_fraction = 0.5})
                                 .Pending("ns/memory", {.gpu_memory_mib = 1000})
-                                .Pending("ns/mig", {.more = {{"nvidia.com/mig-1g.5gb", 1}}})
                                 .Running("ns/runs", {.gpu_fraction = 0.5, .node = "n"}));
   EXPECT_THAT(plan, HasVerdict("ns/part", Verdict::kUnschedulable));
   EXPECT_THAT(OutcomeOf(plan, "ns/part").reasons.at(0).message,
               "needs gpu-fraction, which is not built yet");
-  for (const char* group : {"ns/part", "ns/memory", "ns/mig"}) {
+  for (const char* group : {"ns/part", "ns/memory"}) {
     EXPECT_THAT(ReasonsOf(plan, group), ElementsAre(Pair("not_built", "")));
     EXPECT_THAT(plan, Says(group, "Unable to schedule podgroup"));
   }
