@@ -1,7 +1,6 @@
 #include "kai/actions/search_bounds.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "kai/placement/room_count.h"
 
@@ -31,16 +30,10 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
       break;
     }
   }
-  const NodeColumns& nodes = cluster.nodes();
-  std::vector<double> room(slots_);
-  double fewest_gpus = std::numeric_limits<double>::max();
-  for (const ClassCount& each : classes_)
-    fewest_gpus = std::min(fewest_gpus, each.request[kGpuSlot.index()]);
-  for (const NodeId node : nodes.name.ids()) {
-    constexpr size_t kGpus = kGpuSlot.index();
-    if (LacksGpus(fewest_gpus, nodes.idle[node][kGpus] + nodes.releasing[node][kGpus])) continue;
-    for (size_t i = 0; i < slots_; ++i) room[i] = nodes.idle[node][i] + nodes.releasing[node][i];
-    for (ClassCount& each : classes_) each.free += HoldsOf(each, node, room);
+  const auto all = static_cast<double>(pods_.size());
+  for (ClassCount& each : classes_) {
+    for (const NodeId node : cluster.nodes().name.ids())
+      each.free += std::min(PodsThatFit(cycle.search, cluster, each.pod_class, node), all);
   }
 }
 

@@ -11,38 +11,51 @@ constexpr double kTolerance = 1e-9;
 
 }  // namespace
 
-double PodsThatFit(NodeSearch* search, std::span<const double> request, PodClassId pod_class,
-                   NodeId node, std::span<const double> room) {
-  if (LacksGpus(request[kGpuSlot.index()], room[kGpuSlot.index()])) return 0;
+namespace {
+
+// `room_of(i)`: of a slot.
+template <typename RoomOf>
+double Count(NodeSearch* search, std::span<const double> request, PodClassId pod_class, NodeId node,
+             const RoomOf& room_of) {
+  // What most nodes lack is asked first, without dividing.
+  constexpr size_t kGpus = kGpuSlot.index();
+  if (room_of(kGpus) < request[kGpus] * (1 - 3 * kTolerance) - kTolerance) return 0;
   if (!search->MayRunOn(pod_class, node)) return 0;
   double fit = std::numeric_limits<int32_t>::max();
   for (size_t i = 0; i < request.size(); ++i) {
-    if (room[i] < 0) {
-      if (room[i] < -kTolerance * std::max(1.0, request[i])) return 0;
+    const double room = room_of(i);
+    if (room < 0) {
+      if (room < -kTolerance * std::max(1.0, request[i])) return 0;
       if (request[i] > 0) return 0;
       continue;
     }
     if (request[i] <= 0) continue;
-    fit = std::min(fit, std::floor(room[i] / request[i] * (1 + kTolerance) + kTolerance));
+    fit = std::min(fit, std::floor(room / request[i] * (1 + kTolerance) + kTolerance));
     if (fit < 1) return 0;
   }
   return fit;
 }
 
+}  // namespace
+
+double PodsThatFit(NodeSearch* search, std::span<const double> request, PodClassId pod_class,
+                   NodeId node, std::span<const double> room) {
+  return Count(search, request, pod_class, node, [&](size_t i) { return room[i]; });
+}
+
+double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node) {
+  const std::span<const double> idle = cluster.nodes().idle[node];
+  const std::span<const double> releasing = cluster.nodes().releasing[node];
+  return Count(search, cluster.pod_classes().request[pod_class], pod_class, node,
+               [&](size_t i) { return idle[i] + releasing[i]; });
+}
+
 double RoomCount::HeldOf(PodClassId pod_class) {
   double& held = held_[pod_class];
   if (held != kUnknown) return held;
-  const NodeColumns& nodes = cluster_.nodes();
-  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  std::vector<double> room(request.size());
   held = 0;
-  constexpr size_t kGpus = kGpuSlot.index();
-  for (const NodeId node : nodes.name.ids()) {
-    if (LacksGpus(request[kGpus], nodes.idle[node][kGpus] + nodes.releasing[node][kGpus])) continue;
-    for (size_t i = 0; i < room.size(); ++i)
-      room[i] = nodes.idle[node][i] + nodes.releasing[node][i];
-    held += PodsThatFit(search_, request, pod_class, node, room);
-  }
+  for (const NodeId node : cluster_.nodes().name.ids())
+    held += PodsThatFit(search_, cluster_, pod_class, node);
   return held;
 }
 

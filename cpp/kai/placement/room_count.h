@@ -16,11 +16,10 @@ namespace kai {
 
 // Whole pods; a node in debt holds none (spec 3 R26). Never too few: sums of parts of devices are
 // not exact, and a bound must not fail for the last bit.
-// What most nodes lack can be told by itself, without dividing.
-inline bool LacksGpus(double request, double room) { return room < request * (1 - 3e-9) - 1e-9; }
-
 double PodsThatFit(NodeSearch* search, std::span<const double> request, PodClassId pod_class,
                    NodeId node, std::span<const double> room);
+// With the room that the node has as the cluster stands: idle and releasing.
+double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node);
 
 class RoomCount {
  public:

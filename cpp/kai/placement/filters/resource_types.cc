@@ -1,5 +1,6 @@
 // GPUs that are cut into MIG slices are for pods that ask for slices, and whole ones for the others
 // (spec 3 P4, M4, M6, M7).
+#include <algorithm>
 #include <map>
 
 #include "kai/base/text.h"
@@ -14,10 +15,9 @@ class ResourceTypeFilter final : public Filter {
   explicit ResourceTypeFilter(const Cluster& cluster) : cluster_(cluster) {
     for (const NodeClass& each : cluster.node_classes().raw())
       any_slices_ = any_slices_ || each.mig != MigMode::kOff;
-    const auto& classes = cluster.pod_classes().info;
-    for (const PodClassId pod_class : classes.ids())
-      any_legacy_ = any_legacy_ || classes[pod_class].gpu.legacy_mig;
-    if (!any_legacy_) return;
+    const std::vector<PodClass>& classes = cluster.pod_classes().info.raw();
+    if (std::ranges::none_of(classes, [](const PodClass& each) { return each.gpu.legacy_mig; }))
+      return;
     for (const PodId pod : cluster.pods().name.ids()) {  // by name
       const NodeId node = cluster.pods().node[pod];
       if (!cluster.ClassOf(pod).gpu.legacy_mig || !node.valid() ||
@@ -67,7 +67,6 @@ class ResourceTypeFilter final : public Filter {
 
   const Cluster& cluster_;
   bool any_slices_ = false;
-  bool any_legacy_ = false;
   std::map<NodeId, std::string> legacy_on_;  // names of pods that ask in the old way
 };
 
