@@ -30,7 +30,8 @@ void Statement::Pipeline(PodId pod, NodeId node) {
   KAI_DCHECK(status == PodStatus::kPending ||
              (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
       << cluster_->PodName(pod);
-  if (status == PodStatus::kReleasing && StandsOn(pod, node)) return Return(pod);
+  if (status == PodStatus::kReleasing && StandsOn(pod, node) && !IsMoveWithin(pod, node))
+    return Return(pod);
   Apply({.pod = pod,
          .from = status,
          .to = PodStatus::kPipelined,
@@ -56,6 +57,11 @@ void Statement::Evict(PodId pod) {
 bool Statement::StandsOn(PodId pod, NodeId node) const {
   return cluster_->pods_.node[pod] == node ||
          std::find(left_.begin(), left_.end(), std::pair(pod, node)) != left_.end();
+}
+
+bool Statement::IsMoveWithin(PodId pod, NodeId node) const {
+  return std::any_of(listeners_.begin(), listeners_.end(),
+                     [&](const Listener* listener) { return listener->IsMoveWithin(pod, node); });
 }
 
 void Statement::Return(PodId pod) {

@@ -43,7 +43,8 @@ class Statement {
   // A waiting pod gets a node now (spec 2 T3).
   void Place(PodId pod, NodeId node);
   // A waiting or just evicted pod is promised a node whose resources are being freed; a pod that
-  // was just evicted from that very node stays there instead, as if nothing had been (spec 2 T5).
+  // was just evicted from that very node stays there instead, as if nothing had been, unless a
+  // listener says that it would get something else there (spec 2 T5).
   void Pipeline(PodId pod, NodeId node);
   // A pod that holds a node starts to leave it (spec 2 T4).
   void Evict(PodId pod);
@@ -79,6 +80,7 @@ class Statement {
   void Apply(const Change& change);
   void Return(PodId pod);
   bool StandsOn(PodId pod, NodeId node) const;
+  bool IsMoveWithin(PodId pod, NodeId node) const;
   void Undo(const Change& change);
   void SaveLedger(NodeId node);
   void RestoreLedger(NodeId node);

@@ -109,6 +109,11 @@ void NodeSearch::Undone(const Change& change, UndoStack* undo) {
   ++freed_;
 }
 
+bool NodeSearch::IsMoveWithin(PodId pod, NodeId node) const {
+  return std::any_of(listeners_.begin(), listeners_.end(),
+                     [&](const Listener* listener) { return listener->IsMoveWithin(pod, node); });
+}
+
 NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
   ClassPlan& plan = plans_[pod_class];
   if (plan.ready) return plan;
