@@ -89,6 +89,41 @@ const char* KindName(CycleLog::Decision::Kind kind) {
   return "";
 }
 
+// [(zone, {resource: amount})], in the order of the zones.
+py::list Zones(const Cluster& cluster, NodeId node, const ZonePlacement& placement) {
+  py::list rows;
+  const NumaNode& zones = *cluster.numa().Find(node);
+  for (size_t i = 0; i < placement.size();) {
+    py::dict amounts;
+    const int32_t zone = placement[i].zone;
+    for (; i < placement.size() && placement[i].zone == zone; ++i) {
+      const NumaNode::Resource& resource =
+          zones.resources[static_cast<size_t>(placement[i].resource)];
+      amounts[py::str(resource.name)] =
+          ForPeople(cluster.slots(), resource.slot, placement[i].amount);
+    }
+    rows.append(py::make_tuple(zones.zones[static_cast<size_t>(zone)], amounts));
+  }
+  return rows;
+}
+
+py::dict ZonesAvailable(const HeldPlan& self) {
+  const Cluster& cluster = *self.plan.cluster;
+  py::dict nodes;
+  for (const auto& [node, left] : self.plan.zones_available) {
+    const NumaNode& zones = *cluster.numa().Find(node);
+    ZonePlacement all;
+    for (size_t at = 0; at < left.size(); ++at) {
+      all.push_back({.zone = static_cast<int32_t>(at / zones.resources.size()),
+                     .resource = static_cast<int32_t>(at % zones.resources.size()),
+                     .amount = left[at]});
+    }
+    const std::string_view name = cluster.Text(cluster.nodes().name[node]);
+    nodes[py::str(name.data(), name.size())] = Zones(cluster, node, all);
+  }
+  return nodes;
+}
+
 py::list Decisions(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::list rows(self.plan.decisions.size());
@@ -99,6 +134,7 @@ py::list Decisions(const HeldPlan& self) {
     py::object action = py::none();
     py::object for_group = py::none();
     py::object message = py::none();
+    py::list zones;
     if (each.kind == CycleLog::Decision::Kind::kEvict) {
       action = py::str(each.action.data(), each.action.size());
       if (each.for_group.valid()) for_group = py::str(cluster.PodGroupName(each.for_group));
@@ -107,10 +143,13 @@ py::list Decisions(const HeldPlan& self) {
       const std::string_view name = cluster.Text(cluster.nodes().name[each.node]);
       node = py::str(name.data(), name.size());
       gpus = py::float_(cluster.RequestOf(each.pod)[kGpuSlot.index()]);
+      if (each.zones >= 0)
+        zones =
+            Zones(cluster, each.node, self.plan.zones[static_cast<size_t>(each.zones)].placement);
     }
     rows[at++] =
         py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, py::none(),
-                       py::none(), py::none(), py::tuple(), action, for_group, message);
+                       py::none(), py::none(), py::tuple(), action, for_group, message, zones);
   }
   return rows;
 }
@@ -214,6 +253,7 @@ void RegisterSession(py::module_& module) {
       .def("pod_groups", &PodGroups)
       .def("pods", &PodMessages)
       .def("queues", &Queues)
+      .def("numa_zones_available", &ZonesAvailable)
       .def("spent_searches",
            [](const HeldPlan& self) {
              py::dict searches;

@@ -58,7 +58,8 @@ class Allocate final : public Action {
            .pod = change.pod,
            .node = change.to_node,
            .for_group = PodGroupId(),
-           .action = {}});
+           .action = {},
+           .zones = cycle.ZonesOf(change.pod)});
     }
     statement.Settle();
     cycle.log->placed_now[group] = 1;
