@@ -71,3 +71,12 @@ def test_zones_that_make_no_sense_are_one_sentence_and_the_rest_is_planned() -> 
     [rejected] = plan.rejected
     assert (rejected.kind, rejected.name) == ("NodeResourceTopology", "n")
     assert rejected.field == "zones[0].resources[0].allocatable"
+
+
+def test_a_pod_that_no_node_aligns_says_so_in_plain_words() -> None:
+    cluster = kai.Cluster().queue("a").node("n", gpus=8)
+    cluster.add("NodeResourceTopology", zones(nvidia_com__gpu="2"))
+    cluster.pending("a/x", gpus=5)
+    plan = planned(cluster)
+    assert plan.pod_groups["a/x"].reasons[0].code == "no_matching_node"
+    assert "1 node without NUMA zones that can hold it" in plan.why("a/x")
