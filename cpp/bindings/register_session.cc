@@ -92,6 +92,7 @@ const char* KindName(CycleLog::Decision::Kind kind) {
 // [(zone, {resource: amount})], in the order of the zones.
 py::list Zones(const Cluster& cluster, NodeId node, const ZonePlacement& placement) {
   py::list rows;
+  if (placement.empty()) return rows;  // also of nodes that report no zones
   const NumaNode& zones = *cluster.numa().Find(node);
   for (size_t i = 0; i < placement.size();) {
     py::dict amounts;
@@ -143,9 +144,11 @@ py::list Decisions(const HeldPlan& self) {
       const std::string_view name = cluster.Text(cluster.nodes().name[each.node]);
       node = py::str(name.data(), name.size());
       gpus = py::float_(cluster.RequestOf(each.pod)[kGpuSlot.index()]);
-      if (each.zones >= 0)
-        zones =
-            Zones(cluster, each.node, self.plan.zones[static_cast<size_t>(each.zones)].placement);
+      if (each.zones >= 0) {
+        const ZoneLedger::Record& record = self.plan.zones[static_cast<size_t>(each.zones)];
+        // A pod that was given a second place has its last record only.
+        if (record.node == each.node) zones = Zones(cluster, each.node, record.placement);
+      }
     }
     rows[at++] =
         py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, py::none(),
