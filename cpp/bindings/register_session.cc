@@ -89,6 +89,42 @@ const char* KindName(CycleLog::Decision::Kind kind) {
   return "";
 }
 
+// [(zone, {resource: amount})], in the order of the zones.
+py::list Zones(const Cluster& cluster, NodeId node, const ZonePlacement& placement) {
+  py::list rows;
+  if (placement.empty()) return rows;  // also of nodes that report no zones
+  const NumaNode& zones = *cluster.numa().Find(node);
+  for (size_t i = 0; i < placement.size();) {
+    py::dict amounts;
+    const int32_t zone = placement[i].zone;
+    for (; i < placement.size() && placement[i].zone == zone; ++i) {
+      const NumaNode::Resource& resource =
+          zones.resources[static_cast<size_t>(placement[i].resource)];
+      amounts[py::str(resource.name)] =
+          ForPeople(cluster.slots(), resource.slot, placement[i].amount);
+    }
+    rows.append(py::make_tuple(zones.zones[static_cast<size_t>(zone)], amounts));
+  }
+  return rows;
+}
+
+py::dict ZonesAvailable(const HeldPlan& self) {
+  const Cluster& cluster = *self.plan.cluster;
+  py::dict nodes;
+  for (const auto& [node, left] : self.plan.zones_available) {
+    const NumaNode& zones = *cluster.numa().Find(node);
+    ZonePlacement all;
+    for (size_t at = 0; at < left.size(); ++at) {
+      all.push_back({.zone = static_cast<int32_t>(at / zones.resources.size()),
+                     .resource = static_cast<int32_t>(at % zones.resources.size()),
+                     .amount = left[at]});
+    }
+    const std::string_view name = cluster.Text(cluster.nodes().name[node]);
+    nodes[py::str(name.data(), name.size())] = Zones(cluster, node, all);
+  }
+  return nodes;
+}
+
 py::list Decisions(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::list rows(self.plan.decisions.size());
@@ -103,6 +139,7 @@ py::list Decisions(const HeldPlan& self) {
     py::object portion = py::none();
     py::object gpu_memory_mib = py::none();
     py::tuple gpu_groups;
+    py::list zones;
     if (each.kind == CycleLog::Decision::Kind::kEvict) {
       action = py::str(each.action.data(), each.action.size());
       if (each.for_group.valid()) for_group = py::str(cluster.PodGroupName(each.for_group));
@@ -119,9 +156,15 @@ py::list Decisions(const HeldPlan& self) {
         if (gpu.kind == GpuRequestKind::kMemory) gpu_memory_mib = py::int_(gpu.memory_mib);
         gpu_groups = py::tuple(py::cast(self.plan.GpuGroupsOf(each)));
       }
+      if (each.zones >= 0) {
+        const ZoneLedger::Record& record = self.plan.zones[static_cast<size_t>(each.zones)];
+        // A pod that was given a second place has its last record only.
+        if (record.node == each.node) zones = Zones(cluster, each.node, record.placement);
+      }
     }
-    rows[at++] = py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, devices,
-                                portion, gpu_memory_mib, gpu_groups, action, for_group, message);
+    rows[at++] =
+        py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, devices, portion,
+                       gpu_memory_mib, gpu_groups, action, for_group, message, zones);
   }
   return rows;
 }
@@ -225,6 +268,7 @@ void RegisterSession(py::module_& module) {
       .def("pod_groups", &PodGroups)
       .def("pods", &PodMessages)
       .def("queues", &Queues)
+      .def("numa_zones_available", &ZonesAvailable)
       .def("spent_searches",
            [](const HeldPlan& self) {
              py::dict searches;

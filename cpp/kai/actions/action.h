@@ -18,6 +18,7 @@
 #include "kai/fairshare/usage.h"
 #include "kai/model/statement.h"
 #include "kai/placement/group_placer.h"
+#include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/pod_order.h"
 
 namespace kai {
@@ -46,6 +47,7 @@ struct CycleLog {
     // kReclaimed: of queue_uses, the queue that loses and the one that gains.
     std::array<int32_t, 2> queue_uses = {};
     int32_t gpus = -1;  // of shared_gpus; -1: the pod shares none
+    int32_t zones = -1;  // ZoneLedger::records() at the end of the cycle; negative: of none
   };
   std::vector<Decision> decisions;
   std::vector<GpuList> shared_gpus;  // of their nodes
@@ -80,6 +82,8 @@ struct CycleView {
                                                 : cluster->pod_groups().stale_since_ns[group];
   }
   const PodGroupLists& lists() const { return cluster->pod_groups().lists; }
+  // The NUMA zones of a pod that was just given a node.
+  int32_t ZonesOf(PodId pod) const { return zones == nullptr ? -1 : zones->RecordOf(pod); }
   bool MayRun(PodGroupId group) const { return cluster->pod_groups().may_run[group] != 0; }
 
   Cluster* cluster = nullptr;
@@ -89,6 +93,7 @@ struct CycleView {
   PodOrder* order = nullptr;
   NodeSearch* search = nullptr;
   GroupPlacer* placer = nullptr;
+  const ZoneLedger* zones = nullptr;          // null: nobody looks at NUMA zones
   Worklist::Options worklist;                 // without the depth, which is the action's own
   std::vector<ScenarioGenerator> generators;  // in plugin order
   const SearchBudgets* budgets = nullptr;

@@ -60,7 +60,8 @@ class Allocate final : public Action {
            .node = change.to_node,
            .for_group = PodGroupId(),
            .action = {},
-           .gpus = cycle.log->KeepGpus(gpus)});
+           .gpus = cycle.log->KeepGpus(gpus),
+           .zones = cycle.ZonesOf(change.pod)});
     }
     statement.Settle();
     cycle.log->placed_now[group] = 1;

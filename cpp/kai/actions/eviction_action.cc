@@ -224,6 +224,7 @@ void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Check
       log.evicted_now[own] = 1;
     } else {
       log.placed_now[own] = 1;
+      decision.zones = cycle.ZonesOf(change.pod);
     }
     log.decisions.push_back(decision);
   }

@@ -36,6 +36,8 @@ inline constexpr std::string_view kGpuFraction = "gpu-fraction";
 inline constexpr std::string_view kGpuMemoryRequest = "gpu-memory";
 inline constexpr std::string_view kGpuFractionDevices = "gpu-fraction-num-devices";
 inline constexpr std::string_view kSharedGpuConfigMap = "runai/shared-gpu-configmap";
+inline constexpr std::string_view kNumaObserved = "kai.scheduler/numa-placement-observed";
+inline constexpr std::string_view kNumaPredicted = "kai.scheduler/numa-placement-predicted";
 inline constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 
 // Pod group annotations (spec 2 G16).

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "kai/ingest/metadata_reader.h"
+#include "kai/ingest/zone_reader.h"
 
 namespace kai {
 namespace {
@@ -22,6 +23,7 @@ FieldStatus ReadFields(JsonObject object, BindRequestRow* row) {
         if (member == "selectedNode") return ReadString(part, &row->node);
         if (member == "receivedResourceType") return ReadString(part, &row->received_type);
         if (member == "selectedGPUGroups") return ReadStrings(part, &row->gpu_groups);
+        if (member == "predictedNUMAZones") return ReadZoneAmounts(part, &row->zones);
         if (member == "backoffLimit") {
           return ReadInt(part, &row->backoff_limit, kMinInt32, kMaxInt32);
         }

@@ -14,6 +14,7 @@
 #include "kai/ingest/pod_requests.h"
 #include "kai/ingest/resource_list.h"
 #include "kai/ingest/scheduling_terms.h"
+#include "kai/ingest/zone_reader.h"
 
 namespace kai {
 namespace {
@@ -57,9 +58,17 @@ FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
     if (key == keys::kPodGroup) return ReadString(value, &row->pod_group);
     if (key == keys::kReceivedType) return ReadString(value, &row->received_type);
     if (key == keys::kSharedGpuConfigMap) return ReadString(value, &draft->shared_gpu_config_map);
-    if (!GpuAnnotations::Matters(key)) return Skip();
+    const bool observed = key == keys::kNumaObserved;
+    const bool is_zone_record = observed || key == keys::kNumaPredicted;
+    if (!is_zone_record && !GpuAnnotations::Matters(key)) return Skip();
     JsonText text;
     KAI_RETURN_IF_BAD(text.Read(value));
+    if (is_zone_record) {
+      using Source = ZoneRecordRow::Source;
+      row->zone_records.push_back(
+          ReadZoneRecord(observed ? Source::kObserved : Source::kPredicted, text.view()));
+      return FieldStatus();
+    }
     draft->gpu.Take(key, text.view());
     return FieldStatus();
   });
@@ -253,14 +262,18 @@ FieldStatus ReadStatus(JsonValue& status, PodRow* row, Draft* draft) {
   return ForEachMember(status, [&](std::string_view key, JsonValue& value) {
     if (key == "nominatedNodeName") return ReadString(value, &row->nominated_node);
     if (key == "resourceClaimStatuses") return ReadClaimStatuses(value, draft);
-    if (key != "phase") return Skip();
-    JsonText phase;
-    KAI_RETURN_IF_BAD(phase.Read(value));
-    row->phase = phase.view() == "Pending"     ? Phase::kPending
-                 : phase.view() == "Running"   ? Phase::kRunning
-                 : phase.view() == "Succeeded" ? Phase::kSucceeded
-                 : phase.view() == "Failed"    ? Phase::kFailed
-                                               : Phase::kUnknown;  // spec 2 S2
+    if (key != "phase" && key != "qosClass") return Skip();
+    JsonText text;
+    KAI_RETURN_IF_BAD(text.Read(value));
+    if (key == "qosClass") {
+      row->guaranteed = text.view() == "Guaranteed";
+      return FieldStatus();
+    }
+    row->phase = text.view() == "Pending"     ? Phase::kPending
+                 : text.view() == "Running"   ? Phase::kRunning
+                 : text.view() == "Succeeded" ? Phase::kSucceeded
+                 : text.view() == "Failed"    ? Phase::kFailed
+                                              : Phase::kUnknown;  // spec 2 S2
     return FieldStatus();
   });
 }
@@ -324,7 +337,25 @@ void FindVolumeClaims(const Draft& draft, PodRow* row) {
     row->volumes.push_back({.claim = StrCat(row->name, "-", volume), .ephemeral = true});
 }
 
+// Most pods have one container, which asks for what they ask for.
+void ListContainers(const Draft& draft, PodRow* row) {
+  if (draft.containers.size() == 1 && draft.init_containers.empty() && row->overhead.empty())
+    return;
+  const auto add = [&](const Container& container, ContainerRow::Kind kind) {
+    const ContainerRequest& request = container.request;
+    ContainerRow& listed =
+        row->containers.emplace_back(ContainerRow{.kind = kind, .requests = request.amounts});
+    AddAmounts(&listed.requests, request.mig);
+    if (request.gpus.portion > 0) SetAmount(&listed.requests, keys::kNvidiaGpu, request.gpus.count);
+  };
+  using Kind = ContainerRow::Kind;
+  for (const Container& container : draft.init_containers)
+    add(container, container.sidecar ? Kind::kSidecar : Kind::kInit);
+  for (const Container& container : draft.containers) add(container, Kind::kApp);
+}
+
 FieldStatus AddUpRequests(Draft* draft, PodRow* row) {
+  ListContainers(*draft, row);
   PodRequests requests;
   for (Container& container : draft->containers) {
     requests.AddContainer(std::move(container.request));

@@ -18,6 +18,7 @@
 #include "kai/ingest/priority_class_reader.h"
 #include "kai/ingest/queue_reader.h"
 #include "kai/ingest/storage_reader.h"
+#include "kai/ingest/zone_reader.h"
 #include "kai/model/cluster_builder.h"
 
 namespace kai {
@@ -87,6 +88,9 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, SnapshotRows* rows) {
     }
     if (key == "resourceSlices") {
       return read_list("ResourceSlice", &ReadResourceSlice, &rows->slices);
+    }
+    if (key == "nodeResourceTopologies") {
+      return read_list("NodeResourceTopology", &ReadNodeZones, &rows->zones);
     }
     if (key == "configMaps") {
       return read_list("ConfigMap", &ReadConfigMap, &rows->config_maps.emplace());
@@ -251,6 +255,7 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
   MoveInto(&builder, &rows.queues);
   MoveInto(&builder, &rows.priority_classes);
   MoveInto(&builder, &rows.bind_requests);
+  MoveInto(&builder, &rows.zones);
   if (rows.serves_claims) {
     MoveInto(&builder, &rows.claims);
     MoveInto(&builder, &rows.slices);

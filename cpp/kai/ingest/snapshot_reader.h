@@ -46,6 +46,7 @@ struct SnapshotRows {
   std::vector<BindRequestRow> bind_requests;
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
+  std::vector<NodeZonesRow> zones;
   std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: the input has no such list
   std::vector<NamespaceRow> namespaces;                  // never in a snapshot of KAI's
   StorageRows storage;

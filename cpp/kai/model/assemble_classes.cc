@@ -163,6 +163,7 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   if (const auto node = node_by_name_.find(row.nominated_node); node != node_by_name_.end())
     info.nominated_node = node->second;
   info.missing_config_maps = MissingConfigMaps(row);
+  info.numa = NumaNeedsOf(row);
 
   std::set<std::string> not_built(row.not_built.begin(), row.not_built.end());
   if (!row.claims.empty()) not_built.insert("dra");
@@ -219,6 +220,7 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   for (const NameId feature : info.not_built) append(feature.value());
   append("|");
   for (const NameId name : info.missing_config_maps) append(name.value());
+  if (info.numa.valid()) append("|", info.numa.value());
 
   const auto found = class_ids_.find(key);
   if (found != class_ids_.end()) return found->second;

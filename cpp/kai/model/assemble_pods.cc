@@ -113,6 +113,9 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
     if (bind_request != nullptr) {  // spec 3 R20
       draft.row->received_type = bind_request->received_type;
       draft.row->gpu_groups = bind_request->gpu_groups;
+      if (!bind_request->zones.empty())
+        draft.row->zone_records.push_back(
+            {.source = ZoneRecordRow::Source::kBindRequest, .zones = bind_request->zones});
     }
     const std::string* app = FindLabelText(draft.row->labels, keys::kApp);
     draft.is_reservation = app != nullptr && *app == keys::kReservationApp;
@@ -157,6 +160,7 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
   c_.pod_classes_.request = ResourceTable<PodClassId>(0, slots);
   c_.pod_classes_.overhead = ResourceTable<PodClassId>(0, slots);
 
+  MakeNumaNodes();
   InternSpread(&drafts);
   InternConstraints(&drafts);
   MakeNodeClasses();
@@ -253,6 +257,7 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     pods.ledger_gpus.Add(ledger_gpus);
     pods.gpus.Add(SharedGpusOf(draft));
     pods.accepted.Add(c_.AcceptedOn(pod_class, draft.node));
+    NotePlacement(draft, pod);
     if (!IsActiveUsed(draft.status) || !draft.node.valid()) continue;
     NodeColumns& nodes = c_.nodes_;
     ChargeLedger({.allocatable = nodes.allocatable[draft.node],

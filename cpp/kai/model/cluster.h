@@ -20,6 +20,7 @@
 #include "kai/model/host_ports.h"
 #include "kai/model/labels.h"
 #include "kai/model/node.h"
+#include "kai/model/numa.h"
 #include "kai/model/pod.h"
 #include "kai/model/pod_group.h"
 #include "kai/model/queue.h"
@@ -51,6 +52,7 @@ class Cluster {
   const IndexVector<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
   // Likewise with the labels that volumes mention.
   bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
+  const NumaColumns& numa() const { return numa_; }
   const ResourceSlots& slots() const { return slots_; }
   const ShardParams& params() const { return params_; }
 
@@ -113,6 +115,7 @@ class Cluster {
   IndexVector<VolumeNeedsId, VolumeNeeds> volume_needs_;
   IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
   bool shares_gpus_ = false;
+  NumaColumns numa_;
   QuotaVector total_{};
   std::vector<double> largest_node_;
   std::vector<Rejection> rejections_;

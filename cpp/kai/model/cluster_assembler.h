@@ -27,6 +27,7 @@ class ClusterAssembler {
   void Nodes(std::vector<NodeRow> rows, const std::vector<ResourceSliceRow>& slices);
   void Queues(std::vector<QueueRow> rows);
   void PodGroups(std::vector<PodGroupRow> rows, const std::vector<PriorityClassRow>& classes);
+  void Zones(std::vector<NodeZonesRow> rows) { zone_rows_ = std::move(rows); }
   // What pods refer to. No list of ConfigMaps: whether they are there is not known.
   void Know(const std::vector<ConfigMapRow>* config_maps,
             const std::vector<NamespaceRow>& namespaces, const StorageRows& storage);
@@ -78,6 +79,10 @@ class ClusterAssembler {
     return topology_keys_.try_emplace(Name(key), TopologyKeyId(topology_keys_.size()))
         .first->second;
   }
+  void MakeNumaNodes();
+  NumaNode NumaNodeOf(const NodeZonesRow& row) const;
+  NumaNeedsId NumaNeedsOf(const PodRow& row);
+  void NotePlacement(const PodDraft& draft, PodId pod);
   PodClassId ClassId(const PodDraft& draft);
   ResourceSlot SlotOf(std::string_view name) { return c_.slots_.Add(name); }
   void ListSharedGpus(const std::vector<PodDraft>& drafts);
@@ -108,6 +113,9 @@ class ClusterAssembler {
   std::vector<std::vector<AffinityTermId>> matched_sets_;
   absl::flat_hash_map<std::string, PodClassId> class_ids_;
   std::map<NodePort, HostPortId> port_ids_;
+  std::vector<NodeZonesRow> zone_rows_;
+  std::set<ResourceSlot> zone_devices_;  // that some node aligns for every pod
+  std::map<NumaNeeds, NumaNeedsId> numa_needs_ids_;
   bool knows_config_maps_ = false;
   std::set<std::pair<std::string_view, std::string_view>> config_maps_;
   std::vector<const NamespaceRow*> namespaces_;     // as given

@@ -28,6 +28,7 @@ std::unique_ptr<Cluster> ClusterBuilder::Build() && {
   assembler.Nodes(std::move(nodes_), slices_);
   assembler.Queues(std::move(queues_));
   assembler.PodGroups(std::move(pod_groups_), priority_classes_);
+  assembler.Zones(std::move(zones_));
   assembler.Know(config_maps_ ? &*config_maps_ : nullptr, namespaces_, storage_);
   assembler.Pods(std::move(pods_), bind_requests_, claims_);
   assembler.Finish();

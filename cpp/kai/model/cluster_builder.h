@@ -34,6 +34,7 @@ class ClusterBuilder {
   void Add(BindRequestRow row) { bind_requests_.push_back(std::move(row)); }
   void Add(ResourceClaimRow row) { claims_.push_back(std::move(row)); }
   void Add(ResourceSliceRow row) { slices_.push_back(std::move(row)); }
+  void Add(NodeZonesRow row) { zones_.push_back(std::move(row)); }
   // What was never added is not known, and nobody asks; an empty list says that there is none.
   void Add(std::vector<ConfigMapRow> rows) { config_maps_ = std::move(rows); }
   void Add(std::vector<NamespaceRow> rows) { namespaces_ = std::move(rows); }
@@ -54,6 +55,7 @@ class ClusterBuilder {
   std::vector<BindRequestRow> bind_requests_;
   std::vector<ResourceClaimRow> claims_;
   std::vector<ResourceSliceRow> slices_;
+  std::vector<NodeZonesRow> zones_;
   std::optional<std::vector<ConfigMapRow>> config_maps_;
   std::vector<NamespaceRow> namespaces_;
   StorageRows storage_;

@@ -66,6 +66,9 @@ class Listener {
   // Called after the columns are back as they were; takes off `undo` exactly what Applied() put
   // there.
   virtual void Undone(const Change& change, UndoStack* undo) = 0;
+  // Asked before a pod that was just evicted returns to a node it stands on: true if what it would
+  // get there now is not what it had, which makes it a move (spec 2 T5).
+  virtual bool IsMoveWithin(PodId, NodeId) const { return false; }
   // Called when the change is decided: a pod that was evicted is no longer one that may come back.
   virtual void Settled(const Change&) {}
 };

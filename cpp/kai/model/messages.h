@@ -65,6 +65,8 @@ inline constexpr std::string_view kVolumeIsGone =
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
 inline constexpr std::string_view kTooUneven =
     "node(s) didn't match pod topology spread constraints";
+inline constexpr std::string_view kNotNumaAligned =
+    "node cannot NUMA-align the pod's resources under its Topology Manager policy";  // spec 3 U15
 inline constexpr std::string_view kSpreadWithoutLabel =
     "node(s) didn't match pod topology spread constraints (missing required label)";
 

@@ -46,6 +46,7 @@ struct PodClass {
   bool matches_own_required =
       false;  // meets all its own required affinity terms: the first of a series may go first
   NodeId nominated_node;
+  NumaNeedsId numa;                         // invalid: no NUMA zone is of any consequence to them
   std::vector<NameId> missing_config_maps;  // that it needs and are not there; sorted by name
   std::vector<NameId>
       not_built;            // features this pod needs that the engine does not have yet; sorted

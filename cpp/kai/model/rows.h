@@ -173,6 +173,37 @@ struct GpuRequest {
   friend auto operator<=>(const GpuRequest&, const GpuRequest&) = default;
 };
 
+// ---- NUMA zones
+// ---------------------------------------------------------------------------------------------------------------------
+
+// What the kubelet's Topology Manager does with pods that cannot be aligned, and what it aligns
+// (spec 3 U2).
+enum class NumaPolicy : uint8_t { kNone, kBestEffort, kRestricted, kSingleZone };
+enum class NumaScope : uint8_t { kContainer, kPod };
+
+// What somebody takes of a zone.
+struct ZoneAmountsRow {
+  std::string zone;
+  ResourceAmounts amounts;  // with nvidia.com/gpu and amd.com/gpu under those names, and MIG names
+
+  friend auto operator<=>(const ZoneAmountsRow&, const ZoneAmountsRow&) = default;
+};
+
+// Where a pod has its place on its node, as somebody wrote it down (spec 3 U12).
+struct ZoneRecordRow {
+  enum class Source : uint8_t { kObserved, kBindRequest, kPredicted };  // the first one counts
+  Source source = Source::kObserved;
+  std::vector<ZoneAmountsRow> zones = {};
+  std::string problem = {};  // why it is of no use; empty: it is
+};
+
+// One container, where there are several: alignment looks at each (spec 3 U6).
+struct ContainerRow {
+  enum class Kind : uint8_t { kApp, kSidecar, kInit };
+  Kind kind = Kind::kApp;
+  ResourceAmounts requests = {};  // with GPUs and MIG slices
+};
+
 // ---- objects
 // --------------------------------------------------------------------------------------------------------------------
 
@@ -196,6 +227,10 @@ struct PodRow {
                              // GPUs, MIG and "pods"
   ResourceAmounts overhead;  // the overhead inside `requests`, for the message of spec 3 E4
   GpuRequest gpu;
+  bool guaranteed = false;               // status.qosClass
+  std::vector<ContainerRow> containers;  // in the order in which they are admitted; empty: one that
+                                         // asks for all that the pod does
+  std::vector<ZoneRecordRow> zone_records;
   std::string received_type;            // annotation received-resource-type
   std::vector<std::string> gpu_groups;  // spec 3 R20, label form
   StringPairs node_selector;
@@ -218,6 +253,19 @@ struct PodRow {
   // Features that later floors bring: a pod that needs one is not placed, and says so. The features
   // of `gpu`, claims, topology and sub-groups are found by the builder.
   std::vector<std::string> not_built;
+};
+
+// The NUMA zones of the node of that name (spec 3 U1).
+struct NodeZonesRow {
+  struct Zone {
+    std::string name;
+    ResourceAmounts allocatable = {};
+    ResourceAmounts available = {};
+  };
+  std::string name;
+  NumaPolicy policy = NumaPolicy::kNone;
+  NumaScope scope = NumaScope::kContainer;
+  std::vector<Zone> zones = {};  // of type Node
 };
 
 enum class ConditionStatus : uint8_t { kAbsent, kTrue, kFalse, kUnknown };
@@ -305,6 +353,7 @@ struct BindRequestRow {
   std::string node;  // spec.selectedNode
   std::string received_type;
   std::vector<std::string> gpu_groups;
+  std::vector<ZoneAmountsRow> zones = {};  // spec.predictedNUMAZones
   std::string phase;
   std::optional<int64_t> backoff_limit;
   int64_t failed_attempts = 0;

@@ -32,13 +32,14 @@ void Statement::Pipeline(PodId pod, NodeId node, const GpuList& gpus) {
   KAI_DCHECK(status == PodStatus::kPending ||
              (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
       << cluster_->PodName(pod);
-  if (status == PodStatus::kReleasing && StandsOn(pod, node, gpus)) return Return(pod);
+  const bool is_there = StandsOn(pod, node, gpus);
+  if (status == PodStatus::kReleasing && is_there && !IsMoveWithin(pod, node)) return Return(pod);
   Apply({.pod = pod,
          .from = status,
          .to = PodStatus::kPipelined,
          .from_node = cluster_->pods_.node[pod],
          .to_node = node,
-         .to_other_gpus = cluster_->pods_.node[pod] == node},
+         .to_other_gpus = cluster_->pods_.node[pod] == node && !is_there},
         gpus);
 }
 
@@ -63,6 +64,11 @@ bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {
          std::any_of(left_.begin(), left_.end(), [&](const Left& left) {
            return left.pod == pod && is_there(left.node, left.gpus);
          });
+}
+
+bool Statement::IsMoveWithin(PodId pod, NodeId node) const {
+  return std::any_of(listeners_.begin(), listeners_.end(),
+                     [&](const Listener* listener) { return listener->IsMoveWithin(pod, node); });
 }
 
 void Statement::Return(PodId pod) {

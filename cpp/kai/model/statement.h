@@ -44,7 +44,7 @@ class Statement {
   void Place(PodId pod, NodeId node, const GpuList& gpus = {});
   // A waiting or just evicted pod is promised a node whose resources are being freed; a pod that
   // was just evicted from that very node, and these devices, stays there instead, as if nothing had
-  // been (spec 2 T5, spec 3 S7).
+  // been, unless a listener says that it would get something else there (spec 2 T5, spec 3 S7).
   void Pipeline(PodId pod, NodeId node, const GpuList& gpus = {});
   // A pod that holds a node starts to leave it (spec 2 T4).
   void Evict(PodId pod);
@@ -85,6 +85,7 @@ class Statement {
   void Apply(const Change& change, const GpuList& gpus);
   void Return(PodId pod);
   bool StandsOn(PodId pod, NodeId node, const GpuList& gpus) const;
+  bool IsMoveWithin(PodId pod, NodeId node) const;
   void ShareGpus(const Change& change, const GpuList& gpus);
   void UnshareGpus(const Change& change);
   // Of pods that were taken back so: what a node counts too much.

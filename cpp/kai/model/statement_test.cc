@@ -352,6 +352,24 @@ TEST_F(StatementTest, ListenersHearInOrderAndUndoingGoesTheOtherWay) {
                                  line("second", '-', wait), line("first", '-', wait)));
 }
 
+TEST_F(StatementTest, AListenerMayMakeAReturnAMove) {  // spec 2 T5
+  class Mover final : public Listener {
+    void Applied(const Change&, UndoStack*) override {}
+    void Undone(const Change&, UndoStack*) override {}
+    bool IsMoveWithin(PodId, NodeId) const override { return true; }
+  };
+  Mover mover;
+  statement_->Listen({&mover});
+  const Columns start(*cluster_);
+  statement_->Evict(Pod("run-0"));
+  statement_->Pipeline(Pod("run-0"), Node("n1"));
+  EXPECT_EQ(Status("run-0"), PodStatus::kPipelined);
+  EXPECT_EQ(Gpus("n1"), "idle 7, releasing -1, used 3") << "as much as if it had stayed, later on";
+  EXPECT_FALSE(statement_->AnyMoved()) << "it stands on one node";
+  statement_->RollBackTo(0);
+  EXPECT_EQ(Columns(*cluster_), start);
+}
+
 TEST_F(StatementTest, ListenersHearWhenTheColumnsHaveChanged) {
   class Reader final : public Listener {
    public:

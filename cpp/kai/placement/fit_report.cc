@@ -75,6 +75,8 @@ std::string Reason::Text(const ResourceSlots& slots) const {
       return std::string(messages::kSpreadWithoutLabel);
     case kTooUneven:
       return std::string(messages::kTooUneven);
+    case kNotNumaAligned:
+      return std::string(messages::kNotNumaAligned);
     default:
       break;
   }

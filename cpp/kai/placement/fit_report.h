@@ -42,6 +42,7 @@ class Reason {
     kNoFreePorts,
     kSpreadWithoutLabel,
     kTooUneven,
+    kNotNumaAligned,
     kVolumes,                              // and whatever a node says to volumes: OfVolumes()
     kFixedReasons = kVolumes + 3 * 3 - 1,  // a no of either half, or of both
   };

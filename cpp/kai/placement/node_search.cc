@@ -174,6 +174,11 @@ void NodeSearch::Undone(const Change& change, UndoStack* undo) {
   ++freed_;
 }
 
+bool NodeSearch::IsMoveWithin(PodId pod, NodeId node) const {
+  return std::any_of(listeners_.begin(), listeners_.end(),
+                     [&](const Listener* listener) { return listener->IsMoveWithin(pod, node); });
+}
+
 NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
   ClassPlan& plan = plans_[pod_class];
   if (plan.ready) return plan;
@@ -207,8 +212,8 @@ void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
   const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
   const NodeConstraint& constraint = cluster_.constraints()[id];
   const bool by_volumes = constraint.volumes.valid() && cluster_.AskPerNode(constraint.volumes);
-  if (rules_.filters.empty() || (!cluster_.AskPerNode(id) && !by_volumes))
-    return;  // without filters nobody asks
+  if (rules_.checks.empty() || (!cluster_.AskPerNode(id) && !by_volumes))
+    return;  // checks of pods come with the filters that would ask
   const NodeColumns& nodes = cluster_.nodes();
   for (const NodeId node : nodes.name.ids()) {
     const std::span<const Label> labels(nodes.labels[node]);

@@ -96,6 +96,7 @@ class NodeSearch final : public Listener {
 
   void Applied(const Change& change, UndoStack* undo) override;
   void Undone(const Change& change, UndoStack* undo) override;
+  bool IsMoveWithin(PodId pod, NodeId node) const override;
 
  private:
   // Why the nodes refuse a class of pods, kept so that the next question costs what changed since.

@@ -1,5 +1,6 @@
 #include "kai/session/arguments.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -18,6 +19,10 @@ constexpr std::string_view kReclaimMethod = "reclaimResolveMethod";
 constexpr std::string_view kProportion = "proportion";
 constexpr std::string_view kSaturationMultiplier =
     "relcaimerSaturationMultiplier";  // so KAI spells
+
+constexpr std::string_view kNuma = "numa";
+constexpr std::string_view kIgnoreList = "ignoreList";
+constexpr std::string_view kReconstruct = "reconstructAvailable";
 
 // The argument's value; nothing when it is missing or empty.
 std::string_view ArgumentOf(const Config& config, std::string_view plugin,
@@ -47,6 +52,30 @@ std::optional<double> ReadMultiplier(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   if (!(value >= 1)) return std::nullopt;  // not a number, too
   return value;
+}
+
+// As Go's strconv.ParseBool.
+std::optional<bool> ReadFlag(std::string_view text) {
+  for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
+    if (text == yes) return true;
+  }
+  for (const std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
+// What stands between commas, without the space around it.
+std::vector<std::string> SplitList(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const size_t first = part.find_first_not_of(" \t");
+    if (first == part.npos) continue;
+    parts.emplace_back(part.substr(first, part.find_last_not_of(" \t") - first + 1));
+  }
+  return parts;
 }
 
 // The argument's value as `read` reads it, or the fallback.
@@ -80,6 +109,12 @@ double SaturationMultiplier(const Config& config) {
   return ValueOf(config, kProportion, kSaturationMultiplier, &ReadMultiplier, 1.0);
 }
 
+ZoneLedger::Options NumaOptions(const Config& config) {
+  return {.ignored = SplitList(ArgumentOf(config, kNuma, kIgnoreList)),
+          .reconstruct = ValueOf(config, kNuma, kReconstruct, &ReadFlag, true),
+          .wait_for_leaving = config.mends.on(Mend::kLeavingPods)};
+}
+
 void CheckArguments(const Config& config, std::vector<std::string>* warnings) {
   constexpr std::string_view kNoRuntime = "is not a duration such as 30m or 1d, and counts as 0";
   Check(config, kMinRuntime, kPreemptMinRuntime, &ReadRuntime, kNoRuntime, warnings);
@@ -88,6 +123,8 @@ void CheckArguments(const Config& config, std::vector<std::string>* warnings) {
         "is neither lca nor queue, and counts as lca", warnings);
   Check(config, kProportion, kSaturationMultiplier, &ReadMultiplier,
         "is not a number of 1 or above, and counts as 1", warnings);
+  Check(config, kNuma, kReconstruct, &ReadFlag, "is neither true nor false, and counts as true",
+        warnings);
 }
 
 }  // namespace kai

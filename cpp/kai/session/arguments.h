@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kai/fairshare/min_runtime.h"
+#include "kai/placement/numa/zone_ledger.h"
 #include "kai/session/config.h"
 
 namespace kai {
@@ -18,6 +19,9 @@ MinRuntime::Options MinRuntimeOptions(const Config& config);
 
 // Argument `relcaimerSaturationMultiplier` of plugin `proportion` (spec 1 F93); 1 without it.
 double SaturationMultiplier(const Config& config);
+
+// Plugin `numa` (spec 3 §13), and the mend about pods that are leaving.
+ZoneLedger::Options NumaOptions(const Config& config);
 
 // A warning for every argument whose value is replaced by a fallback.
 void CheckArguments(const Config& config, std::vector<std::string>* warnings);

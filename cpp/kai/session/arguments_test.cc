@@ -87,5 +87,26 @@ TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93, §16
   EXPECT_EQ(SaturationMultiplier(WithPlugin("priority", "{}")), 1);
 }
 
+TEST(NumaArgumentsTest, AreAListAndAFlag) {  // spec 3 §13
+  const ZoneLedger::Options without = NumaOptions(WithPlugin("numa", "{}"));
+  EXPECT_THAT(without.ignored, IsEmpty());
+  EXPECT_TRUE(without.reconstruct);
+  EXPECT_TRUE(without.wait_for_leaving);
+  const Config config = WithPlugin(
+      "numa", R"({"ignoreList": " memory ,, vendor/nic,", "reconstructAvailable": "false"})");
+  EXPECT_THAT(NumaOptions(config).ignored, ElementsAre("memory", "vendor/nic"));
+  EXPECT_FALSE(NumaOptions(config).reconstruct);
+  EXPECT_THAT(config.warnings, IsEmpty());
+  EXPECT_FALSE(NumaOptions(WithPlugin("numa", R"({"reconstructAvailable": false})")).reconstruct);
+}
+
+TEST(NumaArgumentsTest, AFlagThatMakesNoSenseIsReportedAndCountsAsTrue) {
+  const Config config = WithPlugin("numa", R"({"reconstructAvailable": "perhaps"})");
+  EXPECT_TRUE(NumaOptions(config).reconstruct);
+  EXPECT_THAT(config.warnings, ElementsAre("plugin numa: argument reconstructAvailable "
+                                           "\"perhaps\" is neither true nor false, and counts as "
+                                           "true"));
+}
+
 }  // namespace
 }  // namespace kai

@@ -50,9 +50,8 @@ constexpr std::array<std::string_view, 4> kSearchingActions = {"default", "conso
                                                                "reclaim", "preempt"};
 constexpr std::array<std::string_view, 3> kGenerators = {"default", "NodeLocalGreedy",
                                                          "MultiNodeGang"};
-constexpr std::string_view kNuma = "numa";
 // Registered, but in no default.
-constexpr std::array<std::string_view, 4> kOtherPlugins = {"podaffinity", "gpuspread", kNuma,
+constexpr std::array<std::string_view, 4> kOtherPlugins = {"podaffinity", "gpuspread", "numa",
                                                            "reflectjoborder"};
 
 template <typename List>
@@ -125,9 +124,6 @@ absl::Status ReadTiers(const simdjson::dom::element& value, Config* config) {
         config->warnings.push_back(StrCat("plugin \"", name, "\" is not known and is skipped"));
         continue;
       }
-      // Of the plugins whose time has not come, this one is asked for by name only and would change
-      // most decisions.
-      if (name == kNuma) config->warnings.push_back(StrCat("plugin ", name, " is not built yet"));
       config->plugins.push_back(std::move(plugin));
     }
   }

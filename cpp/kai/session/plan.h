@@ -113,6 +113,10 @@ struct Plan {
   std::vector<CycleLog::Decision> decisions;
   std::vector<std::string> queue_uses;  // CycleLog::queue_uses
   std::vector<GpuList> shared_gpus;     // CycleLog::shared_gpus
+  // NUMA zones that pods of decisions get (CycleLog::Decision::zones).
+  std::vector<ZoneLedger::Record> zones;
+  // What the decisions leave of zones, by node; as a table of NumaNode.
+  std::vector<std::pair<NodeId, std::vector<double>>> zones_available;
   // Pods that leave without a promise to come back, by pod group and pod; with the decision that
   // says so.
   struct Eviction {

@@ -27,9 +27,16 @@ Strategy StrategyOf(const Config& config, std::string_view resource) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster) {
-  std::vector<std::unique_ptr<Filter>> filters;
-  if (!config.HasPlugin("predicates")) return filters;
+std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& cluster) {
+  if (!config.HasPlugin("numa") || cluster.numa().empty()) return nullptr;
+  return std::make_shared<ZoneLedger>(cluster, NumaOptions(config));
+}
+
+namespace {
+
+void AddPredicates(const Config& config, const Cluster& cluster,
+                   std::vector<std::unique_ptr<Filter>>* out) {
+  std::vector<std::unique_ptr<Filter>>& filters = *out;
   filters.push_back(MakeResourceTypeFilter(cluster));
   filters.push_back(MakeGpuMemoryFilter(cluster));
   filters.push_back(MakeNodeStateFilter(cluster));
@@ -43,6 +50,15 @@ std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Clu
   if (config.extras.on(Extra::kTopologySpread))
     filters.push_back(MakeTopologySpreadFilter(cluster));
   filters.push_back(MakeWorkerNodeFilter(cluster));
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
+                                                 const std::shared_ptr<ZoneLedger>& zones) {
+  std::vector<std::unique_ptr<Filter>> filters;
+  if (config.HasPlugin("predicates")) AddPredicates(config, cluster, &filters);
+  if (zones != nullptr) filters.push_back(MakeNumaFilter(zones));
   return filters;
 }
 
@@ -55,7 +71,8 @@ std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const
   return checks;
 }
 
-std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster) {
+std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
+                                                 const std::shared_ptr<ZoneLedger>& zones) {
   std::vector<std::unique_ptr<Scorer>> scorers;
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "nodeplacement") {
@@ -71,6 +88,8 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
       scorers.push_back(MakePodAffinityScorer(cluster));
     } else if (plugin.name == "nominatednode") {
       scorers.push_back(MakeNominatedNodeScorer(cluster));
+    } else if (plugin.name == "numa" && zones != nullptr) {
+      scorers.push_back(MakeNumaScorer(zones));
     }
   }
   if (config.extras.on(Extra::kPreferredNodeAffinity))

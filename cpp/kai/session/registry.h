@@ -8,15 +8,21 @@
 #include <vector>
 
 #include "kai/actions/action.h"
+#include "kai/placement/numa/zone_ledger.h"
 #include "kai/session/config.h"
 
 namespace kai {
 
-// Filters in the order in which a node is asked (spec 3 §7); none without the plugin `predicates`.
-std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster);
+// What is left in NUMA zones; null: the configuration does not look at them, or nobody reports any.
+std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& cluster);
+// Filters in the order in which a node is asked (spec 3 §7); without the plugin `predicates`
+// at most that of NUMA zones.
+std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
+                                                 const std::shared_ptr<ZoneLedger>& zones);
 std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster);
 // Scorers in plugin order: their scores are added in it.
-std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster);
+std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
+                                                 const std::shared_ptr<ZoneLedger>& zones);
 NodeSearch::Options SearchOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);
 Worklist::Options WorklistOptions(const Config& config);

@@ -64,12 +64,13 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   laps.Lap("fair_share");
 
   order = std::make_unique<PodOrder>(*cluster, PodOrderOptions(config_));
+  const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
   NodeSearch::Options search_options = SearchOptions(config_);
   search_options.always_scan = options_.always_scan;
   search = std::make_unique<NodeSearch>(
       *cluster,
-      NodeSearch::Rules{MakePodChecks(config_, *cluster), MakeFilters(config_, *cluster),
-                        MakeScorers(config_, *cluster)},
+      NodeSearch::Rules{MakePodChecks(config_, *cluster), MakeFilters(config_, *cluster, zones),
+                        MakeScorers(config_, *cluster, zones)},
       search_options);
   statement->Listen({usage.get(), order.get(), search.get()});
   const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
@@ -88,6 +89,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .order = order.get(),
                   .search = search.get(),
                   .placer = &placer,
+                  .zones = zones.get(),
                   .worklist = WorklistOptions(config_),
                   .generators = GeneratorsOf(config_),
                   .budgets = &config_.budgets,
@@ -107,6 +109,14 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   plan.decisions = std::move(log.decisions);
   plan.queue_uses = std::move(log.queue_uses);
   plan.shared_gpus = std::move(log.shared_gpus);
+  if (zones != nullptr) {
+    plan.zones = zones->records();
+    for (const NodeId node : cluster->nodes().name.ids()) {
+      if (cluster->numa().Find(node) == nullptr) continue;
+      const std::span<const double> left = zones->AvailableOf(node);
+      plan.zones_available.emplace_back(node, std::vector<double>(left.begin(), left.end()));
+    }
+  }
   plan.spent_searches = std::move(log.spent_searches);
   plan.score_keys = search->CountScoreKeys();
   statement->StopTelling();  // of what comes now: they go as well

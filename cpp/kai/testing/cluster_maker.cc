@@ -78,6 +78,7 @@ std::unique_ptr<Cluster> ClusterRows::Build() const {
   add(bind_requests);
   add(claims);
   add(slices);
+  add(zones);
   if (config_maps) builder.Add(*config_maps);
   builder.Add(namespaces);
   builder.Add(storage);
@@ -176,6 +177,9 @@ ClusterMaker& ClusterMaker::AddPods(std::string_view group, const PodsSpec& spec
     row.host_ports = spec.host_ports;
     row.config_maps = spec.config_maps;
     row.volumes = spec.volumes;
+    row.guaranteed = spec.guaranteed;
+    row.containers = spec.containers;
+    row.zone_records = spec.zone_records;
     FillRequest(spec, &row);
     Add(std::move(row));
   }
@@ -256,6 +260,10 @@ ClusterMaker& ClusterMaker::Add(ResourceClaimRow row) {
 }
 ClusterMaker& ClusterMaker::Add(ResourceSliceRow row) {
   rows_.slices.push_back(std::move(row));
+  return *this;
+}
+ClusterMaker& ClusterMaker::Add(NodeZonesRow row) {
+  rows_.zones.push_back(std::move(row));
   return *this;
 }
 

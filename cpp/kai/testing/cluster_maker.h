@@ -43,6 +43,7 @@ struct ClusterRows {
   std::vector<BindRequestRow> bind_requests;
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
+  std::vector<NodeZonesRow> zones;
   std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: not known
   std::vector<NamespaceRow> namespaces;
   StorageRows storage;
@@ -90,6 +91,9 @@ struct PodsSpec {
   int64_t mb = 0;
   ResourceAmounts more = {};  // MIG slices, scalars
   std::string node = {};
+  bool guaranteed = false;
+  std::vector<ContainerRow> containers = {};  // where there are several; the sums are said beside
+  std::vector<ZoneRecordRow> zone_records = {};
   StringPairs labels = {};
   StringPairs node_selector = {};
   std::vector<Toleration> tolerations = {};
@@ -129,6 +133,7 @@ class ClusterMaker {
   ClusterMaker& Add(BindRequestRow row);
   ClusterMaker& Add(ResourceClaimRow row);
   ClusterMaker& Add(ResourceSliceRow row);
+  ClusterMaker& Add(NodeZonesRow row);
 
   ShardParams& params() { return rows_.params; }
   // Everything said so far, for tests that change a field nobody has a word for.

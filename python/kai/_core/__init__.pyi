@@ -13,7 +13,10 @@ class _Compiled(type):
     """The metaclass of compiled classes."""
 
 # One row of Plan.decisions(): kind, pod, node, gpus, devices, portion, gpu_memory_mib, gpu_groups,
-# action, for_group, message. What does not apply is None, or () for gpu_groups.
+# action, for_group, message, numa_zones. What does not apply is None, or () for gpu_groups and []
+# for numa_zones.
+# zone, amounts by resource
+_Zone = tuple[str, dict[str, float]]
 _Decision = tuple[
     str,
     str,
@@ -26,6 +29,7 @@ _Decision = tuple[
     str | None,
     str | None,
     str | None,
+    list[_Zone],
 ]
 # code, message, pod
 _Reason = tuple[str, str, str | None]
@@ -124,6 +128,9 @@ class Plan(metaclass=_Compiled):
 
     def queues(self) -> dict[str, dict[str, _QueueShare]]:
         """By queue and "gpu", "cpu", "memory": devices, cores, bytes; None is unlimited."""
+
+    def numa_zones_available(self) -> dict[str, list[_Zone]]:
+        """What the decisions leave of NUMA zones, by node that has any."""
 
     def spent_searches(self) -> dict[str, int]:
         """Scenarios tried by each search that a budget ended."""

@@ -540,6 +540,9 @@ _NODES_SAID = {
     "node(s) didn't match pod affinity rules": "far from the pods it has to be near",
     "node(s) didn't match pod anti-affinity rules": "near pods it must not be near",
     "node(s) didn't satisfy existing pods anti-affinity rules": "near pods that do not want it",
+    "node cannot NUMA-align the pod's resources under its Topology Manager policy": (
+        "without NUMA zones that can hold it"
+    ),
     "node(s) pod number exceeded": "full of pods",
     "node(s) didn't have enough resources: pods": "full of pods",
 }

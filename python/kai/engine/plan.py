@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -56,6 +56,17 @@ class _Brief:
         return f"{type(self).__name__}({given})"
 
 
+@dataclass(frozen=True, slots=True)
+class NumaZone:
+    """A NUMA zone of a node, and how much of each resource: cores, bytes, devices."""
+
+    zone: str
+    amount: Mapping[str, float] = dataclasses.field(hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"zone": self.zone, "amount": dict(self.amount)}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class _Placement(_Brief):
     pod: str
@@ -65,11 +76,17 @@ class _Placement(_Brief):
     portion: float | None = None
     gpu_memory_mib: int | None = None
     gpu_groups: tuple[str, ...] = ()
+    numa_zones: tuple[NumaZone, ...] = ()
 
     kind: ClassVar[str]
 
     def to_dict(self) -> dict[str, Any]:
-        members = {"kind": self.kind, "pod": self.pod, "node": self.node, "gpus": self.gpus}
+        members: dict[str, Any] = {
+            "kind": self.kind,
+            "pod": self.pod,
+            "node": self.node,
+            "gpus": self.gpus,
+        }
         if self.gpu_groups or self.devices is not None:
             members |= {
                 "devices": self.devices,
@@ -77,6 +94,8 @@ class _Placement(_Brief):
                 "gpu_memory_mib": self.gpu_memory_mib,
                 "gpu_groups": list(self.gpu_groups),
             }
+        if self.numa_zones:
+            members["numa_zones"] = [zone.to_dict() for zone in self.numa_zones]
         return members
 
 
@@ -86,6 +105,7 @@ class Bind(_Placement):
 
     `gpus` is the sum it takes. The members after it are for a pod that shares devices with others:
     on how many `devices`, which `portion` or how much memory of each, and which (`gpu_groups`).
+    `numa_zones` is where the node is expected to put the pod, with the plugin `numa`.
     """
 
     kind: ClassVar[str] = "bind"
@@ -370,6 +390,15 @@ class Plan:
         )
 
     @cached_property
+    def numa_zones_available(self) -> dict[str, tuple[NumaZone, ...]]:
+        """What the decisions leave of the NUMA zones of nodes, once who has to leave is gone.
+
+        By node, with the plugin `numa`; zones in the order of their numbers.
+        """
+        rows = self._compiled.numa_zones_available()
+        return {node: _zones(zones) for node, zones in rows.items()}
+
+    @cached_property
     def spent_searches(self) -> dict[str, int]:
         """Searches for victims that a budget ended, and how many sets of pods each had tried.
 
@@ -464,12 +493,14 @@ def _decision(
     action: str | None,
     for_group: str | None,
     message: str | None,
+    numa_zones: Sequence[tuple[str, Mapping[str, float]]] = (),
 ) -> Decision:
     if kind == "evict":
         return Evict(pod, action or "", for_group, message or "")
     make = Bind if kind == "bind" else Pipeline
+    # Whole devices, or none.
     if not gpu_groups and gpu_memory_mib is None and portion in (None, 1):
-        return make(pod, node or "", _plain(gpus or 0))  # whole devices, or none
+        return make(pod, node or "", _plain(gpus or 0), numa_zones=_zones(numa_zones))
     return make(
         pod,
         node or "",
@@ -478,6 +509,14 @@ def _decision(
         None if portion is None else _plain(portion),
         gpu_memory_mib,
         tuple(gpu_groups),
+        _zones(numa_zones),
+    )
+
+
+def _zones(rows: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[NumaZone, ...]:
+    return tuple(
+        NumaZone(zone, {name: _plain(amount) for name, amount in amounts.items()})
+        for zone, amounts in rows
     )
 
 

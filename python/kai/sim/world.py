@@ -27,6 +27,7 @@ There is no binder here: binding succeeds at once, so the next world has no Bind
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
@@ -38,6 +39,8 @@ Json = dict[str, Any]
 POD_GROUP_ANNOTATION = "pod-group-name"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
 LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
+NUMA_PREDICTED_ANNOTATION = "kai.scheduler/numa-placement-predicted"
+NUMA_OBSERVED_ANNOTATION = "kai.scheduler/numa-placement-observed"
 GPU_GROUP_LABEL = "runai-gpu-group"
 GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
 MIG_PREFIX = "nvidia.com/mig-"
@@ -84,7 +87,8 @@ def step(
         if _phase(pod) not in ("Running", "Pending") or (stuck and _phase(pod) == "Running"):
             pods.append(pod)
         elif kind == "bind":
-            pods.append(_running(pod, decision.node, tuple(decision.gpu_groups or ())))
+            running = _running(pod, decision.node, tuple(decision.gpu_groups or ()))
+            pods.append(_in_zones(running, getattr(decision, "numa_zones", ())))
             placed[key] = (decision.node, decision)
         elif kind == "evict" or (kind is None and terminating is not None):
             node = _node(pod, bind_requests) or bound.get(key, "")
@@ -218,7 +222,8 @@ def _restarted(pod: Mapping[str, Any]) -> Json:
     metadata.pop("deletionGracePeriodSeconds", None)
     _set_mapping(metadata, "labels", _without_group_labels(metadata))
     annotations = dict(metadata.get("annotations") or {})
-    annotations.pop(RECEIVED_TYPE_ANNOTATION, None)
+    for name in (RECEIVED_TYPE_ANNOTATION, NUMA_OBSERVED_ANNOTATION, NUMA_PREDICTED_ANNOTATION):
+        annotations.pop(name, None)
     _set_mapping(metadata, "annotations", annotations)
     copy["spec"].pop("nodeName", None)
     copy["status"]["phase"] = "Pending"
@@ -250,6 +255,17 @@ def _running(pod: Mapping[str, Any], node: str, gpu_groups: tuple[str, ...]) -> 
     copy["spec"]["nodeName"] = node
     copy["status"]["phase"] = "Running"
     return copy
+
+
+def _in_zones(pod: Json, zones: Sequence[Any]) -> Json:
+    """The pod with the binder's record of its NUMA zones (spec 3 U12)."""
+    if zones:
+        record = [
+            {"zone": each.zone, "amount": {name: str(n) for name, n in each.amount.items()}}
+            for each in zones
+        ]
+        pod["metadata"]["annotations"][NUMA_PREDICTED_ANNOTATION] = json.dumps(record)
+    return pod
 
 
 def _received_type(pod: Mapping[str, Any]) -> str:

@@ -8,7 +8,8 @@ A snapshot says everything and absence has a meaning in it; a manifest is what a
 here, and only here: a node without conditions is Ready, allocatable falls back to capacity and
 `pods` to 110, a pod without phase is Pending and one without scheduler ours, requests fall back to
 limits, the chart's queues and priority classes exist, workloads get their pods, and pods get pod
-groups. None of it depends on the order of the objects, or on which file holds which.
+groups and, where it makes a difference, a class of service. None of it depends on the order of the
+objects, or on which file holds which.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any
 from kai.api import defaults, documents, keys, kinds
 from kai.api.reading import at, mapping, objects, text
 from kai.engine.cluster import Rejected
-from kai.snapshot import grouping, workloads
+from kai.snapshot import grouping, qos, workloads
 from kai.snapshot.grouping import Key
 
 
@@ -334,6 +335,8 @@ def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
     if status is None or isinstance(status, Mapping):
         status = {"phase": "Pending", **mapping(status)}
         status["phase"] = status["phase"] or "Pending"
+        if not status.get("qosClass") and qos.is_guaranteed(spec):
+            status["qosClass"] = "Guaranteed"
     return {**pod, "spec": spec, "status": status}
 
 

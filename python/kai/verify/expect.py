@@ -13,12 +13,13 @@ others         unchanged
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from kai.api.quantities import parse
 from kai.engine.text import count
 from kai.verify.compare import GPU_TOLERANCE, Difference, sharers, sharing
 from kai.verify.objects import (
@@ -145,8 +146,14 @@ def _check_pod(state: State, pod: PodView, expected: Mapping[str, Any]) -> Itera
 def _numa_zones(state: State, pod: str) -> list[int]:
     for decision in reversed(state.plan.decisions if state.plan else ()):
         if decision.pod == pod and decision.kind != "evict":
-            return list(getattr(decision, "numa_zones", None) or ())
+            order = [each.zone for each in _zones_left(state, decision.node)]
+            return [order.index(each.zone) for each in getattr(decision, "numa_zones", ())]
     return []
+
+
+def _zones_left(state: State, node: str) -> Sequence[Any]:
+    zones: Sequence[Any] = getattr(state.plan, "numa_zones_available", {}).get(node, ())
+    return zones
 
 
 def _check_groups(state: State, expected: Mapping[str, Any]) -> Iterator[Difference]:
@@ -229,10 +236,17 @@ def _check_nodes(state: State, expected: Mapping[str, Any]) -> Iterator[Differen
                 yield Difference("node", name, text)
         zones = expected[name].get("numaZonesAvailable")
         if zones is not None and state.plan is not None:
-            own_zones = (getattr(state.plan, "numa_zones_available", None) or {}).get(name)
-            if own_zones is not None and own_zones != zones:
+            own_zones = {
+                str(number): _amounts(zone.amount)
+                for number, zone in enumerate(_zones_left(state, name))
+            }
+            if own_zones != {number: _amounts(zone) for number, zone in zones.items()}:
                 text = f"node {name}: {own_zones} left in its zones, should be {zones}"
                 yield Difference("node", name, text)
+
+
+def _amounts(zone: Mapping[str, Any]) -> dict[str, Fraction]:
+    return {name: parse(amount) for name, amount in zone.items()}
 
 
 def _whole_devices(state: State, name: str) -> tuple[Fraction, Fraction]:

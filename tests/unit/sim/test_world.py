@@ -49,6 +49,18 @@ def only_pod(after: dict[str, Any]) -> dict[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
+def test_a_bound_pod_has_its_zones_written_on_it_and_a_restarted_one_has_none() -> None:
+    zones = (SimpleNamespace(zone="node-0", amount={"cpu": 2, "nvidia.com/gpu": 1}),)
+    decision = SimpleNamespace(kind="bind", pod="ns/p", node="n1", gpu_groups=(), numa_zones=zones)
+    running = step(world(pod("p")), plan(decision), now=NOW)
+    annotations = only_pod(running)["metadata"]["annotations"]
+    assert annotations["kai.scheduler/numa-placement-predicted"] == (
+        '[{"zone": "node-0", "amount": {"cpu": "2", "nvidia.com/gpu": "1"}}]'
+    )
+    again = step(running, plan(evict("ns/p")), now=NOW)
+    assert only_pod(again)["metadata"]["annotations"] == {"pod-group-name": "group"}
+
+
 def test_an_evicted_pod_starts_again_without_node_and_labels() -> None:
     before = world(
         pod(

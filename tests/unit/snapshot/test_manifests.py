@@ -33,6 +33,30 @@ def test_a_node_is_ready_and_has_room_unless_it_says_otherwise() -> None:
     assert node["metadata"]["labels"] == {"kubernetes.io/hostname": "n1"}
 
 
+@pytest.mark.parametrize(
+    ("limits", "requests", "guaranteed"),
+    [
+        ({"cpu": 2, "memory": "1Gi"}, {}, True),
+        ({"cpu": 2, "memory": "1Gi"}, {"cpu": "2000m", "memory": "1024Mi"}, True),
+        ({"cpu": 2, "memory": "1Gi"}, {"cpu": 1}, False),
+        ({"cpu": 2}, {}, False),
+        ({}, {"cpu": 2, "memory": "1Gi"}, False),
+    ],
+)
+def test_a_pod_that_asks_for_all_it_may_have_is_guaranteed(
+    limits: dict[str, Any], requests: dict[str, Any], guaranteed: bool
+) -> None:
+    container = {"resources": {"limits": limits, "requests": requests}}
+    found = only(load(pod(containers=[container])), "pods")
+    assert (found["status"].get("qosClass") == "Guaranteed") == guaranteed
+
+
+def test_a_class_of_service_that_is_given_stays() -> None:
+    limits = {"limits": {"cpu": 2, "memory": "1Gi"}}
+    manifest = pod(containers=[{"resources": limits}]) | {"status": {"qosClass": "Burstable"}}
+    assert only(load(manifest), "pods")["status"]["qosClass"] == "Burstable"
+
+
 def test_what_a_node_says_stays() -> None:
     conditions = [{"type": "Ready", "status": "False"}]
     status = {

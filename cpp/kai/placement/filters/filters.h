@@ -27,6 +27,9 @@ std::unique_ptr<Filter> MakeInterPodAffinityFilter(
     const Cluster& cluster, Leaving leaving);  // spec 3 P8: in both directions
 std::unique_ptr<Filter> MakeWorkerNodeFilter(const Cluster& cluster);  // spec 3 P10
 
+class ZoneLedger;
+std::unique_ptr<Filter> MakeNumaFilter(std::shared_ptr<ZoneLedger> ledger);  // spec 3 U15
+
 // Not in KAI.
 std::unique_ptr<Filter> MakeTopologySpreadFilter(const Cluster& cluster);
 

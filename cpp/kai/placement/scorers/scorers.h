@@ -19,6 +19,9 @@ std::unique_ptr<Scorer> MakePodAffinityScorer(
 std::unique_ptr<Scorer> MakeNominatedNodeScorer(
     const Cluster& cluster);  // status.nominatedNodeName
 
+class ZoneLedger;
+std::unique_ptr<Scorer> MakeNumaScorer(
+    std::shared_ptr<const ZoneLedger> ledger);  // fewer NUMA zones
 // Not in KAI.
 std::unique_ptr<Scorer> MakePreferredNodesScorer(
     const Cluster& cluster);  // preferred node affinity

@@ -1,0 +1,168 @@
+#include "kai/placement/gpu_picker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kai/testing/cluster_maker.h"
+
+namespace kai {
+namespace {
+
+using ::testing::ElementsAre;
+
+// One node "n" with devices of 100 MiB, and pods on it that share some: added in this order, each
+// on the devices named.
+class OneNode {
+ public:
+  explicit OneNode(int64_t gpus, int64_t pods = 110)
+      : maker_(MakeCluster().Node("n", {.gpus = gpus, .pods = pods})) {}
+
+  OneNode& Running(double portion, std::vector<std::string> devices) {
+    return Add(portion, std::move(devices), false);
+  }
+  OneNode& Leaving(double portion, std::vector<std::string> devices) {
+    return Add(portion, std::move(devices), true);
+  }
+  OneNode& Whole(bool leaves = false) {
+    const PodsSpec spec{.gpus = 1, .node = "n"};
+    leaves ? maker_.Releasing(NextName(), spec) : maker_.Running(NextName(), spec);
+    return *this;
+  }
+  std::unique_ptr<Cluster> With(const PodsSpec& waiting) {
+    maker_.Pending("ns/waiting", waiting);
+    return maker_.Build();
+  }
+
+ private:
+  std::string NextName() { return "ns/p" + std::to_string(next_++); }
+  OneNode& Add(double portion, std::vector<std::string> devices, bool leaves) {
+    const PodsSpec spec{
+        .gpu_fraction = portion, .gpu_devices = static_cast<int64_t>(devices.size()), .node = "n"};
+    leaves ? maker_.Releasing(NextName(), spec) : maker_.Running(NextName(), spec);
+    maker_.rows().pods.back().gpu_groups = std::move(devices);
+    return *this;
+  }
+
+  ClusterMaker maker_;
+  int next_ = 0;
+};
+
+PodClassId Waiting(const Cluster& cluster) {
+  for (const PodId pod : cluster.pods().name.ids()) {
+    if (cluster.pods().status[pod] == PodStatus::kPending) return cluster.pods().pod_class[pod];
+  }
+  return PodClassId();
+}
+
+constexpr GpuPicker::Options kPack{.pack = true};
+constexpr GpuPicker::Options kSpread{.spread = true};
+
+GpuPicker::Choice Pick(const Cluster& cluster, const GpuPicker::Options& options) {
+  return GpuPicker(cluster, options).Pick(Waiting(cluster), NodeId(0), true);
+}
+bool HasEnough(const Cluster& cluster, Room room) {
+  return GpuPicker(cluster, kPack).HasEnough(Waiting(cluster), NodeId(0), room);
+}
+bool Joins(const Cluster& cluster) {
+  return GpuPicker(cluster, kPack).Joins(Waiting(cluster), NodeId(0));
+}
+
+TEST(GpuPickerTest, PackingTakesTheFullestDeviceThatHoldsThePod) {  // spec 3 T17
+  const auto cluster = OneNode(4)
+                           .Running(0.25, {"a"})
+                           .Running(0.5, {"b"})
+                           .Running(0.75, {"c"})
+                           .With({.gpu_fraction = 0.5});
+  const GpuPicker::Choice choice = Pick(*cluster, kPack);
+  EXPECT_THAT(choice.gpus, ElementsAre(1));
+  EXPECT_FALSE(choice.waits);
+}
+
+TEST(GpuPickerTest, SpreadingTakesAWholeDeviceFirstAndThenTheEmptiest) {  // spec 3 T17
+  const auto with_idle =
+      OneNode(3).Running(0.25, {"a"}).Running(0.5, {"b"}).With({.gpu_fraction = 0.25});
+  EXPECT_THAT(Pick(*with_idle, kSpread).gpus, ElementsAre(2));  // behind the two that are shared
+  const auto without =
+      OneNode(2).Running(0.25, {"b"}).Running(0.5, {"a"}).With({.gpu_fraction = 0.25});
+  EXPECT_THAT(Pick(*without, kSpread).gpus, ElementsAre(1));  // "b"
+}
+
+TEST(GpuPickerTest, AmongEqualDevicesTheFirstNameWins) {
+  const auto cluster =
+      OneNode(4).Running(0.5, {"z"}).Running(0.5, {"y"}).With({.gpu_fraction = 0.5});
+  EXPECT_THAT(Pick(*cluster, kPack).gpus, ElementsAre(0));
+  EXPECT_EQ(cluster->Text(cluster->nodes().shared_gpus[NodeId(0)][0].name), "y");
+}
+
+TEST(GpuPickerTest, SeveralDevicesMixSharedOnesAndNewOnesAndNoneTwice) {  // spec 3 T18, S9
+  const auto cluster = OneNode(4).Running(0.5, {"a"}).With({.gpu_fraction = 0.5, .gpu_devices = 3});
+  EXPECT_TRUE(HasEnough(*cluster, Room::kNow));
+  EXPECT_THAT(Pick(*cluster, kPack).gpus, ElementsAre(0, 1, 2));
+  const auto too_few = OneNode(2).Running(0.5, {"a"}).With({.gpu_fraction = 0.5, .gpu_devices = 3});
+  EXPECT_FALSE(HasEnough(*too_few, Room::kLater));
+}
+
+TEST(GpuPickerTest, APodWaitsForAFullerDeviceThoughAnotherIsIdle) {  // spec 3 S5, T19
+  const auto cluster =
+      OneNode(2).Running(0.5, {"a"}).Leaving(0.5, {"a"}).With({.gpu_fraction = 0.5});
+  const GpuPicker::Choice as_kai = Pick(*cluster, kPack);
+  EXPECT_THAT(as_kai.gpus, ElementsAre(0));
+  EXPECT_TRUE(as_kai.waits);
+  const GpuPicker::Choice at_once = Pick(*cluster, {.pack = true, .start_on_idle = true});
+  EXPECT_THAT(at_once.gpus, ElementsAre(1));
+  EXPECT_FALSE(at_once.waits);
+}
+
+TEST(GpuPickerTest, ADeviceThatEverybodyIsLeavingIsAWholeOne) {  // spec 3 N11
+  const auto cluster = OneNode(1).Leaving(0.5, {"a"}).With({.gpu_fraction = 0.25});
+  EXPECT_FALSE(Joins(*cluster));
+  EXPECT_FALSE(HasEnough(*cluster, Room::kNow));
+  EXPECT_TRUE(HasEnough(*cluster, Room::kLater));
+  const GpuPicker::Choice choice = Pick(*cluster, kPack);
+  EXPECT_THAT(choice.gpus, ElementsAre(1));
+  EXPECT_TRUE(choice.waits);
+}
+
+// FINDINGS 9: where it would find room on one device now, KAI binds a pod to another one that is
+// still held.
+TEST(GpuPickerTest, AHeldDeviceIsNotIdleBecauseAnotherHasRoom) {
+  const auto cluster =
+      OneNode(2).Running(0.5, {"a"}).Whole(/*leaves=*/true).With({.gpu_fraction = 0.5});
+  const GpuPicker::Choice choice = Pick(*cluster, kSpread);
+  EXPECT_THAT(choice.gpus, ElementsAre(1));
+  EXPECT_TRUE(choice.waits);
+  EXPECT_FALSE(Pick(*cluster, {.spread = true, .bind_held = true}).waits);
+}
+
+TEST(GpuPickerTest, WhoJoinsNobodyNeedsASlotForTheReservationPod) {  // spec 3 P6
+  const auto fresh = OneNode(1).With({.gpu_fraction = 0.5});
+  EXPECT_TRUE(Pick(*fresh, kPack).needs_pod_slot);
+  const auto old_style = OneNode(2).Running(0.5, {"0"}).With({.gpu_fraction = 0.5});
+  EXPECT_FALSE(Pick(*old_style, kPack).needs_pod_slot);
+  const auto by_name = OneNode(2).Running(0.5, {"a"}).With({.gpu_fraction = 0.5});
+  EXPECT_TRUE(Pick(*by_name, kPack).needs_pod_slot);
+}
+
+TEST(GpuPickerTest, PodsWithoutGpusFindRoomOnAnySharedDevice) {  // spec 3 W8
+  EXPECT_TRUE(Joins(*OneNode(1).Running(0.5, {"a"}).Running(0.5, {"a"}).With({})));
+  EXPECT_FALSE(Joins(*OneNode(1).With({})));
+  EXPECT_FALSE(Joins(*OneNode(2).Running(0.5, {"a"}).With({.gpus = 1})));
+}
+
+TEST(GpuPickerTest, MoreMemoryThanADeviceHasFitsNowhere) {  // spec 3 G5
+  ClusterMaker maker =
+      MakeCluster().Node("n", {.gpus = 8, .labels = {{"nvidia.com/gpu.memory", "1000"}}});
+  for (const auto& [mib, fits] :
+       {std::pair(1000, true), {1001, false}, {1500, false}, {1995, false}}) {
+    ClusterMaker with = maker;
+    const auto cluster = with.Pending("ns/waiting", {.gpu_memory_mib = mib}).Build();
+    EXPECT_EQ(HasEnough(*cluster, Room::kLater), fits) << mib;
+  }
+}
+
+}  // namespace
+}  // namespace kai
