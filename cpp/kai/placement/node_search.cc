@@ -51,8 +51,9 @@ NodeIndex* NodeSearch::IndexFor(PodClassId pod_class) {
 }
 
 ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
-  const LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+  LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
   if (lazy.index) {
+    lazy.index->Refresh();  // who scans has not asked it
     return {.least_room = lazy.index->least_room(),
             .most_room = lazy.index->most_room(),
             .fits_now = false};
