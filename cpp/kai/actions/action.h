@@ -47,6 +47,8 @@ struct CycleLog {
     std::array<int32_t, 2> queue_uses = {};
   };
   std::vector<Decision> decisions;
+  // What the claims of pods that were bound hold, as it stood then (spec 3 D9).
+  std::vector<std::pair<PodId, std::vector<ClaimBook::GivenClaim>>> claims;
   std::vector<std::string> queue_uses;  // messages::QueueUse()
   std::span<const PlaceError> ErrorsOf(PodGroupId group) const {
     const auto found = errors.find(group);

@@ -59,6 +59,8 @@ class Allocate final : public Action {
            .node = change.to_node,
            .for_group = PodGroupId(),
            .action = {}});
+      if (bind && cycle.cluster->ClassOf(change.pod).claims.valid())
+        cycle.log->claims.emplace_back(change.pod, cycle.cluster->claims().GivenTo(change.pod));
     }
     statement.Settle();
     cycle.log->placed_now[group] = 1;

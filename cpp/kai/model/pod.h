@@ -46,6 +46,7 @@ struct PodClass {
       false;  // meets all its own required affinity terms: the first of a series may go first
   NodeId nominated_node;
   std::vector<NameId> missing_config_maps;  // that it needs and are not there; sorted by name
+  ClaimNeedsId claims;                      // invalid: it has none
   std::vector<NameId>
       not_built;            // features this pod needs that the engine does not have yet; sorted
   bool cpu_only = false;    // asks for no GPU of any kind (spec 3 R19)

@@ -117,6 +117,9 @@ NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
   plan.is_refused = std::any_of(
       rules_.checks.begin(), rules_.checks.end(),
       [&](const std::unique_ptr<PodCheck>& check) { return !check->Allows(pod_class); });
+  for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
+    if (check->AsksEachTime(pod_class)) plan.checks.push_back(check.get());
+  }
   const size_t node_classes = cluster_.node_classes().size();
   plan.class_ok.assign(node_classes, 1);
   std::vector<NodeId> example(node_classes);
@@ -157,8 +160,26 @@ void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
   plan->has_candidates = true;
 }
 
+bool NodeSearch::IsRefusedNow(PodClassId pod_class, const ClassPlan& plan) const {
+  return std::any_of(plan.checks.begin(), plan.checks.end(),
+                     [&](const PodCheck* check) { return !check->AllowsNow(pod_class); });
+}
+
+std::span<const double> NodeSearch::RequestOn(PodClassId pod_class, NodeId node) const {
+  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
+  const ClaimNeedsId claims = cluster_.pod_classes().info[pod_class].claims;
+  if (!claims.valid()) return request;
+  const double shared = cluster_.claims().SharedGpus(claims, node);
+  if (shared == 0) return request;
+  request_.assign(request.begin(), request.end());
+  double& gpus = request_[kGpuSlot.index()];
+  gpus = std::max(gpus - shared, 0.0);
+  return request_;
+}
+
 bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
   if (options_.always_scan || plan.has_candidates) return true;
+  if (MostSharedGpus(pod_class) > 0) return true;
   if (offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only) return true;
   return std::any_of(rules_.scorers.begin(), rules_.scorers.end(), [&](const auto& scorer) {
     return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode;
@@ -167,7 +188,7 @@ bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
 
 NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
   ClassPlan& plan = PlanFor(pod_class);
-  if (plan.is_refused) return {};
+  if (plan.is_refused || IsRefusedNow(pod_class, plan)) return {};
   if (IsRecentStillBest(pod_class)) {
     recent_.version = version();
     return recent_.found;
@@ -283,12 +304,12 @@ bool NodeSearch::MustWait(PodClassId pod_class, const ClassPlan& plan, NodeId no
 
 NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& plan) {
   const NodeColumns& nodes = cluster_.nodes();
-  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
   std::optional<ScoreView> view;  // looked for once some node fits
   Best best;
   const bool restricted = offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only;
   const auto consider = [&](NodeId node) {
     if (restricted && (*offered_)[node] == 0) return;
+    const std::span<const double> request = RequestOn(pod_class, node);
     if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
         plan.class_ok[nodes.node_class[node].index()] == 0 || !NodeAllows(pod_class, plan, node))
       return;
@@ -308,10 +329,18 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
 std::string NodeSearch::RefusalOf(PodId pod) const {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
   std::vector<std::pair<std::string_view, std::string>> errors;
+  std::string alone;  // of the first check without a name
   for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
-    if (!check->Allows(pod_class)) errors.emplace_back(check->name(), check->Why(pod));
+    if (check->Allows(pod_class) &&
+        (!check->AsksEachTime(pod_class) || check->AllowsNow(pod_class)))
+      continue;
+    if (!check->name().empty()) {
+      errors.emplace_back(check->name(), check->Why(pod));
+    } else if (alone.empty()) {
+      alone = check->Why(pod);
+    }
   }
-  return messages::ConditionsNotMet(cluster_.PodName(pod), errors);
+  return errors.empty() ? alone : messages::ConditionsNotMet(cluster_.PodName(pod), errors);
 }
 
 int64_t NodeSearch::CountScoreKeys() const {
@@ -325,7 +354,8 @@ int64_t NodeSearch::CountScoreKeys() const {
 const std::string& NodeSearch::Explain(PodId pod) {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
   ClassPlan& plan = PlanFor(pod_class);
-  if (plan.is_refused) {  // names the pod: not to be shared by the class
+  if (plan.is_refused ||
+      IsRefusedNow(pod_class, plan)) {  // names the pod: not to be shared by the class
     pod_explanation_ = RefusalOf(pod);
     return pod_explanation_;
   }
@@ -376,7 +406,7 @@ void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, Explanation* exp
 
 void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons* reasons) {
   const NodeColumns& nodes = cluster_.nodes();
-  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
+  const std::span<const double> request = RequestOn(pod_class, node);
   if (FitsSum(request, nodes.idle[node], nodes.releasing[node])) {
     node_report_.Clear();
     for (const std::unique_ptr<Filter>& filter : rules_.filters) {
@@ -392,10 +422,20 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons
   // away of the releasing says no without a reason.
   const std::span<const double> allocatable = nodes.allocatable[node];
   const std::span<const double> used = nodes.used[node];
+  const auto claimed = static_cast<double>(cluster_.pod_classes().info[pod_class].gpu.dra);
+  bool lacks_claimed = false;
   for (size_t i = 0; i < request.size(); ++i) {
-    if (request[i] > allocatable[i] - used[i])
+    const double free = allocatable[i] - used[i];
+    if (request[i] <= free) continue;
+    // spec 3 E5: of GPUs only those outside of claims are spoken of.
+    if (i == kGpuSlot.index() && claimed > 0 && request[i] - claimed <= std::max(free, 0.0)) {
+      lacks_claimed = true;
+    } else {
       reasons->codes.push_back(static_cast<uint16_t>(Reason::NotEnough(ResourceSlot(i)).index()));
+    }
   }
+  if (lacks_claimed && reasons->codes.empty())
+    reasons->codes.push_back(static_cast<uint16_t>(Reason(Reason::kWithoutWords).index()));
 }
 
 }  // namespace kai

@@ -19,7 +19,8 @@ double Count(NodeSearch* search, std::span<const double> request, PodClassId pod
              const RoomOf& room_of) {
   // What most nodes lack is asked first, without dividing.
   constexpr size_t kGpus = kGpuSlot.index();
-  if (room_of(kGpus) < request[kGpus] * (1 - 3 * kTolerance) - kTolerance) return 0;
+  const double gpus = request[kGpus] - search->MostSharedGpus(pod_class);
+  if (room_of(kGpus) < gpus * (1 - 3 * kTolerance) - kTolerance) return 0;
   if (!search->MayRunOn(pod_class, node)) return 0;
   double fit = std::numeric_limits<int32_t>::max();
   for (size_t i = 0; i < request.size(); ++i) {
@@ -29,8 +30,9 @@ double Count(NodeSearch* search, std::span<const double> request, PodClassId pod
       if (request[i] > 0) return 0;
       continue;
     }
-    if (request[i] <= 0) continue;
-    fit = std::min(fit, std::floor(room / request[i] * (1 + kTolerance) + kTolerance));
+    const double asked = i == kGpus ? gpus : request[i];
+    if (asked <= 0) continue;
+    fit = std::min(fit, std::floor(room / asked * (1 + kTolerance) + kTolerance));
     if (fit < 1) return 0;
   }
   return fit;
@@ -71,7 +73,8 @@ bool RoomCount::MayHold(std::span<const PodId> pods) {
   const auto& info = cluster_.pod_classes().info;
   const auto is_alike = [&](PodClassId a, PodClassId b) {
     return a == b ||
-           (info[a].constraint == info[b].constraint && std::ranges::equal(request[a], request[b]));
+           (info[a].constraint == info[b].constraint && info[a].claims == info[b].claims &&
+            std::ranges::equal(request[a], request[b]));
   };
   for (const PodId pod : pods) {
     const PodClassId pod_class = cluster_.pods().pod_class[pod];

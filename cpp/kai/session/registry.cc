@@ -29,28 +29,32 @@ Strategy StrategyOf(const Config& config, std::string_view resource) {
 
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster) {
   std::vector<std::unique_ptr<Filter>> filters;
-  if (!config.HasPlugin("predicates")) return filters;
-  filters.push_back(MakeResourceTypeFilter(cluster));
-  filters.push_back(MakeNodeStateFilter(cluster));
-  filters.push_back(MakeTaintFilter(cluster));
-  const Leaving leaving =
-      config.mends.on(Mend::kLeavingPods) ? Leaving::kMakeRoom : Leaving::kStillCount;
-  filters.push_back(MakeNodeAffinityFilter(cluster));
-  filters.push_back(MakeHostPortFilter(cluster, leaving));
-  filters.push_back(MakeVolumeFilter(cluster));
-  filters.push_back(MakeInterPodAffinityFilter(cluster, leaving));
-  if (config.extras.on(Extra::kTopologySpread))
-    filters.push_back(MakeTopologySpreadFilter(cluster));
-  filters.push_back(MakeWorkerNodeFilter(cluster));
+  if (config.HasPlugin("predicates")) {
+    filters.push_back(MakeResourceTypeFilter(cluster));
+    filters.push_back(MakeNodeStateFilter(cluster));
+    filters.push_back(MakeTaintFilter(cluster));
+    const Leaving leaving =
+        config.mends.on(Mend::kLeavingPods) ? Leaving::kMakeRoom : Leaving::kStillCount;
+    filters.push_back(MakeNodeAffinityFilter(cluster));
+    filters.push_back(MakeHostPortFilter(cluster, leaving));
+    filters.push_back(MakeVolumeFilter(cluster));
+    filters.push_back(MakeInterPodAffinityFilter(cluster, leaving));
+    if (config.extras.on(Extra::kTopologySpread))
+      filters.push_back(MakeTopologySpreadFilter(cluster));
+    filters.push_back(MakeWorkerNodeFilter(cluster));
+  }
+  if (config.HasPlugin("dynamicresources")) filters.push_back(MakeResourceClaimFilter(cluster));
   return filters;
 }
 
 std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster) {
   std::vector<std::unique_ptr<PodCheck>> checks;
-  if (!config.HasPlugin("predicates")) return checks;
-  checks.push_back(MakeVolumeClaimCheck(cluster));
-  checks.push_back(MakeConfigMapCheck(cluster));
-  checks.push_back(MakeLargestNodeCheck(cluster));
+  if (config.HasPlugin("predicates")) {
+    checks.push_back(MakeVolumeClaimCheck(cluster));
+    checks.push_back(MakeConfigMapCheck(cluster));
+    checks.push_back(MakeLargestNodeCheck(cluster));
+  }
+  if (config.HasPlugin("dynamicresources")) checks.push_back(MakeResourceClaimCheck(cluster));
   return checks;
 }
 

@@ -103,6 +103,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   DescribeOutcomes(cycle, &plan);
   plan.decisions = std::move(log.decisions);
   plan.queue_uses = std::move(log.queue_uses);
+  if (config_.HasPlugin("dynamicresources")) plan.claims = std::move(log.claims);
   plan.spent_searches = std::move(log.spent_searches);
   plan.score_keys = search->CountScoreKeys();
   statement->StopTelling();  // of what comes now: they go as well

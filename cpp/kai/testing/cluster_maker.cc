@@ -78,6 +78,8 @@ std::unique_ptr<Cluster> ClusterRows::Build() const {
   add(bind_requests);
   add(claims);
   add(slices);
+  add(device_classes);
+  if (serves_claims) builder.ServesClaims(*serves_claims);
   if (config_maps) builder.Add(*config_maps);
   builder.Add(namespaces);
   builder.Add(storage);
@@ -256,6 +258,11 @@ ClusterMaker& ClusterMaker::Add(ResourceClaimRow row) {
 }
 ClusterMaker& ClusterMaker::Add(ResourceSliceRow row) {
   rows_.slices.push_back(std::move(row));
+  return *this;
+}
+
+ClusterMaker& ClusterMaker::Add(DeviceClassRow row) {
+  rows_.device_classes.push_back(std::move(row));
   return *this;
 }
 
