@@ -67,8 +67,8 @@ std::string Reason::Text(const ResourceSlots& slots) const {
       return std::string(messages::kSpreadWithoutLabel);
     case kTooUneven:
       return std::string(messages::kTooUneven);
-    case kWithoutWords:
-      return "";
+    case kWithoutWords:  // never listed: it is what is said when there is nothing to list
+      return std::string(messages::kNoNodeWithResources);
     default:
       break;
   }

@@ -205,7 +205,9 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
         }});
     RunPlan(session, sample.cluster);
   });
-  if (std::getenv("KAI_SEEDS") == nullptr) EXPECT_GT(placed, 100) << "or nothing was tried";
+  if (std::getenv("KAI_SEEDS") == nullptr) {
+    EXPECT_GT(placed, 100) << "or nothing was tried";
+  }
 }
 
 }  // namespace
