@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -169,6 +170,64 @@ py::list Decisions(const HeldPlan& self) {
   return rows;
 }
 
+const char* NameOf(SelectorOp op) {
+  switch (op) {
+    case SelectorOp::kIn:
+      return "In";
+    case SelectorOp::kNotIn:
+      return "NotIn";
+    case SelectorOp::kExists:
+      return "Exists";
+    case SelectorOp::kDoesNotExist:
+      return "DoesNotExist";
+    case SelectorOp::kGt:
+      return "Gt";
+    case SelectorOp::kLt:
+      return "Lt";
+  }
+  return "";
+}
+
+py::list Requirements(const std::vector<Requirement>& requirements, const Cluster& cluster) {
+  py::list rows;
+  for (const Requirement& each : requirements) {
+    std::vector<std::string> values;
+    for (const NameId value : each.values) values.emplace_back(cluster.Text(value));
+    if (each.bound) values.push_back(std::to_string(*each.bound));
+    std::sort(values.begin(), values.end());  // ids do not follow names
+    rows.append(py::make_tuple(std::string(cluster.Text(each.key)), NameOf(each.op), values));
+  }
+  return rows;
+}
+
+py::dict Claims(const HeldPlan& self) {
+  const Cluster& cluster = *self.plan.cluster;
+  py::dict pods;
+  for (const auto& [pod, claims] : self.plan.claims) {
+    py::list rows;
+    for (const ClaimBook::GivenClaim& claim : claims) {
+      py::list devices;
+      for (const ClaimAllocation::Given& given : claim.allocation->devices) {
+        devices.append(py::make_tuple(given.request, given.device.driver, given.device.pool,
+                                      given.device.device));
+      }
+      py::object terms = py::none();
+      if (!claim.allocation->anywhere) {
+        py::list all;
+        for (const NodeTerm& term : claim.allocation->nodes) {
+          all.append(py::make_tuple(Requirements(term.expressions, cluster),
+                                    Requirements(term.fields, cluster)));
+        }
+        terms = all;
+      }
+      rows.append(py::make_tuple(std::string(cluster.Text(claim.use)),
+                                 std::string(cluster.Text(claim.claim)), devices, terms));
+    }
+    pods[py::str(cluster.PodName(pod))] = rows;
+  }
+  return pods;
+}
+
 py::dict PodGroups(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::dict groups;
@@ -265,6 +324,7 @@ void RegisterSession(py::module_& module) {
   py::class_<HeldPlan>(module, "Plan", py::is_final())
       .def_readonly("warnings", &HeldPlan::warnings)
       .def("decisions", &Decisions)
+      .def("claims", &Claims)
       .def("pod_groups", &PodGroups)
       .def("pods", &PodMessages)
       .def("queues", &Queues)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kai.engine.cluster import Cluster, Rejected
     from kai.engine.plan import (
         Bind,
+        ClaimAllocation,
         Decision,
         Evict,
         GroupPlan,
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Bind",
     "BusyError",
+    "ClaimAllocation",
     "Cluster",
     "Decision",
     "Evict",
@@ -72,6 +74,7 @@ _HOME = {
     "kai.engine.cluster": ("Cluster", "Rejected"),
     "kai.engine.plan": (
         "Bind",
+        "ClaimAllocation",
         "Decision",
         "Evict",
         "GroupPlan",

@@ -56,6 +56,8 @@ struct CycleLog {
     shared_gpus.push_back(gpus);
     return static_cast<int32_t>(shared_gpus.size() - 1);
   }
+  // What the claims of pods that were bound hold, as it stood then (spec 3 D9).
+  std::vector<std::pair<PodId, std::vector<ClaimBook::GivenClaim>>> claims;
   std::vector<std::string> queue_uses;  // messages::QueueUse()
   std::span<const PlaceError> ErrorsOf(PodGroupId group) const {
     const auto found = errors.find(group);

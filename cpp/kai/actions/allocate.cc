@@ -62,6 +62,8 @@ class Allocate final : public Action {
            .action = {},
            .gpus = cycle.log->KeepGpus(gpus),
            .zones = cycle.ZonesOf(change.pod)});
+      if (bind && cycle.cluster->ClassOf(change.pod).claims.valid())
+        cycle.log->claims.emplace_back(change.pod, cycle.cluster->claims().GivenTo(change.pod));
     }
     statement.Settle();
     cycle.log->placed_now[group] = 1;

@@ -92,6 +92,9 @@ absl::Status DeviceCandidates::Check(const DeviceClaim& claim, const DeviceReque
     return absl::InvalidArgumentError(
         StrCat(about, "device class ", request.class_name, " does not exist"));
   }
+  if (request.mode == AllocationMode::kUnknown) {
+    return absl::InvalidArgumentError(StrCat(about, "its allocation mode is not known"));
+  }
   if (request.mode == AllocationMode::kExactCount && request.count < 1) {
     return absl::InvalidArgumentError(StrCat(about, "asks for ", request.count, " devices"));
   }

@@ -46,6 +46,7 @@ struct DeviceToleration {
 enum class AllocationMode : uint8_t {
   kExactCount,  // `count` devices
   kAll,         // every device of the node that matches, one at least; none may be in use
+  kUnknown,     // one that came after us: an error
 };
 
 struct DeviceRequest {
@@ -73,6 +74,8 @@ struct DeviceConstraint {
   Kind kind = Kind::kMatchAttribute;
   std::string attribute = {};
   std::vector<std::string> requests = {};
+
+  friend auto operator<=>(const DeviceConstraint&, const DeviceConstraint&) = default;
 
   // `request` as above; an alternative is covered by the name of its request, too.
   bool Covers(std::string_view request) const;

@@ -3,11 +3,24 @@
 #include <string>
 #include <string_view>
 
+#include "kai/ingest/claim_reader.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/zone_reader.h"
 
 namespace kai {
 namespace {
+
+FieldStatus ReadClaims(JsonValue& list, BindRequestRow* row) {
+  row->claims.clear();
+  return ForEachElement(list, [&](JsonValue& element) {
+    auto& [name, allocation] = row->claims.emplace_back();
+    return ForEachMember(element, [&, &name = name, &allocation = allocation](std::string_view key,
+                                                                              JsonValue& value) {
+      if (key == "name") return ReadString(value, &name);
+      return key == "allocation" ? ReadClaimAllocation(value, &allocation) : Skip();
+    });
+  });
+}
 
 FieldStatus ReadFields(JsonObject object, BindRequestRow* row) {
   std::string name;
@@ -24,6 +37,7 @@ FieldStatus ReadFields(JsonObject object, BindRequestRow* row) {
         if (member == "receivedResourceType") return ReadString(part, &row->received_type);
         if (member == "selectedGPUGroups") return ReadStrings(part, &row->gpu_groups);
         if (member == "predictedNUMAZones") return ReadZoneAmounts(part, &row->zones);
+        if (member == "resourceClaimAllocations") return ReadClaims(part, row);
         if (member == "backoffLimit") {
           return ReadInt(part, &row->backoff_limit, kMinInt32, kMaxInt32);
         }

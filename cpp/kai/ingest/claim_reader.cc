@@ -6,151 +6,186 @@
 #include <utility>
 
 #include "kai/base/keys.h"
+#include "kai/base/saturating.h"
+#include "kai/ingest/device_reader.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/resource_list.h"
+#include "kai/ingest/scheduling_terms.h"
 
 namespace kai {
 namespace {
 
-// Spec 3 D2: a device class or driver is one of GPUs when its name says so, in whatever case.
-bool NamesGpu(std::string_view name) {
-  constexpr std::string_view kGpu = "gpu";
-  const auto same = [](char a, char b) { return (a | 0x20) == b; };
-  return std::search(name.begin(), name.end(), kGpu.begin(), kGpu.end(), same) != name.end();
+// Spec 3 D2; of a list of alternatives nobody knows which one it will be.
+int64_t GpusOf(const DeviceRequestRow& request) {
+  const DeviceChoiceRow& asked = request.exactly;
+  if (!request.first_available.empty() || !NamesGpu(asked.class_name)) return 0;
+  if (asked.mode.empty() || asked.mode == "ExactCount") return std::max<int64_t>(asked.count, 1);
+  return asked.mode == "All" ? 1 : 0;
 }
 
-// One device request: what is asked exactly, and how many.
-struct DeviceRequest {
-  std::string device_class;
-  std::string mode;
-  int64_t count = 0;
-
-  int64_t Gpus() const {
-    if (!NamesGpu(device_class)) return 0;
-    if (mode.empty() || mode == "ExactCount") return std::max<int64_t>(count, 1);
-    return mode == "All" ? 1 : 0;
-  }
-};
-
-FieldStatus ReadDeviceRequestMember(std::string_view key, JsonValue& value, DeviceRequest* out) {
-  if (key == "deviceClassName") return ReadString(value, &out->device_class);
+FieldStatus ReadChoiceMember(std::string_view key, JsonValue& value, DeviceChoiceRow* out) {
+  if (key == "name") return ReadString(value, &out->name);
+  if (key == "deviceClassName") return ReadString(value, &out->class_name);
   if (key == "allocationMode") return ReadString(value, &out->mode);
   if (key == "count") return ReadInt(value, &out->count, 0);
-  return Skip();
-}
-
-FieldStatus ReadDeviceRequests(JsonValue& requests, int64_t* gpus) {
-  *gpus = 0;
-  return ForEachElement(requests, [&](JsonValue& element) {
-    DeviceRequest request;
-    KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
-      if (key != "exactly") return ReadDeviceRequestMember(key, value, &request);
-      request = DeviceRequest();
-      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-        return ReadDeviceRequestMember(member, part, &request);
-      });
-    }));
-    *gpus = AddSaturating(*gpus, request.Gpus());
-    return FieldStatus();
+  if (key == "selectors") return ReadDeviceSelectors(value, &out->selectors);
+  if (key == "adminAccess") return ReadBool(value, &out->admin_access);
+  if (key != "capacity") return Skip();
+  return ForEachMember(value, [&](std::string_view member, JsonValue& requests) {
+    if (member != "requests") return Skip();
+    return ForEachEntry(requests, [&](std::string_view name, JsonValue& amount) {
+      return ReadQuantity(amount, &out->capacity[std::string(name)]);
+    });
   });
 }
 
-// The name of the first reference in the list that means a pod: `kind_key` says under which member
-// its kind stands.
-FieldStatus FindPod(JsonValue& references, std::string_view kind_key, std::string_view pod_kind,
-                    std::string* pod) {
+FieldStatus ReadAlternatives(JsonValue& list, std::vector<DeviceChoiceRow>* out) {
+  out->clear();
+  return ForEachElement(list, [&](JsonValue& element) {
+    DeviceChoiceRow& choice = out->emplace_back();
+    return ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      return ReadChoiceMember(key, value, &choice);
+    });
+  });
+}
+
+FieldStatus ReadRequests(JsonValue& requests, std::vector<DeviceRequestRow>* out) {
+  out->clear();
+  return ForEachElement(requests, [&](JsonValue& element) {
+    DeviceRequestRow& request = out->emplace_back();
+    return ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      if (key == "firstAvailable") return ReadAlternatives(value, &request.first_available);
+      if (key != "exactly") return ReadChoiceMember(key, value, &request.exactly);
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        return member == "name" ? Skip() : ReadChoiceMember(member, part, &request.exactly);
+      });
+    });
+  });
+}
+
+FieldStatus ReadConstraints(JsonValue& list, std::vector<DeviceConstraint>* out) {
+  out->clear();
+  return ForEachElement(list, [&](JsonValue& element) {
+    DeviceConstraint& constraint = out->emplace_back();
+    return ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      if (key == "requests") return ReadStrings(value, &constraint.requests);
+      if (key == "matchAttribute") {
+        constraint.kind = DeviceConstraint::Kind::kMatchAttribute;
+        return ReadString(value, &constraint.attribute);
+      }
+      if (key != "distinctAttribute") return Skip();
+      constraint.kind = DeviceConstraint::Kind::kDistinctAttribute;
+      return ReadString(value, &constraint.attribute);
+    });
+  });
+}
+
+FieldStatus ReadSpec(JsonValue& spec, ClaimSpecRow* out) {
+  return ForEachMember(spec, [&](std::string_view member, JsonValue& devices) {
+    if (member != "devices") return Skip();
+    return ForEachMember(devices, [&](std::string_view part, JsonValue& value) {
+      if (part == "requests") return ReadRequests(value, &out->requests);
+      return part == "constraints" ? ReadConstraints(value, &out->constraints) : Skip();
+    });
+  });
+}
+
+FieldStatus ReadOwner(JsonValue& owners, std::string* pod) {
   pod->clear();
-  return ForEachElement(references, [&](JsonValue& element) {
+  return ForEachElement(owners, [&](JsonValue& element) {
     std::string kind, name;
     KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
-      if (key == kind_key) return ReadString(value, &kind);
-      if (key == "name") return ReadString(value, &name);
-      return Skip();
+      if (key == "kind") return ReadString(value, &kind);
+      return key == "name" ? ReadString(value, &name) : Skip();
     }));
-    if (kind == pod_kind && pod->empty()) *pod = std::move(name);
+    if (kind == "Pod" && pod->empty()) *pod = std::move(name);
     return FieldStatus();
   });
 }
 
-struct ClaimDraft {
-  bool for_extended_resource = false;
-  std::string owner;
-  std::string first_consumer;
-};
+FieldStatus ReadConsumers(JsonValue& list, std::vector<ResourceClaimRow::Consumer>* out) {
+  out->clear();
+  return ForEachElement(list, [&](JsonValue& element) {
+    ResourceClaimRow::Consumer consumer;
+    std::string resource;
+    KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
+      if (key == "resource") return ReadString(value, &resource);
+      if (key == "name") return ReadString(value, &consumer.pod);
+      return key == "uid" ? ReadString(value, &consumer.uid) : Skip();
+    }));
+    if (resource != "pods") consumer = {};
+    out->push_back(std::move(consumer));
+    return FieldStatus();
+  });
+}
 
-FieldStatus ReadClaimMetadata(JsonValue& metadata, ResourceClaimRow* row, ClaimDraft* draft) {
+FieldStatus ReadClaimMetadata(JsonValue& metadata, ResourceClaimRow* row) {
   return ForEachMember(metadata, [&](std::string_view key, JsonValue& value) {
-    if (key == "ownerReferences") return FindPod(value, "kind", "Pod", &draft->owner);
+    if (key == "ownerReferences") return ReadOwner(value, &row->owner_pod);
     if (key != "annotations") return ReadMetadataMember(key, value, row);
     return ForEachEntry(value, [&](std::string_view annotation, JsonValue& text_value) {
       if (annotation != keys::kExtendedResourceClaim) return Skip();
       JsonText text;
       KAI_RETURN_IF_BAD(text.Read(text_value));
-      draft->for_extended_resource = text.view() == "true";
+      row->for_extended_resource = text.view() == "true";
       return FieldStatus();
     });
   });
 }
 
 FieldStatus ReadClaimFields(JsonObject object, ResourceClaimRow* row) {
-  ClaimDraft draft;
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
-    if (key == "metadata") return ReadClaimMetadata(value, row, &draft);
-    if (key == "spec") {
-      return ForEachMember(value, [&](std::string_view member, JsonValue& devices) {
-        if (member != "devices") return Skip();
-        return ForEachMember(devices, [&](std::string_view part, JsonValue& requests) {
-          return part == "requests" ? ReadDeviceRequests(requests, &row->gpus) : Skip();
-        });
-      });
-    }
-    if (key == "status") {
-      return ForEachMember(value, [&](std::string_view member, JsonValue& consumers) {
-        return member == "reservedFor"
-                   ? FindPod(consumers, "resource", "pods", &draft.first_consumer)
-                   : Skip();
-      });
-    }
-    return Skip();
-  }));
-  if (draft.for_extended_resource) row->gpus = 0;  // already in a container's request (spec 3 D2)
-  row->owner_pod = draft.owner.empty() ? std::move(draft.first_consumer) : std::move(draft.owner);
-  return RequireName(row->name);
-}
-
-FieldStatus ReadSliceFields(JsonObject object, ResourceSliceRow* row) {
-  std::string name, driver;
-  int64_t devices = 0;
-  KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
-    if (key == "metadata") {
-      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-        return member == "name" ? ReadString(part, &name) : Skip();
-      });
-    }
-    if (key != "spec") return Skip();
+    if (key == "metadata") return ReadClaimMetadata(value, row);
+    if (key == "spec") return ReadSpec(value, &row->spec);
+    if (key != "status") return Skip();
     return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-      if (member == "nodeName") return ReadString(part, &row->node);
-      if (member == "driver") return ReadString(part, &driver);
-      if (member != "devices") return Skip();
-      devices = 0;
-      return ForEachElement(part, [&](JsonValue&) {
-        ++devices;
-        return Skip();
-      });
+      if (member == "allocation") return ReadClaimAllocation(part, &row->allocation.emplace());
+      return member == "reservedFor" ? ReadConsumers(part, &row->consumers) : Skip();
     });
   }));
-  if (NamesGpu(driver)) row->gpus = devices;
-  return RequireName(name);
+  if (!row->for_extended_resource) {  // else it is in a container's request already (spec 3 D2)
+    for (const DeviceRequestRow& request : row->spec.requests)
+      row->gpus = AddSaturating(row->gpus, GpusOf(request));
+  }
+  if (row->owner_pod.empty()) {  // spec 3 D4
+    const auto first = std::find_if(row->consumers.begin(), row->consumers.end(),
+                                    [](const auto& consumer) { return !consumer.pod.empty(); });
+    if (first != row->consumers.end()) row->owner_pod = first->pod;
+  }
+  return RequireName(row->name);
 }
 
 }  // namespace
 
-std::optional<Rejection> ReadResourceClaim(JsonObject object, ResourceClaimRow* row) {
-  return RejectIfBad("ResourceClaim", object, ReadClaimFields(object, row));
+FieldStatus ReadClaimAllocation(JsonValue& value, ClaimAllocationRow* out) {
+  return ForEachMember(value, [&](std::string_view key, JsonValue& part) {
+    if (key == "devices") {
+      return ForEachMember(part, [&](std::string_view member, JsonValue& results) {
+        if (member != "results") return Skip();
+        out->devices.clear();
+        return ForEachElement(results, [&](JsonValue& element) {
+          ClaimAllocationRow::Given& given = out->devices.emplace_back();
+          return ForEachMember(element, [&](std::string_view name, JsonValue& field) {
+            if (name == "request") return ReadString(field, &given.request);
+            if (name == "driver") return ReadString(field, &given.device.driver);
+            if (name == "pool") return ReadString(field, &given.device.pool);
+            if (name == "device") return ReadString(field, &given.device.device);
+            return name == "adminAccess" ? ReadBool(field, &given.admin_access) : Skip();
+          });
+        });
+      });
+    }
+    if (key != "nodeSelector") return Skip();
+    out->has_node_selector = true;
+    return ForEachMember(part, [&](std::string_view member, JsonValue& terms) {
+      return member == "nodeSelectorTerms" ? ReadNodeSelectorTerms(terms, &out->node_selector)
+                                           : Skip();
+    });
+  });
 }
 
-std::optional<Rejection> ReadResourceSlice(JsonObject object, ResourceSliceRow* row) {
-  return RejectIfBad("ResourceSlice", object, ReadSliceFields(object, row));
+std::optional<Rejection> ReadResourceClaim(JsonObject object, ResourceClaimRow* row) {
+  return RejectIfBad("ResourceClaim", object, ReadClaimFields(object, row));
 }
 
 }  // namespace kai

@@ -1,5 +1,5 @@
-// ResourceClaim and ResourceSlice -> their rows: how many GPUs each stands for (spec 3 D2, D3), and
-// whose they are.
+// ResourceClaim -> its row: what it asks for, what it has, whose it is and who uses it; and how
+// many GPUs it stands for (spec 3 D2).
 //
 // Understands resource.k8s.io v1 and v1beta2 (`exactly`) as well as v1beta1, where the same fields
 // lie directly in the request. Expects fresh rows; with a rejection the row is half filled and of
@@ -15,7 +15,9 @@
 namespace kai {
 
 std::optional<Rejection> ReadResourceClaim(JsonObject object, ResourceClaimRow* row);
-std::optional<Rejection> ReadResourceSlice(JsonObject object, ResourceSliceRow* row);
+
+// An AllocationResult, as claims and BindRequests carry it.
+FieldStatus ReadClaimAllocation(JsonValue& value, ClaimAllocationRow* out);
 
 }  // namespace kai
 

@@ -77,19 +77,57 @@ TEST(ClaimReaderTest, FindsWhoseAClaimIs) {  // spec 3 D4
       "p3");
 }
 
-TEST(ClaimReaderTest, CountsTheDevicesOfASlice) {  // spec 3 D3
-  const auto slice = [](std::string_view spec) {
-    return ReadForTest(&ReadResourceSlice,
-                       StrCat(R"({"metadata": {"name": "s"}, "spec": {)", spec, "}}"));
-  };
-  EXPECT_EQ(slice(
-                R"("nodeName": "n1", "devices": [{"name": "0"}, {"name": "1"}],
-              "driver": "gpu.nvidia.com")")
-                .gpus,
-            2);
-  EXPECT_EQ(slice(R"("nodeName": "n1", "driver": "gpu.nvidia.com")").node, "n1");
-  EXPECT_EQ(slice(R"("devices": [{}, {}], "driver": "network.example.com")").gpus, 0);
-  EXPECT_EQ(slice(R"("allNodes": true, "driver": "gpu.nvidia.com", "devices": [{}])").node, "");
+TEST(ClaimReaderTest, ReadsWhatIsAskedFor) {
+  const ResourceClaimRow row = ReadForTest(&ReadResourceClaim, R"({
+    "metadata": {"name": "c", "namespace": "ns", "labels": {"kai.scheduler/queue": "q"}},
+    "spec": {"devices": {
+      "requests": [
+        {"name": "gpus", "exactly": {"deviceClassName": "gpu", "allocationMode": "All",
+          "adminAccess": true, "selectors": [{"cel": {"expression": "device.driver == 'd'"}}],
+          "capacity": {"requests": {"memory": "10Gi"}}}},
+        {"name": "any", "firstAvailable": [{"name": "big", "deviceClassName": "b", "count": 1},
+                                           {"name": "two", "deviceClassName": "s", "count": 2}]}],
+      "constraints": [{"matchAttribute": "dra.net/numaNode", "requests": ["gpus"]}]}}})");
+  EXPECT_EQ(row.labels, (StringPairs{{"kai.scheduler/queue", "q"}}));
+  ASSERT_EQ(row.spec.requests.size(), 2U);
+  const DeviceChoiceRow& gpus = row.spec.requests[0].exactly;
+  EXPECT_EQ(gpus.name, "gpus");
+  EXPECT_EQ(gpus.mode, "All");
+  EXPECT_TRUE(gpus.admin_access);
+  EXPECT_EQ(gpus.selectors, std::vector<std::string>{"device.driver == 'd'"});
+  EXPECT_EQ(gpus.capacity.at("memory"), Quantity::Parse("10Gi").value());
+  EXPECT_EQ(row.spec.requests[1].exactly.name, "any");
+  ASSERT_EQ(row.spec.requests[1].first_available.size(), 2U);
+  EXPECT_EQ(row.spec.requests[1].first_available[1].count, 2);
+  ASSERT_EQ(row.spec.constraints.size(), 1U);
+  EXPECT_EQ(row.spec.constraints[0].attribute, "dra.net/numaNode");
+  EXPECT_EQ(row.spec.constraints[0].requests, std::vector<std::string>{"gpus"});
+  EXPECT_FALSE(row.allocation.has_value());
+}
+
+TEST(ClaimReaderTest, ReadsWhatItHoldsAndWhoUsesIt) {
+  const ResourceClaimRow row = ReadForTest(&ReadResourceClaim, R"({
+    "metadata": {"name": "c", "namespace": "ns"}, "spec": {},
+    "status": {
+      "allocation": {
+        "devices": {"results": [
+          {"request": "gpus", "driver": "d", "pool": "p", "device": "0"},
+          {"request": "look", "driver": "d", "pool": "p", "device": "1", "adminAccess": true}]},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [
+          {"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]}},
+      "reservedFor": [{"resource": "pods", "name": "p1", "uid": "u1"},
+                      {"resource": "jobs", "name": "j", "uid": "u2"}]}})");
+  ASSERT_TRUE(row.allocation.has_value());
+  ASSERT_EQ(row.allocation->devices.size(), 2U);
+  EXPECT_EQ(row.allocation->devices[0].device, (DeviceId{"d", "p", "0"}));
+  EXPECT_EQ(row.allocation->devices[0].request, "gpus");
+  EXPECT_TRUE(row.allocation->devices[1].admin_access);
+  EXPECT_TRUE(row.allocation->has_node_selector);
+  ASSERT_EQ(row.allocation->node_selector.size(), 1U);
+  ASSERT_EQ(row.consumers.size(), 2U);
+  EXPECT_EQ(row.consumers[0].pod, "p1");
+  EXPECT_EQ(row.consumers[0].uid, "u1");
+  EXPECT_EQ(row.consumers[1].pod, "") << "no pod";
 }
 
 TEST(ClaimReaderTest, SaysWhichFieldMakesNoSense) {
@@ -97,9 +135,11 @@ TEST(ClaimReaderTest, SaysWhichFieldMakesNoSense) {
                       R"({"metadata": {"name": "c", "namespace": "ns"},
               "spec": {"devices": {"requests": [{"exactly": {"count": -1}}]}}})"),
             "ResourceClaim ns/c: spec.devices.requests[0].exactly.count: -1 is negative");
-  EXPECT_EQ(
-      Complaint(&ReadResourceSlice, R"({"metadata": {"name": "s"}, "spec": {"devices": {}}})"),
-      "ResourceSlice s: spec.devices: expected a list, found an object");
+  EXPECT_EQ(Complaint(&ReadResourceClaim,
+                      R"({"metadata": {"name": "c"}, "status": {"allocation": {"devices": {
+              "results": [{"device": 7}]}}}})"),
+            "ResourceClaim c: status.allocation.devices.results[0].device: expected a string, "
+            "found a number");
   EXPECT_EQ(Complaint(&ReadResourceClaim, "{}"), "ResourceClaim : metadata.name: is missing");
 }
 

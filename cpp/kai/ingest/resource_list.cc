@@ -19,7 +19,34 @@ int64_t* FindAmount(ResourceAmounts* amounts, std::string_view name) {
   return nullptr;
 }
 
+// The text of a quantity, which may be written as a string or as a number.
+FieldStatus ReadQuantityText(JsonValue& value, JsonText* text, std::string_view* number) {
+  *number = RawToken(value);
+  if (number->front() == '"') {
+    KAI_RETURN_IF_BAD(text->Read(value));
+    *number = text->view();
+  } else if (number->front() == '{' || number->front() == '[' || number->front() == 't' ||
+             number->front() == 'f') {
+    return Expected("a quantity", value);
+  }
+  return FieldStatus();
+}
+
+FieldStatus ParseQuantity(std::string_view number, Quantity* out) {
+  const absl::StatusOr<Quantity> quantity = Quantity::Parse(number);
+  if (!quantity.ok()) return FieldStatus::Bad(std::string(quantity.status().message()));
+  *out = *quantity;
+  return FieldStatus();
+}
+
 }  // namespace
+
+FieldStatus ReadQuantity(JsonValue& value, Quantity* out) {
+  JsonText text;
+  std::string_view number;
+  KAI_RETURN_IF_BAD(ReadQuantityText(value, &text, &number));
+  return ParseQuantity(number, out);
+}
 
 ResourceKind KindOfResource(std::string_view name) {
   if (name == "cpu") return ResourceKind::kCpu;
@@ -40,27 +67,21 @@ ResourceKind KindOfResource(std::string_view name) {
 
 FieldStatus ReadAmount(JsonValue& value, ResourceKind kind, int64_t* amount) {
   JsonText text;
-  std::string_view number = RawToken(value);
-  if (number.front() == '"') {
-    KAI_RETURN_IF_BAD(text.Read(value));
-    number = text.view();
-  } else if (number.front() == '{' || number.front() == '[' || number.front() == 't' ||
-             number.front() == 'f') {
-    return Expected("a quantity", value);
-  }
-  const absl::StatusOr<Quantity> quantity = Quantity::Parse(number);
-  if (!quantity.ok()) return FieldStatus::Bad(std::string(quantity.status().message()));
-  if (quantity->negative()) {
+  std::string_view number;
+  Quantity quantity;
+  KAI_RETURN_IF_BAD(ReadQuantityText(value, &text, &number));
+  KAI_RETURN_IF_BAD(ParseQuantity(number, &quantity));
+  if (quantity.negative()) {
     return FieldStatus::Bad(StrCat("quantity ", Quote(number), " is negative"));
   }
   const bool device = kind == ResourceKind::kGpu || kind == ResourceKind::kMig;
-  if (device && !quantity->whole()) {
+  if (device && !quantity.whole()) {
     return FieldStatus::Bad(StrCat("quantity ", Quote(number),
                                    " is not a whole number of devices; part of a GPU is asked with "
                                    "the annotation gpu-fraction"));
   }
-  *amount = kind == ResourceKind::kCpu || kind == ResourceKind::kScalar ? quantity->MilliValue()
-                                                                        : quantity->Value();
+  *amount = kind == ResourceKind::kCpu || kind == ResourceKind::kScalar ? quantity.MilliValue()
+                                                                        : quantity.Value();
   return FieldStatus();
 }
 

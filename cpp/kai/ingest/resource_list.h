@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kai/base/quantity.h"
 #include "kai/base/saturating.h"
 #include "kai/ingest/json_reader.h"
 #include "kai/model/rows.h"
@@ -26,6 +27,9 @@ ResourceKind KindOfResource(std::string_view name);
 
 // A quantity in the units of its kind. A negative amount is an error, and so is a part of a device.
 FieldStatus ReadAmount(JsonValue& value, ResourceKind kind, int64_t* amount);
+
+// Any amount, with all its digits; also one below zero.
+FieldStatus ReadQuantity(JsonValue& value, Quantity* out);
 
 // More different resources than this in one place are an error: sums look names up one by one, and
 // nothing real has more than a few dozen.

@@ -9,6 +9,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/bind_request_reader.h"
 #include "kai/ingest/claim_reader.h"
+#include "kai/ingest/device_reader.h"
 #include "kai/ingest/json_document.h"
 #include "kai/ingest/json_reader.h"
 #include "kai/ingest/named_reader.h"
@@ -24,7 +25,9 @@
 namespace kai {
 namespace {
 
-constexpr std::string_view kResourceGroup = "resource.k8s.io/";
+// The versions that KAI understands (spec 3 D1).
+constexpr std::string_view kResourceVersions[] = {"resource.k8s.io/v1", "resource.k8s.io/v1beta2",
+                                                  "resource.k8s.io/v1beta1"};
 
 // Rows are large, and moving them while their vector grows took a third of the time of 40,000 pods.
 // But a count alone is no reason to take gigabytes: a list may hold a million zeros.
@@ -91,6 +94,9 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, SnapshotRows* rows) {
     }
     if (key == "nodeResourceTopologies") {
       return read_list("NodeResourceTopology", &ReadNodeZones, &rows->zones);
+    }
+    if (key == "deviceClasses") {
+      return read_list("DeviceClass", &ReadDeviceClass, &rows->device_classes);
     }
     if (key == "configMaps") {
       return read_list("ConfigMap", &ReadConfigMap, &rows->config_maps.emplace());
@@ -182,7 +188,7 @@ FieldStatus ReadConfig(JsonValue& value, std::string* config_json) {
 
 // Whether the cluster served the API of resource claims (spec 3 D1). A snapshot that does not say,
 // says yes by having the objects.
-FieldStatus ReadDiscovery(JsonValue& value, bool* serves_claims) {
+FieldStatus ReadDiscovery(JsonValue& value, std::optional<bool>* serves_claims) {
   return ForEachMember(value, [&](std::string_view key, JsonValue& lists) {
     if (key != "resources") return Skip();
     *serves_claims = false;
@@ -191,7 +197,8 @@ FieldStatus ReadDiscovery(JsonValue& value, bool* serves_claims) {
         if (member != "groupVersion") return Skip();
         std::string group_version;
         KAI_RETURN_IF_BAD(ReadString(part, &group_version));
-        if (group_version.starts_with(kResourceGroup)) *serves_claims = true;
+        if (std::ranges::find(kResourceVersions, group_version) != std::end(kResourceVersions))
+          *serves_claims = true;
         return FieldStatus();
       });
     });
@@ -256,10 +263,10 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
   MoveInto(&builder, &rows.priority_classes);
   MoveInto(&builder, &rows.bind_requests);
   MoveInto(&builder, &rows.zones);
-  if (rows.serves_claims) {
-    MoveInto(&builder, &rows.claims);
-    MoveInto(&builder, &rows.slices);
-  }
+  MoveInto(&builder, &rows.claims);
+  MoveInto(&builder, &rows.slices);
+  MoveInto(&builder, &rows.device_classes);
+  if (rows.serves_claims) builder.ServesClaims(*rows.serves_claims);
   if (rows.config_maps) builder.Add(*std::move(rows.config_maps));
   builder.Add(std::move(rows.namespaces));
   builder.Add(std::move(rows.storage));

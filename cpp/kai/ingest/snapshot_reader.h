@@ -47,11 +47,13 @@ struct SnapshotRows {
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
   std::vector<NodeZonesRow> zones;
+  std::vector<DeviceClassRow> device_classes;
   std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: the input has no such list
   std::vector<NamespaceRow> namespaces;                  // never in a snapshot of KAI's
   StorageRows storage;
-  bool serves_claims =
-      true;  // false: the cluster had no API for claims and slices; they count nothing
+  // Whether the cluster had the API of claims, slices and device classes; nothing: the input does
+  // not say, and has it if it has any of them (spec 3 D1).
+  std::optional<bool> serves_claims;
   std::vector<Rejection> rejections;
 };
 

@@ -82,12 +82,17 @@ TEST(SnapshotReaderTest, AClusterThatDoesNotServeClaimsHasNoneThatCount) {  // s
   const auto serves = [](std::string_view discovery) {
     return Rows(StrCat(R"({"rawObjects": {}, "discovery": )", discovery, "}")).serves_claims;
   };
-  EXPECT_TRUE(serves("null"));
-  EXPECT_TRUE(serves(R"({"resources": null})"));
-  EXPECT_TRUE(serves(R"({"resources": [{"groupVersion": "v1"},
-                                       {"groupVersion": "resource.k8s.io/v1"}]})"));
-  EXPECT_FALSE(serves(R"({"resources": []})"));
-  EXPECT_FALSE(serves(R"({"resources": [{"groupVersion": "apps/v1"}]})"));
+  EXPECT_EQ(serves("null"), std::nullopt) << "it does not say";
+  EXPECT_EQ(serves(R"({"resources": null})"), std::nullopt);
+  for (const char* version : {"v1", "v1beta2", "v1beta1"}) {
+    EXPECT_EQ(serves(StrCat(R"({"resources": [{"groupVersion": "v1"},
+                                              {"groupVersion": "resource.k8s.io/)",
+                            version, R"("}]})")),
+              true);
+  }
+  EXPECT_EQ(serves(R"({"resources": [{"groupVersion": "resource.k8s.io/v1alpha3"}]})"), false);
+  EXPECT_EQ(serves(R"({"resources": []})"), false);
+  EXPECT_EQ(serves(R"({"resources": [{"groupVersion": "apps/v1"}]})"), false);
 
   constexpr std::string_view kOneClaim = R"({
     "rawObjects": {

@@ -62,6 +62,7 @@ void ClusterAssembler::MakeNodeClasses() {
     for (const PreferredNodes& each : constraint.preferred) mention(each.term);
   }
   for (const VolumeNeeds& needs : c_.volume_needs_.raw()) ForEachTerm(needs, mention);
+  c_.claims_.ForEachTerm(mention);
   NodeColumns& nodes = c_.nodes_;
   std::map<NameId, std::set<NameId>> values;
   for (const NodeRow* row : node_rows_) {
@@ -164,9 +165,9 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
     info.nominated_node = node->second;
   info.missing_config_maps = MissingConfigMaps(row);
   info.numa = NumaNeedsOf(row);
+  info.claims = draft.claims;
 
   std::set<std::string> not_built(row.not_built.begin(), row.not_built.end());
-  if (!row.claims.empty()) not_built.insert("dra");
   for (const std::string& feature : not_built) info.not_built.push_back(Name(feature));
 
   // spec 3 R18: GPUs of portions plus claims; a memory request has no GPU element.
@@ -204,7 +205,7 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   key.append(reinterpret_cast<const char*>(&info.gpu.portion), sizeof(info.gpu.portion));
   for (const auto& [name, amount] : info.gpu.mig) append(name, "=", amount);
   append("|", info.constraint.value(), "|", draft.matched_set, "|", info.matches_own_required, "|",
-         info.nominated_node.value());
+         info.nominated_node.value(), "|", info.claims.value());
   const auto append_terms = [&append](const std::vector<AffinityTermId>& terms) {
     for (const AffinityTermId term : terms) append(term.value());
     append("|");

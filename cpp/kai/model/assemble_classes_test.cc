@@ -294,13 +294,12 @@ TEST(PodClassTest, NamesWhatIsNotBuilt) {
   ClusterMaker maker = MakeCluster()
                            .Pending("ns/plain", {.gpus = 1})
                            .Pending("ns/fraction", {.gpu_fraction = 0.5})
-                           .Pending("ns/dra");
-  maker.rows().pods.back().claims = {{.name = "c", .resource_claim = "", .from_template = true}};
-  maker.rows().pods.back().not_built = {"levitation", "dra"};
+                           .Pending("ns/magic");
+  maker.rows().pods.back().not_built = {"telepathy", "levitation"};
   const auto cluster = maker.Build();
   EXPECT_THAT(NotBuilt(*cluster, "ns/plain-0"), IsEmpty());
   EXPECT_THAT(NotBuilt(*cluster, "ns/fraction-0"), IsEmpty());
-  EXPECT_THAT(NotBuilt(*cluster, "ns/dra-0"), ElementsAre("dra", "levitation"));
+  EXPECT_THAT(NotBuilt(*cluster, "ns/magic-0"), ElementsAre("levitation", "telepathy"));
 }
 
 TEST(PodClassTest, KnowsTheNominatedNodeIfItIsHere) {

@@ -75,8 +75,7 @@ void ClusterAssembler::SettlePodStatus(PodDraft* draft, const BindRequestRow* bi
 }
 
 void ClusterAssembler::Pods(std::vector<PodRow> rows,
-                            const std::vector<BindRequestRow>& bind_requests,
-                            const std::vector<ResourceClaimRow>& claims) {
+                            const std::vector<BindRequestRow>& bind_requests, ClaimRows* claims) {
   const std::vector<PodRow*> sorted =
       SortedAndUnique(&rows, "Pod", NamespacedKey<PodRow>, &c_.rejections_);
 
@@ -93,12 +92,14 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
       if (slot == nullptr || request.node < slot->node) slot = &request;
     }
   }
+  const std::vector<ResourceClaimRow*> sorted_claims = SortedAndUnique(
+      &claims->claims, "ResourceClaim", NamespacedKey<ResourceClaimRow>, &c_.rejections_);
   ClaimByName claim_by_name;
   ClaimsOfPod claims_of_pod;
-  for (const ResourceClaimRow& claim : claims) {
-    claim_by_name[QualifiedName(claim.namespace_name, claim.name)] = &claim;
-    if (!claim.owner_pod.empty())
-      claims_of_pod[QualifiedName(claim.namespace_name, claim.owner_pod)].push_back(&claim);
+  for (const ResourceClaimRow* claim : sorted_claims) {
+    claim_by_name[QualifiedName(claim->namespace_name, claim->name)] = claim;
+    if (!claim->owner_pod.empty())
+      claims_of_pod[QualifiedName(claim->namespace_name, claim->owner_pod)].push_back(claim);
   }
 
   std::vector<PodDraft> drafts;
@@ -110,6 +111,7 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
         live_request.find(QualifiedName(draft.row->namespace_name, draft.row->name));
     const BindRequestRow* bind_request = request == live_request.end() ? nullptr : request->second;
     SettlePodStatus(&draft, bind_request);
+    draft.bind_request = bind_request;
     if (bind_request != nullptr) {  // spec 3 R20
       draft.row->received_type = bind_request->received_type;
       draft.row->gpu_groups = bind_request->gpu_groups;
@@ -163,6 +165,7 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
   MakeNumaNodes();
   InternSpread(&drafts);
   InternConstraints(&drafts);
+  InternClaims(&drafts, claims, sorted_claims);
   MakeNodeClasses();
   InternAffinity(&drafts);
   PlacePods(drafts);
@@ -260,16 +263,17 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     NotePlacement(draft, pod);
     if (!IsActiveUsed(draft.status) || !draft.node.valid()) continue;
     NodeColumns& nodes = c_.nodes_;
-    ChargeLedger({.allocatable = nodes.allocatable[draft.node],
-                  .idle = nodes.idle[draft.node],
-                  .releasing = nodes.releasing[draft.node],
-                  .used = nodes.used[draft.node]},
-                 c_.pod_classes_.request[pod_class], ledger_gpus, WeightOf(draft.status));
+    const LedgerRow ledger{.allocatable = nodes.allocatable[draft.node],
+                           .idle = nodes.idle[draft.node],
+                           .releasing = nodes.releasing[draft.node],
+                           .used = nodes.used[draft.node]};
+    ChargeLedger(ledger, c_.pod_classes_.request[pod_class], ledger_gpus, WeightOf(draft.status));
     for (const int32_t gpu : pods.gpus[pod]) {
       AddSharer(c_.GpuLedgerOf(draft.node),
                 &nodes.shared_gpus[draft.node][static_cast<size_t>(gpu)],
                 c_.MibPerGpu(pod_class, draft.node), draft.status);
     }
+    if (!draft.is_reservation) c_.claims_.Stand(pod, draft.node, draft.status, ledger);
     if (!c_.affinity_.empty()) c_.affinity_.Count(c_.pod_classes_.info[pod_class], draft.node, 1);
   }
   for (const SubGroupId set : sets.name.ids()) {

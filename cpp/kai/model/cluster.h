@@ -17,6 +17,7 @@
 
 #include "kai/base/interner.h"
 #include "kai/model/affinity.h"
+#include "kai/model/claims.h"
 #include "kai/model/host_ports.h"
 #include "kai/model/labels.h"
 #include "kai/model/node.h"
@@ -53,6 +54,8 @@ class Cluster {
   // Likewise with the labels that volumes mention.
   bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
   const NumaColumns& numa() const { return numa_; }
+  // Resource claims of pods, and the devices they hold.
+  const ClaimBook& claims() const { return claims_; }
   const ResourceSlots& slots() const { return slots_; }
   const ShardParams& params() const { return params_; }
 
@@ -116,6 +119,7 @@ class Cluster {
   IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
   bool shares_gpus_ = false;
   NumaColumns numa_;
+  ClaimBook claims_;
   QuotaVector total_{};
   std::vector<double> largest_node_;
   std::vector<Rejection> rejections_;

@@ -32,7 +32,7 @@ class ClusterAssembler {
   void Know(const std::vector<ConfigMapRow>* config_maps,
             const std::vector<NamespaceRow>& namespaces, const StorageRows& storage);
   void Pods(std::vector<PodRow> rows, const std::vector<BindRequestRow>& bind_requests,
-            const std::vector<ResourceClaimRow>& claims);
+            ClaimRows* claims);
   void Finish();
 
  private:
@@ -48,6 +48,8 @@ class ClusterAssembler {
     PodAffinity affinity;
     std::vector<Spread> spread;
     bool matches_own_required = false;
+    const BindRequestRow* bind_request = nullptr;  // that is being carried out
+    ClaimNeedsId claims;
   };
 
   bool InNodePool(const StringPairs& labels) const;
@@ -72,6 +74,8 @@ class ClusterAssembler {
   void ListNamespaces(const std::vector<PodDraft>& drafts);
   bool KnowsNamespacesFor(const LabelSelector& selector) const;
   std::vector<NameId> NamespacesThat(const LabelSelector& selector);
+  void InternClaims(std::vector<PodDraft>* drafts, ClaimRows* rows,
+                    const std::vector<ResourceClaimRow*>& claims);
   void MakeNodeClasses();
   void InternAffinity(std::vector<PodDraft>* drafts);
   AffinityTermId TermId(AffinityTerm term);

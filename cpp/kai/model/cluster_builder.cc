@@ -25,12 +25,14 @@ std::unique_ptr<Cluster> ClusterBuilder::Build() && {
   cluster->params_ = std::move(params_);
   cluster->rejections_ = std::move(rejections_);
   ClusterAssembler assembler(cluster.get());
-  assembler.Nodes(std::move(nodes_), slices_);
+  if (!claims_.IsServed())
+    claims_ = {.claims = {}, .slices = {}, .classes = {}, .are_served = false};
+  assembler.Nodes(std::move(nodes_), claims_.slices);
   assembler.Queues(std::move(queues_));
   assembler.PodGroups(std::move(pod_groups_), priority_classes_);
   assembler.Zones(std::move(zones_));
   assembler.Know(config_maps_ ? &*config_maps_ : nullptr, namespaces_, storage_);
-  assembler.Pods(std::move(pods_), bind_requests_, claims_);
+  assembler.Pods(std::move(pods_), bind_requests_, &claims_);
   assembler.Finish();
   return cluster;
 }

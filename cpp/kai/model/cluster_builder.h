@@ -32,8 +32,11 @@ class ClusterBuilder {
   void Add(QueueRow row) { queues_.push_back(std::move(row)); }
   void Add(PriorityClassRow row) { priority_classes_.push_back(std::move(row)); }
   void Add(BindRequestRow row) { bind_requests_.push_back(std::move(row)); }
-  void Add(ResourceClaimRow row) { claims_.push_back(std::move(row)); }
-  void Add(ResourceSliceRow row) { slices_.push_back(std::move(row)); }
+  void Add(ResourceClaimRow row) { claims_.claims.push_back(std::move(row)); }
+  void Add(ResourceSliceRow row) { claims_.slices.push_back(std::move(row)); }
+  void Add(DeviceClassRow row) { claims_.classes.push_back(std::move(row)); }
+  // Whether the cluster has the API of these three; not said: it has if there are any.
+  void ServesClaims(bool yes) { claims_.are_served = yes; }
   void Add(NodeZonesRow row) { zones_.push_back(std::move(row)); }
   // What was never added is not known, and nobody asks; an empty list says that there is none.
   void Add(std::vector<ConfigMapRow> rows) { config_maps_ = std::move(rows); }
@@ -53,8 +56,7 @@ class ClusterBuilder {
   std::vector<QueueRow> queues_;
   std::vector<PriorityClassRow> priority_classes_;
   std::vector<BindRequestRow> bind_requests_;
-  std::vector<ResourceClaimRow> claims_;
-  std::vector<ResourceSliceRow> slices_;
+  ClaimRows claims_;
   std::vector<NodeZonesRow> zones_;
   std::optional<std::vector<ConfigMapRow>> config_maps_;
   std::vector<NamespaceRow> namespaces_;

@@ -23,6 +23,8 @@ using AffinityTermId =
 using HostPortId = Id<struct HostPortTag>;        // a port of nodes that some pod wants
 using VolumeNeedsId = Id<struct VolumeNeedsTag>;  // what a pod's volumes ask of its node
 using NumaNeedsId = Id<struct NumaNeedsTag>;      // what a pod asks of NUMA zones
+using ClaimId = Id<struct ClaimTag>;              // a ResourceClaim
+using ClaimNeedsId = Id<struct ClaimNeedsTag>;    // what a pod's resource claims ask of its node
 using TopologyKeyId =
     Id<struct TopologyKeyTag>;          // a node label key that some affinity term spreads over
 using DomainId = Id<struct DomainTag>;  // a value of a topology key

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "kai/base/duration.h"
+#include "kai/base/quote.h"
 #include "kai/base/rounding.h"
 #include "kai/base/text.h"
 
@@ -191,12 +192,76 @@ std::string SubgroupGangIncomplete(int found, std::string_view subgroup, int min
 
 std::string PodFitError(std::string_view base,
                         std::span<const std::pair<int64_t, std::string>> reasons) {
-  std::string text(base.empty() ? "no nodes with enough resources were found" : base);
+  std::string text(base.empty() ? kNoNodeWithResources : base);
   if (reasons.empty()) return text;
   std::vector<std::string> counted;
   for (const auto& [times, reason] : reasons) counted.push_back(StrCat(times, " ", reason));
   std::sort(counted.begin(), counted.end());
   return StrCat(text, ": ", Join(counted, ". \n"), ".");
+}
+
+std::string ClaimsNotServed(std::string_view pod, std::span<const std::string_view> uses) {
+  return StrCat("pod ", pod, " cannot be scheduled, it references resource claims <",
+                Join(std::vector<std::string>(uses.begin(), uses.end()), ", "),
+                "> while dynamic resource allocation is not available in the cluster");
+}
+
+std::string NoClaimYet(std::string_view pod, std::string_view use) {
+  return StrCat("no resource claim name found for pod ", pod, " and claim reference ", use);
+}
+
+std::string NoSuchClaim(std::string_view claim) {
+  return StrCat("failed to get resource claim ", claim, ": could not find claim ", Quote(claim));
+}
+
+std::string ClaimHasTooManyConsumers(std::string_view claim) {
+  return StrCat("resource claim ", claim, " has reached its maximum number of consumers (256)");
+}
+
+std::string ClaimWithoutQueue(std::string_view pod, std::string_view claim) {
+  // The label's default name, whatever it is configured to be.
+  return StrCat("pod ", pod, " cannot be scheduled: DRA claim ", claim,
+                " is a shared GPU claim but does not have a queue label (kai.scheduler/queue)");
+}
+
+std::string ClaimOfOtherQueue(std::string_view pod, std::string_view claim, std::string_view queue,
+                              std::string_view label) {
+  return StrCat("pod ", pod, " cannot be scheduled: DRA claim ", claim,
+                " is a shared GPU claim with wrong queue label (expected queue: ", queue,
+                ", claim queue label: ", label, ")");
+}
+
+std::string NoDeviceClass(std::string_view device_class, std::string_view claim,
+                          std::string_view request) {
+  return StrCat("device class ", device_class, " does not exist for claim ", claim, " request ",
+                request);
+}
+
+std::string ClaimIsElsewhere(std::string_view claim, std::string_view node) {
+  return StrCat("claim ", claim, " node selector does not match node ", node);
+}
+
+std::string NoDevicesForClaims(std::string_view node) {
+  return StrCat("cannot allocate all DRA claims on node ", node);
+}
+
+std::string CannotAllocateClaims(std::string_view node, std::string_view error) {
+  return StrCat("cannot allocate DRA claims on node ", node, ": ", error);
+}
+
+bool IsAboutClaims(std::string_view text) {
+  const auto says = [&](std::string_view words) { return text.find(words) != text.npos; };
+  return says("references resource claims <") || says("no resource claim name found for pod ") ||
+         says("failed to get resource claim ") || says("maximum number of consumers (256)") ||
+         says(" is a shared GPU claim ") ||
+         (text.starts_with("device class ") && says(" does not exist for claim "));
+}
+
+bool IsAboutDevices(std::string_view text) {
+  const auto says = [&](std::string_view words) { return text.find(words) != text.npos; };
+  return says(" cannot allocate all DRA claims on node ") ||
+         says(" cannot allocate DRA claims on node ") ||
+         says(" node selector does not match node ");
 }
 
 std::string ConditionsNotMet(std::string_view pod,

@@ -78,6 +78,8 @@ inline constexpr std::string_view kNotGpuWorker = "gpu task can't run on non gpu
 inline constexpr std::string_view kNotCpuWorker = "cpu task can't run on non cpu nodes";
 
 // When nothing more is known.
+inline constexpr std::string_view kNoNodeWithResources =
+    "no nodes with enough resources were found";
 inline constexpr std::string_view kUnableToSchedulePod = "Unable to schedule pod";
 inline constexpr std::string_view kUnableToSchedulePodGroup = "Unable to schedule podgroup";
 
@@ -148,6 +150,26 @@ std::string SubgroupGangIncomplete(int found, std::string_view subgroup, int min
 // words when not empty.
 std::string PodFitError(std::string_view base,
                         std::span<const std::pair<int64_t, std::string>> reasons);
+
+// spec 3 D5: why no node would do for the claims of a pod. Names without a namespace are those of
+// its claims; `uses` are the names that the pod's spec gives them.
+std::string ClaimsNotServed(std::string_view pod, std::span<const std::string_view> uses);
+std::string NoClaimYet(std::string_view pod, std::string_view use);
+std::string NoSuchClaim(std::string_view claim);               // "namespace/name"
+std::string ClaimHasTooManyConsumers(std::string_view claim);  // "namespace/name"
+std::string ClaimWithoutQueue(std::string_view pod, std::string_view claim);
+std::string ClaimOfOtherQueue(std::string_view pod, std::string_view claim, std::string_view queue,
+                              std::string_view label);
+// `claim`: "namespace/name"
+std::string NoDeviceClass(std::string_view device_class, std::string_view claim,
+                          std::string_view request);
+// spec 3 D7: why a node will not do; `claim`: "namespace/name".
+std::string ClaimIsElsewhere(std::string_view claim, std::string_view node);
+std::string NoDevicesForClaims(std::string_view node);
+std::string CannotAllocateClaims(std::string_view node, std::string_view error);
+// Whether a text is one of those of D5, or of D7.
+bool IsAboutClaims(std::string_view text);
+bool IsAboutDevices(std::string_view text);
 
 // spec 3 P15
 std::string ConditionsNotMet(

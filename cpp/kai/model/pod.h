@@ -48,6 +48,7 @@ struct PodClass {
   NodeId nominated_node;
   NumaNeedsId numa;                         // invalid: no NUMA zone is of any consequence to them
   std::vector<NameId> missing_config_maps;  // that it needs and are not there; sorted by name
+  ClaimNeedsId claims;                      // invalid: it has none
   std::vector<NameId>
       not_built;            // features this pod needs that the engine does not have yet; sorted
   bool cpu_only = false;    // asks for no GPU of any kind (spec 3 R19)

@@ -142,6 +142,7 @@ void Statement::Apply(const Change& change, const GpuList& gpus) {
     if (!was_there && !cluster_->affinity_.empty())
       cluster_->affinity_.Count(pod_class, change.to_node, 1);
   }
+  if (!cluster_->claims_.empty()) cluster_->claims_.Apply(change, LedgerOf(change.to_node));
   was_virtual_.push_back(pods.is_virtual[change.pod]);
   pods.status[change.pod] = change.to;
   pods.node[change.pod] = change.to_node;
@@ -170,6 +171,7 @@ void Statement::Undo(const Change& change) {
   pods.status[change.pod] = change.from;
   pods.node[change.pod] = change.from_node;
   pods.is_virtual[change.pod] = was_virtual_.back();
+  if (!cluster_->claims_.empty()) cluster_->claims_.Undo(change);
   if (change.to_node.valid()) {
     const PodClass& pod_class = cluster_->ClassOf(change.pod);
     if (!change.Stays() && !cluster_->affinity_.empty())
@@ -275,12 +277,16 @@ void Statement::RestoreLedger(NodeId node) {
 }
 
 void Statement::Charge(PodId pod, NodeId node, const LedgerWeight& weight) {
+  ChargeLedger(LedgerOf(node), cluster_->RequestOf(pod), cluster_->pods_.LedgerGpus(pod), weight);
+}
+
+LedgerRow Statement::LedgerOf(NodeId node) {
+  if (!node.valid()) return {};
   NodeColumns& nodes = cluster_->nodes_;
-  ChargeLedger({.allocatable = nodes.allocatable[node],
-                .idle = nodes.idle[node],
-                .releasing = nodes.releasing[node],
-                .used = nodes.used[node]},
-               cluster_->RequestOf(pod), cluster_->pods_.LedgerGpus(pod), weight);
+  return {.allocatable = nodes.allocatable[node],
+          .idle = nodes.idle[node],
+          .releasing = nodes.releasing[node],
+          .used = nodes.used[node]};
 }
 
 }  // namespace kai

@@ -102,6 +102,7 @@ class Statement {
   void SaveLedger(NodeId node);
   void RestoreLedger(NodeId node);
   void Charge(PodId pod, NodeId node, const LedgerWeight& weight);
+  LedgerRow LedgerOf(NodeId node);  // empty of a node that is none of ours
 
   Cluster* cluster_;
   std::vector<Listener*> listeners_;

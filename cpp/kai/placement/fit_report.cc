@@ -77,6 +77,8 @@ std::string Reason::Text(const ResourceSlots& slots) const {
       return std::string(messages::kTooUneven);
     case kNotNumaAligned:
       return std::string(messages::kNotNumaAligned);
+    case kWithoutWords:  // never listed: it is what is said when there is nothing to list
+      return std::string(messages::kNoNodeWithResources);
     default:
       break;
   }
@@ -112,7 +114,10 @@ FitReport::Reasons FitReport::reasons() const {
 
 std::string FitReport::Text(const ResourceSlots& slots) const {
   std::vector<std::pair<int64_t, std::string>> counted;
+  bool any = false;
   for (const uint16_t index : reasons().codes) {
+    any = true;
+    if (index == Reason::kWithoutWords) continue;
     const Reason reason =
         index < Reason::kFixedReasons
             ? Reason(static_cast<Reason::Fixed>(index))
@@ -123,7 +128,7 @@ std::string FitReport::Text(const ResourceSlots& slots) const {
     if (count != 0) counted.emplace_back(count, text);
   }
   // Nodes that lack only what has been promised away refuse without a word (spec 2 M2).
-  if (counted.empty()) return std::string(messages::kUnableToSchedulePod);
+  if (counted.empty() && !any) return std::string(messages::kUnableToSchedulePod);
   return messages::PodFitError("", counted);
 }
 

@@ -43,6 +43,7 @@ class Reason {
     kSpreadWithoutLabel,
     kTooUneven,
     kNotNumaAligned,
+    kWithoutWords,                         // a no, but nothing to say about it (spec 3 E5)
     kVolumes,                              // and whatever a node says to volumes: OfVolumes()
     kFixedReasons = kVolumes + 3 * 3 - 1,  // a no of either half, or of both
   };

@@ -53,8 +53,9 @@ NodeIndex* NodeSearch::IndexFor(PodClassId pod_class) {
 }
 
 ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
-  const LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+  LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
   if (lazy.index) {
+    lazy.index->Refresh();  // who scans has not asked it
     return {.least_room = lazy.index->least_room(),
             .most_room = lazy.index->most_room(),
             .fits_now = false,
@@ -121,8 +122,10 @@ void NodeSearch::FindShares(PodClassId pod_class, ClassPlan* plan) {
 bool NodeSearch::HasRoom(PodClassId pod_class, const ClassPlan& plan, NodeId node,
                          Room room) const {
   const NodeColumns& nodes = cluster_.nodes();
-  if (!FitsSum(plan.request, nodes.idle[node], nodes.releasing[node]) ||
-      (room == Room::kNow && !Fits(plan.request, nodes.idle[node])))
+  const std::span<const double> request =
+      plan.shares ? std::span<const double>(plan.request) : RequestOn(pod_class, node);
+  if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
+      (room == Room::kNow && !Fits(request, nodes.idle[node])))
     return false;
   return !plan.shares || (picker_.HasEnough(pod_class, node, Room::kLater) &&
                           (room == Room::kLater || picker_.HasEnough(pod_class, node, room)));
@@ -186,6 +189,9 @@ NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
   plan.is_refused = std::any_of(
       rules_.checks.begin(), rules_.checks.end(),
       [&](const std::unique_ptr<PodCheck>& check) { return !check->Allows(pod_class); });
+  for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
+    if (check->AsksEachTime(pod_class)) plan.checks.push_back(check.get());
+  }
   const size_t node_classes = cluster_.node_classes().size();
   plan.class_ok.assign(node_classes, 1);
   std::vector<NodeId> example(node_classes);
@@ -227,8 +233,26 @@ void NodeSearch::FindCandidates(PodClassId pod_class, ClassPlan* plan) {
   plan->has_candidates = true;
 }
 
+bool NodeSearch::IsRefusedNow(PodClassId pod_class, const ClassPlan& plan) const {
+  return std::any_of(plan.checks.begin(), plan.checks.end(),
+                     [&](const PodCheck* check) { return !check->AllowsNow(pod_class); });
+}
+
+std::span<const double> NodeSearch::RequestOn(PodClassId pod_class, NodeId node) const {
+  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
+  const ClaimNeedsId claims = cluster_.pod_classes().info[pod_class].claims;
+  if (!claims.valid()) return request;
+  const double shared = cluster_.claims().SharedGpus(claims, node);
+  if (shared == 0) return request;
+  request_.assign(request.begin(), request.end());
+  double& gpus = request_[kGpuSlot.index()];
+  gpus = std::max(gpus - shared, 0.0);
+  return request_;
+}
+
 bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
   if (options_.always_scan || plan.has_candidates) return true;
+  if (MostSharedGpus(pod_class) > 0) return true;
   if (offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only) return true;
   return std::any_of(rules_.scorers.begin(), rules_.scorers.end(), [&](const auto& scorer) {
     return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode;
@@ -237,7 +261,7 @@ bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
 
 NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const Allowance* allowance) {
   ClassPlan& plan = PlanFor(pod_class);
-  if (plan.is_refused) return {};
+  if (plan.is_refused || IsRefusedNow(pod_class, plan)) return {};
   most_charge_ = kUnlimitedCharge;
   if (plan.shares && allowance != nullptr && !plan.charges.empty() &&
       !allowance->Allows(plan.charges.back())) {
@@ -414,10 +438,18 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
 std::string NodeSearch::RefusalOf(PodId pod) const {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
   std::vector<std::pair<std::string_view, std::string>> errors;
+  std::string alone;  // of the first check without a name
   for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
-    if (!check->Allows(pod_class)) errors.emplace_back(check->name(), check->Why(pod));
+    if (check->Allows(pod_class) &&
+        (!check->AsksEachTime(pod_class) || check->AllowsNow(pod_class)))
+      continue;
+    if (!check->name().empty()) {
+      errors.emplace_back(check->name(), check->Why(pod));
+    } else if (alone.empty()) {
+      alone = check->Why(pod);
+    }
   }
-  return messages::ConditionsNotMet(cluster_.PodName(pod), errors);
+  return errors.empty() ? alone : messages::ConditionsNotMet(cluster_.PodName(pod), errors);
 }
 
 int64_t NodeSearch::CountScoreKeys() const {
@@ -431,7 +463,8 @@ int64_t NodeSearch::CountScoreKeys() const {
 const std::string& NodeSearch::Explain(PodId pod, const Allowance* allowance) {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
   ClassPlan& plan = PlanFor(pod_class);
-  if (plan.is_refused) {  // names the pod: not to be shared by the class
+  if (plan.is_refused ||
+      IsRefusedNow(pod_class, plan)) {  // names the pod: not to be shared by the class
     pod_explanation_ = RefusalOf(pod);
     return pod_explanation_;
   }
@@ -499,7 +532,8 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
     return;
   }
   const NodeColumns& nodes = cluster_.nodes();
-  if (Fits(plan.request, nodes.idle[node]) &&
+  const std::span<const double> request = RequestOn(pod_class, node);
+  if (Fits(plan.shares ? std::span<const double>(plan.request) : request, nodes.idle[node]) &&
       (!plan.shares || picker_.HasEnough(pod_class, node, Room::kNow)))
     return;
   // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less
@@ -509,12 +543,13 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
     reasons->codes.push_back(static_cast<uint16_t>(reason.index()));
   };
   const GpuRequest& gpu = cluster_.pod_classes().info[pod_class].gpu;
-  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
   const std::span<const double> allocatable = nodes.allocatable[node];
   const std::span<const double> used = nodes.used[node];
   const std::vector<SharedGpu>& listed = nodes.shared_gpus[node];
   const auto shared = std::count_if(listed.begin(), listed.end(),
                                     [](const SharedGpu& each) { return each.used > 0; });
+  const auto claimed = static_cast<double>(gpu.dra);
+  bool lacks_claimed = false;
   // Memory is no GPU, unless it is more than one has.
   const bool too_large = gpu.memory_mib > cluster_.GpuCapacityMib(node);
   if (too_large) add(Reason::kNotEnoughGpuMemory);
@@ -525,8 +560,16 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
       if (too_large) wanted = cluster_.AcceptedOn(pod_class, node)[kQuotaGpu];
       taken += static_cast<double>(shared);
     }
-    if (wanted > allocatable[i] - taken) add(Reason::NotEnough(ResourceSlot(i)));
+    const double free = allocatable[i] - taken;
+    if (wanted <= free) continue;
+    // spec 3 E5: of GPUs only those outside of claims are spoken of.
+    if (i == kGpuSlot.index() && claimed > 0 && wanted - claimed <= std::max(free, 0.0)) {
+      lacks_claimed = true;
+    } else {
+      add(Reason::NotEnough(ResourceSlot(i)));
+    }
   }
+  if (lacks_claimed && reasons->codes.empty()) add(Reason::kWithoutWords);
 }
 
 void NodeSearch::ReportRefusal(PodClassId pod_class, const ClassPlan& plan, NodeId node,

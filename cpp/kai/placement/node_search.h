@@ -83,6 +83,12 @@ class NodeSearch final : public Listener {
   // what it needs before it can have one (spec 3 P16).
   bool CanNeverRun(PodClassId pod_class) { return PlanFor(pod_class).is_refused; }
 
+  // GPUs that the class may have on some node without taking them from anybody (spec 3 D6).
+  double MostSharedGpus(PodClassId pod_class) const {
+    const ClaimNeedsId claims = cluster_.pod_classes().info[pod_class].claims;
+    return claims.valid() ? cluster_.claims().MostSharedGpus(claims) : 0;
+  }
+
   // How many different places in the order of nodes the indices hold, of those that were made:
   // design §4.3 lives on there being few.
   int64_t CountScoreKeys() const;
@@ -114,6 +120,7 @@ class NodeSearch final : public Listener {
   struct ClassPlan {
     bool ready = false;
     bool is_refused = false;                  // by a check of pods
+    std::vector<const PodCheck*> checks;      // that ask at every search
     std::vector<const Filter*> node_filters;  // that may ask single nodes
     std::vector<uint8_t> class_ok;   // by NodeClassId: all filters that ask per class say yes
     std::vector<NodeId> candidates;  // the only nodes worth asking, when `has_candidates`
@@ -132,6 +139,10 @@ class NodeSearch final : public Listener {
 
   ClassPlan& PlanFor(PodClassId pod_class);
   void FindCandidates(PodClassId pod_class, ClassPlan* plan);
+  bool IsRefusedNow(PodClassId pod_class, const ClassPlan& plan) const;
+  // What the class would take of the node: GPUs that its claims share with who is there are no
+  // longer to be had (spec 3 D6). Good until the next call.
+  std::span<const double> RequestOn(PodClassId pod_class, NodeId node) const;
   bool MustScan(PodClassId pod_class, const ClassPlan& plan) const;
   Found Search(PodClassId pod_class, const ClassPlan& plan);
   // `fits_now`: without waiting, be it on another device than the one it gets.
@@ -208,6 +219,7 @@ class NodeSearch final : public Listener {
   const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
   FitReport node_report_;  // scratch
   std::string pod_explanation_;
+  mutable std::vector<double> request_;  // scratch
 };
 
 }  // namespace kai

@@ -129,6 +129,20 @@ TEST(NodeSearchTest, ElevenPointsOfAffinityOutrankANomination) {  // spec 3 W7
   EXPECT_EQ(rooms.Find("ns/p-0"), "near");
 }
 
+TEST(NodeSearchTest, WhoScansSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
+  PodAffinityRow wish;  // for which single nodes are scored, though nobody meets it
+  wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 8})
+                  .Node("n2", {.gpus = 8})
+                  .Pending("ns/p", {.pods = 2, .gpus = 4})
+                  .Pending("ns/wishes", {.gpus = 1, .affinity = wish})
+                  .Build());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(rooms.Find("ns/p-0"), "n1");  // an index is made
+  rooms.Place("ns/p-0", "n2");
+  EXPECT_EQ(rooms.Find("ns/wishes-0"), "n2") << "the fuller one";
+}
+
 TEST(NodeSearchTest, NodesThatAFilterRefusesAreLeftOut) {
   Rooms rooms(
       MakeCluster()

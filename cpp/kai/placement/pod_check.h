@@ -1,5 +1,6 @@
 // A PodCheck refuses pods before any node is asked: no node, and nobody's leaving, could help (spec
-// 3 P15, P16). Allows() is asked once per class of pods and cycle; Why() names the pod.
+// 3 P15, P16). Allows() is asked once per class of pods and cycle; AllowsNow(), of what can change
+// in a cycle, at every search; Why() names the pod.
 #ifndef KAI_PLACEMENT_POD_CHECK_H_
 #define KAI_PLACEMENT_POD_CHECK_H_
 
@@ -14,8 +15,13 @@ namespace kai {
 class PodCheck {
  public:
   virtual ~PodCheck() = default;
-  virtual std::string_view name() const = 0;  // in messages (spec 3 P8)
+  // In messages (spec 3 P8). Empty: its text stands for itself, and is given where no check with
+  // a name has anything to say (spec 3 E6).
+  virtual std::string_view name() const = 0;
   virtual bool Allows(PodClassId pod_class) const = 0;
+  // The pods' class has something to ask each time.
+  virtual bool AsksEachTime(PodClassId) const { return false; }
+  virtual bool AllowsNow(PodClassId) const { return true; }
   virtual std::string Why(PodId pod) const = 0;  // of one that it does not allow
 };
 
@@ -23,6 +29,8 @@ class PodCheck {
 std::unique_ptr<PodCheck> MakeVolumeClaimCheck(const Cluster& cluster);  // spec 3 P8
 std::unique_ptr<PodCheck> MakeConfigMapCheck(const Cluster& cluster);    // spec 3 P13
 std::unique_ptr<PodCheck> MakeLargestNodeCheck(const Cluster& cluster);  // spec 3 P14
+// Of the plugin dynamicresources, behind those of predicates.
+std::unique_ptr<PodCheck> MakeResourceClaimCheck(const Cluster& cluster);  // spec 3 D5
 
 }  // namespace kai
 

@@ -35,9 +35,11 @@ double Count(NodeSearch* search, std::span<const double> request, double gpus, P
   return fit;
 }
 
-double GpusTakenOn(const Cluster& cluster, PodClassId pod_class, NodeId node) {
-  return cluster.shares_gpus() ? GpusHeldOn(cluster, pod_class, node)
-                               : cluster.pod_classes().request[pod_class][kGpuSlot.index()];
+double GpusTakenOn(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node) {
+  const double gpus = cluster.shares_gpus()
+                          ? GpusHeldOn(cluster, pod_class, node)
+                          : cluster.pod_classes().request[pod_class][kGpuSlot.index()];
+  return gpus - search->MostSharedGpus(pod_class);
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ double GpusTakenOn(const Cluster& cluster, PodClassId pod_class, NodeId node) {
 double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node,
                    std::span<const double> room) {
   return Count(search, cluster.pod_classes().request[pod_class],
-               GpusTakenOn(cluster, pod_class, node), pod_class, node,
+               GpusTakenOn(search, cluster, pod_class, node), pod_class, node,
                [&](size_t i) { return room[i]; });
 }
 
@@ -61,7 +63,7 @@ double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_cl
   const std::span<const double> releasing = cluster.nodes().releasing[node];
   const auto room_of = [&](size_t i) { return idle[i] + releasing[i]; };
   const std::span<const double> request = cluster.pod_classes().request[pod_class];
-  const double gpus = GpusTakenOn(cluster, pod_class, node);
+  const double gpus = GpusTakenOn(search, cluster, pod_class, node);
   if (!cluster.pod_classes().info[pod_class].gpu.IsShared())
     return Count(search, request, gpus, pod_class, node, room_of);
   const double most_gpus = MostGpusOf(cluster, node);
@@ -90,7 +92,8 @@ bool RoomCount::MayHold(std::span<const PodId> pods) {
   const auto& info = cluster_.pod_classes().info;
   const auto is_alike = [&](PodClassId a, PodClassId b) {
     return a == b ||
-           (info[a].constraint == info[b].constraint && std::ranges::equal(request[a], request[b]));
+           (info[a].constraint == info[b].constraint && info[a].claims == info[b].claims &&
+            std::ranges::equal(request[a], request[b]));
   };
   for (const PodId pod : pods) {
     const PodClassId pod_class = cluster_.pods().pod_class[pod];

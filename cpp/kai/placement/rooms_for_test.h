@@ -56,6 +56,7 @@ inline std::vector<std::unique_ptr<Filter>> AllFilters(const Cluster& cluster,
   filters.push_back(MakeInterPodAffinityFilter(cluster, options.leaving));
   if (options.spread) filters.push_back(MakeTopologySpreadFilter(cluster));
   filters.push_back(MakeWorkerNodeFilter(cluster));
+  filters.push_back(MakeResourceClaimFilter(cluster));
   return filters;
 }
 
@@ -64,6 +65,7 @@ inline std::vector<std::unique_ptr<PodCheck>> AllPodChecks(const Cluster& cluste
   checks.push_back(MakeVolumeClaimCheck(cluster));
   checks.push_back(MakeConfigMapCheck(cluster));
   checks.push_back(MakeLargestNodeCheck(cluster));
+  checks.push_back(MakeResourceClaimCheck(cluster));
   return checks;
 }
 

@@ -19,6 +19,10 @@ std::string_view CodeOfNoNode(std::string_view text) {
     return reason_codes::kNotEnoughGpus;
   if (text.find("didn't have enough") != std::string_view::npos)
     return reason_codes::kNotEnoughResources;
+  if (text == messages::kNoNodeWithResources)  // GPUs that others claim (spec 3 E5)
+    return reason_codes::kNotEnoughGpus;
+  if (messages::IsAboutClaims(text)) return reason_codes::kResourceClaimNotReady;
+  if (messages::IsAboutDevices(text)) return reason_codes::kNoFreeDevices;
   if (text.substr(0, 21) ==
       "Scheduling conditions") {  // the first line that says what (spec 3 P15)
     if (text.find("\nVolumeBinding: ") != std::string_view::npos)

@@ -10,6 +10,7 @@
 
 #include "kai/session/config.h"
 #include "kai/session/session.h"
+#include "kai/testing/claim_rows.h"
 #include "kai/testing/cluster_maker.h"
 #include "kai/testing/matchers.h"
 
@@ -493,6 +494,27 @@ TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
   std::vector<std::string> pods;
   for (const auto& [pod, text] : plan.pod_messages) pods.push_back(plan.cluster->PodName(pod));
   EXPECT_THAT(pods, ElementsAre("a/g-0", "a/g-1", "z/g-0", "z/g-1"));
+}
+
+// ---- resource claims ------------------------------------------------------------------------
+
+TEST(ClaimOutcomeTest, SaysWhichOfThemAreAtFault) {
+  ClusterMaker maker = MakeCluster().Node("n", {.gpus = 0}).Add(GpuClass()).Add(GpusOn("n", 1));
+  for (const char* group : {"ns/missing", "ns/picky", "ns/first", "ns/second"})
+    maker.Pending(group);
+  ResourceClaimRow picky = GpuClaim("ns/picky", 1);
+  picky.spec.requests[0].exactly.selectors = {"false"};
+  maker.Add(picky).Add(GpuClaim("ns/first", 1)).Add(GpuClaim("ns/second", 1));
+  for (const char* claim : {"missing", "picky", "first", "second"})
+    Claims(&maker, StrCat("ns/", claim, "-0"), {claim});
+  const Plan plan = RunPlan(maker);
+  EXPECT_THAT(ReasonsOf(plan, "ns/missing"),
+              ElementsAre(Pair("resource_claim_not_ready", "ns/missing-0")));
+  EXPECT_THAT(ReasonsOf(plan, "ns/picky"), ElementsAre(Pair("no_free_devices", "ns/picky-0")));
+  EXPECT_THAT(ReasonsOf(plan, "ns/second"), ElementsAre(Pair("not_enough_gpus", "ns/second-0")))
+      << "as a node lacks them without a word (spec 3 E5)";
+  ASSERT_EQ(plan.claims.size(), 1U);
+  EXPECT_EQ(plan.cluster->PodName(plan.claims[0].first), "ns/first-0");
 }
 
 }  // namespace

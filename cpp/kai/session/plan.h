@@ -39,6 +39,8 @@ inline constexpr std::string_view kNoMatchingNode = "no_matching_node";
 inline constexpr std::string_view kLargerThanAnyNode = "larger_than_any_node";
 inline constexpr std::string_view kConfigMapMissing = "config_map_missing";
 inline constexpr std::string_view kVolumeNotReady = "volume_not_ready";
+inline constexpr std::string_view kResourceClaimNotReady = "resource_claim_not_ready";
+inline constexpr std::string_view kNoFreeDevices = "no_free_devices";
 inline constexpr std::string_view kQueueDoesNotExist = "queue_does_not_exist";
 inline constexpr std::string_view kQueueNotLeaf = "queue_not_leaf";
 inline constexpr std::string_view kSubgroupDoesNotExist = "subgroup_does_not_exist";
@@ -117,6 +119,8 @@ struct Plan {
   std::vector<ZoneLedger::Record> zones;
   // What the decisions leave of zones, by node; as a table of NumaNode.
   std::vector<std::pair<NodeId, std::vector<double>>> zones_available;
+  // Of pods with a decision to bind: what their resource claims hold.
+  std::vector<std::pair<PodId, std::vector<ClaimBook::GivenClaim>>> claims;
   // Pods that leave without a promise to come back, by pod group and pod; with the decision that
   // says so.
   struct Eviction {

@@ -59,15 +59,18 @@ std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Clu
   std::vector<std::unique_ptr<Filter>> filters;
   if (config.HasPlugin("predicates")) AddPredicates(config, cluster, &filters);
   if (zones != nullptr) filters.push_back(MakeNumaFilter(zones));
+  if (config.HasPlugin("dynamicresources")) filters.push_back(MakeResourceClaimFilter(cluster));
   return filters;
 }
 
 std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster) {
   std::vector<std::unique_ptr<PodCheck>> checks;
-  if (!config.HasPlugin("predicates")) return checks;
-  checks.push_back(MakeVolumeClaimCheck(cluster));
-  checks.push_back(MakeConfigMapCheck(cluster));
-  checks.push_back(MakeLargestNodeCheck(cluster));
+  if (config.HasPlugin("predicates")) {
+    checks.push_back(MakeVolumeClaimCheck(cluster));
+    checks.push_back(MakeConfigMapCheck(cluster));
+    checks.push_back(MakeLargestNodeCheck(cluster));
+  }
+  if (config.HasPlugin("dynamicresources")) checks.push_back(MakeResourceClaimCheck(cluster));
   return checks;
 }
 

@@ -117,6 +117,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
       plan.zones_available.emplace_back(node, std::vector<double>(left.begin(), left.end()));
     }
   }
+  if (config_.HasPlugin("dynamicresources")) plan.claims = std::move(log.claims);
   plan.spent_searches = std::move(log.spent_searches);
   plan.score_keys = search->CountScoreKeys();
   statement->StopTelling();  // of what comes now: they go as well

@@ -79,6 +79,8 @@ std::unique_ptr<Cluster> ClusterRows::Build() const {
   add(claims);
   add(slices);
   add(zones);
+  add(device_classes);
+  if (serves_claims) builder.ServesClaims(*serves_claims);
   if (config_maps) builder.Add(*config_maps);
   builder.Add(namespaces);
   builder.Add(storage);
@@ -264,6 +266,11 @@ ClusterMaker& ClusterMaker::Add(ResourceSliceRow row) {
 }
 ClusterMaker& ClusterMaker::Add(NodeZonesRow row) {
   rows_.zones.push_back(std::move(row));
+  return *this;
+}
+
+ClusterMaker& ClusterMaker::Add(DeviceClassRow row) {
+  rows_.device_classes.push_back(std::move(row));
   return *this;
 }
 

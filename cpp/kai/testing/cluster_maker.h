@@ -44,6 +44,8 @@ struct ClusterRows {
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
   std::vector<NodeZonesRow> zones;
+  std::vector<DeviceClassRow> device_classes;
+  std::optional<bool> serves_claims;                     // nothing: if there are any of these three
   std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: not known
   std::vector<NamespaceRow> namespaces;
   StorageRows storage;
@@ -134,6 +136,7 @@ class ClusterMaker {
   ClusterMaker& Add(ResourceClaimRow row);
   ClusterMaker& Add(ResourceSliceRow row);
   ClusterMaker& Add(NodeZonesRow row);
+  ClusterMaker& Add(DeviceClassRow row);
 
   ShardParams& params() { return rows_.params; }
   // Everything said so far, for tests that change a field nobody has a word for.

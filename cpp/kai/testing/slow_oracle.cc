@@ -173,9 +173,7 @@ bool AnyGpu(const PodRow& pod) {
 }
 
 // A feature that the engine does not have yet.
-bool NotBuilt(const PodRow& pod) {
-  return !pod.not_built.empty() || IsShared(pod) || !pod.claims.empty();
-}
+bool NotBuilt(const PodRow& pod) { return !pod.not_built.empty() || IsShared(pod); }
 bool NotBuilt(const PodGroupRow& group) {
   bool has_topology = !group.topology.topology.empty();
   for (const SubGroupRow& row : group.sub_groups) {

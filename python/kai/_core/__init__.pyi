@@ -31,6 +31,16 @@ _Decision = tuple[
     str | None,
     list[_Zone],
 ]
+# key, operator, values
+_Requirement = tuple[str, str, list[str]]
+# One claim of Plan.claims(): the pod's name for it, its own, (request, driver, pool, device) of
+# each device, and the terms (expressions, fields) of the nodes it can be used on; None: all.
+_ClaimAllocation = tuple[
+    str,
+    str,
+    list[tuple[str, str, str, str]],
+    list[tuple[list[_Requirement], list[_Requirement]]] | None,
+]
 # code, message, pod
 _Reason = tuple[str, str, str | None]
 # last_start_ns, stale_since_ns, last_eviction_ns; None: not written, "": removed
@@ -119,6 +129,9 @@ class Plan(metaclass=_Compiled):
 
     def decisions(self) -> list[_Decision]:
         """In the order in which they have to happen."""
+
+    def claims(self) -> dict[str, list[_ClaimAllocation]]:
+        """What the resource claims of bound pods hold, by "namespace/name" of the pod."""
 
     def pod_groups(self) -> dict[str, _GroupPlan]:
         """By "namespace/name"."""

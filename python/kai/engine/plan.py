@@ -68,6 +68,39 @@ class NumaZone:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Device(_Brief):
+    """A device that a driver publishes in a ResourceSlice."""
+
+    driver: str
+    pool: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ClaimAllocation(_Brief):
+    """What a resource claim of a pod holds: devices, and the request that each is for.
+
+    `name` is what the pod's spec calls the claim, `claim` the object's own name. `node_selector`
+    says where that can be used, as Kubernetes writes it; None: everywhere.
+    """
+
+    name: str
+    claim: str
+    devices: tuple[tuple[str, Device], ...] = ()
+    node_selector: Mapping[str, Any] | None = dataclasses.field(default=None, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a BindRequest has it, and the claim's own name."""
+        results = [
+            {"request": request, **dataclasses.asdict(device)} for request, device in self.devices
+        ]
+        allocation: dict[str, Any] = {"devices": {"results": results}}
+        if self.node_selector is not None:
+            allocation["nodeSelector"] = self.node_selector
+        return {"name": self.name, "claim": self.claim, "allocation": allocation}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class _Placement(_Brief):
     pod: str
     node: str
@@ -77,6 +110,7 @@ class _Placement(_Brief):
     gpu_memory_mib: int | None = None
     gpu_groups: tuple[str, ...] = ()
     numa_zones: tuple[NumaZone, ...] = ()
+    claims: tuple[ClaimAllocation, ...] = ()
 
     kind: ClassVar[str]
 
@@ -96,6 +130,8 @@ class _Placement(_Brief):
             }
         if self.numa_zones:
             members["numa_zones"] = [zone.to_dict() for zone in self.numa_zones]
+        if self.claims:
+            members["claims"] = [claim.to_dict() for claim in self.claims]
         return members
 
 
@@ -106,6 +142,7 @@ class Bind(_Placement):
     `gpus` is the sum it takes. The members after it are for a pod that shares devices with others:
     on how many `devices`, which `portion` or how much memory of each, and which (`gpu_groups`).
     `numa_zones` is where the node is expected to put the pod, with the plugin `numa`.
+    `claims` says what each of its resource claims holds.
     """
 
     kind: ClassVar[str] = "bind"
@@ -241,6 +278,7 @@ class QueuePlan:
 
 
 Value = TypeVar("Value")
+_Requirement = tuple[str, str, list[str]]  # key, operator, values
 
 
 class _ByName(Mapping[str, Value]):
@@ -363,7 +401,16 @@ class Plan:
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """What has to happen, in that order; a pod that moves is evicted and then pipelined."""
-        return tuple(_decision(*row) for row in self._compiled.decisions())
+        claims = self._compiled.claims()
+        decisions = (_decision(*row) for row in self._compiled.decisions())
+        if not claims:
+            return tuple(decisions)
+        return tuple(
+            dataclasses.replace(each, claims=tuple(_claim(*row) for row in claims[each.pod]))
+            if isinstance(each, Bind) and each.pod in claims
+            else each
+            for each in decisions
+        )
 
     @cached_property
     def pod_groups(self) -> GroupPlans:
@@ -518,6 +565,30 @@ def _zones(rows: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[NumaZone, .
         NumaZone(zone, {name: _plain(amount) for name, amount in amounts.items()})
         for zone, amounts in rows
     )
+
+
+def _claim(
+    name: str,
+    claim: str,
+    devices: list[tuple[str, str, str, str]],
+    node_terms: list[tuple[list[_Requirement], list[_Requirement]]] | None,
+) -> ClaimAllocation:
+    selector = None
+    if node_terms is not None:
+        selector = {"nodeSelectorTerms": [_node_term(*term) for term in node_terms]}
+    given = tuple((request, Device(*device)) for request, *device in devices)
+    return ClaimAllocation(name, claim, given, selector)
+
+
+def _node_term(expressions: list[_Requirement], fields: list[_Requirement]) -> dict[str, Any]:
+    term = {}
+    for kind, requirements in (("matchExpressions", expressions), ("matchFields", fields)):
+        if requirements:
+            term[kind] = [
+                {"key": key, "operator": operator} | ({"values": values} if values else {})
+                for key, operator, values in requirements
+            ]
+    return term
 
 
 def _group_plan(

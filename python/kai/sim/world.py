@@ -370,9 +370,10 @@ def _claim_names(pod: Mapping[str, Any]) -> list[str]:
 
 def _allocation(claim: Mapping[str, Any], node: str, decision: Any) -> Json:
     """The allocation the decision carries for this claim, else one that only names the node."""
-    carried = (getattr(decision, "claims", None) or {}).get(claim["metadata"]["name"])
-    if carried:
-        return dict(carried)
+    for carried in getattr(decision, "claims", ()):
+        if carried.claim == claim["metadata"]["name"]:
+            allocation: Json = carried.to_dict()["allocation"]
+            return allocation
     term = {"key": "metadata.name", "operator": "In", "values": [node]}
     return {
         "devices": {"results": []},

@@ -17,6 +17,9 @@ class FakeCompiled:
 
     warnings: tuple[str, ...] = ()
 
+    def claims(self) -> dict[str, list[Any]]:
+        return {}
+
     def decisions(self) -> list[tuple[Any, ...]]:
         none = (None,) * 3
         shared = (1.0, 2, 0.5, 4096, ("new:n1:0", "new:n1:1"))

@@ -26,6 +26,8 @@ std::unique_ptr<Filter> MakeVolumeFilter(const Cluster& cluster);               
 std::unique_ptr<Filter> MakeInterPodAffinityFilter(
     const Cluster& cluster, Leaving leaving);  // spec 3 P8: in both directions
 std::unique_ptr<Filter> MakeWorkerNodeFilter(const Cluster& cluster);  // spec 3 P10
+// Of the plugin dynamicresources, behind those of predicates.
+std::unique_ptr<Filter> MakeResourceClaimFilter(const Cluster& cluster);  // spec 3 D7
 
 class ZoneLedger;
 std::unique_ptr<Filter> MakeNumaFilter(std::shared_ptr<ZoneLedger> ledger);  // spec 3 U15

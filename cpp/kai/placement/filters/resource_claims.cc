@@ -1,0 +1,60 @@
+// The devices that a pod's resource claims ask for have to be free on the node, or those that the
+// claims hold already have to be within its reach (spec 3 D7).
+#include "kai/base/text.h"
+#include "kai/model/messages.h"
+#include "kai/placement/filters/filters.h"
+
+namespace kai {
+namespace {
+
+class ResourceClaimFilter final : public Filter {
+ public:
+  explicit ResourceClaimFilter(const Cluster& cluster) : cluster_(cluster) {}
+
+  Scope ScopeFor(PodClassId pod_class) const override {
+    return NeedsOf(pod_class).valid() ? Scope::kNode : Scope::kNothing;
+  }
+  bool LooksBeyondNode(PodClassId pod_class) const override {
+    const ClaimNeedsId needs = NeedsOf(pod_class);
+    return needs.valid() && cluster_.claims().LooksBeyondNode(needs);
+  }
+
+  bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
+    using Kind = ClaimBook::Answer::Kind;
+    const ClaimBook& claims = cluster_.claims();
+    const ClaimBook::Answer answer = claims.Ask(NeedsOf(pod_class), node);
+    if (answer.kind == Kind::kYes) return true;
+    if (report == nullptr) return false;
+    const std::string_view name = cluster_.Text(cluster_.nodes().name[node]);
+    if (answer.kind == Kind::kElsewhere) {
+      const std::string claim = StrCat(cluster_.Text(claims.NamespaceOf(answer.claim)), "/",
+                                       cluster_.Text(claims.NameOf(answer.claim)));
+      report->Count(messages::ClaimIsElsewhere(claim, name));
+    } else if (answer.kind == Kind::kError) {
+      report->Count(messages::CannotAllocateClaims(name, answer.error));
+    } else {
+      report->Count(messages::NoDevicesForClaims(name));
+    }
+    return false;
+  }
+
+  bool MustWait(PodClassId pod_class, NodeId node) const override {
+    const ClaimNeedsId needs = NeedsOf(pod_class);
+    return needs.valid() && cluster_.claims().MustWait(needs, node);
+  }
+
+ private:
+  ClaimNeedsId NeedsOf(PodClassId pod_class) const {
+    return cluster_.pod_classes().info[pod_class].claims;
+  }
+
+  const Cluster& cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Filter> MakeResourceClaimFilter(const Cluster& cluster) {
+  return std::make_unique<ResourceClaimFilter>(cluster);
+}
+
+}  // namespace kai

@@ -1,0 +1,214 @@
+// What must hold for every plan when GPUs are handed out by resource claims: crowded random
+// clusters, seed printed, whose GPUs are published in slices and whose pods claim them.
+//
+// KAI_SEEDS=5000:20000 in the environment looks at other clusters than those of every day.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/base/text.h"
+#include "kai/session/config.h"
+#include "kai/session/session.h"
+#include "kai/testing/claim_rows.h"
+#include "kai/testing/crowded_cluster.h"
+#include "kai/testing/matchers.h"
+#include "kai/testing/random_cluster.h"
+
+namespace kai {
+namespace {
+
+// First and one past the last.
+std::pair<uint64_t, uint64_t> Seeds(uint64_t usual) {
+  const char* text = std::getenv("KAI_SEEDS");
+  if (text == nullptr) return {0, usual};
+  char* end = nullptr;
+  const uint64_t first = std::strtoull(text, &end, 10);
+  return {first, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : first + 1};
+}
+
+// The GPUs of nodes become devices in slices, and what pods ask of them claims: one each, now and
+// then one for two of them that stand, or wait, together.
+void HandOutByClaims(uint64_t seed, ClusterRows* rows) {
+  Random random(seed + 77);
+  std::map<std::string, std::vector<std::string>> free;  // devices by node
+  rows->device_classes.push_back(GpuClass());
+  for (NodeRow& node : rows->nodes) {
+    std::erase_if(node.allocatable, [&](const auto& amount) {
+      if (amount.first != "nvidia.com/gpu") return false;
+      rows->slices.push_back(GpusOn(node.name, static_cast<int>(amount.second)));
+      for (int64_t i = amount.second; i > 0; --i) free[node.name].push_back(std::to_string(i - 1));
+      return true;
+    });
+  }
+  std::map<std::string, std::string> queue_of;
+  for (const PodGroupRow& group : rows->pod_groups)
+    queue_of[StrCat(group.namespace_name, "/", group.name)] = group.queue;
+  std::map<std::string, ResourceClaimRow*> last;  // by what pods that share it have in common
+  rows->claims.reserve(rows->pods.size());
+  for (PodRow& pod : rows->pods) {
+    if (pod.gpu.kind != GpuRequestKind::kRegular || pod.gpu.count == 0) continue;
+    const int64_t count = pod.gpu.count;
+    pod.gpu = {};
+    const std::string group = StrCat(pod.namespace_name, "/", pod.pod_group);
+    ResourceClaimRow*& kept = last[StrCat(group, " ", pod.node_name, " ", count)];
+    if (kept == nullptr || !random.OneIn(4)) {
+      kept =
+          &rows->claims.emplace_back(GpuClaim(StrCat(pod.namespace_name, "/of-", pod.name), count));
+      kept->labels = {{"kai.scheduler/queue", queue_of[group]}};
+      if (!pod.node_name.empty() && pod.phase == Phase::kRunning) {
+        kept->allocation.emplace();
+        kept->allocation->has_node_selector = true;
+        kept->allocation->node_selector = {
+            {.expressions = {},
+             .fields = {
+                 {.key = "metadata.name", .op = SelectorOp::kIn, .values = {pod.node_name}}}}};
+        std::vector<std::string>& devices = free[pod.node_name];
+        for (int64_t i = 0; i < count && !devices.empty(); ++i) {
+          kept->allocation->devices.push_back(
+              {.request = "gpu",
+               .device = {std::string(kGpuDriver), pod.node_name, devices.back()}});
+          devices.pop_back();
+        }
+      }
+    }
+    if (kept->allocation) kept->consumers.push_back({.pod = pod.name, .uid = pod.uid});
+    pod.claims = {{.name = "gpus", .resource_claim = kept->name, .from_template = false}};
+  }
+}
+
+struct Sample {
+  explicit Sample(uint64_t which) : seed(which), crowded(MakeCrowdedCluster(which)) {
+    HandOutByClaims(seed, &crowded.rows);
+    constexpr std::string_view kPredicates = R"({"name": "predicates"})";
+    crowded.config_json.insert(crowded.config_json.find(kPredicates) + kPredicates.size(),
+                               R"(, {"name": "dynamicresources"})");
+    cluster = crowded.rows.Build();
+  }
+
+  uint64_t seed;
+  CrowdedCluster crowded;
+  std::shared_ptr<Cluster> cluster;
+};
+
+Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster) {
+  absl::StatusOr<Plan> plan = session.Run(std::move(cluster), kTestNowNs, /*stopwatch=*/nullptr);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return *std::move(plan);
+}
+
+std::string TextOf(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  std::string text = DecisionsText(plan);
+  for (const PodGroupId group : plan.groups.ids()) {
+    const GroupOutcome& outcome = plan.groups[group];
+    StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict));
+    for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
+  }
+  for (const auto& [pod, claims] : plan.claims) {
+    StrAppend(&text, "\n", cluster.PodName(pod), " gets");
+    for (const ClaimBook::GivenClaim& claim : claims) {
+      for (const auto& given : claim.allocation->devices)
+        StrAppend(&text, " ", given.device.pool, "/", given.device.device);
+    }
+  }
+  return text;
+}
+
+// Everything that statements change about claims.
+std::string StateOf(const Cluster& cluster) {
+  const ClaimBook& claims = cluster.claims();
+  std::string state;
+  for (const ClaimId claim : claims.ids()) {
+    StrAppend(&state, cluster.Text(claims.NameOf(claim)), " ", claims.ConsumersOf(claim), ":");
+    if (const ClaimAllocationPtr& allocation = claims.AllocationOf(claim); allocation != nullptr) {
+      for (const auto& given : allocation->devices)
+        StrAppend(&state, " ", given.device.pool, "/", given.device.device);
+    }
+    StrAppend(&state, "\n");
+  }
+  for (const DeviceId& device : claims.devices_in_use().devices)
+    StrAppend(&state, device.pool, "/", device.device, " ");
+  return state;
+}
+
+class ClaimPropertyTest : public testing::TestWithParam<bool> {
+ protected:
+  template <typename Check>
+  void ForSamples(uint64_t usual, const Check& check) const {
+    const auto [first, end] = Seeds(usual);
+    for (uint64_t seed = first; seed < end; ++seed) {
+      SCOPED_TRACE(SeedTrace(seed));
+      const Sample sample(seed);
+      absl::StatusOr<Config> config =
+          Config::Parse(sample.crowded.config_json, {.as_kai = GetParam()});
+      ASSERT_TRUE(config.ok()) << config.status().message();
+      check(sample, *config);
+      if (HasFailure()) return;
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Mode, ClaimPropertyTest, testing::Bool(), [](const auto& mode) {
+  return std::string(mode.param ? "AsKai" : "Mended");
+});
+
+TEST_P(ClaimPropertyTest, TheShortcutsChangeNothing) {
+  ForSamples(150, [](const Sample& sample, const Config& config) {
+    const Session plain(config, {.always_scan = true, .plain_search = true});
+    EXPECT_EQ(TextOf(RunPlan(Session(config), sample.cluster)),
+              TextOf(RunPlan(plain, sample.cluster)));
+  });
+}
+
+TEST_P(ClaimPropertyTest, AfterACycleTheClaimsAreAsBefore) {
+  ForSamples(100, [](const Sample& sample, const Config& config) {
+    const std::string before = StateOf(*sample.cluster);
+    const std::string plan = TextOf(RunPlan(Session(config), sample.cluster));
+    EXPECT_EQ(StateOf(*sample.cluster), before);
+    EXPECT_EQ(TextOf(RunPlan(Session(config), sample.cluster)), plan);
+  });
+}
+
+TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
+  int64_t placed = 0;
+  ForSamples(150, [&](const Sample& sample, const Config& config) {
+    const Session session(
+        config, {.inspect = [&](const CycleView& cycle) {
+          const Cluster& cluster = *cycle.cluster;
+          std::map<DeviceId, NameId> holder;  // claims of pods that hold, or get, a node now
+          for (const PodId pod : cluster.pods().name.ids()) {
+            const PodStatus status = cluster.pods().status[pod];
+            if (!IsActiveUsed(status) || status == PodStatus::kReleasing) continue;
+            int64_t devices = 0;
+            for (const ClaimBook::GivenClaim& claim : cluster.claims().GivenTo(pod)) {
+              for (const auto& given : claim.allocation->devices) {
+                ++devices;
+                EXPECT_EQ(given.device.pool,
+                          cluster.Text(cluster.nodes().name[cluster.pods().node[pod]]))
+                    << cluster.PodName(pod);
+                if (status == PodStatus::kPipelined) continue;  // who returned has it still
+                const NameId first = holder.emplace(given.device, claim.claim).first->second;
+                EXPECT_EQ(first, claim.claim) << cluster.PodName(pod);
+              }
+            }
+            if (status != PodStatus::kAllocated && status != PodStatus::kPipelined) continue;
+            EXPECT_EQ(devices, cluster.ClassOf(pod).gpu.dra) << cluster.PodName(pod);
+            placed += devices;
+          }
+        }});
+    RunPlan(session, sample.cluster);
+  });
+  if (std::getenv("KAI_SEEDS") == nullptr) {
+    EXPECT_GT(placed, 100) << "or nothing was tried";
+  }
+}
+
+}  // namespace
+}  // namespace kai

@@ -1,0 +1,164 @@
+"""What plans say of the devices that resource claims get."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+import kai
+
+DRIVER = "gpu.nvidia.com"
+
+
+def cluster(*, nodes: int = 1, devices: int = 2) -> kai.Cluster:
+    """Nodes whose GPUs are published in slices, and a queue."""
+    made = kai.Cluster().queue("team").add("DeviceClass", {"metadata": {"name": DRIVER}})
+    for number in range(1, nodes + 1):
+        name = f"n{number}"
+        slice_spec = {
+            "driver": DRIVER,
+            "nodeName": name,
+            "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"gpu-{i}"} for i in range(devices)],
+        }
+        made.node(name).add("ResourceSlice", {"metadata": {"name": name}, "spec": slice_spec})
+    return made
+
+
+def claim(name: str, count: int, **status: Any) -> dict[str, Any]:
+    request = {"name": "gpus", "exactly": {"deviceClassName": DRIVER, "count": count}}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "team",
+            "labels": {"kai.scheduler/queue": "team"},
+        },
+        "spec": {"devices": {"requests": [request]}},
+        "status": status,
+    }
+
+
+def claiming(made: kai.Cluster, claims: dict[str, str]) -> kai.Cluster:
+    """The cluster, with pods whose specs name a claim."""
+    snapshot = made.to_snapshot()
+    for pod in snapshot["rawObjects"]["pods"]:
+        if name := claims.get(pod["metadata"]["name"]):
+            pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
+    return kai.Cluster.from_snapshot(snapshot)
+
+
+def plan_of(made: kai.Cluster, **compat: str) -> kai.Plan:
+    return kai.Scheduler({"compat": compat}).plan(made, now="2026-01-01T00:00:00Z")
+
+
+def test_a_bound_pod_is_told_its_devices() -> None:
+    made = cluster().add("ResourceClaim", claim("c", 2)).pending("team/train")
+    (bind,) = plan_of(claiming(made, {"train-0": "c"})).decisions
+    assert isinstance(bind, kai.Bind)
+    (given,) = bind.claims
+    assert (given.name, given.claim) == ("gpu", "c")
+    assert [(request, device.device) for request, device in given.devices] == [
+        ("gpus", "gpu-0"),
+        ("gpus", "gpu-1"),
+    ]
+    in_node = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    assert given.to_dict() == {
+        "name": "gpu",
+        "claim": "c",
+        "allocation": {
+            "devices": {
+                "results": [
+                    {"request": "gpus", "driver": DRIVER, "pool": "n1", "device": device}
+                    for device in ("gpu-0", "gpu-1")
+                ]
+            },
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [in_node]}]},
+        },
+    }
+    assert bind.to_dict()["claims"] == [given.to_dict()]
+    assert hash(bind) == hash(dataclasses.replace(bind))
+    assert "claims=(ClaimAllocation(" in repr(bind)
+
+
+def test_a_pod_without_claims_says_nothing_of_them() -> None:
+    (bind,) = plan_of(cluster().pending("team/plain")).decisions
+    assert isinstance(bind, kai.Bind)
+    assert bind.claims == ()
+    assert "claims" not in bind.to_dict()
+
+
+def test_pods_get_different_devices_until_there_are_none() -> None:
+    made = cluster(devices=2).pending("team/train", pods=3)
+    for name in "abc":
+        made.add("ResourceClaim", claim(name, 1))
+    plan = plan_of(claiming(made, {"train-0": "a", "train-1": "b", "train-2": "c"}))
+    devices = [
+        device.device
+        for bind in plan.decisions
+        if isinstance(bind, kai.Bind)
+        for given in bind.claims
+        for _, device in given.devices
+    ]
+    assert devices == ["gpu-0", "gpu-1"]
+    assert [reason.code for reason in plan.pod_groups["team/train"].reasons] == ["not_enough_gpus"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"labels": {}}, "resource_claim_not_ready"),
+        ({"name": "other"}, "resource_claim_not_ready"),
+    ],
+)
+def test_a_claim_that_cannot_be_used_is_a_reason(change: dict[str, Any], code: str) -> None:
+    asked = claim("c", 1)
+    asked["metadata"] |= change
+    made = cluster().add("ResourceClaim", asked).pending("team/train")
+    plan = plan_of(claiming(made, {"train-0": "c"}))
+    assert plan.decisions == ()
+    assert [reason.code for reason in plan.pod_groups["team/train"].reasons] == [code]
+
+
+def test_devices_that_no_selector_likes_are_a_reason() -> None:
+    asked = claim("c", 1)
+    exactly = asked["spec"]["devices"]["requests"][0]["exactly"]
+    exactly["selectors"] = [{"cel": {"expression": "device.driver == 'tpu'"}}]
+    made = cluster().add("ResourceClaim", asked).pending("team/train")
+    plan = plan_of(claiming(made, {"train-0": "c"}))
+    (reason,) = plan.pod_groups["team/train"].reasons
+    assert reason.code == "no_free_devices"
+    assert "cannot allocate all DRA claims on node n1" in reason.message
+
+
+def test_the_old_shapes_mean_the_same() -> None:
+    asked = claim("c", 2)
+    request = asked["spec"]["devices"]["requests"][0]
+    request |= request.pop("exactly")
+    made = cluster().add("ResourceClaim", asked).pending("team/train")
+    snapshot = claiming(made, {"train-0": "c"}).to_snapshot()
+    (published,) = snapshot["rawObjects"]["resourceSlices"]
+    published["spec"]["devices"] = [
+        {"name": device["name"], "basic": {}} for device in published["spec"]["devices"]
+    ]
+    (bind,) = plan_of(kai.Cluster.from_snapshot(snapshot)).decisions
+    assert isinstance(bind, kai.Bind)
+    assert len(bind.claims[0].devices) == 2
+
+
+def test_what_makes_no_sense_is_said_and_the_rest_goes_on() -> None:
+    broken = claim("broken", 1)
+    broken["spec"]["devices"]["requests"] = 7
+    made = (
+        cluster()
+        .add("ResourceClaim", broken)
+        .add("ResourceClaim", claim("c", 1))
+        .pending("team/first")
+        .pending("team/train")
+    )
+    plan = plan_of(claiming(made, {"first-0": "broken", "train-0": "c"}))
+    assert [decision.pod for decision in plan.decisions] == ["team/train-0"]
+    (rejected,) = plan.rejected
+    assert (rejected.kind, rejected.name) == ("ResourceClaim", "team/broken")
+    assert rejected.field == "spec.devices.requests"
