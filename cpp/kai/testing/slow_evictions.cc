@@ -685,14 +685,13 @@ class Simulation {
     return true;
   }
 
-  // Other devices of the same node are another place, unless nobody knows which it had (spec 3
-  // S7).
+  // Other devices of the same node are another place (spec 3 S7).
   bool IsThere(int pod, int node, const Groups& groups) const {
     const auto is_same = [&](int its_node, Groups its) {
       Groups chosen = groups;
       std::sort(its.begin(), its.end());
       std::sort(chosen.begin(), chosen.end());
-      return its_node == node && (its.empty() || its == chosen);
+      return its_node == node && its == chosen;
     };
     const World::PodState& state = At(world_.pods(), pod);
     return is_same(state.node, state.groups) ||

@@ -401,7 +401,7 @@ double World::Kept::DevicesOf(int node) const {
 Three World::Kept::AtTheGate(const Pod& pod, int node) const {
   Three three = Accepted(pod, node);
   const GpuRequest& gpu = pod.row->gpu;
-  if (gpu.kind == GpuRequestKind::kMig) return three;
+  if (!IsShared(*pod.row)) return three;
   const double mib = MemoryOfGpu(*At(nodes, node));
   three[2] = static_cast<double>(gpu.count) *
              CeilToPercent(static_cast<double>(MibPerDevice(gpu, mib)) / mib);
@@ -1475,7 +1475,7 @@ World::World(ClusterRows rows, Settings settings) {
     GpuLedger gpus;
     gpus.idle = kept->allocatable[i][2];
     gpus.is_any = gpus.idle != 0;
-    gpus.count = kept->DevicesOf(static_cast<int>(i));
+    gpus.count = std::min(kept->DevicesOf(static_cast<int>(i)), std::trunc(gpus.idle));  // N17
     gpus_.push_back(std::move(gpus));
   }
   for (size_t i = 0; i < pods_.size(); ++i) {
@@ -1587,25 +1587,17 @@ std::multiset<World::SharedDevice> World::SharedDevices(std::string_view node) c
   const int index = kept_->NodeIndex(node);
   const GpuLedger& gpus = At(gpus_, index);
   std::map<std::string, SharedDevice> devices;
-  const auto stand = [&](size_t pod, const Groups& groups) {
-    for (const std::string& group : groups) ++devices[group].pods[kept_->pods[pod].name];
-  };
+  for (const auto& [group, mib] : gpus.u) devices[group].used = mib;
+  for (const auto& [group, mib] : gpus.a) devices[group].allocated = mib;
+  for (const auto& [group, mib] : gpus.r) devices[group].releasing = mib;
   for (size_t i = 0; i < pods_.size(); ++i) {
-    if (pods_[i].node == index && IsActiveUsed(pods_[i].status)) stand(i, pods_[i].groups);
-    for (const Spot& spot : pods_[i].leaving) {
-      if (spot.node == index) stand(i, spot.groups);
-    }
+    if (pods_[i].node != index || !IsActiveUsed(pods_[i].status)) continue;
+    for (const std::string& group : pods_[i].groups)
+      devices[group].pods.insert(kept_->pods[i].name);
   }
   std::multiset<SharedDevice> all;
-  for (auto& [group, device] : devices) {
-    const auto of = [&](const std::map<std::string, int64_t>& amounts) {
-      const auto found = amounts.find(group);
-      return found == amounts.end() ? 0 : found->second;
-    };
-    device.used = of(gpus.u);
-    device.allocated = of(gpus.a);
-    device.releasing = of(gpus.r);
-    all.insert(device);
+  for (const auto& [group, device] : devices) {
+    if (device != SharedDevice()) all.insert(device);
   }
   return all;
 }

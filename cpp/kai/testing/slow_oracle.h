@@ -130,9 +130,10 @@ class World {
   Amounts Releasing(std::string_view node) const;
   Amounts Used(std::string_view node) const;
 
-  // A device that pods share, and what is taken of it: by pods, also leaving ones.
+  // A device that pods share, and what is taken of it, also by pods that have moved away and are
+  // still there.
   struct SharedDevice {
-    std::map<std::string, int> pods;  // how often; twice would be a mistake
+    std::multiset<std::string> pods;
     int64_t used = 0;
     int64_t allocated = 0;
     int64_t releasing = 0;

@@ -46,8 +46,6 @@ int64_t MibPerDevice(const GpuRequest& gpu, double gpu_mib) {
   return static_cast<int64_t>(PortionOn(gpu, gpu_mib) * gpu_mib);
 }
 
-bool IsValidPortion(double portion) { return portion <= 1 || portion == std::floor(portion); }
-
 int64_t Devices(const GpuRequest& gpu) { return std::max<int64_t>(gpu.count, 1); }
 
 // ---- the ledger (spec 3 §5)
@@ -152,6 +150,9 @@ void RemoveFromGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger) {
   for (const std::string& group : part.groups) RemoveFromGroup(group, part.mib, status, ledger);
 }
 
+// The score functions of W14 err below it, and the device is dropped.
+bool CanBeJoined(double gpu_mib) { return gpu_mib >= 100; }
+
 bool Matches(const GpuLedger& ledger, const std::string& group, double gpu_mib, int64_t mib) {
   const int64_t a = At(ledger.a, group);
   const int64_t r = At(ledger.r, group);
@@ -167,10 +168,11 @@ bool HasIdle(const GpuLedger& ledger, const std::string& group, double gpu_mib, 
 }
 
 bool DevicesFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib, double gpus) {
-  if (!IsValidPortion(PortionOn(gpu, gpu_mib))) return false;
+  if (static_cast<double>(MibPerDevice(gpu, gpu_mib)) > gpu_mib) return false;
   int64_t matching = 0;
   for (const auto& [group, used] : ledger.u) {
-    matching += Matches(ledger, group, gpu_mib, MibPerDevice(gpu, gpu_mib)) ? 1 : 0;
+    const bool matches = Matches(ledger, group, gpu_mib, MibPerDevice(gpu, gpu_mib));
+    matching += matches && CanBeJoined(gpu_mib) ? 1 : 0;
   }
   const int64_t count = Devices(gpu);
   return std::floor(gpus) + static_cast<double>(std::min(matching, count)) >=
@@ -189,9 +191,8 @@ DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, doubl
   };
   std::vector<Candidate> candidates;
   for (const auto& [group, used] : ledger.u) {  // S1; by name
-    if (!Matches(ledger, group, gpu_mib, mib)) continue;
+    if (!Matches(ledger, group, gpu_mib, mib) || !CanBeJoined(gpu_mib)) continue;
     const double share = static_cast<double>(used) / gpu_mib;
-    if ((taste.pack || taste.spread) && gpu_mib < 100) continue;  // the score function errs
     candidates.push_back(
         {.score = (taste.pack ? share : 0) + (taste.spread ? 1 - share : 0), .group = group});
   }
@@ -205,10 +206,12 @@ DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, doubl
   if (static_cast<int64_t>(candidates.size()) < Devices(gpu)) return choice;
   choice.found = true;
   candidates.resize(static_cast<size_t>(Devices(gpu)));  // S3
+  double idle = std::floor(ledger.idle);
   for (const Candidate& each : candidates) {
     choice.groups.push_back(each.group);
+    const bool is_idle = each.group.empty() && idle-- >= 1;
     const bool is_releasing =  // S4
-        each.group.empty() ? pipeline_only || !fits_now
+        each.group.empty() ? pipeline_only || !fits_now || !is_idle
                            : !HasIdle(ledger, each.group, gpu_mib, mib) || !fits_now;
     choice.is_releasing = choice.is_releasing || is_releasing;
   }
@@ -216,7 +219,7 @@ DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, doubl
 }
 
 double SharersThatFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib) {
-  if (!IsValidPortion(PortionOn(gpu, gpu_mib))) return 0;
+  if (static_cast<double>(MibPerDevice(gpu, gpu_mib)) > gpu_mib) return 0;
   const auto mib = static_cast<double>(MibPerDevice(gpu, gpu_mib));
   const auto most = static_cast<double>(std::numeric_limits<int32_t>::max());
   std::vector<double> rooms;  // pods, by device
@@ -248,7 +251,7 @@ GpuSums SumsOf(const GpuLedger& ledger, double gpu_mib) {
     sums.mib += gpu_mib - static_cast<double>(a);
   }
   for (const auto& [group, r] : ledger.r) {
-    if (r <= 0 || ledger.marked.contains(group)) continue;
+    if (r <= 0 || r == At(ledger.u, group)) continue;
     sums.releasing += CeilToPercent(static_cast<double>(r) / gpu_mib);
     sums.mib += static_cast<double>(r);
   }

@@ -87,14 +87,12 @@ TEST(OracleSharingTest, MemoryOfPortions) {  // spec 3 G4
   EXPECT_EQ(parts::MibPerDevice(Part(0.57), 100), 56);
 }
 
-TEST(OracleSharingTest, ValidPortions) {  // spec 3 G5
-  const auto is_valid = [](int64_t mib) {
-    return parts::IsValidPortion(parts::PortionOn(Mib(mib), 1000));
-  };
-  EXPECT_TRUE(is_valid(1000));
-  EXPECT_TRUE(is_valid(1995));  // 2.00, and so
-  EXPECT_FALSE(is_valid(1500));
-  EXPECT_FALSE(is_valid(1990));
+TEST(OracleSharingTest, MoreMemoryThanADeviceHasFitsNone) {  // spec 3 G5
+  const World world = Of(MakeCluster()
+                             .Node("n1", {.gpus = 2, .labels = Memory("1000")})
+                             .Pending("ns/a", {.gpu_memory_mib = 1995}),
+                         {}, Packing());
+  EXPECT_EQ(FindNode(world, "ns/a-0").node, "");
 }
 
 // ---- the ledger
@@ -157,13 +155,21 @@ TEST(OracleSharingTest, APromiseBesideTheLeavingOrElsewhere) {  // spec 3 T8
 }
 
 TEST(OracleSharingTest, ALabelThatCountsMoreDevicesThanThereAre) {  // spec 3 N17
-  GpuLedger node;
-  node.idle = 7;
-  node.count = 8;
-  AddToGpus(Of("g1", 50), PodStatus::kRunning, &node);
-  EXPECT_EQ(node.idle, 7);
-  AddToGpus(Of("g2", 50), PodStatus::kRunning, &node);
-  EXPECT_EQ(node.idle, 6);
+  const World world = Of(MakeCluster()
+                             .Node("n1", {.gpus = 7, .labels = {{"nvidia.com/gpu.count", "8"}}})
+                             .Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"}),
+                         {{"ns/a-0", {"g1"}}});
+  EXPECT_EQ(world.Idle("n1").at("gpu"), 6);
+}
+
+TEST(OracleSharingTest, ADeviceThatIsBeingFreedHasToBeWaitedFor) {  // FINDINGS 9
+  const World world = Of(MakeCluster()
+                             .Node("n1", {.gpus = 2})
+                             .Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"})
+                             .Releasing("ns/b", {.gpus = 1, .node = "n1"})
+                             .Pending("ns/c", {.gpu_fraction = 0.25}),
+                         {{"ns/a-0", {"g1"}}}, Spreading());
+  EXPECT_EQ(FindNode(world, "ns/c-0"), (Choice{.node = "n1", .now = false, .groups = {""}}));
 }
 
 TEST(OracleSharingTest, TakingOutInReverseOrderLeadsBack) {  // spec 3 T7
