@@ -273,9 +273,9 @@ RandomClusterOptions ShapeFor(uint64_t seed) {
           .taints = random.OneIn(3),
           .pod_affinity = random.OneIn(4),
           .bad_queues = random.OneIn(4),
+          .terms = random.OneIn(4) ? std::optional(RandomTermsOptions()) : std::nullopt,
           .sharers = RandomSharersOptions{.quarters = !random.OneIn(3),
-                                          .max_waiting_groups = random.OneIn(4) ? 12 : 5},
-          .terms = random.OneIn(4) ? std::optional(RandomTermsOptions()) : std::nullopt};
+                                          .max_waiting_groups = random.OneIn(4) ? 12 : 5}};
 }
 
 // A map has every key once; rows do not promise it.
@@ -342,6 +342,52 @@ TEST_P(SharingAllocateTest, NobodyGetsMoreOfADeviceThanThereIs) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
     RunPlan(Session(config_, {.inspect = look}), rows.Build());
   });
+}
+
+// "3 node(s) didn't have enough resources: GPUs." by resource.
+std::map<std::string, int> ShortagesIn(const std::string& text) {
+  constexpr std::string_view kSays = " node(s) didn't have enough resources: ";
+  std::map<std::string, int> shortages;
+  for (size_t at = text.find(kSays); at != std::string::npos; at = text.find(kSays, at + 1)) {
+    size_t begin = at;
+    while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
+    const size_t name = at + kSays.size();
+    const size_t end = std::min(text.find(". \n", name), text.rfind('.'));
+    shortages[text.substr(name, end - name)] = std::stoi(text.substr(begin, at - begin));
+  }
+  return shortages;
+}
+
+TEST_P(SharingAllocateTest, WhoeverFindsNoDeviceIsToldWhatNodesLack) {
+  int told = 0;
+  ForRows(400, [&](ClusterRows rows) {
+    // One pod waits, so that the cluster stands as it did when the pod was refused.
+    const PodRow* waits = nullptr;
+    for (const PodRow& pod : rows.pods) {
+      if (pod.phase == Phase::kPending && pod.gpu.IsShared() && pod.node_name.empty() &&
+          pod.config_maps.empty() && pod.name.starts_with("sharers-"))
+        waits = &pod;
+    }
+    if (waits == nullptr) return;
+    const std::string group = waits->pod_group;
+    const std::string name = waits->name;
+    std::erase_if(rows.pods, [&](const PodRow& pod) {
+      return pod.phase == Phase::kPending && pod.name != name;
+    });
+    for (PodGroupRow& each : rows.pod_groups) {
+      if (each.name == group) each.min_member = 1;
+    }
+    const Plan plan = RunPlan(Session(config_), rows.Build());
+    const oracle::World world(rows, oracle::SettingsOf(config_));
+    for (const auto& [pod, text] : plan.pod_messages) {
+      if (text.find("no nodes with enough resources") == std::string::npos) continue;
+      ++told;
+      EXPECT_EQ(ShortagesIn(text), oracle::ShortagesOf(world, plan.cluster->PodName(pod))) << text;
+    }
+  });
+  if (std::getenv("KAI_SEEDS") == nullptr) {
+    EXPECT_GT(told, 10);
+  }
 }
 
 // ---- whole cycles
@@ -460,9 +506,8 @@ class Tumult {
         picker_(*cluster, {.pack = random_.Coin()}) {}
 
   void Step() {
-    const std::vector<PodId> pods(cluster_.pods().name.ids().begin(),
-                                  cluster_.pods().name.ids().end());
-    const PodId pod = random_.Pick(pods);
+    const PodId pod(
+        static_cast<size_t>(random_.Below(static_cast<int64_t>(cluster_.pods().size()))));
     const PodStatus status = cluster_.pods().status[pod];
     if (random_.OneIn(8)) {
       if (marks_.empty() || random_.Coin()) {
@@ -484,9 +529,8 @@ class Tumult {
 
  private:
   void Place(PodId pod) {
-    const std::vector<NodeId> nodes(cluster_.nodes().name.ids().begin(),
-                                    cluster_.nodes().name.ids().end());
-    const NodeId node = random_.Pick(nodes);
+    const NodeId node(
+        static_cast<size_t>(random_.Below(static_cast<int64_t>(cluster_.nodes().size()))));
     const PodClassId pod_class = cluster_.pods().pod_class[pod];
     const GpuRequest& gpu = cluster_.pod_classes().info[pod_class].gpu;
     const bool is_new = cluster_.pods().status[pod] == PodStatus::kPending;
@@ -530,8 +574,8 @@ TEST(SharingStatementTest, DevicesHoldWhateverTheOrderOfChanges) {
                                  .pod_affinity = false,
                                  .foreign = false,
                                  .mig = false,
-                                 .sharers = RandomSharersOptions{.quarters = seed % 2 == 0},
-                                 .terms = std::nullopt})
+                                 .terms = std::nullopt,
+                                 .sharers = RandomSharersOptions{.quarters = seed % 2 == 0}})
             .Build();
     const Columns before(*cluster);
     {

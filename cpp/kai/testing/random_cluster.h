@@ -75,13 +75,13 @@ struct RandomClusterOptions {
   bool gangs = true;
   bool elastic = true;  // groups with more pods than they need, some of them running
   bool cpu_only = true;
-  bool nominated = true;                        // status.nominatedNodeName
-  bool shared_gpus = true;                      // now and then a pod on part of a GPU
-  std::optional<RandomSharersOptions> sharers = {};  // many of them
-  bool mig = true;         // nodes cut into MIG slices, and pods that run on them
-  bool bad_queues = true;  // groups in inner queues or in none; queues without their parent
+  bool nominated = true;    // status.nominatedNodeName
+  bool shared_gpus = true;  // now and then a pod on part of a GPU
+  bool mig = true;          // nodes cut into MIG slices, and pods that run on them
+  bool bad_queues = true;   // groups in inner queues or in none; queues without their parent
   // Ports, volumes and so on; nothing: none of them.
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
+  std::optional<RandomSharersOptions> sharers = {};  // many pods on parts of GPUs
   bool sub_groups = false;  // trees of sub-groups: not scheduled yet, but ordered
 };
 

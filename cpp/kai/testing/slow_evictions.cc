@@ -496,9 +496,8 @@ std::vector<int> Flat(const Batches& batches) {
   return pods;
 }
 
-double RequestedGpus(const World& world, int pod) {
-  return SumOfRequests(world, {pod}, world.kept().smallest_gpu_mib)[2];
-}
+// Memory counts for none (spec 3 R18).
+double RequestedGpus(const World& world, int pod) { return SumOfRequests(world, {pod}, 0)[2]; }
 
 // spec 2 V10 and V12
 bool PassesFilters(const World& world, const Search& search, const std::vector<int>& pending,
@@ -1138,7 +1137,7 @@ bool HasRoomAtAll(const World& world, const std::vector<int>& tasks) {
     if (gpu.kind != GpuRequestKind::kMemory) continue;
     wanted_mib += static_cast<double>(gpu.count) * static_cast<double>(gpu.memory_mib);
   }
-  return SumOfRequests(world, tasks, kept.smallest_gpu_mib)[2] <= gpus && wanted_mib <= mib;
+  return SumOfRequests(world, tasks, 0)[2] <= gpus + 1e-6 && wanted_mib <= mib;
 }
 
 Search SearchFor(const World& world, const std::string& action, int group) {

@@ -1892,6 +1892,32 @@ double ScoreOf(const World& world, std::string_view pod, std::string_view node) 
                AllNodes(world));
 }
 
+std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod_name) {
+  const Kept& kept = world.kept();
+  const int pod = kept.PodIndex(pod_name);
+  const GpuRequest& gpu = At(kept.pods, pod).row->gpu;
+  std::map<std::string, int> shortages;
+  for (const int node : AllNodes(world)) {
+    const Ledger ledger = At(Ledgers(world), node);
+    if (Fits(world, pod, node, IdleOrReleasing(ledger))) continue;  // predicates say why
+    if (Fits(world, pod, node, ledger.idle)) continue;              // then nobody says
+    const GpuLedger& gpus = world.gpus(node);
+    const auto groups = std::count_if(gpus.u.begin(), gpus.u.end(),
+                                      [](const auto& group) { return group.second > 0; });
+    for (size_t r = 0; r < kept.resources.size(); ++r) {
+      const double taken = ledger.used[r] + (r == 2 ? static_cast<double>(groups) : 0);
+      if (At(kept.pods, pod).request[r] <= At(kept.allocatable, node)[r] - taken) continue;
+      const std::string& name = kept.resources[r];
+      ++shortages[r == 0 ? "CPU cores" : r == 2 ? "GPUs" : name];
+    }
+    if (gpu.kind == GpuRequestKind::kMemory &&
+        static_cast<double>(gpu.memory_mib) > MemoryOfGpu(*At(kept.nodes, node))) {
+      ++shortages["GPU memory"];
+    }
+  }
+  return shortages;
+}
+
 // ---- (d)
 
 std::ostream& operator<<(std::ostream& out, const Decision& decision) {

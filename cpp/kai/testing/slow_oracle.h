@@ -281,6 +281,9 @@ Choice FindNode(const World& world, std::string_view pod);
 // Whether every filter lets the pod onto the node, room apart.
 bool PassesFilters(const World& world, std::string_view pod, std::string_view node);
 double ScoreOf(const World& world, std::string_view pod, std::string_view node);
+// How many nodes lack what, as a pod that found none is told (spec 3 E1, E2); by KAI's words for
+// resources. Nodes that refuse for other reasons are not in it.
+std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod);
 
 // ---- (d) allocate -------------------------------------------------------------------------------
 

@@ -219,25 +219,15 @@ DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, doubl
 }
 
 double SharersThatFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib) {
-  if (static_cast<double>(MibPerDevice(gpu, gpu_mib)) > gpu_mib) return 0;
-  const auto mib = static_cast<double>(MibPerDevice(gpu, gpu_mib));
-  const auto most = static_cast<double>(std::numeric_limits<int32_t>::max());
-  std::vector<double> rooms;  // pods, by device
+  double devices = ledger.idle + ledger.releasing;
   for (const auto& [group, used] : ledger.u) {
-    if (!Matches(ledger, group, gpu_mib, MibPerDevice(gpu, gpu_mib))) continue;
-    const auto free = gpu_mib - static_cast<double>(At(ledger.a, group)) +
-                      static_cast<double>(At(ledger.r, group));
-    rooms.push_back(mib == 0 ? most : std::floor(free / mib));
+    const double free = gpu_mib - static_cast<double>(At(ledger.a, group)) +
+                        static_cast<double>(At(ledger.r, group));
+    if (Matches(ledger, group, gpu_mib, 0) && free > 0) devices += free / gpu_mib;
   }
-  for (double i = 1; i <= std::trunc(ledger.idle) + std::trunc(ledger.releasing); ++i) {
-    rooms.push_back(mib == 0 ? most : std::max(1.0, std::floor(gpu_mib / mib)));
-  }
-  double pods = 0;  // that stand on so many different devices each
-  for (;; ++pods) {
-    double places = 0;
-    for (const double room : rooms) places += std::min(room, pods + 1);
-    if (places < static_cast<double>(Devices(gpu)) * (pods + 1) || pods >= 1000) return pods;
-  }
+  const double wanted = static_cast<double>(Devices(gpu)) *
+                        static_cast<double>(MibPerDevice(gpu, gpu_mib)) / std::max(gpu_mib, 1.0);
+  return std::floor(devices / wanted * (1 + 1e-9) + 1e-9);
 }
 
 GpuSums SumsOf(const GpuLedger& ledger, double gpu_mib) {

@@ -80,7 +80,8 @@ struct DeviceChoice {
 DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib,
                            const DeviceTaste& taste, bool fits_now, bool pipeline_only);
 
-// At most so many pods of this request, if nobody else came.
+// So many pods of this request could be held if nobody else came and devices were one piece: by
+// what of devices is idle, leaving or left.
 double SharersThatFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib);
 
 // spec 3 N13: what is idle and what is releasing, in devices and in MiB; whole MIG slices apart.
