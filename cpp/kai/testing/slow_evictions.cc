@@ -1135,7 +1135,7 @@ bool HasRoomAtAll(const World& world, const std::vector<int>& tasks) {
   for (const int pod : tasks) {
     const GpuRequest& gpu = At(kept.pods, pod).row->gpu;
     if (gpu.kind != GpuRequestKind::kMemory) continue;
-    wanted_mib += static_cast<double>(gpu.count) * static_cast<double>(gpu.memory_mib);
+    wanted_mib += static_cast<double>(gpu.memory_mib);  // of one device
   }
   return SumOfRequests(world, tasks, 0)[2] <= gpus + 1e-6 && wanted_mib <= mib;
 }

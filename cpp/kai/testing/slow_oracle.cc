@@ -1154,10 +1154,12 @@ bool FitsNow(const World& world, int pod, int node, const Ledger& ledger) {
 
 DeviceChoice ChoiceOn(const World& world, int pod, int node, bool fits_now, bool pipeline_only) {
   const Kept& kept = world.kept();
-  return ChooseDevices(
-      At(kept.pods, pod).row->gpu, world.gpus(node), MemoryOfGpu(*At(kept.nodes, node)),
-      {.pack = kept.settings.Has("gpupack"), .spread = kept.settings.Has("gpuspread")}, fits_now,
-      pipeline_only);
+  return ChooseDevices(At(kept.pods, pod).row->gpu, world.gpus(node),
+                       MemoryOfGpu(*At(kept.nodes, node)),
+                       {.pack = kept.settings.Has("gpupack"),
+                        .spread = kept.settings.Has("gpuspread"),
+                        .bind_held = !kept.settings.mends.on(Mend::kHeldGpus)},
+                       fits_now, pipeline_only);
 }
 
 // spec 3 P6: whoever opens a device needs room for the pod that reserves it. A device that is
@@ -1902,18 +1904,20 @@ std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod_
     if (Fits(world, pod, node, IdleOrReleasing(ledger))) continue;  // predicates say why
     if (Fits(world, pod, node, ledger.idle)) continue;              // then nobody says
     const GpuLedger& gpus = world.gpus(node);
+    const bool is_too_large =
+        gpu.kind == GpuRequestKind::kMemory &&
+        static_cast<double>(gpu.memory_mib) > MemoryOfGpu(*At(kept.nodes, node));
     const auto groups = std::count_if(gpus.u.begin(), gpus.u.end(),
                                       [](const auto& group) { return group.second > 0; });
     for (size_t r = 0; r < kept.resources.size(); ++r) {
       const double taken = ledger.used[r] + (r == 2 ? static_cast<double>(groups) : 0);
-      if (At(kept.pods, pod).request[r] <= At(kept.allocatable, node)[r] - taken) continue;
+      double wanted = At(kept.pods, pod).request[r];
+      if (r == 2 && is_too_large) wanted = kept.Accepted(At(kept.pods, pod), node)[2];
+      if (wanted <= At(kept.allocatable, node)[r] - taken) continue;
       const std::string& name = kept.resources[r];
       ++shortages[r == 0 ? "CPU cores" : r == 2 ? "GPUs" : name];
     }
-    if (gpu.kind == GpuRequestKind::kMemory &&
-        static_cast<double>(gpu.memory_mib) > MemoryOfGpu(*At(kept.nodes, node))) {
-      ++shortages["GPU memory"];
-    }
+    if (is_too_large) ++shortages["GPU memory"];
   }
   return shortages;
 }

@@ -209,7 +209,7 @@ DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, doubl
   double idle = std::floor(ledger.idle);
   for (const Candidate& each : candidates) {
     choice.groups.push_back(each.group);
-    const bool is_idle = each.group.empty() && idle-- >= 1;
+    const bool is_idle = each.group.empty() && (idle-- >= 1 || taste.bind_held);
     const bool is_releasing =  // S4
         each.group.empty() ? pipeline_only || !fits_now || !is_idle
                            : !HasIdle(ledger, each.group, gpu_mib, mib) || !fits_now;
