@@ -99,6 +99,10 @@ py::list Decisions(const HeldPlan& self) {
     py::object action = py::none();
     py::object for_group = py::none();
     py::object message = py::none();
+    py::object devices = py::none();
+    py::object portion = py::none();
+    py::object gpu_memory_mib = py::none();
+    py::tuple gpu_groups;
     if (each.kind == CycleLog::Decision::Kind::kEvict) {
       action = py::str(each.action.data(), each.action.size());
       if (each.for_group.valid()) for_group = py::str(cluster.PodGroupName(each.for_group));
@@ -107,10 +111,17 @@ py::list Decisions(const HeldPlan& self) {
       const std::string_view name = cluster.Text(cluster.nodes().name[each.node]);
       node = py::str(name.data(), name.size());
       gpus = py::float_(cluster.RequestOf(each.pod)[kGpuSlot.index()]);
+      if (const GpuRequest& gpu = cluster.ClassOf(each.pod).gpu; gpu.IsShared()) {
+        const PodClassId pod_class = cluster.pods().pod_class[each.pod];
+        gpus = py::float_(cluster.AcceptedOn(pod_class, each.node)[kQuotaGpu]);
+        devices = py::int_(gpu.count);
+        portion = py::float_(cluster.PortionOn(pod_class, each.node));
+        if (gpu.kind == GpuRequestKind::kMemory) gpu_memory_mib = py::int_(gpu.memory_mib);
+        gpu_groups = py::tuple(py::cast(self.plan.GpuGroupsOf(each)));
+      }
     }
-    rows[at++] =
-        py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, py::none(),
-                       py::none(), py::none(), py::tuple(), action, for_group, message);
+    rows[at++] = py::make_tuple(KindName(each.kind), cluster.PodName(each.pod), node, gpus, devices,
+                                portion, gpu_memory_mib, gpu_groups, action, for_group, message);
   }
   return rows;
 }

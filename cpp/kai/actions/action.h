@@ -45,8 +45,15 @@ struct CycleLog {
     std::string_view action;  // kEvict: lives as long as the program
     // kReclaimed: of queue_uses, the queue that loses and the one that gains.
     std::array<int32_t, 2> queue_uses = {};
+    int32_t gpus = -1;  // of shared_gpus; -1: the pod shares none
   };
   std::vector<Decision> decisions;
+  std::vector<GpuList> shared_gpus;  // of their nodes
+  int32_t KeepGpus(const GpuList& gpus) {
+    if (gpus.empty()) return -1;
+    shared_gpus.push_back(gpus);
+    return static_cast<int32_t>(shared_gpus.size() - 1);
+  }
   std::vector<std::string> queue_uses;  // messages::QueueUse()
   std::span<const PlaceError> ErrorsOf(PodGroupId group) const {
     const auto found = errors.find(group);

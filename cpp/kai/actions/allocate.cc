@@ -53,12 +53,14 @@ class Allocate final : public Action {
     for (const Change& change : statement.ChangesSince(start)) {
       const bool bind = change.to == PodStatus::kAllocated;
       allocated = allocated || bind;
+      const GpuList& gpus = cycle.cluster->pods().gpus[change.pod];
       cycle.log->decisions.push_back(
           {.kind = bind ? CycleLog::Decision::Kind::kBind : CycleLog::Decision::Kind::kPipeline,
            .pod = change.pod,
            .node = change.to_node,
            .for_group = PodGroupId(),
-           .action = {}});
+           .action = {},
+           .gpus = cycle.log->KeepGpus(gpus)});
     }
     statement.Settle();
     cycle.log->placed_now[group] = 1;
@@ -88,8 +90,11 @@ class Allocate final : public Action {
     // others leaves them.
     std::stable_partition(again.begin(), again.end(),
                           [](const Change& change) { return change.to == PodStatus::kPipelined; });
+    std::vector<GpuList> gpus;
+    for (const Change& change : again) gpus.push_back(statement->cluster().pods().gpus[change.pod]);
     statement->RollBackTo(start);
-    for (const Change& change : again) statement->Pipeline(change.pod, change.to_node);
+    for (size_t i = 0; i < again.size(); ++i)
+      statement->Pipeline(again[i].pod, again[i].to_node, gpus[i]);
   }
 
   int64_t depth_;

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "kai/actions/eviction_action.h"
+#include "kai/model/gpu_sums.h"
 
 namespace kai {
 namespace {
 
 constexpr int64_t kNoLimit = -1;
+constexpr double kTolerance = 1e-6;  // of sums of parts of devices
 
 class Consolidation final : public EvictionAction {
  public:
@@ -25,13 +27,19 @@ class Consolidation final : public EvictionAction {
     // Moving pods makes no GPU (spec 2 R2).
     const Cluster& cluster = *cycle.cluster;
     const NodeColumns& nodes = cluster.nodes();
-    double free = 0;
+    double gpus = 0, mib = 0;
     for (const NodeId node : nodes.name.ids()) {
       if (cluster.node_classes()[nodes.node_class[node]].state != 0) continue;
-      free += cluster.slots().TotalGpus(nodes.idle[node]) +
-              cluster.slots().TotalGpus(nodes.releasing[node]);
+      const GpuSums sums = GpuSumsOf(cluster, node);
+      gpus += sums.all();
+      mib += sums.idle_mib + sums.releasing_mib;
     }
-    return free < cycle.order->NextRequest(group)[kQuotaGpu];
+    double wanted_gpus = 0, wanted_mib = 0;
+    for (const PodId pod : cycle.order->PodsToPlace(group)) {
+      wanted_gpus += cluster.slots().TotalGpus(cluster.RequestOf(pod));
+      wanted_mib += static_cast<double>(cluster.ClassOf(pod).gpu.memory_mib);  // of one device
+    }
+    return gpus < wanted_gpus - kTolerance || mib < wanted_mib;
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kai/actions/failed_groups.h"
+#include "kai/model/gpu_sums.h"
 #include "kai/model/messages.h"
 
 namespace kai {
@@ -138,16 +139,29 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
   if (cycle.plain_search || !adds_up) return true;
   const PodList pods = cycle.order->PodsToPlace(group);
   if (pods.empty()) return false;
-  const NodeColumns& nodes = cycle.cluster->nodes();
-  const std::span<const double> request = cycle.cluster->RequestOf(pods.front());
+  const Cluster& cluster = *cycle.cluster;
+  const NodeColumns& nodes = cluster.nodes();
+  const PodClassId pod_class = cluster.pods().pod_class[pods.front()];
+  const std::span<const double> request = cluster.pod_classes().request[pod_class];
+  const bool shares = cluster.shares_gpus();
   for (size_t i = 0; i < request.size(); ++i) {
-    if (request[i] <= 0) continue;
-    double missing = request[i];
-    for (const NodeId node : nodes.name.ids()) {
-      missing -= std::max(0.0, nodes.idle[node][i] + nodes.releasing[node][i]);
-      if (missing <= kTolerance * request[i]) break;
+    const bool parts = shares && i == kGpuSlot.index();
+    double wanted = request[i];
+    if (parts) {  // memory is the smallest part of the largest device
+      for (const NodeId node : nodes.name.ids()) {
+        const double here = GpusHeldOn(cluster, pod_class, node);
+        wanted = node.index() == 0 ? here : std::min(wanted, here);
+      }
     }
-    if (missing > kTolerance * request[i]) return false;
+    if (wanted <= 0) continue;
+    double missing = wanted;
+    for (const NodeId node : nodes.name.ids()) {
+      const double free =
+          parts ? MostGpusOf(cluster, node) : nodes.idle[node][i] + nodes.releasing[node][i];
+      missing -= std::max(0.0, free);
+      if (missing <= kTolerance * wanted) break;
+    }
+    if (missing > kTolerance * wanted) return false;
   }
   return true;
 }
@@ -200,6 +214,7 @@ void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Check
         .node = change.to_node,
         .for_group = PodGroupId(),
         .action = {}};
+    if (!evicts) decision.gpus = log.KeepGpus(cluster.pods().gpus[change.pod]);
     const PodGroupId own = cluster.pods().group[change.pod];
     if (evicts) {
       decision.note = note_;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "kai/model/gpu_sums.h"
+
 namespace kai {
 namespace {
 
@@ -16,8 +18,9 @@ uint64_t Mix(uint64_t value) {
 }
 uint64_t KeyOf(PodId pod) { return Mix(pod.index()); }
 
+// Memory counts for no GPU here (spec 2 V12).
 double GpusOf(const Cluster& cluster, PodId pod) {
-  return cluster.ClassOf(pod).requested[kQuotaGpu];
+  return cluster.slots().TotalGpus(cluster.RequestOf(pod));
 }
 
 }  // namespace
@@ -38,8 +41,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
   const Cluster& cluster = *cycle.cluster;
   const NodeColumns& nodes = cluster.nodes();
   for (const NodeId node : nodes.name.ids()) {
-    before_[node] = cluster.slots().TotalGpus(nodes.idle[node]) +
-                    cluster.slots().TotalGpus(nodes.releasing[node]);
+    before_[node] = GpuSumsOf(cluster, node).all();
   }
   // With nobody recorded who comes back, batches come as they always do.
   bool always_the_same = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kai/model/gpu_sums.h"
 #include "kai/placement/room_count.h"
 
 namespace kai {
@@ -9,6 +10,12 @@ namespace {
 
 // Of a group with more classes than that nothing is proved: counting would cost more than it saves.
 constexpr size_t kMostClasses = 16;
+
+double GpusGivenBack(const Cluster& cluster, const Victim& victim) {
+  return cluster.pods().gpus[victim.pod].empty()
+             ? cluster.pods().LedgerGpus(victim.pod)
+             : GpusHeldOn(cluster, cluster.pods().pod_class[victim.pod], victim.node);
+}
 
 }  // namespace
 
@@ -23,8 +30,7 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
     const PodClassId pod_class = cluster.pods().pod_class[pod];
     size_t at = 0;
     while (at < classes_.size() && classes_[at].pod_class != pod_class) ++at;
-    if (at == classes_.size())
-      classes_.push_back({.pod_class = pod_class, .request = cluster.RequestOf(pod)});
+    if (at == classes_.size()) classes_.push_back({.pod_class = pod_class});
     if (classes_.size() > kMostClasses) {
       classes_.clear();
       break;
@@ -32,25 +38,32 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
   }
   const auto all = static_cast<double>(pods_.size());
   for (ClassCount& each : classes_) {
-    for (const NodeId node : cluster.nodes().name.ids())
-      each.free += std::min(PodsThatFit(cycle.search, cluster, each.pod_class, node), all);
+    std::vector<double> room(slots_);
+    for (const NodeId node : cluster.nodes().name.ids()) {
+      // As rooms are counted later on, in which somebody may have left a part of a device.
+      double fit = 0;
+      if (cluster.shares_gpus()) {
+        FillRoom(cluster, node, room);
+        fit = PodsThatFit(cycle.search, cluster, each.pod_class, node, room);
+      } else {
+        fit = PodsThatFit(cycle.search, cluster, each.pod_class, node);
+      }
+      each.free += std::min(fit, all);
+    }
   }
 }
 
 double SearchBounds::HoldsOf(const ClassCount& count, NodeId node,
                              std::span<const double> room) const {
-  return std::min(PodsThatFit(cycle_.search, count.request, count.pod_class, node, room),
+  return std::min(PodsThatFit(cycle_.search, *cycle_.cluster, count.pod_class, node, room),
                   static_cast<double>(pods_.size()));
 }
 
 void SearchBounds::AddRoom(NodeId node) {
   room_at_[node] = static_cast<int32_t>(touched_.size());
   touched_.push_back(node);
-  const std::span<const double> idle = cycle_.cluster->nodes().idle[node];
-  const std::span<const double> releasing = cycle_.cluster->nodes().releasing[node];
   rooms_.resize(touched_.size() * slots_);
-  double* const room = rooms_.data() + (touched_.size() - 1) * slots_;
-  for (size_t i = 0; i < slots_; ++i) room[i] = idle[i] + releasing[i];
+  FillRoom(*cycle_.cluster, node, std::span(rooms_).last(slots_));
 }
 
 void SearchBounds::Free(const Victim& victim) {
@@ -61,7 +74,7 @@ void SearchBounds::Free(const Victim& victim) {
   const std::span<const double> allocatable = cluster.nodes().allocatable[victim.node];
   for (size_t i = 0; i < slots_; ++i) {
     if (allocatable[i] == 0) continue;  // not tracked (spec 3 N3)
-    room[i] += i == kGpuSlot.index() ? cluster.pods().ledger_gpus[victim.pod] : request[i];
+    room[i] += i == kGpuSlot.index() ? GpusGivenBack(cluster, victim) : request[i];
   }
 }
 

@@ -41,7 +41,6 @@ class SearchBounds {
   // One class of the pods, and how many of it nodes can hold.
   struct ClassCount {
     PodClassId pod_class;
-    std::span<const double> request;
     double free = 0;         // as the cluster stands
     double held = 0;         // with the recorded victims gone
     double wanted = 0;       // of the part

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kai/actions/candidates.h"
+#include "kai/model/gpu_sums.h"
 
 namespace kai {
 namespace {
@@ -41,8 +42,8 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
   const NodeColumns& nodes = cluster.nodes();
   offered_.Resize(nodes.size());
   for (const NodeId node : nodes.name.ids()) {
-    offered_[node] = cluster.slots().TotalGpus(nodes.idle[node]) > 0 ||
-                     cluster.slots().TotalGpus(nodes.releasing[node]) > 0;
+    const GpuSums gpus = GpuSumsOf(cluster, node);
+    offered_[node] = gpus.idle > 0 || gpus.releasing > 0;
   }
 }
 

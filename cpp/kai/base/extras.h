@@ -18,12 +18,13 @@ namespace kai {
 enum class Extra : uint8_t {
   kTopologySpread,         // topologySpreadConstraints with DoNotSchedule
   kPreferredNodeAffinity,  // preferred node affinity is scored
+  kStartOnIdleGpu,         // a part of an idle GPU before one of a fuller GPU that is being left
 };
-inline constexpr size_t kExtras = 2;
+inline constexpr size_t kExtras = 3;
 
 // By Extra, as configurations name them.
-inline constexpr std::array<std::string_view, kExtras> kExtraNames = {"topology_spread",
-                                                                      "preferred_node_affinity"};
+inline constexpr std::array<std::string_view, kExtras> kExtraNames = {
+    "topology_spread", "preferred_node_affinity", "start_on_idle_gpu"};
 
 class Extras {
  public:

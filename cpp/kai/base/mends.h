@@ -31,8 +31,10 @@ enum class Mend : uint8_t {
   kWholeGangs,          // a group gives up its batches in order, so that no gang is left broken
   kProtectedMinimum,    // pods that leave anyway do not count towards what must stay (spec 1 F106)
   kLeavingPods,         // who leaves frees ports and keeps nobody away any more (spec 2 W11)
+  kHeldGpus,            // a part of a GPU is bound only once nobody holds it whole (FINDINGS 9)
+  kExactRollback,       // what was only tried leaves no trace on shared GPUs (decision 0010)
 };
-inline constexpr size_t kMends = 15;
+inline constexpr size_t kMends = 17;
 
 // By Mend, as configurations name them.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {
@@ -40,7 +42,8 @@ inline constexpr std::array<std::string_view, kMends> kMendNames = {
     "not_ready_writes",   "signature_skip",      "queue_depth",
     "completed_pods",     "same_cycle_eviction", "quota_epsilon",
     "victim_shares",      "consolidation_limit", "scenario_filters",
-    "whole_gangs",        "protected_minimum",   "leaving_pods"};
+    "whole_gangs",        "protected_minimum",   "leaving_pods",
+    "held_gpus",          "exact_rollback"};
 
 class Mends {
  public:

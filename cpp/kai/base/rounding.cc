@@ -21,6 +21,10 @@ double GpusOfPortions(double portion, double count) {
   return std::round(portion * 100) * count / 100;
 }
 
+int64_t MemoryOfPortion(double portion, double capacity_mib) {
+  return static_cast<int64_t>(portion * capacity_mib);
+}
+
 double PortionOfMemory(double memory_mib, double capacity_mib) {
   return std::ceil(memory_mib / capacity_mib * 100) / 100;
 }

@@ -2,6 +2,7 @@
 #ifndef KAI_BASE_ROUNDING_H_
 #define KAI_BASE_ROUNDING_H_
 
+#include <cstdint>
 #include <string>
 
 namespace kai {
@@ -13,6 +14,9 @@ double GpusOfPortions(double portion, double count);
 // The part of a device of `capacity_mib` that `memory_mib` takes, in hundredths, rounded up (spec 3
 // G2). 4096 of 15300 -> 0.27.
 double PortionOfMemory(double memory_mib, double capacity_mib);
+
+// MiB of a portion of a device, cut to whole ones (spec 3 G4). 0.333 of 15300 -> 5094.
+int64_t MemoryOfPortion(double portion, double capacity_mib);
 
 // At most three decimals, cut and not rounded, trailing zeros dropped (spec 1 F78, spec 2 M8).
 // 0.4196 -> "0.419", 2 -> "2".

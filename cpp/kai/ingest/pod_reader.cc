@@ -265,17 +265,18 @@ FieldStatus ReadStatus(JsonValue& status, PodRow* row, Draft* draft) {
   });
 }
 
-// Spec 3 R20: without the plain label the prefixed ones count for nothing.
+// Spec 3 R20. The binder of KAI's writes no plain label for several devices, and its scheduler
+// reads the others only beside one: then it gives such devices away twice (FINDINGS 6).
 void FindGpuGroups(PodRow* row) {
   std::vector<std::pair<std::string_view, std::string_view>> prefixed;
   for (const auto& [key, value] : row->labels) {
     if (key == keys::kGpuGroup) row->gpu_groups.push_back(value);
     if (key.starts_with(keys::kGpuGroupPrefix)) prefixed.emplace_back(key, value);
   }
-  if (row->gpu_groups.empty()) return;
   std::sort(prefixed.begin(), prefixed.end());
   for (const auto& [key, group] : prefixed) {
-    if (group != row->gpu_groups.front()) row->gpu_groups.emplace_back(group);
+    if (row->gpu_groups.empty() || group != row->gpu_groups.front())
+      row->gpu_groups.emplace_back(group);
   }
 }
 

@@ -138,6 +138,8 @@ void ClusterAssembler::MakeNodeClasses() {
                                                                             : MigMode::kNone;
     }
     node_class.cpu_only = !mig_enabled && gpus <= 0;  // spec 3 N16; DRA GPUs are in `gpus`
+    node_class.knows_gpu_memory = knows_gpu_memory_[i];
+    node_class.has_dra_gpus = node_dra_gpus_[i] > 0;
     node_class.gpu_worker = FindLabelText(row.labels, keys::kGpuWorker) != nullptr;
     node_class.cpu_worker = FindLabelText(row.labels, keys::kCpuWorker) != nullptr;
     nodes.cpu_only.Add(node_class.cpu_only ? 1 : 0);
@@ -163,17 +165,6 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   info.missing_config_maps = MissingConfigMaps(row);
 
   std::set<std::string> not_built(row.not_built.begin(), row.not_built.end());
-  switch (row.gpu.kind) {
-    case GpuRequestKind::kRegular:
-    case GpuRequestKind::kMig:
-      break;
-    case GpuRequestKind::kFraction:
-      not_built.insert("gpu-fraction");
-      break;
-    case GpuRequestKind::kMemory:
-      not_built.insert("gpu-memory");
-      break;
-  }
   if (!row.claims.empty()) not_built.insert("dra");
   for (const std::string& feature : not_built) info.not_built.push_back(Name(feature));
 

@@ -294,16 +294,12 @@ TEST(PodClassTest, NamesWhatIsNotBuilt) {
   ClusterMaker maker = MakeCluster()
                            .Pending("ns/plain", {.gpus = 1})
                            .Pending("ns/fraction", {.gpu_fraction = 0.5})
-                           .Pending("ns/memory", {.gpu_memory_mib = 5})
-                           .Pending("ns/mig", {.more = {{"nvidia.com/mig-1g.5gb", 1}}})
                            .Pending("ns/dra");
   maker.rows().pods.back().claims = {{.name = "c", .resource_claim = "", .from_template = true}};
   maker.rows().pods.back().not_built = {"levitation", "dra"};
   const auto cluster = maker.Build();
   EXPECT_THAT(NotBuilt(*cluster, "ns/plain-0"), IsEmpty());
-  EXPECT_THAT(NotBuilt(*cluster, "ns/fraction-0"), ElementsAre("gpu-fraction"));
-  EXPECT_THAT(NotBuilt(*cluster, "ns/memory-0"), ElementsAre("gpu-memory"));
-  EXPECT_THAT(NotBuilt(*cluster, "ns/mig-0"), IsEmpty());
+  EXPECT_THAT(NotBuilt(*cluster, "ns/fraction-0"), IsEmpty());
   EXPECT_THAT(NotBuilt(*cluster, "ns/dra-0"), ElementsAre("dra", "levitation"));
 }
 

@@ -13,11 +13,12 @@ namespace {
 
 constexpr double kUnknownGpuMemoryMib = 100;  // spec 3 G1
 
-// MiB of one GPU of the node, floored to hundreds; large values are bytes (spec 3 G1).
-double GpuMemoryMib(const NodeRow& row) {
+// MiB of one GPU of the node, floored to hundreds; large values are bytes (spec 3 G1). Nothing: the
+// node does not say.
+std::optional<double> GpuMemoryMib(const NodeRow& row) {
   const std::string* label = FindLabelText(row.labels, keys::kGpuMemory);
   const std::optional<int64_t> parsed = label == nullptr ? std::nullopt : ParseInteger(*label);
-  if (!parsed || *parsed <= 0) return kUnknownGpuMemoryMib;
+  if (!parsed || *parsed <= 0) return std::nullopt;
   constexpr int64_t kMib = 1 << 20;
   const int64_t mib = *parsed >= kMib ? *parsed / kMib : *parsed;
   return static_cast<double>(mib - mib % 100);
@@ -60,7 +61,9 @@ void ClusterAssembler::Nodes(std::vector<NodeRow> rows,
     const NodeId node = nodes.name.Add(Name(row->name));
     node_by_name_.emplace(row->name, node);
     nodes.name_rank.Add(node.value());
-    nodes.gpu_memory_mib.Add(GpuMemoryMib(*row));
+    const std::optional<double> gpu_memory_mib = GpuMemoryMib(*row);
+    nodes.gpu_memory_mib.Add(gpu_memory_mib.value_or(kUnknownGpuMemoryMib));
+    knows_gpu_memory_.push_back(gpu_memory_mib.has_value());
   }
   for (const ResourceSliceRow& slice : slices) {
     const auto node = node_by_name_.find(slice.node);

@@ -166,29 +166,37 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
   CountTotal(drafts);
 }
 
-// Who stands for a device that several pods share: one that stays, if there is one, because the
-// device comes back only with its last user.
-std::map<std::pair<NodeId, std::string>, const ClusterAssembler::PodDraft*>
-ClusterAssembler::HoldersOfSharedDevices(const std::vector<PodDraft>& drafts) {
-  std::map<std::pair<NodeId, std::string>, const PodDraft*> holders;
+void ClusterAssembler::ListSharedGpus(const std::vector<PodDraft>& drafts) {
+  c_.nodes_.shared_gpus.Resize(c_.nodes_.size());
+  std::set<std::pair<NodeId, std::string_view>> groups;
   for (const PodDraft& draft : drafts) {
-    if (!draft.node.valid() || draft.is_reservation) continue;
-    for (const std::string& device : draft.row->gpu_groups) {
-      const PodDraft*& holder = holders[{draft.node, device}];
-      if (holder == nullptr ||
-          (holder->status == PodStatus::kReleasing && draft.status != PodStatus::kReleasing))
-        holder = &draft;
-    }
+    if (!draft.row->gpu.IsShared()) continue;
+    c_.shares_gpus_ = true;
+    if (!IsActiveUsed(draft.status) || !draft.node.valid()) continue;
+    for (const std::string& group : draft.row->gpu_groups) groups.emplace(draft.node, group);
   }
-  return holders;
+  for (const auto& [node, group] : groups) {
+    std::vector<SharedGpu>& listed = c_.nodes_.shared_gpus[node];
+    shared_gpus_.emplace(std::pair(node, Name(group)), static_cast<int32_t>(listed.size()));
+    listed.push_back({.name = Name(group)});
+  }
+}
+
+GpuList ClusterAssembler::SharedGpusOf(const PodDraft& draft) {
+  GpuList gpus;
+  if (!draft.row->gpu.IsShared() || !IsActiveUsed(draft.status) || !draft.node.valid()) return gpus;
+  for (const std::string& group : draft.row->gpu_groups) {
+    const int32_t gpu = shared_gpus_.at(std::pair(draft.node, Name(group)));
+    if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end()) gpus.push_back(gpu);
+  }
+  return gpus;
 }
 
 void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
   PodColumns& pods = c_.pods_;
   SubGroupColumns& sets = c_.sub_groups_;
   pods_of_set_.resize(sets.size());
-  const std::map<std::pair<NodeId, std::string>, const PodDraft*> holders =
-      HoldersOfSharedDevices(drafts);
+  ListSharedGpus(drafts);
   for (const PodDraft& draft : drafts) {
     const PodRow& row = *draft.row;
     const PodId pod = pods.name.Add(Name(row.name));
@@ -238,18 +246,12 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     double ledger_gpus = c_.pod_classes_.request[pod_class][kGpuSlot.index()];
     if (draft.is_reservation) {
       ledger_gpus = 0;  // spec 3 N3
-    } else if (row.gpu.kind == GpuRequestKind::kFraction ||
-               row.gpu.kind == GpuRequestKind::kMemory) {
-      // Until devices are modelled, sharers hold their devices whole, each device once.
-      ledger_gpus = 0;
-      for (const std::string& device : row.gpu_groups) {
-        const auto holder = holders.find({draft.node, device});
-        ledger_gpus += holder != holders.end() && holder->second == &draft ? 1 : 0;
-      }
-      if (row.gpu_groups.empty())
-        ledger_gpus = static_cast<double>(std::max<int64_t>(row.gpu.count, 1));
+    } else if (row.gpu.IsShared()) {
+      // Whose devices nobody has written down holds them whole; KAI forgets that it holds any.
+      ledger_gpus = row.gpu_groups.empty() ? static_cast<double>(row.gpu.count) : 0;
     }
     pods.ledger_gpus.Add(ledger_gpus);
+    pods.gpus.Add(SharedGpusOf(draft));
     pods.accepted.Add(c_.AcceptedOn(pod_class, draft.node));
     if (!IsActiveUsed(draft.status) || !draft.node.valid()) continue;
     NodeColumns& nodes = c_.nodes_;
@@ -258,6 +260,11 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
                   .releasing = nodes.releasing[draft.node],
                   .used = nodes.used[draft.node]},
                  c_.pod_classes_.request[pod_class], ledger_gpus, WeightOf(draft.status));
+    for (const int32_t gpu : pods.gpus[pod]) {
+      AddSharer(c_.GpuLedgerOf(draft.node),
+                &nodes.shared_gpus[draft.node][static_cast<size_t>(gpu)],
+                c_.MibPerGpu(pod_class, draft.node), draft.status);
+    }
     if (!c_.affinity_.empty()) c_.affinity_.Count(c_.pod_classes_.info[pod_class], draft.node, 1);
   }
   for (const SubGroupId set : sets.name.ids()) {

@@ -317,18 +317,28 @@ TEST(NodeLedgerTest, AReservationPodHoldsNoGpu) {  // spec 3 N3, N15
   EXPECT_EQ(RoomOn(*cluster, "n1", kCpuSlot), (Room{63'000, 0, 1000}));
 }
 
-TEST(NodeLedgerTest, SharersHoldTheirDevicesWholeAndEachDeviceOnce) {
-  ClusterMaker maker = MakeCluster().Node("n1", {.gpus = 8});
-  maker.Running("ns/a", {.pods = 2, .gpu_fraction = 0.5, .node = "n1"});
+TEST(NodeLedgerTest, SharersTakeTheirPartsOfTheDevicesThatTheyName) {
+  ClusterMaker maker =
+      MakeCluster().Node("n1", {.gpus = 8, .labels = {{"nvidia.com/gpu.memory", "40960"}}});
+  maker.Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"});
   maker.Running("ns/b", {.gpu_fraction = 0.25, .gpu_devices = 2, .node = "n1"});
   for (PodRow& pod : maker.rows().pods) {
-    pod.gpu_groups =
-        pod.pod_group == "a" ? std::vector<std::string>{"x"} : std::vector<std::string>{"x", "y"};
+    pod.gpu_groups = pod.pod_group == "a" ? std::vector<std::string>{"y"}
+                                          : std::vector<std::string>{"y", "x", "y"};
   }
-  EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{6, 0, 2}));
+  const auto cluster = maker.Build();
+  EXPECT_EQ(RoomOn(*cluster, "n1", kGpuSlot), (Room{6, 0, 0}));
+  const std::vector<SharedGpu>& shared = cluster->nodes().shared_gpus[NodeId(0)];
+  ASSERT_EQ(shared.size(), 2U);  // by name
+  EXPECT_EQ(cluster->Text(shared[0].name), "x");
+  EXPECT_EQ(shared[0].allocated, 10'225);
+  EXPECT_EQ(cluster->Text(shared[1].name), "y");
+  EXPECT_EQ(shared[1].allocated, 30'675);
+  EXPECT_THAT(cluster->pods().gpus[PodId(0)], ElementsAre(1));
+  EXPECT_THAT(cluster->pods().gpus[PodId(1)], ElementsAre(1, 0));
   // Whose devices are not known holds as many as it uses.
   for (PodRow& pod : maker.rows().pods) pod.gpu_groups.clear();
-  EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{4, 0, 4}));
+  EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{5, 0, 3}));
 }
 
 TEST(NodeLedgerTest, ASharedDeviceComesBackWithItsLastUser) {
@@ -336,9 +346,18 @@ TEST(NodeLedgerTest, ASharedDeviceComesBackWithItsLastUser) {
   maker.Releasing("ns/a", {.gpu_fraction = 0.5, .node = "n1"});
   maker.Running("ns/b", {.gpu_fraction = 0.5, .node = "n1"});
   for (PodRow& pod : maker.rows().pods) pod.gpu_groups = {"x"};
-  EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{7, 0, 1}));
+  EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{7, 0, 0}));
   for (PodRow& pod : maker.rows().pods) pod.deletion_ns = kTestNowNs;
-  EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{7, 1, 1}));
+  EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{7, 1, 0}));
+}
+
+// A label that promises more devices than the kubelet offers makes no room (spec 3 N17).
+TEST(NodeLedgerTest, AnUnhealthyDeviceIsNotThereToShare) {
+  ClusterMaker maker =
+      MakeCluster().Node("n1", {.gpus = 7, .labels = {{"nvidia.com/gpu.count", "8"}}});
+  maker.Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"});
+  maker.rows().pods[0].gpu_groups = {"x"};
+  EXPECT_EQ(RoomOn(*maker.Build(), "n1", kGpuSlot), (Room{6, 0, 0}));
 }
 
 TEST(NodeLedgerTest, ABindRequestSaysWhichDevices) {  // spec 3 R20
@@ -352,7 +371,9 @@ TEST(NodeLedgerTest, ABindRequestSaysWhichDevices) {  // spec 3 R20
           .Node("n0", {.gpus = 8})
           .Add(request)
           .Build();
-  EXPECT_EQ(cluster->pods().ledger_gpus[PodId(0)], 3);
+  const NodeId node = cluster->pods().node[PodId(0)];
+  EXPECT_EQ(cluster->nodes().shared_gpus[node].size(), 3U);
+  EXPECT_THAT(cluster->pods().gpus[PodId(0)], ElementsAre(0, 1, 2));
 }
 
 // ---- what queues count (spec 1 F20-F25)

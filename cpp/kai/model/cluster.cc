@@ -1,5 +1,8 @@
 #include "kai/model/cluster.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "kai/base/rounding.h"
 #include "kai/base/text.h"
 #include "kai/model/row_lookup.h"
@@ -19,16 +22,46 @@ std::string_view Cluster::SubgroupText(SubGroupId pod_set) const {
   return name == kDefaultSubgroup ? "" : name;
 }
 
+int64_t Cluster::MibPerGpu(PodClassId pod_class, NodeId node) const {
+  const GpuRequest& gpu = pod_classes_.info[pod_class].gpu;
+  return gpu.kind == GpuRequestKind::kMemory
+             ? gpu.memory_mib
+             : MemoryOfPortion(gpu.portion, nodes_.gpu_memory_mib[node]);
+}
+
+double Cluster::PortionOn(PodClassId pod_class, NodeId node) const {
+  const GpuRequest& gpu = pod_classes_.info[pod_class].gpu;
+  return gpu.kind == GpuRequestKind::kMemory
+             ? PortionOfMemory(static_cast<double>(gpu.memory_mib), nodes_.gpu_memory_mib[node])
+             : gpu.portion;
+}
+
+double Cluster::GpusAskedOn(PodClassId pod_class, NodeId node) const {
+  const double portion =
+      PortionOfMemory(static_cast<double>(MibPerGpu(pod_class, node)), nodes_.gpu_memory_mib[node]);
+  return portion * static_cast<double>(pod_classes_.info[pod_class].gpu.count);
+}
+
+GpuLedger Cluster::GpuLedgerOf(NodeId node) {
+  // A label that counts devices which the kubelet does not offer would let the first sharer of a
+  // device have it beside those who hold it whole (spec 3 N17).
+  constexpr size_t kGpus = kGpuSlot.index();
+  return {.idle = &nodes_.idle[node][kGpus],
+          .releasing = &nodes_.releasing[node][kGpus],
+          .used = nodes_.used[node][kGpus],
+          .count = std::min(nodes_.gpu_count[node], std::trunc(nodes_.allocatable[node][kGpus])),
+          .all = nodes_.shared_gpus[node]};
+}
+
 QuotaVector Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {
   const PodClass& info = pod_classes_.info[pod_class];
   if (!node.valid()) return QuotaVector{};  // a node outside the snapshot: spec 1 F25
   QuotaVector accepted = info.requested;
   if (info.gpu.kind == GpuRequestKind::kMemory) {
     // n devices, each giving ceil(100 m / M) / 100 (spec 1 F24, last row).
-    const double portion =
-        PortionOfMemory(static_cast<double>(info.gpu.memory_mib), nodes_.gpu_memory_mib[node]);
-    accepted[kQuotaGpu] = GpusOfPortions(portion, static_cast<double>(info.gpu.count)) +
-                          static_cast<double>(info.gpu.dra);
+    accepted[kQuotaGpu] =
+        GpusOfPortions(PortionOn(pod_class, node), static_cast<double>(info.gpu.count)) +
+        static_cast<double>(info.gpu.dra);
   }
   return accepted;
 }

@@ -73,6 +73,19 @@ class Cluster {
     return pod_classes_.request[pods_.pod_class[pod]];
   }
 
+  // Some pods share GPUs, or want to.
+  bool shares_gpus() const { return shares_gpus_; }
+  // MiB that a pod of the class takes of each of its devices on that node (spec 3 G4): of whole
+  // ones all, without GPUs none.
+  int64_t MibPerGpu(PodClassId pod_class, NodeId node) const;
+  // What a pod of the class takes of each of its devices there, as KAI accepts it (spec 3 G3).
+  double PortionOn(PodClassId pod_class, NodeId node) const;
+  int64_t GpuCapacityMib(NodeId node) const {
+    return static_cast<int64_t>(nodes_.gpu_memory_mib[node]);
+  }
+  // What a queue is asked for when a pod that shares GPUs is to go to that node (spec 1 F79).
+  double GpusAskedOn(PodClassId pod_class, NodeId node) const;
+
   // What the pod counts in its queue once it has that node (spec 1 F24, F25).
   QuotaVector AcceptedOn(PodClassId pod_class, NodeId node) const;
 
@@ -80,6 +93,8 @@ class Cluster {
   friend class ClusterBuilder;
   friend class ClusterAssembler;
   friend class Statement;
+
+  GpuLedger GpuLedgerOf(NodeId node);
 
   Interner names_;
   ResourceSlots slots_;
@@ -97,6 +112,7 @@ class Cluster {
   IndexVector<HostPortId, NodePort> host_ports_;
   IndexVector<VolumeNeedsId, VolumeNeeds> volume_needs_;
   IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
+  bool shares_gpus_ = false;
   QuotaVector total_{};
   std::vector<double> largest_node_;
   std::vector<Rejection> rejections_;

@@ -80,8 +80,8 @@ class ClusterAssembler {
   }
   PodClassId ClassId(const PodDraft& draft);
   ResourceSlot SlotOf(std::string_view name) { return c_.slots_.Add(name); }
-  static std::map<std::pair<NodeId, std::string>, const PodDraft*> HoldersOfSharedDevices(
-      const std::vector<PodDraft>& drafts);
+  void ListSharedGpus(const std::vector<PodDraft>& drafts);
+  GpuList SharedGpusOf(const PodDraft& draft);
   void PlacePods(const std::vector<PodDraft>& drafts);
   void RankPods(const std::vector<PodDraft>& drafts);
   void CountTotal(const std::vector<PodDraft>& drafts);
@@ -97,6 +97,7 @@ class ClusterAssembler {
   std::vector<const NodeRow*> node_rows_;  // by NodeId
   absl::flat_hash_map<std::string, NodeId> node_by_name_;
   std::vector<int64_t> node_dra_gpus_;
+  std::vector<bool> knows_gpu_memory_;  // by NodeId
   absl::flat_hash_map<NameId, QueueId> queue_by_name_;
   absl::flat_hash_map<std::pair<NameId, NameId>, PodGroupId> group_by_name_;
   std::map<NodeConstraint, ConstraintId> constraint_ids_;
@@ -113,7 +114,9 @@ class ClusterAssembler {
   std::map<NameId, LabelSet> labels_of_namespace_;  // also of those that only pods mention
   std::map<VolumeNeeds, VolumeNeedsId> volume_needs_ids_;
   std::unique_ptr<VolumeDesk> volume_desk_;  // null: nothing is known of volumes
-  double smallest_gpu_mib_ = 0;              // over nodes that know; 0: none does (spec 1 F24)
+  // Places in their nodes' lists, by name.
+  absl::flat_hash_map<std::pair<NodeId, NameId>, int32_t> shared_gpus_;
+  double smallest_gpu_mib_ = 0;  // over nodes that know; 0: none does (spec 1 F24)
   double largest_gpu_mib_ = 0;
   std::vector<std::vector<PodId>>
       pods_of_set_;  // by SubGroupId, while pods are being sorted into them

@@ -20,6 +20,10 @@ struct Change {
   PodStatus to = PodStatus::kPending;
   NodeId from_node;
   NodeId to_node;
+  bool to_other_gpus = false;  // of the node it stands on already
+
+  // The pod stands where it stood before.
+  bool Stays() const { return from_node.valid() && from_node == to_node && !to_other_gpus; }
 };
 
 // Old values that are put aside when something changes and taken back, last first, when that is

@@ -34,10 +34,6 @@ constexpr std::string_view kUnits[] = {"cores", "GB", "GPUs"};
 // "requested <z> GB memory" but "requested <z> GPUs"
 constexpr std::string_view kRequestedUnits[] = {"CPU cores", "GB memory", "GPUs"};
 
-bool IsStorage(std::string_view resource) {
-  return resource == "storage" || resource == "ephemeral-storage";
-}
-
 // KAI takes GPUs through the form that it writes into status details, which has no unlimited ones
 // and, from one device on, no fractions (spec 1 F81).
 double GpusOfStatusDetails(double gpus) {
@@ -59,6 +55,10 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 }
 
 }  // namespace
+
+bool IsStorage(std::string_view resource) {
+  return resource == "storage" || resource == "ephemeral-storage";
+}
 
 std::string NotEnoughOf(std::string_view resource) {
   return StrCat("node(s) didn't have enough resources: ", resource);
@@ -93,6 +93,10 @@ std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resour
                 Number(resource, allocated), " ", kUnits[resource],
                 " are already allocated for non-preemptible pods. Use a preemptible workload to go "
                 "over quota.");
+}
+
+std::string NoCapacityOnNode(std::string_view reason, std::string_view details) {
+  return StrCat("node does not have enough capacity. Reason: ", reason, ", Details: ", details);
 }
 
 std::string NotReady(std::span<const NotReadyPodSet> pod_sets) {

@@ -24,6 +24,8 @@ inline constexpr std::string_view kPreemptionDelayNotElapsed = "PreemptionDelayN
 
 // Why a node said no: the short reasons that are counted over nodes.
 inline constexpr std::string_view kNotEnoughGpus = "node(s) didn't have enough resources: GPUs";
+inline constexpr std::string_view kNotEnoughGpuMemory =
+    "node(s) didn't have enough resources: GPU memory";
 inline constexpr std::string_view kNotEnoughCpu = "node(s) didn't have enough resources: CPU cores";
 inline constexpr std::string_view kNotEnoughMemory = "node(s) didn't have enough resources: memory";
 inline constexpr std::string_view kNodeUnschedulable = "node is unschedulable";
@@ -45,6 +47,9 @@ inline constexpr std::string_view kMixedMigStrategy =
 inline constexpr std::string_view kSingleMigStrategy =
     "only whole gpu jobs can run on a node with MigStrategy='single'";
 inline constexpr std::string_view kNoMigNode = "MIG job cannot be scheduled on non-MIG node";
+inline constexpr std::string_view kSharedOnDraNode =
+    "fractional/shared GPU pods are not yet supported on DRA-only nodes";
+inline constexpr std::string_view kNotEnoughPodSlots = "node(s) pod number exceeded";
 std::string LegacyMig(std::string_view node);
 std::string LegacyMigPods(std::string_view pods);  // names, a space between
 std::string NotEnoughOfMig(std::string_view profile);
@@ -64,7 +69,9 @@ inline constexpr std::string_view kSpreadWithoutLabel =
     "node(s) didn't match pod topology spread constraints (missing required label)";
 
 // KAI names pod and node here, which makes every count 1; the counted form leaves the names out
-// (spec 3 P10).
+// (spec 3 P5, P10).
+inline constexpr std::string_view kGpuMemoryUnknown =
+    "node is not a gpu node or the gpu memory count on the node was not synced yet";
 inline constexpr std::string_view kNotGpuWorker = "gpu task can't run on non gpu nodes";
 inline constexpr std::string_view kNotCpuWorker = "cpu task can't run on non cpu nodes";
 
@@ -73,6 +80,7 @@ inline constexpr std::string_view kUnableToSchedulePod = "Unable to schedule pod
 inline constexpr std::string_view kUnableToSchedulePodGroup = "Unable to schedule podgroup";
 
 std::string NotEnoughOf(std::string_view resource);
+bool IsStorage(std::string_view resource);  // counted in bytes
 std::string QueueDoesNotExist(std::string_view queue);
 // spec 2 G6
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group);
@@ -82,6 +90,9 @@ std::string OverLimit(std::string_view queue, QuotaResource resource, double lim
                       double allocated, double requested);
 std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resource, double deserved,
                                     double allocated, double requested);
+
+// spec 3 P3a: a node on which the pod would count for more GPUs than its queue may have.
+std::string NoCapacityOnNode(std::string_view reason, std::string_view details);
 
 struct NotReadyPodSet {
   std::string subgroup;  // empty: the group has no sub-groups

@@ -9,6 +9,7 @@
 #include "kai/base/index_vector.h"
 #include "kai/model/labels.h"
 #include "kai/model/resources.h"
+#include "kai/model/shared_gpu.h"
 
 namespace kai {
 
@@ -38,6 +39,8 @@ struct NodeClass {
   std::vector<InternedTaint> taints;
   uint8_t state = 0;  // NodeStateBits
   bool cpu_only = false;
+  bool knows_gpu_memory = false;  // how much memory each of its devices has (spec 3 G1)
+  bool has_dra_gpus = false;
   MigMode mig = MigMode::kOff;
   bool gpu_worker = false;
   bool cpu_worker = false;
@@ -63,6 +66,9 @@ struct NodeColumns {
   ResourceTable<NodeId>
       releasing;  // comes back when evicted pods are gone, minus what is promised of it
   ResourceTable<NodeId> used;
+  // Those of its GPUs that pods share or have shared in this cycle. The ones that the snapshot
+  // names come first, by name.
+  IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus;
 
   size_t size() const { return name.size(); }
 };

@@ -12,6 +12,7 @@
 #include "kai/model/pod_status.h"
 #include "kai/model/resources.h"
 #include "kai/model/rows.h"
+#include "kai/model/shared_gpu.h"
 
 namespace kai {
 
@@ -79,17 +80,21 @@ struct PodColumns {
   IndexVector<PodId, uint8_t> is_ray_head;   // label ray.io/node-type is head
   IndexVector<PodId, NameId> task_priority;  // label kai.scheduler/task-priority; invalid: none
   IndexVector<PodId, double> ledger_gpus;  // GPU element that a pod on its node at the start of the
-                                           // cycle takes there (spec 3 N3)
+                                           // cycle takes there (spec 3 N3); 0: shares devices
   IndexVector<PodId, QuotaVector>
       accepted;  // what a pod that holds a node counts in its queue (spec 1 F25)
 
   // Only a Statement changes these.
   IndexVector<PodId, PodStatus> status;
-  IndexVector<PodId, NodeId> node;  // invalid: on none, or on one outside the snapshot
+  IndexVector<PodId, NodeId> node;   // invalid: on none, or on one outside the snapshot
+  IndexVector<PodId, GpuList> gpus;  // that it shares there
   IndexVector<PodId, uint8_t>
       is_virtual;  // its status is the work of a statement that is still open (spec 2 S6)
 
   std::vector<PodId> leaving;  // releasing, and when they have to be gone is known
+
+  // The GPU element that the pod takes of its node's ledger as it stands.
+  double LedgerGpus(PodId pod) const { return gpus[pod].empty() ? ledger_gpus[pod] : 0; }
 
   size_t size() const { return name.size(); }
 };

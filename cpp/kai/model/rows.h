@@ -165,6 +165,11 @@ struct GpuRequest {
   bool legacy_mig = false;  // asked by annotation (spec 3 M4)
   int64_t dra = 0;          // GPUs of its resource claims (spec 3 D2); filled by the builder
 
+  // Asks for parts of devices, which others may have the rest of.
+  bool IsShared() const {
+    return kind == GpuRequestKind::kFraction || kind == GpuRequestKind::kMemory;
+  }
+
   friend auto operator<=>(const GpuRequest&, const GpuRequest&) = default;
 };
 

@@ -17,10 +17,15 @@
 #include <cstdint>
 #include <span>
 
+#include "absl/container/inlined_vector.h"
 #include "kai/model/ids.h"
 #include "kai/model/pod_status.h"
 
 namespace kai {
+
+// Devices of a node, as places in its list of shared ones. One place behind the end means a device
+// that nobody shares yet.
+using GpuList = absl::InlinedVector<int32_t, 4>;
 
 struct SharedGpu {
   NameId name;              // of its group; invalid: first shared in this cycle
@@ -30,10 +35,12 @@ struct SharedGpu {
   bool had_holder = false;  // a pod has held it, and not just been promised it
   bool counts_as_releasing = false;  // as a whole device, among the node's that are being freed
 
+  // Others may join who is on it.
+  bool IsOpen() const { return used != 0 && allocated != releasing; }
   // Memory that is free now, or will be once leaving pods are gone (spec 3 N11). A device that
   // everybody is leaving is offered as a whole one instead.
   bool Holds(int64_t capacity_mib, int64_t mib) const {
-    return used != 0 && capacity_mib - allocated + releasing - mib >= 0 && allocated != releasing;
+    return IsOpen() && capacity_mib - allocated + releasing - mib >= 0;
   }
   // ... that is free now (spec 3 N12).
   bool HoldsNow(int64_t capacity_mib, int64_t mib) const {

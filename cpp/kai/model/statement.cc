@@ -11,10 +11,11 @@ std::unique_ptr<Statement> Statement::Open(Cluster* cluster, std::vector<Listene
 
 Statement::~Statement() {
   RollBackTo(0);
+  for (const Trace& trace : traces_) CountTrace(trace, -1, trace.gpus);
   cluster_->statement_open_ = false;
 }
 
-void Statement::Place(PodId pod, NodeId node) {
+void Statement::Place(PodId pod, NodeId node, const GpuList& gpus) {
   const PodStatus status = cluster_->pods_.status[pod];
   KAI_DCHECK(status == PodStatus::kPending)
       << cluster_->PodName(pod);  // an evicted pod can only be pipelined (spec 2 T3)
@@ -22,20 +23,23 @@ void Statement::Place(PodId pod, NodeId node) {
          .from = status,
          .to = PodStatus::kAllocated,
          .from_node = NodeId(),
-         .to_node = node});
+         .to_node = node},
+        gpus);
 }
 
-void Statement::Pipeline(PodId pod, NodeId node) {
+void Statement::Pipeline(PodId pod, NodeId node, const GpuList& gpus) {
   const PodStatus status = cluster_->pods_.status[pod];
   KAI_DCHECK(status == PodStatus::kPending ||
              (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
       << cluster_->PodName(pod);
-  if (status == PodStatus::kReleasing && StandsOn(pod, node)) return Return(pod);
+  if (status == PodStatus::kReleasing && StandsOn(pod, node, gpus)) return Return(pod);
   Apply({.pod = pod,
          .from = status,
          .to = PodStatus::kPipelined,
          .from_node = cluster_->pods_.node[pod],
-         .to_node = node});
+         .to_node = node,
+         .to_other_gpus = cluster_->pods_.node[pod] == node},
+        gpus);
 }
 
 void Statement::Evict(PodId pod) {
@@ -46,16 +50,19 @@ void Statement::Evict(PodId pod) {
     before_eviction_.Resize(cluster_->pods_.size());
   saved_before_.push_back(before_eviction_[pod]);
   before_eviction_[pod] = {.status = status, .is_virtual = cluster_->pods_.is_virtual[pod]};
-  Apply({.pod = pod,
-         .from = status,
-         .to = PodStatus::kReleasing,
-         .from_node = node,
-         .to_node = node});
+  Apply(
+      {.pod = pod, .from = status, .to = PodStatus::kReleasing, .from_node = node, .to_node = node},
+      GpuList(cluster_->pods_.gpus[pod]));
 }
 
-bool Statement::StandsOn(PodId pod, NodeId node) const {
-  return cluster_->pods_.node[pod] == node ||
-         std::find(left_.begin(), left_.end(), std::pair(pod, node)) != left_.end();
+bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {
+  const auto is_there = [&](NodeId its_node, const GpuList& its_gpus) {
+    return its_node == node && std::ranges::is_permutation(its_gpus, gpus);
+  };
+  return is_there(cluster_->pods_.node[pod], cluster_->pods_.gpus[pod]) ||
+         std::any_of(left_.begin(), left_.end(), [&](const Left& left) {
+           return left.pod == pod && is_there(left.node, left.gpus);
+         });
 }
 
 void Statement::Return(PodId pod) {
@@ -65,7 +72,8 @@ void Statement::Return(PodId pod) {
          .from = PodStatus::kReleasing,
          .to = before.status,
          .from_node = node,
-         .to_node = node});
+         .to_node = node},
+        GpuList(cluster_->pods_.gpus[pod]));
   cluster_->pods_.is_virtual[pod] = before.is_virtual;
 }
 
@@ -84,7 +92,8 @@ void Statement::MarkStuck(PodId pod) {
          .from = PodStatus::kReleasing,
          .to = PodStatus::kStuckInReleasing,
          .from_node = node,
-         .to_node = node});
+         .to_node = node},
+        GpuList(cluster_->pods_.gpus[pod]));
 }
 
 void Statement::RollBackTo(Checkpoint checkpoint) {
@@ -107,18 +116,21 @@ void Statement::Commit() {
   left_.clear();
   saved_before_.clear();
   saved_ledgers_.Clear();
+  saved_sharing_.clear();
+  saved_gpus_.clear();
   saved_by_listeners_.Clear();
 }
 
-void Statement::Apply(const Change& change) {
+void Statement::Apply(const Change& change, const GpuList& gpus) {
   PodColumns& pods = cluster_->pods_;
   const PodClass& pod_class = cluster_->ClassOf(change.pod);
   // A pod that moves leaves its old place releasing: only the new node's ledger changes.
-  const bool moves = change.from_node.valid() && change.from_node != change.to_node;
-  if (moves) left_.emplace_back(change.pod, change.from_node);
+  if (change.from_node.valid() && !change.Stays())
+    left_.push_back({.pod = change.pod, .node = change.from_node, .gpus = pods.gpus[change.pod]});
   if (change.to_node.valid()) {
+    const bool was_there = change.Stays();
     SaveLedger(change.to_node);
-    const bool was_there = change.from_node.valid() && !moves;
+    if (pod_class.gpu.IsShared()) ShareGpus(change, gpus);
     Charge(change.pod, change.to_node,
            WeightOf(change.to) - (was_there ? WeightOf(change.from) : LedgerWeight()));
     if (!was_there && !cluster_->affinity_.empty())
@@ -144,7 +156,7 @@ void Statement::Undo(const Change& change) {
     ++counts[change.from];
     --counts[change.to];
   }
-  if (change.from_node.valid() && change.from_node != change.to_node) left_.pop_back();
+  if (change.from_node.valid() && !change.Stays()) left_.pop_back();
   if (change.to == PodStatus::kReleasing) {
     before_eviction_[change.pod] = saved_before_.back();
     saved_before_.pop_back();
@@ -153,11 +165,89 @@ void Statement::Undo(const Change& change) {
   pods.node[change.pod] = change.from_node;
   pods.is_virtual[change.pod] = was_virtual_.back();
   if (change.to_node.valid()) {
-    const bool was_there = change.from_node.valid() && change.from_node == change.to_node;
-    if (!was_there && !cluster_->affinity_.empty())
-      cluster_->affinity_.Count(cluster_->ClassOf(change.pod), change.to_node, -1);
+    const PodClass& pod_class = cluster_->ClassOf(change.pod);
+    if (!change.Stays() && !cluster_->affinity_.empty())
+      cluster_->affinity_.Count(pod_class, change.to_node, -1);
+    const GpuList restored = cluster_->pods_.gpus[change.pod];
+    if (pod_class.gpu.IsShared()) UnshareGpus(change);
     RestoreLedger(change.to_node);
+    if (keeps_traces_) KeepTrace(change, restored);
   }
+}
+
+void Statement::KeepTrace(const Change& change, const GpuList& restored) {
+  const size_t depth = changes_.size() - 1;  // of what is left
+  for (Trace& trace : traces_) {
+    if (trace.node != change.to_node || trace.depth <= depth) continue;
+    trace.depth = depth;
+    CountTrace(trace, 1, restored);
+  }
+  if (change.to_other_gpus) lost_.push_back(change.pod);
+  const auto lost = std::find(lost_.begin(), lost_.end(), change.pod);
+  if (change.to != PodStatus::kReleasing || lost == lost_.end()) return;
+  lost_.erase(lost);
+  traces_.push_back({.pod = change.pod,
+                     .node = change.to_node,
+                     .gpus = cluster_->pods_.gpus[change.pod],
+                     .depth = depth});
+  CountTrace(traces_.back(), 1, traces_.back().gpus);
+}
+
+void Statement::CountTrace(const Trace& trace, double sign, const GpuList& gpus) {
+  const LedgerWeight weight = WeightOf(PodStatus::kReleasing);
+  NodeColumns& nodes = cluster_->nodes_;
+  ChargeLedger({.allocatable = nodes.allocatable[trace.node],
+                .idle = nodes.idle[trace.node],
+                .releasing = nodes.releasing[trace.node],
+                .used = nodes.used[trace.node]},
+               cluster_->RequestOf(trace.pod), 0,
+               {.idle = sign * weight.idle,
+                .releasing = sign * weight.releasing,
+                .used = sign * weight.used});
+  std::vector<SharedGpu>& listed = nodes.shared_gpus[trace.node];
+  const auto mib = static_cast<int64_t>(sign) *
+                   cluster_->MibPerGpu(cluster_->pods_.pod_class[trace.pod], trace.node);
+  for (const int32_t gpu : trace.gpus) {
+    if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end() ||
+        static_cast<size_t>(gpu) >= listed.size())
+      continue;
+    SharedGpu& shared = listed[static_cast<size_t>(gpu)];
+    shared.used += mib;
+    shared.allocated += mib;
+    shared.releasing += mib;
+  }
+}
+
+void Statement::ShareGpus(const Change& change, const GpuList& gpus) {
+  NodeColumns& nodes = cluster_->nodes_;
+  const NodeId node = change.to_node;
+  std::vector<SharedGpu>& listed = nodes.shared_gpus[node];
+  saved_sharing_.push_back({.gpus = cluster_->pods_.gpus[change.pod], .listed = listed.size()});
+  for (const int32_t gpu : gpus) {
+    if (static_cast<size_t>(gpu) >= listed.size()) listed.resize(static_cast<size_t>(gpu) + 1);
+    saved_gpus_.push_back(listed[static_cast<size_t>(gpu)]);
+  }
+  const GpuLedger ledger = cluster_->GpuLedgerOf(node);
+  const int64_t mib = cluster_->MibPerGpu(cluster_->pods_.pod_class[change.pod], node);
+  if (change.Stays()) {
+    for (const int32_t gpu : gpus)
+      RemoveSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, change.from);
+  }
+  for (const int32_t gpu : gpus)
+    AddSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, change.to);
+  cluster_->pods_.gpus[change.pod] = gpus;
+}
+
+void Statement::UnshareGpus(const Change& change) {
+  std::vector<SharedGpu>& listed = cluster_->nodes_.shared_gpus[change.to_node];
+  GpuList& gpus = cluster_->pods_.gpus[change.pod];
+  for (auto gpu = gpus.rbegin(); gpu != gpus.rend(); ++gpu) {
+    listed[static_cast<size_t>(*gpu)] = saved_gpus_.back();
+    saved_gpus_.pop_back();
+  }
+  listed.resize(saved_sharing_.back().listed);
+  gpus = std::move(saved_sharing_.back().gpus);
+  saved_sharing_.pop_back();
 }
 
 void Statement::SaveLedger(NodeId node) {
@@ -184,7 +274,7 @@ void Statement::Charge(PodId pod, NodeId node, const LedgerWeight& weight) {
                 .idle = nodes.idle[node],
                 .releasing = nodes.releasing[node],
                 .used = nodes.used[node]},
-               cluster_->RequestOf(pod), cluster_->pods_.ledger_gpus[pod], weight);
+               cluster_->RequestOf(pod), cluster_->pods_.LedgerGpus(pod), weight);
 }
 
 }  // namespace kai

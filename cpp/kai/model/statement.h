@@ -40,11 +40,12 @@ class Statement {
     listeners_ = std::move(listeners);
   }
 
-  // A waiting pod gets a node now (spec 2 T3).
-  void Place(PodId pod, NodeId node);
+  // A waiting pod gets a node now (spec 2 T3), and devices of it that it shares.
+  void Place(PodId pod, NodeId node, const GpuList& gpus = {});
   // A waiting or just evicted pod is promised a node whose resources are being freed; a pod that
-  // was just evicted from that very node stays there instead, as if nothing had been (spec 2 T5).
-  void Pipeline(PodId pod, NodeId node);
+  // was just evicted from that very node, and these devices, stays there instead, as if nothing had
+  // been (spec 2 T5, spec 3 S7).
+  void Pipeline(PodId pod, NodeId node, const GpuList& gpus = {});
   // A pod that holds a node starts to leave it (spec 2 T4).
   void Evict(PodId pod);
   // A leaving pod is overdue: what it holds is not counted as coming back (spec 2 S2).
@@ -70,15 +71,32 @@ class Statement {
   // Keeps every change; nothing can be taken back any more.
   void Commit();
 
+  // As KAI: a pod that moved to other devices of its node, and is taken back to where it was, is
+  // counted by the node a second time, as one that leaves, until the statement ends (decision
+  // 0010).
+  void KeepTraces() { keeps_traces_ = true; }
+
   const Cluster& cluster() const { return *cluster_; }
 
  private:
   Statement(Cluster* cluster, std::vector<Listener*> listeners)
       : cluster_(cluster), listeners_(std::move(listeners)) {}
 
-  void Apply(const Change& change);
+  void Apply(const Change& change, const GpuList& gpus);
   void Return(PodId pod);
-  bool StandsOn(PodId pod, NodeId node) const;
+  bool StandsOn(PodId pod, NodeId node, const GpuList& gpus) const;
+  void ShareGpus(const Change& change, const GpuList& gpus);
+  void UnshareGpus(const Change& change);
+  // Of pods that were taken back so: what a node counts too much.
+  struct Trace {
+    PodId pod;
+    NodeId node;
+    GpuList gpus;
+    size_t depth = 0;  // ledgers saved by earlier changes do not have it
+  };
+  void KeepTrace(const Change& change, const GpuList& restored);
+  // `sign`: -1 takes it out again; only of devices in `gpus`.
+  void CountTrace(const Trace& trace, double sign, const GpuList& gpus);
   void Undo(const Change& change);
   void SaveLedger(NodeId node);
   void RestoreLedger(NodeId node);
@@ -95,8 +113,25 @@ class Statement {
     uint8_t is_virtual = 0;
   };
   IndexVector<PodId, Before> before_eviction_;
-  std::vector<Before> saved_before_;            // what evictions have overwritten
-  std::vector<std::pair<PodId, NodeId>> left_;  // pods that moved, and nodes they still stand on
+  std::vector<Before> saved_before_;  // what evictions have overwritten
+  // Pods that moved, and where they still stand.
+  struct Left {
+    PodId pod;
+    NodeId node;
+    GpuList gpus;
+  };
+  std::vector<Left> left_;
+  // What a change of a pod that shares GPUs has overwritten; by its rules KAI's own count of
+  // devices does not come back (spec 3 N5).
+  struct Sharing {
+    GpuList gpus;       // that the pod had
+    size_t listed = 0;  // devices of the node
+  };
+  std::vector<Sharing> saved_sharing_;
+  std::vector<SharedGpu> saved_gpus_;  // of the devices it has from then on, in order
+  bool keeps_traces_ = false;
+  std::vector<PodId> lost_;  // moved between devices, and taken back so far
+  std::vector<Trace> traces_;
   UndoStack saved_ledgers_;
   UndoStack saved_by_listeners_;
 };

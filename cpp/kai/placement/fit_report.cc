@@ -57,6 +57,14 @@ std::string Reason::Text(const ResourceSlots& slots) const {
       return std::string(messages::kSingleMigStrategy);
     case kNoMigNode:
       return std::string(messages::kNoMigNode);
+    case kSharedOnDraNode:
+      return std::string(messages::kSharedOnDraNode);
+    case kGpuMemoryUnknown:
+      return std::string(messages::kGpuMemoryUnknown);
+    case kNotEnoughGpuMemory:
+      return std::string(messages::kNotEnoughGpuMemory);
+    case kNotEnoughPodSlots:
+      return std::string(messages::kNotEnoughPodSlots);
     case kNotGpuWorker:
       return std::string(messages::kNotGpuWorker);
     case kNotCpuWorker:

@@ -21,6 +21,23 @@ bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods,
                               PlaceError* error) const {
   QuotaVector requested{};
   for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
+  return PassesGates(group, requested, error);
+}
+
+bool GroupPlacer::NodeAllowance::Allows(double gpus) const {
+  if (!placer_.options_.check_capacity) return true;
+  PlaceError error;
+  return placer_.PassesGates(group_, RequestedWith(gpus), &error);
+}
+
+std::string GroupPlacer::NodeAllowance::Why(double gpus) const {
+  PlaceError error;
+  placer_.PassesGates(group_, RequestedWith(gpus), &error);
+  return messages::NoCapacityOnNode(error.reason, error.message);
+}
+
+bool GroupPlacer::PassesGates(PodGroupId group, const QuotaVector& requested,
+                              PlaceError* error) const {
   const QueueId queue = cluster_.pod_groups().queue[group];
   const auto path = usage_->path(queue);
   CapacityAnswer answer = CheckLimit(path, requested, options_.quota_tolerance);
@@ -83,21 +100,24 @@ bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mod
 bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode,
                               Statement* statement, PlaceError* error) {
   for (size_t i = 0; i < pods.size(); ++i) {
-    const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pods[i]]);
+    const NodeAllowance allowance = AllowanceOf(pods[i]);
+    const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pods[i]], &allowance);
     if (!found.node.valid()) {
-      if (mode == Mode::kReal) *error = NoNodeError(pod_set, pods[i], static_cast<int32_t>(i));
+      if (mode == Mode::kReal)
+        *error = NoNodeError(pod_set, pods[i], static_cast<int32_t>(i), allowance);
       return false;
     }
     if (mode == Mode::kReal && found.now) {
-      statement->Place(pods[i], found.node);
+      statement->Place(pods[i], found.node, found.gpus);
     } else {
-      statement->Pipeline(pods[i], found.node);
+      statement->Pipeline(pods[i], found.node, found.gpus);
     }
   }
   return true;
 }
 
-PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found) const {
+PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found,
+                                    const NodeAllowance& allowance) const {
   // spec 2 P6
   const SubGroupColumns& sets = cluster_.sub_groups();
   const PodGroupId group = sets.group[pod_set];
@@ -110,7 +130,7 @@ PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found
                    .reason = std::string(messages::kPodSchedulingErrors),
                    .message = {},
                    .pod = pod,
-                   .pod_message = search_->Explain(pod),
+                   .pod_message = search_->Explain(pod, &allowance),
                    .below_minimum = is_gang && !had_minimum,
                    .queue = QueueId()};
   const int32_t minimum = order_->MinimumOf(pod_set);

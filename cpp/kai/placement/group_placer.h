@@ -56,12 +56,37 @@ class GroupPlacer {
   }
 
  private:
+  // What the queue says to one pod on single nodes (spec 1 F79).
+  class NodeAllowance final : public NodeSearch::Allowance {
+   public:
+    NodeAllowance(const GroupPlacer& placer, PodGroupId group, const QuotaVector& requested)
+        : placer_(placer), group_(group), requested_(requested) {}
+    bool Allows(double gpus) const override;
+    std::string Why(double gpus) const override;
+
+   private:
+    QuotaVector RequestedWith(double gpus) const {
+      QuotaVector requested = requested_;
+      requested[kQuotaGpu] = gpus;
+      return requested;
+    }
+
+    const GroupPlacer& placer_;
+    PodGroupId group_;
+    const QuotaVector& requested_;
+  };
+  NodeAllowance AllowanceOf(PodId pod) const {
+    return {*this, cluster_.pods().group[pod], cluster_.ClassOf(pod).requested};
+  }
+
   bool PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const;
+  bool PassesGates(PodGroupId group, const QuotaVector& requested, PlaceError* error) const;
   bool PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode, Statement* statement,
                 PlaceError* error);
   bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode, Statement* statement,
                    PlaceError* error);
-  PlaceError NoNodeError(SubGroupId pod_set, PodId pod, int32_t found) const;
+  PlaceError NoNodeError(SubGroupId pod_set, PodId pod, int32_t found,
+                         const NodeAllowance& allowance) const;
 
   const Cluster& cluster_;
   PodOrder* order_;

@@ -36,6 +36,7 @@ struct NodeIndex::Search {
   Room room;
   const double* after;
   const Test* test;
+  SharedRoom shared;
 };
 
 NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy)
@@ -61,6 +62,7 @@ void NodeIndex::Build() {
   for (const NodeId node : entries_.ids()) {
     Entry& entry = entries_[node];
     entry.key = KeyOf(node);
+    entry.own_shared = SharedRoomOf(node);
     entry.left = entry.right = -1;
     members[static_cast<size_t>(entry.group)].push_back(node.value());
   }
@@ -107,9 +109,22 @@ bool NodeIndex::Before(int32_t a, int32_t b) const {
   return cluster_.nodes().name_rank[NodeId(a)] < cluster_.nodes().name_rank[NodeId(b)];
 }
 
+SharedRoom NodeIndex::SharedRoomOf(NodeId node) const {
+  SharedRoom room;
+  const int64_t capacity = cluster_.GpuCapacityMib(node);
+  for (const SharedGpu& gpu : cluster_.nodes().shared_gpus[node]) {
+    if (!gpu.IsOpen()) continue;
+    const auto mib = static_cast<double>(capacity - gpu.allocated + gpu.releasing);
+    room.Raise(
+        {.mib = mib, .portion = (mib + 1) / static_cast<double>(std::max<int64_t>(capacity, 1))});
+  }
+  return room;
+}
+
 void NodeIndex::Pull(int32_t at) {
   Entry& entry = entries_[NodeId(at)];
   entry.class_below = entry.own_class;
+  entry.shared_below = entry.own_shared;
   double* const now = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
   double* const later = now + slots_;
   const std::span<const double> idle = cluster_.nodes().idle[NodeId(at)];
@@ -121,6 +136,7 @@ void NodeIndex::Pull(int32_t at) {
   for (const int32_t child : {entry.left, entry.right}) {
     if (child < 0) continue;
     entry.class_below |= entries_[NodeId(child)].class_below;
+    entry.shared_below.Raise(entries_[NodeId(child)].shared_below);
     const double* const below = largest_.data() + static_cast<size_t>(child) * 2 * slots_;
     for (size_t i = 0; i < 2 * slots_; ++i) now[i] = std::max(now[i], below[i]);
   }
@@ -206,6 +222,7 @@ void NodeIndex::Refresh() {
     Entry& entry = entries_[node];
     int32_t* const root = &roots_[static_cast<size_t>(entry.group)];
     const double key = KeyOf(node);
+    entry.own_shared = SharedRoomOf(node);
     if (key == entry.key) {  // often so after something was taken back
       PullPath(*root, node.value());
       continue;
@@ -220,7 +237,9 @@ void NodeIndex::Refresh() {
 }
 
 bool NodeIndex::MayFit(int32_t at, const Search& search) const {
-  if ((entries_[NodeId(at)].class_below & search.class_bits) == 0) return false;
+  if ((entries_[NodeId(at)].class_below & search.class_bits) == 0 ||
+      !entries_[NodeId(at)].shared_below.Covers(search.shared))
+    return false;
   const double* const now = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
   const double* const later = now + slots_;
   for (size_t i = 0; i < slots_; ++i) {
@@ -234,7 +253,9 @@ bool NodeIndex::DoesFit(int32_t at, const Search& search) const {
   const NodeId node(at);
   if (search.after != nullptr && entries_[node].key <= *search.after) return false;
   const NodeColumns& nodes = cluster_.nodes();
-  if (search.class_ok[nodes.node_class[node].index()] == 0) return false;
+  if (search.class_ok[nodes.node_class[node].index()] == 0 ||
+      !entries_[node].own_shared.Covers(search.shared))
+    return false;
   const std::span<const double> request(search.request, slots_);
   return FitsSum(request, nodes.idle[node], nodes.releasing[node]) &&
          (search.room == Room::kLater || Fits(request, nodes.idle[node])) &&
@@ -257,7 +278,7 @@ int32_t NodeIndex::FirstFitBelow(int32_t at, const Search& search) const {
 
 NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request,
                            std::span<const uint8_t> class_ok, Room room, const double* after,
-                           const Test* test) const {
+                           const Test* test, const SharedRoom& shared) const {
   KAI_DCHECK(touched_.empty());
   uint64_t class_bits = 0;
   for (size_t i = 0; i < class_ok.size(); ++i) class_bits |= uint64_t{class_ok[i] != 0} << (i % 64);
@@ -266,7 +287,8 @@ NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request,
                       .class_bits = class_bits,
                       .room = room,
                       .after = after,
-                      .test = test};
+                      .test = test,
+                      .shared = shared};
   return NodeId(FirstFitBelow(roots_[group], search));
 }
 

@@ -17,7 +17,9 @@
 #ifndef KAI_PLACEMENT_NODE_INDEX_H_
 #define KAI_PLACEMENT_NODE_INDEX_H_
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -38,6 +40,22 @@ double RoomOf(const Cluster& cluster, NodeId node, ResourceSlot slot);
 // What spreading divides that by: devices of the node, or its allocatable cpu (spec 3 W4).
 double SpreadCountOf(const Cluster& cluster, NodeId node, ResourceSlot slot);
 
+// Room that others who share devices leave on one of them; of a node, that of its roomiest device.
+struct SharedRoom {
+  double mib = -kUnlimitedRoom;
+  double portion =
+      -kUnlimitedRoom;  // of the device, and one MiB: what pods take is cut to whole MiB
+
+  static constexpr double kUnlimitedRoom = std::numeric_limits<double>::infinity();
+  bool Covers(const SharedRoom& wanted) const {
+    return mib >= wanted.mib && portion >= wanted.portion;
+  }
+  void Raise(const SharedRoom& other) {
+    mib = std::max(mib, other.mib);
+    portion = std::max(portion, other.portion);
+  }
+};
+
 class NodeIndex {
  public:
   // Nodes with and without GPUs, that offer the resource or do not.
@@ -52,10 +70,12 @@ class NodeIndex {
   void Refresh();
 
   // The first node of the group, in order, that fits, whose class is allowed and that passes the
-  // test, where one is given; only nodes with a key beyond `after`, likewise.
+  // test, where one is given; only nodes with a key beyond `after`, likewise, and only some where
+  // a shared device has that room.
   using Test = absl::FunctionRef<bool(NodeId)>;
   NodeId FirstFit(size_t group, std::span<const double> request, std::span<const uint8_t> class_ok,
-                  Room room, const double* after = nullptr, const Test* test = nullptr) const;
+                  Room room, const double* after = nullptr, const Test* test = nullptr,
+                  const SharedRoom& shared = {}) const;
 
   // The order's key of a node: lower is better.
   double key(NodeId node) const { return entries_[node].key; }
@@ -80,6 +100,8 @@ class NodeIndex {
     int8_t group = -1;
     uint64_t own_class = 0;    // bit of the node's class, modulo 64
     uint64_t class_below = 0;  // or of the subtree
+    SharedRoom own_shared;
+    SharedRoom shared_below;  // most in the subtree
   };
 
   void Build();
@@ -93,6 +115,7 @@ class NodeIndex {
   void SplitBefore(int32_t at, int32_t node, int32_t* left, int32_t* right);
   void FindEnds();
   double KeyOf(NodeId node) const;
+  SharedRoom SharedRoomOf(NodeId node) const;
 
   struct Search;
   int32_t FirstFitBelow(int32_t at, const Search& search) const;

@@ -1,6 +1,7 @@
 #include "kai/placement/node_search.h"
 
 #include <algorithm>
+#include <set>
 
 #include "kai/model/messages.h"
 
@@ -31,6 +32,7 @@ NodeSearch::NodeSearch(const Cluster& cluster, Rules rules, const Options& optio
     : cluster_(cluster),
       rules_(std::move(rules)),
       options_(options),
+      picker_(cluster, options.devices),
       gpu_index_{.slot = kGpuSlot, .strategy = options.gpu, .index = {}},
       cpu_index_{.slot = kCpuSlot, .strategy = options.cpu, .index = {}},
       plans_(cluster.pod_classes().size()) {
@@ -55,7 +57,8 @@ ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
   if (lazy.index) {
     return {.least_room = lazy.index->least_room(),
             .most_room = lazy.index->most_room(),
-            .fits_now = false};
+            .fits_now = false,
+            .joins = false};
   }
   ScoreView view;
   bool any = false;
@@ -72,18 +75,80 @@ ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
   return view;
 }
 
-bool NodeSearch::IsRecentStillBest(PodClassId pod_class) const {
+bool NodeSearch::IsRecentStillBest(PodClassId pod_class, const ClassPlan& plan) const {
   // One pod went where the last one of this class was told to go, and nothing else has happened.
   // Where fuller nodes come first, its node is fuller by that pod than all it was at least as good
-  // as, and so the best again while another pod fits, now or later as before.
+  // as, and so the best again while another pod fits, now or later as before, and can join others
+  // if the last one could.
   if (recent_.pod_class != pod_class || recent_.version + 1 != version() ||
-      touched_.back() != recent_.found.node)
+      touched_.back() != recent_.node)
     return false;
-  const NodeColumns& nodes = cluster_.nodes();
-  const NodeId node = recent_.found.node;
+  const NodeId node = recent_.node;
+  return HasRoom(pod_class, plan, node, Room::kLater) &&
+         HasRoom(pod_class, plan, node, Room::kNow) == recent_.fits_now &&
+         (!recent_.joins || MayJoin(pod_class, plan, node)) &&
+         SharingAllowed(pod_class, plan, node);
+}
+
+void NodeSearch::FindShares(PodClassId pod_class, ClassPlan* plan) {
+  const GpuRequest& gpu = cluster_.pod_classes().info[pod_class].gpu;
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  return FitsSum(request, nodes.idle[node], nodes.releasing[node]) &&
-         Fits(request, nodes.idle[node]) == recent_.found.now;
+  plan->request.assign(request.begin(), request.end());
+  if (!cluster_.shares_gpus()) return;
+  plan->shares = gpu.IsShared();
+  const bool is_scored = std::any_of(
+      rules_.scorers.begin(), rules_.scorers.end(), [&](const std::unique_ptr<Scorer>& scorer) {
+        return scorer->DependsOn(pod_class) == Scorer::Dependence::kJoins;
+      });
+  plan->may_join = gpu.portion < 1 && (plan->shares || is_scored);
+  if (gpu.kind == GpuRequestKind::kMemory) {
+    plan->join.mib = static_cast<double>(gpu.memory_mib);
+  } else if (gpu.portion > 0) {
+    plan->join.portion = gpu.portion;
+  } else {
+    plan->join.mib = 0;
+  }
+  if (!plan->shares) return;
+  plan->request[kGpuSlot.index()] = -std::numeric_limits<double>::infinity();
+  plan->request_alone = plan->request;
+  plan->request_alone[kGpuSlot.index()] = static_cast<double>(gpu.count);
+  std::set<double> charges;
+  for (const NodeId node : cluster_.nodes().name.ids())
+    charges.insert(cluster_.GpusAskedOn(pod_class, node));
+  plan->charges.assign(charges.begin(), charges.end());
+}
+
+bool NodeSearch::HasRoom(PodClassId pod_class, const ClassPlan& plan, NodeId node,
+                         Room room) const {
+  const NodeColumns& nodes = cluster_.nodes();
+  if (!FitsSum(plan.request, nodes.idle[node], nodes.releasing[node]) ||
+      (room == Room::kNow && !Fits(plan.request, nodes.idle[node])))
+    return false;
+  return !plan.shares || (picker_.HasEnough(pod_class, node, Room::kLater) &&
+                          (room == Room::kLater || picker_.HasEnough(pod_class, node, room)));
+}
+
+bool NodeSearch::HasPodSlots(PodClassId pod_class, NodeId node) const {
+  // spec 3 P6: one more for the pod that reserves the device.
+  const double slots = RoomOf(cluster_, node, kPodsSlot);
+  return slots >= 2 || !picker_.Pick(pod_class, node, true).needs_pod_slot;
+}
+
+bool NodeSearch::SharingAllowed(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
+  return !plan.shares || (IsOffered(pod_class, plan, node) &&
+                          (most_charge_ == kUnlimitedCharge ||
+                           cluster_.GpusAskedOn(pod_class, node) <= most_charge_) &&
+                          HasPodSlots(pod_class, node));
+}
+
+NodeSearch::Found NodeSearch::On(PodClassId pod_class, const ClassPlan& plan, NodeId node,
+                                 bool fits_now) const {
+  Found found{.node = node, .now = fits_now, .gpus = {}};
+  if (!plan.shares || !node.valid()) return found;
+  GpuPicker::Choice choice = picker_.Pick(pod_class, node, fits_now);
+  found.now = fits_now && !choice.waits;
+  found.gpus = std::move(choice.gpus);
+  return found;
 }
 
 void NodeSearch::Touch(const Change& change) {
@@ -132,6 +197,7 @@ NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
     }
   }
   FindCandidates(pod_class, &plan);
+  FindShares(pod_class, &plan);
   return plan;
 }
 
@@ -164,12 +230,24 @@ bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
   });
 }
 
-NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
+NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const Allowance* allowance) {
   ClassPlan& plan = PlanFor(pod_class);
   if (plan.is_refused) return {};
-  if (IsRecentStillBest(pod_class)) {
+  most_charge_ = kUnlimitedCharge;
+  if (plan.shares && allowance != nullptr && !plan.charges.empty() &&
+      !allowance->Allows(plan.charges.back())) {
+    const auto most = std::find_if(plan.charges.rbegin(), plan.charges.rend(),
+                                   [&](double charge) { return allowance->Allows(charge); });
+    if (most == plan.charges.rend()) return {};
+    most_charge_ = *most;
+    const Found found = Search(pod_class, plan);
+    recent_ = {};
+    return found;
+  }
+  if (IsRecentStillBest(pod_class, plan)) {
     recent_.version = version();
-    return recent_.found;
+    recent_.joins = MayJoin(pod_class, plan, recent_.node);
+    return On(pod_class, plan, recent_.node, recent_.fits_now);
   }
   // Where nothing was found and room was only taken since, there is nothing now: unless a filter
   // looks at who stands there, or other nodes were offered.
@@ -181,20 +259,27 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class) {
 }
 
 NodeSearch::Found NodeSearch::Search(PodClassId pod_class, const ClassPlan& plan) {
-  if (MustScan(pod_class, plan)) return FindByScan(pod_class, plan);
+  if (MustScan(pod_class, plan)) {
+    bool fits_now = false;
+    return FindByScan(pod_class, plan, &fits_now);
+  }
   const NodeIndex* index = IndexFor(pod_class);
-  const Found found =
-      index == nullptr ? FindByScan(pod_class, plan) : FindInIndex(pod_class, plan, *index);
+  bool fits_now = false;
+  const Found found = index == nullptr ? FindByScan(pod_class, plan, &fits_now)
+                                       : FindInIndex(pod_class, plan, *index, &fits_now);
   // Rounding apart, only GPUs are counted so coarsely that a fuller node is always the better one;
   // and nodes that have them are all scored alike but for room. Where single nodes are asked, the
   // one that took a pod may refuse the next.
-  const bool packs_gpus = !AsksNodes(pod_class, plan) &&
-                          !cluster_.pod_classes().info[pod_class].cpu_only &&
-                          options_.gpu == Strategy::kBinpack &&
-                          cluster_.pod_classes().request[pod_class][kGpuSlot.index()] >= 1;
-  recent_ = packs_gpus && found.node.valid()
-                ? Recent{.pod_class = pod_class, .found = found, .version = version()}
-                : Recent{};
+  const bool packs_gpus =
+      !AsksNodes(pod_class, plan) && !cluster_.pod_classes().info[pod_class].cpu_only &&
+      options_.gpu == Strategy::kBinpack &&
+      (plan.shares || cluster_.pod_classes().request[pod_class][kGpuSlot.index()] >= 1);
+  recent_ = packs_gpus && found.node.valid() ? Recent{.pod_class = pod_class,
+                                                      .node = found.node,
+                                                      .fits_now = fits_now,
+                                                      .joins = MayJoin(pod_class, plan, found.node),
+                                                      .version = version()}
+                                             : Recent{};
   return found;
 }
 
@@ -208,41 +293,56 @@ double NodeSearch::SumOfScores(PodClassId pod_class, NodeId node, const ScoreVie
 }
 
 NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan& plan,
-                                          const NodeIndex& index) {
-  const NodeColumns& nodes = cluster_.nodes();
-  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  ScoreView view{
-      .least_room = index.least_room(), .most_room = index.most_room(), .fits_now = false};
+                                          const NodeIndex& index, bool* fits_now) {
+  ScoreView view{.least_room = index.least_room(),
+                 .most_room = index.most_room(),
+                 .fits_now = false,
+                 .joins = false};
   Best best;
   const bool asks_nodes = AsksNodes(pod_class, plan);
-  const auto allows = [&](NodeId node) { return NodeAllows(pod_class, plan, node); };
-  const auto allows_now = [&](NodeId node) {
-    return allows(node) && !MustWait(pod_class, plan, node);
+  const bool tests = asks_nodes || plan.may_join || plan.shares;
+  // Searches for what fits now, and for what fits now or later, each of nodes where the pod joins
+  // others and then of all; the sums decide between them (design §4.3 c).
+  struct Pass {
+    Room room;
+    bool joins;
   };
-  const NodeIndex::Test tests[] = {allows_now, allows};  // by Room
-  const auto first_fit = [&](size_t group, Room room, const double* after) {
-    return index.FirstFit(group, request, plan.class_ok, room, after,
-                          asks_nodes ? &tests[static_cast<size_t>(room)] : nullptr);
-  };
-  const auto fits_now = [&](NodeId node, Room room) {
-    return room == Room::kNow ||
-           (Fits(request, nodes.idle[node]) && !(asks_nodes && MustWait(pod_class, plan, node)));
+  constexpr Pass kPasses[] = {
+      {Room::kNow, true}, {Room::kLater, true}, {Room::kNow, false}, {Room::kLater, false}};
+  const auto looks_at = [&](NodeId node) {
+    view.fits_now = HasRoom(pod_class, plan, node, Room::kNow) &&
+                    !(asks_nodes && MustWait(pod_class, plan, node));
+    view.joins = MayJoin(pod_class, plan, node);
   };
   for (size_t group = 0; group < NodeIndex::kGroups; ++group) {
     const NodeId first = index.First(group);
     if (!first.valid()) continue;
-    // Two searches: what fits now, and what fits now or later; the sums decide between them (design
-    // §4.3 c).
-    for (const Room room : {Room::kNow, Room::kLater}) {
-      if (room == Room::kLater && best.node.valid()) {
+    for (const Pass& pass : kPasses) {
+      if (pass.joins && !plan.may_join) continue;
+      if (best.node.valid()) {
         // No node of the group can have a higher sum than its first would have; usually that
         // settles it.
-        view.fits_now = false;
-        if (SumOfScores(pod_class, first, view) < best.score) break;
+        view.fits_now = pass.room == Room::kNow;
+        view.joins = pass.joins;
+        if (SumOfScores(pod_class, first, view) < best.score) continue;
       }
-      NodeId node = first_fit(group, room, nullptr);
+      const auto passes = [&](NodeId node) {
+        if (plan.shares && !HasRoom(pod_class, plan, node, pass.room)) return false;
+        if (pass.joins && !MayJoin(pod_class, plan, node)) return false;
+        if (!SharingAllowed(pod_class, plan, node)) return false;
+        return !asks_nodes || (NodeAllows(pod_class, plan, node) &&
+                               (pass.room == Room::kLater || !MustWait(pod_class, plan, node)));
+      };
+      const NodeIndex::Test test = passes;
+      const std::vector<double>& request =
+          plan.shares && !pass.joins ? plan.request_alone : plan.request;
+      const auto first_fit = [&](const double* after) {
+        return index.FirstFit(group, request, plan.class_ok, pass.room, after,
+                              tests ? &test : nullptr, pass.joins ? plan.join : SharedRoom());
+      };
+      NodeId node = first_fit(nullptr);
       if (!node.valid()) continue;
-      view.fits_now = fits_now(node, room);
+      looks_at(node);
       const double score = SumOfScores(pod_class, node, view);
       best.Offer(cluster_, node, score, view.fits_now);
       // Rounding can make the next key's sum equal; then the first name that fits there counts too.
@@ -250,16 +350,17 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
            next = index.NextKey(group, index.key(next))) {
         if (SumOfScores(pod_class, next, view) != score) break;
         const double before = index.key(node);
-        node = first_fit(group, room, &before);
+        node = first_fit(&before);
         if (!node.valid()) break;
-        view.fits_now = fits_now(node, room);
+        looks_at(node);
         if (SumOfScores(pod_class, node, view) != score) break;
         best.Offer(cluster_, node, score, view.fits_now);
         next = node;
       }
     }
   }
-  return {.node = best.node, .now = best.now};
+  *fits_now = best.now;
+  return On(pod_class, plan, best.node, best.now);
 }
 
 bool NodeSearch::AsksNodes(PodClassId pod_class, const ClassPlan& plan) const {
@@ -280,20 +381,20 @@ bool NodeSearch::MustWait(PodClassId pod_class, const ClassPlan& plan, NodeId no
                      [&](const Filter* filter) { return filter->MustWait(pod_class, node); });
 }
 
-NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& plan) {
+NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& plan,
+                                         bool* fits_now) {
   const NodeColumns& nodes = cluster_.nodes();
-  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
   std::optional<ScoreView> view;  // looked for once some node fits
   Best best;
-  const bool restricted = offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only;
   const auto consider = [&](NodeId node) {
-    if (restricted && (*offered_)[node] == 0) return;
-    if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
-        plan.class_ok[nodes.node_class[node].index()] == 0 || !NodeAllows(pod_class, plan, node))
+    if (!IsOffered(pod_class, plan, node) || !HasRoom(pod_class, plan, node, Room::kLater) ||
+        plan.class_ok[nodes.node_class[node].index()] == 0 ||
+        !SharingAllowed(pod_class, plan, node) || !NodeAllows(pod_class, plan, node))
       return;
     if (!view) view = ViewFor(pod_class);
     // As well: what is promised of the idle makes releasing negative.
-    view->fits_now = Fits(request, nodes.idle[node]) && !MustWait(pod_class, plan, node);
+    view->fits_now = HasRoom(pod_class, plan, node, Room::kNow) && !MustWait(pod_class, plan, node);
+    view->joins = MayJoin(pod_class, plan, node);
     best.Offer(cluster_, node, SumOfScores(pod_class, node, *view), view->fits_now);
   };
   if (plan.has_candidates) {
@@ -301,7 +402,8 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   } else {
     for (const NodeId node : nodes.name.ids()) consider(node);
   }
-  return {.node = best.node, .now = best.now};
+  *fits_now = best.now;
+  return On(pod_class, plan, best.node, best.now);
 }
 
 std::string NodeSearch::RefusalOf(PodId pod) const {
@@ -321,19 +423,27 @@ int64_t NodeSearch::CountScoreKeys() const {
   return keys;
 }
 
-const std::string& NodeSearch::Explain(PodId pod) {
+const std::string& NodeSearch::Explain(PodId pod, const Allowance* allowance) {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
   ClassPlan& plan = PlanFor(pod_class);
   if (plan.is_refused) {  // names the pod: not to be shared by the class
     pod_explanation_ = RefusalOf(pod);
     return pod_explanation_;
   }
+  // What a queue says to nodes is not to be shared by the class either.
+  const bool is_limited = plan.shares && allowance != nullptr && !plan.charges.empty() &&
+                          !allowance->Allows(plan.charges.back());
+  if (!is_limited) allowance = nullptr;
   if (plan.explanation == nullptr) plan.explanation = std::make_unique<Explanation>();
-  if (plan.explanation->version != version()) RefreshExplanation(pod_class, plan.explanation.get());
+  if (is_limited) plan.explanation->version = -1;
+  if (plan.explanation->version != version())
+    RefreshExplanation(pod_class, allowance, plan.explanation.get());
+  if (is_limited) plan.explanation->version = -1;
   return plan.explanation->text;
 }
 
-void NodeSearch::RefreshExplanation(PodClassId pod_class, Explanation* explanation) {
+void NodeSearch::RefreshExplanation(PodClassId pod_class, const Allowance* allowance,
+                                    Explanation* explanation) {
   const bool looks_further = std::any_of(
       rules_.filters.begin(), rules_.filters.end(),
       [&](const std::unique_ptr<Filter>& filter) { return filter->LooksBeyondNode(pod_class); });
@@ -343,12 +453,12 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, Explanation* explanati
     explanation->nodes_with.clear();
     explanation->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
     for (const NodeId node : cluster_.nodes().name.ids()) {
-      ExplainNode(pod_class, node, explanation);
+      ExplainNode(pod_class, node, allowance, explanation);
     }
   } else {
     // Only nodes that changed can have changed their minds; asking one twice does no harm.
     for (size_t i = static_cast<size_t>(explanation->version); i < touched_.size(); ++i) {
-      if (touched_[i].valid()) ExplainNode(pod_class, touched_[i], explanation);
+      if (touched_[i].valid()) ExplainNode(pod_class, touched_[i], allowance, explanation);
     }
   }
   explanation->version = version();
@@ -358,9 +468,10 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, Explanation* explanati
   explanation->text = report.Text(cluster_.slots());
 }
 
-void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, Explanation* explanation) {
+void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, const Allowance* allowance,
+                             Explanation* explanation) {
   FitReport::Reasons reasons;
-  ReasonsOf(pod_class, node, &reasons);
+  ReasonsOf(pod_class, node, allowance, &reasons);
   int32_t& answer = explanation->of_node[node];
   std::vector<FitReport::Reasons>& answers = explanation->answers;
   if (answer >= 0) --explanation->nodes_with[static_cast<size_t>(answer)];
@@ -373,27 +484,58 @@ void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, Explanation* exp
   ++explanation->nodes_with[static_cast<size_t>(answer)];
 }
 
-void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons* reasons) {
-  const NodeColumns& nodes = cluster_.nodes();
-  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
-  if (FitsSum(request, nodes.idle[node], nodes.releasing[node])) {
+void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* allowance,
+                           FitReport::Reasons* reasons) {
+  const ClassPlan& plan = plans_[pod_class];
+  if (HasRoom(pod_class, plan, node, Room::kLater)) {
     node_report_.Clear();
-    for (const std::unique_ptr<Filter>& filter : rules_.filters) {
-      if (filter->ScopeFor(pod_class) == Filter::Scope::kNothing) continue;
-      if (!filter->Check(pod_class, node, &node_report_)) break;
-    }
+    ReportRefusal(pod_class, plan, node, allowance);
     *reasons = node_report_.reasons();
     return;
   }
-  if (Fits(request, nodes.idle[node])) return;
+  const NodeColumns& nodes = cluster_.nodes();
+  if (Fits(plan.request, nodes.idle[node]) &&
+      (!plan.shares || picker_.HasEnough(pod_class, node, Room::kNow)))
+    return;
   // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less
   // than asked for is free of use, promises included. A node that lacks only what was promised
   // away of the releasing says no without a reason.
+  const auto add = [&](Reason reason) {
+    reasons->codes.push_back(static_cast<uint16_t>(reason.index()));
+  };
+  const GpuRequest& gpu = cluster_.pod_classes().info[pod_class].gpu;
+  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
   const std::span<const double> allocatable = nodes.allocatable[node];
   const std::span<const double> used = nodes.used[node];
+  const std::vector<SharedGpu>& listed = nodes.shared_gpus[node];
+  const auto shared = std::count_if(listed.begin(), listed.end(),
+                                    [](const SharedGpu& each) { return each.used > 0; });
+  // Memory is no GPU, unless it is more than one has.
+  const bool too_large = gpu.memory_mib > cluster_.GpuCapacityMib(node);
+  if (too_large) add(Reason::kNotEnoughGpuMemory);
   for (size_t i = 0; i < request.size(); ++i) {
-    if (request[i] > allocatable[i] - used[i])
-      reasons->codes.push_back(static_cast<uint16_t>(Reason::NotEnough(ResourceSlot(i)).index()));
+    double wanted = request[i];
+    double taken = used[i];
+    if (i == kGpuSlot.index()) {
+      if (too_large) wanted = cluster_.AcceptedOn(pod_class, node)[kQuotaGpu];
+      taken += static_cast<double>(shared);
+    }
+    if (wanted > allocatable[i] - taken) add(Reason::NotEnough(ResourceSlot(i)));
+  }
+}
+
+void NodeSearch::ReportRefusal(PodClassId pod_class, const ClassPlan& plan, NodeId node,
+                               const Allowance* allowance) {
+  // The first no ends it (spec 3 P3a-P10).
+  if (plan.shares && allowance != nullptr) {
+    const double gpus = cluster_.GpusAskedOn(pod_class, node);
+    if (!allowance->Allows(gpus)) return node_report_.Count(allowance->Why(gpus));
+  }
+  if (plan.shares && !HasPodSlots(pod_class, node))
+    return node_report_.Count(Reason::kNotEnoughPodSlots);
+  for (const std::unique_ptr<Filter>& filter : rules_.filters) {
+    if (filter->ScopeFor(pod_class) == Filter::Scope::kNothing) continue;
+    if (!filter->Check(pod_class, node, &node_report_)) return;
   }
 }
 

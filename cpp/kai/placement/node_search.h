@@ -15,6 +15,7 @@
 #define KAI_PLACEMENT_NODE_SEARCH_H_
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "kai/model/listener.h"
 #include "kai/placement/filter.h"
 #include "kai/placement/fit_report.h"
+#include "kai/placement/gpu_picker.h"
 #include "kai/placement/node_index.h"
 #include "kai/placement/pod_check.h"
 #include "kai/placement/scorer.h"
@@ -35,10 +37,20 @@ class NodeSearch final : public Listener {
     Strategy gpu = Strategy::kBinpack;
     Strategy cpu = Strategy::kBinpack;
     bool always_scan = false;  // answer every search by scanning: the plain way, for comparison
+    GpuPicker::Options devices;
   };
   struct Found {
     NodeId node;
     bool now = false;  // fits what is idle; else it has to wait for what is releasing
+    GpuList gpus;      // that it shares there
+  };
+
+  // What a queue lets a pod that shares GPUs count, which differs from node to node (spec 1 F79).
+  class Allowance {
+   public:
+    virtual ~Allowance() = default;
+    virtual bool Allows(double gpus) const = 0;
+    virtual std::string Why(double gpus) const = 0;
   };
 
   // What is asked of pods, of nodes, and which of these are liked best.
@@ -50,11 +62,12 @@ class NodeSearch final : public Listener {
 
   NodeSearch(const Cluster& cluster, Rules rules, const Options& options);
 
-  Found Find(PodClassId pod_class);
+  // `allowance`: of pods that share GPUs; null: as much as they like.
+  Found Find(PodClassId pod_class, const Allowance* allowance = nullptr);
 
-  // From now on only these nodes are offered to pods without GPUs; null: all nodes. Pods with GPUs
-  // are not asked about: a search for them leaves out only nodes that have no GPU to give (spec 2
-  // V3).
+  // From now on only these nodes are offered to pods without GPUs and to those that share; null:
+  // all nodes. Pods with whole GPUs are not asked about: a search for them leaves out only nodes
+  // that have no GPU to give (spec 2 V3).
   void OfferOnly(const IndexVector<NodeId, uint8_t>* nodes) { offered_ = nodes; }
 
   // What never changes in a cycle lets such pods onto the node: filters that ask per class of
@@ -76,7 +89,7 @@ class NodeSearch final : public Listener {
 
   // Why no node takes the pod, as the cluster stands: the text of spec 2 M6. Cached until something
   // changes, so that a thousand pods of one class that find no room cost one walk over the nodes.
-  const std::string& Explain(PodId pod);
+  const std::string& Explain(PodId pod, const Allowance* allowance = nullptr);
 
   // Every change so far, counted: two equal versions are the same state.
   int64_t version() const { return static_cast<int64_t>(touched_.size()); }
@@ -104,7 +117,15 @@ class NodeSearch final : public Listener {
     std::vector<uint8_t> class_ok;   // by NodeClassId: all filters that ask per class say yes
     std::vector<NodeId> candidates;  // the only nodes worth asking, when `has_candidates`
     bool has_candidates = false;
-    int64_t nothing_at = -1;  // nothing was found when room had been freed so often
+    bool shares = false;    // devices with others
+    bool may_join = false;  // devices of others count for it, be it as a score
+    // What a node must have; of pods that share, without GPUs, and with as many idle ones as they
+    // need where they can join nobody.
+    std::vector<double> request;
+    std::vector<double> request_alone;
+    SharedRoom join;              // where they can
+    std::vector<double> charges;  // GPUs that nodes make it count for, each once, ascending
+    int64_t nothing_at = -1;      // nothing was found when room had been freed so often
     std::unique_ptr<Explanation> explanation;  // of the last time somebody asked
   };
 
@@ -112,8 +133,25 @@ class NodeSearch final : public Listener {
   void FindCandidates(PodClassId pod_class, ClassPlan* plan);
   bool MustScan(PodClassId pod_class, const ClassPlan& plan) const;
   Found Search(PodClassId pod_class, const ClassPlan& plan);
-  Found FindInIndex(PodClassId pod_class, const ClassPlan& plan, const NodeIndex& index);
-  Found FindByScan(PodClassId pod_class, const ClassPlan& plan);
+  // `fits_now`: without waiting, be it on another device than the one it gets.
+  Found FindInIndex(PodClassId pod_class, const ClassPlan& plan, const NodeIndex& index,
+                    bool* fits_now);
+  Found FindByScan(PodClassId pod_class, const ClassPlan& plan, bool* fits_now);
+  void FindShares(PodClassId pod_class, ClassPlan* plan);
+  // Rooms of the node that matter to every pod of the class, the devices it shares included.
+  bool HasRoom(PodClassId pod_class, const ClassPlan& plan, NodeId node, Room room) const;
+  bool HasPodSlots(PodClassId pod_class, NodeId node) const;
+  // What else keeps pods that share from a node: the search's bounds, the queue, pod slots.
+  bool SharingAllowed(PodClassId pod_class, const ClassPlan& plan, NodeId node) const;
+  bool MayJoin(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
+    return plan.may_join && picker_.Joins(pod_class, node);
+  }
+  bool IsOffered(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
+    return offered_ == nullptr || (*offered_)[node] != 0 ||
+           !(plan.shares || cluster_.pod_classes().info[pod_class].cpu_only);
+  }
+  // With the devices that it gets there.
+  Found On(PodClassId pod_class, const ClassPlan& plan, NodeId node, bool fits_now) const;
   // Some filter has to ask single nodes, as things stand.
   bool AsksNodes(PodClassId pod_class, const ClassPlan& plan) const;
   // What those filters say of this one.
@@ -130,27 +168,39 @@ class NodeSearch final : public Listener {
   // Null: not made yet.
   NodeIndex* IndexFor(PodClassId pod_class);
   ScoreView ViewFor(PodClassId pod_class);
-  bool IsRecentStillBest(PodClassId pod_class) const;
+  bool IsRecentStillBest(PodClassId pod_class, const ClassPlan& plan) const;
   void Touch(const Change& change);
-  void RefreshExplanation(PodClassId pod_class, Explanation* explanation);
-  void ExplainNode(PodClassId pod_class, NodeId node, Explanation* explanation);
+  void RefreshExplanation(PodClassId pod_class, const Allowance* allowance,
+                          Explanation* explanation);
+  void ExplainNode(PodClassId pod_class, NodeId node, const Allowance* allowance,
+                   Explanation* explanation);
   // Why the node refuses the class; empty where it does not say.
-  void ReasonsOf(PodClassId pod_class, NodeId node, FitReport::Reasons* reasons);
+  void ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* allowance,
+                 FitReport::Reasons* reasons);
+  void ReportRefusal(PodClassId pod_class, const ClassPlan& plan, NodeId node,
+                     const Allowance* allowance);
   std::string RefusalOf(PodId pod) const;
+
+  static constexpr double kUnlimitedCharge = std::numeric_limits<double>::infinity();
 
   const Cluster& cluster_;
   Rules rules_;
   std::vector<Listener*> listeners_;  // of filters
   Options options_;
+  GpuPicker picker_;
   LazyIndex gpu_index_;
   LazyIndex cpu_index_;
   // The last answer, where no filter and no score looked at single nodes.
   struct Recent {
     PodClassId pod_class;
-    Found found;
+    NodeId node;
+    bool fits_now = false;
+    bool joins = false;
     int64_t version = -1;
   };
   Recent recent_;
+  // Of the search that is under way: nodes that make the pod count for more are no use to it.
+  double most_charge_ = kUnlimitedCharge;
   IndexVector<PodClassId, ClassPlan> plans_;
   int64_t freed_ = 0;            // how often a change left more room somewhere
   std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version

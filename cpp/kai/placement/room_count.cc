@@ -4,50 +4,69 @@
 #include <cmath>
 #include <limits>
 
+#include "kai/model/gpu_sums.h"
+
 namespace kai {
 namespace {
 
 constexpr double kTolerance = 1e-9;
 
-}  // namespace
-
-namespace {
-
-// `room_of(i)`: of a slot.
+// `room_of(i)`: of a slot; `gpus`: that the pod takes there.
 template <typename RoomOf>
-double Count(NodeSearch* search, std::span<const double> request, PodClassId pod_class, NodeId node,
-             const RoomOf& room_of) {
+double Count(NodeSearch* search, std::span<const double> request, double gpus, PodClassId pod_class,
+             NodeId node, const RoomOf& room_of) {
   // What most nodes lack is asked first, without dividing.
   constexpr size_t kGpus = kGpuSlot.index();
-  if (room_of(kGpus) < request[kGpus] * (1 - 3 * kTolerance) - kTolerance) return 0;
+  if (room_of(kGpus) < gpus * (1 - 3 * kTolerance) - kTolerance) return 0;
   if (!search->MayRunOn(pod_class, node)) return 0;
   double fit = std::numeric_limits<int32_t>::max();
   for (size_t i = 0; i < request.size(); ++i) {
     const double room = room_of(i);
+    const double wanted = i == kGpus ? gpus : request[i];
     if (room < 0) {
-      if (room < -kTolerance * std::max(1.0, request[i])) return 0;
-      if (request[i] > 0) return 0;
+      if (room < -kTolerance * std::max(1.0, wanted)) return 0;
+      if (wanted > 0) return 0;
       continue;
     }
-    if (request[i] <= 0) continue;
-    fit = std::min(fit, std::floor(room / request[i] * (1 + kTolerance) + kTolerance));
+    if (wanted <= 0) continue;
+    fit = std::min(fit, std::floor(room / wanted * (1 + kTolerance) + kTolerance));
     if (fit < 1) return 0;
   }
   return fit;
 }
 
+double GpusTakenOn(const Cluster& cluster, PodClassId pod_class, NodeId node) {
+  return cluster.shares_gpus() ? GpusHeldOn(cluster, pod_class, node)
+                               : cluster.pod_classes().request[pod_class][kGpuSlot.index()];
+}
+
 }  // namespace
 
-double PodsThatFit(NodeSearch* search, std::span<const double> request, PodClassId pod_class,
-                   NodeId node, std::span<const double> room) {
-  return Count(search, request, pod_class, node, [&](size_t i) { return room[i]; });
+double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node,
+                   std::span<const double> room) {
+  return Count(search, cluster.pod_classes().request[pod_class],
+               GpusTakenOn(cluster, pod_class, node), pod_class, node,
+               [&](size_t i) { return room[i]; });
+}
+
+void FillRoom(const Cluster& cluster, NodeId node, std::span<double> room) {
+  const std::span<const double> idle = cluster.nodes().idle[node];
+  const std::span<const double> releasing = cluster.nodes().releasing[node];
+  for (size_t i = 0; i < room.size(); ++i) room[i] = idle[i] + releasing[i];
+  if (cluster.shares_gpus()) room[kGpuSlot.index()] = MostGpusOf(cluster, node);
 }
 
 double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node) {
   const std::span<const double> idle = cluster.nodes().idle[node];
   const std::span<const double> releasing = cluster.nodes().releasing[node];
-  return Count(search, cluster.pod_classes().request[pod_class], pod_class, node,
-               [&](size_t i) { return idle[i] + releasing[i]; });
+  const auto room_of = [&](size_t i) { return idle[i] + releasing[i]; };
+  const std::span<const double> request = cluster.pod_classes().request[pod_class];
+  const double gpus = GpusTakenOn(cluster, pod_class, node);
+  if (!cluster.pod_classes().info[pod_class].gpu.IsShared())
+    return Count(search, request, gpus, pod_class, node, room_of);
+  const double most_gpus = MostGpusOf(cluster, node);
+  return Count(search, request, gpus, pod_class, node,
+               [&](size_t i) { return i == kGpuSlot.index() ? most_gpus : room_of(i); });
 }
 
 double RoomCount::HeldOf(PodClassId pod_class) {

@@ -1,7 +1,7 @@
 // How many pods of one class nodes could hold at most, by room and by what never changes about a
 // node: the count that proofs of "cannot work" rest on (design §4.5).
 //
-//   PodsThatFit(search, request, pod_class, node, room)   // on one node with that room
+//   PodsThatFit(search, cluster, pod_class, node, room)   // on one node with that room
 //   RoomCount count(cluster, &search);
 //   if (!count.MayHold(pods)) ...                           // all of them, as the cluster stands
 #ifndef KAI_PLACEMENT_ROOM_COUNT_H_
@@ -15,10 +15,12 @@
 namespace kai {
 
 // Whole pods; a node in debt holds none (spec 3 R26). Never too few: sums of parts of devices are
-// not exact, and a bound must not fail for the last bit.
-double PodsThatFit(NodeSearch* search, std::span<const double> request, PodClassId pod_class,
-                   NodeId node, std::span<const double> room);
-// With the room that the node has as the cluster stands: idle and releasing.
+// not exact, and a bound must not fail for the last bit. Of GPUs the room counts parts and all.
+double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node,
+                   std::span<const double> room);
+// The room that the node has as the cluster stands: idle and releasing.
+void FillRoom(const Cluster& cluster, NodeId node, std::span<double> room);
+// With that room; of pods that want whole GPUs only those that are whole.
 double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node);
 
 class RoomCount {

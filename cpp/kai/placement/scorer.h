@@ -18,6 +18,7 @@ struct ScoreView {
                           // have it at all (spec 3 W3)
   double most_room = 0;
   bool fits_now = false;  // without waiting for what is releasing
+  bool joins = false;     // others share a device on which there is room for it
 };
 
 class Scorer {
@@ -27,7 +28,8 @@ class Scorer {
     kRoom,     // room by the placement strategy
     kFitsNow,
     kNodeKind,  // whether the node has GPUs
-    kNode,      // anything else
+    kJoins,
+    kNode,  // anything else
   };
 
   virtual ~Scorer() = default;

@@ -21,7 +21,7 @@ struct StandingChange {
 
 inline StandingChange StandingChangeOf(const Change& change) {
   if (!change.to_node.valid()) return {};
-  const bool was_there = change.from_node == change.to_node;
+  const bool was_there = change.Stays();
   const auto leaves = [](PodStatus status) { return status == PodStatus::kReleasing ? 1 : 0; };
   return {.all = was_there ? 0 : 1,
           .leaving = leaves(change.to) - (was_there ? leaves(change.from) : 0)};

@@ -103,6 +103,8 @@ class GroupOutcomes {
 struct Plan {
   // What the pod of a decision to evict is told.
   std::string MessageOf(const CycleLog::Decision& decision) const;
+  // The devices that the pod of a decision shares, by name; empty: none.
+  std::vector<std::string> GpuGroupsOf(const CycleLog::Decision& decision) const;
   // Those of its outcome, then why pods of it leave, by pod.
   std::vector<PlanReason> ReasonsOf(PodGroupId group) const;
 
@@ -110,6 +112,7 @@ struct Plan {
   int64_t now_ns = 0;
   std::vector<CycleLog::Decision> decisions;
   std::vector<std::string> queue_uses;  // CycleLog::queue_uses
+  std::vector<GpuList> shared_gpus;     // CycleLog::shared_gpus
   // Pods that leave without a promise to come back, by pod group and pod; with the decision that
   // says so.
   struct Eviction {

@@ -31,6 +31,7 @@ std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Clu
   std::vector<std::unique_ptr<Filter>> filters;
   if (!config.HasPlugin("predicates")) return filters;
   filters.push_back(MakeResourceTypeFilter(cluster));
+  filters.push_back(MakeGpuMemoryFilter(cluster));
   filters.push_back(MakeNodeStateFilter(cluster));
   filters.push_back(MakeTaintFilter(cluster));
   const Leaving leaving =
@@ -64,6 +65,8 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
       scorers.push_back(MakeNodeAvailabilityScorer());
     } else if (plugin.name == "resourcetype") {
       scorers.push_back(MakeResourceTypeScorer(cluster));
+    } else if (plugin.name == "gpusharingorder") {
+      scorers.push_back(MakeGpuSharingScorer());
     } else if (plugin.name == "podaffinity") {
       scorers.push_back(MakePodAffinityScorer(cluster));
     } else if (plugin.name == "nominatednode") {
@@ -76,7 +79,13 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
 }
 
 NodeSearch::Options SearchOptions(const Config& config) {
-  return {.gpu = StrategyOf(config, "gpu"), .cpu = StrategyOf(config, "cpu"), .always_scan = false};
+  return {.gpu = StrategyOf(config, "gpu"),
+          .cpu = StrategyOf(config, "cpu"),
+          .always_scan = false,
+          .devices = {.pack = config.HasPlugin("gpupack"),
+                      .spread = config.HasPlugin("gpuspread"),
+                      .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
+                      .bind_held = !config.mends.on(Mend::kHeldGpus)}};
 }
 
 PodOrder::Options PodOrderOptions(const Config& config) {

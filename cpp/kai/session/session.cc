@@ -72,6 +72,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                         MakeScorers(config_, *cluster)},
       search_options);
   statement->Listen({usage.get(), order.get(), search.get()});
+  const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
+  if (keeps_traces) statement->KeepTraces();
   MarkOverduePods(*cluster, now_ns, statement.get());
 
   GroupPlacer placer(
@@ -91,7 +93,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .budgets = &config_.budgets,
                   .stopwatch = stopwatch,
                   .mends = &config_.mends,
-                  .plain_search = options_.plain_search,
+                  // What a search leaves out would leave traces as well.
+                  .plain_search = options_.plain_search || keeps_traces,
                   .log = &log};
   laps.Lap("open");
   for (const std::string& name : config_.actions) {
@@ -103,6 +106,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   DescribeOutcomes(cycle, &plan);
   plan.decisions = std::move(log.decisions);
   plan.queue_uses = std::move(log.queue_uses);
+  plan.shared_gpus = std::move(log.shared_gpus);
   plan.spent_searches = std::move(log.spent_searches);
   plan.score_keys = search->CountScoreKeys();
   statement->StopTelling();  // of what comes now: they go as well

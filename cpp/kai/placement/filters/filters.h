@@ -10,6 +10,7 @@
 namespace kai {
 
 std::unique_ptr<Filter> MakeResourceTypeFilter(const Cluster& cluster);  // spec 3 P4
+std::unique_ptr<Filter> MakeGpuMemoryFilter(const Cluster& cluster);     // spec 3 P5
 std::unique_ptr<Filter> MakeNodeStateFilter(
     const Cluster& cluster);  // spec 3 P7: cordons and conditions
 std::unique_ptr<Filter> MakeTaintFilter(const Cluster& cluster);  // spec 3 P8

@@ -32,19 +32,21 @@ class ResourceTypeFilter final : public Filter {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
     if (pods.cpu_only) return Scope::kNothing;
     if (pods.gpu.kind != GpuRequestKind::kMig)
-      return any_slices_ ? Scope::kNodeClass : Scope::kNothing;
+      return any_slices_ || pods.gpu.IsShared() ? Scope::kNodeClass : Scope::kNothing;
     // What was placed by an old version stays out of others' way, and they out of its.
     return legacy_on_.empty() || pods.gpu.legacy_mig ? Scope::kNodeClass : Scope::kNode;
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
-    const MigMode mig = cluster_.node_classes()[cluster_.nodes().node_class[node]].mig;
+    const NodeClass& node_class = cluster_.node_classes()[cluster_.nodes().node_class[node]];
+    const MigMode mig = node_class.mig;
     if (pods.gpu.legacy_mig) {
       if (report != nullptr)
         report->Count(messages::LegacyMig(cluster_.Text(cluster_.nodes().name[node])));
       return false;
     }
+    if (pods.gpu.IsShared() && node_class.has_dra_gpus) return No(Reason::kSharedOnDraNode, report);
     if (pods.gpu.kind != GpuRequestKind::kMig) {
       if (mig == MigMode::kMixed) return No(Reason::kMixedMigStrategy, report);
       if (mig == MigMode::kSingle && pods.gpu.kind != GpuRequestKind::kRegular)

@@ -44,7 +44,9 @@ class LargestNodeCheck final : public PodCheck {
     for (const ResourceSlot slot : order) {
       if (request[slot.index()] <= cluster_.largest_node()[slot.index()]) continue;
       limit.resource = slot == kGpuSlot ? "GPU" : slot == kCpuSlot ? "CPU" : slots.Name(slot);
-      limit.largest = cluster_.largest_node()[slot.index()];
+      // Of other resources than storage KAI does not say how much there is.
+      const bool says = slot.index() < kPodsSlot.index() || messages::IsStorage(slots.Name(slot));
+      limit.largest = says ? cluster_.largest_node()[slot.index()] : 0;
       break;
     }
     return messages::LargerThanAnyNode(limit);

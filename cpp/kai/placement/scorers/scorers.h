@@ -13,6 +13,7 @@ std::unique_ptr<Scorer> MakeNodePlacementScorer(const Cluster& cluster, Strategy
                                                 Strategy cpu);           // spec 3 W3, W4
 std::unique_ptr<Scorer> MakeNodeAvailabilityScorer();                    // fits without waiting
 std::unique_ptr<Scorer> MakeResourceTypeScorer(const Cluster& cluster);  // CPU pods to CPU nodes
+std::unique_ptr<Scorer> MakeGpuSharingScorer();                          // joins others
 std::unique_ptr<Scorer> MakePodAffinityScorer(
     const Cluster& cluster);  // raw InterPodAffinity score
 std::unique_ptr<Scorer> MakeNominatedNodeScorer(

@@ -1,0 +1,35 @@
+// GpuSums: how much of a node's GPUs is free or being freed, parts of shared ones included (spec 3
+// N13): what is counted before anybody is asked where a pod could go.
+//
+//   const GpuSums sums = GpuSumsOf(cluster, node);
+//   if (sums.idle + sums.releasing < wanted) ...
+#ifndef KAI_MODEL_GPU_SUMS_H_
+#define KAI_MODEL_GPU_SUMS_H_
+
+#include "kai/model/cluster.h"
+
+namespace kai {
+
+struct GpuSums {
+  double idle = 0;  // devices; MIG slices by what they count for
+  double releasing = 0;
+  double idle_mib = 0;
+  double releasing_mib = 0;
+
+  double all() const { return idle + releasing; }
+};
+
+// As KAI has it: parts are rounded to hundredths of a device.
+GpuSums GpuSumsOf(const Cluster& cluster, NodeId node);
+
+// Devices that the node could give at most, in one piece or in parts: never less than any pod finds
+// there. `releasing` is part of it.
+double MostGpusOf(const Cluster& cluster, NodeId node);
+
+// Of a device on that node, what a pod of the class holds of its devices together: for pods that
+// share, by memory and not rounded.
+double GpusHeldOn(const Cluster& cluster, PodClassId pod_class, NodeId node);
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_GPU_SUMS_H_

@@ -1,0 +1,32 @@
+// Memory of a device can only be promised where it is known how much there is (spec 3 P5).
+#include "kai/placement/filters/filters.h"
+
+namespace kai {
+namespace {
+
+class GpuMemoryFilter final : public Filter {
+ public:
+  explicit GpuMemoryFilter(const Cluster& cluster) : cluster_(cluster) {}
+
+  Scope ScopeFor(PodClassId pod_class) const override {
+    return cluster_.pod_classes().info[pod_class].gpu.memory_mib > 0 ? Scope::kNodeClass
+                                                                     : Scope::kNothing;
+  }
+
+  bool Check(PodClassId, NodeId node, FitReport* report) const override {
+    const bool knows = cluster_.node_classes()[cluster_.nodes().node_class[node]].knows_gpu_memory;
+    if (!knows && report != nullptr) report->Count(Reason::kGpuMemoryUnknown);
+    return knows;
+  }
+
+ private:
+  const Cluster& cluster_;
+};
+
+}  // namespace
+
+std::unique_ptr<Filter> MakeGpuMemoryFilter(const Cluster& cluster) {
+  return std::make_unique<GpuMemoryFilter>(cluster);
+}
+
+}  // namespace kai

@@ -1,0 +1,19 @@
+// Names for devices that pods start to share in a cycle (spec 3 S8). They follow from the cycle,
+// the node and the device's number there, so that the same input gives the same plan; KAI draws
+// them.
+#ifndef KAI_SESSION_GPU_GROUPS_H_
+#define KAI_SESSION_GPU_GROUPS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kai {
+
+// A UUID of version 8. `attempt`: another one, where the first is taken.
+std::string NewGpuGroup(int64_t cycle_ns, std::string_view node, int32_t number,
+                        int32_t attempt = 0);
+
+}  // namespace kai
+
+#endif  // KAI_SESSION_GPU_GROUPS_H_
