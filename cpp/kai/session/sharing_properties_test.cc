@@ -344,6 +344,27 @@ TEST_P(SharingAllocateTest, ScanningAllNodesGivesTheSamePlan) {
   });
 }
 
+TEST_P(SharingAllocateTest, TheOrderOfTheInputIsOfNoConsequence) {
+  uint64_t seed = 0;
+  ForRows(100, [&](ClusterRows rows) {
+    std::string devices;
+    const auto look = [&](const CycleView& cycle) { devices = TextOf(DevicesOf(*cycle.cluster)); };
+    const Session session(config_, {.inspect = look});
+    const std::string text = TextOf(RunPlan(session, rows.Build()));
+    const std::string shared = std::exchange(devices, "");
+    Random random(++seed);
+    random.Shuffle(&rows.nodes);
+    random.Shuffle(&rows.queues);
+    random.Shuffle(&rows.pod_groups);
+    random.Shuffle(&rows.pods);
+    random.Shuffle(&rows.bind_requests);
+    for (PodRow& pod : rows.pods) random.Shuffle(&pod.gpu_groups);
+    for (BindRequestRow& request : rows.bind_requests) random.Shuffle(&request.gpu_groups);
+    EXPECT_EQ(text, TextOf(RunPlan(session, rows.Build())));
+    EXPECT_EQ(shared, devices);
+  });
+}
+
 TEST_P(SharingAllocateTest, NobodyGetsMoreOfADeviceThanThereIs) {
   ForRows(150, [&](const ClusterRows& rows) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
@@ -405,9 +426,11 @@ CrowdedClusterOptions CrowdFor(uint64_t seed) {
   CrowdedClusterOptions options;
   options.pod_affinity = random.OneIn(6);
   if (!random.OneIn(4)) options.terms = std::nullopt;
-  options.max_running_groups = 5;
-  options.max_nodes = 4;
-  options.sharers = RandomSharersOptions{.quarters = true};
+  options.max_running_groups = random.OneIn(3) ? 2 : 5;
+  options.max_nodes = random.OneIn(3) ? 2 : 4;
+  options.sharers = RandomSharersOptions{.quarters = !random.OneIn(5),
+                                         .max_running_groups = random.Coin() ? 4 : 9,
+                                         .max_waiting_groups = random.OneIn(3) ? 6 : 3};
   return options;
 }
 

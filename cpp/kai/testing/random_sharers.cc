@@ -198,7 +198,8 @@ class Maker {
       devices.push_back({random_.OneIn(6) ? number : StrCat("d", number, "-", node->row->name)});
     }
     std::set<std::string> used;
-    for (int64_t i = random_.Between(1, 4); i > 0 && node->pods > 2; --i) {
+    for (int64_t i = random_.Between(1, options_.max_running_groups); i > 0 && node->pods > 2;
+         --i) {
       PodGroupRow group = SomeGroup();
       const GpuRequest gpu = SomePart();
       int64_t pods = 0;

@@ -20,6 +20,7 @@ struct RandomSharersOptions {
   bool bind_requests = true;
   bool reservations = true;     // pods that reserve devices for sharers
   bool unknown_devices = true;  // of pods that run
+  int max_running_groups = 4;   // that begin on a node
   int max_waiting_groups = 3;   // beside those that there are
 };
 
