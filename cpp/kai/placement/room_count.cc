@@ -89,8 +89,8 @@ bool RoomCount::MayHold(std::span<const PodId> pods) {
   const auto& request = cluster_.pod_classes().request;
   const auto& info = cluster_.pod_classes().info;
   const auto is_alike = [&](PodClassId a, PodClassId b) {
-    return a == b ||
-           (info[a].constraint == info[b].constraint && std::ranges::equal(request[a], request[b]));
+    return a == b || (info[a].constraint == info[b].constraint && info[a].gpu == info[b].gpu &&
+                      std::ranges::equal(request[a], request[b]));
   };
   for (const PodId pod : pods) {
     const PodClassId pod_class = cluster_.pods().pod_class[pod];
