@@ -136,7 +136,8 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
   // A pod that moved in this cycle may be told that there is room where it was, and then stays
   // where it is: nothing adds up any more (spec 2 T5).
   const bool adds_up = cycle.mends->on(Mend::kSameCycleEviction) || !cycle.statement->AnyMoved();
-  if (cycle.plain_search || !adds_up) return true;
+  // Who holds whole devices since nobody knows its parts takes only parts of those it is moved to.
+  if (cycle.plain_search || !adds_up || cycle.cluster->hides_shared_gpus()) return true;
   const PodList pods = cycle.order->PodsToPlace(group);
   if (pods.empty()) return false;
   const Cluster& cluster = *cycle.cluster;

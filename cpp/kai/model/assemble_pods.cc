@@ -180,6 +180,7 @@ void ClusterAssembler::ListSharedGpus(const std::vector<PodDraft>& drafts) {
     if (!draft.row->gpu.IsShared()) continue;
     c_.shares_gpus_ = true;
     if (!IsActiveUsed(draft.status) || !draft.node.valid()) continue;
+    if (draft.row->gpu_groups.empty()) c_.hides_shared_gpus_ = true;
     for (const std::string& group : draft.row->gpu_groups) groups.emplace(draft.node, group);
   }
   for (const auto& [node, group] : groups) {

@@ -80,6 +80,8 @@ class Cluster {
 
   // Some pods share GPUs, or want to.
   bool shares_gpus() const { return shares_gpus_; }
+  // Of some pod on a node nobody knows which GPUs it shares: it holds whole ones.
+  bool hides_shared_gpus() const { return hides_shared_gpus_; }
   // MiB that a pod of the class takes of each of its devices on that node (spec 3 G4): of whole
   // ones all, without GPUs none.
   int64_t MibPerGpu(PodClassId pod_class, NodeId node) const;
@@ -120,6 +122,7 @@ class Cluster {
   bool shares_gpus_ = false;
   NumaColumns numa_;
   ClaimBook claims_;
+  bool hides_shared_gpus_ = false;
   QuotaVector total_{};
   std::vector<double> largest_node_;
   std::vector<Rejection> rejections_;

@@ -39,6 +39,7 @@ bool GpuPicker::HasEnough(PodClassId pod_class, NodeId node, Room room) const {
                             (room == Room::kLater ? nodes.releasing[node][kGpus] : 0));
   const auto wanted = static_cast<double>(cluster_.pod_classes().info[pod_class].gpu.count);
   if (found >= wanted) return true;
+  if (found < 0) return false;  // a debt that devices of others do not make up for (spec 3 N10)
   if (!CanBeJoined(node)) return false;
   double joined = 0;
   for (const SharedGpu& gpu : nodes.shared_gpus[node]) {

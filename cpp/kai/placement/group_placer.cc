@@ -25,7 +25,7 @@ bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods,
 }
 
 bool GroupPlacer::NodeAllowance::Allows(double gpus) const {
-  if (!placer_.options_.check_capacity) return true;
+  if (!placer_.options_.check_capacity || !placer_.options_.check_nodes) return true;
   PlaceError error;
   return placer_.PassesGates(group_, RequestedWith(gpus), &error);
 }

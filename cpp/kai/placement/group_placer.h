@@ -41,6 +41,7 @@ class GroupPlacer {
 
   struct Options {
     bool check_capacity = true;  // off without the plugin that does it
+    bool check_nodes = true;     // as well on single nodes; off without the plugin that asks them
     double quota_tolerance = 0;  // a part of the limit that may be exceeded (fairshare/capacity.h)
   };
 

@@ -133,6 +133,7 @@ bool NodeSearch::HasRoom(PodClassId pod_class, const ClassPlan& plan, NodeId nod
 
 bool NodeSearch::HasPodSlots(PodClassId pod_class, NodeId node) const {
   // spec 3 P6: one more for the pod that reserves the device.
+  if (!options_.pod_slots) return true;
   const double slots = RoomOf(cluster_, node, kPodsSlot);
   return slots >= 2 || !picker_.Pick(pod_class, node, true).needs_pod_slot;
 }

@@ -38,6 +38,7 @@ class NodeSearch final : public Listener {
     Strategy cpu = Strategy::kBinpack;
     bool always_scan = false;  // answer every search by scanning: the plain way, for comparison
     GpuPicker::Options devices;
+    bool pod_slots = true;  // for pods that reserve devices; off without the plugin that asks
   };
   struct Found {
     NodeId node;

@@ -93,7 +93,7 @@ bool RoomCount::MayHold(std::span<const PodId> pods) {
   const auto is_alike = [&](PodClassId a, PodClassId b) {
     return a == b ||
            (info[a].constraint == info[b].constraint && info[a].claims == info[b].claims &&
-            std::ranges::equal(request[a], request[b]));
+            info[a].gpu == info[b].gpu && std::ranges::equal(request[a], request[b]));
   };
   for (const PodId pod : pods) {
     const PodClassId pod_class = cluster_.pods().pod_class[pod];

@@ -107,7 +107,8 @@ NodeSearch::Options SearchOptions(const Config& config) {
           .devices = {.pack = config.HasPlugin("gpupack"),
                       .spread = config.HasPlugin("gpuspread"),
                       .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
-                      .bind_held = !config.mends.on(Mend::kHeldGpus)}};
+                      .bind_held = !config.mends.on(Mend::kHeldGpus)},
+          .pod_slots = config.HasPlugin("predicates")};
 }
 
 PodOrder::Options PodOrderOptions(const Config& config) {

@@ -80,6 +80,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   GroupPlacer placer(
       *cluster, order.get(), usage.get(), search.get(),
       {.check_capacity = config_.HasPlugin("proportion"),
+       .check_nodes = config_.HasPlugin("predicates"),
        .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0});
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),

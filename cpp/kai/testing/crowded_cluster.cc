@@ -94,8 +94,12 @@ class Maker {
       add("minruntime", arguments);
     }
     const char* strategy = random_.OneIn(4) ? "spread" : "binpack";
-    add("nodeplacement", StrCat(R"("gpu": ")", strategy, R"(", "cpu": ")",
-                                random_.OneIn(4) ? "spread" : strategy, R"(")"));
+    const char* cpu_strategy = random_.OneIn(4) ? "spread" : strategy;
+    if (options_.sharers) {
+      add(std::string_view(strategy) == "spread" ? "gpuspread" : "gpupack");
+    }
+    add("nodeplacement", StrCat(R"("gpu": ")", strategy, R"(", "cpu": ")", cpu_strategy, R"(")"));
+    if (options_.sharers && std::string_view(strategy) != "spread") add("gpusharingorder");
     const int64_t generators = random_.Below(6);
     if (generators != 0) add("sg-nodelocalgreedy");
     if (generators != 1) add("sg-multinodegang");
@@ -397,6 +401,7 @@ class Maker {
 
 CrowdedCluster MakeCrowdedCluster(uint64_t seed, const CrowdedClusterOptions& options) {
   CrowdedCluster crowded = Maker(seed, options).Make();
+  if (options.sharers) AddRandomSharers(seed, *options.sharers, &crowded.rows);
   if (options.terms) AddRandomTerms(seed, *options.terms, &crowded.rows);
   return crowded;
 }

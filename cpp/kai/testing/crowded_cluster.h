@@ -15,6 +15,7 @@
 #include <string>
 
 #include "kai/testing/cluster_maker.h"
+#include "kai/testing/random_sharers.h"
 #include "kai/testing/random_terms.h"
 
 namespace kai {
@@ -27,6 +28,7 @@ struct CrowdedClusterOptions {
   int max_pods = 4;  // of a group
   bool sub_groups = true;
   bool pod_affinity = true;
+  std::optional<RandomSharersOptions> sharers = {};  // pods that share GPUs, and plugins for them
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
 };
 

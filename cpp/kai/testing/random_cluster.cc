@@ -295,7 +295,7 @@ class Maker {
       // Half or all of a device of either kind: sums stay exact.
       row->gpu = {.kind = GpuRequestKind::kMemory, .count = 1, .memory_mib = 16000, .mig = {}};
     }
-    if (random_.Coin()) row->gpu_groups.push_back(StrCat("device-", row->pod_group));
+    if (random_.Coin()) row->gpu_groups.push_back(StrCat("device-", row->name));
   }
 
   void MakeRunningGroup() {
@@ -541,6 +541,7 @@ class Maker {
 
 ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options) {
   ClusterRows rows = Maker(seed, options).Make();
+  if (options.sharers) AddRandomSharers(seed, *options.sharers, &rows);
   if (options.terms) AddRandomTerms(seed, *options.terms, &rows);
   return rows;
 }

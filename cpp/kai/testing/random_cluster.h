@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "kai/testing/cluster_maker.h"
+#include "kai/testing/random_sharers.h"
 #include "kai/testing/random_terms.h"
 
 namespace kai {
@@ -75,11 +76,12 @@ struct RandomClusterOptions {
   bool elastic = true;  // groups with more pods than they need, some of them running
   bool cpu_only = true;
   bool nominated = true;    // status.nominatedNodeName
-  bool shared_gpus = true;  // pods on parts of a GPU, running (and waiting, which is not built)
+  bool shared_gpus = true;  // now and then a pod on part of a GPU
   bool mig = true;          // nodes cut into MIG slices, and pods that run on them
   bool bad_queues = true;   // groups in inner queues or in none; queues without their parent
   // Ports, volumes and so on; nothing: none of them.
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
+  std::optional<RandomSharersOptions> sharers = {};  // many pods on parts of GPUs
   bool sub_groups = false;  // trees of sub-groups: not scheduled yet, but ordered
 };
 

@@ -51,7 +51,9 @@ std::vector<std::string> NamesOf(const World& world, const std::vector<int>& pod
 int GroupOf(const World& world, int pod) { return At(world.kept().pods, pod).group; }
 int NodeOf(const World& world, int pod) { return At(world.pods(), pod).node; }
 PodStatus StatusOf(const World& world, int pod) { return At(world.pods(), pod).status; }
-double GpusOf(const World& world, int pod) { return At(world.kept().pods, pod).held_gpus; }
+double GpusOf(const World& world, int pod) {
+  return world.kept().Accepted(At(world.kept().pods, pod), NodeOf(world, pod))[2];
+}
 
 // Pods of a group, in all its sub-groups, whose status passes.
 template <typename Test>
@@ -459,7 +461,7 @@ struct Search {
   std::vector<int> tasks;       // of it
   std::vector<int> candidates;  // pod groups that may be victims, in the order of GroupFirst
   std::set<int> feasible;       // nodes, but for those of recorded victims (V3)
-  std::vector<Ledger> ledgers;  // before anything
+  std::vector<double> rooms;    // of nodes, in GPUs, now or later; before anything
   // Whether a simulated scenario is acceptable.
   std::function<bool(const World&, const Scenario&)> validate;
 };
@@ -470,10 +472,7 @@ struct Solution {
   std::vector<Decision> decisions;
 };
 
-double RoomOf(const Search& search, int node) {  // in GPUs, now or later
-  const Ledger& ledger = At(search.ledgers, node);
-  return ledger.idle[2] + ledger.releasing[2];
-}
+double RoomOf(const Search& search, int node) { return At(search.rooms, node); }
 
 std::set<int> NodesOf(const World& world, const std::vector<int>& pods) {
   std::set<int> nodes;
@@ -497,9 +496,8 @@ std::vector<int> Flat(const Batches& batches) {
   return pods;
 }
 
-double RequestedGpus(const World& world, int pod) {
-  return SumOfRequests(world, {pod}, world.kept().smallest_gpu_mib)[2];
-}
+// Memory counts for none (spec 3 R18).
+double RequestedGpus(const World& world, int pod) { return SumOfRequests(world, {pod}, 0)[2]; }
 
 // spec 2 V10 and V12
 bool PassesFilters(const World& world, const Search& search, const std::vector<int>& pending,
@@ -679,22 +677,35 @@ class Simulation {
     }
     for (const int pod : tasks) {
       if (SubGroupOf(*At(world_.kept().pods, pod).row) != name) continue;
-      const int node = PlaceTask(world_, pod, nodes_).first;
-      if (node < 0) return false;
-      Pipeline(pod, node);
+      const Placement found = PlaceTask(world_, pod, nodes_, /*pipeline_only=*/true);
+      if (found.node < 0) return false;
+      Pipeline(pod, found.node, found.groups);
     }
     return true;
   }
 
-  void Pipeline(int pod, int node) {
+  // Other devices of the same node are another place (spec 3 S7).
+  bool IsThere(int pod, int node, const Groups& groups) const {
+    const auto is_same = [&](int its_node, Groups its) {
+      Groups chosen = groups;
+      std::sort(its.begin(), its.end());
+      std::sort(chosen.begin(), chosen.end());
+      return its_node == node && its == chosen;
+    };
     const World::PodState& state = At(world_.pods(), pod);
-    if (before_.contains(pod) && (state.node == node || Contains(state.leaving, node))) {
-      (*world_.mutable_pods())[static_cast<size_t>(pod)] = before_.at(pod);  // it never left
+    return is_same(state.node, state.groups) ||
+           std::any_of(state.leaving.begin(), state.leaving.end(),
+                       [&](const World::Spot& spot) { return is_same(spot.node, spot.groups); });
+  }
+
+  void Pipeline(int pod, int node, const Groups& groups) {
+    if (before_.contains(pod) && IsThere(pod, node, groups)) {
+      world_.Return(pod, before_.at(pod));  // it never left
       returned_.insert(pod);
       return;
     }
     const std::string target = At(world_.kept().nodes, node)->name;
-    world_.Pipeline(NameOf(world_, pod), target);
+    world_.Pipeline(NameOf(world_, pod), target, groups);
     pipelined_.push_back(
         {.kind = Decision::Kind::kPipeline, .pod = NameOf(world_, pod), .node = target});
   }
@@ -1109,14 +1120,24 @@ std::function<bool(const World&, const Scenario&)> ValidatorFor(const World& wor
   };
 }
 
-// spec 2 R2: whether all the GPUs of ready nodes together would do.
+// spec 2 R2, spec 3 N13: whether all the GPUs of ready nodes together would do, and their memory.
 bool HasRoomAtAll(const World& world, const std::vector<int>& tasks) {
-  const std::vector<Ledger> ledgers = Ledgers(world);
-  double room = 0;
-  for (size_t i = 0; i < ledgers.size(); ++i) {
-    if (IsOpen(*world.kept().nodes[i])) room += ledgers[i].idle[2] + ledgers[i].releasing[2];
+  const Kept& kept = world.kept();
+  double gpus = 0;
+  double mib = 0;
+  for (size_t i = 0; i < kept.nodes.size(); ++i) {
+    if (!IsOpen(*kept.nodes[i])) continue;
+    const int node = static_cast<int>(i);
+    gpus += RoomInGpus(world, node);
+    mib += SumsOf(world.gpus(node), MemoryOfGpu(*kept.nodes[i])).mib;
   }
-  return SumOfRequests(world, tasks, world.kept().smallest_gpu_mib)[2] <= room;
+  double wanted_mib = 0;
+  for (const int pod : tasks) {
+    const GpuRequest& gpu = At(kept.pods, pod).row->gpu;
+    if (gpu.kind != GpuRequestKind::kMemory) continue;
+    wanted_mib += static_cast<double>(gpu.memory_mib);  // of one device
+  }
+  return SumOfRequests(world, tasks, 0)[2] <= gpus + 1e-6 && wanted_mib <= mib;
 }
 
 Search SearchFor(const World& world, const std::string& action, int group) {
@@ -1125,16 +1146,14 @@ Search SearchFor(const World& world, const std::string& action, int group) {
   search.group = group;
   search.tasks = Tasks(world, group);
   search.candidates = CandidatesFor(world, action, group);
-  search.ledgers = Ledgers(world);
   search.validate = ValidatorFor(world, action, group);
   const std::vector<int> pods = AllPods(world, group);
   const bool all_gpu = std::all_of(
       pods.begin(), pods.end(), [&](int pod) { return AnyGpu(*At(world.kept().pods, pod).row); });
-  for (size_t i = 0; i < search.ledgers.size(); ++i) {  // V3
-    const Ledger& ledger = search.ledgers[i];
-    if (!all_gpu || ledger.idle[2] > 0 || ledger.releasing[2] > 0) {
-      search.feasible.insert(static_cast<int>(i));
-    }
+  for (size_t i = 0; i < world.kept().nodes.size(); ++i) {  // V3
+    const int node = static_cast<int>(i);
+    search.rooms.push_back(RoomInGpus(world, node));
+    if (!all_gpu || HasGpusToGive(world, node)) search.feasible.insert(node);
   }
   return search;
 }

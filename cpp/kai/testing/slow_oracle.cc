@@ -107,15 +107,6 @@ bool AtMost(const Three& a, const Three& b) {
 Three Plus(const Three& a, const Three& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
 Three Minus(const Three& a, const Three& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
 
-// MiB of one GPU: bytes or MiB, floored to hundreds, 100 when unknown (spec 3 G1).
-double MemoryOfGpu(const NodeRow& node) {
-  const std::string* label = Label(node.labels, "nvidia.com/gpu.memory");
-  const std::optional<int64_t> value = label == nullptr ? std::nullopt : Integer(*label);
-  if (!value || *value <= 0) return 100;
-  const int64_t mib = *value >= 1048576 ? *value / 1048576 : *value;
-  return static_cast<double>(mib - mib % 100);
-}
-
 bool ParseBool(const std::string& text) {
   return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" ||
          text == "True";
@@ -173,7 +164,7 @@ bool AnyGpu(const PodRow& pod) {
 }
 
 // A feature that the engine does not have yet.
-bool NotBuilt(const PodRow& pod) { return !pod.not_built.empty() || IsShared(pod); }
+bool NotBuilt(const PodRow& pod) { return !pod.not_built.empty(); }
 bool NotBuilt(const PodGroupRow& group) {
   bool has_topology = !group.topology.topology.empty();
   for (const SubGroupRow& row : group.sub_groups) {
@@ -401,6 +392,36 @@ Three World::Kept::Accepted(const Pod& pod, int node) const {
   return three;
 }
 
+double World::Kept::DevicesOf(int node) const {
+  const std::string* label = Label(At(nodes, node)->labels, "nvidia.com/gpu.count");
+  const std::optional<int64_t> count = label == nullptr ? std::nullopt : Integer(*label);
+  return count ? static_cast<double>(*count) : std::trunc(At(allocatable, node)[2]);
+}
+
+Three World::Kept::AtTheGate(const Pod& pod, int node) const {
+  Three three = Accepted(pod, node);
+  const GpuRequest& gpu = pod.row->gpu;
+  if (!IsShared(*pod.row)) return three;
+  const double mib = MemoryOfGpu(*At(nodes, node));
+  three[2] = static_cast<double>(gpu.count) *
+             CeilToPercent(static_cast<double>(MibPerDevice(gpu, mib)) / mib);
+  return three;
+}
+
+GpuPart World::Kept::GpusTaken(const Pod& pod, int node, const Groups& shared) const {
+  GpuPart part;
+  if (pod.is_reservation) return part;
+  if (!IsShared(*pod.row)) {
+    part.whole = WholeOrPartGpus(pod.row->gpu);
+  } else if (shared.empty()) {  // as many whole ones, since nobody knows which
+    part.whole = static_cast<double>(Devices(pod.row->gpu));
+  } else {
+    part.groups = shared;
+    part.mib = MibPerDevice(pod.row->gpu, MemoryOfGpu(*At(nodes, node)));
+  }
+  return part;
+}
+
 bool World::Kept::IsBelow(int queue, int ancestor) const {
   while (queue >= 0 && queue != ancestor) queue = queues[static_cast<size_t>(queue)].parent;
   return queue >= 0;
@@ -572,30 +593,14 @@ void World::Kept::KeepPods(std::vector<PodState>* states) {
         set->second.minimum = std::max<int64_t>(set->second.minimum - 1, 0);
       }
     }
-    pod.held_gpus = WholeOrPartGpus(row->gpu);
     const std::string* app = Label(row->labels, "app");
-    if (app != nullptr && *app == "kai-resource-reservation") {
-      pod.held_gpus = 0;  // spec 3 N3
-    } else if (IsShared(*row)) {
-      pod.devices = request == nullptr ? row->gpu_groups : request->gpu_groups;
-      pod.held_gpus =
-          pod.devices.empty() ? static_cast<double>(std::max<int64_t>(row->gpu.count, 1)) : 0;
+    pod.is_reservation = app != nullptr && *app == "kai-resource-reservation";
+    if (IsShared(*row) && state.node >= 0) {
+      state.groups = request == nullptr ? row->gpu_groups : request->gpu_groups;
     }
     pods.push_back(std::move(pod));
     states->push_back(state);
   }
-  // Devices are not built: a shared one counts whole, with one of its users; with one that stays,
-  // if there is one.
-  std::map<std::pair<int, std::string>, size_t> user;
-  const auto leaves = [&](size_t i) { return !IsActiveAllocated((*states)[i].status); };
-  for (size_t i = 0; i < pods.size(); ++i) {
-    if ((*states)[i].node < 0) continue;
-    for (const std::string& device : pods[i].devices) {
-      const auto [found, is_first] = user.try_emplace({(*states)[i].node, device}, i);
-      if (!is_first && leaves(found->second) && !leaves(i)) found->second = i;
-    }
-  }
-  for (const auto& [device, i] : user) pods[i].held_gpus += 1;
 }
 
 void World::Kept::MakeVectors() {
@@ -997,11 +1002,11 @@ int PopHeap(std::vector<int>* heap, const Less& less) {
 // ---- placement
 // -----------------------------------------------------------------------------------
 
-// spec 2 S5, spec 3 N1-N4
+// spec 2 S5, spec 3 N1-N4, but for GPUs
 void Charge(const Kept& kept, const Kept::Pod& pod, int node, PodStatus status, Ledger* ledger) {
   for (size_t r = 0; r < kept.resources.size(); ++r) {
-    if (At(kept.allocatable, node)[r] == 0) continue;
-    const double amount = kept.resources[r] == "gpu" ? pod.held_gpus : pod.request[r];
+    if (At(kept.allocatable, node)[r] == 0 || r == 2) continue;
+    const double amount = pod.request[r];
     ledger->used[r] += amount;
     if (status == PodStatus::kPipelined) {
       ledger->releasing[r] -= amount;
@@ -1024,15 +1029,46 @@ std::vector<Ledger> Ledgers(const World& world) {
   }
   for (size_t i = 0; i < kept.pods.size(); ++i) {
     const World::PodState& state = world.pods()[i];
-    for (const int node : state.leaving) {
-      Charge(kept, kept.pods[i], node, PodStatus::kReleasing, &ledgers[static_cast<size_t>(node)]);
+    for (const World::Spot& spot : state.leaving) {
+      Charge(kept, kept.pods[i], spot.node, PodStatus::kReleasing,
+             &ledgers[static_cast<size_t>(spot.node)]);
     }
     if (state.node >= 0 && IsActiveUsed(state.status)) {
       Charge(kept, kept.pods[i], state.node, state.status,
              &ledgers[static_cast<size_t>(state.node)]);
     }
   }
+  for (size_t i = 0; i < ledgers.size(); ++i) {
+    const GpuLedger& gpus = world.gpus(static_cast<int>(i));
+    ledgers[i].idle[2] = gpus.idle;
+    ledgers[i].releasing[2] = gpus.releasing;
+    ledgers[i].used[2] = gpus.used;
+  }
   return ledgers;
+}
+
+namespace {
+
+GpuSums SumsWithMig(const World& world, int node) {
+  const Kept& kept = world.kept();
+  GpuSums sums = SumsOf(world.gpus(node), MemoryOfGpu(*At(kept.nodes, node)));
+  const Ledger ledger = At(Ledgers(world), node);
+  for (size_t r = 0; r < kept.resources.size(); ++r) {
+    sums.idle += MigShare(kept.resources[r]) * ledger.idle[r];
+    sums.releasing += MigShare(kept.resources[r]) * ledger.releasing[r];
+  }
+  return sums;
+}
+
+}  // namespace
+
+double RoomInGpus(const World& world, int node) {
+  const GpuSums sums = SumsWithMig(world, node);
+  return sums.idle + sums.releasing;
+}
+bool HasGpusToGive(const World& world, int node) {
+  const GpuSums sums = SumsWithMig(world, node);
+  return sums.idle > 0 || sums.releasing > 0;
 }
 
 bool FitsInto(const std::vector<double>& request, const std::vector<double>& room) {  // R26
@@ -1040,6 +1076,18 @@ bool FitsInto(const std::vector<double>& request, const std::vector<double>& roo
     if (request[r] > room[r]) return false;
   }
   return true;
+}
+
+// spec 3 N10
+bool Fits(const World& world, int pod, int node, const std::vector<double>& room) {
+  const Kept& kept = world.kept();
+  const PodRow& row = *At(kept.pods, pod).row;
+  std::vector<double> request = At(kept.pods, pod).request;
+  if (!IsShared(row)) return FitsInto(request, room);
+  std::vector<double> others = room;
+  others[2] = request[2] = 0;
+  return FitsInto(request, others) &&
+         DevicesFit(row.gpu, world.gpus(node), MemoryOfGpu(*At(kept.nodes, node)), room[2]);
 }
 
 std::vector<double> IdleOrReleasing(const Ledger& ledger) {
@@ -1099,6 +1147,33 @@ bool MustWait(const World& world, int pod, int node) {
              .must_wait;
 }
 
+// spec 3 N8
+bool FitsNow(const World& world, int pod, int node, const Ledger& ledger) {
+  return Fits(world, pod, node, ledger.idle) && !MustWait(world, pod, node);
+}
+
+DeviceChoice ChoiceOn(const World& world, int pod, int node, bool fits_now, bool pipeline_only) {
+  const Kept& kept = world.kept();
+  return ChooseDevices(At(kept.pods, pod).row->gpu, world.gpus(node),
+                       MemoryOfGpu(*At(kept.nodes, node)),
+                       {.pack = kept.settings.Has("gpupack"),
+                        .spread = kept.settings.Has("gpuspread"),
+                        .bind_held = !kept.settings.mends.on(Mend::kHeldGpus)},
+                       fits_now, pipeline_only);
+}
+
+// spec 3 P6: whoever opens a device needs room for the pod that reserves it. A device that is
+// shared already counts as new unless it is called by a number.
+bool HasPodSlots(const World& world, int pod, int node) {
+  if (!IsShared(*At(world.kept().pods, pod).row)) return true;  // by its request
+  const DeviceChoice choice = ChoiceOn(world, pod, node, true, false);
+  const bool is_any_new =
+      !choice.found || std::any_of(choice.groups.begin(), choice.groups.end(),
+                                   [](const std::string& group) { return !Integer(group); });
+  const Ledger ledger = At(Ledgers(world), node);
+  return !is_any_new || ledger.idle[3] + ledger.releasing[3] >= 2;
+}
+
 // kube-scheduler's InterPodAffinity score, raw.
 double PodAffinityPoints(const World& world, const PodRow& pod, const NodeRow& node) {
   int64_t points = 0;
@@ -1126,7 +1201,7 @@ double PodAffinityPoints(const World& world, const PodRow& pod, const NodeRow& n
 }
 
 // spec 1 F77, F78: the walk to the root.
-bool Fits(const World& world, int group, const Three& q, bool limits) {
+bool FitsQueues(const World& world, int group, const Three& q, bool limits) {
   const Kept& kept = world.kept();
   for (int queue = At(kept.groups, group).queue; queue >= 0;
        queue = At(kept.queues, queue).parent) {
@@ -1141,10 +1216,10 @@ bool Fits(const World& world, int group, const Three& q, bool limits) {
   return true;
 }
 bool FitsLimits(const World& world, int group, const Three& q) {
-  return Fits(world, group, q, true);
+  return FitsQueues(world, group, q, true);
 }
 bool FitsQuotas(const World& world, int group, const Three& q) {
-  return At(world.kept().groups, group).preemptible || Fits(world, group, q, false);
+  return At(world.kept().groups, group).preemptible || FitsQueues(world, group, q, false);
 }
 
 // What never changes about a node and a pod (spec 3 §7).
@@ -1159,8 +1234,9 @@ bool MayEverRun(const World& world, int pod, int node) {
     if (MigStrategy(target) == "single" && row.gpu.kind != GpuRequestKind::kRegular) return false;
     if (MigStrategy(target) == "mixed" && !is_mig) return false;
   }
-  if (!IsOpen(target)) return false;                // P7
-  if (!ToleratesTaints(row, target)) return false;  // P8
+  if (row.gpu.kind == GpuRequestKind::kMemory && !KnowsMemoryOfGpu(target)) return false;  // P5
+  if (!IsOpen(target)) return false;                                                       // P7
+  if (!ToleratesTaints(row, target)) return false;                                         // P8
   if (!MeetsNodeAffinity(row, target) || !VolumesAllow(world, pod, node)) return false;
   if (kept.rows.params.restrict_node_scheduling) {  // P10
     const std::string kind = AnyGpu(row) ? "gpu" : "cpu";
@@ -1179,12 +1255,12 @@ bool Predicates(const World& world, int pod, int node) {
   const NodeRow& target = *At(kept.nodes, node);
   const int group = At(kept.pods, pod).group;
   if (settings.Has("proportion") && group >= 0 && At(kept.groups, group).queue >= 0 &&  // P3a
-      !(FitsLimits(world, group, kept.Accepted(At(kept.pods, pod), node)) &&
-        FitsQuotas(world, group, kept.Accepted(At(kept.pods, pod), node)))) {
+      !(FitsLimits(world, group, kept.AtTheGate(At(kept.pods, pod), node)) &&
+        FitsQuotas(world, group, kept.AtTheGate(At(kept.pods, pod), node)))) {
     return false;
   }
-  return MayEverRun(world, pod, node) && PortsAnswer(world, pod, node).may &&
-         AffinityAnswer(world, row, target).may &&
+  return MayEverRun(world, pod, node) && HasPodSlots(world, pod, node) &&
+         PortsAnswer(world, pod, node).may && AffinityAnswer(world, row, target).may &&
          (!settings.extras.on(Extra::kTopologySpread) || IsSpreadEvenly(world, pod, node));
 }
 
@@ -1205,11 +1281,7 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
     double score = 0;
     if (plugin == "nodeplacement" && (gpu ? settings.gpu_spread : settings.cpu_spread)) {  // W4
       double n = allocatable;
-      if (gpu) {  // N5
-        const std::string* label = Label(target.labels, "nvidia.com/gpu.count");
-        const std::optional<int64_t> count = label == nullptr ? std::nullopt : Integer(*label);
-        n = count ? static_cast<double>(*count) : std::trunc(allocatable);
-      }
+      if (gpu) n = kept.DevicesOf(node);
       score = n == 0 ? 0 : x / n;
     } else if (plugin == "nodeplacement") {  // W3
       double min = std::numeric_limits<double>::infinity();
@@ -1230,9 +1302,14 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
       const bool cpu_node = !MigEnabled(target) && At(kept.allocatable, node)[2] <= 0;
       score = !gpu && cpu_node ? 10 : 0;
     } else if (plugin == "nodeavailability") {
-      const bool now = FitsInto(At(kept.pods, pod).request, At(ledgers, node).idle) &&
-                       !MustWait(world, pod, node);
-      score = now ? 1000 : 0;
+      score = FitsNow(world, pod, node, At(ledgers, node)) ? 1000 : 0;
+    } else if (plugin == "gpusharingorder") {  // W8: CPU pods match, too
+      const double mib = MemoryOfGpu(target);
+      const GpuLedger& gpus = world.gpus(node);
+      const bool matches = std::any_of(gpus.u.begin(), gpus.u.end(), [&](const auto& group) {
+        return Matches(gpus, group.first, mib, MibPerDevice(row.gpu, mib));
+      });
+      score = matches ? 10'000 : 0;
     } else if (plugin == "podaffinity") {
       score = 1'000'000 * PodAffinityPoints(world, row, target);
     } else if (plugin == "nominatednode") {
@@ -1262,6 +1339,7 @@ double PodsThatFit(const World& world, int pod) {
   const Kept& kept = world.kept();
   if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return 0;
   const std::vector<double>& request = At(kept.pods, pod).request;
+  const PodRow& row = *At(kept.pods, pod).row;
   double all = 0;
   const std::vector<Ledger> ledgers = Ledgers(world);
   for (size_t node = 0; node < ledgers.size(); ++node) {
@@ -1269,6 +1347,11 @@ double PodsThatFit(const World& world, int pod) {
     double here = std::numeric_limits<int32_t>::max();
     for (size_t r = 0; r < request.size(); ++r) {
       const double room = ledgers[node].idle[r] + ledgers[node].releasing[r];
+      if (r == 2 && IsShared(row)) {
+        here = std::min(here, SharersThatFit(row.gpu, world.gpus(static_cast<int>(node)),
+                                             MemoryOfGpu(*kept.nodes[node])));
+        continue;
+      }
       if (room < 0) here = 0;
       if (request[r] > 0) here = std::min(here, std::floor(room / request[r]));
     }
@@ -1289,7 +1372,7 @@ bool HasHope(const World& world, int group) {
     const PodRow& row = *At(kept.pods, pod).row;
     const auto alike = std::count_if(tasks.begin(), tasks.end(), [&](int other) {
       const PodRow& its = *At(kept.pods, other).row;
-      return At(kept.pods, other).request == At(kept.pods, pod).request &&
+      return At(kept.pods, other).request == At(kept.pods, pod).request && its.gpu == row.gpu &&
              its.node_selector == row.node_selector &&
              its.has_node_affinity == row.has_node_affinity &&
              its.node_affinity == row.node_affinity && its.tolerations == row.tolerations &&
@@ -1305,10 +1388,9 @@ bool SpeaksForItsQueue(const World& world, int group) {
          (IsReady(world, group, "") && HasHope(world, group));
 }
 
-std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>& nodes) {
+Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only) {
   const Kept& kept = world.kept();
-  const std::vector<double>& request = At(kept.pods, pod).request;
-  if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return {-1, false};
+  if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return {};
   const std::vector<Ledger> ledgers = Ledgers(world);
   std::vector<std::pair<double, int>> scored;  // nodes are in the order of their names
   for (const int node : nodes) {
@@ -1316,11 +1398,17 @@ std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>&
   }
   std::sort(scored.begin(), scored.end());
   for (const auto& [score, node] : scored) {
-    if (!FitsInto(request, IdleOrReleasing(At(ledgers, node)))) continue;
+    if (!Fits(world, pod, node, IdleOrReleasing(At(ledgers, node)))) continue;
     if (!Predicates(world, pod, node)) continue;
-    return {node, FitsInto(request, At(ledgers, node).idle) && !MustWait(world, pod, node)};
+    const bool now = FitsNow(world, pod, node, At(ledgers, node));
+    if (!IsShared(*At(kept.pods, pod).row)) {
+      return {.node = node, .now = now && !pipeline_only, .groups = {}};
+    }
+    const DeviceChoice choice = ChoiceOn(world, pod, node, now, pipeline_only);
+    if (!choice.found) continue;
+    return {.node = node, .now = !pipeline_only && !choice.is_releasing, .groups = choice.groups};
   }
-  return {-1, false};
+  return {};
 }
 
 std::set<int> AllNodes(const World& world) {
@@ -1385,6 +1473,18 @@ World::World(ClusterRows rows, Settings settings) {
   kept->MakeVectors();
   kept->CountTotal(pods_);
   kept_ = kept;
+  for (size_t i = 0; i < kept->nodes.size(); ++i) {
+    GpuLedger gpus;
+    gpus.idle = kept->allocatable[i][2];
+    gpus.is_any = gpus.idle != 0;
+    gpus.count = std::min(kept->DevicesOf(static_cast<int>(i)), std::trunc(gpus.idle));  // N17
+    gpus_.push_back(std::move(gpus));
+  }
+  for (size_t i = 0; i < pods_.size(); ++i) {
+    const PodState& state = pods_[i];
+    if (state.node < 0) continue;
+    Charge(static_cast<int>(i), state.node, state.groups, state.status);
+  }
   for (const Kept::Group& group : kept->groups) {
     groups_.push_back({.shape = std::make_shared<const Shape>(group.shape),
                        .last_start_ns = group.row->last_start_ns,
@@ -1408,28 +1508,103 @@ World::World(ClusterRows rows, Settings settings) {
 const ClusterRows& World::rows() const { return kept_->rows; }
 const Settings& World::settings() const { return kept_->settings; }
 
-void World::Place(std::string_view pod, std::string_view node) {
-  PodState& state = pods_[static_cast<size_t>(kept_->PodIndex(pod))];
-  KAI_CHECK(state.status == PodStatus::kPending) << pod;
-  state.status = PodStatus::kAllocated;
-  state.node = kept_->NodeIndex(node);
-  state.is_virtual = true;
+void World::Charge(int pod, int node, const Groups& groups, PodStatus status) {
+  AddToGpus(kept_->GpusTaken(At(kept_->pods, pod), node, groups), status,
+            &gpus_[static_cast<size_t>(node)]);
+}
+void World::Discharge(int pod, int node, const Groups& groups, PodStatus status) {
+  RemoveFromGpus(kept_->GpusTaken(At(kept_->pods, pod), node, groups), status,
+                 &gpus_[static_cast<size_t>(node)]);
 }
 
-void World::Pipeline(std::string_view pod, std::string_view node) {
-  PodState& state = pods_[static_cast<size_t>(kept_->PodIndex(pod))];
+// With names for the devices that are first shared now.
+Groups World::Opened(int pod, int node, Groups groups, bool pipeline_only) {
+  if (!IsShared(*At(kept_->pods, pod).row)) return {};
+  if (groups.empty()) {
+    const bool now = FitsNow(*this, pod, node, At(Ledgers(*this), node));
+    groups = ChoiceOn(*this, pod, node, now, pipeline_only).groups;
+    KAI_CHECK(!groups.empty()) << "no devices for " << At(kept_->pods, pod).name;
+  }
+  for (std::string& group : groups) {
+    if (group.empty()) {
+      const std::string number = std::to_string(groups_opened_++);
+      group = "~" + std::string(6 - number.size(), '0') + number;
+    } else if (group[0] == '~') {
+      groups_opened_ = std::max(groups_opened_, std::stoi(group.substr(1)) + 1);
+    }
+  }
+  return groups;
+}
+
+void World::Place(std::string_view pod, std::string_view node, const Groups& groups) {
+  const int index = kept_->PodIndex(pod);
   const int target = kept_->NodeIndex(node);
-  if (state.node >= 0 && state.node != target) state.leaving.push_back(state.node);
+  PodState& state = pods_[static_cast<size_t>(index)];
+  KAI_CHECK(state.status == PodStatus::kPending) << pod;
+  const Groups opened = Opened(index, target, groups, false);
+  state.status = PodStatus::kAllocated;
+  state.node = target;
+  state.groups = opened;
+  state.is_virtual = true;
+  Charge(index, target, state.groups, state.status);
+}
+
+void World::Pipeline(std::string_view pod, std::string_view node, const Groups& groups) {
+  const int index = kept_->PodIndex(pod);
+  const int target = kept_->NodeIndex(node);
+  PodState& state = pods_[static_cast<size_t>(index)];
+  const Groups opened = Opened(index, target, groups, true);
+  // On the same node, too, if its devices are others (spec 3 S7).
+  if (state.node >= 0) state.leaving.push_back({.node = state.node, .groups = state.groups});
   state.status = PodStatus::kPipelined;
   state.node = target;
+  state.groups = opened;
   state.is_virtual = true;
+  Charge(index, target, state.groups, state.status);
 }
 
 void World::Evict(std::string_view pod) {
-  PodState& state = pods_[static_cast<size_t>(kept_->PodIndex(pod))];
+  const int index = kept_->PodIndex(pod);
+  PodState& state = pods_[static_cast<size_t>(index)];
   KAI_CHECK(IsActiveAllocated(state.status)) << pod;
+  if (state.node >= 0) {
+    Discharge(index, state.node, state.groups, state.status);
+    Charge(index, state.node, state.groups, PodStatus::kReleasing);
+  }
   state.status = PodStatus::kReleasing;
   state.is_virtual = true;
+}
+
+void World::Return(int pod, const PodState& before) {
+  PodState& state = pods_[static_cast<size_t>(pod)];
+  KAI_CHECK(state.status == PodStatus::kReleasing && state.node == before.node &&
+            state.groups == before.groups)
+      << At(kept_->pods, pod).name;
+  Discharge(pod, state.node, state.groups, state.status);
+  state = before;
+  Charge(pod, state.node, state.groups, state.status);
+}
+
+std::multiset<World::SharedDevice> World::SharedDevices(std::string_view node) const {
+  const int index = kept_->NodeIndex(node);
+  const GpuLedger& gpus = At(gpus_, index);
+  std::map<std::string, SharedDevice> devices;
+  for (const auto& [group, mib] : gpus.u) devices[group].used = mib;
+  for (const auto& [group, mib] : gpus.a) devices[group].allocated = mib;
+  for (const auto& [group, mib] : gpus.r) devices[group].releasing = mib;
+  for (size_t i = 0; i < pods_.size(); ++i) {
+    if (pods_[i].node != index || !IsActiveUsed(pods_[i].status)) continue;
+    for (const std::string& group : pods_[i].groups)
+      devices[group].pods.insert(kept_->pods[i].name);
+  }
+  std::multiset<SharedDevice> all;
+  for (const auto& [group, device] : devices) {
+    if (device != SharedDevice()) all.insert(device);
+  }
+  return all;
+}
+Groups World::GroupsOf(std::string_view pod) const {
+  return At(pods_, kept_->PodIndex(pod)).groups;
 }
 
 std::vector<std::string> World::Nodes() const {
@@ -1704,9 +1879,10 @@ std::map<std::string, QueueNumbers> NumbersOf(const World& world) {
 // ---- (c)
 
 Choice FindNode(const World& world, std::string_view pod) {
-  const auto [node, now] = PlaceTask(world, world.kept().PodIndex(pod), AllNodes(world));
-  if (node < 0) return {};
-  return {.node = At(world.kept().nodes, node)->name, .now = now};
+  const Placement found = PlaceTask(world, world.kept().PodIndex(pod), AllNodes(world), false);
+  if (found.node < 0) return {};
+  return {
+      .node = At(world.kept().nodes, found.node)->name, .now = found.now, .groups = found.groups};
 }
 
 bool PassesFilters(const World& world, std::string_view pod, std::string_view node) {
@@ -1716,6 +1892,34 @@ bool PassesFilters(const World& world, std::string_view pod, std::string_view no
 double ScoreOf(const World& world, std::string_view pod, std::string_view node) {
   return Score(world, world.kept().PodIndex(pod), world.kept().NodeIndex(node), Ledgers(world),
                AllNodes(world));
+}
+
+std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod_name) {
+  const Kept& kept = world.kept();
+  const int pod = kept.PodIndex(pod_name);
+  const GpuRequest& gpu = At(kept.pods, pod).row->gpu;
+  std::map<std::string, int> shortages;
+  for (const int node : AllNodes(world)) {
+    const Ledger ledger = At(Ledgers(world), node);
+    if (Fits(world, pod, node, IdleOrReleasing(ledger))) continue;  // predicates say why
+    if (Fits(world, pod, node, ledger.idle)) continue;              // then nobody says
+    const GpuLedger& gpus = world.gpus(node);
+    const bool is_too_large =
+        gpu.kind == GpuRequestKind::kMemory &&
+        static_cast<double>(gpu.memory_mib) > MemoryOfGpu(*At(kept.nodes, node));
+    const auto groups = std::count_if(gpus.u.begin(), gpus.u.end(),
+                                      [](const auto& group) { return group.second > 0; });
+    for (size_t r = 0; r < kept.resources.size(); ++r) {
+      const double taken = ledger.used[r] + (r == 2 ? static_cast<double>(groups) : 0);
+      double wanted = At(kept.pods, pod).request[r];
+      if (r == 2 && is_too_large) wanted = kept.Accepted(At(kept.pods, pod), node)[2];
+      if (wanted <= At(kept.allocatable, node)[r] - taken) continue;
+      const std::string& name = kept.resources[r];
+      ++shortages[r == 0 ? "CPU cores" : r == 2 ? "GPUs" : name];
+    }
+    if (is_too_large) ++shortages["GPU memory"];
+  }
+  return shortages;
 }
 
 // ---- (d)
@@ -1741,9 +1945,9 @@ bool PlaceMembers(World* world, int group, const std::string& name, const std::v
       const Choice choice = FindNode(*world, each.name);
       if (choice.node.empty()) return false;
       if (choice.now) {
-        world->Place(each.name, choice.node);
+        world->Place(each.name, choice.node, choice.groups);
       } else {
-        world->Pipeline(each.name, choice.node);
+        world->Pipeline(each.name, choice.node, choice.groups);
       }
       done->push_back(
           {choice.now ? Decision::Kind::kBind : Decision::Kind::kPipeline, each.name, choice.node});
@@ -1797,6 +2001,7 @@ std::vector<Decision> Allocate(World* world) {
     });
     const bool converted_all = MustConvert(*world, group);
     if (converted_all) {
+      const World tried = *world;
       *world = before;
       std::vector<Decision> converted;
       for (const Decision& each : done) {
@@ -1808,7 +2013,9 @@ std::vector<Decision> Allocate(World* world) {
         }
       }
       done = converted;
-      for (const Decision& each : done) world->Pipeline(each.pod, each.node);
+      for (const Decision& each : done) {
+        world->Pipeline(each.pod, each.node, tried.GroupsOf(each.pod));
+      }
     }
     plan.insert(plan.end(), done.begin(), done.end());
     for (World::PodState& state : *world->mutable_pods()) state.is_virtual = false;  // committed

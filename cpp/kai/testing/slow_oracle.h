@@ -11,7 +11,7 @@
 //
 // It reads the rows themselves and none of the engine's columns, so it also finds what the
 // ClusterBuilder gets wrong; it does not say what is wrong with rows. What the engine has not built
-// (fractions, MIG, DRA, topology) is left out here as it is there.
+// (DRA, topology) is left out here as it is there.
 #ifndef KAI_TESTING_SLOW_ORACLE_H_
 #define KAI_TESTING_SLOW_ORACLE_H_
 
@@ -30,6 +30,7 @@
 #include "kai/base/mends.h"
 #include "kai/model/pod_status.h"
 #include "kai/testing/cluster_maker.h"
+#include "kai/testing/slow_sharing.h"
 
 namespace kai {
 
@@ -107,9 +108,10 @@ class World {
   const Settings& settings() const;
 
   // spec 2 T3-T5 and S5. Pipelining a pod that was just evicted moves it: what it held stays
-  // releasing.
-  void Place(std::string_view pod, std::string_view node);
-  void Pipeline(std::string_view pod, std::string_view node);
+  // releasing. A pod that shares GPUs gets these groups, "" standing for a device that nobody
+  // shares yet; without any those that it would choose.
+  void Place(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
+  void Pipeline(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
   void Evict(std::string_view pod);
 
   // Names of what there is, sorted: without objects of other node pools, orphaned queues and the
@@ -128,20 +130,41 @@ class World {
   Amounts Releasing(std::string_view node) const;
   Amounts Used(std::string_view node) const;
 
+  // A device that pods share, and what is taken of it, also by pods that have moved away and are
+  // still there.
+  struct SharedDevice {
+    std::multiset<std::string> pods;
+    int64_t used = 0;
+    int64_t allocated = 0;
+    int64_t releasing = 0;
+
+    friend auto operator<=>(const SharedDevice&, const SharedDevice&) = default;
+  };
+  std::multiset<SharedDevice> SharedDevices(std::string_view node) const;
+  parts::Groups GroupsOf(std::string_view pod) const;  // that it shares on its node
+
   // What there is to divide (spec 1 F30).
   Three Total() const;
 
   // The oracle's own: what of the rows counts, by position, and where every pod stands.
   struct Kept;
   const Kept& kept() const { return *kept_; }
+  struct Spot {
+    int node = -1;
+    parts::Groups groups;  // that it shares there; empty: none, or nobody knows
+  };
   struct PodState {
     PodStatus status = PodStatus::kPending;
-    int node = -1;             // -1: on none, or on one outside the snapshot
-    bool is_virtual = false;   // its status is the work of a statement (spec 2 S6)
-    std::vector<int> leaving;  // nodes it moved away from, which it still occupies
+    int node = -1;              // -1: on none, or on one outside the snapshot
+    bool is_virtual = false;    // its status is the work of a statement (spec 2 S6)
+    parts::Groups groups;       // that it shares on its node
+    std::vector<Spot> leaving;  // where it moved away from, and still is
   };
   const std::vector<PodState>& pods() const { return pods_; }
   std::vector<PodState>* mutable_pods() { return &pods_; }
+  const parts::GpuLedger& gpus(int node) const { return gpus_[static_cast<size_t>(node)]; }
+  // A pod that was evicted stays where it is, and is what it was before.
+  void Return(int pod, const PodState& before);
 
   // What a cycle changes of a pod group.
   struct GroupState {
@@ -156,6 +179,13 @@ class World {
   std::shared_ptr<const Kept> kept_;
   std::vector<PodState> pods_;
   std::vector<GroupState> groups_;
+  // Unlike everything else these depend on the order in which things happen (spec 3 N5, N6).
+  std::vector<parts::GpuLedger> gpus_;  // by node
+  int groups_opened_ = 0;
+
+  void Charge(int pod, int node, const parts::Groups& groups, PodStatus status);
+  void Discharge(int pod, int node, const parts::Groups& groups, PodStatus status);
+  parts::Groups Opened(int pod, int node, parts::Groups groups, bool pipeline_only);
 };
 
 // ---- (a) queue order ----------------------------------------------------------------------------
@@ -239,8 +269,9 @@ std::map<std::string, QueueNumbers> NumbersOf(const World& world);
 // ---- (c) placement ------------------------------------------------------------------------------
 
 struct Choice {
-  std::string node;  // "": none fits
-  bool now = false;  // on what is idle; else it has to wait
+  std::string node;                      // "": none fits
+  bool now = false;                      // on what is idle; else it has to wait
+  std::vector<std::string> groups = {};  // of devices to share; "": one nobody shares yet
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
@@ -250,6 +281,9 @@ Choice FindNode(const World& world, std::string_view pod);
 // Whether every filter lets the pod onto the node, room apart.
 bool PassesFilters(const World& world, std::string_view pod, std::string_view node);
 double ScoreOf(const World& world, std::string_view pod, std::string_view node);
+// How many nodes lack what, as a pod that found none is told (spec 3 E1, E2); by KAI's words for
+// resources. Nodes that refuse for other reasons are not in it.
+std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod);
 
 // ---- (d) allocate -------------------------------------------------------------------------------
 
@@ -283,11 +317,10 @@ struct World::Kept {
   struct Pod {
     const PodRow* row = nullptr;
     std::string name;
-    int group = -1;                    // -1: none
-    bool counts = false;               // has a group and a sub-group of it
-    double held_gpus = 0;              // what the ledger of its node counts for its GPUs
-    std::vector<std::string> devices;  // that it shares
-    std::vector<double> request;       // by resource; spec 3 R18, without held_gpus
+    int group = -1;               // -1: none
+    bool counts = false;          // has a group and a sub-group of it
+    bool is_reservation = false;  // of a device that others share (spec 3 N15)
+    std::vector<double> request;  // by resource; spec 3 R18
   };
   struct Queue {
     const QueueRow* row = nullptr;
@@ -328,6 +361,11 @@ struct World::Kept {
   Three Requested(const Pod& pod, double gpu_mib) const;
   // What a placed one counts (F25, and the last row of F24).
   Three Accepted(const Pod& pod, int node) const;
+  double DevicesOf(int node) const;  // spec 3 N5: cnt
+  // What the gate at a node counts (F79).
+  Three AtTheGate(const Pod& pod, int node) const;
+  // What a pod takes of a node's GPUs (spec 3 N2, N3).
+  parts::GpuPart GpusTaken(const Pod& pod, int node, const parts::Groups& shared) const;
 };
 
 namespace parts {
@@ -343,12 +381,14 @@ Three Plus(const Three& a, const Three& b);
 Three Minus(const Three& a, const Three& b);
 
 std::string SubGroupOf(const PodRow& pod);
-bool AnyGpu(const PodRow& pod);         // spec 3 R19
+bool IsShared(const PodRow& pod);       // spec 3 R19
+bool AnyGpu(const PodRow& pod);         // likewise
 double MigGpus(const GpuRequest& gpu);  // of them, in MIG slices
 bool IsOpen(const NodeRow& node);       // spec 3 P7
 bool MeetsNodeAffinity(const PodRow& pod, const NodeRow& node);
 bool ToleratesTaints(const PodRow& pod, const NodeRow& node);
 const std::string* Label(const StringPairs& labels, const std::string& key);  // null: none
+std::optional<int64_t> Integer(const std::string& text);
 bool Meets(const SelectorRequirement& requirement, const std::string* value);
 bool MeetsAll(const std::vector<SelectorRequirement>& requirements, const StringPairs& labels);
 // A feature that the engine does not have yet.
@@ -390,7 +430,9 @@ void ForEachStanding(const World& world, const Visit& visit) {
     if (state.node >= 0 && IsActiveUsed(state.status)) {
       visit(*kept.pods[i].row, *At(kept.nodes, state.node), state.status == PodStatus::kReleasing);
     }
-    for (const int node : state.leaving) visit(*kept.pods[i].row, *At(kept.nodes, node), true);
+    for (const World::Spot& spot : state.leaving) {
+      visit(*kept.pods[i].row, *At(kept.nodes, spot.node), true);
+    }
   }
 }
 
@@ -421,14 +463,22 @@ struct Ledger {
   std::vector<double> used;
 };
 std::vector<Ledger> Ledgers(const World& world);  // by node
+// Idle and releasing together, in GPUs (spec 3 N13), MIG slices included.
+double RoomInGpus(const World& world, int node);
+bool HasGpusToGive(const World& world, int node);  // spec 2 V3
 
 // Whether some node could hold the pod if it were empty, and what it names is there (spec 3 P13,
 // P14, P16).
 bool PassesPodChecks(const World& world, int pod);
 // Whether a group that waits has a say in when its queue comes, in an order of all who wait.
 bool SpeaksForItsQueue(const World& world, int group);
-// spec 2 P2-P4 among some nodes: the node, or -1, and whether it has the room now.
-std::pair<int, bool> PlaceTask(const World& world, int pod, const std::set<int>& nodes);
+// spec 2 P2-P4 among some nodes.
+struct Placement {
+  int node = -1;     // none
+  bool now = false;  // it can start there
+  Groups groups;     // of devices to share; "": one nobody shares yet
+};
+Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only);
 
 }  // namespace parts
 }  // namespace oracle
