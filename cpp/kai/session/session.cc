@@ -76,6 +76,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
   if (keeps_traces) statement->KeepTraces();
   MarkOverduePods(*cluster, now_ns, statement.get());
+  statement->Settle();  // nobody tries that out
 
   GroupPlacer placer(
       *cluster, order.get(), usage.get(), search.get(),
