@@ -4,10 +4,11 @@
 
 The lists are CSV files: nodes with a GPU model, pods with what they ask for and when they came. All
 pods are waiting, in the order in which they came; each is a pod group of its own in the queue of
-its QoS class, and the queues, below one parent, have neither quota nor limit. Left out: pods with
-a part of a GPU, until kai shares devices.
+its QoS class, and the queues, below one parent, have neither quota nor limit. The lists know no GPU
+memory; a part of a GPU is a fraction of it, so that it only has to be large enough to round well.
 
-KAI_DATA names the folder that holds `openb/`; without it, ../shared/data beside the checkout.
+KAI_DATA names the folder that holds `openb/` and `openb_expected/`; without it, ../shared/data
+beside the checkout.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ DEFAULT_QUEUE = "pods"  # of the lists that say no QoS class
 START = datetime(2025, 1, 1, tzinfo=timezone.utc)  # the lists count seconds from some day
 NOW = "2026-01-01T00:00:00Z"  # after the last pod came
 WHOLE_GPU = 1000  # gpu_milli
+GPU_MEMORY_MIB = 32_000
 
 
 def folder() -> Path:
@@ -37,6 +39,24 @@ def folder() -> Path:
     data = os.environ.get("KAI_DATA")
     root = Path(data) if data else Path(__file__).parents[2].parent / "shared" / "data"
     return root / "openb"
+
+
+def expected_share(workload: str, policy: str, demand: float) -> float | None:
+    """The share of all GPUs that a policy of the published experiment had given out, in percent.
+
+    At the time when pods asked for `demand` percent of them; the mean of ten orders of arrival.
+    """
+    table = folder().parent / "openb_expected" / "analysis_allo_discrete.csv"
+    if not table.is_file():
+        return None
+    column = str(min(round(demand), 130))
+    name = f"openb_pod_list_{workload}"
+    shares = [
+        float(row[column])
+        for row in _rows(table)
+        if row["workload"] == name and row["sc_policy"] == policy and row[column]
+    ]
+    return sum(shares) / len(shares) if shares else None
 
 
 def read(workload: str = "") -> tuple[list[Row], list[Row]]:
@@ -61,15 +81,15 @@ def models_of(pod: Row) -> list[str]:
 
 
 def snapshot(nodes: Iterable[Row], pods: Iterable[Row]) -> Json:
-    """The rows as a snapshot, without the pods that take a part of a GPU."""
-    whole = [pod for pod in pods if not is_fractional(pod)]
-    queues = sorted({_queue_of(pod) for pod in whole})
+    """The rows as a snapshot."""
+    waiting = list(pods)
+    queues = sorted({_queue_of(pod) for pod in waiting})
     return {
         "rawObjects": {
             "nodes": [_node(row) for row in nodes],
             "queues": [_queue(PARENT_QUEUE), *(_queue(name, PARENT_QUEUE) for name in queues)],
-            "podGroups": [_pod_group(row) for row in whole],
-            "pods": [_pod(row) for row in whole],
+            "podGroups": [_pod_group(row) for row in waiting],
+            "pods": [_pod(row) for row in waiting],
         }
     }
 
@@ -79,7 +99,11 @@ def _node(row: Row) -> Json:
     labels = {"kubernetes.io/hostname": name}
     held = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi", "pods": "110"}
     if int(gpus):
-        labels |= {MODEL_LABEL: row["model"], "nvidia.com/gpu.count": gpus}
+        labels |= {
+            MODEL_LABEL: row["model"],
+            "nvidia.com/gpu.count": gpus,
+            "nvidia.com/gpu.memory": str(GPU_MEMORY_MIB),
+        }
         held["nvidia.com/gpu"] = gpus
     return {
         "metadata": {"name": name, "uid": f"node-{name}", "labels": labels},
@@ -116,7 +140,10 @@ def _pod_group(row: Row) -> Json:
 
 def _pod(row: Row) -> Json:
     asked = {"cpu": f"{row['cpu_milli']}m", "memory": f"{row['memory_mib']}Mi"}
-    if int(row["num_gpu"]):
+    annotations = {"pod-group-name": row["name"]}
+    if is_fractional(row):
+        annotations["gpu-fraction"] = str(int(row["gpu_milli"]) / WHOLE_GPU)
+    elif int(row["num_gpu"]):
         asked["nvidia.com/gpu"] = row["num_gpu"]
     container = {"name": "main", "resources": {"requests": asked}}
     spec: Json = {"schedulerName": "kai-scheduler", "containers": [container]}
@@ -128,7 +155,7 @@ def _pod(row: Row) -> Json:
         terms = {"nodeSelectorTerms": [{"matchExpressions": [one_of]}]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
         spec["affinity"] = {"nodeAffinity": required}
-    metadata = {**_metadata(row, "pod"), "annotations": {"pod-group-name": row["name"]}}
+    metadata = {**_metadata(row, "pod"), "annotations": annotations}
     return {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
 
 

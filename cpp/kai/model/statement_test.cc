@@ -443,7 +443,7 @@ struct Model {
         (*world.mutable_pods())[static_cast<size_t>(world.kept().PodIndex(pod))];
     const int target = world.kept().NodeIndex(node);
     const bool is_there =
-        std::find(state.leaving.begin(), state.leaving.end(), target) != state.leaving.end() ||
+        std::ranges::any_of(state.leaving, [&](const auto& spot) { return spot.node == target; }) ||
         state.node == target;
     if (state.status == PodStatus::kReleasing && is_there) {
       state = before.at(Index(pod));

@@ -276,7 +276,6 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const Allowance* allowa
   }
   if (IsRecentStillBest(pod_class, plan)) {
     recent_.version = version();
-    recent_.joins = MayJoin(pod_class, plan, recent_.node);
     return On(pod_class, plan, recent_.node, recent_.fits_now);
   }
   // Where nothing was found and room was only taken since, there is nothing now: unless a filter
