@@ -106,12 +106,14 @@ TEST(AllocateTest, GroupsThatAreNotReadyOrInNoLeafQueueAreNotConsidered) {  // s
 }
 
 TEST(AllocateTest, GroupsThatNeedWhatIsNotBuiltAreNotConsidered) {
-  const Plan plan = RunAllocate(MakeCluster()
-                                    .Node("n", {.gpus = 8})
-                                    .Pending("ns/part", {.gpu_fraction = 0.5})
-                                    .Pending("ns/whole", {.gpus = 1}));
+  ClusterMaker maker = MakeCluster()
+                           .Node("n", {.gpus = 8})
+                           .Pending("ns/whole", {.gpus = 1})
+                           .Pending("ns/strange", {.gpus = 1});
+  maker.rows().pods.back().not_built = {"levitation"};
+  const Plan plan = RunAllocate(maker);
   EXPECT_THAT(plan, PlanIs(Binds("ns/whole-0")));
-  EXPECT_THAT(plan, Reasons("ns/part", reason_codes::kNotBuilt));
+  EXPECT_THAT(plan, Reasons("ns/strange", reason_codes::kNotBuilt));
 }
 
 // ---- gangs --------------------------------------------------------------------------------------

@@ -324,7 +324,9 @@ TEST(SearchBoundsPropertyTest, OfPodsThatAreAlikeAndIndifferentToOthersItIsCerta
                         .Build(),
                     {.check_capacity = false});
     Random random(seed);
-    for (int i = 0; i < 5; ++i) TryOne(&cycle, &random, /*exact=*/true, &tally);
+    // Parts of several devices may add up to what no one device holds.
+    const bool exact = !cycle.cluster().shares_gpus();
+    for (int i = 0; i < 5; ++i) TryOne(&cycle, &random, exact, &tally);
     ASSERT_FALSE(HasFailure());
   }
   EXPECT_GT(tally.placed, size_t{300});

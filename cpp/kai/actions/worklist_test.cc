@@ -258,7 +258,7 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeaps) {
       ASSERT_EQ(name, tree.Pop()) << "pop " << step;
       ++pops;
       const PodList pods = rig.order.PodsToPlace(group);
-      // Where it goes does not matter here, only that its queues use more.
+      // Where it goes does not matter here, nor on which device, only that its queues use more.
       const auto nodes = static_cast<int64_t>(rig.cluster->nodes().size());
       const NodeId node(static_cast<int32_t>(random.Below(nodes)));
       const bool placed = random.Below(3) != 0;
@@ -268,10 +268,10 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeaps) {
         const std::string node_name(rig.cluster->Text(rig.cluster->nodes().name[node]));
         if (waits) {
           rig.statement->Pipeline(pod, node);
-          world.Pipeline(rig.cluster->PodName(pod), node_name);
+          world.Pipeline(rig.cluster->PodName(pod), node_name, {"any"});
         } else {
           rig.statement->Place(pod, node);
-          world.Place(rig.cluster->PodName(pod), node_name);
+          world.Place(rig.cluster->PodName(pod), node_name, {"any"});
         }
       }
       const bool more = rig.order.CountOf(group, PodStatus::kPending) > 0;
@@ -344,10 +344,10 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
       const PodStatus status = rig.cluster->pods().status[pod];
       if (status == PodStatus::kPending && random.Coin()) {
         rig.statement->Place(pod, node);
-        world.Place(name, node_name);
+        world.Place(name, node_name, {"any"});  // device, if it shares one
       } else if (status == PodStatus::kPending) {
         rig.statement->Pipeline(pod, node);
-        world.Pipeline(name, node_name);
+        world.Pipeline(name, node_name, {"any"});
       } else if (IsActiveAllocated(status)) {
         rig.statement->Evict(pod);
         world.Evict(name);

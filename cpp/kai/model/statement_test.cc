@@ -446,7 +446,7 @@ struct Model {
         std::ranges::any_of(state.leaving, [&](const auto& spot) { return spot.node == target; }) ||
         state.node == target;
     if (state.status == PodStatus::kReleasing && is_there) {
-      state = before.at(Index(pod));
+      world.Return(Index(pod), before.at(Index(pod)));
     } else {
       world.Pipeline(pod, node);
     }
@@ -462,6 +462,9 @@ void DoSomething(Random* random, Cluster* cluster, Statement* statement, Model* 
   const std::string pod_name = cluster->PodName(pod);
   const std::string node_name(cluster->Text(cluster->nodes().name[node]));
   const PodStatus status = pods.status[pod];
+  // Who shares GPUs goes where there are some: session/sharing_properties_test.
+  const bool is_held = IsActiveAllocated(status);
+  if (cluster->ClassOf(pod).gpu.IsShared() && !is_held) return;
   if (status == PodStatus::kPending && random->Coin()) {
     statement->Place(pod, node);
     model->world.Place(pod_name, node_name);
@@ -469,7 +472,7 @@ void DoSomething(Random* random, Cluster* cluster, Statement* statement, Model* 
              (status == PodStatus::kReleasing && pods.is_virtual[pod] != 0)) {
     statement->Pipeline(pod, node);
     model->Pipeline(pod_name, node_name);
-  } else if (IsActiveAllocated(status) && pods.node[pod].valid()) {
+  } else if (is_held && pods.node[pod].valid()) {
     statement->Evict(pod);
     model->Evict(pod_name);
   }

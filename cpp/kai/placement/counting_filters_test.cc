@@ -59,14 +59,14 @@ void Step(const Cluster& cluster, Statement* statement, oracle::World* world, Ra
       status == PodStatus::kReleasing && pods.is_virtual[pod] != 0 && world->NodeOf(name) != target;
   if (status == PodStatus::kPending && random->Coin()) {
     statement->Place(pod, node);
-    world->Place(name, target);
+    world->Place(name, target, {"any"});  // device, if it shares one
   } else if (status == PodStatus::kPending || may_move) {
     // To a node where it has been is coming back, which the world has no word for.
     for (const Change& change : statement->ChangesSince(0)) {
       if (change.pod == pod && change.to_node == node) return;
     }
     statement->Pipeline(pod, node);
-    world->Pipeline(name, target);
+    world->Pipeline(name, target, {"any"});
   } else if (IsActiveAllocated(status) && pods.node[pod].valid()) {
     statement->Evict(pod);
     world->Evict(name);

@@ -484,7 +484,7 @@ TEST(PodOrderPropertyTest, TreesOfAllShapesHandOutWhatTheOracleSays) {
           if (random.OneIn(5)) continue;  // also attempts that get only some
           const std::string node(cluster.Text(cluster.nodes().name[NodeId(0)]));
           rooms.Place(pod, node);
-          world.Place(pod, node);
+          world.Place(pod, node, {"any"});  // device, if it shares one
         }
       }
     }

@@ -89,10 +89,12 @@ inline std::unique_ptr<NodeSearch> MakeSearch(const Cluster& cluster, const Room
     rules.filters = AllFilters(cluster, options);
   }
   rules.scorers = AllScorers(cluster, options);
-  return std::make_unique<NodeSearch>(
-      cluster, std::move(rules),
-      NodeSearch::Options{
-          .gpu = options.gpu, .cpu = options.cpu, .always_scan = options.always_scan});
+  return std::make_unique<NodeSearch>(cluster, std::move(rules),
+                                      NodeSearch::Options{.gpu = options.gpu,
+                                                          .cpu = options.cpu,
+                                                          .always_scan = options.always_scan,
+                                                          .devices = {.pack = true},
+                                                          .pod_slots = options.filters});
 }
 
 // Names of pods without their namespace.
@@ -174,7 +176,8 @@ class Rooms {
     for (const Change& change : statement_->ChangesSince(0)) {
       placements.push_back(cluster_->PodName(change.pod) + " " +
                            FoundText(*cluster_, {.node = change.to_node,
-                                                 .now = change.to == PodStatus::kAllocated}));
+                                                 .now = change.to == PodStatus::kAllocated,
+                                                 .gpus = {}}));
     }
     return placements;
   }
