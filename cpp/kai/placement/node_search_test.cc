@@ -495,11 +495,13 @@ class ThreeWays {
 
   void Change(std::string_view pod, std::string_view node, bool now) {
     saved_.emplace_back(rooms_.statement().Mark(), world_);
+    const PodId id = rooms_.Pod(pod);
+    const GpuList gpus = rooms_.search().Find(rooms_.cluster().pods().pod_class[id]).gpus;
     if (now) {
-      rooms_.Place(pod, node);
+      rooms_.statement().Place(id, rooms_.Node(node), gpus);
       world_.Place(pod, node);
     } else {
-      rooms_.Pipeline(pod, node);
+      rooms_.statement().Pipeline(id, rooms_.Node(node), gpus);
       world_.Pipeline(pod, node);
     }
   }
