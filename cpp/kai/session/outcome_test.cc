@@ -295,19 +295,16 @@ TEST(UnschedulableTest, ExtrasOfAGangThatRunsAreNoIncompleteGang) {
 // ----------------------------------------------------
 
 TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
-  const Plan plan = RunPlan(MakeCluster()
-                                .Node("n", {.gpus = 8})
-                                .Pending("ns/part", {.gpu_fraction = 0.5})
-                                .Pending("ns/memory", {.gpu_memory_mib = 1000})
-                                .Running("ns/runs", {.gpu_fraction = 0.5, .node = "n"}));
-  EXPECT_THAT(plan, HasVerdict("ns/part", Verdict::kUnschedulable));
-  EXPECT_THAT(OutcomeOf(plan, "ns/part").reasons.at(0).message,
-              "needs gpu-fraction, which is not built yet");
-  for (const char* group : {"ns/part", "ns/memory"}) {
-    EXPECT_THAT(ReasonsOf(plan, group), ElementsAre(Pair("not_built", "")));
-    EXPECT_THAT(plan, Says(group, "Unable to schedule podgroup"));
-  }
-  EXPECT_EQ(TextOfPod(plan, "ns/part-0"), "Unable to schedule pod");
+  ClusterMaker maker =
+      MakeCluster().Node("n", {.gpus = 8}).Pending("ns/waits").Running("ns/runs", {.node = "n"});
+  for (PodRow& pod : maker.rows().pods) pod.not_built = {"levitation"};
+  const Plan plan = RunPlan(maker);
+  EXPECT_THAT(plan, HasVerdict("ns/waits", Verdict::kUnschedulable));
+  EXPECT_THAT(OutcomeOf(plan, "ns/waits").reasons.at(0).message,
+              "needs levitation, which is not built yet");
+  EXPECT_THAT(ReasonsOf(plan, "ns/waits"), ElementsAre(Pair("not_built", "")));
+  EXPECT_THAT(plan, Says("ns/waits", "Unable to schedule podgroup"));
+  EXPECT_EQ(TextOfPod(plan, "ns/waits-0"), "Unable to schedule pod");
   EXPECT_THAT(plan, HasVerdict("ns/runs", Verdict::kRunning));
   EXPECT_THAT(ReasonsOf(plan, "ns/runs"), IsEmpty());
 }

@@ -339,9 +339,22 @@ TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
     // promises, which have to fit what will be.
     for (const bool with_promises : {false, true}) {
       ResourceTable<NodeId> room = cluster.nodes().idle;
+      std::set<std::pair<NodeId, int32_t>> shared;  // devices that nobody shared before
       for (const CycleLog::Decision& decision : plan.decisions) {
         if (!with_promises && decision.kind != Kind::kBind) continue;
-        const std::span<const double> request = cluster.RequestOf(decision.pod);
+        std::vector<double> request(cluster.RequestOf(decision.pod).begin(),
+                                    cluster.RequestOf(decision.pod).end());
+        // Of a device that pods share its first takes all; what they take of it is a property of
+        // its own (sharing_properties_test).
+        if (decision.gpus >= 0) {
+          request[kGpuSlot.index()] = 0;
+          const auto known =
+              static_cast<int32_t>(cluster.nodes().shared_gpus[decision.node].size());
+          for (const int32_t gpu : plan.shared_gpus[static_cast<size_t>(decision.gpus)]) {
+            if (gpu >= known && shared.emplace(decision.node, gpu).second)
+              request[kGpuSlot.index()] += 1;
+          }
+        }
         for (size_t i = 0; i < request.size(); ++i) {
           double& left = room[decision.node][i];
           left -= request[i];
