@@ -20,11 +20,14 @@ from kai.verify.outcome import not_built
 CYCLES = 50
 NOW = "2026-01-01T12:00:00Z"
 
-# Clusters that never come to rest under the rules we share with KAI, and why: none. KAI itself
+# Clusters that never come to rest under the rules we share with KAI, and why. KAI itself
 # never does on subgroups-037: the victim's place is free in the next cycle, and the victim takes it
 # again, as the queue that reclaimed is led by a group that cannot be placed (unrelated_blockers in
 # docs/compatibility.md).
-RESTLESS: dict[str, str] = {}
+#
+# Where pods are spread, consolidation is undone by the next cycle, which spreads them again; KAI's
+# operator turns it off then (spec 3 P2), and this recorded configuration does not.
+RESTLESS: dict[str, str] = {"consolidation-027": "consolidation beside spreading"}
 
 
 @dataclass(frozen=True)

@@ -153,8 +153,13 @@ def test_an_elastic_group_that_got_some_says_how_many() -> None:
 
 
 def test_what_kai_lacks_is_named() -> None:
-    cluster = full_node().pending("a/job", gpu_fraction=0.5)
-    assert "kai does not have yet." in why(cluster, "a/job")
+    snapshot = full_node().pending("a/job", gpus=1).to_snapshot()
+    [group] = [
+        each for each in snapshot["rawObjects"]["podGroups"] if each["metadata"]["name"] == "job"
+    ]
+    level = {"topology": "site", "requiredTopologyLevel": "rack"}
+    group["spec"]["topologyConstraint"] = level
+    assert "kai does not have yet." in why(kai.Cluster.from_snapshot(snapshot), "a/job")
 
 
 @pytest.mark.parametrize("name", ["a/job", "job", "a/job-1", "job-1"])
