@@ -46,7 +46,7 @@ struct CycleLog {
     std::string_view action;  // kEvict: lives as long as the program
     // kReclaimed: of queue_uses, the queue that loses and the one that gains.
     std::array<int32_t, 2> queue_uses = {};
-    int32_t gpus = -1;  // of shared_gpus; -1: the pod shares none
+    int32_t gpus = -1;   // of shared_gpus; -1: the pod shares none
     int32_t zones = -1;  // ZoneLedger::records() at the end of the cycle; negative: of none
   };
   std::vector<Decision> decisions;
