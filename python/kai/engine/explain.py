@@ -409,6 +409,9 @@ class _Case:
             if crowded := self._short_of_gpus(max(1, missing)):
                 return crowded
         refused = self._refused(message)
+        if not refused and (memory := {pod.gpu_memory_mib for pod in self.pods if pod.waits} - {0}):
+            # Nodes give no reason for memory that is short, as KAI's do not (spec 3 E5).
+            return f"No GPU of a node that could take it has {max(memory):,} MiB left for it."
         return f"No node can take the next pod: {refused}." if refused else None
 
     def _refused(self, message: str) -> str:

@@ -28,6 +28,7 @@ class PodFacts:
     gpus: Fraction
     node: str | None
     phase: str
+    gpu_memory_mib: int = 0  # of each device that it shares
 
     @property
     def waits(self) -> bool:
@@ -166,6 +167,7 @@ def _pod_facts(pod: Mapping[str, Any]) -> PodFacts:
         gpus,
         str(node) if node else None,
         text(at(pod, "status", "phase")),
+        int(quantities.parse_or_zero(annotations_of(pod).get(keys.GPU_MEMORY_ANNOTATION))),
     )
 
 

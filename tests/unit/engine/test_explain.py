@@ -152,6 +152,13 @@ def test_an_elastic_group_that_got_some_says_how_many() -> None:
     assert "It needs 1 GPU on one node; no GPU is free after this cycle." in said
 
 
+def test_memory_that_no_gpu_has_left_is_named() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1, gpu_memory_mib=15_360)
+    cluster.running("a/half", gpu_fraction=0.5, node="n1", gpu_groups=["g"])
+    cluster.pending("a/job", gpu_memory_mib=9_000)
+    assert "No GPU of a node that could take it has 9,000 MiB left for it." in why(cluster, "a/job")
+
+
 def test_what_kai_lacks_is_named() -> None:
     snapshot = full_node().pending("a/job", gpus=1).to_snapshot()
     [group] = [
