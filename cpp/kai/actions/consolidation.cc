@@ -9,7 +9,6 @@ namespace kai {
 namespace {
 
 constexpr int64_t kNoLimit = -1;
-constexpr double kTolerance = 1e-6;  // of sums of parts of devices
 
 class Consolidation final : public EvictionAction {
  public:
@@ -39,7 +38,7 @@ class Consolidation final : public EvictionAction {
       wanted_gpus += cluster.slots().TotalGpus(cluster.RequestOf(pod));
       wanted_mib += static_cast<double>(cluster.ClassOf(pod).gpu.memory_mib);  // of one device
     }
-    return gpus < wanted_gpus - kTolerance || mib < wanted_mib;
+    return gpus < wanted_gpus - kGpuSumTolerance || mib < wanted_mib;
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {

@@ -7,12 +7,6 @@
 #include "kai/model/messages.h"
 
 namespace kai {
-namespace {
-
-constexpr double kTolerance = 1e-6;  // of sums of shared devices
-
-}  // namespace
-
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
   const Cluster& cluster = *cycle.cluster;
@@ -160,9 +154,9 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
       const double free =
           parts ? MostGpusOf(cluster, node) : nodes.idle[node][i] + nodes.releasing[node][i];
       missing -= std::max(0.0, free);
-      if (missing <= kTolerance * wanted) break;
+      if (missing <= kGpuSumTolerance * wanted) break;
     }
-    if (missing > kTolerance * wanted) return false;
+    if (missing > kGpuSumTolerance * wanted) return false;
   }
   return true;
 }

@@ -12,8 +12,6 @@ namespace {
 // have ended by then.
 constexpr size_t kBatchesBeforeProof = 16;
 
-constexpr double kTolerance = 1e-6;  // of sums of GPUs, some of them shared
-
 }  // namespace
 
 VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
@@ -185,7 +183,7 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
   if (base.batches().empty()) return TryBatches(base, {}, keep);
   // No prefix of them could hold everything: not worth putting them in order.
   const double missing = base.GpusWanted() - base.GpusElsewhere();
-  if (!cycle_.plain_search && base.GpusOfUsefulNodes() < missing - kTolerance)
+  if (!cycle_.plain_search && base.GpusOfUsefulNodes() < missing - kGpuSumTolerance)
     return Probe::kFailed;
   std::vector<NodeId> nodes;
   std::copy_if(base.nodes().begin(), base.nodes().end(), std::back_inserter(nodes),

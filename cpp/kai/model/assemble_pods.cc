@@ -263,15 +263,11 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     pods.accepted.Add(c_.AcceptedOn(pod_class, draft.node));
     NotePlacement(draft, pod);
     if (!IsActiveUsed(draft.status) || !draft.node.valid()) continue;
-    NodeColumns& nodes = c_.nodes_;
-    const LedgerRow ledger{.allocatable = nodes.allocatable[draft.node],
-                           .idle = nodes.idle[draft.node],
-                           .releasing = nodes.releasing[draft.node],
-                           .used = nodes.used[draft.node]};
+    const LedgerRow ledger = c_.LedgerOf(draft.node);
     ChargeLedger(ledger, c_.pod_classes_.request[pod_class], ledger_gpus, WeightOf(draft.status));
     for (const int32_t gpu : pods.gpus[pod]) {
       AddSharer(c_.GpuLedgerOf(draft.node),
-                &nodes.shared_gpus[draft.node][static_cast<size_t>(gpu)],
+                &c_.nodes_.shared_gpus[draft.node][static_cast<size_t>(gpu)],
                 c_.MibPerGpu(pod_class, draft.node), draft.status);
     }
     if (!draft.is_reservation) c_.claims_.Stand(pod, draft.node, draft.status, ledger);

@@ -42,6 +42,13 @@ double Cluster::GpusAskedOn(PodClassId pod_class, NodeId node) const {
   return portion * static_cast<double>(pod_classes_.info[pod_class].gpu.count);
 }
 
+LedgerRow Cluster::LedgerOf(NodeId node) {
+  return {.allocatable = nodes_.allocatable[node],
+          .idle = nodes_.idle[node],
+          .releasing = nodes_.releasing[node],
+          .used = nodes_.used[node]};
+}
+
 GpuLedger Cluster::GpuLedgerOf(NodeId node) {
   // A label that counts devices which the kubelet does not offer would let the first sharer of a
   // device have it beside those who hold it whole (spec 3 N17).

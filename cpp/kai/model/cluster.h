@@ -20,6 +20,7 @@
 #include "kai/model/claims.h"
 #include "kai/model/host_ports.h"
 #include "kai/model/labels.h"
+#include "kai/model/ledger.h"
 #include "kai/model/node.h"
 #include "kai/model/numa.h"
 #include "kai/model/pod.h"
@@ -101,6 +102,7 @@ class Cluster {
   friend class ClusterAssembler;
   friend class Statement;
 
+  LedgerRow LedgerOf(NodeId node);
   GpuLedger GpuLedgerOf(NodeId node);
 
   Interner names_;

@@ -10,6 +10,9 @@
 
 namespace kai {
 
+// Sums of parts of devices are not exact.
+inline constexpr double kGpuSumTolerance = 1e-6;
+
 struct GpuSums {
   double idle = 0;  // devices; MIG slices by what they count for
   double releasing = 0;
@@ -22,12 +25,11 @@ struct GpuSums {
 // As KAI has it: parts are rounded to hundredths of a device.
 GpuSums GpuSumsOf(const Cluster& cluster, NodeId node);
 
-// Devices that the node could give at most, in one piece or in parts: never less than any pod finds
-// there. `releasing` is part of it.
+// Devices that the node could give at most, in one piece or in parts, with what is being freed:
+// never less than any pod finds there.
 double MostGpusOf(const Cluster& cluster, NodeId node);
 
-// Of a device on that node, what a pod of the class holds of its devices together: for pods that
-// share, by memory and not rounded.
+// Devices that a pod of the class takes on that node; parts of them by memory, not rounded.
 double GpusHeldOn(const Cluster& cluster, PodClassId pod_class, NodeId node);
 
 }  // namespace kai

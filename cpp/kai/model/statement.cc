@@ -45,15 +45,12 @@ void Statement::Pipeline(PodId pod, NodeId node, const GpuList& gpus) {
 
 void Statement::Evict(PodId pod) {
   const PodStatus status = cluster_->pods_.status[pod];
-  const NodeId node = cluster_->pods_.node[pod];
   KAI_DCHECK(IsActiveAllocated(status)) << cluster_->PodName(pod);
   if (before_eviction_.size() < cluster_->pods_.size())
     before_eviction_.Resize(cluster_->pods_.size());
   saved_before_.push_back(before_eviction_[pod]);
   before_eviction_[pod] = {.status = status, .is_virtual = cluster_->pods_.is_virtual[pod]};
-  Apply(
-      {.pod = pod, .from = status, .to = PodStatus::kReleasing, .from_node = node, .to_node = node},
-      GpuList(cluster_->pods_.gpus[pod]));
+  ApplyInPlace(pod, PodStatus::kReleasing);
 }
 
 bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {
@@ -72,14 +69,8 @@ bool Statement::IsMoveWithin(PodId pod, NodeId node) const {
 }
 
 void Statement::Return(PodId pod) {
-  const NodeId node = cluster_->pods_.node[pod];
   const Before before = before_eviction_[pod];
-  Apply({.pod = pod,
-         .from = PodStatus::kReleasing,
-         .to = before.status,
-         .from_node = node,
-         .to_node = node},
-        GpuList(cluster_->pods_.gpus[pod]));
+  ApplyInPlace(pod, before.status);
   cluster_->pods_.is_virtual[pod] = before.is_virtual;
 }
 
@@ -92,14 +83,8 @@ void Statement::Settle() {
 }
 
 void Statement::MarkStuck(PodId pod) {
-  const NodeId node = cluster_->pods_.node[pod];
   KAI_DCHECK(cluster_->pods_.status[pod] == PodStatus::kReleasing) << cluster_->PodName(pod);
-  Apply({.pod = pod,
-         .from = PodStatus::kReleasing,
-         .to = PodStatus::kStuckInReleasing,
-         .from_node = node,
-         .to_node = node},
-        GpuList(cluster_->pods_.gpus[pod]));
+  ApplyInPlace(pod, PodStatus::kStuckInReleasing);
 }
 
 void Statement::RollBackTo(Checkpoint checkpoint) {
@@ -127,6 +112,17 @@ void Statement::Commit() {
   saved_by_listeners_.Clear();
 }
 
+void Statement::ApplyInPlace(PodId pod, PodStatus to) {
+  const NodeId node = cluster_->pods_.node[pod];
+  const GpuList gpus = cluster_->pods_.gpus[pod];  // which the change is about to write
+  Apply({.pod = pod,
+         .from = cluster_->pods_.status[pod],
+         .to = to,
+         .from_node = node,
+         .to_node = node},
+        gpus);
+}
+
 void Statement::Apply(const Change& change, const GpuList& gpus) {
   PodColumns& pods = cluster_->pods_;
   const PodClass& pod_class = cluster_->ClassOf(change.pod);
@@ -142,7 +138,9 @@ void Statement::Apply(const Change& change, const GpuList& gpus) {
     if (!was_there && !cluster_->affinity_.empty())
       cluster_->affinity_.Count(pod_class, change.to_node, 1);
   }
-  if (!cluster_->claims_.empty()) cluster_->claims_.Apply(change, LedgerOf(change.to_node));
+  if (!cluster_->claims_.empty())
+    cluster_->claims_.Apply(
+        change, change.to_node.valid() ? cluster_->LedgerOf(change.to_node) : LedgerRow());
   was_virtual_.push_back(pods.is_virtual[change.pod]);
   pods.status[change.pod] = change.to;
   pods.node[change.pod] = change.to_node;
@@ -176,8 +174,7 @@ void Statement::Undo(const Change& change) {
     const PodClass& pod_class = cluster_->ClassOf(change.pod);
     if (!change.Stays() && !cluster_->affinity_.empty())
       cluster_->affinity_.Count(pod_class, change.to_node, -1);
-    const GpuList restored = cluster_->pods_.gpus[change.pod];
-    if (pod_class.gpu.IsShared()) UnshareGpus(change);
+    const GpuList restored = pod_class.gpu.IsShared() ? UnshareGpus(change) : GpuList();
     RestoreLedger(change.to_node);
     if (keeps_traces_) KeepTrace(change, restored);
   }
@@ -203,16 +200,11 @@ void Statement::KeepTrace(const Change& change, const GpuList& restored) {
 
 void Statement::CountTrace(const Trace& trace, double sign, const GpuList& gpus) {
   const LedgerWeight weight = WeightOf(PodStatus::kReleasing);
-  NodeColumns& nodes = cluster_->nodes_;
-  ChargeLedger({.allocatable = nodes.allocatable[trace.node],
-                .idle = nodes.idle[trace.node],
-                .releasing = nodes.releasing[trace.node],
-                .used = nodes.used[trace.node]},
-               cluster_->RequestOf(trace.pod), 0,
+  ChargeLedger(cluster_->LedgerOf(trace.node), cluster_->RequestOf(trace.pod), 0,
                {.idle = sign * weight.idle,
                 .releasing = sign * weight.releasing,
                 .used = sign * weight.used});
-  std::vector<SharedGpu>& listed = nodes.shared_gpus[trace.node];
+  std::vector<SharedGpu>& listed = cluster_->nodes_.shared_gpus[trace.node];
   const auto mib = static_cast<int64_t>(sign) *
                    cluster_->MibPerGpu(cluster_->pods_.pod_class[trace.pod], trace.node);
   for (const int32_t gpu : trace.gpus) {
@@ -246,7 +238,7 @@ void Statement::ShareGpus(const Change& change, const GpuList& gpus) {
   cluster_->pods_.gpus[change.pod] = gpus;
 }
 
-void Statement::UnshareGpus(const Change& change) {
+GpuList Statement::UnshareGpus(const Change& change) {
   std::vector<SharedGpu>& listed = cluster_->nodes_.shared_gpus[change.to_node];
   GpuList& gpus = cluster_->pods_.gpus[change.pod];
   for (auto gpu = gpus.rbegin(); gpu != gpus.rend(); ++gpu) {
@@ -254,8 +246,10 @@ void Statement::UnshareGpus(const Change& change) {
     saved_gpus_.pop_back();
   }
   listed.resize(saved_sharing_.back().listed);
-  gpus = std::move(saved_sharing_.back().gpus);
+  std::swap(gpus, saved_sharing_.back().gpus);
+  GpuList restored = std::move(saved_sharing_.back().gpus);
   saved_sharing_.pop_back();
+  return restored;
 }
 
 void Statement::SaveLedger(NodeId node) {
@@ -277,16 +271,8 @@ void Statement::RestoreLedger(NodeId node) {
 }
 
 void Statement::Charge(PodId pod, NodeId node, const LedgerWeight& weight) {
-  ChargeLedger(LedgerOf(node), cluster_->RequestOf(pod), cluster_->pods_.LedgerGpus(pod), weight);
-}
-
-LedgerRow Statement::LedgerOf(NodeId node) {
-  if (!node.valid()) return {};
-  NodeColumns& nodes = cluster_->nodes_;
-  return {.allocatable = nodes.allocatable[node],
-          .idle = nodes.idle[node],
-          .releasing = nodes.releasing[node],
-          .used = nodes.used[node]};
+  ChargeLedger(cluster_->LedgerOf(node), cluster_->RequestOf(pod), cluster_->pods_.LedgerGpus(pod),
+               weight);
 }
 
 }  // namespace kai

@@ -83,11 +83,13 @@ class Statement {
       : cluster_(cluster), listeners_(std::move(listeners)) {}
 
   void Apply(const Change& change, const GpuList& gpus);
+  // The pod stays where it is, with its devices.
+  void ApplyInPlace(PodId pod, PodStatus to);
   void Return(PodId pod);
   bool StandsOn(PodId pod, NodeId node, const GpuList& gpus) const;
   bool IsMoveWithin(PodId pod, NodeId node) const;
   void ShareGpus(const Change& change, const GpuList& gpus);
-  void UnshareGpus(const Change& change);
+  GpuList UnshareGpus(const Change& change);  // the devices that it had got
   // Of pods that were taken back so: what a node counts too much.
   struct Trace {
     PodId pod;
@@ -102,7 +104,6 @@ class Statement {
   void SaveLedger(NodeId node);
   void RestoreLedger(NodeId node);
   void Charge(PodId pod, NodeId node, const LedgerWeight& weight);
-  LedgerRow LedgerOf(NodeId node);  // empty of a node that is none of ours
 
   Cluster* cluster_;
   std::vector<Listener*> listeners_;

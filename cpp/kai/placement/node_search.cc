@@ -79,8 +79,8 @@ ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
 bool NodeSearch::IsRecentStillBest(PodClassId pod_class, const ClassPlan& plan) const {
   // One pod went where the last one of this class was told to go, and nothing else has happened.
   // Where fuller nodes come first, its node is fuller by that pod than all it was at least as good
-  // as, and so the best again while another pod fits, now or later as before, and can join others
-  // if the last one could.
+  // as, and so the best again while another pod fits, now or later as before. Where the search
+  // found devices to join, others may have some left; where it found none, there are none but here.
   if (recent_.pod_class != pod_class || recent_.version + 1 != version() ||
       touched_.back() != recent_.node)
     return false;
