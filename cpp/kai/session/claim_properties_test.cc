@@ -1,7 +1,5 @@
 // What must hold for every plan when GPUs are handed out by resource claims: crowded random
 // clusters, seed printed, whose GPUs are published in slices and whose pods claim them.
-//
-// KAI_SEEDS=5000:20000 in the environment looks at other clusters than those of every day.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +13,7 @@
 
 #include "kai/base/text.h"
 #include "kai/session/config.h"
+#include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
 #include "kai/testing/claim_rows.h"
 #include "kai/testing/crowded_cluster.h"
@@ -23,15 +22,6 @@
 
 namespace kai {
 namespace {
-
-// First and one past the last.
-std::pair<uint64_t, uint64_t> Seeds(uint64_t usual) {
-  const char* text = std::getenv("KAI_SEEDS");
-  if (text == nullptr) return {0, usual};
-  char* end = nullptr;
-  const uint64_t first = std::strtoull(text, &end, 10);
-  return {first, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : first + 1};
-}
 
 // The GPUs of nodes become devices in slices, and what pods ask of them claims: one each, now and
 // then one for two of them that stand, or wait, together.
@@ -97,30 +87,6 @@ struct Sample {
   std::shared_ptr<Cluster> cluster;
 };
 
-Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster) {
-  absl::StatusOr<Plan> plan = session.Run(std::move(cluster), kTestNowNs, /*stopwatch=*/nullptr);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return *std::move(plan);
-}
-
-std::string TextOf(const Plan& plan) {
-  const Cluster& cluster = *plan.cluster;
-  std::string text = DecisionsText(plan);
-  for (const PodGroupId group : plan.groups.ids()) {
-    const GroupOutcome& outcome = plan.groups[group];
-    StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict));
-    for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
-  }
-  for (const auto& [pod, claims] : plan.claims) {
-    StrAppend(&text, "\n", cluster.PodName(pod), " gets");
-    for (const ClaimBook::GivenClaim& claim : claims) {
-      for (const auto& given : claim.allocation->devices)
-        StrAppend(&text, " ", given.device.pool, "/", given.device.device);
-    }
-  }
-  return text;
-}
-
 // Everything that statements change about claims.
 std::string StateOf(const Cluster& cluster) {
   const ClaimBook& claims = cluster.claims();
@@ -146,10 +112,7 @@ class ClaimPropertyTest : public testing::TestWithParam<bool> {
     for (uint64_t seed = first; seed < end; ++seed) {
       SCOPED_TRACE(SeedTrace(seed));
       const Sample sample(seed);
-      absl::StatusOr<Config> config =
-          Config::Parse(sample.crowded.config_json, {.as_kai = GetParam()});
-      ASSERT_TRUE(config.ok()) << config.status().message();
-      check(sample, *config);
+      check(sample, ParseConfig(sample.crowded.config_json, GetParam()));
       if (HasFailure()) return;
     }
   }

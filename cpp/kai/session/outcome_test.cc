@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kai/session/config.h"
+#include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
 #include "kai/testing/claim_rows.h"
 #include "kai/testing/cluster_maker.h"
@@ -26,12 +27,7 @@ using ::testing::Pair;
 
 Plan RunPlan(const ClusterMaker& maker,
              std::string_view config_json = R"({"actions": "allocate"})") {
-  absl::StatusOr<Config> config = Config::Parse(config_json, {});
-  EXPECT_TRUE(config.ok()) << config.status().message();
-  absl::StatusOr<Plan> plan =
-      Session(*std::move(config)).Run(maker.Build(), kTestNowNs, /*stopwatch=*/nullptr);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return *std::move(plan);
+  return kai::RunPlan(Session(ParseConfig(config_json)), maker.Build());
 }
 
 // (code, pod) of every reason of a pod group; "" for the group as a whole.

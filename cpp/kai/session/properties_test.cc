@@ -13,6 +13,7 @@
 #include "kai/base/text.h"
 #include "kai/model/cluster.h"
 #include "kai/session/config.h"
+#include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
 #include "kai/testing/matchers.h"
 #include "kai/testing/random_cluster.h"
@@ -73,15 +74,7 @@ std::vector<Setup> AllSetups() {
 }
 
 Session SessionFor(std::string_view config_json, const Session::Options& options = {}) {
-  absl::StatusOr<Config> config = Config::Parse(config_json, {});
-  EXPECT_TRUE(config.ok()) << config.status().message();
-  return Session(*std::move(config), options);
-}
-
-Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster) {
-  absl::StatusOr<Plan> plan = session.Run(std::move(cluster), kTestNowNs, /*stopwatch=*/nullptr);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return *std::move(plan);
+  return Session(ParseConfig(config_json), options);
 }
 
 // ---- clusters
@@ -118,33 +111,6 @@ const std::vector<Sample>& Samples() {
     return made;
   }();
   return samples;
-}
-
-// Everything a plan says, in one text.
-std::string TextOf(const Plan& plan) {
-  const Cluster& cluster = *plan.cluster;
-  std::string text = DecisionsText(plan);
-  for (const PodGroupId group : plan.groups.ids()) {
-    const GroupOutcome& outcome = plan.groups[group];
-    StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
-              outcome.writes_last_start ? " starts" : "");
-    for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
-    for (const PlanReason& reason : plan.ReasonsOf(group)) {
-      StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",
-                reason.pod.valid() ? cluster.PodName(reason.pod) : "");
-    }
-  }
-  for (const auto& [pod, message] : plan.pod_messages) {
-    StrAppend(&text, "\n", cluster.PodName(pod), ": ", message);
-  }
-  for (const QueueId queue : plan.queues.ids()) {
-    StrAppend(&text, "\n", cluster.Text(cluster.queues().name[queue]));
-    for (const Share& share : plan.queues[queue]) {
-      StrAppend(&text, " ", std::to_string(share.fair_share), "/", std::to_string(share.allocated),
-                "/", std::to_string(share.request));
-    }
-  }
-  return text;
 }
 
 // ---- the plain scheduler

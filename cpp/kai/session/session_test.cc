@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kai/model/statement.h"
+#include "kai/session/plans_for_test.h"
 #include "kai/testing/cluster_maker.h"
 #include "kai/testing/matchers.h"
 
@@ -24,17 +25,12 @@ using ::testing::Pair;
 constexpr int64_t kSecondNs = 1'000'000'000;
 
 Session SessionWith(std::string_view config_json, const Session::Options& options = {}) {
-  absl::StatusOr<Config> config = Config::Parse(config_json, {});
-  EXPECT_TRUE(config.ok()) << config.status().message();
-  return Session(*std::move(config), options);
+  return Session(ParseConfig(config_json), options);
 }
 
 Plan RunPlan(const ClusterMaker& maker, std::string_view config_json = "",
              int64_t now_ns = kTestNowNs) {
-  absl::StatusOr<Plan> plan =
-      SessionWith(config_json).Run(maker.Build(), now_ns, /*stopwatch=*/nullptr);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return *std::move(plan);
+  return kai::RunPlan(SessionWith(config_json), maker.Build(), /*stopwatch=*/nullptr, now_ns);
 }
 
 // A configuration with exactly these plugins.

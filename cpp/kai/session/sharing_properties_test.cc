@@ -1,6 +1,4 @@
 // What must hold for every plan where pods share GPUs: on random clusters, seed printed.
-//
-// KAI_SEEDS=5000:20000 in the environment looks at other clusters than those of every day.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +18,7 @@
 #include "kai/model/statement.h"
 #include "kai/placement/gpu_picker.h"
 #include "kai/session/config.h"
+#include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
 #include "kai/testing/crowded_cluster.h"
 #include "kai/testing/matchers.h"
@@ -30,71 +29,6 @@ namespace kai {
 namespace {
 
 using Kind = CycleLog::Decision::Kind;
-
-// First and one past the last.
-std::pair<uint64_t, uint64_t> Seeds(uint64_t usual) {
-  const char* text = std::getenv("KAI_SEEDS");
-  if (text == nullptr) return {0, usual};
-  char* end = nullptr;
-  const uint64_t first = std::strtoull(text, &end, 10);
-  return {first, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : first + 1};
-}
-
-Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster) {
-  absl::StatusOr<Plan> plan = session.Run(std::move(cluster), kTestNowNs, /*stopwatch=*/nullptr);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return *std::move(plan);
-}
-
-Config ParseConfig(const std::string& json, bool as_kai = false) {
-  absl::StatusOr<Config> config = Config::Parse(json, {.as_kai = as_kai});
-  EXPECT_TRUE(config.ok()) << config.status().message();
-  return *std::move(config);
-}
-
-// Everything a plan decides and says of groups, in one text.
-std::string TextOf(const Plan& plan) {
-  const Cluster& cluster = *plan.cluster;
-  std::string text = DecisionsText(plan);
-  for (const PodGroupId group : plan.groups.ids()) {
-    const GroupOutcome& outcome = plan.groups[group];
-    StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict));
-    for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
-    for (const PlanReason& reason : plan.ReasonsOf(group)) {
-      StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",
-                reason.pod.valid() ? cluster.PodName(reason.pod) : "");
-    }
-  }
-  for (const auto& [pod, message] : plan.pod_messages) {
-    StrAppend(&text, "\n", cluster.PodName(pod), ": ", message);
-  }
-  return text;
-}
-
-std::vector<oracle::Decision> DecisionsOf(const Plan& plan) {
-  const Cluster& cluster = *plan.cluster;
-  std::vector<oracle::Decision> decisions;
-  for (const CycleLog::Decision& each : plan.decisions) {
-    oracle::Decision decision{.pod = cluster.PodName(each.pod)};
-    switch (each.kind) {
-      case Kind::kBind:
-        decision.kind = oracle::Decision::Kind::kBind;
-        break;
-      case Kind::kPipeline:
-        decision.kind = oracle::Decision::Kind::kPipeline;
-        break;
-      case Kind::kEvict:
-        decision.kind = oracle::Decision::Kind::kEvict;
-        decision.action = each.action;
-        if (each.for_group.valid()) decision.for_group = cluster.PodGroupName(each.for_group);
-        break;
-    }
-    if (each.kind != Kind::kEvict)
-      decision.node = std::string(cluster.Text(cluster.nodes().name[each.node]));
-    decisions.push_back(std::move(decision));
-  }
-  return decisions;
-}
 
 // ---- what stands on devices
 // ---------------------------------------------------------------------------
