@@ -58,6 +58,7 @@ MEMORY = "memory"
 PODS = "pods"
 NVIDIA_GPU = "nvidia.com/gpu"
 AMD_GPU = "amd.com/gpu"
+WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)  # those that count as GPUs (docs/concepts/gpu.md)
 
 # Environment variables.
 CONFORMANCE_ENV = "KAI_CONFORMANCE"

@@ -324,7 +324,7 @@ class Cluster:
         gpus = sum(
             quantities.parse_or_zero(at(node, "status", "allocatable", resource))
             for node in nodes
-            for resource in (keys.NVIDIA_GPU, keys.AMD_GPU)
+            for resource in keys.WHOLE_GPUS
         )
         pending = sum(
             at(pod, "status", "phase") == "Pending" and not at(pod, "spec", "nodeName")

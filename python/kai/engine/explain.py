@@ -409,9 +409,11 @@ class _Case:
             if crowded := self._short_of_gpus(max(1, missing)):
                 return crowded
         refused = self._refused(message)
-        if not refused and (memory := {pod.gpu_memory_mib for pod in self.pods if pod.waits} - {0}):
-            # Nodes give no reason for memory that is short, as KAI's do not (spec 3 E5).
-            return f"No GPU of a node that could take it has {max(memory):,} MiB left for it."
+        # Nodes give no reason, or only that of GPUs, for parts that are short (spec 3 E5).
+        if not refused or "resources: GPUs" in message:
+            sharer = next((pod for pod in self.pods if pod.waits and pod.devices), None)
+            if sharer:
+                return _no_devices_for(sharer)
         return f"No node can take the next pod: {refused}." if refused else None
 
     def _refused(self, message: str) -> str:
@@ -481,6 +483,13 @@ class _Case:
         """How many of its pods need no place any more."""
         there = sum(1 for pod in self.pods if pod.node and pod.name not in _lost(self.group))
         return there + sum(self._nodes("bind").values())
+
+
+def _no_devices_for(pod: PodFacts) -> str:
+    part = f"{pod.gpu_memory_mib:,} MiB" if not pod.gpu_fraction else text.number(pod.gpu_fraction)
+    if pod.devices == 1:
+        return f"No GPU of a node that could take it has {part} left for it."
+    return f"No node that could take it has {pod.devices} GPUs with {part} left on each."
 
 
 def _lost(group: GroupPlan) -> set[str]:

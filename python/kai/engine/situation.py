@@ -28,7 +28,9 @@ class PodFacts:
     gpus: Fraction
     node: str | None
     phase: str
-    gpu_memory_mib: int = 0  # of each device that it shares
+    devices: int = 0  # that it shares, and of each:
+    gpu_fraction: Fraction = Fraction(0)
+    gpu_memory_mib: int = 0
 
     @property
     def waits(self) -> bool:
@@ -113,7 +115,8 @@ class Situation:
         for node in self._objects("nodes"):
             held = mapping(at(node, "status", "allocatable"))
             gpus = sum(
-                (quantities.parse_or_zero(held.get(name)) for name in _GPUS), start=Fraction(0)
+                (quantities.parse_or_zero(held.get(name)) for name in keys.WHOLE_GPUS),
+                start=Fraction(0),
             )
             name = kinds.full_name(node, cluster_scoped=True)
             found.append(NodeFacts(name, gpus))
@@ -152,14 +155,22 @@ class Situation:
 
 
 _OWNER_NAME = re.compile(r"^name: (\S+)$", re.MULTILINE)
-_GPUS = (keys.NVIDIA_GPU, keys.AMD_GPU)
 
 
 def _pod_facts(pod: Mapping[str, Any]) -> PodFacts:
-    gpus = _gpu_share(pod)
+    fraction, memory, devices = (
+        quantities.parse_or_zero(annotations_of(pod).get(annotation))
+        for annotation in (
+            keys.GPU_FRACTION_ANNOTATION,
+            keys.GPU_MEMORY_ANNOTATION,
+            keys.GPU_DEVICES_ANNOTATION,
+        )
+    )
+    devices = (devices or Fraction(1)) if fraction or memory else Fraction(0)
+    gpus = fraction * devices
     for container in objects(at(pod, "spec", "containers")):
         requests = mapping(at(container, "resources", "requests"))
-        gpus += sum(quantities.parse_or_zero(requests.get(name)) for name in _GPUS)
+        gpus += sum(quantities.parse_or_zero(requests.get(name)) for name in keys.WHOLE_GPUS)
     node = at(pod, "spec", "nodeName")
     return PodFacts(
         kinds.full_name(pod),
@@ -167,11 +178,7 @@ def _pod_facts(pod: Mapping[str, Any]) -> PodFacts:
         gpus,
         str(node) if node else None,
         text(at(pod, "status", "phase")),
-        int(quantities.parse_or_zero(annotations_of(pod).get(keys.GPU_MEMORY_ANNOTATION))),
+        int(devices),
+        fraction,
+        int(memory),
     )
-
-
-def _gpu_share(pod: Mapping[str, Any]) -> Fraction:
-    portion = quantities.parse_or_zero(annotations_of(pod).get(keys.GPU_FRACTION_ANNOTATION))
-    devices = quantities.parse_or_zero(annotations_of(pod).get(keys.GPU_DEVICES_ANNOTATION) or "1")
-    return portion * devices

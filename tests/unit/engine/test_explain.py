@@ -152,11 +152,31 @@ def test_an_elastic_group_that_got_some_says_how_many() -> None:
     assert "It needs 1 GPU on one node; no GPU is free after this cycle." in said
 
 
-def test_memory_that_no_gpu_has_left_is_named() -> None:
-    cluster = kai.Cluster().queue("a").node("n1", gpus=1, gpu_memory_mib=15_360)
-    cluster.running("a/half", gpu_fraction=0.5, node="n1", gpu_groups=["g"])
-    cluster.pending("a/job", gpu_memory_mib=9_000)
-    assert "No GPU of a node that could take it has 9,000 MiB left for it." in why(cluster, "a/job")
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            {"gpu_memory_mib": 9_000},
+            "No GPU of a node that could take it has 9,000 MiB left for it.",
+        ),
+        ({"gpu_fraction": 0.5}, "No GPU of a node that could take it has 0.5 left for it."),
+        (
+            {"gpu_fraction": 0.25, "gpu_devices": 3},
+            "No node that could take it has 3 GPUs with 0.25 left on each.",
+        ),
+        (
+            {"gpu_memory_mib": 9_000, "gpu_devices": 2},
+            "No node that could take it has 2 GPUs with 9,000 MiB left on each.",
+        ),
+    ],
+    ids=str,
+)
+def test_parts_that_no_gpu_has_left_are_named(asked: dict[str, Any], said: str) -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=2, gpu_memory_mib=15_360)
+    for device in ("g", "h"):
+        cluster.running(f"a/{device}", gpu_fraction=0.6, node="n1", gpu_groups=[device])
+    cluster.pending("a/job", **asked)
+    assert said in why(cluster, "a/job")
 
 
 def test_what_kai_lacks_is_named() -> None:
