@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/base/accelerators.h"
 #include "kai/base/keys.h"
 #include "kai/base/text.h"
 #include "kai/ingest/gpu_request.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/pod_requests.h"
+#include "kai/ingest/pod_resize.h"
 #include "kai/ingest/resource_list.h"
 #include "kai/ingest/scheduling_terms.h"
 #include "kai/ingest/zone_reader.h"
@@ -20,6 +22,7 @@ namespace kai {
 namespace {
 
 struct Container {
+  std::string name;
   ContainerRequest request;
   bool sidecar = false;  // only init containers can be one
   struct Port {
@@ -40,6 +43,7 @@ struct ConfigMapVolume {
 // What is known of a pod only once all of it has been seen: members come in any order.
 struct Draft {
   GpuAnnotations gpu;
+  PodResize resize;
   std::vector<Container> containers;
   std::vector<Container> init_containers;
   std::vector<Container> ephemeral_containers;
@@ -136,6 +140,7 @@ FieldStatus ReadContainers(JsonValue& list, std::vector<Container>* out) {
           return part == "requests" ? ReadContainerRequest(requests, &container.request) : Skip();
         });
       }
+      if (key == "name") return ReadString(value, &container.name);
       if (key == "ports") return ReadPorts(value, &container.ports);
       if (key == "env") return ReadEnvironment(value, "configMapKeyRef", &container.config_maps);
       if (key == "envFrom") return ReadEnvironment(value, "configMapRef", &container.config_maps);
@@ -262,6 +267,9 @@ FieldStatus ReadStatus(JsonValue& status, PodRow* row, Draft* draft) {
   return ForEachMember(status, [&](std::string_view key, JsonValue& value) {
     if (key == "nominatedNodeName") return ReadString(value, &row->nominated_node);
     if (key == "resourceClaimStatuses") return ReadClaimStatuses(value, draft);
+    if (key == "conditions") return draft->resize.ReadConditions(value);
+    if (key == "containerStatuses" || key == "initContainerStatuses")
+      return draft->resize.ReadContainerStatuses(value);
     if (key != "phase" && key != "qosClass") return Skip();
     JsonText text;
     KAI_RETURN_IF_BAD(text.Read(value));
@@ -346,7 +354,7 @@ void ListContainers(const Draft& draft, PodRow* row) {
     ContainerRow& listed =
         row->containers.emplace_back(ContainerRow{.kind = kind, .requests = request.amounts});
     AddAmounts(&listed.requests, request.mig);
-    if (request.gpus.portion > 0) SetAmount(&listed.requests, keys::kNvidiaGpu, request.gpus.count);
+    if (request.gpus.portion > 0) SetAmount(&listed.requests, kAnyGpu, request.gpus.count);
   };
   using Kind = ContainerRow::Kind;
   for (const Container& container : draft.init_containers)
@@ -355,6 +363,11 @@ void ListContainers(const Draft& draft, PodRow* row) {
 }
 
 FieldStatus AddUpRequests(Draft* draft, PodRow* row) {
+  if (!draft->resize.empty()) {
+    for (std::vector<Container>* list : {&draft->containers, &draft->init_containers}) {
+      for (Container& each : *list) draft->resize.Settle(each.name, &each.request.amounts);
+    }
+  }
   ListContainers(*draft, row);
   PodRequests requests;
   for (Container& container : draft->containers) {

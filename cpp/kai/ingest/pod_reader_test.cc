@@ -35,6 +35,36 @@ std::string ComplainAboutAnnotations(std::string_view annotations) {
                           annotations, "}}}"));
 }
 
+// A pod that asks for 2 CPUs and 4 MiB, and what its status says of that.
+PodRow ReadResized(std::string_view status) {
+  return Read(StrCat(R"({"metadata": {"name": "p", "namespace": "ns"}, "spec": {"containers": [
+      {"name": "main", "resources": {"requests": {"cpu": "2", "memory": "4Mi"}}},
+      {"name": "helper"}]}, "status": {)",
+                     status, "}}"));
+}
+
+constexpr char kHoldsFourCpus[] = R"("containerStatuses": [{"name": "helper"}, {"name": "main",
+    "allocatedResources": {"cpu": "3", "example.com/x": "1"},
+    "resources": {"requests": {"cpu": "4", "memory": "1Mi"}, "limits": {"cpu": "9"}}}])";
+
+TEST(PodReaderTest, APodThatShrinksHoldsWhatItHasUntilItIsSmaller) {
+  EXPECT_THAT(ReadResized(kHoldsFourCpus).requests,
+              UnorderedElementsAre(Pair("cpu", 4000), Pair("memory", 4 << 20)));
+}
+
+TEST(PodReaderTest, APodThatCanNeverGrowIsCountedForWhatItHas) {
+  EXPECT_THAT(ReadResized(StrCat(kHoldsFourCpus, R"(, "conditions": [{"type": "PodScheduled",
+                  "status": "True"}, {"type": "PodResizePending", "status": "True",
+                  "reason": "Infeasible"}])"))
+                  .requests,
+              UnorderedElementsAre(Pair("cpu", 4000), Pair("memory", 1 << 20)));
+}
+
+TEST(PodReaderTest, AStatusWithoutResourcesChangesNothing) {
+  EXPECT_THAT(ReadResized(R"("containerStatuses": [{"name": "main", "ready": true}])").requests,
+              UnorderedElementsAre(Pair("cpu", 2000), Pair("memory", 4 << 20)));
+}
+
 TEST(PodReaderTest, ReadsAPodFromAnyOrderOfItsMembers) {
   const PodRow row = Read(R"({
     "status": {"phase": "Running", "nominatedNodeName": "n2", "qosClass": "Guaranteed"},

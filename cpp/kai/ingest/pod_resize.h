@@ -1,0 +1,43 @@
+// What a pod's containers hold while they are being resized in place: a container that shrinks has
+// its CPU and memory until the kubelet has taken them, one that grows is counted for what it will
+// have, and one whose node can never give it what it asks for stays as it is (kube-scheduler's
+// rule).
+//
+//   PodResize resize;
+//   resize.ReadConditions(status_conditions);
+//   resize.ReadContainerStatuses(status_container_statuses);
+//   resize.Settle("main", &request);
+#ifndef KAI_INGEST_POD_RESIZE_H_
+#define KAI_INGEST_POD_RESIZE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kai/ingest/json_reader.h"
+#include "kai/model/rows.h"
+
+namespace kai {
+
+class PodResize {
+ public:
+  FieldStatus ReadConditions(JsonValue& conditions);
+  FieldStatus ReadContainerStatuses(JsonValue& statuses);  // of init containers, too
+
+  bool empty() const { return held_.empty(); }
+  // Replaces what the container of this name asks for by what is to be counted for it.
+  void Settle(std::string_view container, ResourceAmounts* request) const;
+
+ private:
+  struct Held {
+    std::string container;
+    ResourceAmounts amounts;  // CPU and memory
+  };
+
+  bool is_infeasible_ = false;
+  std::vector<Held> held_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_INGEST_POD_RESIZE_H_
