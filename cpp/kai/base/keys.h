@@ -60,6 +60,10 @@ inline constexpr std::string_view kExtendedResourceClaim =
 // Resource names.
 inline constexpr std::string_view kNvidiaGpu = "nvidia.com/gpu";
 inline constexpr std::string_view kAmdGpu = "amd.com/gpu";
+inline constexpr std::string_view kIntelI915 = "gpu.intel.com/i915";
+inline constexpr std::string_view kIntelXe = "gpu.intel.com/xe";
+inline constexpr std::string_view kHabanaGaudi = "habana.ai/gaudi";
+inline constexpr std::string_view kGoogleTpu = "google.com/tpu";
 
 }  // namespace kai::keys
 

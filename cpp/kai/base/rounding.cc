@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 namespace kai {
 namespace {
@@ -52,6 +53,27 @@ std::string ShortestDecimal(double value) {
                                                                 : std::chars_format::fixed;
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, format);
   return std::string(buffer, end.ptr);
+}
+
+std::string MillisAsQuantity(int64_t millis) {
+  return millis % 1000 == 0 ? std::to_string(millis / 1000) : std::to_string(millis) + "m";
+}
+
+std::string BytesAsQuantity(int64_t bytes) {
+  // Hardly anybody writes a whole number of MiB as anything else, or KiB where KB are whole, too.
+  const auto in_units = [&](int64_t base, const char* after) {
+    std::string text = std::to_string(bytes);
+    int64_t unit = 1;
+    for (const char letter : std::string_view(base == 1000 ? "kMGT" : "KMGT")) {
+      if (bytes % (unit * base) != 0) break;
+      unit *= base;
+      text = std::to_string(bytes / unit) + letter + after;
+    }
+    return text;
+  };
+  constexpr int64_t kMib = int64_t{1} << 20;
+  if (bytes == 0) return "0";
+  return bytes % kMib == 0 || bytes % 1000 != 0 ? in_units(1024, "i") : in_units(1000, "");
 }
 
 }  // namespace kai

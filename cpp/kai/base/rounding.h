@@ -29,6 +29,13 @@ std::string ThreeSignificantDigits(double value);
 // sizes: how Go prints with %v.
 std::string ShortestDecimal(double value);
 
+// As a Kubernetes quantity: 250 -> "250m", 2000 -> "2".
+std::string MillisAsQuantity(int64_t millis);
+
+// As a Kubernetes quantity, in the largest unit that leaves it whole: 2^27 -> "128Mi", 2,000,000 ->
+// "2M".
+std::string BytesAsQuantity(int64_t bytes);
+
 }  // namespace kai
 
 #endif  // KAI_BASE_ROUNDING_H_

@@ -111,5 +111,18 @@ TEST(RoundingTest, ShortestDecimalTurnsToExponentsWhereGoDoes) {
   EXPECT_EQ(ShortestDecimal(1234567), "1.234567e+06");
 }
 
+TEST(RoundingTest, AmountsAreWrittenAsKubernetesWritesThem) {
+  EXPECT_EQ(MillisAsQuantity(250), "250m");
+  EXPECT_EQ(MillisAsQuantity(2000), "2");
+  EXPECT_EQ(MillisAsQuantity(0), "0");
+  EXPECT_EQ(BytesAsQuantity(int64_t{120} << 20), "120Mi");
+  EXPECT_EQ(BytesAsQuantity(int64_t{3} << 30), "3Gi");
+  EXPECT_EQ(BytesAsQuantity(1536), "1536");
+  EXPECT_EQ(BytesAsQuantity(64'512), "63Ki");
+  EXPECT_EQ(BytesAsQuantity(128'000'000), "128M");
+  EXPECT_EQ(BytesAsQuantity(5), "5");
+  EXPECT_EQ(BytesAsQuantity(0), "0");
+}
+
 }  // namespace
 }  // namespace kai

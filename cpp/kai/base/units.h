@@ -5,10 +5,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace kai {
 
 inline constexpr double kMillicpuPerCore = 1000;
+inline constexpr int64_t kMillisPerUnit = 1000;  // of extended resources (spec 3 R5)
 inline constexpr double kBytesPerMegabyte =
     1'000'000;  // queues count memory in megabytes of 10^6 bytes (spec 1 F2)
 inline constexpr double kBytesPerGigabyte =

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "kai/base/accelerators.h"
 #include "kai/base/keys.h"
 #include "kai/base/parse.h"
 #include "kai/base/quote.h"
@@ -45,7 +46,7 @@ void WholeGpus::Max(const WholeGpus& other) {
 
 bool GpuAnnotations::Matters(std::string_view key) {
   return key == keys::kGpuFraction || key == keys::kGpuMemoryRequest ||
-         key == keys::kGpuFractionDevices || key.starts_with(keys::kMigPrefix);
+         key == keys::kGpuFractionDevices || IsMigResource(key);
 }
 
 void GpuAnnotations::Take(std::string_view key, std::string_view value) {
@@ -55,7 +56,7 @@ void GpuAnnotations::Take(std::string_view key, std::string_view value) {
     memory = value;
   } else if (key == keys::kGpuFractionDevices) {
     devices = value;
-  } else if (key.starts_with(keys::kMigPrefix)) {
+  } else if (IsMigResource(key)) {
     mig.emplace_back(key, value);
   }
 }

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "kai/base/keys.h"
+#include "kai/base/accelerators.h"
 #include "kai/base/quantity.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
@@ -53,9 +53,9 @@ ResourceKind KindOfResource(std::string_view name) {
   if (name == "memory" || name == "ephemeral-storage" || name == "storage") {
     return ResourceKind::kBytes;
   }
-  if (name == keys::kNvidiaGpu || name == keys::kAmdGpu) return ResourceKind::kGpu;
+  if (IsGpuResource(name)) return ResourceKind::kGpu;
   if (name == "pods") return ResourceKind::kPods;
-  if (name.starts_with(keys::kMigPrefix)) return ResourceKind::kMig;
+  if (IsMigResource(name)) return ResourceKind::kMig;
   // An extended resource, a prefixed native one, hugepages, or volumes. "requests.x" is how quotas
   // name things, not a resource.
   const bool prefixed = name.find('/') != name.npos && !name.starts_with("requests.");

@@ -136,7 +136,9 @@ FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out) {
                      .default_staleness_grace_ns = 0,
                      .stuck_in_releasing_threshold_ns = 0,
                      .detailed_fit_errors = false,
-                     .queue_label_key = ""};
+                     .queue_label_key = "",
+                     .count_mig_as_parts = false,
+                     .count_all_accelerators = false};
   KAI_RETURN_IF_BAD(ForEachMember(value, [&](std::string_view key, JsonValue& part) {
     if (key == "schedulerName") return ReadString(part, &params.scheduler_name);
     if (key == "restrictSchedulingNodes") return ReadBool(part, &params.restrict_node_scheduling);
@@ -156,6 +158,8 @@ FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out) {
       return ReadInt(part, &params.stuck_in_releasing_threshold_ns);
     }
     if (key == "detailedFitErrors") return ReadBool(part, &params.detailed_fit_errors);
+    if (key == "countMigAsParts") return ReadBool(part, &params.count_mig_as_parts);
+    if (key == "countAllAccelerators") return ReadBool(part, &params.count_all_accelerators);
     if (key == "queueLabelKey") return ReadString(part, &params.queue_label_key);
     if (key == "partitionParams") {
       return ForEachMember(part, [&](std::string_view member, JsonValue& text) {

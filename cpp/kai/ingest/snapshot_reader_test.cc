@@ -216,6 +216,8 @@ TEST(SnapshotReaderTest, TakesZeroForWhatSchedulerParamsLeaveOut) {
   EXPECT_EQ(params.default_staleness_grace_ns, 0);
   EXPECT_EQ(params.node_pool_label_key, "");
   EXPECT_EQ(params.queue_label_key, "");
+  EXPECT_FALSE(params.count_mig_as_parts);
+  EXPECT_FALSE(params.count_all_accelerators);
   EXPECT_EQ(params.scheduler_name, "kai-scheduler");  // an empty name schedules nothing
   EXPECT_EQ(params.stuck_in_releasing_threshold_ns, 120'000'000'000);  // spec 2 S2
 }
@@ -232,7 +234,8 @@ TEST(SnapshotReaderTest, ReadsAllSchedulerParams) {
           "globalDefaultStalenessGracePeriod": -1,
           "schedulePeriod": 1000000000,
       "stuckInReleasingThreshold": 7, "detailedFitErrors": true,
-          "updatePodEvictionCondition": true, "queueLabelKey": "q"}})")
+          "updatePodEvictionCondition": true, "queueLabelKey": "q", "countMigAsParts": true,
+          "countAllAccelerators": true}})")
                                  .params;
   EXPECT_EQ(params.scheduler_name, "s");
   EXPECT_TRUE(params.restrict_node_scheduling);
@@ -247,6 +250,8 @@ TEST(SnapshotReaderTest, ReadsAllSchedulerParams) {
   EXPECT_EQ(params.stuck_in_releasing_threshold_ns, 7);
   EXPECT_TRUE(params.detailed_fit_errors);
   EXPECT_EQ(params.queue_label_key, "q");
+  EXPECT_TRUE(params.count_mig_as_parts);
+  EXPECT_TRUE(params.count_all_accelerators);
 }
 
 TEST(SnapshotReaderTest, LeavesOutWhatMakesNoSenseAndReadsOn) {

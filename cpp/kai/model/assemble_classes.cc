@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "kai/base/accelerators.h"
 #include "kai/base/keys.h"
 #include "kai/base/rounding.h"
 #include "kai/model/cluster_assembler.h"
@@ -134,9 +135,11 @@ void ClusterAssembler::MakeNodeClasses() {
     }
     const double gpus = nodes.allocatable[NodeId(i)][kGpuSlot.index()];
     if (mig_enabled) {
-      node_class.mig = HasLabel(row.labels, keys::kMigStrategy, "mixed")    ? MigMode::kMixed
-                       : HasLabel(row.labels, keys::kMigStrategy, "single") ? MigMode::kSingle
-                                                                            : MigMode::kNone;
+      const std::string* strategy = FindDeviceLabel(row.labels, &Accelerator::slicing_label);
+      const std::string_view offered = strategy == nullptr ? std::string_view() : *strategy;
+      node_class.mig = offered == "mixed"    ? MigMode::kMixed
+                       : offered == "single" ? MigMode::kSingle
+                                             : MigMode::kNone;
     }
     node_class.cpu_only = !mig_enabled && gpus <= 0;  // spec 3 N16; DRA GPUs are in `gpus`
     node_class.knows_gpu_memory = knows_gpu_memory_[i];
@@ -176,7 +179,7 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
     gpus += GpusOfPortions(row.gpu.portion, static_cast<double>(row.gpu.count));
   double mig_gpus = 0;
   for (const auto& [name, amount] : row.gpu.mig)
-    mig_gpus += MigGpuEquivalents(name) * static_cast<double>(amount);
+    mig_gpus += c_.slots_.GpuEquivalents(c_.slots_.Find(name)) * static_cast<double>(amount);
   info.cpu_only = !(gpus > 0 || row.gpu.kind == GpuRequestKind::kMemory ||
                     row.gpu.kind == GpuRequestKind::kMig);  // spec 3 R19
 

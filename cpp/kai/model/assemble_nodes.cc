@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kai/base/accelerators.h"
 #include "kai/base/keys.h"
 #include "kai/base/parse.h"
 #include "kai/base/saturating.h"
@@ -16,7 +17,7 @@ constexpr double kUnknownGpuMemoryMib = 100;  // spec 3 G1
 // MiB of one GPU of the node, floored to hundreds; large values are bytes (spec 3 G1). Nothing: the
 // node does not say.
 std::optional<double> GpuMemoryMib(const NodeRow& row) {
-  const std::string* label = FindLabelText(row.labels, keys::kGpuMemory);
+  const std::string* label = FindDeviceLabel(row.labels, &Accelerator::memory_label);
   const std::optional<int64_t> parsed = label == nullptr ? std::nullopt : ParseInteger(*label);
   if (!parsed || *parsed <= 0) return std::nullopt;
   constexpr int64_t kMib = 1 << 20;

@@ -3,6 +3,7 @@
 #include <string>
 #include <tuple>
 
+#include "kai/base/accelerators.h"
 #include "kai/base/keys.h"
 #include "kai/base/parse.h"
 #include "kai/base/quote.h"
@@ -121,7 +122,7 @@ NumaNeedsId ClusterAssembler::NumaNeedsOf(const PodRow& row) {
   // As containers ask for it: what annotations ask of GPUs is no request (spec 3 U16).
   ResourceAmounts pod = row.requests;
   if (row.gpu.kind == GpuRequestKind::kRegular && row.gpu.portion > 0)
-    pod.emplace_back(keys::kNvidiaGpu, row.gpu.count);
+    pod.emplace_back(kAnyGpu, row.gpu.count);
   if (!row.gpu.legacy_mig) pod.insert(pod.end(), row.gpu.mig.begin(), row.gpu.mig.end());
 
   NumaNeeds needs{.guaranteed = row.guaranteed};

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "kai/base/accelerators.h"
 #include "kai/base/keys.h"
 #include "kai/base/parse.h"
 #include "kai/base/saturating.h"
@@ -150,7 +151,7 @@ void ClusterAssembler::Pods(std::vector<PodRow> rows,
       vector[c_.slots_.Find(name).index()] += static_cast<double>(amount);
     const double device_plugin_gpus = vector[kGpuSlot.index()];
     vector[kGpuSlot.index()] += static_cast<double>(node_dra_gpus_[i]);  // spec 3 N1
-    const std::string* label = FindLabelText(node_rows_[i]->labels, keys::kGpuCount);
+    const std::string* label = FindDeviceLabel(node_rows_[i]->labels, &Accelerator::count_label);
     const std::optional<int64_t> count = label == nullptr ? std::nullopt : ParseInteger(*label);
     nodes.gpu_count.Add(count ? static_cast<double>(*count) : std::trunc(device_plugin_gpus));
     for (size_t slot = 0; slot < slots; ++slot)

@@ -52,6 +52,39 @@ TEST(ClusterBuilderTest, BuildsTheRestOfAnInputThatIsPartlyNonsense) {
   EXPECT_EQ(cluster->rejections().size(), size_t{2});
 }
 
+TEST(ClusterBuilderTest, ASlicedGpuIsOneGpuWherePartsAreCounted) {  // spec 3 M5
+  ClusterMaker maker = MakeCluster()
+                           .Node("n", {.more = {{"nvidia.com/mig-1g.5gb", 7}}})
+                           .Pending("ns/p", {.more = {{"nvidia.com/mig-1g.5gb", 1}}});
+  EXPECT_EQ(maker.Build()->total()[kQuotaGpu], 7);
+  maker.params().count_mig_as_parts = true;
+  const auto cluster = maker.Build();
+  EXPECT_DOUBLE_EQ(cluster->total()[kQuotaGpu], 1);
+  EXPECT_DOUBLE_EQ(cluster->ClassOf(PodNamed(*cluster, "ns/p-0")).requested[kQuotaGpu], 1.0 / 7);
+}
+
+TEST(ClusterBuilderTest, EveryVendorsDevicesAreGpusWhereTheyAreCounted) {  // spec 3 R27
+  ClusterMaker maker = MakeCluster()
+                           .Node("gaudi", {.more = {{"habana.ai/gaudi", 8000}}})
+                           .Node("nvidia", {.gpus = 8})
+                           .Pending("ns/p", {.more = {{"habana.ai/gaudi", 2000}}})
+                           .Pending("ns/cpu");
+  const auto plain = maker.Build();
+  EXPECT_EQ(plain->total()[kQuotaGpu], 8);
+  EXPECT_TRUE(plain->ClassOf(PodNamed(*plain, "ns/p-0")).cpu_only);
+
+  maker.params().count_all_accelerators = true;
+  const auto cluster = maker.Build();
+  EXPECT_EQ(cluster->total()[kQuotaGpu], 16);
+  const PodId pod = PodNamed(*cluster, "ns/p-0");
+  EXPECT_EQ(cluster->ClassOf(pod).requested[kQuotaGpu], 2);
+  EXPECT_FALSE(cluster->ClassOf(pod).cpu_only);
+  EXPECT_TRUE(cluster->ClassOf(PodNamed(*cluster, "ns/cpu-0")).cpu_only);
+  EXPECT_TRUE(Fits(cluster->RequestOf(pod), cluster->nodes().idle[NodeId(0)]));
+  EXPECT_FALSE(Fits(cluster->RequestOf(pod), cluster->nodes().idle[NodeId(1)]))
+      << "another vendor's";
+}
+
 // Everything about a cluster that has an order, in texts.
 std::vector<std::string> Everything(const Cluster& cluster) {
   std::vector<std::string> all;

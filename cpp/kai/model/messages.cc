@@ -123,6 +123,12 @@ std::string NotEnoughOfMig(std::string_view profile) {
   return StrCat("node(s) didn't have enough of mig profile: ", profile);
 }
 
+std::string DueToOverhead(std::string_view reason, std::string_view overhead) {
+  return StrCat(reason,
+                ". Not enough resources due to pod overhead resources. The overhead resources are ",
+                overhead);
+}
+
 std::string Preempted(std::string_view pod, std::string_view pod_group) {
   return StrCat("Pod ", pod, " was preempted by higher priority workload ", pod_group);
 }

@@ -53,6 +53,8 @@ inline constexpr std::string_view kNotEnoughPodSlots = "node(s) pod number excee
 std::string LegacyMig(std::string_view node);
 std::string LegacyMigPods(std::string_view pods);  // names, a space between
 std::string NotEnoughOfMig(std::string_view profile);
+// spec 3 E4; `overhead` is a list of " name: amount".
+std::string DueToOverhead(std::string_view reason, std::string_view overhead);
 
 inline constexpr std::string_view kNoFreePorts =
     "node(s) didn't have free ports for the requested pod ports";

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kai/base/accelerators.h"
 #include "kai/base/check.h"
 #include "kai/base/units.h"
 #include "kai/model/ids.h"
@@ -25,20 +26,25 @@ inline constexpr ResourceSlot kMemorySlot(1);
 inline constexpr ResourceSlot kGpuSlot(2);
 inline constexpr ResourceSlot kPodsSlot(3);
 
+// What a MIG instance counts for in quotas: the slices of its name, each a GPU (KAI's count, in
+// which an A100 that is cut in seven is seven GPUs: spec 3 M2, M5), or the part of its GPU.
+enum class MigCount : uint8_t { kSlices, kParts };
+
+// GPUs that one instance of a MIG resource counts for; 0 for other names (spec 1 F21).
+double MigGpuEquivalents(std::string_view resource, MigCount count = MigCount::kSlices);
+
 class ResourceSlots {
  public:
-  ResourceSlots();
+  explicit ResourceSlots(MigCount mig_count = MigCount::kSlices);
 
-  // The slot of a resource; nvidia.com/gpu and amd.com/gpu share the GPU slot (spec 3 R5). Invalid
-  // when unknown.
+  // The slot of a resource; whole GPUs of all vendors share one (spec 3 R5). Invalid when unknown.
   ResourceSlot Find(std::string_view name) const;
   ResourceSlot Add(std::string_view name);
 
   size_t size() const { return names_.size(); }
   const std::string& Name(ResourceSlot slot) const { return names_[slot.index()]; }
 
-  // GPUs that one instance of a MIG slot counts for in quotas: the g of mig-<g>g.<m>gb; 0 for all
-  // else (spec 1 F21).
+  // GPUs that one instance of a MIG slot counts for; 0 for all else.
   double GpuEquivalents(ResourceSlot slot) const { return gpu_equivalents_[slot.index()]; }
   bool IsMig(ResourceSlot slot) const { return is_mig_[slot.index()]; }
 
@@ -50,15 +56,12 @@ class ResourceSlots {
   }
 
  private:
+  MigCount mig_count_;
   std::vector<std::string> names_;
   std::vector<double> gpu_equivalents_;
   std::vector<size_t> counted_as_gpus_;  // slots with equivalents
   std::vector<bool> is_mig_;
 };
-
-// GPUs one instance of a MIG resource counts for; 0 for other names (spec 1 F21, spec 3 M2).
-double MigGpuEquivalents(std::string_view resource);
-bool IsMigResource(std::string_view resource);
 
 // A table of resource vectors, one row per id, in one piece of memory.
 template <typename IdT>

@@ -63,10 +63,18 @@ TEST(MigTest, CountsNothingForAnyOtherName) {  // spec 3 M3, T6
   }
 }
 
-TEST(MigTest, IsEveryNameWithThePrefix) {  // spec 3 M1
-  EXPECT_TRUE(IsMigResource("nvidia.com/mig-1g.5gb"));
-  EXPECT_TRUE(IsMigResource("nvidia.com/mig-1g.5gb.me"));
-  EXPECT_FALSE(IsMigResource("nvidia.com/gpu"));
+TEST(MigTest, CountsThePartOfItsGpuWhereThatIsAskedFor) {
+  const auto part = [](std::string_view name) { return MigGpuEquivalents(name, MigCount::kParts); };
+  EXPECT_EQ(part("nvidia.com/mig-1g.5gb"), 1.0 / 7);
+  EXPECT_EQ(part("nvidia.com/mig-3g.20gb"), 3.0 / 7);
+  EXPECT_EQ(part("nvidia.com/mig-7g.80gb"), 1);
+  EXPECT_EQ(part("nvidia.com/mig-1g.6gb"), 1.0 / 4) << "an A30 is cut into four";
+  EXPECT_EQ(part("nvidia.com/mig-4g.24gb"), 1);
+  EXPECT_EQ(part("nvidia.com/mig-1c.2g.12gb"), 1.0 / 4) << "a compute instance counts its own";
+  EXPECT_EQ(part("nvidia.com/mig-1g.10gb.me"), 1.0 / 7) << "no profile is free (spec 3 M3)";
+  EXPECT_EQ(part("nvidia.com/mig-2g.20gb+me"), 2.0 / 7);
+  for (const char* other : {"nvidia.com/mig-", "nvidia.com/mig-g.5gb", "nvidia.com/gpu", "cpu"})
+    EXPECT_EQ(part(other), 0) << other;
 }
 
 TEST(MigTest, CountsInTheTotalOfAVector) {  // spec 3 M5: seven slices of an A100 are seven GPUs

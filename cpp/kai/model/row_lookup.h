@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kai/base/accelerators.h"
 #include "kai/base/text.h"
 #include "kai/model/rows.h"
 
@@ -26,6 +27,16 @@ inline const std::string* FindLabelText(const StringPairs& labels, std::string_v
   const auto found = std::find_if(labels.begin(), labels.end(),
                                   [&](const auto& label) { return label.first == key; });
   return found == labels.end() ? nullptr : &found->second;
+}
+
+// The first that is there of a label that each vendor has a name for (accelerators.h).
+inline const std::string* FindDeviceLabel(const StringPairs& labels,
+                                          std::string_view Accelerator::* label) {
+  for (const Accelerator& each : kAccelerators) {
+    if ((each.*label).empty()) continue;
+    if (const std::string* text = FindLabelText(labels, each.*label)) return text;
+  }
+  return nullptr;
 }
 
 inline bool HasLabel(const StringPairs& labels, std::string_view key, std::string_view value) {

@@ -543,6 +543,9 @@ struct ShardParams {
   int64_t stuck_in_releasing_threshold_ns = 120'000'000'000;
   bool detailed_fit_errors = false;
   std::string queue_label_key = "kai.scheduler/queue";
+  // Not KAI's: how devices count as GPUs.
+  bool count_mig_as_parts = false;      // a MIG slice as its part of a GPU
+  bool count_all_accelerators = false;  // those of every vendor (accelerators.h)
 };
 
 }  // namespace kai

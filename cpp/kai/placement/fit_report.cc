@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kai/base/rounding.h"
 #include "kai/base/text.h"
 #include "kai/model/messages.h"
 
@@ -25,9 +26,32 @@ std::string TextOfVolumes(int32_t code) {
   return text;
 }
 
+std::string TextOfShortage(ResourceSlot slot, const ResourceSlots& slots) {
+  if (slot == kGpuSlot) return std::string(messages::kNotEnoughGpus);
+  if (slot == kCpuSlot) return std::string(messages::kNotEnoughCpu);
+  if (slot == kMemorySlot) return std::string(messages::kNotEnoughMemory);
+  if (slots.IsMig(slot)) return messages::NotEnoughOfMig(slots.Name(slot));
+  return messages::NotEnoughOf(slots.Name(slot));
+}
+
+// By name; KAI lists them in any order.
+std::string TextOfOverhead(const ResourceSlots& slots, std::span<const double> overhead) {
+  std::map<std::string_view, std::string> amounts;
+  for (size_t i = 0; i < overhead.size(); ++i) {
+    if (overhead[i] == 0) continue;
+    const std::string& name = slots.Name(ResourceSlot(i));
+    const auto amount = static_cast<int64_t>(overhead[i]);
+    const bool in_bytes = ResourceSlot(i) == kMemorySlot || messages::IsStorage(name);
+    amounts[name] = in_bytes ? BytesAsQuantity(amount) : MillisAsQuantity(amount);
+  }
+  std::string text;
+  for (const auto& [name, amount] : amounts) StrAppend(&text, " ", name, ": ", amount);
+  return text;
+}
+
 }  // namespace
 
-std::string Reason::Text(const ResourceSlots& slots) const {
+std::string Reason::Text(const ResourceSlots& slots, std::span<const double> overhead) const {
   switch (code_) {
     case kNodeUnschedulable:
       return std::string(messages::kNodeUnschedulable);
@@ -83,12 +107,9 @@ std::string Reason::Text(const ResourceSlots& slots) const {
       break;
   }
   if (code_ < kFixedReasons) return TextOfVolumes(code_ - kVolumes + 1);
-  const ResourceSlot slot(code_ - kFixedReasons);
-  if (slot == kGpuSlot) return std::string(messages::kNotEnoughGpus);
-  if (slot == kCpuSlot) return std::string(messages::kNotEnoughCpu);
-  if (slot == kMemorySlot) return std::string(messages::kNotEnoughMemory);
-  if (slots.IsMig(slot)) return messages::NotEnoughOfMig(slots.Name(slot));
-  return messages::NotEnoughOf(slots.Name(slot));
+  const std::string text = TextOfShortage(ResourceSlot((code_ - kFixedReasons) / 2), slots);
+  const bool for_overhead = (code_ - kFixedReasons) % 2 != 0;
+  return for_overhead ? messages::DueToOverhead(text, TextOfOverhead(slots, overhead)) : text;
 }
 
 void FitReport::Add(const Reasons& reasons, int64_t times) {
@@ -112,17 +133,13 @@ FitReport::Reasons FitReport::reasons() const {
   return reasons;
 }
 
-std::string FitReport::Text(const ResourceSlots& slots) const {
+std::string FitReport::Text(const ResourceSlots& slots, std::span<const double> overhead) const {
   std::vector<std::pair<int64_t, std::string>> counted;
   bool any = false;
   for (const uint16_t index : reasons().codes) {
     any = true;
     if (index == Reason::kWithoutWords) continue;
-    const Reason reason =
-        index < Reason::kFixedReasons
-            ? Reason(static_cast<Reason::Fixed>(index))
-            : Reason::NotEnough(ResourceSlot(index - size_t{Reason::kFixedReasons}));
-    counted.emplace_back(counts_[index], reason.Text(slots));
+    counted.emplace_back(counts_[index], Reason::AtIndex(index).Text(slots, overhead));
   }
   for (const auto& [text, count] : texts_) {
     if (count != 0) counted.emplace_back(count, text);

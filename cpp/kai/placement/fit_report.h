@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,8 +50,9 @@ class Reason {
   };
 
   constexpr Reason(Fixed fixed) : code_(fixed) {}  // NOLINT: a reason is one of these
-  static constexpr Reason NotEnough(ResourceSlot slot) {
-    return Reason(kFixedReasons + slot.value());
+  // `for_overhead`: it would be enough without the overhead of the pod (spec 3 E4).
+  static constexpr Reason NotEnough(ResourceSlot slot, bool for_overhead = false) {
+    return Reason(kFixedReasons + 2 * slot.value() + (for_overhead ? 1 : 0));
   }
 
   // Of a node that refuses.
@@ -59,8 +61,11 @@ class Reason {
                   static_cast<int32_t>(answer.delayed));
   }
 
+  static constexpr Reason AtIndex(size_t index) { return Reason(static_cast<int32_t>(index)); }
+
   constexpr size_t index() const { return static_cast<size_t>(code_); }
-  std::string Text(const ResourceSlots& slots) const;
+  // `overhead`: of the pod, by slot; needed only by reasons that are for it.
+  std::string Text(const ResourceSlots& slots, std::span<const double> overhead = {}) const;
 
  private:
   explicit constexpr Reason(int32_t code) : code_(code) {}
@@ -91,7 +96,7 @@ class FitReport {
   // Those with a count; of several texts the first.
   Reasons reasons() const;
 
-  std::string Text(const ResourceSlots& slots) const;
+  std::string Text(const ResourceSlots& slots, std::span<const double> overhead = {}) const;
 
  private:
   std::vector<int64_t> counts_;  // by Reason::index()

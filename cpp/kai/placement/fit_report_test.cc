@@ -95,5 +95,19 @@ TEST(FitReportTest, EveryFixedReasonHasATextOfItsOwn) {
   EXPECT_FALSE(texts.contains(""));
 }
 
+TEST(FitReportTest, OverheadIsNamedWhereItIsWhatIsTooMuch) {  // spec 3 E4
+  ResourceSlots slots;
+  const ResourceSlot scalar = slots.Add("example.com/license");
+  const std::vector<double> overhead = {250, 120 * 1024 * 1024, 0, 0, 2000};
+  EXPECT_EQ(Reason::NotEnough(kCpuSlot, true).Text(slots, overhead),
+            "node(s) didn't have enough resources: CPU cores. Not enough resources due to pod "
+            "overhead resources. The overhead resources are  cpu: 250m example.com/license: 2 "
+            "memory: 120Mi");
+  FitReport report;
+  report.Count(Reason::NotEnough(scalar));
+  report.Count(Reason::NotEnough(scalar, true));
+  EXPECT_EQ(report.reasons().codes.size(), size_t{2}) << "two reasons, and two texts";
+}
+
 }  // namespace
 }  // namespace kai

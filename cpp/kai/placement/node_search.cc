@@ -503,7 +503,7 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, const Allowance* allow
   FitReport report;
   for (size_t i = 0; i < explanation->answers.size(); ++i)
     report.Add(explanation->answers[i], explanation->nodes_with[i]);
-  explanation->text = report.Text(cluster_.slots());
+  explanation->text = report.Text(cluster_.slots(), cluster_.pod_classes().overhead[pod_class]);
 }
 
 void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, const Allowance* allowance,
@@ -550,6 +550,7 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
                                     [](const SharedGpu& each) { return each.used > 0; });
   const auto claimed = static_cast<double>(gpu.dra);
   bool lacks_claimed = false;
+  const bool for_overhead = WouldFitWithoutOverhead(pod_class, plan, node);
   // Memory is no GPU, unless it is more than one has.
   const bool too_large = gpu.memory_mib > cluster_.GpuCapacityMib(node);
   if (too_large) add(Reason::kNotEnoughGpuMemory);
@@ -566,10 +567,20 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
     if (i == kGpuSlot.index() && claimed > 0 && wanted - claimed <= std::max(free, 0.0)) {
       lacks_claimed = true;
     } else {
-      add(Reason::NotEnough(ResourceSlot(i)));
+      add(Reason::NotEnough(ResourceSlot(i), for_overhead));
     }
   }
   if (lacks_claimed && reasons->codes.empty()) add(Reason::kWithoutWords);
+}
+
+// Of a pod that fits with nothing else taken from it (spec 3 E4).
+bool NodeSearch::WouldFitWithoutOverhead(PodClassId pod_class, const ClassPlan& plan, NodeId node) {
+  const std::span<const double> overhead = cluster_.pod_classes().overhead[pod_class];
+  if (std::ranges::all_of(overhead, [](double amount) { return amount == 0; })) return false;
+  const std::span<const double> request =
+      plan.shares ? std::span<const double>(plan.request) : RequestOn(pod_class, node);
+  return FitsSum(request, cluster_.nodes().idle[node], overhead) &&
+         (!plan.shares || picker_.HasEnough(pod_class, node, Room::kNow));
 }
 
 void NodeSearch::ReportRefusal(PodClassId pod_class, const ClassPlan& plan, NodeId node,

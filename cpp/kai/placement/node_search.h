@@ -190,6 +190,7 @@ class NodeSearch final : public Listener {
   // Why the node refuses the class; empty where it does not say.
   void ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* allowance,
                  FitReport::Reasons* reasons);
+  bool WouldFitWithoutOverhead(PodClassId pod_class, const ClassPlan& plan, NodeId node);
   void ReportRefusal(PodClassId pod_class, const ClassPlan& plan, NodeId node,
                      const Allowance* allowance);
   std::string RefusalOf(PodId pod) const;

@@ -43,3 +43,23 @@ def test_no_key_of_the_python_face_stands_in_the_engine_under_another_name() -> 
     assert [
         name for name, key in engine_keys().items() if key in known and name not in SHARED
     ] == []
+
+
+def test_only_the_table_of_accelerators_knows_vendors() -> None:
+    """docs/concepts/gpu.md says so; comments may name an example."""
+    table = HEADER.with_name("accelerators.h").read_text()
+    names = set(re.findall(r"keys::(k\w+)", table))
+    assert len(names) > 6
+    vendor = re.compile(rf"\b({'|'.join(names)})\b|\"[^\"]*(nvidia|amd\.com|intel\.com|habana)")
+    engine = HEADER.parents[1]
+    files = [*engine.rglob("*.h"), *engine.rglob("*.cc")]
+    told = [
+        f"{path.relative_to(engine)}: {line.strip()}"
+        for path in files
+        if path.name not in ("keys.h", "accelerators.h")
+        and path.parent.name != "testing"
+        and not re.search(r"_(test|benchmark)\.cc$|_for_test\.h$", path.name)
+        for line in path.read_text().splitlines()
+        if vendor.search(line.partition("//")[0])
+    ]
+    assert told == []

@@ -33,7 +33,7 @@ class LargestNodeCheck final : public PodCheck {
     if (limit.node_pool.empty()) limit.node_pool = "default";
     for (const auto& [mig, amount] : info.gpu.mig) {
       limit.mig.emplace_back(mig, static_cast<double>(amount));
-      limit.gpus += MigGpuEquivalents(mig) * static_cast<double>(amount);
+      limit.gpus += slots.GpuEquivalents(slots.Find(mig)) * static_cast<double>(amount);
     }
     std::vector<ResourceSlot> order = {kGpuSlot, kCpuSlot, kMemorySlot};
     for (size_t i = kPodsSlot.index(); i < slots.size(); ++i) {
