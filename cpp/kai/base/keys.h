@@ -14,6 +14,7 @@ inline constexpr std::string_view kGpuCount = "nvidia.com/gpu.count";
 inline constexpr std::string_view kMigStrategy = "nvidia.com/mig.strategy";
 inline constexpr std::string_view kMigEnabled = "node-role.kubernetes.io/mig-enabled";
 inline constexpr std::string_view kGpuWorker = "node-role.kubernetes.io/gpu-worker";
+inline constexpr std::string_view kHostname = "kubernetes.io/hostname";
 inline constexpr std::string_view kCpuWorker = "node-role.kubernetes.io/cpu-worker";
 
 // Pod labels.

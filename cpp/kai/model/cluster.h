@@ -27,6 +27,7 @@
 #include "kai/model/pod_group.h"
 #include "kai/model/queue.h"
 #include "kai/model/rows.h"
+#include "kai/model/topology.h"
 #include "kai/model/volumes.h"
 
 namespace kai {
@@ -55,6 +56,10 @@ class Cluster {
   // Likewise with the labels that volumes mention.
   bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
   const NumaColumns& numa() const { return numa_; }
+  const IndexVector<TopologyId, DomainTree>& topologies() const { return topologies_; }
+  const IndexVector<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
+    return topology_constraints_;
+  }
   // Resource claims of pods, and the devices they hold.
   const ClaimBook& claims() const { return claims_; }
   const ResourceSlots& slots() const { return slots_; }
@@ -123,6 +128,8 @@ class Cluster {
   IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
   bool shares_gpus_ = false;
   NumaColumns numa_;
+  IndexVector<TopologyId, DomainTree> topologies_;
+  IndexVector<TopologyConstraintId, TopologyConstraint> topology_constraints_;
   ClaimBook claims_;
   bool hides_shared_gpus_ = false;
   QuotaVector total_{};

@@ -60,6 +60,7 @@ struct SubGroupColumns {
   IndexVector<SubGroupId, int32_t>
       minimum;  // pod set: minAvailable, in pods; set: K, in direct children
   IndexVector<SubGroupId, uint8_t> minimum_given;  // sets: K is a minSubGroup, not all children
+  IndexVector<SubGroupId, TopologyConstraintId> topology;  // invalid: none
   IndexVector<SubGroupId, Span32> children;        // of `child_list`, by name
   IndexVector<SubGroupId, Span32> pods;            // of `pod_list`, by age, then UID
   std::vector<SubGroupId> child_list;

@@ -288,6 +288,15 @@ struct NodeRow {
   ConditionStatus network_unavailable = ConditionStatus::kAbsent;
 };
 
+struct TopologyRow {
+  struct Level {
+    std::string node_label;
+    std::string alias;
+  };
+  std::string name;
+  std::vector<Level> levels;  // the widest first
+};
+
 struct TopologyConstraintRow {
   std::string topology;
   std::string required_level;
