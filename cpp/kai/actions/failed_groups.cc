@@ -58,6 +58,9 @@ FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) {
     }
     std::sort(pods.begin(), pods.end());
     Key& key = pod_sets.emplace_back();
+    // spec 4 F3: where it and those above it want to be.
+    for (SubGroupId set = pod_set; set.valid(); set = cluster.sub_groups().parent[set])
+      key.push_back(cluster.sub_groups().topology[set].value());
     for (const auto& [constraint, affinity] : pods) key.insert(key.end(), {constraint, affinity});
   }
   std::sort(pod_sets.begin(), pod_sets.end());

@@ -37,8 +37,7 @@ FieldStatus CheckLevels(const std::vector<TopologyRow::Level>& levels) {
         }))
       return FieldStatus::Bad("spec.levels", StrCat("has ", Quote(level->node_label), " twice"));
     if (level->node_label == keys::kHostname && level + 1 != levels.end())
-      return FieldStatus::Bad("spec.levels",
-                              StrCat("has levels below ", Quote(keys::kHostname)));
+      return FieldStatus::Bad("spec.levels", StrCat("has levels below ", Quote(keys::kHostname)));
   }
   return FieldStatus();
 }

@@ -165,16 +165,11 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     groups.staleness_grace_ns.Add(
         row.staleness_grace_ns.value_or(c_.params_.default_staleness_grace_ns));
 
-    const SubGroupId root =
-        AddSet(group, {.parent = SubGroupId(), .name = "", .minimum = 1, .topology = &row.topology});
+    const SubGroupId root = AddSet(
+        group, {.parent = SubGroupId(), .name = "", .minimum = 1, .topology = &row.topology});
     groups.root.Add(root);
     const auto first_set = static_cast<int32_t>(groups.pod_set_list.size());
-    std::vector<NameId> not_built;
-    bool has_topology = !row.topology.topology.empty();
-    for (const SubGroupRow& sub : row.sub_groups)
-      has_topology = has_topology || !sub.topology.topology.empty();
-    if (has_topology) not_built.push_back(Name("topology"));
-    groups.not_built.Add(std::move(not_built));
+    groups.not_built.Add({});
     if (row.sub_groups.empty()) {
       sets.minimum[root] = Threshold(row.min_sub_group.value_or(1));
       sets.minimum_given[root] = row.min_sub_group.has_value() ? 1 : 0;
@@ -185,8 +180,7 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     } else if (!BuildSubGroups(group, row)) {
       // KAI keeps its built-in tree (spec 2 G5), which asks for no place (spec 4 H3).
       sets.topology[root] = TopologyConstraintId();
-      AddSet(group,
-             {.parent = root, .name = kDefaultSubgroup, .is_pod_set = true, .minimum = 1});
+      AddSet(group, {.parent = root, .name = kDefaultSubgroup, .is_pod_set = true, .minimum = 1});
     }
     const auto by_name = [&](SubGroupId a, SubGroupId b) {
       return c_.Text(sets.name[a]) < c_.Text(sets.name[b]);

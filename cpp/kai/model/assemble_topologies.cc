@@ -13,14 +13,14 @@ void ClusterAssembler::Topologies(std::vector<TopologyRow> rows) {
       levels.push_back(Name(level.node_label));
       if (!level.alias.empty()) aliases.emplace(level.alias, levels.back());
     }
-    c_.topologies_.Add(
-        DomainTree(Name(row->name), std::move(levels), c_.nodes_.labels, c_.names_));
+    c_.topologies_.Add(DomainTree(Name(row->name), std::move(levels), c_.nodes_.labels, c_.names_));
   }
 }
 
 TopologyConstraintId ClusterAssembler::TopologyConstraintOf(const TopologyConstraintRow& row) {
   if (row.topology.empty()) return TopologyConstraintId();  // spec 4 C5, whatever levels it names
-  TopologyConstraint constraint{.topology = Name(row.topology)};
+  TopologyConstraint constraint;
+  constraint.topology = Name(row.topology);
   const auto aliases = aliases_.find(constraint.topology);
   for (const TopologyId tree : c_.topologies_.ids()) {
     if (c_.topologies_[tree].name() == constraint.topology) constraint.tree = tree;
@@ -36,8 +36,8 @@ TopologyConstraintId ClusterAssembler::TopologyConstraintOf(const TopologyConstr
   };
   resolve(row.required_level, &constraint.required, &constraint.required_depth);
   resolve(row.preferred_level, &constraint.preferred, &constraint.preferred_depth);
-  const auto [found, added] =
-      topology_constraint_ids_.try_emplace(constraint, TopologyConstraintId(topology_constraint_ids_.size()));
+  const auto [found, added] = topology_constraint_ids_.try_emplace(
+      constraint, TopologyConstraintId(topology_constraint_ids_.size()));
   if (added) c_.topology_constraints_.Add(constraint);
   return found->second;
 }

@@ -29,9 +29,9 @@ using TopologyKeyId =
     Id<struct TopologyKeyTag>;          // a node label key that some affinity term spreads over
 using DomainId = Id<struct DomainTag>;  // a value of a topology key
 using TopologyId = Id<struct TopologyTag>;
-using TopologyDomainId = Id<struct TopologyDomainTag>;  // in the tree of its topology
+using TopologyDomainId = Id<struct TopologyDomainTag>;          // in the tree of its topology
 using TopologyConstraintId = Id<struct TopologyConstraintTag>;  // what sets of sub-groups ask for
-using ResourceSlot = Id<struct ResourceSlotTag>;  // an element of resource vectors
+using ResourceSlot = Id<struct ResourceSlotTag>;                // an element of resource vectors
 
 }  // namespace kai
 

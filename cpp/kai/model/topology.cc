@@ -7,7 +7,8 @@
 namespace kai {
 
 DomainTree::DomainTree(NameId name, std::vector<NameId> levels,
-                       const IndexVector<NodeId, LabelSet>& labels_of_nodes, const Interner& names)
+                       const IndexVector<NodeId, LabelSet>& labels_of_nodes, const Interner& names,
+                       bool whole_nodes)
     : name_(name), levels_(std::move(levels)), domain_of_(labels_of_nodes.size()) {
   struct Place {
     std::vector<NameId> values;
@@ -21,11 +22,10 @@ DomainTree::DomainTree(NameId name, std::vector<NameId> levels,
       if (!value.valid()) break;
       place.values.push_back(value);
     }
-    if (!place.values.empty()) places.push_back(std::move(place));
+    const size_t least = whole_nodes ? levels_.size() : 1;
+    if (place.values.size() >= least) places.push_back(std::move(place));
   }
-  const auto is_lower = [&](NameId a, NameId b) {
-    return a != b && names.Text(a) < names.Text(b);
-  };
+  const auto is_lower = [&](NameId a, NameId b) { return a != b && names.Text(a) < names.Text(b); };
   std::sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
     if (a.values == b.values) return a.node < b.node;
     return std::lexicographical_compare(a.values.begin(), a.values.end(), b.values.begin(),

@@ -30,9 +30,10 @@ class DomainTree {
 
   DomainTree() = default;
   // `levels`: label keys, the widest level first. A node belongs to a domain of every level down to
-  // the first whose label it lacks (KAI leaves out a node that lacks any: see IsWhole).
+  // the first whose label it lacks; with `whole_nodes` only if it has all of them (spec 4 T6).
   DomainTree(NameId name, std::vector<NameId> levels,
-             const IndexVector<NodeId, LabelSet>& labels_of_nodes, const Interner& names);
+             const IndexVector<NodeId, LabelSet>& labels_of_nodes, const Interner& names,
+             bool whole_nodes = false);
 
   NameId name() const { return name_; }
   // Of the levels, without the root.
@@ -66,8 +67,8 @@ class DomainTree {
   // In the order of their narrowest domains, then by id.
   std::span<const NodeId> NodesOf(TopologyDomainId domain) const {
     const Span32 range = nodes_[domain];
-    return std::span(node_list_).subspan(static_cast<size_t>(range.begin),
-                                         static_cast<size_t>(range.size()));
+    return std::span(node_list_)
+        .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
   }
   // Those that are in no narrower domain.
   std::span<const NodeId> OwnNodesOf(TopologyDomainId domain) const {
@@ -85,6 +86,8 @@ class DomainTree {
     return domain.valid() && depth_[domain] == depth();
   }
 
+  const std::vector<NameId>& levels() const { return levels_; }
+
   // Label values from the widest level on, dots between; "root" of all of it (spec 4 T7).
   std::string Text(TopologyDomainId domain, const Interner& names) const;
 
@@ -100,7 +103,8 @@ class DomainTree {
   IndexVector<NodeId, TopologyDomainId> domain_of_;
 };
 
-// What a set of sub-groups asks of its place (spec 4 C5), with names looked up and aliases resolved.
+// What a set of sub-groups asks of its place (spec 4 C5), with names looked up and aliases
+// resolved.
 struct TopologyConstraint {
   static constexpr int32_t kNoLevel = 0;
   static constexpr int32_t kUnknownLevel = -1;  // the topology has none of that name

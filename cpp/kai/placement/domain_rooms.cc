@@ -52,9 +52,9 @@ int32_t DomainRooms::CountOn(NodeId node, std::span<const double> largest) const
       const auto capacity = static_cast<double>(cluster_.GpuCapacityMib(node));
       for (const SharedGpu& gpu : nodes.shared_gpus[node]) {
         if (gpu.used > 0)
-          room += (capacity - static_cast<double>(gpu.allocated) +
-                   static_cast<double>(gpu.releasing)) /
-                  capacity;
+          room +=
+              (capacity - static_cast<double>(gpu.allocated) + static_cast<double>(gpu.releasing)) /
+              capacity;
       }
     }
     if (largest[i] > room) return 0;

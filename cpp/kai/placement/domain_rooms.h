@@ -6,8 +6,8 @@
 //   const auto& counts = rooms.CountsFor(largest);
 //   counts[rack];                           // pods that fit, if each asks for `largest`
 //
-// All nodes of a domain count, whatever a pod group may use of them (spec 4 A3). Cost: a change is a
-// walk from a node to the root; counts for a new shape ask every node once.
+// All nodes of a domain count, whatever a pod group may use of them (spec 4 A3). Cost: a change is
+// a walk from a node to the root; counts for a new shape ask every node once.
 #ifndef KAI_PLACEMENT_DOMAIN_ROOMS_H_
 #define KAI_PLACEMENT_DOMAIN_ROOMS_H_
 

@@ -10,10 +10,16 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
   const PodList pods = order_->PodsToPlace(group);
   if (pods.empty()) return result;
   result.had_pods = true;
-  if (options_.check_capacity && !PassesGates(group, pods, &result.error)) return result;
-  const Statement::Checkpoint start = statement->Mark();
-  result.placed = PlaceSet(cluster_.pod_groups().root[group], pods, mode, statement, &result.error);
-  if (!result.placed) statement->RollBackTo(start);
+  PlaceError error;
+  if (options_.check_capacity && !PassesGates(group, pods, &error)) {
+    result.errors.push_back(std::move(error));
+    return result;
+  }
+  Attempt attempt{.mode = mode, .statement = statement, .errors = {}};
+  const NodeSubset nodes = Offered();
+  result.placed = PlaceSet(cluster_.pod_groups().root[group], pods,
+                           {.nodes = &nodes, .scores = nullptr}, &attempt);
+  if (!result.placed) result.errors = std::move(attempt.errors);
   return result;
 }
 
@@ -65,55 +71,121 @@ bool GroupPlacer::PassesGates(PodGroupId group, const QuotaVector& requested,
   return false;
 }
 
-bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode,
-                           Statement* statement, PlaceError* error) {
+NodeSubset GroupPlacer::Offered() const {
+  const IndexVector<NodeId, uint8_t>* offered = search_->offered();
+  if (domains_ == nullptr || offered == nullptr) return NodeSubset::All();
+  std::vector<NodeId> nodes;
+  for (const NodeId node : offered->ids()) {
+    if ((*offered)[node] != 0) nodes.push_back(node);
+  }
+  return NodeSubset::Of(std::move(nodes));
+}
+
+bool GroupPlacer::IsBelow(SubGroupId pod_set, SubGroupId ancestor) const {
+  while (pod_set.valid() && pod_set != ancestor) pod_set = cluster_.sub_groups().parent[pod_set];
+  return pod_set.valid();
+}
+
+std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId> pods) const {
+  const PodColumns& columns = cluster_.pods();
+  std::vector<NodeId> held;
+  for (const SubGroupId pod_set : order_->PodSetsOf(cluster_.sub_groups().group[set])) {
+    if (!IsBelow(pod_set, set)) continue;
+    // KAI looks only at those that get pods now (spec 4 L3).
+    if (!options_.pin_siblings && std::none_of(pods.begin(), pods.end(), [&](PodId pod) {
+          return columns.pod_set[pod] == pod_set;
+        }))
+      continue;
+    for (const PodId pod : order_->PodsOf(pod_set)) {
+      if (IsActiveAllocated(columns.status[pod]) && columns.node[pod].valid())
+        held.push_back(columns.node[pod]);
+    }
+  }
+  return held;
+}
+
+bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods,
+                           const NodeSearch::Area& area, Attempt* attempt) {
   if (pods.empty()) return true;
-  // One subset of nodes until topology splits them (spec 2 P1): all of them, with a checkpoint of
-  // its own.
-  const Statement::Checkpoint start = statement->Mark();
+  if (domains_ != nullptr && cluster_.sub_groups().topology[set].valid())
+    return PlaceInDomain(set, pods, area, attempt);
+  return PlaceMembers(set, pods, area, attempt);
+}
+
+bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
+                                const NodeSearch::Area& area, Attempt* attempt) {
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  const std::vector<NodeId> held = HeldNodes(set, pods);
+  DomainSearch::Answer answer =
+      domains_->Find({.constraint = cluster_.topology_constraints()[sets.topology[set]],
+                      .pods = pods,
+                      .within = *area.nodes,
+                      .subgroup = cluster_.Text(sets.name[set]),
+                      .group = sets.group[set],
+                      .held = held,
+                      .explains = attempt->mode == Mode::kReal});
+  for (DomainSearch::Error& error : answer.errors) {
+    attempt->errors.push_back({.kind = PlaceError::Kind::kNoDomain,
+                               .reason = std::move(error.reason),
+                               .message = std::move(error.message),
+                               .pod = pods.front(),
+                               .pod_message = {},
+                               .queue = QueueId()});
+  }
+  for (const TopologyDomainId domain : answer.domains) {
+    const NodeSubset nodes = domains_->NodesOf(answer, domain, *area.nodes);
+    // Nearer scores count alone (spec 4 S3).
+    const NodeSearch::Area inside{
+        .nodes = &nodes, .scores = answer.scores != nullptr ? answer.scores.get() : area.scores};
+    if (PlaceMembers(set, pods, inside, attempt)) return true;
+  }
+  return false;
+}
+
+bool GroupPlacer::PlaceMembers(SubGroupId set, std::span<const PodId> pods,
+                               const NodeSearch::Area& area, Attempt* attempt) {
+  const Statement::Checkpoint start = attempt->statement->Mark();
   bool placed = true;
   if (cluster_.sub_groups().is_pod_set[set] != 0) {
-    placed = PlacePodSet(set, pods, mode, statement, error);
+    placed = PlacePodSet(set, pods, area, attempt);
   } else {
-    const auto is_below = [&](SubGroupId pod_set, SubGroupId ancestor) {
-      while (pod_set.valid() && pod_set != ancestor)
-        pod_set = cluster_.sub_groups().parent[pod_set];
-      return pod_set.valid();
-    };
     const SubGroupList children = order_->ChildrenOf(set);
     for (const SubGroupId child : children) {
       if (children.size() == 1) {  // everybody is below it
-        placed = PlaceSet(child, pods, mode, statement, error);
+        placed = PlaceSet(child, pods, area, attempt);
         break;
       }
       PodList below;
       std::copy_if(pods.begin(), pods.end(), std::back_inserter(below),
-                   [&](PodId pod) { return is_below(cluster_.pods().pod_set[pod], child); });
-      placed = PlaceSet(child, below, mode, statement, error);
+                   [&](PodId pod) { return IsBelow(cluster_.pods().pod_set[pod], child); });
+      placed = PlaceSet(child, below, area, attempt);
       if (!placed) break;
     }
   }
-  if (!placed) statement->RollBackTo(start);
+  if (!placed) attempt->statement->RollBackTo(start);
   return placed;
 }
 
-bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode,
-                              Statement* statement, PlaceError* error) {
-  for (size_t i = 0; i < pods.size(); ++i) {
+bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods,
+                              const NodeSearch::Area& area, Attempt* attempt) {
+  search_->Confine(domains_ == nullptr ? nullptr : &area);
+  bool placed = true;
+  for (size_t i = 0; placed && i < pods.size(); ++i) {
     const NodeAllowance allowance = AllowanceOf(pods[i]);
     const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pods[i]], &allowance);
-    if (!found.node.valid()) {
-      if (mode == Mode::kReal)
-        *error = NoNodeError(pod_set, pods[i], static_cast<int32_t>(i), allowance);
-      return false;
-    }
-    if (mode == Mode::kReal && found.now) {
-      statement->Place(pods[i], found.node, found.gpus);
+    placed = found.node.valid();
+    if (!placed) {
+      if (attempt->mode == Mode::kReal)
+        attempt->errors.push_back(
+            NoNodeError(pod_set, pods[i], static_cast<int32_t>(i), allowance));
+    } else if (attempt->mode == Mode::kReal && found.now) {
+      attempt->statement->Place(pods[i], found.node, found.gpus);
     } else {
-      statement->Pipeline(pods[i], found.node, found.gpus);
+      attempt->statement->Pipeline(pods[i], found.node, found.gpus);
     }
   }
-  return true;
+  search_->Confine(nullptr);
+  return placed;
 }
 
 PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found,

@@ -18,7 +18,13 @@ namespace kai {
 
 // Why a pod group could not be placed, with what its text needs (spec 2 M10).
 struct PlaceError {
-  enum class Kind : uint8_t { kOverLimit, kNonPreemptibleOverQuota, kNoNode, kPreemptionDelay };
+  enum class Kind : uint8_t {
+    kOverLimit,
+    kNonPreemptibleOverQuota,
+    kNoNode,
+    kPreemptionDelay,
+    kNoDomain,
+  };
   Kind kind = Kind::kNoNode;
   std::string reason;   // KAI's name of it
   std::string message;  // KAI's text
@@ -35,19 +41,26 @@ class GroupPlacer {
   enum class Mode : uint8_t { kReal, kSimulate };
   struct Result {
     bool placed = false;
-    bool had_pods = false;  // there was something to place
-    PlaceError error;       // of the last attempt, when not placed and kReal
+    bool had_pods = false;           // there was something to place
+    std::vector<PlaceError> errors;  // when not placed and kReal
   };
 
   struct Options {
     bool check_capacity = true;  // off without the plugin that does it
     bool check_nodes = true;     // as well on single nodes; off without the plugin that asks them
+    bool pin_siblings = true;    // a required domain holds all pods of a set, however they came
     double quota_tolerance = 0;  // a part of the limit that may be exceeded (fairshare/capacity.h)
   };
 
+  // `domains`: null where topologies are of no account.
   GroupPlacer(const Cluster& cluster, PodOrder* order, const QueueUsage* usage, NodeSearch* search,
-              const Options& options)
-      : cluster_(cluster), order_(order), usage_(usage), search_(search), options_(options) {}
+              const Options& options, DomainSearch* domains = nullptr)
+      : cluster_(cluster),
+        order_(order),
+        usage_(usage),
+        search_(search),
+        options_(options),
+        domains_(domains) {}
 
   Result Place(PodGroupId group, Mode mode, Statement* statement);
   // The queues' limits and quotas let it have them, as they stand.
@@ -82,10 +95,25 @@ class GroupPlacer {
 
   bool PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const;
   bool PassesGates(PodGroupId group, const QuotaVector& requested, PlaceError* error) const;
-  bool PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode, Statement* statement,
-                PlaceError* error);
-  bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode, Statement* statement,
-                   PlaceError* error);
+  // One attempt, as it goes down the tree of sub-groups.
+  struct Attempt {
+    Mode mode;
+    Statement* statement;
+    std::vector<PlaceError> errors;
+  };
+  // Places what is below the set on these nodes, in one of the domains it asks for.
+  bool PlaceSet(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
+                Attempt* attempt);
+  bool PlaceInDomain(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
+                     Attempt* attempt);
+  bool PlaceMembers(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
+                    Attempt* attempt);
+  bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, const NodeSearch::Area& area,
+                   Attempt* attempt);
+  bool IsBelow(SubGroupId pod_set, SubGroupId ancestor) const;
+  // Where pods stand whose domain the others have to share (spec 4 L1).
+  std::vector<NodeId> HeldNodes(SubGroupId set, std::span<const PodId> pods) const;
+  NodeSubset Offered() const;
   PlaceError NoNodeError(SubGroupId pod_set, PodId pod, int32_t found,
                          const NodeAllowance& allowance) const;
 
@@ -94,6 +122,7 @@ class GroupPlacer {
   const QueueUsage* usage_;
   NodeSearch* search_;
   Options options_;
+  DomainSearch* domains_;
 };
 
 }  // namespace kai

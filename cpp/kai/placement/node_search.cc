@@ -52,8 +52,39 @@ NodeIndex* NodeSearch::IndexFor(PodClassId pod_class) {
   return &*lazy.index;
 }
 
+void NodeSearch::Confine(const Area* area) {
+  recent_ = {};
+  is_confined_ = area != nullptr && (!area->nodes->all() || area->scores != nullptr);
+  confined_.clear();
+  if (!is_confined_) return;
+  const auto add = [&](NodeId node) {
+    const int8_t steps = area->scores == nullptr ? int8_t{0} : area->scores->StepsOf(node);
+    if (steps != DomainScores::kNone)
+      confined_.push_back({.node = node, .domain = steps * DomainScores::kPerStep});
+  };
+  if (area->nodes->all()) {
+    for (const NodeId node : cluster_.nodes().name.ids()) add(node);
+  } else {
+    for (const NodeId node : area->nodes->nodes()) add(node);
+  }
+  std::stable_sort(confined_.begin(), confined_.end(),
+                   [](const Confined& a, const Confined& b) { return a.domain > b.domain; });
+}
+
 ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
   LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+  if (is_confined_) {  // of the nodes that are offered (spec 3 T23)
+    ScoreView view;
+    bool any = false;
+    for (const Confined& each : confined_) {
+      if (cluster_.nodes().allocatable[each.node][lazy.slot.index()] == 0) continue;
+      const double room = RoomOf(cluster_, each.node, lazy.slot);
+      view.least_room = any ? std::min(view.least_room, room) : room;
+      view.most_room = any ? std::max(view.most_room, room) : room;
+      any = true;
+    }
+    return view;
+  }
   if (lazy.index) {
     lazy.index->Refresh();  // who scans has not asked it
     return {.least_room = lazy.index->least_room(),
@@ -252,7 +283,7 @@ std::span<const double> NodeSearch::RequestOn(PodClassId pod_class, NodeId node)
 }
 
 bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
-  if (options_.always_scan || plan.has_candidates) return true;
+  if (options_.always_scan || plan.has_candidates || is_confined_) return true;
   if (MostSharedGpus(pod_class) > 0) return true;
   if (offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only) return true;
   return std::any_of(rules_.scorers.begin(), rules_.scorers.end(), [&](const auto& scorer) {
@@ -280,7 +311,8 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const Allowance* allowa
   }
   // Where nothing was found and room was only taken since, there is nothing now: unless a filter
   // looks at who stands there, or other nodes were offered.
-  const bool stays_so = plan.node_filters.empty() && offered_ == nullptr && !options_.always_scan;
+  const bool stays_so =
+      plan.node_filters.empty() && offered_ == nullptr && !is_confined_ && !options_.always_scan;
   if (stays_so && plan.nothing_at == freed_) return {};
   const Found found = Search(pod_class, plan);
   if (stays_so && !found.node.valid()) plan.nothing_at = freed_;
@@ -415,7 +447,7 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   const NodeColumns& nodes = cluster_.nodes();
   std::optional<ScoreView> view;  // looked for once some node fits
   Best best;
-  const auto consider = [&](NodeId node) {
+  const auto consider = [&](NodeId node, double domain) {
     if (!IsOffered(pod_class, plan, node) || !HasRoom(pod_class, plan, node, Room::kLater) ||
         plan.class_ok[nodes.node_class[node].index()] == 0 ||
         !SharingAllowed(pod_class, plan, node) || !NodeAllows(pod_class, plan, node))
@@ -424,12 +456,23 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
     // As well: what is promised of the idle makes releasing negative.
     view->fits_now = HasRoom(pod_class, plan, node, Room::kNow) && !MustWait(pod_class, plan, node);
     view->joins = MayJoin(pod_class, plan, node);
+    view->domain = domain;
     best.Offer(cluster_, node, SumOfScores(pod_class, node, *view), view->fits_now);
   };
-  if (plan.has_candidates) {
-    for (const NodeId node : plan.candidates) consider(node);
+  if (is_confined_) {
+    // Nothing but what looks at single nodes outweighs a step of domains.
+    const bool ends_early =
+        std::none_of(rules_.scorers.begin(), rules_.scorers.end(), [&](const auto& scorer) {
+          return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode;
+        });
+    for (size_t i = 0; i < confined_.size(); ++i) {
+      if (ends_early && best.node.valid() && confined_[i].domain != confined_[i - 1].domain) break;
+      consider(confined_[i].node, confined_[i].domain);
+    }
+  } else if (plan.has_candidates) {
+    for (const NodeId node : plan.candidates) consider(node, 0);
   } else {
-    for (const NodeId node : nodes.name.ids()) consider(node);
+    for (const NodeId node : nodes.name.ids()) consider(node, 0);
   }
   *fits_now = best.now;
   return On(pod_class, plan, best.node, best.now);
@@ -473,10 +516,11 @@ const std::string& NodeSearch::Explain(PodId pod, const Allowance* allowance) {
                           !allowance->Allows(plan.charges.back());
   if (!is_limited) allowance = nullptr;
   if (plan.explanation == nullptr) plan.explanation = std::make_unique<Explanation>();
-  if (is_limited) plan.explanation->version = -1;
+  const bool is_passing = is_limited || is_confined_;
+  if (is_passing) plan.explanation->version = -1;
   if (plan.explanation->version != version())
     RefreshExplanation(pod_class, allowance, plan.explanation.get());
-  if (is_limited) plan.explanation->version = -1;
+  if (is_passing) plan.explanation->version = -1;
   return plan.explanation->text;
 }
 
@@ -490,8 +534,12 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, const Allowance* allow
     explanation->answers.clear();
     explanation->nodes_with.clear();
     explanation->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
-    for (const NodeId node : cluster_.nodes().name.ids()) {
-      ExplainNode(pod_class, node, allowance, explanation);
+    if (is_confined_) {
+      for (const Confined& each : confined_)
+        ExplainNode(pod_class, each.node, allowance, explanation);
+    } else {
+      for (const NodeId node : cluster_.nodes().name.ids())
+        ExplainNode(pod_class, node, allowance, explanation);
     }
   } else {
     // Only nodes that changed can have changed their minds; asking one twice does no harm.

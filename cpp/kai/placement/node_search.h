@@ -22,6 +22,7 @@
 
 #include "kai/model/cluster.h"
 #include "kai/model/listener.h"
+#include "kai/placement/domain_search.h"
 #include "kai/placement/filter.h"
 #include "kai/placement/fit_report.h"
 #include "kai/placement/gpu_picker.h"
@@ -70,6 +71,15 @@ class NodeSearch final : public Listener {
   // all nodes. Pods with whole GPUs are not asked about: a search for them leaves out only nodes
   // that have no GPU to give (spec 2 V3).
   void OfferOnly(const IndexVector<NodeId, uint8_t>* nodes) { offered_ = nodes; }
+
+  // From now on nodes are looked for here only; null: everywhere. Nodes of which the scores know
+  // nothing are left out (spec 4 S3).
+  struct Area {
+    const NodeSubset* nodes = nullptr;
+    const DomainScores* scores = nullptr;  // null: all are liked alike
+  };
+  void Confine(const Area* area);
+  const IndexVector<NodeId, uint8_t>* offered() const { return offered_; }
 
   // What never changes in a cycle lets such pods onto the node: filters that ask per class of
   // nodes.
@@ -219,6 +229,13 @@ class NodeSearch final : public Listener {
   int64_t freed_ = 0;            // how often a change left more room somewhere
   std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
   const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
+  // Where the search is confined: the nodes it may look at, those that are liked most in front.
+  struct Confined {
+    NodeId node;
+    double domain = 0;
+  };
+  std::vector<Confined> confined_;
+  bool is_confined_ = false;
   FitReport node_report_;  // scratch
   std::string pod_explanation_;
   mutable std::vector<double> request_;  // scratch

@@ -232,6 +232,9 @@ class Describer {
       case PlaceError::Kind::kPreemptionDelay:
         outcome->reasons.push_back({reason_codes::kPreemptionDelay, error.message, PodId()});
         return;
+      case PlaceError::Kind::kNoDomain:
+        outcome->reasons.push_back({reason_codes::kTopologyTooSmall, error.message, PodId()});
+        return;
       case PlaceError::Kind::kNoNode:
         if (error.below_minimum) {
           outcome->reasons.push_back({reason_codes::kGangIncomplete, error.message, PodId()});

@@ -36,6 +36,7 @@ inline constexpr std::string_view kGangIncomplete = "gang_incomplete";
 inline constexpr std::string_view kNotEnoughGpus = "not_enough_gpus";
 inline constexpr std::string_view kNotEnoughResources = "not_enough_resources";
 inline constexpr std::string_view kNoMatchingNode = "no_matching_node";
+inline constexpr std::string_view kTopologyTooSmall = "topology_too_small";
 inline constexpr std::string_view kLargerThanAnyNode = "larger_than_any_node";
 inline constexpr std::string_view kConfigMapMissing = "config_map_missing";
 inline constexpr std::string_view kVolumeNotReady = "volume_not_ready";

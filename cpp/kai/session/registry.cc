@@ -91,6 +91,8 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
       scorers.push_back(MakePodAffinityScorer(cluster));
     } else if (plugin.name == "nominatednode") {
       scorers.push_back(MakeNominatedNodeScorer(cluster));
+    } else if (plugin.name == "topology" && !cluster.topology_constraints().empty()) {
+      scorers.push_back(MakeDomainScorer());
     } else if (plugin.name == "numa" && zones != nullptr) {
       scorers.push_back(MakeNumaScorer(zones));
     }
