@@ -39,6 +39,8 @@ struct RoomsOptions {
   Leaving leaving = Leaving::kMakeRoom;  // mend leaving_pods
   bool spread = false;                   // extra topology_spread
   bool preferred_nodes = false;          // extra preferred_node_affinity
+  DomainSearch::Options domains = {};    // mends common_domain, partial_labels
+  bool pin_siblings = true;              // mend pinned_siblings
   std::vector<PodComparator> comparators = {PodComparator::kKubeflow, PodComparator::kRay,
                                             PodComparator::kTaskPriority};
 };
@@ -78,6 +80,7 @@ inline std::vector<std::unique_ptr<Scorer>> AllScorers(const Cluster& cluster,
   if (options.pod_affinity) scorers.push_back(MakePodAffinityScorer(cluster));
   scorers.push_back(MakeNominatedNodeScorer(cluster));
   scorers.push_back(MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
+  scorers.push_back(MakeDomainScorer());
   if (options.preferred_nodes) scorers.push_back(MakePreferredNodesScorer(cluster));
   return scorers;
 }
@@ -143,9 +146,11 @@ class Rooms {
                            .by_satisfaction = options.by_satisfaction,
                            .satisfy_tree = options.satisfy_tree}),
         search_(MakeSearch(*cluster_, options)),
+        domains_(*cluster_, options.domains),
         placer_(*cluster_, &order_, &usage_, search_.get(),
-                {.check_capacity = options.check_capacity}),
-        statement_(Statement::Open(cluster_.get(), {&usage_, &order_, search_.get()})) {}
+                {.check_capacity = options.check_capacity, .pin_siblings = options.pin_siblings},
+                &domains_),
+        statement_(Statement::Open(cluster_.get(), {&usage_, &order_, search_.get(), &domains_})) {}
 
   Cluster& cluster() { return *cluster_; }
   QueueUsage& usage() { return usage_; }
@@ -187,6 +192,7 @@ class Rooms {
   QueueUsage usage_;
   PodOrder order_;
   std::unique_ptr<NodeSearch> search_;
+  DomainSearch domains_;
   GroupPlacer placer_;
   std::unique_ptr<Statement> statement_;  // last: tells the others of its rollback when it goes
 };
