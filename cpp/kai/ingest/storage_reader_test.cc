@@ -109,7 +109,7 @@ TEST(StorageReaderTest, ReadsHowManyVolumesANodeAttaches) {
   EXPECT_THAT(row.most_volumes, ElementsAre(testing::Pair("disk", 25)));
   EXPECT_EQ(Complaint(&ReadCsiNode, R"({"metadata": {"name": "n"}, "spec": {"drivers": [
       {"name": "disk", "allocatable": {"count": -1}}]}})"),
-            "");
+            "CSINode n: spec.drivers[0].allocatable.count: -1 is negative");
 }
 
 TEST(StorageReaderTest, SaysWhichFieldMakesNoSense) {
