@@ -16,6 +16,7 @@
 #include "kai/base/keys.h"
 #include "kai/model/cluster.h"
 #include "kai/model/rows.h"
+#include "kai/model/storage_desk.h"
 #include "kai/model/volume_desk.h"
 
 namespace kai {
@@ -69,7 +70,7 @@ class ClusterAssembler {
   void InternConstraints(std::vector<PodDraft>* drafts);
   void InternSpread(std::vector<PodDraft>* drafts);
   HostPortId PortId(const HostPort& row);
-  VolumeNeedsId VolumesOf(const PodRow& row);
+  VolumeNeedsId VolumesOf(const PodDraft& draft);
   std::vector<NameId> MissingConfigMaps(const PodRow& row);
   void ListNamespaces(const std::vector<PodDraft>& drafts);
   bool KnowsNamespacesFor(const LabelSelector& selector) const;
@@ -125,7 +126,8 @@ class ClusterAssembler {
   std::vector<const NamespaceRow*> namespaces_;     // as given
   std::map<NameId, LabelSet> labels_of_namespace_;  // also of those that only pods mention
   std::map<VolumeNeeds, VolumeNeedsId> volume_needs_ids_;
-  std::unique_ptr<VolumeDesk> volume_desk_;  // null: nothing is known of volumes
+  std::unique_ptr<VolumeDesk> volume_desk_;    // null: nothing is known of volumes
+  std::unique_ptr<StorageDesk> storage_desk_;  // null: nobody counts storage or its volumes
   // Places in their nodes' lists, by name.
   absl::flat_hash_map<std::pair<NodeId, NameId>, int32_t> shared_gpus_;
   double smallest_gpu_mib_ = 0;  // over nodes that know; 0: none does (spec 1 F24)

@@ -476,8 +476,9 @@ struct PersistentVolumeClaimRow {
   int64_t bytes = 0;            // 0: does not say
   LabelSelector selector;       // of volumes
   std::vector<std::string> access_modes;
-  bool is_block = false;      // volumeMode Block
-  std::string owner_pod_uid;  // of ephemeral volumes
+  bool is_block = false;          // volumeMode Block
+  std::string owner_pod_uid;      // of ephemeral volumes
+  bool has_other_owners = false;  // beside that pod
 };
 
 struct PersistentVolumeRow {
@@ -494,6 +495,8 @@ struct PersistentVolumeRow {
   std::string claim_uid;
   bool has_node_affinity = false;  // with no terms it matches nothing
   std::vector<NodeSelectorTerm> node_affinity;
+  std::string csi_driver;  // spec.csi; empty: of another kind
+  std::string csi_handle;
 };
 
 struct StorageClassRow {
@@ -512,9 +515,16 @@ struct CsiStorageCapacityRow {
   std::string namespace_name;
   std::string name;
   std::string storage_class;
-  std::optional<LabelSelector> nodes;  // nodeTopology; absent: no node has access
+  // nodeTopology; absent: no node has access, or every node (spec 3 P12)
+  std::optional<LabelSelector> nodes;
   std::optional<int64_t> bytes;
   std::optional<int64_t> largest_volume_bytes;
+};
+
+// The CSI drivers of the node of that name.
+struct CsiNodeRow {
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> most_volumes;  // by driver; not there: any number
 };
 
 // What is known of storage. Without claims in the input nothing is: then nobody asks.
@@ -524,6 +534,7 @@ struct StorageRows {
   std::vector<StorageClassRow> classes;
   std::vector<CsiDriverRow> drivers;
   std::vector<CsiStorageCapacityRow> capacities;
+  std::vector<CsiNodeRow> nodes;
 };
 
 // The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values here are
