@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "kai/model/volume_desk.h"
 #include "kai/model/row_lookup.h"
+#include "kai/model/volume_desk.h"
 
 namespace kai {
 namespace {
