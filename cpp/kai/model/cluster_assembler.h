@@ -21,6 +21,8 @@
 
 namespace kai {
 
+class ClaimAssembler;
+
 class ClusterAssembler {
  public:
   explicit ClusterAssembler(Cluster* cluster) : c_(*cluster) {}
@@ -77,6 +79,11 @@ class ClusterAssembler {
   std::vector<NameId> NamespacesThat(const LabelSelector& selector);
   void InternClaims(std::vector<PodDraft>* drafts, ClaimRows* rows,
                     const std::vector<ResourceClaimRow*>& claims);
+  void ListClaimsOf(const PodDraft& draft, const ExtendedResources& extended,
+                    ClaimAssembler* assembler);
+  void FindConsumers(const std::vector<PodDraft>& drafts,
+                     const std::vector<ResourceClaimRow*>& claims);
+  void SettleClaimNeeds(std::vector<PodDraft>* drafts, ClaimAssembler* assembler);
   void MakeNodeClasses();
   void InternAffinity(std::vector<PodDraft>* drafts);
   AffinityTermId TermId(AffinityTerm term);

@@ -211,6 +211,16 @@ struct ContainerRow {
 // ---- objects
 // --------------------------------------------------------------------------------------------------------------------
 
+// What one container asks of a resource that a device class may stand for (spec 3 D10).
+struct ExtendedRequestRow {
+  int32_t container = 0;  // init containers are counted first
+  ContainerRow::Kind kind = ContainerRow::Kind::kApp;
+  std::string container_name = {};
+  std::string resource = {};
+  int32_t place = 0;  // among the names of what the container asks for, sorted
+  int64_t count = 0;
+};
+
 enum class Phase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 struct PodRow {
@@ -254,6 +264,8 @@ struct PodRow {
     bool from_template = false;
   };
   std::vector<Claim> claims;
+  std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container
+  std::string extended_claim;  // status.extendedResourceClaimStatus: made for those requests
   // Features that later floors bring: a pod that needs one is not placed, and says so. The features
   // of `gpu`, topology and sub-groups are found by the builder.
   std::vector<std::string> not_built;
@@ -397,6 +409,7 @@ struct ResourceClaimRow {
   std::string name;
   int64_t gpus = 0;       // spec 3 D2; 0 for extended-resource claims
   std::string owner_pod;  // by owner reference, else the first it is reserved for (spec 3 D4)
+  std::string owner_uid = {};
   StringPairs labels = {};
   bool for_extended_resource = false;
   ClaimSpecRow spec = {};
@@ -422,6 +435,7 @@ struct DeviceClassRow {
   std::string name;
   std::vector<std::string> selectors;  // CEL
   std::string extended_resource;       // containers may ask for it by this name (spec 3 D10)
+  std::optional<int64_t> created_ns = {};
 };
 
 // What is known of claims and devices.
@@ -447,7 +461,7 @@ struct BindRequestRow {
   std::string phase;
   std::optional<int64_t> backoff_limit;
   int64_t failed_attempts = 0;
-  // What the pod's claims get, by their names in its spec.
+  // What the pod's claims get, by their names in its spec; and kExtendedClaim.
   std::vector<std::pair<std::string, ClaimAllocationRow>> claims = {};
 };
 
