@@ -138,7 +138,6 @@ TEST(ResourceClaimFilterTest, GpusThatAreAskedByNumberAreDevicesWhereThereIsNoPl
                            .Pending("ns/q", {.gpus = 2});
   AsksFor(&maker, "ns/p-0", {{.count = 1}});
   AsksFor(&maker, "ns/q-0", {{.kind = ContainerRow::Kind::kInit, .count = 2}, {.count = 1}});
-  for (ResourceSliceRow& slice : maker.rows().slices) slice.slice.slices_in_pool = 1;
   Rooms rooms(maker.Build());
   EXPECT_EQ(rooms.Find("ns/q-0"), "n1");
   rooms.Place("ns/q-0", "n1");
