@@ -150,7 +150,7 @@ TEST(ZoneReaderTest, ContainersAreListedWhereThereAreSeveral) {
   EXPECT_EQ(many.containers[1].kind, ContainerRow::Kind::kSidecar);
   EXPECT_EQ(many.containers[2].kind, ContainerRow::Kind::kApp);
   EXPECT_THAT(many.containers[2].requests,
-              ElementsAre(Pair("cpu", 2000), Pair("nvidia.com/gpu", 1)));
+              ElementsAre(Pair("cpu", 2000), Pair("gpu", 1)));
 }
 
 }  // namespace
