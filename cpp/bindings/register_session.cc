@@ -220,8 +220,18 @@ py::dict Claims(const HeldPlan& self) {
         }
         terms = all;
       }
+      py::object extended = py::none();
+      if (!claim.extended.empty()) {
+        py::list requests;
+        for (const ExtendedClaim::Request& each : claim.extended.requests)
+          requests.append(py::make_tuple(each.name, each.class_name, each.count));
+        py::list containers;
+        for (const ExtendedClaim::Container& each : claim.extended.containers)
+          containers.append(py::make_tuple(each.container, each.resource, each.request));
+        extended = py::make_tuple(requests, containers);
+      }
       rows.append(py::make_tuple(std::string(cluster.Text(claim.use)),
-                                 std::string(cluster.Text(claim.claim)), devices, terms));
+                                 std::string(cluster.Text(claim.claim)), devices, terms, extended));
     }
     pods[py::str(cluster.PodName(pod))] = rows;
   }

@@ -13,10 +13,10 @@ next to nothing: each name is imported by its first use, and the compiled core b
 
 TYPE_CHECKING = False  # what type checkers take for true; `typing` itself would cost milliseconds
 if TYPE_CHECKING:
+    from kai.engine.claims import ClaimAllocation, ExtendedClaim
     from kai.engine.cluster import Cluster, Rejected
     from kai.engine.plan import (
         Bind,
-        ClaimAllocation,
         Decision,
         Evict,
         GroupPlan,
@@ -49,6 +49,7 @@ __all__ = [
     "Cluster",
     "Decision",
     "Evict",
+    "ExtendedClaim",
     "GroupPlan",
     "InvalidClusterError",
     "InvalidConfigError",
@@ -71,10 +72,10 @@ __all__ = [
 ]
 
 _HOME = {
+    "kai.engine.claims": ("ClaimAllocation", "ExtendedClaim"),
     "kai.engine.cluster": ("Cluster", "Rejected"),
     "kai.engine.plan": (
         "Bind",
-        "ClaimAllocation",
         "Decision",
         "Evict",
         "GroupPlan",

@@ -19,12 +19,15 @@ enum class Extra : uint8_t {
   kTopologySpread,         // topologySpreadConstraints with DoNotSchedule
   kPreferredNodeAffinity,  // preferred node affinity is scored
   kStartOnIdleGpu,         // a part of an idle GPU before one of a fuller GPU that is being left
+  kVolumeLimits,           // no more volumes of a CSI driver on a node than it can attach
+  kVolumeZones,            // pods go to the zones that the labels of their volumes name
 };
-inline constexpr size_t kExtras = 3;
+inline constexpr size_t kExtras = 5;
 
 // By Extra, as configurations name them.
 inline constexpr std::array<std::string_view, kExtras> kExtraNames = {
-    "topology_spread", "preferred_node_affinity", "start_on_idle_gpu"};
+    "topology_spread", "preferred_node_affinity", "start_on_idle_gpu", "volume_limits",
+    "volume_zones"};
 
 class Extras {
  public:

@@ -4,6 +4,7 @@
 #ifndef KAI_BASE_KEYS_H_
 #define KAI_BASE_KEYS_H_
 
+#include <array>
 #include <string_view>
 
 namespace kai::keys {
@@ -16,6 +17,14 @@ inline constexpr std::string_view kMigEnabled = "node-role.kubernetes.io/mig-ena
 inline constexpr std::string_view kGpuWorker = "node-role.kubernetes.io/gpu-worker";
 inline constexpr std::string_view kHostname = "kubernetes.io/hostname";
 inline constexpr std::string_view kCpuWorker = "node-role.kubernetes.io/cpu-worker";
+
+// Node labels, and labels of volumes.
+inline constexpr std::string_view kZone = "topology.kubernetes.io/zone";
+inline constexpr std::string_view kRegion = "topology.kubernetes.io/region";
+inline constexpr std::string_view kOldZone = "failure-domain.beta.kubernetes.io/zone";
+inline constexpr std::string_view kOldRegion = "failure-domain.beta.kubernetes.io/region";
+inline constexpr std::array<std::string_view, 4> kZoneLabels = {kZone, kRegion, kOldZone,
+                                                                kOldRegion};
 
 // Pod labels.
 inline constexpr std::string_view kSubgroup = "kai.scheduler/subgroup-name";

@@ -6,12 +6,13 @@
 #include "kai/ingest/claim_reader.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/zone_reader.h"
+#include "kai/model/extended_claims.h"
 
 namespace kai {
 namespace {
 
 FieldStatus ReadClaims(JsonValue& list, BindRequestRow* row) {
-  row->claims.clear();
+  std::erase_if(row->claims, [](const auto& claim) { return claim.first != kExtendedClaim; });
   return ForEachElement(list, [&](JsonValue& element) {
     auto& [name, allocation] = row->claims.emplace_back();
     return ForEachMember(element, [&, &name = name, &allocation = allocation](std::string_view key,
@@ -19,6 +20,15 @@ FieldStatus ReadClaims(JsonValue& list, BindRequestRow* row) {
       if (key == "name") return ReadString(value, &name);
       return key == "allocation" ? ReadClaimAllocation(value, &allocation) : Skip();
     });
+  });
+}
+
+// Its fields beside the allocation are for who makes the claim.
+FieldStatus ReadExtendedClaim(JsonValue& value, BindRequestRow* row) {
+  return ForEachMember(value, [&](std::string_view key, JsonValue& part) {
+    if (key != "allocation") return Skip();
+    return ReadClaimAllocation(
+        part, &row->claims.emplace_back(kExtendedClaim, ClaimAllocationRow()).second);
   });
 }
 
@@ -38,6 +48,7 @@ FieldStatus ReadFields(JsonObject object, BindRequestRow* row) {
         if (member == "selectedGPUGroups") return ReadStrings(part, &row->gpu_groups);
         if (member == "predictedNUMAZones") return ReadZoneAmounts(part, &row->zones);
         if (member == "resourceClaimAllocations") return ReadClaims(part, row);
+        if (member == "extendedResourceClaimAllocation") return ReadExtendedClaim(part, row);
         if (member == "backoffLimit") {
           return ReadInt(part, &row->backoff_limit, kMinInt32, kMaxInt32);
         }

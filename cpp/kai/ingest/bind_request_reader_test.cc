@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kai/ingest/read_for_test.h"
+#include "kai/model/extended_claims.h"
 
 namespace kai {
 namespace {
@@ -31,6 +32,23 @@ TEST(BindRequestReaderTest, ReadsABindRequest) {
 TEST(BindRequestReaderTest, LeavesTheBackoffLimitAbsentAsTheSchedulerDoes) {
   EXPECT_FALSE(
       ReadForTest(&ReadBindRequest, R"({"metadata": {"name": "p"}})").backoff_limit.has_value());
+}
+
+TEST(BindRequestReaderTest, ReadsWhatClaimsGet) {  // spec 3 B1
+  const BindRequestRow row = ReadForTest(&ReadBindRequest, R"({
+    "metadata": {"name": "p", "namespace": "ns"},
+    "spec": {
+      "extendedResourceClaimAllocation": {
+        "allocation": {"devices": {"results": [{"request": "container-0-request-0",
+                                                "driver": "d", "pool": "n1", "device": "0"}]}},
+        "deviceRequests": [{"name": "container-0-request-0"}],
+        "containerMappings": [{"containerName": "c"}]},
+      "resourceClaimAllocations": [{"name": "gpu", "allocation": {}}]}})");
+  ASSERT_EQ(row.claims.size(), 2U);
+  EXPECT_EQ(row.claims[0].first, kExtendedClaim);
+  ASSERT_EQ(row.claims[0].second.devices.size(), 1U);
+  EXPECT_EQ(row.claims[0].second.devices[0].device.device, "0");
+  EXPECT_EQ(row.claims[1].first, "gpu");
 }
 
 TEST(BindRequestReaderTest, SaysWhichFieldMakesNoSense) {

@@ -90,15 +90,20 @@ FieldStatus ReadSpec(JsonValue& spec, ClaimSpecRow* out) {
   });
 }
 
-FieldStatus ReadOwner(JsonValue& owners, std::string* pod) {
+FieldStatus ReadOwner(JsonValue& owners, std::string* pod, std::string* pod_uid) {
   pod->clear();
+  pod_uid->clear();
   return ForEachElement(owners, [&](JsonValue& element) {
-    std::string kind, name;
+    std::string kind, name, uid;
     KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
       if (key == "kind") return ReadString(value, &kind);
+      if (key == "uid") return ReadString(value, &uid);
       return key == "name" ? ReadString(value, &name) : Skip();
     }));
-    if (kind == "Pod" && pod->empty()) *pod = std::move(name);
+    if (kind == "Pod" && pod->empty()) {
+      *pod = std::move(name);
+      *pod_uid = std::move(uid);
+    }
     return FieldStatus();
   });
 }
@@ -121,7 +126,7 @@ FieldStatus ReadConsumers(JsonValue& list, std::vector<ResourceClaimRow::Consume
 
 FieldStatus ReadClaimMetadata(JsonValue& metadata, ResourceClaimRow* row) {
   return ForEachMember(metadata, [&](std::string_view key, JsonValue& value) {
-    if (key == "ownerReferences") return ReadOwner(value, &row->owner_pod);
+    if (key == "ownerReferences") return ReadOwner(value, &row->owner_pod, &row->owner_uid);
     if (key != "annotations") return ReadMetadataMember(key, value, row);
     return ForEachEntry(value, [&](std::string_view annotation, JsonValue& text_value) {
       if (annotation != keys::kExtendedResourceClaim) return Skip();
@@ -150,7 +155,10 @@ FieldStatus ReadClaimFields(JsonObject object, ResourceClaimRow* row) {
   if (row->owner_pod.empty()) {  // spec 3 D4
     const auto first = std::find_if(row->consumers.begin(), row->consumers.end(),
                                     [](const auto& consumer) { return !consumer.pod.empty(); });
-    if (first != row->consumers.end()) row->owner_pod = first->pod;
+    if (first != row->consumers.end()) {
+      row->owner_pod = first->pod;
+      row->owner_uid = first->uid;
+    }
   }
   return RequireName(row->name);
 }

@@ -22,7 +22,7 @@ namespace kai {
 namespace {
 
 struct Container {
-  std::string name;
+  JsonText name;
   ContainerRequest request;
   bool sidecar = false;  // only init containers can be one
   struct Port {
@@ -140,7 +140,7 @@ FieldStatus ReadContainers(JsonValue& list, std::vector<Container>* out) {
           return part == "requests" ? ReadContainerRequest(requests, &container.request) : Skip();
         });
       }
-      if (key == "name") return ReadString(value, &container.name);
+      if (key == "name") return container.name.Read(value);
       if (key == "ports") return ReadPorts(value, &container.ports);
       if (key == "env") return ReadEnvironment(value, "configMapKeyRef", &container.config_maps);
       if (key == "envFrom") return ReadEnvironment(value, "configMapRef", &container.config_maps);
@@ -270,6 +270,11 @@ FieldStatus ReadStatus(JsonValue& status, PodRow* row, Draft* draft) {
     if (key == "conditions") return draft->resize.ReadConditions(value);
     if (key == "containerStatuses" || key == "initContainerStatuses")
       return draft->resize.ReadContainerStatuses(value);
+    if (key == "extendedResourceClaimStatus") {
+      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+        return member == "resourceClaimName" ? ReadString(part, &row->extended_claim) : Skip();
+      });
+    }
     if (key != "phase" && key != "qosClass") return Skip();
     JsonText text;
     KAI_RETURN_IF_BAD(text.Read(value));
@@ -362,13 +367,32 @@ void ListContainers(const Draft& draft, PodRow* row) {
   for (const Container& container : draft.containers) add(container, Kind::kApp);
 }
 
+// What device classes may stand for (spec 3 D10).
+void ListExtendedRequests(Draft* draft, PodRow* row) {
+  using Kind = ContainerRow::Kind;
+  int32_t containers = 0;
+  const auto add = [&](Container& container, Kind kind) {
+    for (ExtendedRequestRow& request : container.request.extended) {
+      request.container = containers;
+      request.kind = kind;
+      request.container_name = container.name.view();
+      row->extended_requests.push_back(std::move(request));
+    }
+    ++containers;
+  };
+  for (Container& container : draft->init_containers)
+    add(container, container.sidecar ? Kind::kSidecar : Kind::kInit);
+  for (Container& container : draft->containers) add(container, Kind::kApp);
+}
+
 FieldStatus AddUpRequests(Draft* draft, PodRow* row) {
   if (!draft->resize.empty()) {
     for (std::vector<Container>* list : {&draft->containers, &draft->init_containers}) {
-      for (Container& each : *list) draft->resize.Settle(each.name, &each.request.amounts);
+      for (Container& each : *list) draft->resize.Settle(each.name.view(), &each.request.amounts);
     }
   }
   ListContainers(*draft, row);
+  ListExtendedRequests(draft, row);
   PodRequests requests;
   for (Container& container : draft->containers) {
     requests.AddContainer(std::move(container.request));

@@ -493,5 +493,25 @@ TEST(PodReaderTest, StaysQuickWhenOneContainerAfterAnotherAsksForSomethingElse) 
             "Pod ns/p: spec.containers: has more than 1000 resources");
 }
 
+TEST(PodReaderTest, ListsWhatDeviceClassesMayStandForByContainer) {  // spec 3 D10
+  const PodRow row = Read(R"({"metadata": {"name": "p"}, "spec": {
+    "initContainers": [
+      {"name": "setup", "resources": {"requests": {"nvidia.com/gpu": 2, "cpu": 1}}},
+      {"name": "log", "restartPolicy": "Always", "resources": {"requests": {"cpu": 1}}}],
+    "containers": [
+      {"resources": {"requests": {"x/nic": "3", "nvidia.com/gpu": "1", "memory": "1Gi", "cpu": 1,
+                                  "x/half": "500m", "amd.com/gpu": 0}}, "name": "main"}]},
+    "status": {"extendedResourceClaimStatus": {"resourceClaimName": "made", "requestMappings": []}}})");
+  std::vector<std::string> listed;
+  for (const ExtendedRequestRow& each : row.extended_requests) {
+    listed.push_back(StrCat(each.container, " ", each.container_name, " ", each.resource, " at ",
+                            each.place, ": ", each.count));
+  }
+  EXPECT_THAT(listed, ElementsAre("0 setup nvidia.com/gpu at 1: 2", "2 main x/nic at 5: 3",
+                                  "2 main nvidia.com/gpu at 3: 1"));
+  EXPECT_EQ(row.extended_requests[0].kind, ContainerRow::Kind::kInit);
+  EXPECT_EQ(row.extended_claim, "made");
+}
+
 }  // namespace
 }  // namespace kai

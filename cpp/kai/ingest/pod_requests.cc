@@ -1,11 +1,41 @@
 #include "kai/ingest/pod_requests.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "kai/ingest/resource_list.h"
 
 namespace kai {
+
+namespace {
+
+constexpr int64_t kMilliPerUnit = 1000;  // of scalars (spec 3 R5)
+
+// Whole units, more than none, of resources with a domain.
+std::vector<ExtendedRequestRow> FindExtended(const ContainerRequest& request,
+                                             const ResourceAmounts& gpus) {
+  std::vector<ExtendedRequestRow> found;
+  const auto is_before = [](std::string_view name) {
+    return [name](const auto& amount) { return amount.first < name; };
+  };
+  const auto take = [&](const ResourceAmounts& amounts, int64_t unit) {
+    for (const auto& [name, amount] : amounts) {
+      if (amount <= 0 || amount % unit != 0 || name.find('/') == name.npos) continue;
+      int64_t place = 0;
+      for (const ResourceAmounts* all : {&request.amounts, &gpus, &request.mig})
+        place += std::count_if(all->begin(), all->end(), is_before(name));
+      found.push_back(
+          {.resource = name, .place = static_cast<int32_t>(place), .count = amount / unit});
+    }
+  };
+  take(request.amounts, kMilliPerUnit);
+  take(gpus, 1);
+  take(request.mig, 1);
+  return found;
+}
+
+}  // namespace
 
 void ContainerRequest::Add(const ContainerRequest& other) {
   AddAmounts(&amounts, other.amounts);
@@ -40,6 +70,7 @@ FieldStatus ReadContainerRequest(JsonValue& requests, ContainerRequest* out) {
   int64_t devices = 0;
   for (const auto& [vendor, count] : gpus) devices = AddSaturating(devices, count);
   if (!gpus.empty()) out->gpus = WholeGpus::Asked(devices);
+  out->extended = FindExtended(*out, gpus);
   return status;
 }
 

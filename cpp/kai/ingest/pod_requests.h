@@ -11,6 +11,8 @@
 #ifndef KAI_INGEST_POD_REQUESTS_H_
 #define KAI_INGEST_POD_REQUESTS_H_
 
+#include <vector>
+
 #include "kai/ingest/gpu_request.h"
 #include "kai/ingest/json_reader.h"
 #include "kai/model/rows.h"
@@ -22,6 +24,8 @@ struct ContainerRequest {
   ResourceAmounts amounts;  // CPU, memory and scalars
   WholeGpus gpus;
   ResourceAmounts mig;
+  // Of one container: what a device class may stand for (spec 3 D10), without the container.
+  std::vector<ExtendedRequestRow> extended;
 
   void Add(const ContainerRequest& other);
   void Max(const ContainerRequest& other);  // each resource for itself

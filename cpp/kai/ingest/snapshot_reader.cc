@@ -116,6 +116,7 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, SnapshotRows* rows) {
       return read_list("StorageClass", &ReadStorageClass, &storage.classes);
     }
     if (key == "csiDrivers") return read_list("CSIDriver", &ReadCsiDriver, &storage.drivers);
+    if (key == "csiNodes") return read_list("CSINode", &ReadCsiNode, &storage.nodes);
     if (key == "csiStorageCapacities") {
       return read_list("CSIStorageCapacity", &ReadCsiStorageCapacity, &storage.capacities);
     }

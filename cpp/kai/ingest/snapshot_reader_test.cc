@@ -149,10 +149,10 @@ TEST(SnapshotReaderTest, ReadsWhatPodsReferTo) {
   const auto one = [](std::string_view list) {
     return StrCat("\"", list, R"(": [{"metadata": {"name": "x"}}])");
   };
-  const SnapshotRows rows = Rows(StrCat(R"({"rawObjects": {)", one("configMaps"), ",",
-                                        one("namespaces"), ",", one("persistentVolumeClaims"), ",",
-                                        one("persistentVolumes"), ",", one("storageClasses"), ",",
-                                        one("csiDrivers"), ",", one("csiStorageCapacities"), "}}"));
+  const SnapshotRows rows = Rows(StrCat(
+      R"({"rawObjects": {)", one("configMaps"), ",", one("namespaces"), ",",
+      one("persistentVolumeClaims"), ",", one("persistentVolumes"), ",", one("storageClasses"), ",",
+      one("csiDrivers"), ",", one("csiStorageCapacities"), ",", one("csiNodes"), "}}"));
   EXPECT_EQ(rows.config_maps->size(), 1);
   EXPECT_EQ(rows.namespaces.size(), 1);
   EXPECT_EQ(rows.storage.claims->size(), 1);
@@ -160,6 +160,7 @@ TEST(SnapshotReaderTest, ReadsWhatPodsReferTo) {
   EXPECT_EQ(rows.storage.classes.size(), 1);
   EXPECT_EQ(rows.storage.drivers.size(), 1);
   EXPECT_EQ(rows.storage.capacities.size(), 1);
+  EXPECT_EQ(rows.storage.nodes.size(), 1);
   EXPECT_THAT(rows.rejections, IsEmpty());
 }
 

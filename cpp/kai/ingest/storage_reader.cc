@@ -41,14 +41,16 @@ FieldStatus ReadMetadataAnd(JsonValue& metadata, Row* row, const ReadPart& read)
   });
 }
 
-FieldStatus ReadOwnerPod(JsonValue& owners, std::string* uid) {
+FieldStatus ReadOwners(JsonValue& owners, PersistentVolumeClaimRow* row) {
+  int count = 0;
   return ForEachElement(owners, [&](JsonValue& owner) {
     std::string kind, its_uid;
     KAI_RETURN_IF_BAD(ForEachMember(owner, [&](std::string_view key, JsonValue& value) {
       if (key == "kind") return ReadString(value, &kind);
       return key == "uid" ? ReadString(value, &its_uid) : Skip();
     }));
-    if (kind == "Pod") *uid = std::move(its_uid);
+    if (kind == "Pod") row->owner_pod_uid = std::move(its_uid);
+    row->has_other_owners = ++count > 1;
     return FieldStatus();
   });
 }
@@ -58,7 +60,7 @@ FieldStatus ReadClaimFields(JsonObject object, PersistentVolumeClaimRow* row) {
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key == "metadata") {
       return ReadMetadataAnd(value, row, [&](std::string_view member, JsonValue& part) {
-        if (member == "ownerReferences") return ReadOwnerPod(part, &row->owner_pod_uid);
+        if (member == "ownerReferences") return ReadOwners(part, row);
         return ForEachEntry(part, [&](std::string_view name, JsonValue& text) {
           if (name == keys::kBindCompleted) row->bind_completed = true;
           if (name == keys::kSelectedNode) return ReadString(text, &row->selected_node);
@@ -105,6 +107,12 @@ FieldStatus ReadVolumeSpec(JsonValue& spec, PersistentVolumeRow* row) {
     if (member == "capacity") return ReadStorage(part, &row->bytes);
     if (member == "volumeMode") return ReadIs("Block", part, &row->is_block);
     if (member == "claimRef") return ReadClaimReference(part, row);
+    if (member == "csi") {
+      return ForEachMember(part, [&](std::string_view key, JsonValue& text) {
+        if (key == "driver") return ReadString(text, &row->csi_driver);
+        return key == "volumeHandle" ? ReadString(text, &row->csi_handle) : Skip();
+      });
+    }
     if (member != "nodeAffinity") return Skip();
     return ForEachMember(part, [&](std::string_view key, JsonValue& required) {
       if (key != "required") return Skip();
@@ -178,6 +186,33 @@ FieldStatus ReadDriverFields(JsonObject object, CsiDriverRow* row) {
   return RequireName(row->name);
 }
 
+FieldStatus ReadDriverOfNode(JsonValue& driver, CsiNodeRow* row) {
+  std::string name;
+  std::optional<int64_t> most;
+  KAI_RETURN_IF_BAD(ForEachMember(driver, [&](std::string_view key, JsonValue& value) {
+    if (key == "name") return ReadString(value, &name);
+    if (key != "allocatable") return Skip();
+    return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+      return member == "count" ? ReadInt(part, &most, 0, kMaxInt32) : Skip();
+    });
+  }));
+  if (most) row->most_volumes.emplace_back(std::move(name), *most);
+  return FieldStatus();
+}
+
+FieldStatus ReadNodeFields(JsonObject object, CsiNodeRow* row) {
+  KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
+    if (key == "metadata") return ReadMetadata(value, row);
+    if (key != "spec") return Skip();
+    return ForEachMember(value, [&](std::string_view member, JsonValue& list) {
+      if (member != "drivers") return Skip();
+      row->most_volumes.clear();
+      return ForEachElement(list, [&](JsonValue& driver) { return ReadDriverOfNode(driver, row); });
+    });
+  }));
+  return RequireName(row->name);
+}
+
 FieldStatus ReadCapacityFields(JsonObject object, CsiStorageCapacityRow* row) {
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key == "metadata") return ReadMetadata(value, row);
@@ -206,6 +241,10 @@ std::optional<Rejection> ReadStorageClass(JsonObject object, StorageClassRow* ro
 
 std::optional<Rejection> ReadCsiDriver(JsonObject object, CsiDriverRow* row) {
   return RejectIfBad("CSIDriver", object, ReadDriverFields(object, row));
+}
+
+std::optional<Rejection> ReadCsiNode(JsonObject object, CsiNodeRow* row) {
+  return RejectIfBad("CSINode", object, ReadNodeFields(object, row));
 }
 
 std::optional<Rejection> ReadCsiStorageCapacity(JsonObject object, CsiStorageCapacityRow* row) {

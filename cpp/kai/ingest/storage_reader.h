@@ -1,5 +1,5 @@
 // The kinds that say where a pod's volumes can be reached or made: PersistentVolumeClaim,
-// PersistentVolume, StorageClass, CSIDriver and CSIStorageCapacity.
+// PersistentVolume, StorageClass, CSIDriver, CSINode and CSIStorageCapacity.
 #ifndef KAI_INGEST_STORAGE_READER_H_
 #define KAI_INGEST_STORAGE_READER_H_
 
@@ -15,6 +15,7 @@ std::optional<Rejection> ReadPersistentVolumeClaim(JsonObject object,
 std::optional<Rejection> ReadPersistentVolume(JsonObject object, PersistentVolumeRow* row);
 std::optional<Rejection> ReadStorageClass(JsonObject object, StorageClassRow* row);
 std::optional<Rejection> ReadCsiDriver(JsonObject object, CsiDriverRow* row);
+std::optional<Rejection> ReadCsiNode(JsonObject object, CsiNodeRow* row);
 std::optional<Rejection> ReadCsiStorageCapacity(JsonObject object, CsiStorageCapacityRow* row);
 
 }  // namespace kai

@@ -34,6 +34,15 @@ TEST(StorageReaderTest, ReadsAClaimThatIsBound) {
   EXPECT_EQ(row.selector.size(), 1);
   EXPECT_THAT(row.access_modes, ElementsAre("ReadWriteOnce"));
   EXPECT_EQ(row.owner_pod_uid, "pod-uid");
+  EXPECT_FALSE(row.has_other_owners);
+}
+
+TEST(StorageReaderTest, AClaimMayHaveOwnersBesideAPod) {
+  const PersistentVolumeClaimRow row = ReadForTest(&ReadPersistentVolumeClaim, R"({
+      "metadata": {"name": "c", "ownerReferences": [{"kind": "Pod", "uid": "pod-uid"},
+                                                    {"kind": "Notebook", "uid": "u"}]}})");
+  EXPECT_EQ(row.owner_pod_uid, "pod-uid");
+  EXPECT_TRUE(row.has_other_owners);
 }
 
 TEST(StorageReaderTest, TheOldAnnotationNamesTheClassFirst) {
@@ -47,6 +56,7 @@ TEST(StorageReaderTest, ReadsAVolumeAndWhereItCanBeReached) {
   const PersistentVolumeRow row = ReadForTest(&ReadPersistentVolume, R"({
       "metadata": {"name": "v", "labels": {"a": "b"}},
       "spec": {"storageClassName": "local", "capacity": {"storage": "10G"},
+               "csi": {"driver": "disk", "volumeHandle": "vol-1", "fsType": "ext4"},
                "accessModes": ["ReadWriteOnce"], "claimRef": {"namespace": "ns", "name": "c",
                "uid": "u"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [
                {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}}},
@@ -58,6 +68,8 @@ TEST(StorageReaderTest, ReadsAVolumeAndWhereItCanBeReached) {
   EXPECT_EQ(row.claim_name, "c");
   EXPECT_EQ(row.claim_uid, "u");
   EXPECT_TRUE(row.has_node_affinity);
+  EXPECT_EQ(row.csi_driver, "disk");
+  EXPECT_EQ(row.csi_handle, "vol-1");
   ASSERT_EQ(row.node_affinity.size(), 1);
   EXPECT_EQ(row.node_affinity[0].expressions.at(0).key, "zone");
 }
@@ -87,6 +99,17 @@ TEST(StorageReaderTest, ReadsDriversAndTheirCapacity) {
   EXPECT_EQ(row.bytes, int64_t{5} << 30);
   EXPECT_EQ(row.largest_volume_bytes, int64_t{1} << 30);
   EXPECT_TRUE(row.nodes.has_value());
+}
+
+TEST(StorageReaderTest, ReadsHowManyVolumesANodeAttaches) {
+  const CsiNodeRow row = ReadForTest(&ReadCsiNode, R"({"metadata": {"name": "n"}, "spec": {
+      "drivers": [{"name": "disk", "nodeID": "i-1", "allocatable": {"count": 25}},
+                  {"name": "files", "allocatable": null}]}})");
+  EXPECT_EQ(row.name, "n");
+  EXPECT_THAT(row.most_volumes, ElementsAre(testing::Pair("disk", 25)));
+  EXPECT_EQ(Complaint(&ReadCsiNode, R"({"metadata": {"name": "n"}, "spec": {"drivers": [
+      {"name": "disk", "allocatable": {"count": -1}}]}})"),
+            "CSINode n: spec.drivers[0].allocatable.count: -1 is negative");
 }
 
 TEST(StorageReaderTest, SaysWhichFieldMakesNoSense) {

@@ -149,8 +149,7 @@ TEST(ZoneReaderTest, ContainersAreListedWhereThereAreSeveral) {
   EXPECT_EQ(many.containers[0].kind, ContainerRow::Kind::kInit);
   EXPECT_EQ(many.containers[1].kind, ContainerRow::Kind::kSidecar);
   EXPECT_EQ(many.containers[2].kind, ContainerRow::Kind::kApp);
-  EXPECT_THAT(many.containers[2].requests,
-              ElementsAre(Pair("cpu", 2000), Pair("nvidia.com/gpu", 1)));
+  EXPECT_THAT(many.containers[2].requests, ElementsAre(Pair("cpu", 2000), Pair("gpu", 1)));
 }
 
 }  // namespace

@@ -12,6 +12,9 @@
 namespace kai {
 
 void ClusterAssembler::InternConstraints(std::vector<PodDraft>* drafts) {
+  if (storage_desk_ != nullptr) {
+    for (const PodDraft& draft : *drafts) storage_desk_->CountUses(*draft.row);
+  }
   for (PodDraft& draft : *drafts) {
     const PodRow& row = *draft.row;
     NodeConstraint constraint;
@@ -31,7 +34,7 @@ void ClusterAssembler::InternConstraints(std::vector<PodDraft>* drafts) {
     constraint.host_ports.erase(
         std::unique(constraint.host_ports.begin(), constraint.host_ports.end()),
         constraint.host_ports.end());
-    constraint.volumes = VolumesOf(row);
+    constraint.volumes = VolumesOf(draft);
     constraint.spread = draft.spread;
     for (const Toleration& toleration : row.tolerations) {
       constraint.tolerations.push_back(

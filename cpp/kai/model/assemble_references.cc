@@ -14,8 +14,13 @@ void ClusterAssembler::Know(const std::vector<ConfigMapRow>* config_maps,
     for (const ConfigMapRow& row : *config_maps) config_maps_.emplace(row.namespace_name, row.name);
   }
   for (const NamespaceRow& row : namespaces) namespaces_.push_back(&row);
-  if (storage.claims)
-    volume_desk_ = std::make_unique<VolumeDesk>(storage, &c_.names_, &c_.rejections_);
+  if (!storage.claims) return;
+  const bool counts_capacity = c_.params_.schedule_csi_storage;
+  volume_desk_ =
+      std::make_unique<VolumeDesk>(storage, counts_capacity, &c_.names_, &c_.rejections_);
+  if (!counts_capacity && volume_desk_->nodes().empty()) return;
+  storage_desk_ = std::make_unique<StorageDesk>(*volume_desk_, counts_capacity, &c_.names_);
+  storage_desk_->Describe(node_rows_, &c_.storage_);
 }
 
 HostPortId ClusterAssembler::PortId(const HostPort& row) {
@@ -28,10 +33,13 @@ HostPortId ClusterAssembler::PortId(const HostPort& row) {
   return found->second;
 }
 
-VolumeNeedsId ClusterAssembler::VolumesOf(const PodRow& row) {
+VolumeNeedsId ClusterAssembler::VolumesOf(const PodDraft& draft) {
+  const PodRow& row = *draft.row;
   if (row.volumes.empty() || volume_desk_ == nullptr) return VolumeNeedsId();
   VolumeNeeds needs = volume_desk_->NeedsOf(row);
+  if (storage_desk_ != nullptr) storage_desk_->AddNeeds(row, draft.node.valid(), &needs);
   if (needs.empty()) return VolumeNeedsId();
+  c_.storage_.any_need = c_.storage_.any_need || !needs.storage.empty();
   const auto [found, added] =
       volume_needs_ids_.try_emplace(needs, VolumeNeedsId(volume_needs_ids_.size()));
   if (added) c_.volume_needs_.Add(std::move(needs));

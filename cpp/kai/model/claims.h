@@ -11,6 +11,10 @@
 // and who returns to its node has them again, whoever was promised them meanwhile: it never left.
 // Only a Statement changes the book, and every undoing restores it exactly.
 //
+// What containers ask of extended resources that device classes stand for (spec 3 D10) is one more
+// claim of their pod, which asks a node for what its device plugins do not have. Until there is an
+// object for it, it is called kExtendedClaim.
+//
 // Pods whose claims nobody else uses and that are not allocated are alike when their claims ask for
 // the same. The pools of a node are gathered when it is first asked, the devices in use are kept as
 // they change, and answers are kept until a device of the node comes or goes: pods without claims
@@ -18,6 +22,8 @@
 #ifndef KAI_MODEL_CLAIMS_H_
 #define KAI_MODEL_CLAIMS_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,6 +37,7 @@
 #include "kai/base/index_vector.h"
 #include "kai/dra/allocator.h"
 #include "kai/dra/pools.h"
+#include "kai/model/extended_claims.h"
 #include "kai/model/ledger.h"
 #include "kai/model/listener.h"
 #include "kai/model/node.h"
@@ -128,6 +135,7 @@ class ClaimBook {
     NameId use;
     NameId claim;
     ClaimAllocationPtr allocation;
+    ExtendedClaim extended = {};  // the part of it that was asked for
   };
   std::vector<GivenClaim> GivenTo(PodId pod) const;
 
@@ -150,7 +158,7 @@ class ClaimBook {
     NameId name;
     int32_t spec = -1;
     int64_t gpus = 0;
-    NameId queue_label;            // invalid: none
+    NameId queue_label = {};       // invalid: none
     size_t foreign_consumers = 0;  // that are no pods of ours
     bool is_shared = false;        // several pods name it
   };
@@ -165,6 +173,9 @@ class ClaimBook {
     std::vector<DeviceConstraint> constraints;
     // The first request whose class does not exist.
     std::optional<std::pair<std::string, std::string>> missing_class;  // request, class
+    // Of what extended resources ask for; beside its requests, into has_plugin_.
+    ExtendedClaim extended;
+    std::vector<int32_t> plugins;
   };
   // Which nodes reach a slice.
   struct Reach {
@@ -235,7 +246,14 @@ class ClaimBook {
   bool Reaches(size_t slice, NodeId node) const;
   const NodePools& PoolsOf(NodeId node) const;
   int64_t VersionOf(const NodePools& pools) const;
-  DeviceClaim WantedBy(NameId use, int32_t spec) const;
+  // Nothing: the device plugins of the node have all of it.
+  std::optional<DeviceClaim> WantedBy(NameId use, int32_t spec, NodeId node) const;
+  // The use at that place names a claim that was named before, by another name.
+  template <typename AnyUse>
+  static bool IsRepeated(std::span<const AnyUse> uses, size_t at) {
+    return std::any_of(uses.begin(), uses.begin() + static_cast<std::ptrdiff_t>(at),
+                       [&](const AnyUse& use) { return use.claim == uses[at].claim; });
+  }
   ClaimAllocationPtr AllocationFrom(const ClaimDevices& devices) const;
 
   const NodeColumns* nodes_ = nullptr;
@@ -245,6 +263,8 @@ class ClaimBook {
 
   std::vector<DeviceClass> classes_;
   std::vector<Spec> specs_;  // what claims ask for, each once
+  // Which nodes have a device plugin for an extended resource that some spec asks for.
+  std::vector<IndexVector<NodeId, uint8_t>> has_plugin_;
   IndexVector<ClaimId, Claim> claims_;
   std::vector<Use> uses_;
   IndexVector<PodId, Span32> uses_of_;

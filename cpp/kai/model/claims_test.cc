@@ -236,6 +236,150 @@ TEST_F(ClaimsTest, ASliceIsReachedByTheNodesItNames) {
   EXPECT_EQ(cluster_->Text(allocation.nodes[0].expressions[0].key), "rack");
 }
 
+// ---- extended resources that device classes stand for (spec 3 D10) ----------------------------
+
+ClusterMaker OneNodeWithoutPlugin(int gpus) {
+  return MakeCluster().Node("n1").Add(GpuClass("nvidia.com/gpu")).Add(GpusOn("n1", gpus));
+}
+
+TEST_F(ClaimsTest, WhoAsksForGpusByNumberGetsDevicesWhereThereIsNoPlugin) {
+  ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1});
+  AsksFor(&maker, "ns/p-0", {{.place = 1, .count = 1}});
+  Build(maker);
+  const std::string before = StateOf(*cluster_);
+  EXPECT_EQ(before, "<extended-resources>:0[] in use 0 2/0/0");
+  statement_->Place(Pod("ns/p-0"), Node("n1"));
+  EXPECT_EQ(StateOf(*cluster_), "<extended-resources>:1[n1/0 ] in use 1 1/0/1")
+      << "one GPU, not two (spec 3 D2)";
+  const std::vector<ClaimBook::GivenClaim> given = cluster_->claims().GivenTo(Pod("ns/p-0"));
+  ASSERT_EQ(given.size(), 1U);
+  EXPECT_EQ(given[0].allocation->devices[0].request, "container-0-request-1");
+  EXPECT_THAT(given[0].extended.requests,
+              ElementsAre(ExtendedClaim::Request{"container-0-request-1", "nvidia.com/gpu",
+                                                 std::string(kGpuDriver), 1}));
+  EXPECT_THAT(given[0].extended.containers, ElementsAre(ExtendedClaim::Container{
+                                                "c0", "nvidia.com/gpu", "container-0-request-1"}));
+  statement_->RollBackTo(0);
+  EXPECT_EQ(StateOf(*cluster_), before);
+}
+
+TEST_F(ClaimsTest, ANodeWithADevicePluginNeedsNoDevicesForThem) {
+  ClusterMaker maker = OneNodeWithoutPlugin(1).Node("n2", {.gpus = 1});
+  maker.Pending("ns/p", {.gpus = 1});
+  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  Build(maker);
+  EXPECT_TRUE(CouldGive("ns/p-0", "n2"));
+  statement_->Place(Pod("ns/p-0"), Node("n2"));
+  EXPECT_THAT(DevicesOf("ns/p-0"), IsEmpty());
+  EXPECT_EQ(cluster_->claims().devices_in_use().devices.size(), 0U);
+}
+
+TEST_F(ClaimsTest, OnlyWhatThePluginDoesNotHaveIsClaimed) {
+  ClusterMaker maker = OneNodeWithoutPlugin(2).Node("n2", {.more = {{"x/nic", 1000}}});
+  maker.Add(GpusOn("n2", 2)).Pending("ns/p", {.gpus = 1});
+  maker.Add(DeviceClassRow{.name = "nics", .selectors = {}, .extended_resource = "x/nic"});
+  maker.rows().pods[0].extended_requests = {
+      {.container_name = "c", .resource = "nvidia.com/gpu", .place = 0, .count = 1},
+      {.container_name = "c", .resource = "x/nic", .place = 1, .count = 1}};
+  Build(maker);
+  statement_->Place(Pod("ns/p-0"), Node("n2"));
+  const std::vector<ClaimBook::GivenClaim> given = cluster_->claims().GivenTo(Pod("ns/p-0"));
+  ASSERT_EQ(given.size(), 1U);
+  EXPECT_EQ(given[0].extended.requests.size(), 1U);
+  EXPECT_EQ(given[0].extended.containers.size(), 1U);
+  statement_->RollBackTo(0);
+  statement_->Place(Pod("ns/p-0"), Node("n1"));
+  EXPECT_EQ(cluster_->claims().GivenTo(Pod("ns/p-0"))[0].extended.requests.size(), 2U);
+}
+
+TEST_F(ClaimsTest, NoTwoPodsGetOneDeviceHoweverTheyAskForIt) {
+  ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1}).Pending("ns/q");
+  maker.Pending("ns/p", {.gpus = 1}).Add(GpuClaim("ns/c", 1));
+  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AsksFor(&maker, "ns/p-1", {{.count = 1}});
+  Claims(&maker, "ns/q-0", {"c"});
+  Build(maker);
+  EXPECT_EQ(cluster_->pods().pod_class[Pod("ns/p-0")], cluster_->pods().pod_class[Pod("ns/p-1")]);
+  statement_->Place(Pod("ns/p-0"), Node("n1"));
+  statement_->Place(Pod("ns/q-0"), Node("n1"));
+  EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0"));
+  EXPECT_THAT(DevicesOf("ns/q-0"), ElementsAre("n1/1"));
+  EXPECT_FALSE(CouldGive("ns/p-1", "n1"));
+}
+
+TEST_F(ClaimsTest, WhatARunningPodGotForItsGpusIsTakenUntilItLeaves) {
+  ClusterMaker maker =
+      OneNodeWithoutPlugin(1).Running("ns/r", {.gpus = 1, .node = "n1"}).Pending("ns/p");
+  maker.Node("n2").Add(GpusOn("n2", 1));
+  ResourceClaimRow made = GpuClaim("ns/r-0-extended-resources-x7k", 1);
+  made.gpus = 0;  // as the reader has it (spec 3 D2)
+  made.for_extended_resource = true;
+  made.owner_pod = "r-0";
+  maker.Add(std::move(made)).Add(GpuClaim("ns/c", 1));
+  AsksFor(&maker, "ns/r-0", {{.count = 1}});
+  Hold(&maker, "ns/r-0-extended-resources-x7k", "ns/r-0", "n1", {"0"});
+  Claims(&maker, "ns/p-0", {"c"});
+  for (const bool by_status : {false, true}) {
+    if (by_status) {
+      maker.rows().pods[0].extended_claim = "r-0-extended-resources-x7k";
+      maker.rows().claims[0].owner_pod = "";
+    }
+    statement_.reset();
+    Build(maker);
+    const std::string before = StateOf(*cluster_);
+    EXPECT_EQ(before, "c:0[] r-0-extended-resources-x7k:1[n1/0 ] in use 1 0/0/1 1/0/0");
+    EXPECT_FALSE(CouldGive("ns/p-0", "n1"));
+    statement_->Evict(Pod("ns/r-0"));
+    EXPECT_TRUE(CouldGive("ns/p-0", "n1"));
+    // It moves to another node: there it asks for what that one lacks.
+    statement_->Pipeline(Pod("ns/r-0"), Node("n2"));
+    EXPECT_THAT(DevicesOf("ns/r-0"), ElementsAre("n2/0"));
+    statement_->RollBackTo(0);
+    EXPECT_EQ(StateOf(*cluster_), before);
+  }
+}
+
+TEST_F(ClaimsTest, AClaimThatABindingLeftBehindKeepsItsDevicesAndIsNotUsed) {
+  ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1});
+  ResourceClaimRow left = GpuClaim("ns/left", 1);
+  left.gpus = 0;
+  left.for_extended_resource = true;
+  left.owner_pod = "p-0";
+  maker.Add(std::move(left));
+  Hold(&maker, "ns/left", "ns/p-0", "n1", {"0"});
+  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  Build(maker);
+  statement_->Place(Pod("ns/p-0"), Node("n1"));
+  EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/1"));
+}
+
+TEST_F(ClaimsTest, WhatABindRequestPromisesForGpusIsTaken) {  // spec 3 D8
+  ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.pods = 2, .gpus = 1});
+  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AsksFor(&maker, "ns/p-1", {{.count = 1}});
+  BindRequestRow request;
+  request.namespace_name = "ns";
+  request.pod = "p-0";
+  request.node = "n1";
+  ClaimAllocationRow allocation;
+  allocation.devices.push_back(
+      {.request = "container-0-request-0", .device = {std::string(kGpuDriver), "n1", "0"}});
+  request.claims.emplace_back(kExtendedClaim, allocation);
+  maker.Add(std::move(request));
+  Build(maker);
+  EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0"));
+  statement_->Place(Pod("ns/p-1"), Node("n1"));
+  EXPECT_THAT(DevicesOf("ns/p-1"), ElementsAre("n1/1"));
+}
+
+TEST_F(ClaimsTest, WhoseGpusNoClassStandsForHasNoClaims) {
+  ClusterMaker maker = OneNode(2).Pending("ns/p", {.gpus = 1});
+  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  Build(maker);
+  EXPECT_TRUE(cluster_->claims().empty());
+  EXPECT_FALSE(cluster_->ClassOf(Pod("ns/p-0")).claims.valid());
+}
+
 TEST(ClaimsBuilderTest, ObjectsThatShareANameAllGo) {
   ClusterMaker maker = OneNode(1).Add(GpusOn("n1", 1)).Add(GpuClass()).Pending("ns/p");
   maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/c", 1));

@@ -55,6 +55,8 @@ class Cluster {
   const IndexVector<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
   // Likewise with the labels that volumes mention.
   bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
+  // What CSI drivers say of the nodes; without rows unless somebody counts it.
+  const StorageMap& storage() const { return storage_; }
   const NumaColumns& numa() const { return numa_; }
   const IndexVector<TopologyId, DomainTree>& topologies() const { return topologies_; }
   const IndexVector<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
@@ -126,6 +128,7 @@ class Cluster {
   IndexVector<HostPortId, NodePort> host_ports_;
   IndexVector<VolumeNeedsId, VolumeNeeds> volume_needs_;
   IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
+  StorageMap storage_;
   bool shares_gpus_ = false;
   NumaColumns numa_;
   IndexVector<TopologyId, DomainTree> topologies_;

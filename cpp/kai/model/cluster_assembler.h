@@ -16,9 +16,12 @@
 #include "kai/base/keys.h"
 #include "kai/model/cluster.h"
 #include "kai/model/rows.h"
+#include "kai/model/storage_desk.h"
 #include "kai/model/volume_desk.h"
 
 namespace kai {
+
+class ClaimAssembler;
 
 class ClusterAssembler {
  public:
@@ -80,13 +83,18 @@ class ClusterAssembler {
   void InternConstraints(std::vector<PodDraft>* drafts);
   void InternSpread(std::vector<PodDraft>* drafts);
   HostPortId PortId(const HostPort& row);
-  VolumeNeedsId VolumesOf(const PodRow& row);
+  VolumeNeedsId VolumesOf(const PodDraft& draft);
   std::vector<NameId> MissingConfigMaps(const PodRow& row);
   void ListNamespaces(const std::vector<PodDraft>& drafts);
   bool KnowsNamespacesFor(const LabelSelector& selector) const;
   std::vector<NameId> NamespacesThat(const LabelSelector& selector);
   void InternClaims(std::vector<PodDraft>* drafts, ClaimRows* rows,
                     const std::vector<ResourceClaimRow*>& claims);
+  void ListClaimsOf(const PodDraft& draft, const ExtendedResources& extended,
+                    ClaimAssembler* assembler);
+  void FindConsumers(const std::vector<PodDraft>& drafts,
+                     const std::vector<ResourceClaimRow*>& claims);
+  void SettleClaimNeeds(std::vector<PodDraft>* drafts, ClaimAssembler* assembler);
   void MakeNodeClasses();
   void InternAffinity(std::vector<PodDraft>* drafts);
   AffinityTermId TermId(AffinityTerm term);
@@ -138,7 +146,8 @@ class ClusterAssembler {
   std::vector<const NamespaceRow*> namespaces_;     // as given
   std::map<NameId, LabelSet> labels_of_namespace_;  // also of those that only pods mention
   std::map<VolumeNeeds, VolumeNeedsId> volume_needs_ids_;
-  std::unique_ptr<VolumeDesk> volume_desk_;  // null: nothing is known of volumes
+  std::unique_ptr<VolumeDesk> volume_desk_;    // null: nothing is known of volumes
+  std::unique_ptr<StorageDesk> storage_desk_;  // null: nobody counts storage or its volumes
   // Places in their nodes' lists, by name.
   absl::flat_hash_map<std::pair<NodeId, NameId>, int32_t> shared_gpus_;
   double smallest_gpu_mib_ = 0;  // over nodes that know; 0: none does (spec 1 F24)

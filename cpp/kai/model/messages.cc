@@ -255,6 +255,22 @@ std::string CannotAllocateClaims(std::string_view node, std::string_view error) 
   return StrCat("cannot allocate DRA claims on node ", node, ": ", error);
 }
 
+std::string NoStorageOfClass(std::string_view storage_class) {
+  return StrCat("no allocatable storage from storageclass ", storage_class, " found");
+}
+
+std::string NotEnoughStorageOfClass(std::string_view storage_class) {
+  return StrCat(kNotEnoughStorage, " for storageclass ", storage_class);
+}
+
+std::string ClaimsAreDeleted(std::span<const std::string_view> claims) {
+  std::string list;
+  for (size_t i = 0; i < claims.size(); ++i) StrAppend(&list, ", ");  // KAI lists as many blanks
+  for (const std::string_view claim : claims) StrAppend(&list, claim, ", ");
+  list.resize(list.size() - std::min<size_t>(list.size(), 2));
+  return StrCat("task has deleted storage claims: ", list);
+}
+
 bool IsAboutClaims(std::string_view text) {
   const auto says = [&](std::string_view words) { return text.find(words) != text.npos; };
   return says("references resource claims <") || says("no resource claim name found for pod ") ||

@@ -65,6 +65,9 @@ inline constexpr std::string_view kNoVolumeToBind =
 inline constexpr std::string_view kNotEnoughStorage = "node(s) did not have enough free storage";
 inline constexpr std::string_view kVolumeIsGone =
     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
+// Not in KAI: kube-scheduler's words.
+inline constexpr std::string_view kTooManyVolumes = "node(s) exceed max volume count";
+inline constexpr std::string_view kOtherZone = "node(s) had no available volume zone";
 inline constexpr std::string_view kTooUneven =
     "node(s) didn't match pod topology spread constraints";
 inline constexpr std::string_view kNotNumaAligned =
@@ -169,6 +172,10 @@ std::string NoDeviceClass(std::string_view device_class, std::string_view claim,
 std::string ClaimIsElsewhere(std::string_view claim, std::string_view node);
 std::string NoDevicesForClaims(std::string_view node);
 std::string CannotAllocateClaims(std::string_view node, std::string_view error);
+// spec 3 P12: why a node has no storage for the claims of a pod; the claims are "namespace/name".
+std::string NoStorageOfClass(std::string_view storage_class);
+std::string NotEnoughStorageOfClass(std::string_view storage_class);
+std::string ClaimsAreDeleted(std::span<const std::string_view> claims);
 // Whether a text is one of those of D5, or of D7.
 bool IsAboutClaims(std::string_view text);
 bool IsAboutDevices(std::string_view text);

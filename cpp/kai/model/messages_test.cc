@@ -70,6 +70,14 @@ TEST(MessagesTest, NotReady) {  // spec 2 M4
             "gated.");
 }
 
+TEST(MessagesTest, WhyANodeHasNoStorage) {  // spec 3 P12
+  EXPECT_EQ(NoStorageOfClass("fast"), "no allocatable storage from storageclass fast found");
+  EXPECT_EQ(NotEnoughStorageOfClass("fast"),
+            "node(s) did not have enough free storage for storageclass fast");
+  EXPECT_EQ(ClaimsAreDeleted(std::vector<std::string_view>{"ns/a", "ns/b"}),
+            "task has deleted storage claims: , , ns/a, ns/b");
+}
+
 TEST(MessagesTest, WhyAPodGroupFoundNoRoom) {  // spec 2 P6
   EXPECT_EQ(NoNodeForPod("ns/p", "E"), "Resources were not found for pod ns/p due to: E");
   EXPECT_EQ(GangIncomplete(1, 3, "E"),

@@ -211,6 +211,16 @@ struct ContainerRow {
 // ---- objects
 // --------------------------------------------------------------------------------------------------------------------
 
+// What one container asks of a resource that a device class may stand for (spec 3 D10).
+struct ExtendedRequestRow {
+  int32_t container = 0;  // init containers are counted first
+  ContainerRow::Kind kind = ContainerRow::Kind::kApp;
+  std::string container_name = {};
+  std::string resource = {};
+  int32_t place = 0;  // among the names of what the container asks for, sorted
+  int64_t count = 0;
+};
+
 enum class Phase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 struct PodRow {
@@ -254,6 +264,8 @@ struct PodRow {
     bool from_template = false;
   };
   std::vector<Claim> claims;
+  std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container
+  std::string extended_claim;  // status.extendedResourceClaimStatus: made for those requests
   // Features that later floors bring: a pod that needs one is not placed, and says so. The features
   // of `gpu`, topology and sub-groups are found by the builder.
   std::vector<std::string> not_built;
@@ -406,6 +418,7 @@ struct ResourceClaimRow {
   std::string name;
   int64_t gpus = 0;       // spec 3 D2; 0 for extended-resource claims
   std::string owner_pod;  // by owner reference, else the first it is reserved for (spec 3 D4)
+  std::string owner_uid = {};
   StringPairs labels = {};
   bool for_extended_resource = false;
   ClaimSpecRow spec = {};
@@ -431,6 +444,7 @@ struct DeviceClassRow {
   std::string name;
   std::vector<std::string> selectors;  // CEL
   std::string extended_resource;       // containers may ask for it by this name (spec 3 D10)
+  std::optional<int64_t> created_ns = {};
 };
 
 // What is known of claims and devices.
@@ -456,7 +470,7 @@ struct BindRequestRow {
   std::string phase;
   std::optional<int64_t> backoff_limit;
   int64_t failed_attempts = 0;
-  // What the pod's claims get, by their names in its spec.
+  // What the pod's claims get, by their names in its spec; and kExtendedClaim.
   std::vector<std::pair<std::string, ClaimAllocationRow>> claims = {};
 };
 
@@ -485,8 +499,9 @@ struct PersistentVolumeClaimRow {
   int64_t bytes = 0;            // 0: does not say
   LabelSelector selector;       // of volumes
   std::vector<std::string> access_modes;
-  bool is_block = false;      // volumeMode Block
-  std::string owner_pod_uid;  // of ephemeral volumes
+  bool is_block = false;          // volumeMode Block
+  std::string owner_pod_uid;      // of ephemeral volumes
+  bool has_other_owners = false;  // beside that pod
 };
 
 struct PersistentVolumeRow {
@@ -503,6 +518,8 @@ struct PersistentVolumeRow {
   std::string claim_uid;
   bool has_node_affinity = false;  // with no terms it matches nothing
   std::vector<NodeSelectorTerm> node_affinity;
+  std::string csi_driver;  // spec.csi; empty: of another kind
+  std::string csi_handle;
 };
 
 struct StorageClassRow {
@@ -521,9 +538,16 @@ struct CsiStorageCapacityRow {
   std::string namespace_name;
   std::string name;
   std::string storage_class;
-  std::optional<LabelSelector> nodes;  // nodeTopology; absent: no node has access
+  // nodeTopology; absent: no node has access, or every node (spec 3 P12)
+  std::optional<LabelSelector> nodes;
   std::optional<int64_t> bytes;
   std::optional<int64_t> largest_volume_bytes;
+};
+
+// The CSI drivers of the node of that name.
+struct CsiNodeRow {
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> most_volumes;  // by driver; not there: any number
 };
 
 // What is known of storage. Without claims in the input nothing is: then nobody asks.
@@ -533,6 +557,7 @@ struct StorageRows {
   std::vector<StorageClassRow> classes;
   std::vector<CsiDriverRow> drivers;
   std::vector<CsiStorageCapacityRow> capacities;
+  std::vector<CsiNodeRow> nodes;
 };
 
 // The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values here are

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kai/base/keys.h"
 #include "kai/base/text.h"
 #include "kai/model/row_lookup.h"
 
@@ -24,6 +25,25 @@ auto UniqueOf(const std::vector<Row>& rows, const char* kind, const KeyOf& key,
 
 // Whole, as these are KAI's own words.
 std::string InQuotes(std::string_view name) { return StrCat("\"", name, "\""); }
+
+// The zones of a volume's label; a label that names an empty one says nothing.
+std::vector<std::string> ZonesIn(std::string_view label) {
+  constexpr std::string_view kBetween = "__";
+  std::vector<std::string> zones;
+  for (size_t begin = 0; begin <= label.size();) {
+    const size_t end = std::min(label.find(kBetween, begin), label.size());
+    if (end == begin) return {};
+    zones.emplace_back(label.substr(begin, end - begin));
+    begin = end + kBetween.size();
+  }
+  return zones;
+}
+
+// What an old label for a zone or region is called today.
+std::string_view SuccessorOf(std::string_view key) {
+  if (key == keys::kOldZone) return keys::kZone;
+  return key == keys::kOldRegion ? keys::kRegion : key;
+}
 
 bool IsKeptFor(const PersistentVolumeRow& volume, const PersistentVolumeClaimRow& claim) {
   return volume.claim_name == claim.name && volume.claim_namespace == claim.namespace_name &&
@@ -47,9 +67,9 @@ NodeTerm InternNodeTerm(const NodeSelectorTerm& row, Interner* names) {
   return term;
 }
 
-VolumeDesk::VolumeDesk(const StorageRows& storage, Interner* names,
+VolumeDesk::VolumeDesk(const StorageRows& storage, bool ignores_space, Interner* names,
                        std::vector<Rejection>* rejections)
-    : names_(names) {
+    : ignores_space_(ignores_space), names_(names) {
   for (const Claim* row :
        UniqueOf(*storage.claims, "PersistentVolumeClaim", NamespacedKey<Claim>, rejections)) {
     claims_.emplace(NamespacedKey(*row), row);
@@ -74,6 +94,23 @@ VolumeDesk::VolumeDesk(const StorageRows& storage, Interner* names,
     drivers_.emplace(row->name, row);
   capacities_ = UniqueOf(storage.capacities, "CSIStorageCapacity",
                          NamespacedKey<CsiStorageCapacityRow>, rejections);
+  nodes_ = UniqueOf(storage.nodes, "CSINode", NameKey<CsiNodeRow>, rejections);
+}
+
+const PersistentVolumeClaimRow* VolumeDesk::FindClaim(std::string_view namespace_name,
+                                                      std::string_view name) const {
+  const auto found = claims_.find({namespace_name, name});
+  return found == claims_.end() ? nullptr : found->second;
+}
+
+const PersistentVolumeRow* VolumeDesk::FindVolume(std::string_view name) const {
+  const auto found = volume_numbers_.find(name);
+  return found == volume_numbers_.end() ? nullptr : volumes_[static_cast<size_t>(found->second)];
+}
+
+const StorageClassRow* VolumeDesk::FindClass(std::string_view name) const {
+  const auto found = classes_.find(name);
+  return found == classes_.end() ? nullptr : found->second;
 }
 
 NodeSet VolumeDesk::NodesOf(const PersistentVolumeRow& volume) const {
@@ -81,6 +118,34 @@ NodeSet VolumeDesk::NodesOf(const PersistentVolumeRow& volume) const {
   for (const NodeSelectorTerm& term : volume.node_affinity)
     nodes.terms.push_back(InternNodeTerm(term, names_));
   return nodes;
+}
+
+void VolumeDesk::AddZones(const PersistentVolumeRow& volume, std::vector<NodeSet>* zones) const {
+  for (const std::string_view key : keys::kZoneLabels) {
+    const std::string* text = FindLabelText(volume.labels, key);
+    if (text == nullptr) continue;
+    std::vector<std::string> values = ZonesIn(*text);
+    if (values.empty()) continue;
+    // A node that names no zone at all will do; one that has only the new name for an old label is
+    // asked by that.
+    std::vector<NodeSelectorTerm> terms(2);
+    for (const std::string_view each : keys::kZoneLabels) {
+      terms[0].expressions.push_back(
+          {.key = std::string(each), .op = SelectorOp::kDoesNotExist, .values = {}});
+    }
+    terms[1].expressions = {{.key = std::string(key), .op = SelectorOp::kIn, .values = values}};
+    if (const std::string_view successor = SuccessorOf(key); successor != key) {
+      terms.push_back(
+          {.expressions = {{.key = std::string(key), .op = SelectorOp::kDoesNotExist, .values = {}},
+                           {.key = std::string(successor),
+                            .op = SelectorOp::kIn,
+                            .values = values}},
+           .fields = {}});
+    }
+    NodeSet& set = zones->emplace_back();
+    set.all = false;
+    for (const NodeSelectorTerm& term : terms) set.terms.push_back(InternNodeTerm(term, names_));
+  }
 }
 
 bool VolumeDesk::WouldDo(const PersistentVolumeRow& volume, const Claim& claim) const {
@@ -152,8 +217,8 @@ VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
     if (!needs.refusal.valid()) needs.refusal = names_->Intern(text);
   };
   for (const VolumeClaimRow& volume : pod.volumes) {
-    const auto found = claims_.find({pod.namespace_name, volume.claim});
-    if (found == claims_.end()) {
+    const Claim* found = FindClaim(pod.namespace_name, volume.claim);
+    if (found == nullptr) {
       refuse(volume.ephemeral
                  ? StrCat("waiting for ephemeral volume controller to create the "
                           "persistentvolumeclaim ",
@@ -161,7 +226,7 @@ VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
                  : StrCat("persistentvolumeclaim ", InQuotes(volume.claim), " not found"));
       continue;
     }
-    const Claim& claim = *found->second;
+    const Claim& claim = *found;
     if (claim.is_lost) {
       refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name),
                     " bound to non-existent persistentvolume ", InQuotes(claim.volume)));
@@ -172,26 +237,31 @@ VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
       refuse(StrCat("PVC ", pod.namespace_name, "/", claim.name, " was not created for pod ",
                     pod.namespace_name, "/", pod.name, " (pod is not owner)"));
     } else if (!claim.volume.empty() && claim.bind_completed) {
-      const auto number = volume_numbers_.find(claim.volume);
-      if (number == volume_numbers_.end()) {
+      const PersistentVolumeRow* bound_to = FindVolume(claim.volume);
+      if (bound_to == nullptr) {
         needs.volume_is_gone = true;
       } else {
-        NodeSet nodes = NodesOf(*volumes_[static_cast<size_t>(number->second)]);
+        NodeSet nodes = NodesOf(*bound_to);
         if (!nodes.all) needs.bound.push_back(std::move(nodes));
+        AddZones(*bound_to, &needs.zones);
       }
     } else {
-      const auto storage_class = classes_.find(claim.storage_class);
-      const bool waits = storage_class != classes_.end() &&
-                         storage_class->second->waits_for_consumer && claim.volume.empty();
+      const StorageClassRow* storage_class = FindClass(claim.storage_class);
+      const bool waits =
+          storage_class != nullptr && storage_class->waits_for_consumer && claim.volume.empty();
       if (waits) {
-        waiting.emplace_back(&claim, storage_class->second);
+        waiting.emplace_back(&claim, storage_class);
       } else {
         has_unbound = true;
       }
     }
   }
   if (has_unbound) refuse("pod has unbound immediate PersistentVolumeClaims");
-  if (needs.refusal.valid()) return {.refusal = needs.refusal, .bound = {}, .delayed = {}};
+  if (needs.refusal.valid()) {  // and nothing else will be asked
+    VolumeNeeds refused;
+    refused.refusal = needs.refusal;
+    return refused;
+  }
   std::stable_sort(waiting.begin(), waiting.end(),
                    [](const auto& a, const auto& b) { return a.first->bytes < b.first->bytes; });
   for (const auto& [claim, storage_class] : waiting) {
@@ -201,8 +271,11 @@ VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
                           delayed.made_on.all && delayed.capacity_on.all;
     if (!anywhere) needs.delayed.push_back(std::move(delayed));
   }
-  std::sort(needs.bound.begin(), needs.bound.end());
-  needs.bound.erase(std::unique(needs.bound.begin(), needs.bound.end()), needs.bound.end());
+  needs.ignores_space = ignores_space_ && !needs.delayed.empty();
+  for (std::vector<NodeSet>* sets : {&needs.bound, &needs.zones}) {
+    std::sort(sets->begin(), sets->end());
+    sets->erase(std::unique(sets->begin(), sets->end()), sets->end());
+  }
   return needs;
 }
 

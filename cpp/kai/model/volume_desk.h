@@ -7,6 +7,7 @@
 #define KAI_MODEL_VOLUME_DESK_H_
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,9 +21,20 @@ NodeTerm InternNodeTerm(const NodeSelectorTerm& row, Interner* names);
 
 class VolumeDesk {
  public:
-  VolumeDesk(const StorageRows& storage, Interner* names, std::vector<Rejection>* rejections);
+  // `ignores_space`: what drivers report of their storage is looked at elsewhere (spec 3 P9).
+  VolumeDesk(const StorageRows& storage, bool ignores_space, Interner* names,
+             std::vector<Rejection>* rejections);
 
   VolumeNeeds NeedsOf(const PodRow& pod) const;
+
+  // Null: there is none of that name.
+  const PersistentVolumeClaimRow* FindClaim(std::string_view namespace_name,
+                                            std::string_view name) const;
+  const PersistentVolumeRow* FindVolume(std::string_view name) const;
+  const StorageClassRow* FindClass(std::string_view name) const;
+  bool HasDriver(std::string_view name) const { return drivers_.contains(name); }
+  std::span<const CsiStorageCapacityRow* const> capacities() const { return capacities_; }
+  std::span<const CsiNodeRow* const> nodes() const { return nodes_; }
 
  private:
   using Claim = PersistentVolumeClaimRow;
@@ -30,8 +42,10 @@ class VolumeDesk {
   NodeSet NodesOf(const PersistentVolumeRow& volume) const;
   VolumeNeeds::Delayed DelayedOf(const Claim& claim, const StorageClassRow& storage_class) const;
   bool WouldDo(const PersistentVolumeRow& volume, const Claim& claim) const;
+  void AddZones(const PersistentVolumeRow& volume, std::vector<NodeSet>* zones) const;
   NodeSet CapacityOf(const Claim& claim, const StorageClassRow& storage_class) const;
 
+  bool ignores_space_;
   Interner* names_;
   std::map<std::pair<std::string_view, std::string_view>, const Claim*> claims_;
   std::vector<const PersistentVolumeRow*> volumes_;  // by name
@@ -40,6 +54,7 @@ class VolumeDesk {
   std::map<std::string_view, const StorageClassRow*> classes_;
   std::map<std::string_view, const CsiDriverRow*> drivers_;
   std::vector<const CsiStorageCapacityRow*> capacities_;
+  std::vector<const CsiNodeRow*> nodes_;
 };
 
 }  // namespace kai

@@ -72,7 +72,17 @@ VolumeAnswer AnswerOf(const VolumeNeeds& needs, std::span<const Label> labels, N
     answer.bound = VolumeAnswer::Bound::kGone;
   }
   answer.delayed = AnswerOfDelayed(needs, node);
+  if (needs.ignores_space && answer.bound == VolumeAnswer::Bound::kReached &&
+      answer.delayed == VolumeAnswer::Delayed::kNoSpace)
+    answer.delayed = VolumeAnswer::Delayed::kFound;
   return answer;
+}
+
+bool IsInZones(const VolumeNeeds& needs, std::span<const Label> labels, NameId node_name,
+               const Interner& names) {
+  const NodeView node(labels, node_name, names);
+  return std::all_of(needs.zones.begin(), needs.zones.end(),
+                     [&](const NodeSet& zone) { return node.IsIn(zone); });
 }
 
 }  // namespace kai

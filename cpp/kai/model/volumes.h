@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kai/model/labels.h"
+#include "kai/model/storage.h"
 
 namespace kai {
 
@@ -48,10 +49,16 @@ struct VolumeNeeds {
   bool volume_is_gone = false;   // a claim is bound to a volume that does not exist
   std::vector<NodeSet> bound;    // where the volumes of bound claims can be reached
   std::vector<Delayed> delayed;  // the smallest claim first
+  bool ignores_space = false;    // as room is counted otherwise (spec 3 P9)
 
-  bool empty() const {
-    return !refusal.valid() && !volume_is_gone && bound.empty() && delayed.empty();
-  }
+  // Of bound claims as well, but not in KAI: zones that the labels of their volumes name.
+  std::vector<NodeSet> zones;
+  std::vector<AttachedVolumes> attached;  // by driver; only of those with a limit somewhere
+  // With CSI storage (spec 3 P12).
+  std::vector<StorageNeed> storage;    // by class
+  std::vector<NameId> deleted_claims;  // that go with their owner, who is gone
+
+  bool empty() const { return *this == VolumeNeeds(); }
   friend auto operator<=>(const VolumeNeeds&, const VolumeNeeds&) = default;
 };
 
@@ -68,6 +75,11 @@ struct VolumeAnswer {
 VolumeAnswer AnswerOf(const VolumeNeeds& needs, std::span<const Label> labels, NameId node_name,
                       const Interner& names);
 
+// Whether the node is in the zones of all bound volumes that have one (kube-scheduler's
+// VolumeZone).
+bool IsInZones(const VolumeNeeds& needs, std::span<const Label> labels, NameId node_name,
+               const Interner& names);
+
 // Calls visit(const NodeTerm&) for every term that they look at.
 template <typename Visit>
 void ForEachTerm(const VolumeNeeds& needs, const Visit& visit) {
@@ -75,6 +87,7 @@ void ForEachTerm(const VolumeNeeds& needs, const Visit& visit) {
     for (const NodeTerm& term : set.terms) visit(term);
   };
   for (const NodeSet& set : needs.bound) each(set);
+  for (const NodeSet& set : needs.zones) each(set);
   for (const VolumeNeeds::Delayed& claim : needs.delayed) {
     each(claim.own.nodes);
     for (const VolumeNeeds::Volume& volume : claim.candidates) each(volume.nodes);

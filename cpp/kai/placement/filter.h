@@ -29,6 +29,10 @@ class Filter {
   // Check() said yes, but only because those in the way are leaving: the pod has to wait for them.
   virtual bool MustWait(PodClassId, NodeId) const { return false; }
 
+  // It counts room, like that of resources: of a node that is short of idle ones as well, these are
+  // spoken of (spec 3 E1).
+  virtual bool CountsRoom() const { return false; }
+
   // Whom to tell of every change; null: nobody.
   virtual Listener* listener() { return nullptr; }
 };

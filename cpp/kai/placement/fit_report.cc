@@ -99,6 +99,10 @@ std::string Reason::Text(const ResourceSlots& slots, std::span<const double> ove
       return std::string(messages::kSpreadWithoutLabel);
     case kTooUneven:
       return std::string(messages::kTooUneven);
+    case kTooManyVolumes:
+      return std::string(messages::kTooManyVolumes);
+    case kOtherZone:
+      return std::string(messages::kOtherZone);
     case kNotNumaAligned:
       return std::string(messages::kNotNumaAligned);
     case kWithoutWords:  // never listed: it is what is said when there is nothing to list

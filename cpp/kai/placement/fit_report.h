@@ -43,6 +43,8 @@ class Reason {
     kNoFreePorts,
     kSpreadWithoutLabel,
     kTooUneven,
+    kTooManyVolumes,
+    kOtherZone,
     kNotNumaAligned,
     kWithoutWords,                         // a no, but nothing to say about it (spec 3 E5)
     kVolumes,                              // and whatever a node says to volumes: OfVolumes()

@@ -573,8 +573,12 @@ void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, const Allowance*
 void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* allowance,
                            FitReport::Reasons* reasons) {
   const ClassPlan& plan = plans_[pod_class];
-  if (HasRoom(pod_class, plan, node, Room::kLater)) {
-    node_report_.Clear();
+  node_report_.Clear();
+  const bool has_other_room =
+      std::all_of(plan.node_filters.begin(), plan.node_filters.end(), [&](const Filter* filter) {
+        return !filter->CountsRoom() || filter->Check(pod_class, node, &node_report_);
+      });
+  if (has_other_room && HasRoom(pod_class, plan, node, Room::kLater)) {
     ReportRefusal(pod_class, plan, node, allowance);
     *reasons = node_report_.reasons();
     return;
@@ -582,8 +586,10 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = RequestOn(pod_class, node);
   if (Fits(plan.shares ? std::span<const double>(plan.request) : request, nodes.idle[node]) &&
-      (!plan.shares || picker_.HasEnough(pod_class, node, Room::kNow)))
+      (!plan.shares || picker_.HasEnough(pod_class, node, Room::kNow))) {
+    *reasons = node_report_.reasons();
     return;
+  }
   // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less
   // than asked for is free of use, promises included. A node that lacks only what was promised
   // away of the releasing says no without a reason.

@@ -238,10 +238,12 @@ TEST(NodeSearchTest, OverheadIsBlamedOnlyWhereThePodFitsWithoutIt) {  // spec 3 
                            .Node("n1", {.millicpu = 1000})
                            .Node("n2", {.millicpu = 1100})
                            .Node("n3", {.millicpu = 800})
+                           .Node("n4", {.millicpu = 2000})
+                           .Running("ns/r", {.millicpu = 1900, .node = "n4"})
                            .Pending("ns/p", {.millicpu = 1250});
   maker.rows().pods.back().overhead = {{"cpu", 250}};
   EXPECT_EQ(Rooms(maker.Build()).Explain("ns/p-0"),
-            "no nodes with enough resources were found: 1 node(s) didn't have enough resources: "
+            "no nodes with enough resources were found: 2 node(s) didn't have enough resources: "
             "CPU cores. \n2 node(s) didn't have enough resources: CPU cores. Not enough resources "
             "due to pod overhead resources. The overhead resources are  cpu: 250m.");
 }

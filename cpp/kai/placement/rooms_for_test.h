@@ -41,6 +41,7 @@ struct RoomsOptions {
   bool preferred_nodes = false;          // extra preferred_node_affinity
   DomainSearch::Options domains = {};    // mends common_domain, partial_labels
   bool pin_siblings = true;              // mend pinned_siblings
+  bool volume_limits = false;            // extra volume_limits
   std::vector<PodComparator> comparators = {PodComparator::kKubeflow, PodComparator::kRay,
                                             PodComparator::kTaskPriority};
 };
@@ -49,12 +50,14 @@ struct RoomsOptions {
 inline std::vector<std::unique_ptr<Filter>> AllFilters(const Cluster& cluster,
                                                        const RoomsOptions& options) {
   std::vector<std::unique_ptr<Filter>> filters;
+  if (cluster.storage().any_need) filters.push_back(MakeStorageFilter(cluster));
   filters.push_back(MakeResourceTypeFilter(cluster));
   filters.push_back(MakeNodeStateFilter(cluster));
   filters.push_back(MakeTaintFilter(cluster));
   filters.push_back(MakeNodeAffinityFilter(cluster));
   filters.push_back(MakeHostPortFilter(cluster, options.leaving));
   filters.push_back(MakeVolumeFilter(cluster));
+  if (options.volume_limits) filters.push_back(MakeVolumeLimitFilter(cluster));
   filters.push_back(MakeInterPodAffinityFilter(cluster, options.leaving));
   if (options.spread) filters.push_back(MakeTopologySpreadFilter(cluster));
   filters.push_back(MakeWorkerNodeFilter(cluster));

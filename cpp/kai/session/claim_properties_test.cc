@@ -24,11 +24,11 @@ namespace kai {
 namespace {
 
 // The GPUs of nodes become devices in slices, and what pods ask of them claims: one each, now and
-// then one for two of them that stand, or wait, together.
+// then one for two of them that stand, or wait, together. Some go on asking by number (spec 3 D10).
 void HandOutByClaims(uint64_t seed, ClusterRows* rows) {
   Random random(seed + 77);
   std::map<std::string, std::vector<std::string>> free;  // devices by node
-  rows->device_classes.push_back(GpuClass());
+  rows->device_classes.push_back(GpuClass("nvidia.com/gpu"));
   for (NodeRow& node : rows->nodes) {
     std::erase_if(node.allocatable, [&](const auto& amount) {
       if (amount.first != "nvidia.com/gpu") return false;
@@ -40,11 +40,39 @@ void HandOutByClaims(uint64_t seed, ClusterRows* rows) {
   std::map<std::string, std::string> queue_of;
   for (const PodGroupRow& group : rows->pod_groups)
     queue_of[StrCat(group.namespace_name, "/", group.name)] = group.queue;
+  const auto allocate = [&](const std::string& node, int64_t count, ResourceClaimRow* claim) {
+    claim->allocation.emplace();
+    claim->allocation->has_node_selector = true;
+    claim->allocation->node_selector = {
+        {.expressions = {},
+         .fields = {{.key = "metadata.name", .op = SelectorOp::kIn, .values = {node}}}}};
+    std::vector<std::string>& devices = free[node];
+    for (int64_t i = 0; i < count && !devices.empty(); ++i) {
+      claim->allocation->devices.push_back(
+          {.request = "gpu", .device = {std::string(kGpuDriver), node, devices.back()}});
+      devices.pop_back();
+    }
+  };
   std::map<std::string, ResourceClaimRow*> last;  // by what pods that share it have in common
   rows->claims.reserve(rows->pods.size());
   for (PodRow& pod : rows->pods) {
     if (pod.gpu.kind != GpuRequestKind::kRegular || pod.gpu.count == 0) continue;
     const int64_t count = pod.gpu.count;
+    const bool is_running = !pod.node_name.empty() && pod.phase == Phase::kRunning;
+    if (random.OneIn(3)) {
+      pod.extended_requests = {
+          {.container_name = "c", .resource = "nvidia.com/gpu", .count = count}};
+      if (!is_running) continue;
+      ResourceClaimRow& made =
+          rows->claims.emplace_back(GpuClaim(StrCat(pod.namespace_name, "/for-", pod.name), count));
+      made.gpus = 0;
+      made.for_extended_resource = true;
+      made.owner_pod = pod.name;
+      made.owner_uid = pod.uid;
+      made.consumers.push_back({.pod = pod.name, .uid = pod.uid});
+      allocate(pod.node_name, count, &made);
+      continue;
+    }
     pod.gpu = {};
     const std::string group = StrCat(pod.namespace_name, "/", pod.pod_group);
     ResourceClaimRow*& kept = last[StrCat(group, " ", pod.node_name, " ", count)];
@@ -52,21 +80,7 @@ void HandOutByClaims(uint64_t seed, ClusterRows* rows) {
       kept =
           &rows->claims.emplace_back(GpuClaim(StrCat(pod.namespace_name, "/of-", pod.name), count));
       kept->labels = {{"kai.scheduler/queue", queue_of[group]}};
-      if (!pod.node_name.empty() && pod.phase == Phase::kRunning) {
-        kept->allocation.emplace();
-        kept->allocation->has_node_selector = true;
-        kept->allocation->node_selector = {
-            {.expressions = {},
-             .fields = {
-                 {.key = "metadata.name", .op = SelectorOp::kIn, .values = {pod.node_name}}}}};
-        std::vector<std::string>& devices = free[pod.node_name];
-        for (int64_t i = 0; i < count && !devices.empty(); ++i) {
-          kept->allocation->devices.push_back(
-              {.request = "gpu",
-               .device = {std::string(kGpuDriver), pod.node_name, devices.back()}});
-          devices.pop_back();
-        }
-      }
+      if (is_running) allocate(pod.node_name, count, kept);
     }
     if (kept->allocation) kept->consumers.push_back({.pod = pod.name, .uid = pod.uid});
     pod.claims = {{.name = "gpus", .resource_claim = kept->name, .from_template = false}};
@@ -145,7 +159,7 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
     const Session session(
         config, {.inspect = [&](const CycleView& cycle) {
           const Cluster& cluster = *cycle.cluster;
-          std::map<DeviceId, NameId> holder;  // claims of pods that hold, or get, a node now
+          std::map<DeviceId, std::string> holder;  // claims of pods that hold, or get, a node now
           for (const PodId pod : cluster.pods().name.ids()) {
             const PodStatus status = cluster.pods().status[pod];
             if (!IsActiveUsed(status) || status == PodStatus::kReleasing) continue;
@@ -157,12 +171,18 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
                           cluster.Text(cluster.nodes().name[cluster.pods().node[pod]]))
                     << cluster.PodName(pod);
                 if (status == PodStatus::kPipelined) continue;  // who returned has it still
-                const NameId first = holder.emplace(given.device, claim.claim).first->second;
-                EXPECT_EQ(first, claim.claim) << cluster.PodName(pod);
+                const std::string name = claim.extended.empty()
+                                             ? std::string(cluster.Text(claim.claim))
+                                             : cluster.PodName(pod);  // it has no name yet
+                EXPECT_EQ(holder.emplace(given.device, name).first->second, name)
+                    << cluster.PodName(pod);
               }
             }
             if (status != PodStatus::kAllocated && status != PodStatus::kPipelined) continue;
-            EXPECT_EQ(devices, cluster.ClassOf(pod).gpu.dra) << cluster.PodName(pod);
+            const GpuRequest& gpu = cluster.ClassOf(pod).gpu;
+            EXPECT_EQ(devices,
+                      gpu.dra > 0 || gpu.kind != GpuRequestKind::kRegular ? gpu.dra : gpu.count)
+                << cluster.PodName(pod);
             placed += devices;
           }
         }});

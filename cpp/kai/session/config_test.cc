@@ -146,6 +146,7 @@ TEST(ConfigTest, ExtrasAreOffUnlessTheyAreTurnedOn) {
   const Config config = ParseOrDie(R"({"extras": {"topology_spread": true, "magic": true}})");
   EXPECT_TRUE(config.extras.on(Extra::kTopologySpread));
   EXPECT_FALSE(config.extras.on(Extra::kPreferredNodeAffinity));
+  EXPECT_TRUE(ParseOrDie(R"({"extras": {"volume_zones": true}})").extras.on(Extra::kVolumeZones));
   EXPECT_THAT(config.warnings, ElementsAre("extra \"magic\" is not known and is skipped"));
   EXPECT_THAT(config.ToJson(), HasSubstr(R"("topology_spread":true)"));
 }

@@ -46,6 +46,8 @@ void AddPredicates(const Config& config, const Cluster& cluster,
   filters.push_back(MakeNodeAffinityFilter(cluster));
   filters.push_back(MakeHostPortFilter(cluster, leaving));
   filters.push_back(MakeVolumeFilter(cluster));
+  if (config.extras.on(Extra::kVolumeZones)) filters.push_back(MakeVolumeZoneFilter(cluster));
+  if (config.extras.on(Extra::kVolumeLimits)) filters.push_back(MakeVolumeLimitFilter(cluster));
   filters.push_back(MakeInterPodAffinityFilter(cluster, leaving));
   if (config.extras.on(Extra::kTopologySpread))
     filters.push_back(MakeTopologySpreadFilter(cluster));
@@ -57,6 +59,7 @@ void AddPredicates(const Config& config, const Cluster& cluster,
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones) {
   std::vector<std::unique_ptr<Filter>> filters;
+  if (cluster.storage().any_need) filters.push_back(MakeStorageFilter(cluster));
   if (config.HasPlugin("predicates")) AddPredicates(config, cluster, &filters);
   if (zones != nullptr) filters.push_back(MakeNumaFilter(zones));
   if (config.HasPlugin("dynamicresources")) filters.push_back(MakeResourceClaimFilter(cluster));

@@ -5,6 +5,10 @@
 //   Claims(&maker, "ns/p-0", {"c"});               // the pod's spec names the claim
 //   Hold(&maker, "ns/c", "ns/p-0", "n1", {"0"});   // reserved for the pod, with that device
 //
+//   MakeCluster().Node("n1").Add(GpuClass("nvidia.com/gpu")).Add(GpusOn("n1", 2))
+//       .Pending("ns/p", {.gpus = 1});
+//   AsksFor(&maker, "ns/p-0", {{.count = 1}});     // nvidia.com/gpu: 1, of its one container
+//
 // Devices are called "0", "1", ... and belong to driver and class "gpu.nvidia.com" and to the pool
 // called as their node. Claims carry the queue label "default".
 #ifndef KAI_TESTING_CLAIM_ROWS_H_
@@ -12,6 +16,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kai/base/check.h"
@@ -22,8 +27,10 @@ namespace kai {
 
 inline constexpr std::string_view kGpuDriver = "gpu.nvidia.com";
 
-inline DeviceClassRow GpuClass() {
-  return {.name = std::string(kGpuDriver), .selectors = {}, .extended_resource = {}};
+// Containers may ask for such devices by the resource, where one is given.
+inline DeviceClassRow GpuClass(std::string resource = {}) {
+  return {
+      .name = std::string(kGpuDriver), .selectors = {}, .extended_resource = std::move(resource)};
 }
 
 inline ResourceSliceRow GpusOn(const std::string& node, int devices) {
@@ -66,6 +73,18 @@ inline void Claims(ClusterMaker* maker, std::string_view pod, std::vector<std::s
   PodRow& row = RowNamed(maker->rows().pods, pod);
   for (std::string& claim : claims)
     row.claims.push_back({.name = claim, .resource_claim = claim, .from_template = false});
+}
+
+// The containers of the pod ask for GPUs: one row each, in their order.
+inline void AsksFor(ClusterMaker* maker, std::string_view pod,
+                    std::vector<ExtendedRequestRow> requests) {
+  PodRow& row = RowNamed(maker->rows().pods, pod);
+  for (ExtendedRequestRow& request : requests) {
+    request.container = static_cast<int32_t>(&request - &requests[0]);
+    request.container_name = StrCat("c", request.container);
+    if (request.resource.empty()) request.resource = "nvidia.com/gpu";
+    row.extended_requests.push_back(std::move(request));
+  }
 }
 
 // The claim is reserved for the pod, which holds those devices of the node.

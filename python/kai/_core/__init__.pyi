@@ -34,12 +34,14 @@ _Decision = tuple[
 # key, operator, values
 _Requirement = tuple[str, str, list[str]]
 # One claim of Plan.claims(): the pod's name for it, its own, (request, driver, pool, device) of
-# each device, and the terms (expressions, fields) of the nodes it can be used on; None: all.
+# each device, the terms (expressions, fields) of the nodes it can be used on; None: all. Of the one
+# for extended resources also (request, class, count) and (container, resource, request); else None.
 _ClaimAllocation = tuple[
     str,
     str,
     list[tuple[str, str, str, str]],
     list[tuple[list[_Requirement], list[_Requirement]]] | None,
+    tuple[list[tuple[str, str, int]], list[tuple[str, str, str]]] | None,
 ]
 # code, message, pod
 _Reason = tuple[str, str, str | None]

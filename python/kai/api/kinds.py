@@ -19,6 +19,7 @@ LISTS = {
     "CSIStorageCapacity": "csiStorageCapacities",
     "StorageClass": "storageClasses",
     "CSIDriver": "csiDrivers",
+    "CSINode": "csiNodes",  # in no snapshot of KAI's: it does not look at them
     "ResourceClaim": "resourceClaims",
     "ResourceSlice": "resourceSlices",
     "DeviceClass": "deviceClasses",
@@ -48,6 +49,7 @@ GROUPS = {
     "CSIStorageCapacity": "storage.k8s.io",
     "StorageClass": "storage.k8s.io",
     "CSIDriver": "storage.k8s.io",
+    "CSINode": "storage.k8s.io",
     "ResourceClaim": "resource.k8s.io",
     "ResourceSlice": "resource.k8s.io",
     "DeviceClass": "resource.k8s.io",
@@ -108,6 +110,7 @@ CLUSTER_SCOPED = frozenset(
         "PersistentVolume",
         "StorageClass",
         "CSIDriver",
+        "CSINode",
         "ResourceSlice",
         "DeviceClass",
         "Topology",

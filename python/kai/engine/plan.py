@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from kai.api import times
 from kai.engine import explain, report, text
+from kai.engine.brief import Brief
+from kai.engine.claims import ClaimAllocation, ExtendedClaim, claims_of
 from kai.engine.cluster import Rejected
 from kai.engine.situation import Situation
 from kai.errors import NotFoundError
@@ -42,20 +44,6 @@ Verdict = Literal[
 ]
 
 
-class _Brief:
-    """A repr without the members that do not apply."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        given = ", ".join(
-            f"{field.name}={value!r}"
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
-            if (value := getattr(self, field.name)) not in (None, ())
-        )
-        return f"{type(self).__name__}({given})"
-
-
 @dataclass(frozen=True, slots=True)
 class NumaZone:
     """A NUMA zone of a node, and how much of each resource: cores, bytes, devices."""
@@ -68,40 +56,7 @@ class NumaZone:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Device(_Brief):
-    """A device that a driver publishes in a ResourceSlice."""
-
-    driver: str
-    pool: str
-    device: str
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ClaimAllocation(_Brief):
-    """What a resource claim of a pod holds: devices, and the request that each is for.
-
-    `name` is what the pod's spec calls the claim, `claim` the object's own name. `node_selector`
-    says where that can be used, as Kubernetes writes it; None: everywhere.
-    """
-
-    name: str
-    claim: str
-    devices: tuple[tuple[str, Device], ...] = ()
-    node_selector: Mapping[str, Any] | None = dataclasses.field(default=None, hash=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a BindRequest has it, and the claim's own name."""
-        results = [
-            {"request": request, **dataclasses.asdict(device)} for request, device in self.devices
-        ]
-        allocation: dict[str, Any] = {"devices": {"results": results}}
-        if self.node_selector is not None:
-            allocation["nodeSelector"] = self.node_selector
-        return {"name": self.name, "claim": self.claim, "allocation": allocation}
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _Placement(_Brief):
+class _Placement(Brief):
     pod: str
     node: str
     gpus: float = 0
@@ -111,6 +66,7 @@ class _Placement(_Brief):
     gpu_groups: tuple[str, ...] = ()
     numa_zones: tuple[NumaZone, ...] = ()
     claims: tuple[ClaimAllocation, ...] = ()
+    extended_claim: ExtendedClaim | None = None
 
     kind: ClassVar[str]
 
@@ -132,6 +88,8 @@ class _Placement(_Brief):
             members["numa_zones"] = [zone.to_dict() for zone in self.numa_zones]
         if self.claims:
             members["claims"] = [claim.to_dict() for claim in self.claims]
+        if self.extended_claim is not None:
+            members["extended_claim"] = self.extended_claim.to_dict()
         return members
 
 
@@ -142,7 +100,8 @@ class Bind(_Placement):
     `gpus` is the sum it takes. The members after it are for a pod that shares devices with others:
     on how many `devices`, which `portion` or how much memory of each, and which (`gpu_groups`).
     `numa_zones` is where the node is expected to put the pod, with the plugin `numa`.
-    `claims` says what each of its resource claims holds.
+    `claims` says what each of its resource claims holds, `extended_claim` which devices it gets
+    for resources that it asks for by number.
     """
 
     kind: ClassVar[str] = "bind"
@@ -156,7 +115,7 @@ class Pipeline(_Placement):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Evict(_Brief):
+class Evict(Brief):
     """The pod has to make room: which action decided so, and for which pod group."""
 
     pod: str
@@ -181,7 +140,7 @@ Decision = Bind | Pipeline | Evict
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Reason(_Brief):
+class Reason(Brief):
     """Why a pod group, or one pod of it, was not placed.
 
     `code` is a stable word (docs/reference/reasons.md); `message` is KAI's text where it has one.
@@ -193,7 +152,7 @@ class Reason(_Brief):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Writes(_Brief):
+class Writes(Brief):
     """The time stamps that the cycle writes on the pod group; None for one it leaves alone.
 
     `stale_since` is "" when the time stamp has to go: the group has all its pods again.
@@ -205,7 +164,7 @@ class Writes(_Brief):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GroupPlan(_Brief):
+class GroupPlan(Brief):
     """What the cycle says about one pod group.
 
     `messages` are the texts of KAI's event and condition, `reasons` the same for programs.
@@ -278,7 +237,6 @@ class QueuePlan:
 
 
 Value = TypeVar("Value")
-_Requirement = tuple[str, str, list[str]]  # key, operator, values
 
 
 class _ByName(Mapping[str, Value]):
@@ -406,7 +364,7 @@ class Plan:
         if not claims:
             return tuple(decisions)
         return tuple(
-            dataclasses.replace(each, claims=tuple(_claim(*row) for row in claims[each.pod]))
+            dataclasses.replace(each, **claims_of(claims[each.pod]))
             if isinstance(each, Bind) and each.pod in claims
             else each
             for each in decisions
@@ -565,30 +523,6 @@ def _zones(rows: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[NumaZone, .
         NumaZone(zone, {name: _plain(amount) for name, amount in amounts.items()})
         for zone, amounts in rows
     )
-
-
-def _claim(
-    name: str,
-    claim: str,
-    devices: list[tuple[str, str, str, str]],
-    node_terms: list[tuple[list[_Requirement], list[_Requirement]]] | None,
-) -> ClaimAllocation:
-    selector = None
-    if node_terms is not None:
-        selector = {"nodeSelectorTerms": [_node_term(*term) for term in node_terms]}
-    given = tuple((request, Device(*device)) for request, *device in devices)
-    return ClaimAllocation(name, claim, given, selector)
-
-
-def _node_term(expressions: list[_Requirement], fields: list[_Requirement]) -> dict[str, Any]:
-    term = {}
-    for kind, requirements in (("matchExpressions", expressions), ("matchFields", fields)):
-        if requirements:
-            term[kind] = [
-                {"key": key, "operator": operator} | ({"values": values} if values else {})
-                for key, operator, values in requirements
-            ]
-    return term
 
 
 def _group_plan(

@@ -18,7 +18,8 @@ The rules, in this order:
 2. A pipelined pod is pending without a node; the promise is forgotten.
 3. A bound pod runs on its node, with the received resource type as annotation and its GPU groups
    as labels. Its resource claims are allocated on the node and reserved for it; the reservation
-   of a pod that started again goes, and with the last reservation the allocation.
+   of a pod that started again goes, and with the last reservation the allocation. The claim for
+   its extended resources comes with the bound pod and goes with the pod that started again.
 4. A pod group with a running pod started a minute before ``now``; the others have no start.
 5. ``now`` and all other time stamps stay.
 
@@ -31,6 +32,8 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
+
+from kai.sim.extended_claims import next_extended_claims, with_claim_status
 
 __all__ = ["PlanLike", "step"]
 
@@ -88,7 +91,8 @@ def step(
             pods.append(pod)
         elif kind == "bind":
             running = _running(pod, decision.node, tuple(decision.gpu_groups or ()))
-            pods.append(_in_zones(running, getattr(decision, "numa_zones", ())))
+            running = _in_zones(running, getattr(decision, "numa_zones", ()))
+            pods.append(with_claim_status(running, getattr(decision, "extended_claim", None)))
             placed[key] = (decision.node, decision)
         elif kind == "evict" or (kind is None and terminating is not None):
             node = _node(pod, bind_requests) or bound.get(key, "")
@@ -115,6 +119,15 @@ def step(
     if objects.get("resourceClaims"):
         objects["resourceClaims"] = _next_claims(
             objects["resourceClaims"], pods, restarted=restarted, placed=placed
+        )
+    extended = {
+        key: decision.extended_claim
+        for key, (_, decision) in placed.items()
+        if getattr(decision, "extended_claim", None) is not None
+    }
+    if extended or objects.get("resourceClaims"):
+        objects["resourceClaims"] = next_extended_claims(
+            objects.get("resourceClaims") or [], pods, restarted=restarted, given=extended
         )
     world: Json = dict(snapshot)
     world["rawObjects"] = objects
@@ -227,6 +240,7 @@ def _restarted(pod: Mapping[str, Any]) -> Json:
     _set_mapping(metadata, "annotations", annotations)
     copy["spec"].pop("nodeName", None)
     copy["status"]["phase"] = "Pending"
+    copy["status"].pop("extendedResourceClaimStatus", None)
     return copy
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import kai
+from kai.sim.world import step
 
 DRIVER = "gpu.nvidia.com"
 
@@ -162,3 +163,68 @@ def test_what_makes_no_sense_is_said_and_the_rest_goes_on() -> None:
     (rejected,) = plan.rejected
     assert (rejected.kind, rejected.name) == ("ResourceClaim", "team/broken")
     assert rejected.field == "spec.devices.requests"
+
+
+def asking(made: kai.Cluster, gpus: int) -> kai.Cluster:
+    """The cluster, where pods may ask for GPUs by number, and do."""
+    snapshot = made.to_snapshot()
+    (device_class,) = snapshot["rawObjects"]["deviceClasses"]
+    device_class["spec"] = {"extendedResourceName": "nvidia.com/gpu"}
+    for pod in snapshot["rawObjects"]["pods"]:
+        requests = {"cpu": "1", "nvidia.com/gpu": str(gpus)}
+        pod["spec"]["containers"] = [{"name": "main", "resources": {"requests": requests}}]
+    return kai.Cluster.from_snapshot(snapshot)
+
+
+def test_a_pod_that_asks_by_number_is_told_its_devices_too() -> None:
+    made = asking(cluster(devices=1).pending("team/train"), 1)
+    (bind,) = plan_of(made).decisions
+    assert isinstance(bind, kai.Bind)
+    assert bind.gpus == 1
+    assert bind.claims == ()
+    given = bind.extended_claim
+    assert given is not None
+    in_node = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    name = "container-0-request-1"
+    assert bind.to_dict()["extended_claim"] == {
+        "name": "<extended-resources>",
+        "allocation": {
+            "devices": {
+                "results": [{"request": name, "driver": DRIVER, "pool": "n1", "device": "gpu-0"}]
+            },
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [in_node]}]},
+        },
+        "deviceRequests": [
+            {
+                "name": name,
+                "exactly": {
+                    "deviceClassName": DRIVER,
+                    "allocationMode": "ExactCount",
+                    "count": 1,
+                },
+            }
+        ],
+        "containerMappings": [
+            {"containerName": "main", "requestName": name, "resourceName": "nvidia.com/gpu"}
+        ],
+    }
+    assert "extended_claim=ExtendedClaim(" in repr(bind)
+
+
+def test_what_a_pod_got_by_number_stays_its_own_in_the_next_cycle() -> None:
+    made = asking(cluster(devices=2).pending("team/one").pending("team/two"), 1)
+    snapshot = made.to_snapshot()
+    (two,) = (pod for pod in snapshot["rawObjects"]["pods"] if pod["metadata"]["name"] == "two-0")
+    snapshot["rawObjects"]["pods"].remove(two)
+    first = plan_of(kai.Cluster.from_snapshot(snapshot))
+    world = step(snapshot, first, now="2026-01-01T00:00:00Z")
+    world["rawObjects"]["pods"].append(two)
+    second = plan_of(kai.Cluster.from_snapshot(world))
+    devices = [
+        device.device
+        for plan in (first, second)
+        for bind in plan.decisions
+        if isinstance(bind, kai.Bind) and bind.extended_claim
+        for _, device in bind.extended_claim.devices
+    ]
+    assert devices == ["gpu-0", "gpu-1"]

@@ -238,3 +238,26 @@ def test_the_input_is_never_changed() -> None:
     untouched = copy.deepcopy(before)
     step(before, plan(bind("ns/p", "n1", "g"), evict("ns/q"), evict("ns/r")), now=NOW)
     assert before == untouched
+
+
+def test_the_claim_for_extended_resources_comes_and_goes_with_its_pod() -> None:
+    said = {"deviceRequests": [1], "containerMappings": [2], "allocation": {"devices": {}}}
+    given = SimpleNamespace(to_dict=lambda: said)
+    decision = SimpleNamespace(
+        kind="bind", pod="ns/p", node="n1", gpu_groups=(), extended_claim=given
+    )
+    running = step(world(pod("p", uid="u")), plan(decision), now=NOW)
+    (made,) = running["rawObjects"]["resourceClaims"]
+    assert only_pod(running)["status"]["extendedResourceClaimStatus"] == {
+        "resourceClaimName": made["metadata"]["name"],
+        "requestMappings": [2],
+    }
+    assert made["metadata"]["annotations"] == {
+        "resource.kubernetes.io/extended-resource-claim": "true"
+    }
+    assert made["spec"]["devices"]["requests"] == [1]
+    assert made["status"]["allocation"] == {"devices": {}}
+    assert [each["name"] for each in made["status"]["reservedFor"]] == ["p"]
+    again = step(running, plan(evict("ns/p")), now=NOW)
+    assert again["rawObjects"]["resourceClaims"] == []
+    assert "extendedResourceClaimStatus" not in only_pod(again)["status"]

@@ -29,11 +29,16 @@ std::unique_ptr<Filter> MakeWorkerNodeFilter(const Cluster& cluster);  // spec 3
 // Of the plugin dynamicresources, behind those of predicates.
 std::unique_ptr<Filter> MakeResourceClaimFilter(const Cluster& cluster);  // spec 3 D7
 
+// What CSI drivers have left for the claims of pods; no plugin's, and asked before them.
+std::unique_ptr<Filter> MakeStorageFilter(const Cluster& cluster);  // spec 3 P12
+
 class ZoneLedger;
 std::unique_ptr<Filter> MakeNumaFilter(std::shared_ptr<ZoneLedger> ledger);  // spec 3 U15
 
 // Not in KAI.
 std::unique_ptr<Filter> MakeTopologySpreadFilter(const Cluster& cluster);
+std::unique_ptr<Filter> MakeVolumeLimitFilter(const Cluster& cluster);
+std::unique_ptr<Filter> MakeVolumeZoneFilter(const Cluster& cluster);
 
 }  // namespace kai
 

@@ -128,6 +128,27 @@ TEST(ResourceClaimFilterTest, WhoSharesAPromiseWaitsAsWell) {
   EXPECT_EQ(rooms.Find("ns/p-1"), "n1 later");
 }
 
+TEST(ResourceClaimFilterTest, GpusThatAreAskedByNumberAreDevicesWhereThereIsNoPlugin) {  // D10
+  ClusterMaker maker = MakeCluster()
+                           .Node("n1", {.more = {{"nvidia.com/gpu", 0}}})
+                           .Node("n2", {.gpus = 1})
+                           .Add(GpuClass("nvidia.com/gpu"))
+                           .Add(GpusOn("n1", 2))
+                           .Pending("ns/p", {.gpus = 1})
+                           .Pending("ns/q", {.gpus = 2});
+  AsksFor(&maker, "ns/p-0", {{.count = 1}});
+  AsksFor(&maker, "ns/q-0", {{.kind = ContainerRow::Kind::kInit, .count = 2}, {.count = 1}});
+  Rooms rooms(maker.Build());
+  EXPECT_EQ(rooms.Find("ns/q-0"), "n1");
+  rooms.Place("ns/q-0", "n1");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n2") << "its device plugin chooses";
+  // A slice that is half replaced gives nothing, whatever the numbers say.
+  maker.rows().slices[0].slice.slices_in_pool = 2;
+  Rooms none(maker.Build());
+  EXPECT_EQ(none.Find("ns/q-0"), "nowhere");
+  EXPECT_THAT(none.Explain("ns/q-0"), HasSubstr("1 cannot allocate all DRA claims on node n1"));
+}
+
 // What is said of a pod before nodes are asked.
 class ResourceClaimCheckTest : public ::testing::Test {
  protected:

@@ -1,0 +1,116 @@
+// A node attaches so many volumes of a CSI driver and no more (kube-scheduler's NodeVolumeLimits):
+// not in KAI, and off unless asked for (docs/reference/config.md). A volume counts once on a node,
+// whoever uses it there; those that only leaving pods use are waited for.
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/placement/filters/filters.h"
+#include "kai/placement/standing.h"
+
+namespace kai {
+namespace {
+
+class VolumeLimitFilter final : public Filter, private Listener {
+ public:
+  explicit VolumeLimitFilter(const Cluster& cluster) : cluster_(cluster) {
+    const auto& needs = cluster.volume_needs().raw();
+    is_needed_ = std::any_of(needs.begin(), needs.end(),
+                             [](const VolumeNeeds& each) { return !each.attached.empty(); });
+    if (!is_needed_) return;
+    ForEachStanding(cluster, [&](PodId pod, NodeId node, bool is_leaving) {
+      Count(pod, node, {.all = 1, .leaving = is_leaving ? 1 : 0}, 1);
+    });
+  }
+
+  Scope ScopeFor(PodClassId pod_class) const override {
+    return VolumesOf(pod_class).empty() ? Scope::kNothing : Scope::kNode;
+  }
+
+  bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
+    const bool fits = Fits(pod_class, node, [](const StandingChange& attached) {
+      return attached.all - attached.leaving;
+    });
+    if (!fits && report != nullptr) report->Count(Reason::kTooManyVolumes);
+    return fits;
+  }
+  bool MustWait(PodClassId pod_class, NodeId node) const override {
+    return !Fits(pod_class, node, [](const StandingChange& attached) { return attached.all; });
+  }
+
+  Listener* listener() override { return is_needed_ ? this : nullptr; }
+
+ private:
+  using Counts = absl::flat_hash_map<std::pair<NodeId, NameId>, StandingChange>;
+
+  std::span<const AttachedVolumes> VolumesOf(PodClassId pod_class) const {
+    const VolumeNeedsId id =
+        cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint].volumes;
+    if (!id.valid()) return {};
+    return cluster_.volume_needs()[id].attached;
+  }
+
+  static StandingChange Find(const Counts& counts, NodeId node, NameId name) {
+    const auto found = counts.find({node, name});
+    return found == counts.end() ? StandingChange() : found->second;
+  }
+
+  // `counted`: how many of some there are that count.
+  template <typename Counted>
+  bool Fits(PodClassId pod_class, NodeId node, const Counted& counted) const {
+    const std::span<const AttachedVolumes> all = VolumesOf(pod_class);
+    return std::all_of(all.begin(), all.end(), [&](const AttachedVolumes& volumes) {
+      const StorageMap::Limit* limit = cluster_.storage().LimitOn(node, volumes.driver);
+      if (limit == nullptr) return true;
+      const auto more =
+          volumes.own +
+          std::count_if(volumes.shared.begin(), volumes.shared.end(),
+                        [&](NameId volume) { return counted(Find(users_, node, volume)) == 0; });
+      return more == 0 ||
+             more + counted(Find(attached_, node, volumes.driver)) <= limit->most_volumes;
+    });
+  }
+
+  // Who uses a volume, as the volume itself: it leaves with the last of them.
+  static StandingChange AsOne(const StandingChange& users) {
+    return {.all = users.all > 0 ? 1 : 0,
+            .leaving = users.all > 0 && users.leaving == users.all ? 1 : 0};
+  }
+
+  void Count(PodId pod, NodeId node, const StandingChange& by, int32_t sign) {
+    if (!node.valid()) return;
+    for (const AttachedVolumes& volumes : VolumesOf(cluster_.pods().pod_class[pod])) {
+      StandingChange& attached = attached_[{node, volumes.driver}];
+      attached.all += sign * by.all * volumes.own;
+      attached.leaving += sign * by.leaving * volumes.own;
+      for (const NameId volume : volumes.shared) {
+        StandingChange& users = users_[{node, volume}];
+        const StandingChange before = AsOne(users);
+        users.all += sign * by.all;
+        users.leaving += sign * by.leaving;
+        const StandingChange after = AsOne(users);
+        attached.all += after.all - before.all;
+        attached.leaving += after.leaving - before.leaving;
+      }
+    }
+  }
+
+  void Applied(const Change& change, UndoStack*) override {
+    Count(change.pod, change.to_node, StandingChangeOf(change), 1);
+  }
+  void Undone(const Change& change, UndoStack*) override {
+    Count(change.pod, change.to_node, StandingChangeOf(change), -1);
+  }
+
+  const Cluster& cluster_;
+  bool is_needed_ = false;
+  Counts attached_;  // by node and driver; looked up only, as the other
+  Counts users_;     // by node and volume, of volumes that are shared
+};
+
+}  // namespace
+
+std::unique_ptr<Filter> MakeVolumeLimitFilter(const Cluster& cluster) {
+  return std::make_unique<VolumeLimitFilter>(cluster);
+}
+
+}  // namespace kai

@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include "kai/placement/filters/filter_for_test.h"
+#include "kai/placement/filters/filters.h"
+#include "kai/placement/rooms_for_test.h"
+
+namespace kai {
+namespace {
+
+constexpr char kTooMany[] = "node(s) exceed max volume count";
+
+// Node n attaches two volumes of "disk", and any number of others.
+class VolumeLimitFilterTest : public testing::Test {
+ protected:
+  VolumeLimitFilterTest() {
+    maker_.Node("n");
+    storage().claims.emplace();
+    storage().nodes = {{.name = "n", .most_volumes = {{"disk", 2}}}};
+    storage().classes = {{.name = "made-later",
+                          .provisioner = "disk",
+                          .waits_for_consumer = true,
+                          .allowed_topologies = {}}};
+  }
+
+  StorageRows& storage() { return maker_.rows().storage; }
+  // Of a volume of that driver.
+  VolumeClaimRow Claim(const std::string& name, std::string driver = "disk") {
+    PersistentVolumeRow volume;
+    volume.name = name;
+    volume.csi_driver = std::move(driver);
+    volume.csi_handle = name;
+    storage().volumes.push_back(std::move(volume));
+    PersistentVolumeClaimRow claim;
+    claim.namespace_name = "ns";
+    claim.name = name;
+    claim.volume = name;
+    claim.is_bound = true;
+    claim.bind_completed = true;
+    storage().claims->push_back(std::move(claim));
+    return {.claim = name, .ephemeral = false};
+  }
+  // Of a volume that is made once its pod has a node.
+  VolumeClaimRow NewClaim(const std::string& name) {
+    const VolumeClaimRow volume = Claim(name);
+    storage().volumes.pop_back();
+    PersistentVolumeClaimRow& claim = storage().claims->back();
+    claim.volume.clear();
+    claim.is_bound = claim.bind_completed = false;
+    claim.storage_class = "made-later";
+    return volume;
+  }
+  std::string Answer() {
+    const auto cluster = maker_.Build();
+    return AnswerOf(*MakeVolumeLimitFilter(*cluster), *cluster, "ns/p-0", "n");
+  }
+  Rooms MakeRooms() { return Rooms(maker_.Build(), {.volume_limits = true}); }
+
+  ClusterMaker maker_;
+};
+
+TEST_F(VolumeLimitFilterTest, ANodeAttachesSoManyOfADriverAndNoMore) {
+  maker_.Running("ns/r", {.node = "n", .volumes = {Claim("r1")}});
+  maker_.Pending("ns/p", {.volumes = {Claim("p1")}});
+  EXPECT_EQ(Answer(), "");
+  maker_.rows().pods.back().volumes.push_back(Claim("p2"));
+  EXPECT_EQ(Answer(), kTooMany);
+}
+
+TEST_F(VolumeLimitFilterTest, AVolumeThatIsStillToBeMadeCounts) {
+  maker_.Running("ns/r", {.node = "n", .volumes = {Claim("r1"), NewClaim("r2")}});
+  maker_.Pending("ns/p", {.volumes = {NewClaim("p1")}});
+  EXPECT_EQ(Answer(), kTooMany);
+}
+
+TEST_F(VolumeLimitFilterTest, AVolumeThatIsThereAlreadyIsNoOneMore) {
+  const VolumeClaimRow shared = Claim("shared");
+  maker_.Running("ns/r", {.pods = 2, .node = "n", .volumes = {shared}});
+  maker_.Running("ns/s", {.node = "n", .volumes = {Claim("s1")}});
+  maker_.Pending("ns/p", {.volumes = {shared}});
+  EXPECT_EQ(Answer(), "");
+  maker_.rows().pods.back().volumes.push_back(Claim("p1"));
+  EXPECT_EQ(Answer(), kTooMany);
+}
+
+TEST_F(VolumeLimitFilterTest, DriversWithoutALimitAndNodesThatNameNoneAreNotAsked) {
+  maker_.Pending("ns/p", {.volumes = {Claim("a", "other"), Claim("b", "other"), Claim("c", "")}});
+  const auto cluster = maker_.Build();
+  EXPECT_EQ(ScopeOf(*MakeVolumeLimitFilter(*cluster), *cluster, "ns/p-0"), Filter::Scope::kNothing);
+  maker_.Node("unlimited").Pending("ns/q", {.volumes = {Claim("d"), Claim("e"), Claim("f")}});
+  EXPECT_EQ(MakeRooms().Find("ns/q-0"), "unlimited");
+}
+
+TEST_F(VolumeLimitFilterTest, PodsOfThisCycleCountAndAreTakenBack) {
+  maker_.Pending("ns/p", {.volumes = {Claim("p1"), Claim("p2")}});
+  maker_.Pending("ns/q", {.volumes = {Claim("q1")}});
+  Rooms rooms = MakeRooms();
+  const Statement::Checkpoint start = rooms.statement().Mark();
+  rooms.Place("ns/p-0", "n");
+  EXPECT_EQ(rooms.Find("ns/q-0"), "nowhere");
+  rooms.statement().RollBackTo(start);
+  EXPECT_EQ(rooms.Find("ns/q-0"), "n");
+}
+
+TEST_F(VolumeLimitFilterTest, VolumesOfLeavingPodsAreWaitedFor) {
+  const VolumeClaimRow shared = Claim("shared");
+  maker_.Running("ns/r", {.node = "n", .volumes = {shared, Claim("r1")}});
+  maker_.Running("ns/s", {.node = "n", .volumes = {shared}});
+  maker_.Pending("ns/p", {.volumes = {Claim("p1")}});
+  maker_.Pending("ns/q", {.volumes = {Claim("q1"), Claim("q2")}});
+  Rooms rooms = MakeRooms();
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+  const Statement::Checkpoint start = rooms.statement().Mark();
+  rooms.Evict("ns/r-0");
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n later");
+  EXPECT_EQ(rooms.Find("ns/q-0"), "nowhere") << "the other user of the shared volume stays";
+  rooms.Evict("ns/s-0");
+  EXPECT_EQ(rooms.Find("ns/q-0"), "n later");
+  rooms.statement().RollBackTo(start);
+  EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
+}
+
+}  // namespace
+}  // namespace kai

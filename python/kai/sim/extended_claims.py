@@ -1,0 +1,83 @@
+"""Claims for extended resources that device classes stand for (spec 3 D10), in the next world.
+
+As Kubernetes has them: an object that belongs to its pod, which comes when the pod is bound and
+goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+__all__ = ["next_extended_claims", "with_claim_status"]
+
+Json = dict[str, Any]
+
+ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+
+
+def with_claim_status(pod: Json, given: Any) -> Json:
+    """The bound pod, which says which claim its devices are in; ``given`` is of its decision."""
+    if given is not None:
+        pod["status"]["extendedResourceClaimStatus"] = {
+            "resourceClaimName": _name(pod),
+            "requestMappings": given.to_dict()["containerMappings"],
+        }
+    return pod
+
+
+def next_extended_claims(
+    claims: Sequence[Json],
+    pods: Sequence[Mapping[str, Any]],
+    *,
+    restarted: Collection[str],
+    given: Mapping[str, Any],
+) -> list[Json]:
+    """``claims`` without those of pods that started again, and with those that bound pods got.
+
+    ``restarted`` are pods, ``given`` what their decisions say by pod, both as "namespace/name".
+    """
+    kept = [claim for claim in claims if not _owners(claim) & set(restarted)]
+    return kept + [
+        _claim(pod, given[key]) for pod in pods if given.get(key := _key(pod)) is not None
+    ]
+
+
+def _key(thing: Mapping[str, Any]) -> str:
+    return f"{_namespace(thing)}/{thing['metadata']['name']}"
+
+
+def _namespace(thing: Mapping[str, Any]) -> str:
+    return thing["metadata"].get("namespace") or "default"
+
+
+def _name(pod: Mapping[str, Any]) -> str:
+    # The API server would add a few letters by chance.
+    return f"{pod['metadata']['name']}-extended-resources"
+
+
+def _owners(claim: Mapping[str, Any]) -> set[str]:
+    """The pods that a claim was made for, if it is one of these."""
+    metadata = claim["metadata"]
+    if (metadata.get("annotations") or {}).get(ANNOTATION) != "true":
+        return set()
+    owners = metadata.get("ownerReferences") or []
+    return {f"{_namespace(claim)}/{owner['name']}" for owner in owners if owner["kind"] == "Pod"}
+
+
+def _claim(pod: Mapping[str, Any], given: Any) -> Json:
+    said = given.to_dict()
+    of_pod = {"name": pod["metadata"]["name"], "uid": pod["metadata"].get("uid", "")}
+    return {
+        "metadata": {
+            "name": _name(pod),
+            "namespace": _namespace(pod),
+            "annotations": {ANNOTATION: "true"},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "controller": True, **of_pod}],
+        },
+        "spec": {"devices": {"requests": said["deviceRequests"]}},
+        "status": {
+            "allocation": said["allocation"],
+            "reservedFor": [{"resource": "pods", **of_pod}],
+        },
+    }

@@ -1,0 +1,105 @@
+"""Storage of CSI drivers: what is left of it, how many volumes a node attaches, and their zones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import kai
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def cluster(*claims: dict[str, Any], **params: Any) -> kai.Cluster:
+    """Nodes a and b; pods p0, p1, ... in queue q, one for each claim."""
+    made = kai.Cluster().queue("q")
+    for node in ("a", "b"):
+        made.node(node, gpus=8, labels={"host": node, ZONE: f"zone-{node}"})
+    for number in range(len(claims)):
+        made.pending(f"q/p{number}", gpus=1)
+    if params:
+        made.configure(**params)
+    snapshot = made.to_snapshot()
+    for pod in snapshot["rawObjects"]["pods"]:
+        claim = pod["metadata"]["name"].removesuffix("-0")
+        pod["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]
+    made = kai.Cluster.from_snapshot(snapshot)
+    made.add(
+        "StorageClass",
+        {
+            "metadata": {"name": "fast"},
+            "provisioner": "disk.csi",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        },
+    )
+    for number, claim in enumerate(claims):
+        made.add(
+            "PersistentVolumeClaim",
+            {
+                "metadata": {
+                    "namespace": "q",
+                    "name": f"p{number}",
+                    "annotations": {"pv.kubernetes.io/bind-completed": "yes"} if claim else {},
+                },
+                "spec": {
+                    "storageClassName": "fast",
+                    "resources": {"requests": {"storage": "60Gi"}},
+                    **claim,
+                },
+                "status": {"phase": "Bound" if claim else "Pending"},
+            },
+        )
+    return made
+
+
+def nodes(made: kai.Cluster, **extras: bool) -> list[str]:
+    plan = kai.Scheduler({"extras": extras} if extras else None).plan(made)
+    return [bind.node for bind in plan.decisions if isinstance(bind, kai.Bind)]
+
+
+def with_capacity(made: kai.Cluster) -> kai.Cluster:
+    made.add("CSIDriver", {"metadata": {"name": "disk.csi"}, "spec": {"storageCapacity": True}})
+    return made.add(
+        "CSIStorageCapacity",
+        {
+            "metadata": {"namespace": "kube-system", "name": "at-a"},
+            "storageClassName": "fast",
+            "nodeTopology": {"matchLabels": {"host": "a"}},
+            "capacity": "100Gi",
+        },
+    )
+
+
+def test_claims_of_one_cycle_share_what_a_driver_has_left() -> None:
+    assert nodes(with_capacity(cluster({}, {}))) == ["a", "a"]  # each for itself
+    made = with_capacity(cluster({}, {}, scheduleCSIStorage=True))
+    plan = kai.Scheduler().plan(made)
+    assert [decision.pod for decision in plan.decisions] == ["q/p0-0"]
+    (reason, *_) = plan.pod_groups["q/p1"].reasons
+    assert "1 no allocatable storage from storageclass fast found." in reason.message
+    assert "1 node(s) did not have enough free storage for storageclass fast." in reason.message
+
+
+def test_a_node_attaches_no_more_volumes_than_its_driver_says() -> None:
+    made = cluster({}, {}, {})
+    made.add(
+        "CSINode",
+        {
+            "metadata": {"name": "a"},
+            "spec": {"drivers": [{"name": "disk.csi", "allocatable": {"count": 2}}]},
+        },
+    )
+    assert nodes(made) == ["a", "a", "a"]
+    assert nodes(made, volume_limits=True) == ["a", "a", "b"]
+
+
+def test_a_pod_goes_to_the_zone_of_its_volume() -> None:
+    made = cluster({"volumeName": "v"})
+    made.add(
+        "PersistentVolume",
+        {
+            "metadata": {"name": "v", "labels": {ZONE: "zone-b"}},
+            "spec": {"storageClassName": "fast"},
+        },
+    )
+    assert nodes(made) == ["a"]
+    assert nodes(made, volume_zones=True) == ["b"]
