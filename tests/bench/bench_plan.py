@@ -2,14 +2,15 @@
 
     python tests/bench/bench_plan.py                     # what allocate decides
     python tests/bench/bench_plan.py --searches          # what searches for victims decide
+    python tests/bench/bench_plan.py --constraints       # parts of GPUs, shapes, anti-affinity
     python tests/bench/bench_plan.py fill-500 --runs 21
     python tests/bench/bench_plan.py openb openb-gpuspec33 --json
 
-The workloads are those of generate.py (`bench-fill` with so many nodes is `fill-500`), and the
-lists of openb.py. Every run loads the snapshot's bytes anew, plans them, and plans them again a few
-times; times are the engine's own stopwatch: `load` from bytes to a checked cluster, `plan` the
-whole cycle. KAI's figures (baseline.json) are of its cycle alone, on a machine of the same kind.
-Its searches end by its time budgets where it takes more than 100 s.
+The workloads are those of generate.py (`bench-fill` with so many nodes is `fill-500`), those of
+constraints.py, and the lists of openb.py. Every run loads the snapshot's bytes anew, plans them,
+and plans them again a few times; times are the engine's own stopwatch: `load` from bytes to a
+checked cluster, `plan` the whole cycle. KAI's figures (baseline.json) are of its cycle alone, on a
+machine of the same kind. Its searches end by its time budgets where it takes more than 100 s.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import constraints
 import generate
 import openb
 
@@ -46,6 +48,8 @@ BARS_MS = {
     "preempt-1000": 0.2,
 }
 SEARCHES = tuple(BARS_MS)
+CONSTRAINTS = {"halves-500": 10, "shapes-5000": 150, "anti-affinity-500": 1}
+BARS_MS |= CONSTRAINTS
 NOW = "2026-01-01T00:00:00Z"
 BASELINE = Path(__file__).with_name("baseline.json")
 KINDS = ("bind", "pipeline", "evict")
@@ -83,6 +87,8 @@ def snapshot_of(workload: str) -> bytes:
     if workload.partition("-")[0] == "openb":
         return json.dumps(openb.snapshot(*openb.read(workload.partition("-")[2]))).encode()
     family, _, nodes = workload.rpartition("-")
+    if family in constraints.WORKLOADS:
+        return json.dumps(constraints.WORKLOADS[family](int(nodes)).to_snapshot()).encode()
     build, _ = generate.BENCHMARKS[f"bench-{family}"]
     cluster = generate.Cluster(random.Random(f"bench-{family}"))
     build(cluster, int(nodes))
@@ -190,11 +196,16 @@ def main() -> None:
     )
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
     parser.add_argument("--searches", action="store_true", help="workloads of reclaim and others")
+    parser.add_argument("--constraints", action="store_true", help="those of constraints.py")
     parser.add_argument("--runs", type=int, default=9, help="how often each is loaded [9]")
     parser.add_argument("--again", type=int, default=5, help="further plans of each [5]")
     parser.add_argument("--json", action="store_true", help="every single time, for programs")
     options = parser.parse_args()
-    chosen = options.workloads or (SEARCHES if options.searches else WORKLOADS)
+    chosen = options.workloads or [
+        *(SEARCHES if options.searches else ()),
+        *(CONSTRAINTS if options.constraints else ()),
+    ]
+    chosen = chosen or WORKLOADS
     measured = [measure(workload, options.runs, options.again) for workload in chosen]
     if options.json:
         values: list[dict[str, Any]] = [asdict(each) for each in measured]

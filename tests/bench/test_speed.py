@@ -39,6 +39,17 @@ def test_a_small_search_finds_what_there_is(workload: str, decided: tuple[int, i
         assert list(decided) == bench_plan.kais()[workload]["decided"]
 
 
+@pytest.mark.parametrize(
+    ("workload", "pods", "placed"),
+    [("halves-4", 64, 64), ("shapes-10", 80, 80), ("anti-affinity-50", 1_001, 1)],
+)
+def test_a_small_workload_of_choosy_pods_is_placed_whole(
+    workload: str, pods: int, placed: int
+) -> None:
+    measured = bench_plan.measure(workload, runs=1, again=1)
+    assert (measured.pods, measured.decided["bind"]) == (pods, placed)
+
+
 def test_the_table_shows_kais_figure_beside_ours(capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ("fill-500", "reclaim-100", "consolidation-50")
     rows = bench_plan.table([bench_plan.measure(each, runs=2) for each in chosen]).splitlines()

@@ -26,17 +26,18 @@ class Consolidation final : public EvictionAction {
     // Moving pods makes no GPU (spec 2 R2).
     const Cluster& cluster = *cycle.cluster;
     const NodeColumns& nodes = cluster.nodes();
-    double gpus = 0, mib = 0;
-    for (const NodeId node : nodes.name.ids()) {
-      if (cluster.node_classes()[nodes.node_class[node]].state != 0) continue;
-      const GpuSums sums = GpuSumsOf(cluster, node);
-      gpus += sums.all();
-      mib += sums.idle_mib + sums.releasing_mib;
-    }
     double wanted_gpus = 0, wanted_mib = 0;
     for (const PodId pod : cycle.order->PodsToPlace(group)) {
       wanted_gpus += cluster.slots().TotalGpus(cluster.RequestOf(pod));
       wanted_mib += static_cast<double>(cluster.ClassOf(pod).gpu.memory_mib);  // of one device
+    }
+    double gpus = 0, mib = 0;
+    for (const NodeId node : nodes.name.ids()) {
+      if (cluster.node_classes()[nodes.node_class[node]].state != 0) continue;
+      gpus += AllGpusOf(cluster, node);
+      if (wanted_mib == 0) continue;
+      const GpuSums sums = GpuSumsOf(cluster, node);
+      mib += sums.idle_mib + sums.releasing_mib;
     }
     return gpus < wanted_gpus - kGpuSumTolerance || mib < wanted_mib;
   }

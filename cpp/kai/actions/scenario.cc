@@ -41,7 +41,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
   const Cluster& cluster = *cycle.cluster;
   const NodeColumns& nodes = cluster.nodes();
   for (const NodeId node : nodes.name.ids()) {
-    before_[node] = GpuSumsOf(cluster, node).all();
+    before_[node] = AllGpusOf(cluster, node);
   }
   // With nobody recorded who comes back, batches come as they always do.
   bool always_the_same = true;

@@ -40,8 +40,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
   const NodeColumns& nodes = cluster.nodes();
   offered_.Resize(nodes.size());
   for (const NodeId node : nodes.name.ids()) {
-    const GpuSums gpus = GpuSumsOf(cluster, node);
-    offered_[node] = gpus.idle > 0 || gpus.releasing > 0;
+    offered_[node] = HasGpusToGive(cluster, node);
   }
 }
 

@@ -25,6 +25,24 @@ struct GpuSums {
 // As KAI has it: parts are rounded to hundredths of a device.
 GpuSums GpuSumsOf(const Cluster& cluster, NodeId node);
 
+// All of them, in devices.
+inline double AllGpusOf(const Cluster& cluster, NodeId node) {
+  const NodeColumns& nodes = cluster.nodes();
+  if (!nodes.shared_gpus[node].empty()) return GpuSumsOf(cluster, node).all();
+  return cluster.slots().TotalGpus(nodes.idle[node]) +
+         cluster.slots().TotalGpus(nodes.releasing[node]);
+}
+
+// Some, or parts of them, are idle or being freed.
+inline bool HasGpusToGive(const Cluster& cluster, NodeId node) {
+  const NodeColumns& nodes = cluster.nodes();
+  if (nodes.shared_gpus[node].empty())
+    return cluster.slots().TotalGpus(nodes.idle[node]) > 0 ||
+           cluster.slots().TotalGpus(nodes.releasing[node]) > 0;
+  const GpuSums sums = GpuSumsOf(cluster, node);
+  return sums.idle > 0 || sums.releasing > 0;
+}
+
 // Devices that the node could give at most, in one piece or in parts, with what is being freed:
 // never less than any pod finds there.
 double MostGpusOf(const Cluster& cluster, NodeId node);

@@ -11,8 +11,22 @@ std::unique_ptr<Statement> Statement::Open(Cluster* cluster, std::vector<Listene
 
 Statement::~Statement() {
   RollBackTo(0);
-  for (const Trace& trace : traces_) CountTrace(trace, -1, trace.gpus);
+  if (exact_) {
+    cluster_->nodes_.idle = std::move(exact_->idle);
+    cluster_->nodes_.releasing = std::move(exact_->releasing);
+    cluster_->nodes_.used = std::move(exact_->used);
+    cluster_->nodes_.shared_gpus = std::move(exact_->shared_gpus);
+  }
   cluster_->statement_open_ = false;
+}
+
+void Statement::KeepTraces() {
+  KAI_CHECK(changes_.empty()) << "what was changed before would be counted back as well";
+  const NodeColumns& nodes = cluster_->nodes_;
+  exact_ = Exact{.idle = nodes.idle,
+                 .releasing = nodes.releasing,
+                 .used = nodes.used,
+                 .shared_gpus = nodes.shared_gpus};
 }
 
 void Statement::Place(PodId pod, NodeId node, const GpuList& gpus) {
@@ -57,7 +71,7 @@ bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {
   const auto is_there = [&](NodeId its_node, const GpuList& its_gpus) {
     return its_node == node && std::ranges::is_permutation(its_gpus, gpus);
   };
-  return is_there(cluster_->pods_.node[pod], cluster_->pods_.gpus[pod]) ||
+  return (is_there(cluster_->pods_.node[pod], cluster_->pods_.gpus[pod]) && !IsForgotten(pod)) ||
          std::any_of(left_.begin(), left_.end(), [&](const Left& left) {
            return left.pod == pod && is_there(left.node, left.gpus);
          });
@@ -102,6 +116,7 @@ void Statement::RollBackTo(Checkpoint checkpoint) {
 }
 
 void Statement::Commit() {
+  KAI_CHECK(!exact_) << "traces last until the statement ends";
   changes_.clear();
   was_virtual_.clear();
   left_.clear();
@@ -131,7 +146,7 @@ void Statement::Apply(const Change& change, const GpuList& gpus) {
     left_.push_back({.pod = change.pod, .node = change.from_node, .gpus = pods.gpus[change.pod]});
   if (change.to_node.valid()) {
     const bool was_there = change.Stays();
-    SaveLedger(change.to_node);
+    if (!exact_) SaveLedger(change.to_node);
     if (pod_class.gpu.IsShared()) ShareGpus(change, gpus);
     Charge(change.pod, change.to_node,
            WeightOf(change.to) - (was_there ? WeightOf(change.from) : LedgerWeight()));
@@ -174,48 +189,36 @@ void Statement::Undo(const Change& change) {
     const PodClass& pod_class = cluster_->ClassOf(change.pod);
     if (!change.Stays() && !cluster_->affinity_.empty())
       cluster_->affinity_.Count(pod_class, change.to_node, -1);
-    const GpuList restored = pod_class.gpu.IsShared() ? UnshareGpus(change) : GpuList();
-    RestoreLedger(change.to_node);
-    if (keeps_traces_) KeepTrace(change, restored);
+    if (exact_) CountBack(change);
+    if (pod_class.gpu.IsShared()) UnshareGpus(change);
+    if (!exact_) RestoreLedger(change.to_node);
   }
 }
 
-void Statement::KeepTrace(const Change& change, const GpuList& restored) {
-  const size_t depth = changes_.size() - 1;  // of what is left
-  for (Trace& trace : traces_) {
-    if (trace.node != change.to_node || trace.depth <= depth) continue;
-    trace.depth = depth;
-    CountTrace(trace, 1, restored);
+void Statement::CountBack(const Change& change) {
+  PodColumns& pods = cluster_->pods_;
+  const NodeId node = change.to_node;
+  const bool is_shared = cluster_->ClassOf(change.pod).gpu.IsShared();
+  const GpuList gpus = is_shared ? pods.gpus[change.pod] : GpuList();
+  const int64_t mib = is_shared ? cluster_->MibPerGpu(pods.pod_class[change.pod], node) : 0;
+  const GpuLedger ledger = cluster_->GpuLedgerOf(node);
+  std::vector<SharedGpu>& listed = cluster_->nodes_.shared_gpus[node];
+  const bool comes_anew = change.Stays() && std::erase(forgotten_, change.pod) > 0;
+  if (!comes_anew) {
+    Charge(change.pod, node, LedgerWeight() - WeightOf(change.to));
+    for (const int32_t gpu : gpus)
+      RemoveSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, change.to);
   }
-  if (change.to_other_gpus) lost_.push_back(change.pod);
-  const auto lost = std::find(lost_.begin(), lost_.end(), change.pod);
-  if (change.to != PodStatus::kReleasing || lost == lost_.end()) return;
-  lost_.erase(lost);
-  traces_.push_back({.pod = change.pod,
-                     .node = change.to_node,
-                     .gpus = cluster_->pods_.gpus[change.pod],
-                     .depth = depth});
-  CountTrace(traces_.back(), 1, traces_.back().gpus);
+  if (change.Stays()) {
+    Charge(change.pod, node, WeightOf(change.from));
+    for (const int32_t gpu : gpus)
+      AddSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, change.from);
+  }
+  if (change.to_other_gpus && !IsForgotten(change.pod)) forgotten_.push_back(change.pod);
 }
 
-void Statement::CountTrace(const Trace& trace, double sign, const GpuList& gpus) {
-  const LedgerWeight weight = WeightOf(PodStatus::kReleasing);
-  ChargeLedger(cluster_->LedgerOf(trace.node), cluster_->RequestOf(trace.pod), 0,
-               {.idle = sign * weight.idle,
-                .releasing = sign * weight.releasing,
-                .used = sign * weight.used});
-  std::vector<SharedGpu>& listed = cluster_->nodes_.shared_gpus[trace.node];
-  const auto mib = static_cast<int64_t>(sign) *
-                   cluster_->MibPerGpu(cluster_->pods_.pod_class[trace.pod], trace.node);
-  for (const int32_t gpu : trace.gpus) {
-    if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end() ||
-        static_cast<size_t>(gpu) >= listed.size())
-      continue;
-    SharedGpu& shared = listed[static_cast<size_t>(gpu)];
-    shared.used += mib;
-    shared.allocated += mib;
-    shared.releasing += mib;
-  }
+bool Statement::IsForgotten(PodId pod) const {
+  return std::find(forgotten_.begin(), forgotten_.end(), pod) != forgotten_.end();
 }
 
 void Statement::ShareGpus(const Change& change, const GpuList& gpus) {
@@ -238,18 +241,16 @@ void Statement::ShareGpus(const Change& change, const GpuList& gpus) {
   cluster_->pods_.gpus[change.pod] = gpus;
 }
 
-GpuList Statement::UnshareGpus(const Change& change) {
+void Statement::UnshareGpus(const Change& change) {
   std::vector<SharedGpu>& listed = cluster_->nodes_.shared_gpus[change.to_node];
   GpuList& gpus = cluster_->pods_.gpus[change.pod];
   for (auto gpu = gpus.rbegin(); gpu != gpus.rend(); ++gpu) {
-    listed[static_cast<size_t>(*gpu)] = saved_gpus_.back();
+    if (!exact_) listed[static_cast<size_t>(*gpu)] = saved_gpus_.back();
     saved_gpus_.pop_back();
   }
   listed.resize(saved_sharing_.back().listed);
-  std::swap(gpus, saved_sharing_.back().gpus);
-  GpuList restored = std::move(saved_sharing_.back().gpus);
+  gpus = std::move(saved_sharing_.back().gpus);
   saved_sharing_.pop_back();
-  return restored;
 }
 
 void Statement::SaveLedger(NodeId node) {

@@ -8,13 +8,14 @@
 //
 // Open() gives nothing while somebody else's statement is open.
 //
-// Invariants: rollback restores every column exactly; a Statement destroyed uncommitted rolls back
-// whole; a Cluster has at most one open Statement. Cost: O(slots) per change, O(changes) to roll
-// back. Not thread-safe.
+// Invariants: rollback restores every column exactly, unless it keeps traces; a Statement destroyed
+// uncommitted rolls back whole; a Cluster has at most one open Statement. Cost: O(slots) per
+// change, O(changes) to roll back. Not thread-safe.
 #ifndef KAI_MODEL_STATEMENT_H_
 #define KAI_MODEL_STATEMENT_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -71,10 +72,10 @@ class Statement {
   // Keeps every change; nothing can be taken back any more.
   void Commit();
 
-  // As KAI: a pod that moved to other devices of its node, and is taken back to where it was, is
-  // counted by the node a second time, as one that leaves, until the statement ends (decision
-  // 0010).
-  void KeepTraces() { keeps_traces_ = true; }
+  // As KAI, from the start: what is taken back is counted backwards by the rules of nodes instead
+  // of being restored. That does not come out even where GPUs are shared; what is left over stays
+  // until the statement ends (decision 0010).
+  void KeepTraces();
 
   const Cluster& cluster() const { return *cluster_; }
 
@@ -89,17 +90,9 @@ class Statement {
   bool StandsOn(PodId pod, NodeId node, const GpuList& gpus) const;
   bool IsMoveWithin(PodId pod, NodeId node) const;
   void ShareGpus(const Change& change, const GpuList& gpus);
-  GpuList UnshareGpus(const Change& change);  // the devices that it had got
-  // Of pods that were taken back so: what a node counts too much.
-  struct Trace {
-    PodId pod;
-    NodeId node;
-    GpuList gpus;
-    size_t depth = 0;  // ledgers saved by earlier changes do not have it
-  };
-  void KeepTrace(const Change& change, const GpuList& restored);
-  // `sign`: -1 takes it out again; only of devices in `gpus`.
-  void CountTrace(const Trace& trace, double sign, const GpuList& gpus);
+  void UnshareGpus(const Change& change);
+  void CountBack(const Change& change);
+  bool IsForgotten(PodId pod) const;
   void Undo(const Change& change);
   void SaveLedger(NodeId node);
   void RestoreLedger(NodeId node);
@@ -132,9 +125,15 @@ class Statement {
   };
   std::vector<Sharing> saved_sharing_;
   std::vector<SharedGpu> saved_gpus_;  // of the devices it has from then on, in order
-  bool keeps_traces_ = false;
-  std::vector<PodId> lost_;  // moved between devices, and taken back so far
-  std::vector<Trace> traces_;
+  // With traces: what nodes had before any.
+  struct Exact {
+    ResourceTable<NodeId> idle, releasing, used;
+    IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus;
+  };
+  std::optional<Exact> exact_;
+  // Evicted pods that were tried on other devices of their node, which then no longer knows them:
+  // what they hold stays counted as leaving, and they come back as if they were new.
+  std::vector<PodId> forgotten_;
   UndoStack saved_ledgers_;
   UndoStack saved_by_listeners_;
 };

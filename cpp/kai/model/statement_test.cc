@@ -394,6 +394,104 @@ TEST_F(StatementTest, ListenersHearWhenTheColumnsHaveChanged) {
   statement_.reset();
 }
 
+// Node n has two GPUs of 100 MiB: ns/leave-0 leaves the first, which ns/stay-0 shares with it and
+// ns/wait-0 hopes for; ns/other-0 has the second.
+class TracesTest : public ::testing::Test {
+ protected:
+  TracesTest() {
+    ClusterMaker maker = MakeCluster();
+    maker.Node("n", {.gpus = 2});
+    maker.Releasing("ns/leave", {.gpu_fraction = 0.25, .node = "n"});
+    maker.rows().pods.back().gpu_groups = {"first"};
+    maker.Running("ns/stay", {.gpu_fraction = 0.5, .node = "n"});
+    maker.rows().pods.back().gpu_groups = {"first"};
+    maker.Running("ns/other", {.gpu_fraction = 0.25, .node = "n"});
+    maker.rows().pods.back().gpu_groups = {"second"};
+    maker.Pending("ns/wait", {.gpu_fraction = 0.25});
+    cluster_ = maker.Build();
+    node_ = NodeNamed(*cluster_, "n");
+    stay_ = PodNamed(*cluster_, "ns/stay-0");
+    wait_ = PodNamed(*cluster_, "ns/wait-0");
+    first_ = cluster_->pods().gpus[stay_];
+    second_ = cluster_->pods().gpus[PodNamed(*cluster_, "ns/other-0")];
+    statement_ = Statement::Open(cluster_.get(), {});
+  }
+
+  void TryToFreeTheFirst() {
+    const Statement::Checkpoint start = statement_->Mark();
+    statement_->Evict(stay_);
+    statement_->Evict(wait_);
+    statement_->RollBackTo(start);
+  }
+  void TryOnTheSecond() {
+    const Statement::Checkpoint start = statement_->Mark();
+    statement_->Pipeline(stay_, node_, second_);
+    statement_->RollBackTo(start);
+  }
+  double WholeGpusLeaving() { return cluster_->nodes().releasing[node_][kGpuSlot.index()]; }
+  const SharedGpu& First() {
+    return cluster_->nodes().shared_gpus[node_][static_cast<size_t>(first_.front())];
+  }
+
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<Statement> statement_;
+  NodeId node_;
+  PodId stay_, wait_;
+  GpuList first_, second_;
+};
+
+TEST_F(TracesTest, WhatWasTriedLeavesNone) {
+  statement_->Pipeline(wait_, node_, first_);
+  const Columns promised(*cluster_);
+  const SharedGpu first = First();
+  TryToFreeTheFirst();
+  statement_->Evict(stay_);
+  TryOnTheSecond();
+  statement_->Pipeline(stay_, node_, first_);
+  EXPECT_EQ(Columns(*cluster_), promised);
+  EXPECT_EQ(First(), first);
+}
+
+TEST_F(TracesTest, AsKaiAPromiseThatAllWouldLeaveCostsTheNodeAGpuEachTime) {  // decision 0010
+  const Columns start(*cluster_);
+  const SharedGpu untouched = First();
+  statement_->KeepTraces();
+  statement_->Pipeline(wait_, node_, first_);
+  const SharedGpu promised = First();
+  EXPECT_EQ(WholeGpusLeaving(), 0);
+  TryToFreeTheFirst();
+  EXPECT_EQ(WholeGpusLeaving(), -1);
+  TryToFreeTheFirst();
+  EXPECT_EQ(WholeGpusLeaving(), -2);
+  EXPECT_EQ(First(), promised) << "of the device itself nothing is lost";
+  statement_.reset();
+  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(First(), untouched);
+}
+
+TEST_F(TracesTest, AsKaiAPodThatWasTriedOnOtherGpusIsCountedTwice) {  // decision 0010
+  const Columns start(*cluster_);
+  const SharedGpu untouched = First();
+  statement_->KeepTraces();
+  statement_->Evict(stay_);
+  TryOnTheSecond();
+  statement_->RollBackTo(0);
+  EXPECT_EQ(cluster_->pods().status[stay_], PodStatus::kRunning);
+  EXPECT_EQ(First().used, 25 + 50 + 50);
+  EXPECT_EQ(First().releasing, 25 + 50);
+  statement_.reset();
+  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(First(), untouched);
+}
+
+TEST_F(TracesTest, AsKaiItIsPromisedItsOwnGpuInsteadOfStaying) {  // decision 0010
+  statement_->KeepTraces();
+  statement_->Evict(stay_);
+  TryOnTheSecond();
+  statement_->Pipeline(stay_, node_, first_);
+  EXPECT_EQ(cluster_->pods().status[stay_], PodStatus::kPipelined);
+}
+
 #ifndef NDEBUG
 using StatementDeathTest = StatementTest;
 

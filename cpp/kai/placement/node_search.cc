@@ -126,6 +126,9 @@ void NodeSearch::FindShares(PodClassId pod_class, ClassPlan* plan) {
   const GpuRequest& gpu = cluster_.pod_classes().info[pod_class].gpu;
   const std::span<const double> request = cluster_.pod_classes().request[pod_class];
   plan->request.assign(request.begin(), request.end());
+  plan->has_overhead = std::ranges::any_of(cluster_.pod_classes().overhead[pod_class],
+                                           [](double amount) { return amount != 0; });
+  plan->claims = cluster_.pod_classes().info[pod_class].claims.valid() && !gpu.IsShared();
   if (!cluster_.shares_gpus()) return;
   plan->shares = gpu.IsShared();
   const bool is_scored = std::any_of(
@@ -154,7 +157,7 @@ bool NodeSearch::HasRoom(PodClassId pod_class, const ClassPlan& plan, NodeId nod
                          Room room) const {
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request =
-      plan.shares ? std::span<const double>(plan.request) : RequestOn(pod_class, node);
+      plan.claims ? RequestOn(pod_class, node) : std::span<const double>(plan.request);
   if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
       (room == Room::kNow && !Fits(request, nodes.idle[node])))
     return false;
@@ -233,6 +236,8 @@ NodeSearch::ClassPlan& NodeSearch::PlanFor(PodClassId pod_class) {
     const Filter::Scope scope = filter->ScopeFor(pod_class);
     if (scope == Filter::Scope::kNode || filter->LooksBeyondNode(pod_class))
       plan.node_filters.push_back(filter.get());
+    if (scope != Filter::Scope::kNothing && filter->CountsRoom())
+      plan.room_filters.push_back(filter.get());
     if (scope != Filter::Scope::kNodeClass) continue;
     for (size_t i = 0; i < node_classes; ++i) {
       if (plan.class_ok[i] != 0 && !filter->Check(pod_class, example[i], nullptr))
@@ -574,10 +579,9 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
                            FitReport::Reasons* reasons) {
   const ClassPlan& plan = plans_[pod_class];
   node_report_.Clear();
-  const bool has_other_room =
-      std::all_of(plan.node_filters.begin(), plan.node_filters.end(), [&](const Filter* filter) {
-        return !filter->CountsRoom() || filter->Check(pod_class, node, &node_report_);
-      });
+  const bool has_other_room = std::ranges::all_of(plan.room_filters, [&](const Filter* filter) {
+    return filter->Check(pod_class, node, &node_report_);
+  });
   if (has_other_room && HasRoom(pod_class, plan, node, Room::kLater)) {
     ReportRefusal(pod_class, plan, node, allowance);
     *reasons = node_report_.reasons();
@@ -604,7 +608,7 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
                                     [](const SharedGpu& each) { return each.used > 0; });
   const auto claimed = static_cast<double>(gpu.dra);
   bool lacks_claimed = false;
-  const bool for_overhead = WouldFitWithoutOverhead(pod_class, plan, node);
+  const bool for_overhead = plan.has_overhead && WouldFitWithoutOverhead(pod_class, plan, node);
   // Memory is no GPU, unless it is more than one has.
   const bool too_large = gpu.memory_mib > cluster_.GpuCapacityMib(node);
   if (too_large) add(Reason::kNotEnoughGpuMemory);
@@ -630,9 +634,8 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
 // Of a pod that fits with nothing else taken from it (spec 3 E4).
 bool NodeSearch::WouldFitWithoutOverhead(PodClassId pod_class, const ClassPlan& plan, NodeId node) {
   const std::span<const double> overhead = cluster_.pod_classes().overhead[pod_class];
-  if (std::ranges::all_of(overhead, [](double amount) { return amount == 0; })) return false;
   const std::span<const double> request =
-      plan.shares ? std::span<const double>(plan.request) : RequestOn(pod_class, node);
+      plan.claims ? RequestOn(pod_class, node) : std::span<const double>(plan.request);
   return FitsSum(request, cluster_.nodes().idle[node], overhead) &&
          (!plan.shares || picker_.HasEnough(pod_class, node, Room::kNow));
 }

@@ -133,11 +133,14 @@ class NodeSearch final : public Listener {
     bool is_refused = false;                  // by a check of pods
     std::vector<const PodCheck*> checks;      // that ask at every search
     std::vector<const Filter*> node_filters;  // that may ask single nodes
+    std::vector<const Filter*> room_filters;  // of these, that count room
     std::vector<uint8_t> class_ok;   // by NodeClassId: all filters that ask per class say yes
     std::vector<NodeId> candidates;  // the only nodes worth asking, when `has_candidates`
     bool has_candidates = false;
-    bool shares = false;    // devices with others
-    bool may_join = false;  // devices of others count for it, be it as a score
+    bool claims = false;        // devices, some of which others may have claimed as well
+    bool has_overhead = false;  // that is part of what it asks for
+    bool shares = false;        // devices with others
+    bool may_join = false;      // devices of others count for it, be it as a score
     // What a node must have; of pods that share, without GPUs, and with as many idle ones as they
     // need where they can join nobody.
     std::vector<double> request;
