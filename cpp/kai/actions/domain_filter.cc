@@ -41,7 +41,7 @@ DomainFilter::DomainFilter(const Cluster& cluster, const PodOrder& order, PodGro
     std::sort(level.demands.begin(), level.demands.end(), std::greater<>());
   }
   if (levels_.empty()) return;
-  for (const NodeId node : cluster.nodes().name.ids()) Free(node, GpuSumsOf(cluster, node).all());
+  for (const NodeId node : cluster.nodes().name.ids()) Free(node, AllGpusOf(cluster, node));
 }
 
 void DomainFilter::Free(NodeId node, double gpus) {

@@ -13,6 +13,16 @@ constexpr double kMostRatio = 1;
 
 }  // namespace
 
+std::optional<DomainDepths> DepthsFor(const TopologyConstraint& constraint) {
+  const int32_t required = constraint.required_depth;
+  const int32_t preferred = constraint.preferred_depth;
+  const bool is_known = required != TopologyConstraint::kUnknownLevel &&
+                        preferred != TopologyConstraint::kUnknownLevel;
+  if (!is_known || (required == 0 && preferred == 0) || (preferred > 0 && preferred < required))
+    return std::nullopt;
+  return DomainDepths{.narrowest = std::max(preferred, required), .widest = required};
+}
+
 DomainSearch::DomainSearch(const Cluster& cluster, const Options& options)
     : cluster_(cluster), options_(options), trees_(cluster.topologies().size()) {}
 
@@ -21,9 +31,9 @@ DomainSearch::Tree& DomainSearch::TreeOf(TopologyId id) {
   if (tree != nullptr) return *tree;
   const DomainTree& shared = cluster_.topologies()[id];
   const std::span<const NodeId> nodes = shared.NodesOf(DomainTree::kRoot);
-  const bool differs =
-      options_.whole_nodes &&
-      !std::ranges::all_of(nodes, [&](NodeId node) { return shared.IsWhole(node); });
+  const bool differs = options_.whole_nodes && !std::ranges::all_of(nodes, [&](NodeId node) {
+                         return shared.IsWhole(node);
+                       });
   tree = std::make_unique<Tree>(
       cluster_, &shared,
       differs ? std::make_unique<DomainTree>(shared.name(), shared.levels(),
@@ -142,8 +152,7 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   Answer answer;
   const auto refuse = [&](std::string message) {
     if (question.explains)
-      answer.errors.push_back(
-          {std::string(messages::kPodSchedulingErrors), std::move(message)});
+      answer.errors.push_back({std::string(messages::kPodSchedulingErrors), std::move(message)});
     return std::move(answer);
   };
   const std::string_view topology = cluster_.Text(wanted.topology);
@@ -174,16 +183,17 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   const auto unknown = [&](std::string_view which, NameId level) {
     return messages::UnknownTopologyLevel(question.subgroup, cluster_.Text(level), which, topology);
   };
-  if (wanted.required_depth == TopologyConstraint::kUnknownLevel)
-    return refuse(unknown("required", wanted.required));
-  if (wanted.preferred_depth == TopologyConstraint::kUnknownLevel ||
-      (wanted.preferred_depth > 0 && wanted.preferred_depth < wanted.required_depth))
-    return refuse(unknown("preferred", wanted.preferred));
-  if (wanted.required_depth == 0 && wanted.preferred_depth == 0)
+  const std::optional<DomainDepths> depths = DepthsFor(wanted);
+  if (!depths) {
+    if (wanted.required_depth == TopologyConstraint::kUnknownLevel)
+      return refuse(unknown("required", wanted.required));
+    if (wanted.preferred_depth != TopologyConstraint::kNoLevel)
+      return refuse(unknown("preferred", wanted.preferred));
     return refuse(messages::NoTopologyLevel(question.subgroup, topology));
+  }
 
-  search.widest = wanted.required_depth;
-  search.narrowest = std::max(wanted.preferred_depth, wanted.required_depth);
+  search.widest = depths->widest;
+  search.narrowest = depths->narrowest;
   search.found.resize(static_cast<size_t>(search.narrowest) + 1);
   search.has_pins = wanted.required_depth > 0 && !question.held.empty();
   for (const NodeId node : question.held) {
@@ -194,11 +204,10 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   search.Walk(*this, common);
 
   if (wanted.preferred_depth > 0) {
-    auto scores = std::make_shared<DomainScores>(
-        DomainScores{.tree = &in.tree,
-                     .depth = wanted.preferred_depth,
-                     .steps = IndexVector<TopologyDomainId, int8_t>(in.tree.size(),
-                                                                    DomainScores::kNone)});
+    auto scores = std::make_shared<DomainScores>(DomainScores{
+        .tree = &in.tree,
+        .depth = wanted.preferred_depth,
+        .steps = IndexVector<TopologyDomainId, int8_t>(in.tree.size(), DomainScores::kNone)});
     const size_t count = search.preferred.size();
     for (size_t i = 0; i < count; ++i)
       scores->steps[search.preferred[i]] =
@@ -211,18 +220,17 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   for (const TopologyDomainId domain : search.refused) {
     const std::string name = in.tree.Text(domain, cluster_.names());
     if (search.counts != nullptr) {
-      answer.errors.push_back({std::string(messages::kNotEnoughForWorkload),
-                               messages::DomainHoldsTooFew(name, (*search.counts)[domain],
-                                                           ask.pods)});
+      answer.errors.push_back(
+          {std::string(messages::kNotEnoughForWorkload),
+           messages::DomainHoldsTooFew(name, (*search.counts)[domain], ask.pods)});
       continue;
     }
     const std::span<const double> free = in.rooms.FreeOf(domain);
     for (size_t i = 0; i < free.size(); ++i) {
       if (ask.sum[i] > free[i])
-        answer.errors.push_back(
-            {std::string(messages::kNotEnoughForWorkload),
-             messages::DomainsLack(cluster_.slots().Name(ResourceSlot(i)),
-                                   cluster_.slots().IsMig(ResourceSlot(i)))});
+        answer.errors.push_back({std::string(messages::kNotEnoughForWorkload),
+                                 messages::DomainsLack(cluster_.slots().Name(ResourceSlot(i)),
+                                                       cluster_.slots().IsMig(ResourceSlot(i)))});
     }
   }
   return refuse(unsatisfied(""));

@@ -1,4 +1,5 @@
-// DomainSearch: the topology domains in which some pods are worth trying, best first (spec 4 §5-§7).
+// DomainSearch: the topology domains in which some pods are worth trying, best first (spec 4
+// §5-§7).
 //
 //   DomainSearch search(cluster, {});
 //   const DomainSearch::Answer answer = search.Find({.constraint = constraint, .pods = pods});
@@ -7,13 +8,14 @@
 //   answer.errors;                       // without domains: why there are none
 //
 // Domains of the preferred level come before wider ones; of one level those below the tightest
-// domain that holds the pods come first, and then the tightest of these. Whether the pods really fit
-// is for who places them to find out: here they are counted. Cost: the size of the tree, and for
-// pods of a new shape a look at every node.
+// domain that holds the pods come first, and then the tightest of these. Whether the pods really
+// fit is for who places them to find out: here they are counted. Cost: the size of the tree, and
+// for pods of a new shape a look at every node.
 #ifndef KAI_PLACEMENT_DOMAIN_SEARCH_H_
 #define KAI_PLACEMENT_DOMAIN_SEARCH_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,11 +45,19 @@ struct DomainScores {
   }
 };
 
+// The depths of the domains that are looked at (spec 4 A8).
+struct DomainDepths {
+  int32_t narrowest = 0;
+  int32_t widest = 0;  // 0: up to the root
+};
+// Nothing: the levels make no sense (spec 4 C5).
+std::optional<DomainDepths> DepthsFor(const TopologyConstraint& constraint);
+
 class DomainSearch final : public Listener {
  public:
   struct Options {
-    bool whole_nodes = false;       // nodes that lack the label of some level are left out
-    bool stop_at_required = true;   // the search starts at the required level at the lowest
+    bool whole_nodes = false;      // nodes that lack the label of some level are left out
+    bool stop_at_required = true;  // the search starts at the required level at the lowest
   };
   struct Question {
     const TopologyConstraint& constraint;
@@ -82,9 +92,7 @@ class DomainSearch final : public Listener {
  private:
   struct Tree {
     Tree(const Cluster& cluster, const DomainTree* others, std::unique_ptr<DomainTree> its_own)
-        : own(std::move(its_own)),
-          tree(own == nullptr ? *others : *own),
-          rooms(cluster, tree) {}
+        : own(std::move(its_own)), tree(own == nullptr ? *others : *own), rooms(cluster, tree) {}
     std::unique_ptr<DomainTree> own;
     const DomainTree& tree;
     DomainRooms rooms;
