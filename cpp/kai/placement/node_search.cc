@@ -53,8 +53,10 @@ NodeIndex* NodeSearch::IndexFor(PodClassId pod_class) {
 }
 
 void NodeSearch::Confine(const Area* area) {
+  const bool confines = area != nullptr && (!area->nodes->all() || area->scores != nullptr);
+  if (!confines && !is_confined_) return;
+  is_confined_ = confines;
   recent_ = {};
-  is_confined_ = area != nullptr && (!area->nodes->all() || area->scores != nullptr);
   confined_.clear();
   if (!is_confined_) return;
   const auto add = [&](NodeId node) {
