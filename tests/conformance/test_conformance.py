@@ -33,6 +33,7 @@ FLOORS = {
     "random/reclaim": (97, 58),
     "random/stalegang": (97, 59),
     "random/subgroups": (97, 50),
+    "random/gpusharing": (98, 44),
     "cases/allocate": (97, 20),
     "cases/allocate-elastic": (97, 6),
     "cases/allocate-subgroups": (97, 8),
@@ -76,8 +77,12 @@ def test_an_area_stays_above_its_floor(name: str, areas: dict[str, Area], report
     assert 100 * area.agree >= percent * area.judged, "\n".join(lines)
 
 
-# Who is tried at all, and who speaks for a queue while it is: one changes what the other sees.
-TAKES_TWO_MENDS = {"mixed-049"}  # signature_skip and unrelated_blockers
+# One changes what the other sees: who is tried at all, and who speaks for a queue while it is; what
+# a rollback leaves behind, and who may be evicted to be taken back (decision 0010).
+TAKES_TWO_MENDS = {
+    "mixed-049": "signature_skip and unrelated_blockers",
+    "gpusharing-033": "exact_rollback and same_cycle_eviction",
+}
 
 
 def test_without_as_kai_every_difference_is_one_named_mend(report: Report) -> None:
@@ -104,7 +109,7 @@ def test_queue_numbers_are_kais_in_every_case(report: Report) -> None:
 # node counts it as leaving and promises the room twice (same_cycle_eviction in
 # docs/compatibility.md). None of them is judged.
 # In gpusharing-006 it is a device.
-PROMISED_TWICE = {"mixed-002", "mixed-008", "mixed-023", "mixed-054", "gpusharing-006"}
+PROMISED_TWICE = {"mixed-002", "mixed-022", "mixed-023", "mixed-054", "gpusharing-006"}
 
 
 def test_no_case_crashes_and_no_plan_breaks_a_rule(report: Report) -> None:
