@@ -58,7 +58,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
     requests_.push_back(GpusOf(cluster, pod));
     wanted_gpus_ += requests_.back();
     key_.pods += KeyOf(pod);
-    const NodeConstraint& constraint = cluster.constraints()[cluster.ClassOf(pod).constraint];
+    const NodeConstraint& constraint = cluster.ConstraintOf(cluster.pods().pod_class[pod]);
     const bool names_nodes = !constraint.selector.empty() || constraint.has_affinity;
     if (names_nodes && (constraints_.empty() || constraints_.back() != &constraint))
       constraints_.push_back(&constraint);

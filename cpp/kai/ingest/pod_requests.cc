@@ -4,13 +4,12 @@
 #include <string_view>
 #include <utility>
 
+#include "kai/base/units.h"
 #include "kai/ingest/resource_list.h"
 
 namespace kai {
 
 namespace {
-
-constexpr int64_t kMilliPerUnit = 1000;  // of scalars (spec 3 R5)
 
 // Whole units, more than none, of resources with a domain.
 std::vector<ExtendedRequestRow> FindExtended(const ContainerRequest& request,
@@ -29,7 +28,7 @@ std::vector<ExtendedRequestRow> FindExtended(const ContainerRequest& request,
           {.resource = name, .place = static_cast<int32_t>(place), .count = amount / unit});
     }
   };
-  take(request.amounts, kMilliPerUnit);
+  take(request.amounts, kMillisPerUnit);
   take(gpus, 1);
   take(request.mig, 1);
   return found;

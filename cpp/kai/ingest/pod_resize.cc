@@ -1,6 +1,7 @@
 #include "kai/ingest/pod_resize.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "kai/ingest/resource_list.h"
@@ -11,10 +12,7 @@ namespace {
 // Nothing else can be resized.
 FieldStatus ReadCpuAndMemory(JsonValue& list, ResourceAmounts* out) {
   return ForEachResource(list, [&](ResourceKind, std::string_view name, int64_t amount) {
-    if (name != "cpu" && name != "memory") return;
-    ResourceAmounts one;
-    SetAmount(&one, name, amount);
-    MaxAmounts(out, one);
+    if (name == "cpu" || name == "memory") MaxAmounts(out, {{std::string(name), amount}});
   });
 }
 
@@ -22,13 +20,14 @@ FieldStatus ReadCpuAndMemory(JsonValue& list, ResourceAmounts* out) {
 
 FieldStatus PodResize::ReadConditions(JsonValue& conditions) {
   return ForEachElement(conditions, [&](JsonValue& element) {
-    std::string type, status, reason;
+    JsonText type, status, reason;  // every pod has conditions: nothing is copied
     KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
-      if (key == "type") return ReadString(value, &type);
-      if (key == "status") return ReadString(value, &status);
-      return key == "reason" ? ReadString(value, &reason) : Skip();
+      if (key == "type") return type.Read(value);
+      if (key == "status") return status.Read(value);
+      return key == "reason" ? reason.Read(value) : Skip();
     }));
-    if (type == "PodResizePending" && status == "True" && reason == "Infeasible")
+    if (type.view() == "PodResizePending" && status.view() == "True" &&
+        reason.view() == "Infeasible")
       is_infeasible_ = true;
     return FieldStatus();
   });
@@ -38,7 +37,7 @@ FieldStatus PodResize::ReadContainerStatuses(JsonValue& statuses) {
   return ForEachElement(statuses, [&](JsonValue& element) {
     Held held;
     KAI_RETURN_IF_BAD(ForEachMember(element, [&](std::string_view key, JsonValue& value) {
-      if (key == "name") return ReadString(value, &held.container);
+      if (key == "name") return held.container.Read(value);
       if (key == "allocatedResources") return ReadCpuAndMemory(value, &held.amounts);
       if (key != "resources") return Skip();
       return ForEachMember(value, [&](std::string_view part, JsonValue& list) {
@@ -51,7 +50,8 @@ FieldStatus PodResize::ReadContainerStatuses(JsonValue& statuses) {
 }
 
 void PodResize::Settle(std::string_view container, ResourceAmounts* request) const {
-  const auto found = std::ranges::find(held_, container, &Held::container);
+  const auto found = std::ranges::find_if(
+      held_, [&](const Held& each) { return each.container.view() == container; });
   if (found == held_.end()) return;
   if (!is_infeasible_) return MaxAmounts(request, found->amounts);
   for (const auto& [name, amount] : found->amounts) SetAmount(request, name, amount);

@@ -7,10 +7,11 @@
 //   resize.ReadConditions(status_conditions);
 //   resize.ReadContainerStatuses(status_container_statuses);
 //   resize.Settle("main", &request);
+//
+// It is of use as long as the text that it was read from.
 #ifndef KAI_INGEST_POD_RESIZE_H_
 #define KAI_INGEST_POD_RESIZE_H_
 
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,7 +31,7 @@ class PodResize {
 
  private:
   struct Held {
-    std::string container;
+    JsonText container;
     ResourceAmounts amounts;  // CPU and memory
   };
 

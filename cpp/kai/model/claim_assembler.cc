@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "kai/model/row_lookup.h"
 #include "kai/model/volume_desk.h"
@@ -60,18 +61,21 @@ void ClaimAssembler::AddSlices(std::vector<ResourceSliceRow*> rows,
   book_.group_version_.resize(book_.groups_.size());
 }
 
+ClaimId ClaimAssembler::Add(ClaimBook::Claim claim) {
+  book_.allocation_.Add(nullptr);
+  book_.consumers_.Add({});
+  return book_.claims_.Add(std::move(claim));
+}
+
 void ClaimAssembler::AddClaims(const std::vector<ResourceClaimRow*>& rows,
                                std::string_view queue_label_key) {
   for (const ResourceClaimRow* row : rows) {
     const std::string* label = FindLabelText(row->labels, queue_label_key);
-    const ClaimId id =
-        book_.claims_.Add({.namespace_name = names_.Intern(row->namespace_name),
-                           .name = names_.Intern(row->name),
-                           .spec = SpecOf(row->spec),
-                           .gpus = row->gpus,
-                           .queue_label = label == nullptr ? NameId() : names_.Intern(*label)});
-    book_.allocation_.Add(nullptr);
-    book_.consumers_.Add({});
+    const ClaimId id = Add({.namespace_name = names_.Intern(row->namespace_name),
+                            .name = names_.Intern(row->name),
+                            .spec = SpecOf(row->spec),
+                            .gpus = row->gpus,
+                            .queue_label = label == nullptr ? NameId() : names_.Intern(*label)});
     if (row->allocation) book_.SetAllocation(id, AllocationOf(*row->allocation));
     claims_.emplace(std::pair(book_.claims_[id].namespace_name, book_.claims_[id].name), id);
     if (row->for_extended_resource && !row->owner_pod.empty()) {
@@ -101,10 +105,8 @@ void ClaimAssembler::AddExtendedUse(const PodRow& pod, bool is_bound,
   ClaimId claim = is_bound ? FindMadeFor(pod) : ClaimId();
   if (!claim.valid()) {
     if (asked.empty()) return;
-    claim = book_.claims_.Add({.namespace_name = names_.Intern(pod.namespace_name),
-                               .name = names_.Intern(kExtendedClaim)});
-    book_.allocation_.Add(nullptr);
-    book_.consumers_.Add({});
+    claim = Add({.namespace_name = names_.Intern(pod.namespace_name),
+                 .name = names_.Intern(kExtendedClaim)});
   }
   // What it says is for the node it was made on; another one may lack something else.
   if (!asked.empty()) book_.claims_[claim].spec = SpecOf(std::move(asked));

@@ -39,6 +39,7 @@ class ClaimAssembler {
   ClaimNeedsId NeedsId(ClaimNeeds needs);
 
  private:
+  ClaimId Add(ClaimBook::Claim claim);
   // The object that was made for the pod's extended resources.
   ClaimId FindMadeFor(const PodRow& pod) const;
   DeviceRequest RequestOf(const DeviceChoiceRow& row) const;

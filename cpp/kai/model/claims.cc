@@ -106,16 +106,14 @@ int64_t ClaimBook::VersionOf(const NodePools& pools) const {
 
 std::optional<DeviceClaim> ClaimBook::WantedBy(NameId use, int32_t spec, NodeId node) const {
   const Spec& wanted = specs_[static_cast<size_t>(spec)];
-  DeviceClaim claim{.name = std::string(names_->Text(use)),
-                    .requests = wanted.requests,
-                    .constraints = wanted.constraints};
-  if (wanted.extended.empty()) return claim;
-  claim.requests.clear();
+  DeviceClaim claim{
+      .name = std::string(names_->Text(use)), .requests = {}, .constraints = wanted.constraints};
   for (size_t i = 0; i < wanted.requests.size(); ++i) {
-    if (!has_plugin_[static_cast<size_t>(wanted.plugins[i])][node])
-      claim.requests.push_back(wanted.requests[i]);
+    const bool has_plugin =
+        !wanted.plugins.empty() && has_plugin_[static_cast<size_t>(wanted.plugins[i])][node] != 0;
+    if (!has_plugin) claim.requests.push_back(wanted.requests[i]);
   }
-  if (claim.requests.empty()) return std::nullopt;
+  if (claim.requests.empty() && !wanted.plugins.empty()) return std::nullopt;
   return claim;
 }
 

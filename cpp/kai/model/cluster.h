@@ -47,6 +47,9 @@ class Cluster {
   const QueueColumns& queues() const { return queues_; }
   const AffinityIndex& affinity() const { return affinity_; }
   const IndexVector<ConstraintId, NodeConstraint>& constraints() const { return constraints_; }
+  const NodeConstraint& ConstraintOf(PodClassId pod_class) const {
+    return constraints_[pod_classes_.info[pod_class].constraint];
+  }
   // True: the constraint mentions a label that nearly every node has a value of its own for; ask it
   // per node, not per class.
   bool AskPerNode(ConstraintId constraint) const { return ask_per_node_[constraint] != 0; }

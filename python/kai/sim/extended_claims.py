@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from kai.sim.objects import key_of, namespace_of
+
 __all__ = ["next_extended_claims", "with_claim_status"]
 
 Json = dict[str, Any]
@@ -39,16 +41,8 @@ def next_extended_claims(
     """
     kept = [claim for claim in claims if not _owners(claim) & set(restarted)]
     return kept + [
-        _claim(pod, given[key]) for pod in pods if given.get(key := _key(pod)) is not None
+        _claim(pod, given[key]) for pod in pods if given.get(key := key_of(pod)) is not None
     ]
-
-
-def _key(thing: Mapping[str, Any]) -> str:
-    return f"{_namespace(thing)}/{thing['metadata']['name']}"
-
-
-def _namespace(thing: Mapping[str, Any]) -> str:
-    return thing["metadata"].get("namespace") or "default"
 
 
 def _name(pod: Mapping[str, Any]) -> str:
@@ -62,7 +56,7 @@ def _owners(claim: Mapping[str, Any]) -> set[str]:
     if (metadata.get("annotations") or {}).get(ANNOTATION) != "true":
         return set()
     owners = metadata.get("ownerReferences") or []
-    return {f"{_namespace(claim)}/{owner['name']}" for owner in owners if owner["kind"] == "Pod"}
+    return {f"{namespace_of(claim)}/{owner['name']}" for owner in owners if owner["kind"] == "Pod"}
 
 
 def _claim(pod: Mapping[str, Any], given: Any) -> Json:
@@ -71,7 +65,7 @@ def _claim(pod: Mapping[str, Any], given: Any) -> Json:
     return {
         "metadata": {
             "name": _name(pod),
-            "namespace": _namespace(pod),
+            "namespace": namespace_of(pod),
             "annotations": {ANNOTATION: "true"},
             "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "controller": True, **of_pod}],
         },

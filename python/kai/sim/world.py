@@ -34,6 +34,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
 from kai.sim.extended_claims import next_extended_claims, with_claim_status
+from kai.sim.objects import key_of, namespace_of
 
 __all__ = ["PlanLike", "step"]
 
@@ -82,7 +83,7 @@ def step(
     restarted: set[str] = set()
     placed: dict[str, tuple[str, Any]] = {}  # pod -> node, the decision that bound it (or None)
     for pod in objects.get("pods") or []:
-        key = _key(pod)
+        key = key_of(pod)
         decision: Any = outcome.get(key)
         kind = decision.kind if decision is not None else None
         terminating = _terminating_since(pod)
@@ -150,15 +151,10 @@ def _bound_to(plan: PlanLike) -> dict[str, str]:
 # --- reading objects -----------------------------------------------------------------------------
 
 
-def _key(thing: Mapping[str, Any]) -> str:
-    metadata = thing["metadata"]
-    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
-
-
 def _group_key(pod: Mapping[str, Any]) -> str | None:
     metadata = pod["metadata"]
     name = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION)
-    return f"{metadata.get('namespace') or 'default'}/{name}" if name else None
+    return f"{namespace_of(pod)}/{name}" if name else None
 
 
 def _phase(pod: Mapping[str, Any]) -> str:
@@ -174,7 +170,7 @@ def _node(pod: Mapping[str, Any], bind_requests: Mapping[str, Json]) -> str:
     named = (pod.get("spec") or {}).get("nodeName")
     if named:
         return str(named)
-    return str(bind_requests.get(_key(pod), {}).get("selectedNode") or "")
+    return str(bind_requests.get(key_of(pod), {}).get("selectedNode") or "")
 
 
 def _was_placed(pod: Mapping[str, Any], bind_requests: Mapping[str, Json]) -> bool:
@@ -192,7 +188,7 @@ def _live_bind_requests(objects: Mapping[str, Any]) -> dict[str, Json]:
         attempts = status.get("failedAttempts") or 0
         failed = status.get("phase") == "Failed" and (limit is None or attempts >= limit)
         if not failed and spec.get("selectedNode") in nodes:
-            namespace = request["metadata"].get("namespace") or "default"
+            namespace = namespace_of(request)
             live[f"{namespace}/{spec.get('podName')}"] = spec
     return live
 
@@ -336,19 +332,19 @@ def _next_claims(
     """Rule 3's second half: allocations and reservations of resource claims."""
     users: dict[str, list[Json]] = {}
     for pod in pods:
-        namespace = pod["metadata"].get("namespace") or "default"
+        namespace = namespace_of(pod)
         for name in _claim_names(pod):
             users.setdefault(f"{namespace}/{name}", []).append(pod)
     result: list[Json] = []
     for claim in claims:
-        key = _key(claim)
+        key = key_of(claim)
         status = dict(claim.get("status") or {})
-        gone = {pod["metadata"]["name"] for pod in users.get(key, []) if _key(pod) in restarted}
+        gone = {pod["metadata"]["name"] for pod in users.get(key, []) if key_of(pod) in restarted}
         reserved = [r for r in status.get("reservedFor") or [] if r.get("name") not in gone]
         for pod in users.get(key, []):
-            if _key(pod) not in placed:
+            if key_of(pod) not in placed:
                 continue
-            node, decision = placed[_key(pod)]
+            node, decision = placed[key_of(pod)]
             if not status.get("allocation"):
                 status["allocation"] = _allocation(claim, node, decision)
             if all(r.get("name") != pod["metadata"]["name"] for r in reserved):

@@ -50,7 +50,7 @@ class HostPortFilter final : public Filter, private Listener {
 
  private:
   const std::vector<HostPortId>& PortsOf(PodClassId pod_class) const {
-    return cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint].host_ports;
+    return cluster_.ConstraintOf(pod_class).host_ports;
   }
 
   template <typename Test>

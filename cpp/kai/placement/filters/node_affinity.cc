@@ -16,8 +16,7 @@ class NodeAffinityFilter final : public Filter {
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
-    const NodeConstraint& constraint =
-        cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint];
+    const NodeConstraint& constraint = cluster_.ConstraintOf(pod_class);
     const bool matches = MatchesNode(constraint, cluster_.nodes().labels[node],
                                      cluster_.nodes().name[node], cluster_.names());
     if (!matches && report != nullptr) report->Count(Reason::kNodeAffinityMismatch);

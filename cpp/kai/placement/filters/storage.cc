@@ -58,8 +58,7 @@ class StorageFilter final : public Filter, private Listener {
   enum class Room : uint8_t { kNow, kLater };
 
   const VolumeNeeds* NeedsOf(PodClassId pod_class) const {
-    const VolumeNeedsId id =
-        cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint].volumes;
+    const VolumeNeedsId id = cluster_.ConstraintOf(pod_class).volumes;
     return id.valid() ? &cluster_.volume_needs()[id] : nullptr;
   }
 

@@ -19,8 +19,7 @@ class TaintFilter final : public Filter {
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
-    const NodeConstraint& constraint =
-        cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint];
+    const NodeConstraint& constraint = cluster_.ConstraintOf(pod_class);
     const NodeClass& node_class = cluster_.node_classes()[cluster_.nodes().node_class[node]];
     const bool tolerated = std::all_of(
         node_class.taints.begin(), node_class.taints.end(),

@@ -43,8 +43,7 @@ class VolumeLimitFilter final : public Filter, private Listener {
   using Counts = absl::flat_hash_map<std::pair<NodeId, NameId>, StandingChange>;
 
   std::span<const AttachedVolumes> VolumesOf(PodClassId pod_class) const {
-    const VolumeNeedsId id =
-        cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint].volumes;
+    const VolumeNeedsId id = cluster_.ConstraintOf(pod_class).volumes;
     if (!id.valid()) return {};
     return cluster_.volume_needs()[id].attached;
   }

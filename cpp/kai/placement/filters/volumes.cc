@@ -10,24 +10,21 @@ class VolumeFilter final : public Filter {
   explicit VolumeFilter(const Cluster& cluster) : cluster_(cluster) {}
 
   Scope ScopeFor(PodClassId pod_class) const override {
-    const VolumeNeedsId needs = NeedsOf(pod_class);
+    const VolumeNeedsId needs = cluster_.ConstraintOf(pod_class).volumes;
     if (!needs.valid()) return Scope::kNothing;
     return cluster_.AskPerNode(needs) ? Scope::kNode : Scope::kNodeClass;
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
     const NodeColumns& nodes = cluster_.nodes();
-    const VolumeAnswer answer = AnswerOf(cluster_.volume_needs()[NeedsOf(pod_class)],
-                                         nodes.labels[node], nodes.name[node], cluster_.names());
+    const VolumeNeeds& needs = cluster_.volume_needs()[cluster_.ConstraintOf(pod_class).volumes];
+    const VolumeAnswer answer =
+        AnswerOf(needs, nodes.labels[node], nodes.name[node], cluster_.names());
     if (!answer.yes() && report != nullptr) report->Count(Reason::OfVolumes(answer));
     return answer.yes();
   }
 
  private:
-  VolumeNeedsId NeedsOf(PodClassId pod_class) const {
-    return cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint].volumes;
-  }
-
   const Cluster& cluster_;
 };
 

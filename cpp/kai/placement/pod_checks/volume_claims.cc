@@ -17,8 +17,7 @@ class VolumeClaimCheck final : public PodCheck {
 
  private:
   NameId RefusalOf(PodClassId pod_class) const {
-    const ConstraintId constraint = cluster_.pod_classes().info[pod_class].constraint;
-    const VolumeNeedsId needs = cluster_.constraints()[constraint].volumes;
+    const VolumeNeedsId needs = cluster_.ConstraintOf(pod_class).volumes;
     return needs.valid() ? cluster_.volume_needs()[needs].refusal : NameId();
   }
 

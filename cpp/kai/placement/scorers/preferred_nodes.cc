@@ -32,7 +32,7 @@ class PreferredNodesScorer final : public Scorer {
 
  private:
   const std::vector<PreferredNodes>& PreferredOf(PodClassId pod_class) const {
-    return cluster_.constraints()[cluster_.pod_classes().info[pod_class].constraint].preferred;
+    return cluster_.ConstraintOf(pod_class).preferred;
   }
 
   const Cluster& cluster_;
