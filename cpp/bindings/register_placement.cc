@@ -167,7 +167,8 @@ std::pair<std::vector<std::vector<std::string>>, std::map<std::string, double>> 
   std::vector<std::vector<std::string>> sets;
   for (const TopologyDomainId domain : answer.domains) {
     std::vector<std::string>& names = sets.emplace_back();
-    for (const NodeId node : search.NodesOf(answer, domain, within).nodes())
+    const NodeSubset nodes_of_domain = search.NodesOf(answer, domain, within);
+    for (const NodeId node : nodes_of_domain.nodes())
       names.emplace_back(cluster.Text(cluster.nodes().name[node]));
   }
   std::map<std::string, double> scores;

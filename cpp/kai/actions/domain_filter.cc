@@ -29,7 +29,8 @@ DomainFilter::DomainFilter(const Cluster& cluster, const PodOrder& order, PodGro
     const TopologyConstraint& constraint = cluster.topology_constraints()[sets.topology[set]];
     if (!constraint.required.valid()) continue;
     Level& level = levels_[{constraint.topology, constraint.required}];
-    level.label = constraint.required;
+    level.tree = constraint.tree;
+    level.depth = constraint.required_depth;
     double demand = 0;
     for (const PodId pod : counted) {
       if (is_below(cluster.pods().pod_set[pod], set))
@@ -47,7 +48,8 @@ DomainFilter::DomainFilter(const Cluster& cluster, const PodOrder& order, PodGro
 void DomainFilter::Free(NodeId node, double gpus) {
   if (!node.valid()) return;
   for (auto& [key, level] : levels_) {
-    const NameId value = FindLabel(cluster_.nodes().labels[node], level.label);
+    if (!level.tree.valid() || level.depth <= 0) continue;
+    const NameId value = cluster_.topologies()[level.tree].ValueAt(node, level.depth);
     if (value.valid() && !cluster_.Text(value).empty()) level.capacity[value] += gpus;
   }
 }

@@ -29,7 +29,8 @@ class DomainFilter {
  private:
   // The domains of one level, by their label's value alone.
   struct Level {
-    NameId label;
+    TopologyId tree;
+    int32_t depth = 0;
     std::vector<double> demands;  // of sets that have to be in one of them, largest first
     std::map<NameId, double> capacity;
   };

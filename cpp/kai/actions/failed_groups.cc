@@ -19,6 +19,7 @@ FailedGroups::Key FailedGroups::QuestionOf(PodGroupId group) const {
     key.push_back(-1);
     key.push_back(cycle_.order->MinimumOf(set));
     key.push_back(sets.minimum_given[set]);
+    key.push_back(sets.topology[set].value());
     if (sets.is_pod_set[set] != 0) {
       for (const PodId pod : cycle_.order->PodsOf(set)) {
         key.push_back(cluster.pods().pod_class[pod].value());

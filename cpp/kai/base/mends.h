@@ -36,8 +36,10 @@ enum class Mend : uint8_t {
   kCommonDomain,        // domains are looked for from the required level on (spec 4 W1)
   kPinnedSiblings,      // a required domain holds whatever stands already (spec 4 W2)
   kPartialLabels,       // a node that lacks a level counts for those above it (spec 4 W15)
+  kTopologyLevels,      // a topology without a level asks for nothing; wrong levels are told (W3)
+  kOptionalMembers,  // of K sub-groups of N only the missing ones, and those that can (spec 4 W5)
 };
-inline constexpr size_t kMends = 20;
+inline constexpr size_t kMends = 22;
 
 // By Mend, as configurations name them.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {
@@ -47,7 +49,8 @@ inline constexpr std::array<std::string_view, kMends> kMendNames = {
     "victim_shares",      "consolidation_limit", "scenario_filters",
     "whole_gangs",        "protected_minimum",   "leaving_pods",
     "held_gpus",          "exact_rollback",      "common_domain",
-    "pinned_siblings",    "partial_labels"};
+    "pinned_siblings",    "partial_labels",      "topology_levels",
+    "optional_members"};
 
 class Mends {
  public:

@@ -30,7 +30,7 @@ SubGroupId ClusterAssembler::AddSet(PodGroupId group, const SetDraft& draft) {
   sets.minimum.Add(Threshold(draft.minimum));
   sets.minimum_given.Add(draft.minimum_given ? 1 : 0);
   sets.topology.Add(draft.topology == nullptr ? TopologyConstraintId()
-                                              : TopologyConstraintOf(*draft.topology));
+                                              : TopologyConstraintOf(*draft.topology, draft.wish));
   sets.children.Add({});
   sets.pods.Add({});
   sets.counts.Add({});
@@ -165,8 +165,11 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     groups.staleness_grace_ns.Add(
         row.staleness_grace_ns.value_or(c_.params_.default_staleness_grace_ns));
 
-    const SubGroupId root = AddSet(
-        group, {.parent = SubGroupId(), .name = "", .minimum = 1, .topology = &row.topology});
+    const SubGroupId root = AddSet(group, {.parent = SubGroupId(),
+                                           .name = "",
+                                           .minimum = 1,
+                                           .topology = &row.topology,
+                                           .wish = WishOf(row)});
     groups.root.Add(root);
     const auto first_set = static_cast<int32_t>(groups.pod_set_list.size());
     groups.not_built.Add({});

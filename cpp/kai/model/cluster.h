@@ -18,6 +18,7 @@
 #include "kai/base/interner.h"
 #include "kai/model/affinity.h"
 #include "kai/model/claims.h"
+#include "kai/model/domain_totals.h"
 #include "kai/model/host_ports.h"
 #include "kai/model/labels.h"
 #include "kai/model/ledger.h"
@@ -62,6 +63,7 @@ class Cluster {
   const StorageMap& storage() const { return storage_; }
   const NumaColumns& numa() const { return numa_; }
   const IndexVector<TopologyId, DomainTree>& topologies() const { return topologies_; }
+  const DomainTotals& domain_totals(TopologyId tree) const { return domain_totals_[tree]; }
   const IndexVector<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
     return topology_constraints_;
   }
@@ -135,6 +137,7 @@ class Cluster {
   bool shares_gpus_ = false;
   NumaColumns numa_;
   IndexVector<TopologyId, DomainTree> topologies_;
+  IndexVector<TopologyId, DomainTotals> domain_totals_;
   IndexVector<TopologyConstraintId, TopologyConstraint> topology_constraints_;
   ClaimBook claims_;
   bool hides_shared_gpus_ = false;

@@ -76,9 +76,15 @@ class ClusterAssembler {
     int64_t minimum = 0;
     bool minimum_given = false;
     const TopologyConstraintRow* topology = nullptr;
+    const DomainWishRow* wish = nullptr;
   };
   SubGroupId AddSet(PodGroupId group, const SetDraft& draft);
-  TopologyConstraintId TopologyConstraintOf(const TopologyConstraintRow& row);
+  DomainTree::Path PathOf(const NodeRow& node, const TopologyRow& topology);
+  TopologyConstraintId TopologyConstraintOf(const TopologyConstraintRow& row,
+                                            const DomainWishRow* wish);
+  void SumDomains();
+  // Null: none, or one that cannot be had.
+  const DomainWishRow* WishOf(const PodGroupRow& row);
   void SettlePodStatus(PodDraft* draft, const BindRequestRow* bind_request) const;
   void InternConstraints(std::vector<PodDraft>* drafts);
   void InternSpread(std::vector<PodDraft>* drafts);

@@ -41,6 +41,7 @@ void ClusterAssembler::Finish() {
   SortPodSets();
   ListPodGroups();
   SumQueues();
+  SumDomains();
 }
 
 std::unique_ptr<Cluster> ClusterBuilder::Build() && {

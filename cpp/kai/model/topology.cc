@@ -7,29 +7,17 @@
 namespace kai {
 
 DomainTree::DomainTree(NameId name, std::vector<NameId> levels,
-                       const IndexVector<NodeId, LabelSet>& labels_of_nodes, const Interner& names,
-                       bool whole_nodes)
-    : name_(name), levels_(std::move(levels)), domain_of_(labels_of_nodes.size()) {
-  struct Place {
-    std::vector<NameId> values;
-    NodeId node;
-  };
-  std::vector<Place> places;
-  for (const NodeId node : labels_of_nodes.ids()) {
-    Place place{.values = {}, .node = node};
-    for (const NameId level : levels_) {
-      const NameId value = FindLabel(labels_of_nodes[node], level);
-      if (!value.valid()) break;
-      place.values.push_back(value);
-    }
-    const size_t least = whole_nodes ? levels_.size() : 1;
-    if (place.values.size() >= least) places.push_back(std::move(place));
+                       const IndexVector<NodeId, Path>& paths, const Interner& names)
+    : name_(name), levels_(std::move(levels)), domain_of_(paths.size()) {
+  std::vector<NodeId> nodes;
+  for (const NodeId node : paths.ids()) {
+    if (!paths[node].empty()) nodes.push_back(node);
   }
   const auto is_lower = [&](NameId a, NameId b) { return a != b && names.Text(a) < names.Text(b); };
-  std::sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
-    if (a.values == b.values) return a.node < b.node;
-    return std::lexicographical_compare(a.values.begin(), a.values.end(), b.values.begin(),
-                                        b.values.end(), is_lower);
+  std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) {
+    if (paths[a] == paths[b]) return a < b;
+    return std::lexicographical_compare(paths[a].begin(), paths[a].end(), paths[b].begin(),
+                                        paths[b].end(), is_lower);
   });
 
   std::vector<TopologyDomainId> path;  // from the root to where the last node was put
@@ -48,17 +36,27 @@ DomainTree::DomainTree(NameId name, std::vector<NameId> levels,
     path.pop_back();
   };
   open(NameId());
-  for (const Place& place : places) {
+  for (const NodeId node : nodes) {
+    const Path& values = paths[node];
     size_t shared = 0;
-    while (shared < place.values.size() && shared + 1 < path.size() &&
-           value_[path[shared + 1]] == place.values[shared])
+    while (shared < values.size() && shared + 1 < path.size() &&
+           value_[path[shared + 1]] == values[shared])
       ++shared;
     while (path.size() > shared + 1) close();
-    while (path.size() < place.values.size() + 1) open(place.values[path.size() - 1]);
-    domain_of_[place.node] = path.back();
-    node_list_.push_back(place.node);
+    while (path.size() < values.size() + 1) open(values[path.size() - 1]);
+    domain_of_[node] = path.back();
+    node_list_.push_back(node);
   }
   while (!path.empty()) close();
+}
+
+DomainTree DomainTree::OfWholeNodes(const Interner& names) const {
+  IndexVector<NodeId, Path> paths(domain_of_.size());
+  for (const NodeId node : node_list_) {
+    if (!IsWhole(node)) continue;
+    for (int32_t at = 1; at <= depth(); ++at) paths[node].push_back(ValueAt(node, at));
+  }
+  return DomainTree(name_, levels_, paths, names);
 }
 
 int32_t DomainTree::DepthOf(NameId label) const {

@@ -19,7 +19,6 @@
 #include "kai/base/index_vector.h"
 #include "kai/base/interner.h"
 #include "kai/model/ids.h"
-#include "kai/model/labels.h"
 #include "kai/model/pod_group.h"
 
 namespace kai {
@@ -28,12 +27,16 @@ class DomainTree {
  public:
   static constexpr TopologyDomainId kRoot{0};
 
+  // The values of a node's labels, of the widest level first, down to the first that it lacks.
+  using Path = std::vector<NameId>;
+
   DomainTree() = default;
-  // `levels`: label keys, the widest level first. A node belongs to a domain of every level down to
-  // the first whose label it lacks; with `whole_nodes` only if it has all of them (spec 4 T6).
-  DomainTree(NameId name, std::vector<NameId> levels,
-             const IndexVector<NodeId, LabelSet>& labels_of_nodes, const Interner& names,
-             bool whole_nodes = false);
+  // `levels`: label keys, the widest level first. A node belongs to the domains of its path; a path
+  // may be empty.
+  DomainTree(NameId name, std::vector<NameId> levels, const IndexVector<NodeId, Path>& paths,
+             const Interner& names);
+  // The same, of nodes alone that have the labels of all levels (spec 4 T6).
+  DomainTree OfWholeNodes(const Interner& names) const;
 
   NameId name() const { return name_; }
   // Of the levels, without the root.
@@ -87,6 +90,11 @@ class DomainTree {
   }
 
   const std::vector<NameId>& levels() const { return levels_; }
+  // The node's label of a level; invalid: it lacks that or one before it.
+  NameId ValueAt(NodeId node, int32_t depth) const {
+    const TopologyDomainId domain = domain_of_[node];
+    return domain.valid() && depth_[domain] >= depth ? value_[AncestorAt(domain, depth)] : NameId();
+  }
 
   // Label values from the widest level on, dots between; "root" of all of it (spec 4 T7).
   std::string Text(TopologyDomainId domain, const Interner& names) const;
@@ -115,6 +123,13 @@ struct TopologyConstraint {
   TopologyId tree;  // invalid: there is no such topology
   int32_t required_depth = kNoLevel;
   int32_t preferred_depth = kNoLevel;
+  // In how many domains of the preferred level the pods are to be; 0: in any number.
+  int32_t least_domains = 0;
+  int32_t most_domains = 0;
+  bool balanced = false;  // with as many pods in each, or one more
+
+  bool CountsDomains() const { return least_domains > 1 || most_domains > 0 || balanced; }
+  bool HasLevel() const { return required_depth != kNoLevel || preferred_depth != kNoLevel; }
 
   friend auto operator<=>(const TopologyConstraint&, const TopologyConstraint&) = default;
 };

@@ -81,8 +81,7 @@ TEST_F(DomainTreeTest, ANodeCountsDownToTheFirstLabelThatItLacks) {  // spec 4 W
   EXPECT_FALSE(tree().IsWhole(no_rack));
   EXPECT_FALSE(tree().DomainOf(NodeNamed(*cluster_, "no-zone")).valid());
   EXPECT_FALSE(tree().DomainOf(NodeNamed(*cluster_, "bare")).valid());
-  const DomainTree whole(tree().name(), tree().levels(), cluster_->nodes().labels,
-                         cluster_->names(), /*whole_nodes=*/true);
+  const DomainTree whole = tree().OfWholeNodes(cluster_->names());
   EXPECT_FALSE(whole.DomainOf(no_rack).valid());
   EXPECT_EQ(whole.NodesOf(DomainTree::kRoot).size(), size_t{4});
 }

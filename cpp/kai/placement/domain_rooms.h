@@ -1,13 +1,14 @@
 // DomainRooms: what the domains of a topology have to give, kept up to date while pods come and go.
 //
-//   DomainRooms rooms(cluster, tree);
-//   rooms.Touch(node);                      // its ledger changed
+//   std::vector<NodeId> touched;
+//   DomainRooms rooms(cluster, tree, cluster.domain_totals(id), &touched, 0);
+//   touched.push_back(node);                // its ledger changed
 //   rooms.FreeOf(rack);                     // idle and releasing, of all its nodes together
 //   const auto& counts = rooms.CountsFor(largest);
 //   counts[rack];                           // pods that fit, if each asks for `largest`
 //
-// All nodes of a domain count, whatever a pod group may use of them (spec 4 A3). Cost: a change is
-// a walk from a node to the root; counts for a new shape ask every node once.
+// It keeps what differs from the totals of the cluster as it was loaded. Cost: a change is a walk
+// from a node to the root; counts for a shape that nobody counted yet ask every node once.
 #ifndef KAI_PLACEMENT_DOMAIN_ROOMS_H_
 #define KAI_PLACEMENT_DOMAIN_ROOMS_H_
 
@@ -16,40 +17,49 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "kai/model/cluster.h"
 
 namespace kai {
 
 class DomainRooms {
  public:
-  using Counts = IndexVector<TopologyDomainId, int64_t>;
+  using Counts = DomainTotals::Counts;
 
-  DomainRooms(const Cluster& cluster, const DomainTree& tree);
-
-  void Touch(NodeId node) { touched_.push_back(node); }
+  // `totals`: of that tree, as the cluster was when the first `seen` nodes had been touched.
+  DomainRooms(const Cluster& cluster, const DomainTree& tree, const DomainTotals& totals,
+              const std::vector<NodeId>* touched, size_t seen)
+      : cluster_(cluster),
+        tree_(tree),
+        totals_(totals),
+        touched_(*touched),
+        first_(seen),
+        seen_(seen),
+        free_(totals.free) {}
 
   std::span<const double> FreeOf(TopologyDomainId domain);
   // `largest`: element-wise maximum of the pods' requests (spec 4 A4).
   const Counts& CountsFor(std::span<const double> largest);
 
  private:
-  // Pods of one shape, by node and by domain.
   struct Shape {
-    std::vector<double> largest;
+    std::unique_ptr<DomainTotals::Shape> own;  // null: the cluster has it
+    const DomainTotals::Shape* base = nullptr;
     size_t seen = 0;  // of touched_
-    IndexVector<NodeId, int32_t> of_node;
+    absl::flat_hash_map<NodeId, int32_t> changed;
     Counts of_domain;
   };
 
   void Refresh();
-  int32_t CountOn(NodeId node, std::span<const double> largest) const;
   void Recount(NodeId node, Shape* shape) const;
 
   const Cluster& cluster_;
   const DomainTree& tree_;
-  std::vector<NodeId> touched_;  // every change so far, in order
-  size_t seen_ = 0;
-  ResourceTable<NodeId> node_free_;  // as summed up
+  const DomainTotals& totals_;
+  const std::vector<NodeId>& touched_;  // every change so far, in order
+  size_t first_;                        // of those, that `totals_` does not know
+  size_t seen_;                         // how many `free_` knows
+  absl::flat_hash_map<NodeId, std::vector<double>> changed_;  // what `free_` counts of the node
   ResourceTable<TopologyDomainId> free_;
   std::vector<std::unique_ptr<Shape>> shapes_;  // the last one asked about in front
 };

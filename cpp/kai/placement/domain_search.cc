@@ -34,12 +34,12 @@ DomainSearch::Tree& DomainSearch::TreeOf(TopologyId id) {
   const bool differs = options_.whole_nodes && !std::ranges::all_of(nodes, [&](NodeId node) {
                          return shared.IsWhole(node);
                        });
-  tree = std::make_unique<Tree>(
-      cluster_, &shared,
-      differs ? std::make_unique<DomainTree>(shared.name(), shared.levels(),
-                                             cluster_.nodes().labels, cluster_.names(),
-                                             /*whole_nodes=*/true)
-              : nullptr);
+  if (!differs) {
+    tree = std::make_unique<Tree>(cluster_, shared, cluster_.domain_totals(id), &touched_);
+  } else {
+    tree =
+        std::make_unique<Tree>(cluster_, std::make_unique<Tree::Own>(cluster_, shared), &touched_);
+  }
   return *tree;
 }
 
@@ -184,6 +184,7 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
     return messages::UnknownTopologyLevel(question.subgroup, cluster_.Text(level), which, topology);
   };
   const std::optional<DomainDepths> depths = DepthsFor(wanted);
+  if (!depths && !options_.tells_levels) return answer;
   if (!depths) {
     if (wanted.required_depth == TopologyConstraint::kUnknownLevel)
       return refuse(unknown("required", wanted.required));

@@ -58,6 +58,7 @@ class DomainSearch final : public Listener {
   struct Options {
     bool whole_nodes = false;      // nodes that lack the label of some level are left out
     bool stop_at_required = true;  // the search starts at the required level at the lowest
+    bool tells_levels = true;      // levels that make no sense are an error that is told
   };
   struct Question {
     const TopologyConstraint& constraint;
@@ -86,14 +87,28 @@ class DomainSearch final : public Listener {
   // Nodes of the domain that are offered.
   NodeSubset NodesOf(const Answer& answer, TopologyDomainId domain, const NodeSubset& within) const;
 
-  void Applied(const Change& change, UndoStack*) override { Touch(change.to_node); }
-  void Undone(const Change& change, UndoStack*) override { Touch(change.to_node); }
+  void Applied(const Change& change, UndoStack*) override { touched_.push_back(change.to_node); }
+  void Undone(const Change& change, UndoStack*) override { touched_.push_back(change.to_node); }
 
  private:
+  // A tree of the cluster's, or one of the nodes alone that have all labels.
   struct Tree {
-    Tree(const Cluster& cluster, const DomainTree* others, std::unique_ptr<DomainTree> its_own)
-        : own(std::move(its_own)), tree(own == nullptr ? *others : *own), rooms(cluster, tree) {}
-    std::unique_ptr<DomainTree> own;
+    struct Own {
+      Own(const Cluster& cluster, const DomainTree& whole)
+          : tree(whole.OfWholeNodes(cluster.names())), totals(cluster, tree) {}
+      DomainTree tree;
+      DomainTotals totals;
+    };
+    Tree(const Cluster& cluster, const DomainTree& clusters, const DomainTotals& totals,
+         const std::vector<NodeId>* touched)
+        : tree(clusters), rooms(cluster, tree, totals, touched, 0) {}
+    // Counted as things stand.
+    Tree(const Cluster& cluster, std::unique_ptr<Own> its_own, const std::vector<NodeId>* touched)
+        : own(std::move(its_own)),
+          tree(own->tree),
+          rooms(cluster, tree, own->totals, touched, touched->size()) {}
+
+    std::unique_ptr<Own> own;
     const DomainTree& tree;
     DomainRooms rooms;
   };
@@ -107,11 +122,6 @@ class DomainSearch final : public Listener {
   };
   struct Search;
 
-  void Touch(NodeId node) {
-    for (const std::unique_ptr<Tree>& tree : trees_.raw()) {
-      if (tree != nullptr) tree->rooms.Touch(node);
-    }
-  }
   Tree& TreeOf(TopologyId id);
   Ask AskOf(std::span<const PodId> pods) const;
   TopologyDomainId CommonDomainOf(const DomainTree& tree, const NodeSubset& within) const;
@@ -119,6 +129,7 @@ class DomainSearch final : public Listener {
 
   const Cluster& cluster_;
   Options options_;
+  std::vector<NodeId> touched_;                           // by every change of the cycle, in order
   IndexVector<TopologyId, std::unique_ptr<Tree>> trees_;  // null: nobody has asked yet
 };
 

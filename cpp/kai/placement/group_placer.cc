@@ -5,22 +5,43 @@
 #include "kai/model/messages.h"
 
 namespace kai {
+
 GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* statement) {
   Result result;
-  const PodList pods = order_->PodsToPlace(group);
+  PodList pods = order_->PodsToPlace(group);
   if (pods.empty()) return result;
   result.had_pods = true;
+  Attempt attempt{.mode = mode, .statement = statement};
+  result.placed = TryToPlace(group, pods, &attempt);
+  if (result.placed) return result;
+  result.errors = std::move(attempt.errors);
+  // Where some sub-groups suffice, others may find a place (spec 4 W5).
+  std::vector<SubGroupId> passed_over;
+  while (mode == Mode::kReal) {
+    const auto spare = std::ranges::find_if(
+        attempt.failed, [&](SubGroupId set) { return order_->CanDoWithout(set, passed_over); });
+    if (spare == attempt.failed.end()) return result;
+    passed_over.push_back(*spare);
+    pods = order_->PodsToPlace(group, passed_over);
+    attempt = {.mode = mode, .statement = statement};
+    if (!pods.empty() && TryToPlace(group, pods, &attempt)) {
+      result.placed = true;
+      result.errors.clear();
+      return result;
+    }
+  }
+  return result;
+}
+
+bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt) {
   PlaceError error;
   if (options_.check_capacity && !PassesGates(group, pods, &error)) {
-    result.errors.push_back(std::move(error));
-    return result;
+    attempt->errors.push_back(std::move(error));
+    return false;
   }
-  Attempt attempt{.mode = mode, .statement = statement, .errors = {}};
   const NodeSubset nodes = Offered();
-  result.placed = PlaceSet(cluster_.pod_groups().root[group], pods,
-                           {.nodes = &nodes, .scores = nullptr}, &attempt);
-  if (!result.placed) result.errors = std::move(attempt.errors);
-  return result;
+  return PlaceSet(cluster_.pod_groups().root[group], pods, {.nodes = &nodes, .scores = nullptr},
+                  attempt);
 }
 
 bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods,
@@ -107,9 +128,17 @@ std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId
 bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods,
                            const NodeSearch::Area& area, Attempt* attempt) {
   if (pods.empty()) return true;
-  if (domains_ != nullptr && cluster_.sub_groups().topology[set].valid())
-    return PlaceInDomain(set, pods, area, attempt);
-  return PlaceMembers(set, pods, area, attempt);
+  const bool placed = AsksForDomain(set) ? PlaceInDomain(set, pods, area, attempt)
+                                         : PlaceMembers(set, pods, area, attempt);
+  if (!placed) attempt->failed.push_back(set);
+  return placed;
+}
+
+bool GroupPlacer::AsksForDomain(SubGroupId set) const {
+  const TopologyConstraintId id = cluster_.sub_groups().topology[set];
+  if (domains_ == nullptr || !id.valid()) return false;
+  const TopologyConstraint& constraint = cluster_.topology_constraints()[id];
+  return !(options_.level_free && constraint.tree.valid() && !constraint.HasLevel());
 }
 
 bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
@@ -168,6 +197,7 @@ bool GroupPlacer::PlaceMembers(SubGroupId set, std::span<const PodId> pods,
 
 bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods,
                               const NodeSearch::Area& area, Attempt* attempt) {
+  attempt->failed.clear();
   search_->Confine(domains_ == nullptr ? nullptr : &area);
   bool placed = true;
   for (size_t i = 0; placed && i < pods.size(); ++i) {

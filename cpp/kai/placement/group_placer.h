@@ -49,6 +49,7 @@ class GroupPlacer {
     bool check_capacity = true;  // off without the plugin that does it
     bool check_nodes = true;     // as well on single nodes; off without the plugin that asks them
     bool pin_siblings = true;    // a required domain holds all pods of a set, however they came
+    bool level_free = true;      // a topology without a level asks for nothing (mend)
     double quota_tolerance = 0;  // a part of the limit that may be exceeded (fairshare/capacity.h)
   };
 
@@ -99,8 +100,11 @@ class GroupPlacer {
   struct Attempt {
     Mode mode;
     Statement* statement;
-    std::vector<PlaceError> errors;
+    std::vector<PlaceError> errors = {};
+    std::vector<SubGroupId> failed = {};  // the last one that found no place, and those above it
   };
+  bool AsksForDomain(SubGroupId set) const;
+  bool TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt);
   // Places what is below the set on these nodes, in one of the domains it asks for.
   bool PlaceSet(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
                 Attempt* attempt);

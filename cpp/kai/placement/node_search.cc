@@ -33,8 +33,6 @@ NodeSearch::NodeSearch(const Cluster& cluster, Rules rules, const Options& optio
       rules_(std::move(rules)),
       options_(options),
       picker_(cluster, options.devices),
-      gpu_index_{.slot = kGpuSlot, .strategy = options.gpu, .index = {}},
-      cpu_index_{.slot = kCpuSlot, .strategy = options.cpu, .index = {}},
       plans_(cluster.pod_classes().size()) {
   for (const std::unique_ptr<Filter>& filter : rules_.filters) {
     if (Listener* listener = filter->listener(); listener != nullptr)
@@ -43,10 +41,17 @@ NodeSearch::NodeSearch(const Cluster& cluster, Rules rules, const Options& optio
 }
 
 NodeIndex* NodeSearch::IndexFor(PodClassId pod_class) {
-  LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+  LazyIndex& lazy = LazyIndexFor(pod_class);
   if (!lazy.index) {
     if (++lazy.searches <= kSearchesWithoutIndex) return nullptr;
-    lazy.index.emplace(cluster_, lazy.slot, lazy.strategy);
+    const bool by_cpu = cluster_.pod_classes().info[pod_class].cpu_only;
+    const ResourceSlot slot = by_cpu ? kCpuSlot : kGpuSlot;
+    const Strategy strategy = by_cpu ? options_.cpu : options_.gpu;
+    if (is_confined_) {
+      lazy.index.emplace(cluster_, slot, strategy, confined_);
+    } else {
+      lazy.index.emplace(cluster_, slot, strategy);
+    }
   }
   lazy.index->Refresh();
   return &*lazy.index;
@@ -58,35 +63,30 @@ void NodeSearch::Confine(const Area* area) {
   is_confined_ = confines;
   recent_ = {};
   confined_.clear();
+  for (LazyIndex* lazy : {&area_indices_.gpu, &area_indices_.cpu}) {
+    lazy->searches = 0;
+    lazy->index.reset();
+  }
   if (!is_confined_) return;
+  has_bands_ = area->scores != nullptr;
   const auto add = [&](NodeId node) {
-    const int8_t steps = area->scores == nullptr ? int8_t{0} : area->scores->StepsOf(node);
+    const int8_t steps = has_bands_ ? area->scores->StepsOf(node) : DomainScores::kMostSteps;
     if (steps != DomainScores::kNone)
-      confined_.push_back({.node = node, .domain = steps * DomainScores::kPerStep});
+      confined_.push_back(
+          {.node = node, .band = static_cast<uint8_t>(DomainScores::kMostSteps - steps)});
   };
   if (area->nodes->all()) {
     for (const NodeId node : cluster_.nodes().name.ids()) add(node);
   } else {
     for (const NodeId node : area->nodes->nodes()) add(node);
   }
-  std::stable_sort(confined_.begin(), confined_.end(),
-                   [](const Confined& a, const Confined& b) { return a.domain > b.domain; });
+  std::stable_sort(
+      confined_.begin(), confined_.end(),
+      [](const NodeIndex::Member& a, const NodeIndex::Member& b) { return a.band < b.band; });
 }
 
 ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
-  LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
-  if (is_confined_) {  // of the nodes that are offered (spec 3 T23)
-    ScoreView view;
-    bool any = false;
-    for (const Confined& each : confined_) {
-      if (cluster_.nodes().allocatable[each.node][lazy.slot.index()] == 0) continue;
-      const double room = RoomOf(cluster_, each.node, lazy.slot);
-      view.least_room = any ? std::min(view.least_room, room) : room;
-      view.most_room = any ? std::max(view.most_room, room) : room;
-      any = true;
-    }
-    return view;
-  }
+  LazyIndex& lazy = LazyIndexFor(pod_class);
   if (lazy.index) {
     lazy.index->Refresh();  // who scans has not asked it
     return {.least_room = lazy.index->least_room(),
@@ -94,17 +94,23 @@ ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
             .fits_now = false,
             .joins = false};
   }
+  const ResourceSlot slot = cluster_.pod_classes().info[pod_class].cpu_only ? kCpuSlot : kGpuSlot;
   ScoreView view;
   bool any = false;
   const NodeColumns& nodes = cluster_.nodes();
   const size_t slots = nodes.idle.slots();
   const std::vector<double>&idle = nodes.idle.raw(), &releasing = nodes.releasing.raw();
-  for (size_t at = lazy.slot.index(); at < idle.size(); at += slots) {
-    if (nodes.allocatable.raw()[at] == 0) continue;
+  const auto look = [&](size_t at) {
+    if (nodes.allocatable.raw()[at] == 0) return;
     const double room = idle[at] + releasing[at];
     view.least_room = any ? std::min(view.least_room, room) : room;
     view.most_room = any ? std::max(view.most_room, room) : room;
     any = true;
+  };
+  if (is_confined_) {  // of the nodes that are offered (spec 3 T23)
+    for (const NodeIndex::Member& each : confined_) look(each.node.index() * slots + slot.index());
+  } else {
+    for (size_t at = slot.index(); at < idle.size(); at += slots) look(at);
   }
   return view;
 }
@@ -194,8 +200,9 @@ NodeSearch::Found NodeSearch::On(PodClassId pod_class, const ClassPlan& plan, No
 void NodeSearch::Touch(const Change& change) {
   touched_.push_back(change.to_node);
   if (!change.to_node.valid()) return;
-  if (gpu_index_.index) gpu_index_.index->Touch(change.to_node);
-  if (cpu_index_.index) cpu_index_.index->Touch(change.to_node);
+  for (LazyIndex* lazy : {&indices_.gpu, &indices_.cpu, &area_indices_.gpu, &area_indices_.cpu}) {
+    if (lazy->index) lazy->index->Touch(change.to_node);
+  }
 }
 
 void NodeSearch::Applied(const Change& change, UndoStack* undo) {
@@ -290,7 +297,7 @@ std::span<const double> NodeSearch::RequestOn(PodClassId pod_class, NodeId node)
 }
 
 bool NodeSearch::MustScan(PodClassId pod_class, const ClassPlan& plan) const {
-  if (options_.always_scan || plan.has_candidates || is_confined_) return true;
+  if (options_.always_scan || plan.has_candidates) return true;
   if (MostSharedGpus(pod_class) > 0) return true;
   if (offered_ != nullptr && cluster_.pod_classes().info[pod_class].cpu_only) return true;
   return std::any_of(rules_.scorers.begin(), rules_.scorers.end(), [&](const auto& scorer) {
@@ -382,9 +389,10 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
                     !(asks_nodes && MustWait(pod_class, plan, node));
     view.joins = MayJoin(pod_class, plan, node);
   };
-  for (size_t group = 0; group < NodeIndex::kGroups; ++group) {
+  for (size_t group = 0; group < index.groups(); ++group) {
     const NodeId first = index.First(group);
     if (!first.valid()) continue;
+    view.domain = DomainScoreOf(NodeIndex::BandOf(group));
     for (const Pass& pass : kPasses) {
       if (pass.joins && !plan.may_join) continue;
       if (best.node.valid()) {
@@ -473,8 +481,9 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
           return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode;
         });
     for (size_t i = 0; i < confined_.size(); ++i) {
-      if (ends_early && best.node.valid() && confined_[i].domain != confined_[i - 1].domain) break;
-      consider(confined_[i].node, confined_[i].domain);
+      const NodeIndex::Member& each = confined_[i];
+      if (ends_early && best.node.valid() && each.band != confined_[i - 1].band) break;
+      consider(each.node, DomainScoreOf(each.band));
     }
   } else if (plan.has_candidates) {
     for (const NodeId node : plan.candidates) consider(node, 0);
@@ -504,7 +513,7 @@ std::string NodeSearch::RefusalOf(PodId pod) const {
 
 int64_t NodeSearch::CountScoreKeys() const {
   int64_t keys = 0;
-  for (const LazyIndex* lazy : {&gpu_index_, &cpu_index_}) {
+  for (const LazyIndex* lazy : {&indices_.gpu, &indices_.cpu}) {
     if (lazy->index) keys += lazy->index->CountKeys();
   }
   return keys;
@@ -542,7 +551,7 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, const Allowance* allow
     explanation->nodes_with.clear();
     explanation->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
     if (is_confined_) {
-      for (const Confined& each : confined_)
+      for (const NodeIndex::Member& each : confined_)
         ExplainNode(pod_class, each.node, allowance, explanation);
     } else {
       for (const NodeId node : cluster_.nodes().name.ids())

@@ -186,13 +186,25 @@ class NodeSearch final : public Listener {
   double SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const;
   // An index is made when it has been missed a few times: small cycles do without.
   struct LazyIndex {
-    ResourceSlot slot;
-    Strategy strategy = Strategy::kBinpack;
     int searches = 0;
     std::optional<NodeIndex> index;
   };
+  // For pods that go by GPUs and those that go by CPU.
+  struct Indices {
+    LazyIndex gpu;
+    LazyIndex cpu;
+  };
+  // Of all nodes, or of those where the search is confined.
+  LazyIndex& LazyIndexFor(PodClassId pod_class) {
+    Indices& indices = is_confined_ ? area_indices_ : indices_;
+    return cluster_.pod_classes().info[pod_class].cpu_only ? indices.cpu : indices.gpu;
+  }
   // Null: not made yet.
   NodeIndex* IndexFor(PodClassId pod_class);
+  // What the band adds to a node's score (spec 4 S1).
+  double DomainScoreOf(uint8_t band) const {
+    return has_bands_ ? (DomainScores::kMostSteps - band) * DomainScores::kPerStep : 0;
+  }
   ScoreView ViewFor(PodClassId pod_class);
   bool IsRecentStillBest(PodClassId pod_class, const ClassPlan& plan) const;
   void Touch(const Change& change);
@@ -215,8 +227,8 @@ class NodeSearch final : public Listener {
   std::vector<Listener*> listeners_;  // of filters
   Options options_;
   GpuPicker picker_;
-  LazyIndex gpu_index_;
-  LazyIndex cpu_index_;
+  Indices indices_;
+  Indices area_indices_;
   // The last answer, where no filter and no score looked at single nodes.
   struct Recent {
     PodClassId pod_class;
@@ -233,13 +245,10 @@ class NodeSearch final : public Listener {
   std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
   const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
   // Where the search is confined: the nodes it may look at, those that are liked most in front.
-  struct Confined {
-    NodeId node;
-    double domain = 0;
-  };
-  std::vector<Confined> confined_;
+  std::vector<NodeIndex::Member> confined_;
   bool is_confined_ = false;
-  FitReport node_report_;  // scratch
+  bool has_bands_ = false;  // nodes are liked by their domain
+  FitReport node_report_;   // scratch
   std::string pod_explanation_;
   mutable std::vector<double> request_;  // scratch
 };

@@ -37,6 +37,8 @@ class PodOrder final : public Listener {
     bool by_satisfaction = true;  // plugin subgrouporder: sub-groups below their minimum first
     bool count_completed = true;  // mend completed_pods: pods that succeeded lower the minimum
     bool satisfy_tree = true;     // mend min_sub_group: enough children satisfy a set
+    bool choose_members = true;   // mend optional_members: a set of which some suffice asks for as
+                                  // many as it lacks, of those that are ready
     bool spare_new = true;        // mend same_cycle_eviction: who was placed in this cycle stays
   };
 
@@ -57,8 +59,11 @@ class PodOrder final : public Listener {
   template <typename Counter>
   SubGroupList ChildrenOf(SubGroupId set, const Counter& count_of) const;
 
-  // spec 2 G13; grouped by pod set, in placing order.
-  PodList PodsToPlace(PodGroupId group) const;
+  // spec 2 G13; grouped by pod set, in placing order. Of sets of which some children suffice, not
+  // those passed over.
+  PodList PodsToPlace(PodGroupId group, std::span<const SubGroupId> passed_over = {}) const;
+  // The set of this child can start without it and those passed over.
+  bool CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const;
 
   // Their requests summed (spec 1 F27).
   const QuotaVector& NextRequest(PodGroupId group);
@@ -114,7 +119,9 @@ class PodOrder final : public Listener {
   bool SetIsGangSatisfied(SubGroupId set) const;
   int32_t SatisfiedChildren(SubGroupId set) const;
   bool MayBePlaced(PodId pod) const;  // spec 2 S6
-  void Collect(SubGroupId set, PodList* pods) const;
+  void Collect(SubGroupId set, std::span<const SubGroupId> passed_over, PodList* pods) const;
+  // Children that a set below its minimum starts next, in placing order.
+  SubGroupList MissingMembers(SubGroupId set, std::span<const SubGroupId> passed_over) const;
   void CollectPodSet(SubGroupId pod_set, PodList* pods) const;
   ElasticState FindElasticState(PodGroupId group) const;
   // The elastic state, given how many active pods each pod set has.

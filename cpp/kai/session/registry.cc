@@ -121,6 +121,7 @@ PodOrder::Options PodOrderOptions(const Config& config) {
                             .by_satisfaction = config.HasPlugin("subgrouporder"),
                             .count_completed = config.mends.on(Mend::kCompletedPods),
                             .satisfy_tree = config.mends.on(Mend::kMinSubGroup),
+                            .choose_members = config.mends.on(Mend::kOptionalMembers),
                             .spare_new = config.mends.on(Mend::kSameCycleEviction)};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);

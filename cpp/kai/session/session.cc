@@ -76,7 +76,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (config_.HasPlugin("topology") && !cluster->topology_constraints().empty())
     domains = std::make_unique<DomainSearch>(
         *cluster, DomainSearch::Options{.whole_nodes = !config_.mends.on(Mend::kPartialLabels),
-                                        .stop_at_required = config_.mends.on(Mend::kCommonDomain)});
+                                        .stop_at_required = config_.mends.on(Mend::kCommonDomain),
+                                        .tells_levels = config_.mends.on(Mend::kTopologyLevels)});
   std::vector<Listener*> listeners = {usage.get(), order.get(), search.get()};
   if (domains != nullptr) listeners.push_back(domains.get());
   statement->Listen(std::move(listeners));
@@ -90,6 +91,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
       {.check_capacity = config_.HasPlugin("proportion"),
        .check_nodes = config_.HasPlugin("predicates"),
        .pin_siblings = config_.mends.on(Mend::kPinnedSiblings),
+       .level_free = config_.mends.on(Mend::kTopologyLevels),
        .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0},
       domains.get());
   CycleLog log(*cluster);
