@@ -60,16 +60,16 @@ def in_short(plan: Plan, group: GroupPlan, account: Account | None = None) -> st
 def find_group(plan: Plan, name: str) -> GroupPlan:
     """A pod group by its name, its owner's, or a pod's, each also without the namespace."""
     groups, situation = plan.pod_groups, plan.situation
-    for kind in (dict.fromkeys(groups), situation.group_of_pod, situation.group_of_owner):
-        names: dict[str, str] = {each: group or each for each, group in kind.items()}
-        found = {group for each, group in names.items() if name in (each, each.partition("/")[2])}
+    own = [(group, group) for group in groups]
+    for names in (own, situation.group_of_pod.items(), situation.groups_of_owners):
+        found = {group for each, group in names if name in (each, each.partition("/")[2])}
         found &= groups.keys()
         if len(found) == 1:
             return groups[found.pop()]
         if found:
             listed = text.listing(sorted(found), most=5)
             raise NotFoundError(f"{name!r} is the name of {len(found)} pod groups: {listed}")
-    known = {**dict.fromkeys(groups), **situation.group_of_owner}
+    known = dict.fromkeys([*groups, *(owner for owner, _ in situation.groups_of_owners)])
     raise NotFoundError(text.not_found("pod group", name, known))
 
 

@@ -16,6 +16,7 @@ SHARED = {  # in cpp/kai/base/keys.h -> in kai.api.keys
     "kGpuGroupPrefix": "GPU_GROUP_LABEL_PREFIX",
     "kGpuMemory": "GPU_MEMORY_LABEL",
     "kGpuMemoryRequest": "GPU_MEMORY_ANNOTATION",
+    "kKubeflowRole": "KUBEFLOW_ROLE_LABEL",
     "kLastEviction": "LAST_EVICTION_ANNOTATION",
     "kLastStart": "LAST_START_ANNOTATION",
     "kNvidiaGpu": "NVIDIA_GPU",
