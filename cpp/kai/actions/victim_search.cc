@@ -157,12 +157,12 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   if (base.batches().empty())
     return recorded_.empty() ? Probe::kFailed : TryBatches(base, {}, keep);
   const Cluster& cluster = *cycle_.cluster;
-  // Nodes, by name, on which the batch that came last has a pod.
-  const ScenarioBase::Batch& latest = base.batches().back();
+  // Nodes, by name, on which the group that the last batch is of has a pod, be it a victim or not.
   std::vector<NodeId> nodes;
-  for (const Victim& victim :
-       std::span(base.victims()).subspan(latest.begin, latest.end - latest.begin)) {
-    if (victim.node.valid()) nodes.push_back(victim.node);
+  for (const SubGroupId pod_set : cycle_.order->PodSetsOf(base.batches().back().group)) {
+    for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
+      if (cluster.pods().node[pod].valid()) nodes.push_back(cluster.pods().node[pod]);
+    }
   }
   const auto by_name = [&](NodeId a, NodeId b) {
     return cluster.nodes().name_rank[a] < cluster.nodes().name_rank[b];
@@ -172,6 +172,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   for (const NodeId node : nodes) {
     // Everything, wherever it is, of groups that would lose a pod here.
     const std::vector<int32_t> batches = base.BatchesOfGroupsOn(node);
+    if (batches.empty()) continue;
     if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
       return result;
   }

@@ -375,6 +375,21 @@ std::string DomainsLack(std::string_view resource, bool is_mig) {
   return StrCat("node-group(s) didn't have enough resources: ", name);
 }
 
+std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced) {
+  std::string wanted;
+  if (least > 1 && most == least) {
+    wanted = StrCat("exactly ", least);
+  } else if (least > 1 && most > 0) {
+    wanted = StrCat(least, " to ", most);
+  } else if (most > 0) {
+    wanted = StrCat("at most ", most);
+  } else {
+    wanted = StrCat("at least ", std::max<int64_t>(least, 1));
+  }
+  return StrCat("no choice of domains holds the pods: they are to be in ", wanted, " of level ",
+                level, balanced ? ", evenly" : "");
+}
+
 std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology) {
   return StrCat("no topology constraints were found for subgroup ", subgroup,
                 ", with topology name ", topology);

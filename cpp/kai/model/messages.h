@@ -217,6 +217,8 @@ std::string NotEnoughIn(std::string_view domain);
 std::string DomainHoldsTooFew(std::string_view domain, int64_t holds, int64_t wanted);
 std::string DomainsLack(std::string_view resource, bool is_mig);
 // spec 4 C5: KAI logs these only.
+// Ours: KAI counts no domains. `most`: 0, any number.
+std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced);
 std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology);
 std::string UnknownTopologyLevel(std::string_view subgroup, std::string_view level,
                                  std::string_view which, std::string_view topology);

@@ -1,6 +1,7 @@
 #include "kai/placement/domain_search.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "kai/base/rounding.h"
 #include "kai/model/messages.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr double kNothingFree = 1000;  // ratio of what is asked for where there is none (spec 4 A5)
 constexpr double kMostRatio = 1;
+constexpr size_t kMostKinds = 8;  // of pods that are counted by kind
 
 }  // namespace
 
@@ -52,6 +54,10 @@ DomainSearch::Ask DomainSearch::AskOf(std::span<const PodId> pods) const {
   int64_t asking_for_gpus = 0;
   for (const PodId pod : pods) {
     const std::span<const double> request = cluster_.RequestOf(pod);
+    const PodClassId pod_class = cluster_.pods().pod_class[pod];
+    if (ask.kinds.empty() || ask.kinds.back().first != pod_class)
+      ask.kinds.emplace_back(pod_class, 0);
+    ++ask.kinds.back().second;
     for (size_t i = 0; i < slots; ++i) {
       ask.sum[i] += request[i];
       ask.largest[i] = std::max(ask.largest[i], request[i]);
@@ -62,6 +68,15 @@ DomainSearch::Ask DomainSearch::AskOf(std::span<const PodId> pods) const {
     if (gpu.kind != GpuRequestKind::kMemory &&
         GpusOfPortions(gpu.portion, static_cast<double>(gpu.count)) > 0)
       ++asking_for_gpus;
+  }
+  std::sort(ask.kinds.begin(), ask.kinds.end());
+  for (size_t i = 1; i < ask.kinds.size();) {
+    if (ask.kinds[i].first == ask.kinds[i - 1].first) {
+      ask.kinds[i - 1].second += ask.kinds[i].second;
+      ask.kinds.erase(ask.kinds.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
   }
   const auto some = [&](int64_t count) { return count != 0 && count != ask.pods; };
   ask.alike = !some(asking_for_gpus);
@@ -111,12 +126,19 @@ struct DomainSearch::Search {
   std::vector<TopologyDomainId> refused = {};             // of the widest depth
   std::vector<TopologyDomainId> preferred = {};           // in the order of the tree
 
+  std::vector<std::pair<const DomainRooms::Counts*, int64_t>> kinds = {};  // by kind, if at all
+
   const DomainTree& tree() const { return in.tree; }
   double RatioOf(const DomainSearch& search, TopologyDomainId domain) const {
     return search.RatioOf(ask, in.rooms.FreeOf(domain));
   }
   bool Accepts(const DomainSearch& search, TopologyDomainId domain) const {
     if (ask.only_slots) return !tree().NodesOf(domain).empty();
+    if (!kinds.empty()) {
+      return RatioOf(search, domain) <= kMostRatio &&
+             std::ranges::all_of(
+                 kinds, [&](const auto& kind) { return (*kind.first)[domain] >= kind.second; });
+    }
     return counts != nullptr ? (*counts)[domain] >= ask.pods
                              : RatioOf(search, domain) <= kMostRatio;
   }
@@ -129,8 +151,8 @@ struct DomainSearch::Search {
   void Walk(const DomainSearch& search, TopologyDomainId domain) {
     const int32_t depth = tree().DepthOf(domain);
     if (depth == question.constraint.preferred_depth) preferred.push_back(domain);
-    if (depth >= widest && depth <= narrowest) {
-      if (IsInPool(domain) && Accepts(search, domain)) {
+    if (depth >= widest && depth <= narrowest && IsInPool(domain)) {
+      if (Accepts(search, domain)) {
         found[static_cast<size_t>(depth)].push_back(domain);
       } else if (depth == widest) {
         refused.push_back(domain);
@@ -144,6 +166,22 @@ struct DomainSearch::Search {
       children.emplace_back(-RatioOf(search, child), child);
     std::sort(children.begin(), children.end());
     for (const auto& [ratio, child] : children) Walk(search, child);
+  }
+
+  // The best fit first.
+  void Sort(const DomainSearch& search, std::vector<TopologyDomainId>* domains) const {
+    std::vector<std::tuple<bool, bool, double, TopologyDomainId>> order;
+    for (const TopologyDomainId domain : *domains) {
+      const bool holds_some = std::ranges::any_of(question.held, [&](NodeId node) {
+        const TopologyDomainId at = tree().DomainOf(node);
+        return at.valid() && tree().Holds(domain, at);
+      });
+      const bool holds_all =
+          counts != nullptr && (*counts)[domain] >= ask.pods + question.more_pods;
+      order.emplace_back(!holds_some, !holds_all, -RatioOf(search, domain), domain);
+    }
+    std::sort(order.begin(), order.end());
+    for (size_t i = 0; i < order.size(); ++i) (*domains)[i] = std::get<3>(order[i]);
   }
 };
 
@@ -175,6 +213,12 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   common = in.tree.AncestorAt(common, lowest);
   Search search{.question = question, .ask = ask, .in = in};
   if (ask.alike && !ask.only_slots) search.counts = &in.rooms.CountsFor(ask.largest);
+  if (options_.best_fit && !ask.only_slots && ask.kinds.size() > 1 &&
+      ask.kinds.size() <= kMostKinds) {
+    for (const auto& [pod_class, pods] : ask.kinds)
+      search.kinds.emplace_back(&in.rooms.CountsFor(cluster_.pod_classes().request[pod_class]),
+                                pods);
+  }
   if (!search.Accepts(*this, common))
     return refuse(unsatisfied(messages::NotEnoughIn(
         common == DomainTree::kRoot ? "" : in.tree.Text(common, cluster_.names()))));
@@ -215,6 +259,9 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
           static_cast<int8_t>(DomainScores::kMostSteps * (i + 1) / count);
     answer.scores = std::move(scores);
   }
+  if (options_.best_fit) {
+    for (std::vector<TopologyDomainId>& level : search.found) search.Sort(*this, &level);
+  }
   for (auto level = search.found.rbegin(); level != search.found.rend(); ++level)
     answer.domains.insert(answer.domains.end(), level->begin(), level->end());
   if (!answer.domains.empty() || !question.explains) return answer;
@@ -235,6 +282,21 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
     }
   }
   return refuse(unsatisfied(""));
+}
+
+std::vector<DomainSearch::Part> DomainSearch::PartsOf(const Question& question,
+                                                      TopologyDomainId domain) {
+  Tree& in = TreeOf(question.constraint.tree);
+  const Ask ask = AskOf(question.pods);
+  std::vector<Part> parts;
+  if (!ask.alike || ask.only_slots) return parts;
+  const DomainRooms::Counts& counts = in.rooms.CountsFor(ask.largest);
+  for (TopologyDomainId at = domain; at < in.tree.EndOf(domain);
+       at = TopologyDomainId(at.index() + 1)) {
+    if (in.tree.DepthOf(at) == question.constraint.preferred_depth)
+      parts.push_back({.domain = at, .room = counts[at]});
+  }
+  return parts;
 }
 
 NodeSubset DomainSearch::NodesOf(const Answer& answer, TopologyDomainId domain,

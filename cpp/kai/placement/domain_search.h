@@ -59,6 +59,9 @@ class DomainSearch final : public Listener {
     bool whole_nodes = false;      // nodes that lack the label of some level are left out
     bool stop_at_required = true;  // the search starts at the required level at the lowest
     bool tells_levels = true;      // levels that make no sense are an error that is told
+    // Of one level first the domains where pods of the group stand, then those that would hold all
+    // of it, then the tightest; and unlike pods are counted one kind at a time (spec 4 W6, W7).
+    bool best_fit = false;
   };
   struct Question {
     const TopologyConstraint& constraint;
@@ -68,6 +71,7 @@ class DomainSearch final : public Listener {
     PodGroupId group;
     // Where pods stand that have to have the new ones in their domain of the required level.
     std::span<const NodeId> held = {};
+    int64_t more_pods = 0;  // that the group would like to have after these
     bool explains = false;
   };
   struct Error {
@@ -84,6 +88,13 @@ class DomainSearch final : public Listener {
   DomainSearch(const Cluster& cluster, const Options& options);
 
   Answer Find(const Question& question);
+  // Domains of the preferred level in this one, with how many of the pods each has room for. None:
+  // the pods are too unlike to be counted.
+  struct Part {
+    TopologyDomainId domain;
+    int64_t room = 0;
+  };
+  std::vector<Part> PartsOf(const Question& question, TopologyDomainId domain);
   // Nodes of the domain that are offered.
   NodeSubset NodesOf(const Answer& answer, TopologyDomainId domain, const NodeSubset& within) const;
 
@@ -119,6 +130,7 @@ class DomainSearch final : public Listener {
     std::vector<double> largest;  // element-wise
     bool alike = true;            // all of them ask for the same kinds of things (spec 4 A4)
     bool only_slots = false;      // nothing but a place to stand
+    std::vector<std::pair<PodClassId, int64_t>> kinds = {};  // how many pods of each class
   };
   struct Search;
 

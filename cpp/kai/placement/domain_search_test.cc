@@ -166,8 +166,8 @@ TEST_F(TopologyTest, SiblingsThatWerePlacedAreNotMoved) {  // spec 4 E9
     maker_.Pending("ns/g",
                    {.pods = static_cast<int>(*leaf.min_member), .gpus = 1, .subgroup = leaf.name});
   EXPECT_THAT(Place("g"), IsEmpty());
-  EXPECT_THAT(messages_, ElementsAre("node-group z1.r1 can allocate only 3 of 5 required pods",
-                                     "node-group z1.r2 can allocate only 2 of 5 required pods",
+  EXPECT_THAT(messages_, ElementsAre("node-group z1.r2 can allocate only 2 of 5 required pods",
+                                     "node-group z1.r1 can allocate only 3 of 5 required pods",
                                      "topology t, requirement rack couldn't be satisfied for job "
                                      "<ns/g>, subgroup c"));
 }

@@ -4,7 +4,7 @@
 //   const int64_t rooms[] = {8, 4, 5}, standing[] = {0, 0, 0};
 //   SplitPods({.pods = 10, .rooms = rooms, .standing = standing});          // {8, 2, 0}
 //   SplitPods({.pods = 10, .rooms = rooms, .standing = standing, .balanced = true});  // {5, 0, 5}
-//   SplitPods({.pods = 3, .rooms = rooms, .standing = standing, .least = 2});         // {2, 1, 0}
+//   SplitPods({.pods = 3, .rooms = rooms, .standing = standing, .least = 2});         // {0, 2, 1}
 //
 // Few domains before many. The roomiest are filled, and what is left goes where the least room is
 // left over. Balanced, each gets as many as any other, or one more, as far as there is room.

@@ -1,8 +1,10 @@
 #include "kai/placement/group_placer.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kai/model/messages.h"
+#include "kai/placement/domain_split.h"
 
 namespace kai {
 
@@ -41,7 +43,7 @@ bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Atte
   }
   const NodeSubset nodes = Offered();
   return PlaceSet(cluster_.pod_groups().root[group], pods, {.nodes = &nodes, .scores = nullptr},
-                  attempt);
+                  attempt, NobodyElse);
 }
 
 bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods,
@@ -126,10 +128,10 @@ std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId
 }
 
 bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods,
-                           const NodeSearch::Area& area, Attempt* attempt) {
-  if (pods.empty()) return true;
-  const bool placed = AsksForDomain(set) ? PlaceInDomain(set, pods, area, attempt)
-                                         : PlaceMembers(set, pods, area, attempt);
+                           const NodeSearch::Area& area, Attempt* attempt, Others others) {
+  if (pods.empty()) return others();
+  const bool placed = AsksForDomain(set) ? PlaceInDomain(set, pods, area, attempt, others)
+                                         : PlaceMembers(set, pods, area, attempt, others);
   if (!placed) attempt->failed.push_back(set);
   return placed;
 }
@@ -142,17 +144,20 @@ bool GroupPlacer::AsksForDomain(SubGroupId set) const {
 }
 
 bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
-                                const NodeSearch::Area& area, Attempt* attempt) {
+                                const NodeSearch::Area& area, Attempt* attempt, Others others) {
   const SubGroupColumns& sets = cluster_.sub_groups();
+  const TopologyConstraint& constraint = cluster_.topology_constraints()[sets.topology[set]];
   const std::vector<NodeId> held = HeldNodes(set, pods);
-  DomainSearch::Answer answer =
-      domains_->Find({.constraint = cluster_.topology_constraints()[sets.topology[set]],
-                      .pods = pods,
-                      .within = *area.nodes,
-                      .subgroup = cluster_.Text(sets.name[set]),
-                      .group = sets.group[set],
-                      .held = held,
-                      .explains = attempt->mode == Mode::kReal});
+  const DomainSearch::Question question = {
+      .constraint = constraint,
+      .pods = pods,
+      .within = *area.nodes,
+      .subgroup = cluster_.Text(sets.name[set]),
+      .group = sets.group[set],
+      .held = held,
+      .more_pods = options_.best_fit ? MorePodsOf(set, pods) : 0,
+      .explains = attempt->mode == Mode::kReal};
+  DomainSearch::Answer answer = domains_->Find(question);
   for (DomainSearch::Error& error : answer.errors) {
     attempt->errors.push_back({.kind = PlaceError::Kind::kNoDomain,
                                .reason = std::move(error.reason),
@@ -162,37 +167,140 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
                                .queue = QueueId()});
   }
   for (const TopologyDomainId domain : answer.domains) {
+    if (options_.best_fit && attempt->tries_left-- <= 0) return false;
+    const bool is_wide = answer.tree->DepthOf(domain) < constraint.preferred_depth;
+    if ((constraint.CountsDomains() || (options_.best_fit && is_wide)) &&
+        PlaceSplit(question, set, answer, domain, area, attempt, others))
+      return true;
+    if (constraint.CountsDomains()) continue;
     const NodeSubset nodes = domains_->NodesOf(answer, domain, *area.nodes);
     // Nearer scores count alone (spec 4 S3).
     const NodeSearch::Area inside{
         .nodes = &nodes, .scores = answer.scores != nullptr ? answer.scores.get() : area.scores};
-    if (PlaceMembers(set, pods, inside, attempt)) return true;
+    if (PlaceMembers(set, pods, inside, attempt, others)) return true;
+  }
+  if (constraint.CountsDomains() && !answer.domains.empty() && attempt->mode == Mode::kReal)
+    attempt->errors.push_back(DomainCountError(constraint, pods.front()));
+  return false;
+}
+
+bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId set,
+                             const DomainSearch::Answer& answer, TopologyDomainId domain,
+                             const NodeSearch::Area& area, Attempt* attempt, Others others) {
+  const TopologyConstraint& constraint = question.constraint;
+  const std::vector<DomainSearch::Part> parts = domains_->PartsOf(question, domain);
+  std::vector<int64_t> rooms, standing(parts.size());
+  for (const DomainSearch::Part& part : parts) rooms.push_back(part.room);
+  for (const NodeId node : question.held) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const TopologyDomainId at = answer.tree->DomainOf(node);
+      if (at.valid() && answer.tree->Holds(parts[i].domain, at)) ++standing[i];
+    }
+  }
+  const Statement::Checkpoint start = attempt->statement->Mark();
+  const size_t errors = attempt->errors.size();
+  for (int tries = 0; tries < kMostSplits; ++tries) {
+    const std::optional<std::vector<int64_t>> split =
+        SplitPods({.pods = static_cast<int64_t>(question.pods.size()),
+                   .rooms = rooms,
+                   .standing = standing,
+                   .least = constraint.least_domains,
+                   .most = constraint.most_domains,
+                   .balanced = constraint.balanced});
+    if (!split) return false;
+    size_t next = 0;
+    size_t failed = parts.size();
+    for (size_t i = 0; i < parts.size() && failed == parts.size(); ++i) {
+      if ((*split)[i] == 0) continue;
+      const auto count = static_cast<size_t>((*split)[i]);
+      const NodeSubset nodes = domains_->NodesOf(answer, parts[i].domain, *area.nodes);
+      if (!PlaceMembers(set, question.pods.subspan(next, count),
+                        {.nodes = &nodes, .scores = area.scores}, attempt, NobodyElse))
+        failed = i;
+      next += count;
+    }
+    if (failed == parts.size() && others()) return true;
+    attempt->statement->RollBackTo(start);
+    if (failed == parts.size()) return false;
+    // Counting took it for roomier than it is.
+    rooms[failed] = (*split)[failed] - 1;
+    attempt->errors.erase(attempt->errors.begin() + static_cast<ptrdiff_t>(errors),
+                          attempt->errors.end());
   }
   return false;
 }
 
+PlaceError GroupPlacer::DomainCountError(const TopologyConstraint& constraint, PodId pod) const {
+  return {.kind = PlaceError::Kind::kNoDomain,
+          .reason = std::string(messages::kPodSchedulingErrors),
+          .message =
+              messages::DomainsWanted(cluster_.Text(constraint.preferred), constraint.least_domains,
+                                      constraint.most_domains, constraint.balanced),
+          .pod = pod,
+          .pod_message = {},
+          .queue = QueueId()};
+}
+
+int64_t GroupPlacer::MorePodsOf(SubGroupId set, std::span<const PodId> pods) const {
+  int64_t waiting = 0;
+  for (const SubGroupId pod_set : order_->PodSetsOf(cluster_.sub_groups().group[set])) {
+    if (IsBelow(pod_set, set))
+      waiting += cluster_.sub_groups().counts[pod_set][PodStatus::kPending];
+  }
+  return std::max<int64_t>(waiting - static_cast<int64_t>(pods.size()), 0);
+}
+
+PodList GroupPlacer::PodsBelow(SubGroupId set, std::span<const PodId> pods) const {
+  PodList below;
+  std::copy_if(pods.begin(), pods.end(), std::back_inserter(below),
+               [&](PodId pod) { return IsBelow(cluster_.pods().pod_set[pod], set); });
+  return below;
+}
+
+SubGroupList GroupPlacer::LargestFirst(SubGroupList children, std::span<const PodId> pods) const {
+  std::vector<std::pair<double, size_t>> sizes;
+  for (const SubGroupId child : children) {
+    const PodList below = PodsBelow(child, pods);
+    double gpus = 0;
+    for (const PodId pod : below) gpus += cluster_.slots().TotalGpus(cluster_.RequestOf(pod));
+    sizes.emplace_back(-gpus, sizes.size());
+  }
+  std::sort(sizes.begin(), sizes.end());
+  SubGroupList sorted;
+  for (const auto& [gpus, at] : sizes) sorted.push_back(children[at]);
+  return sorted;
+}
+
 bool GroupPlacer::PlaceMembers(SubGroupId set, std::span<const PodId> pods,
-                               const NodeSearch::Area& area, Attempt* attempt) {
+                               const NodeSearch::Area& area, Attempt* attempt, Others others) {
   const Statement::Checkpoint start = attempt->statement->Mark();
   bool placed = true;
   if (cluster_.sub_groups().is_pod_set[set] != 0) {
-    placed = PlacePodSet(set, pods, area, attempt);
+    placed = PlacePodSet(set, pods, area, attempt) && others();
   } else {
-    const SubGroupList children = order_->ChildrenOf(set);
-    for (const SubGroupId child : children) {
-      if (children.size() == 1) {  // everybody is below it
-        placed = PlaceSet(child, pods, area, attempt);
-        break;
+    SubGroupList children = order_->ChildrenOf(set);
+    if (children.size() == 1) {  // everybody is below it
+      placed = PlaceSet(children.front(), pods, area, attempt, others);
+    } else if (options_.best_fit) {
+      children = LargestFirst(children, pods);
+      placed = PlaceChildren(children, pods, area, attempt, others);
+    } else {
+      for (const SubGroupId child : children) {
+        placed = PlaceSet(child, PodsBelow(child, pods), area, attempt, NobodyElse);
+        if (!placed) break;
       }
-      PodList below;
-      std::copy_if(pods.begin(), pods.end(), std::back_inserter(below),
-                   [&](PodId pod) { return IsBelow(cluster_.pods().pod_set[pod], child); });
-      placed = PlaceSet(child, below, area, attempt);
-      if (!placed) break;
+      placed = placed && others();
     }
   }
   if (!placed) attempt->statement->RollBackTo(start);
   return placed;
+}
+
+bool GroupPlacer::PlaceChildren(std::span<const SubGroupId> children, std::span<const PodId> pods,
+                                const NodeSearch::Area& area, Attempt* attempt, Others others) {
+  if (children.empty()) return others();
+  return PlaceSet(children.front(), PodsBelow(children.front(), pods), area, attempt,
+                  [&] { return PlaceChildren(children.subspan(1), pods, area, attempt, others); });
 }
 
 bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "kai/fairshare/usage.h"
 #include "kai/model/statement.h"
 #include "kai/placement/node_search.h"
@@ -36,6 +37,10 @@ struct PlaceError {
 
 class GroupPlacer {
  public:
+  // Domains that one attempt tries, and splits of one domain, before it gives up.
+  static constexpr int kMostTries = 2'000;
+  static constexpr int kMostSplits = 64;
+
   // kReal allocates what fits now and pipelines what has to wait; kSimulate pipelines everything
   // (spec 2 P4) and explains nothing.
   enum class Mode : uint8_t { kReal, kSimulate };
@@ -50,6 +55,7 @@ class GroupPlacer {
     bool check_nodes = true;     // as well on single nodes; off without the plugin that asks them
     bool pin_siblings = true;    // a required domain holds all pods of a set, however they came
     bool level_free = true;      // a topology without a level asks for nothing (mend)
+    bool best_fit = false;       // choices of domains are taken back for those of siblings (below)
     double quota_tolerance = 0;  // a part of the limit that may be exceeded (fairshare/capacity.h)
   };
 
@@ -101,17 +107,32 @@ class GroupPlacer {
     Mode mode;
     Statement* statement;
     std::vector<PlaceError> errors = {};
+    int tries_left = kMostTries;          // of domains, where choices are taken back
     std::vector<SubGroupId> failed = {};  // the last one that found no place, and those above it
   };
   bool AsksForDomain(SubGroupId set) const;
   bool TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt);
+  // Whether everybody else finds a place as well, where choices are taken back for their sake.
+  using Others = absl::FunctionRef<bool()>;
+  static bool NobodyElse() { return true; }
   // Places what is below the set on these nodes, in one of the domains it asks for.
   bool PlaceSet(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
-                Attempt* attempt);
+                Attempt* attempt, Others others);
   bool PlaceInDomain(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
-                     Attempt* attempt);
+                     Attempt* attempt, Others others);
+  // The pods in several domains of the preferred level, as many in each as SplitPods() says.
+  bool PlaceSplit(const DomainSearch::Question& question, SubGroupId set,
+                  const DomainSearch::Answer& answer, TopologyDomainId domain,
+                  const NodeSearch::Area& area, Attempt* attempt, Others others);
   bool PlaceMembers(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
-                    Attempt* attempt);
+                    Attempt* attempt, Others others);
+  bool PlaceChildren(std::span<const SubGroupId> children, std::span<const PodId> pods,
+                     const NodeSearch::Area& area, Attempt* attempt, Others others);
+  PodList PodsBelow(SubGroupId set, std::span<const PodId> pods) const;
+  // What takes most room first.
+  SubGroupList LargestFirst(SubGroupList children, std::span<const PodId> pods) const;
+  int64_t MorePodsOf(SubGroupId set, std::span<const PodId> pods) const;
+  PlaceError DomainCountError(const TopologyConstraint& constraint, PodId pod) const;
   bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, const NodeSearch::Area& area,
                    Attempt* attempt);
   bool IsBelow(SubGroupId pod_set, SubGroupId ancestor) const;

@@ -157,11 +157,14 @@ SubGroupList PodOrder::MissingMembers(SubGroupId set,
 
 bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const {
   const SubGroupId set = cluster_.sub_groups().parent[child];
-  if (!options_.choose_members || !set.valid()) return false;
+  const auto is_passed_over = [&](SubGroupId each) {
+    return std::ranges::find(passed_over, each) != passed_over.end();
+  };
+  if (!options_.choose_members || !set.valid() || AllocationSatisfied(set) || is_passed_over(child))
+    return false;
   int32_t can_start = 0;
   for (const SubGroupId each : ChildrenOf(set)) {
-    const bool stays_out =
-        each == child || std::ranges::find(passed_over, each) != passed_over.end();
+    const bool stays_out = each == child || is_passed_over(each);
     can_start += AllocationSatisfied(each) || (!stays_out && SetIsReady(each)) ? 1 : 0;
   }
   return can_start >= minimum_[set];

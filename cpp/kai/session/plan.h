@@ -122,6 +122,14 @@ struct Plan {
   std::vector<std::pair<NodeId, std::vector<double>>> zones_available;
   // Of pods with a decision to bind: what their resource claims hold.
   std::vector<std::pair<PodId, std::vector<ClaimBook::GivenClaim>>> claims;
+  // Of pods that start, in groups that ask for a topology; by group and rank.
+  struct TopologyRank {
+    PodId pod;
+    int32_t rank = 0;
+    TopologyId topology;
+    TopologyDomainId domain;  // the narrowest; invalid: its node is outside
+  };
+  std::vector<TopologyRank> ranks;
   // Pods that leave without a promise to come back, by pod group and pod; with the decision that
   // says so.
   struct Eviction {

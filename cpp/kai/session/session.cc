@@ -1,6 +1,7 @@
 #include "kai/session/session.h"
 
 #include "kai/base/text.h"
+#include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
 #include "kai/session/registry.h"
 
@@ -77,7 +78,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
     domains = std::make_unique<DomainSearch>(
         *cluster, DomainSearch::Options{.whole_nodes = !config_.mends.on(Mend::kPartialLabels),
                                         .stop_at_required = config_.mends.on(Mend::kCommonDomain),
-                                        .tells_levels = config_.mends.on(Mend::kTopologyLevels)});
+                                        .tells_levels = config_.mends.on(Mend::kTopologyLevels),
+                                        .best_fit = PlacesByBestFit(config_)});
   std::vector<Listener*> listeners = {usage.get(), order.get(), search.get()};
   if (domains != nullptr) listeners.push_back(domains.get());
   statement->Listen(std::move(listeners));
@@ -92,6 +94,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
        .check_nodes = config_.HasPlugin("predicates"),
        .pin_siblings = config_.mends.on(Mend::kPinnedSiblings),
        .level_free = config_.mends.on(Mend::kTopologyLevels),
+       .best_fit = PlacesByBestFit(config_),
        .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0},
       domains.get());
   CycleLog log(*cluster);

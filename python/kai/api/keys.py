@@ -36,6 +36,9 @@ GPU_FRACTION_ANNOTATION = "gpu-fraction"
 GPU_MEMORY_ANNOTATION = "gpu-memory"  # MiB
 GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
+# Written when a pod is bound: its place in the order of topology domains, for its launcher.
+TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
+TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
 LWS_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
 
 # Annotations of pods or of the workload that owns them.
@@ -48,6 +51,12 @@ TOPOLOGY_PREFERRED_ANNOTATION = "kai.scheduler/topology-preferred-placement"
 SEGMENT_SIZE_ANNOTATION = "kai.scheduler/segment-size"
 SEGMENT_REQUIRED_ANNOTATION = "kai.scheduler/segment-topology-required-placement"
 SEGMENT_PREFERRED_ANNOTATION = "kai.scheduler/segment-topology-preferred-placement"
+
+# Annotations of pod groups, and of workloads that groups are made for: in how many domains of the
+# preferred level the pods are to be.
+MIN_DOMAINS_ANNOTATION = "kai.scheduler/topology-min-domains"
+MAX_DOMAINS_ANNOTATION = "kai.scheduler/topology-max-domains"
+BALANCED_DOMAINS_ANNOTATION = "kai.scheduler/topology-balanced"
 
 # Annotations of pod groups. The times are the scheduler's: RFC 3339, whole seconds, UTC (A22).
 TOP_OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"  # YAML: name, uid, group, version, kind

@@ -224,6 +224,9 @@ def _pod_group(
     kept = {key: _said(key, owner.labels, labels_of(pod)) for key in _KEPT_LABELS}
     if kept := {key: said for key, said in kept.items() if said}:
         metadata["labels"] = kept
+    for key in _KEPT_ANNOTATIONS:
+        if said := text(owner.annotations.get(key)):
+            metadata["annotations"][key] = said
     if created := first_text(
         at(owner.manifest, "metadata", "creationTimestamp"),
         at(pod, "metadata", "creationTimestamp"),
@@ -256,6 +259,11 @@ def _pod_group(
 
 
 _KEPT_LABELS = (keys.NODE_POOL_LABEL, keys.QUEUE_LABEL)
+_KEPT_ANNOTATIONS = (
+    keys.MIN_DOMAINS_ANNOTATION,
+    keys.MAX_DOMAINS_ANNOTATION,
+    keys.BALANCED_DOMAINS_ANNOTATION,
+)
 
 
 def _said(key: str, *places: Mapping[str, Any]) -> str:
