@@ -168,6 +168,23 @@ struct DomainSearch::Search {
     for (const auto& [ratio, child] : children) Walk(search, child);
   }
 
+  // The domain of the required level that has room for most of the pods.
+  void AddBest(TopologyDomainId common, const Cluster& cluster, Answer* answer) const {
+    if (counts == nullptr) return;
+    TopologyDomainId best;
+    for (TopologyDomainId at = common; at < tree().EndOf(common);
+         at = TopologyDomainId(at.index() + 1)) {
+      if (tree().DepthOf(at) == question.constraint.required_depth &&
+          (!best.valid() || (*counts)[at] > (*counts)[best]))
+        best = at;
+    }
+    if (!best.valid()) return;
+    answer->errors.push_back({.reason = std::string(messages::kNotEnoughForWorkload),
+                              .message = messages::DomainHoldsTooFew(
+                                  tree().Text(best, cluster.names()), (*counts)[best], ask.pods),
+                              .is_ours = true});
+  }
+
   // The best fit first.
   void Sort(const DomainSearch& search, std::vector<TopologyDomainId>* domains) const {
     std::vector<std::tuple<bool, bool, double, TopologyDomainId>> order;
@@ -219,9 +236,11 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
       search.kinds.emplace_back(&in.rooms.CountsFor(cluster_.pod_classes().request[pod_class]),
                                 pods);
   }
-  if (!search.Accepts(*this, common))
+  if (!search.Accepts(*this, common)) {
+    if (question.explains && wanted.required_depth > 0) search.AddBest(common, cluster_, &answer);
     return refuse(unsatisfied(messages::NotEnoughIn(
         common == DomainTree::kRoot ? "" : in.tree.Text(common, cluster_.names()))));
+  }
 
   // spec 4 C5, C6: levels that make no sense are found after what there is too little of.
   const auto unknown = [&](std::string_view which, NameId level) {

@@ -77,6 +77,7 @@ class DomainSearch final : public Listener {
   struct Error {
     std::string reason;  // KAI's name of it
     std::string message;
+    bool is_ours = false;  // KAI says nothing of it
   };
   struct Answer {
     const DomainTree* tree = nullptr;

@@ -162,6 +162,7 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
     attempt->errors.push_back({.kind = PlaceError::Kind::kNoDomain,
                                .reason = std::move(error.reason),
                                .message = std::move(error.message),
+                               .is_ours = error.is_ours,
                                .pod = pods.front(),
                                .pod_message = {},
                                .queue = QueueId()});

@@ -27,9 +27,10 @@ struct PlaceError {
     kNoDomain,
   };
   Kind kind = Kind::kNoNode;
-  std::string reason;   // KAI's name of it
-  std::string message;  // KAI's text
-  PodId pod;            // kNoNode: the pod that found none
+  std::string reason;    // KAI's name of it
+  std::string message;   // KAI's text
+  bool is_ours = false;  // KAI has no text for it: a reason, and no message
+  PodId pod;             // kNoNode: the pod that found none
   std::string pod_message;
   bool below_minimum = false;  // kNoNode: without that pod its gang cannot start
   QueueId queue;               // gates: the queue that refuses

@@ -41,6 +41,8 @@ struct RoomsOptions {
   bool preferred_nodes = false;          // extra preferred_node_affinity
   DomainSearch::Options domains = {};    // mends common_domain, partial_labels
   bool pin_siblings = true;              // mend pinned_siblings
+  bool best_fit = false;                 // argument placement of plugin topology
+  bool choose_members = true;            // mend optional_members
   bool volume_limits = false;            // extra volume_limits
   std::vector<PodComparator> comparators = {PodComparator::kKubeflow, PodComparator::kRay,
                                             PodComparator::kTaskPriority};
@@ -147,13 +149,22 @@ class Rooms {
         usage_(*cluster_, {.k_value = 1}),
         order_(*cluster_, {.comparators = options.comparators,
                            .by_satisfaction = options.by_satisfaction,
-                           .satisfy_tree = options.satisfy_tree}),
+                           .satisfy_tree = options.satisfy_tree,
+                           .choose_members = options.choose_members}),
         search_(MakeSearch(*cluster_, options)),
-        domains_(*cluster_, options.domains),
+        domains_(*cluster_, DomainOptions(options)),
         placer_(*cluster_, &order_, &usage_, search_.get(),
-                {.check_capacity = options.check_capacity, .pin_siblings = options.pin_siblings},
+                {.check_capacity = options.check_capacity,
+                 .pin_siblings = options.pin_siblings,
+                 .best_fit = options.best_fit},
                 &domains_),
         statement_(Statement::Open(cluster_.get(), {&usage_, &order_, search_.get(), &domains_})) {}
+
+  static DomainSearch::Options DomainOptions(const RoomsOptions& options) {
+    DomainSearch::Options domains = options.domains;
+    domains.best_fit = options.best_fit;
+    return domains;
+  }
 
   Cluster& cluster() { return *cluster_; }
   QueueUsage& usage() { return usage_; }

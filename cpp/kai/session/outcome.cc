@@ -157,7 +157,7 @@ class Describer {
       errors.emplace_back(messages::kQueueDoesNotExist, DescribeMissingQueue(group, outcome));
     }
     for (const PlaceError& error : cycle_.log->ErrorsOf(group)) {
-      errors.emplace_back(error.reason, error.message);
+      if (!error.is_ours) errors.emplace_back(error.reason, error.message);
       DescribeError(error, outcome);
     }
     DescribeBudget(group, outcome);

@@ -3,6 +3,7 @@
 #include "kai/base/text.h"
 #include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
+#include "kai/session/ranks.h"
 #include "kai/session/registry.h"
 
 namespace kai {
@@ -122,6 +123,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
 
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
+  RankPods(cycle, &plan);
   plan.decisions = std::move(log.decisions);
   plan.queue_uses = std::move(log.queue_uses);
   plan.shared_gpus = std::move(log.shared_gpus);
