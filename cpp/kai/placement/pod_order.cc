@@ -157,7 +157,8 @@ SubGroupList PodOrder::MissingMembers(SubGroupId set,
 
 bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const {
   const SubGroupId set = cluster_.sub_groups().parent[child];
-  if (!options_.choose_members || !set.valid()) return false;
+  // A set that has what it needs asks for one child at a time, and there is no other to ask for.
+  if (!options_.choose_members || !set.valid() || AllocationSatisfied(set)) return false;
   int32_t can_start = 0;
   for (const SubGroupId each : ChildrenOf(set)) {
     const bool stays_out =
@@ -165,6 +166,18 @@ bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed
     can_start += AllocationSatisfied(each) || (!stays_out && SetIsReady(each)) ? 1 : 0;
   }
   return can_start >= minimum_[set];
+}
+
+bool PodOrder::SetHasChoice(SubGroupId set) const {
+  if (cluster_.sub_groups().is_pod_set[set] != 0) return false;
+  const Span32 range = cluster_.sub_groups().children[set];
+  int32_t can_start = 0;
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId child = cluster_.sub_groups().child_list[static_cast<size_t>(i)];
+    if (SetHasChoice(child)) return true;
+    can_start += AllocationSatisfied(child) || SetIsReady(child) ? 1 : 0;
+  }
+  return can_start > minimum_[set] && !AllocationSatisfied(set);
 }
 
 void PodOrder::Collect(SubGroupId set, std::span<const SubGroupId> passed_over,
