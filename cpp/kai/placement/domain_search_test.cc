@@ -248,5 +248,25 @@ TEST_F(TopologyTest, ASiblingThatStandsHoldsTheDomainOfAll) {  // spec 4 L3, W2
       << "as KAI: the tighter zone";
 }
 
+TEST_F(TopologyTest, WhoStandsNobodyKnowsWhereIsInNoDomain) {  // spec 4 A9
+  Levels({"zone"});
+  Node("n1", {"z1"}, 2);
+  maker_.Running("ns/g", {.gpus = 1, .node = "gone", .min_member = 1});
+  maker_.Pending("ns/g", {.pods = 1, .gpus = 1});
+  Constrain("g", "", "zone");
+  EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 1)));
+  Constrain("g", "zone");
+  EXPECT_THAT(Place("g"), IsEmpty());
+}
+
+TEST_F(TopologyTest, PodsThatAskForNothingFindTheirZoneFromASingleRackAlsoAsKai) {  // spec 4 A10
+  Levels({"zone", "rack"});
+  Node("n1", {"z1", "r1"}, 8);
+  maker_.Pending("ns/g", {.pods = 2, .millicpu = 0, .min_member = 2});
+  Constrain("g", "zone");
+  EXPECT_THAT(Place("g", {.domains = {.stop_at_required = false}}),
+              UnorderedElementsAre(Pair("n1", 2)));
+}
+
 }  // namespace
 }  // namespace kai
