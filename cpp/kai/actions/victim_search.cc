@@ -100,8 +100,11 @@ size_t VictimSearch::LargestSolved(ScenarioGenerator generator, Probe* last) {
   size_t failed = all + 1;
   for (size_t k = 1;; k = std::min(2 * k, all)) {
     // The last probe of all repeats the whole group with the victims recorded for it. Where each of
-    // them was needed that is the same scenario again, and it can be left standing.
-    *last = RunProbe(generator, k, k == all && !cycle_.plain_search);
+    // them was needed that is the same scenario again, and it can be left standing; unless a filter
+    // that let it through with more victims in view would now stop it.
+    const bool may_stand =
+        k == all && !cycle_.plain_search && cycle_.mends->on(Mend::kScenarioFilters);
+    *last = RunProbe(generator, k, may_stand);
     if (*last == Probe::kDeadline) return 0;
     if (*last == Probe::kFailed) {
       failed = k;
@@ -109,7 +112,7 @@ size_t VictimSearch::LargestSolved(ScenarioGenerator generator, Probe* last) {
     }
     solved = k;
     if (k == all) {
-      stands_ = !cycle_.plain_search && recorded_is_all_;
+      stands_ = may_stand && recorded_is_all_;
       if (!stands_) cycle_.statement->RollBackTo(start_);
       return solved;
     }

@@ -261,11 +261,16 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   search.found.resize(static_cast<size_t>(search.narrowest) + 1);
   search.has_pins = wanted.required_depth > 0 && !question.held.empty();
   for (const NodeId node : question.held) {
+    if (!node.valid()) continue;
     const TopologyDomainId domain = in.tree.DomainOf(node);
     if (domain.valid() && in.tree.DepthOf(domain) >= wanted.required_depth)
       search.pinned.push_back(in.tree.AncestorAt(domain, wanted.required_depth));
   }
-  search.Walk(*this, common);
+  // KAI counts nothing above where it starts, but pods that ask for nothing need nothing there
+  // (A10).
+  const bool starts_too_low = in.tree.DepthOf(common) > search.narrowest;
+  search.Walk(*this, ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest)
+                                                      : common);
 
   if (wanted.preferred_depth > 0) {
     auto scores = std::make_shared<DomainScores>(DomainScores{
@@ -284,6 +289,7 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   for (auto level = search.found.rbegin(); level != search.found.rend(); ++level)
     answer.domains.insert(answer.domains.end(), level->begin(), level->end());
   if (!answer.domains.empty() || !question.explains) return answer;
+  std::sort(search.refused.begin(), search.refused.end());  // by name, as the texts come
   for (const TopologyDomainId domain : search.refused) {
     const std::string name = in.tree.Text(domain, cluster_.names());
     if (search.counts != nullptr) {

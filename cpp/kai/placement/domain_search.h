@@ -69,7 +69,8 @@ class DomainSearch final : public Listener {
     const NodeSubset& within;
     std::string_view subgroup;  // of whom the texts speak; empty: of the group as a whole
     PodGroupId group;
-    // Where pods stand that have to have the new ones in their domain of the required level.
+    // Where pods stand that have to have the new ones in their domain of the required level; who
+    // stands on a node that nobody knows is in none.
     std::span<const NodeId> held = {};
     int64_t more_pods = 0;  // that the group would like to have after these
     bool explains = false;

@@ -120,8 +120,7 @@ std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId
         }))
       continue;
     for (const PodId pod : order_->PodsOf(pod_set)) {
-      if (IsActiveAllocated(columns.status[pod]) && columns.node[pod].valid())
-        held.push_back(columns.node[pod]);
+      if (IsActiveAllocated(columns.status[pod])) held.push_back(columns.node[pod]);
     }
   }
   return held;

@@ -120,6 +120,30 @@ TEST(GroupPlacerTest, ASubGroupThatFailsTakesItsSiblingsBack) {
   EXPECT_THAT(rooms.Placements(), IsEmpty());
 }
 
+// ---- sub-groups of which some suffice (mend optional_members, spec 4 W5)
+// -------------------------
+
+TEST(GroupPlacerTest, WhereOneSubGroupFindsNoPlaceAnotherIsTried) {
+  ClusterMaker maker = GroupOf({Leaf("a", 1), Leaf("b", 1)}, 1)
+                           .Node("n1", {.gpus = 2})
+                           .Pending("ns/g", {.gpus = 4, .subgroup = "a"})
+                           .Pending("ns/g", {.gpus = 1, .subgroup = "b"});
+  Rooms rooms(maker.Build());
+  EXPECT_TRUE(Place(&rooms, "ns/g").placed);
+  EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-1 n1"));
+  Rooms simulated(maker.Build());
+  EXPECT_FALSE(Place(&simulated, "ns/g", Mode::kSimulate).placed);
+}
+
+TEST(GroupPlacerTest, ExtrasThatFindNoPlaceAreTriedOnce) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 1})
+                  .Running("ns/g", {.gpus = 1, .node = "n1", .min_member = 1})
+                  .Pending("ns/g", {.gpus = 1})
+                  .Build());
+  EXPECT_FALSE(Place(&rooms, "ns/g").placed);
+}
+
 // ---- gates (spec 1 F77, F78) --------------------------------------------------------------------
 
 TEST(GroupPlacerGateTest, ALimitHoldsForAllPodsOfTheAttemptTogether) {

@@ -160,6 +160,7 @@ bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed
   const auto is_passed_over = [&](SubGroupId each) {
     return std::ranges::find(passed_over, each) != passed_over.end();
   };
+  // A set that has what it needs asks for one child at a time, and there is no other to ask for.
   if (!options_.choose_members || !set.valid() || AllocationSatisfied(set) || is_passed_over(child))
     return false;
   int32_t can_start = 0;
@@ -168,6 +169,18 @@ bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed
     can_start += AllocationSatisfied(each) || (!stays_out && SetIsReady(each)) ? 1 : 0;
   }
   return can_start >= minimum_[set];
+}
+
+bool PodOrder::SetHasChoice(SubGroupId set) const {
+  if (cluster_.sub_groups().is_pod_set[set] != 0) return false;
+  const Span32 range = cluster_.sub_groups().children[set];
+  int32_t can_start = 0;
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId child = cluster_.sub_groups().child_list[static_cast<size_t>(i)];
+    if (SetHasChoice(child)) return true;
+    can_start += AllocationSatisfied(child) || SetIsReady(child) ? 1 : 0;
+  }
+  return can_start > minimum_[set] && !AllocationSatisfied(set);
 }
 
 void PodOrder::Collect(SubGroupId set, std::span<const SubGroupId> passed_over,

@@ -62,8 +62,13 @@ class PodOrder final : public Listener {
   // spec 2 G13; grouped by pod set, in placing order. Of sets of which some children suffice, not
   // those passed over.
   PodList PodsToPlace(PodGroupId group, std::span<const SubGroupId> passed_over = {}) const;
-  // The set of this child can start without it and those passed over.
+  // The set of this child, which has not started, can start without it and those passed over.
   bool CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const;
+  // Some set of the group that has not started could start with other children than PodsToPlace()
+  // takes: what holds for these pods need not hold for the group.
+  bool HasChoice(PodGroupId group) const {
+    return options_.choose_members && SetHasChoice(cluster_.pod_groups().root[group]);
+  }
 
   // Their requests summed (spec 1 F27).
   const QuotaVector& NextRequest(PodGroupId group);
@@ -115,6 +120,7 @@ class PodOrder final : public Listener {
 
  private:
   bool SetIsReady(SubGroupId set) const;
+  bool SetHasChoice(SubGroupId set) const;
   bool AllocationSatisfied(SubGroupId set) const;  // spec 2 G9
   bool SetIsGangSatisfied(SubGroupId set) const;
   int32_t SatisfiedChildren(SubGroupId set) const;

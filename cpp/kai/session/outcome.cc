@@ -315,8 +315,9 @@ class Describer {
            cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
         if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
         const std::span<const PlaceError> errors = cycle_.log->ErrorsOf(group);
-        const auto own = std::find_if(errors.begin(), errors.end(),
-                                      [&](const PlaceError& error) { return error.pod == pod; });
+        const auto own = std::find_if(errors.begin(), errors.end(), [&](const PlaceError& error) {
+          return error.pod == pod && !error.pod_message.empty();
+        });
         plan_.pod_messages.emplace_back(
             pod, Prefixed(group, own != errors.end() ? own->pod_message : group_text));
       }

@@ -477,6 +477,18 @@ TEST(EvictionOutcomeTest, AGangWithPodsThatSucceededNeedsOnlyTheOthers) {  // sp
               Says("ns/g", HasSubstr("Waiting for 4 pods, currently 2 exist")));
 }
 
+TEST(OutcomeTest, EveryPodOfAGroupThatFindsNoDomainIsToldSo) {
+  ClusterMaker maker = MakeCluster()
+                           .Add(TopologyRow{.name = "net", .levels = {{"rack", ""}}})
+                           .Node("n", {.gpus = 1, .labels = {{"rack", "r1"}}})
+                           .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 2});
+  maker.rows().pod_groups[0].topology = {
+      .topology = "net", .required_level = "rack", .preferred_level = ""};
+  const Plan plan = RunPlan(maker);
+  EXPECT_THAT(TextOfPod(plan, "ns/g-0"), HasSubstr("requirement rack couldn't be satisfied"));
+  EXPECT_EQ(TextOfPod(plan, "ns/g-0"), TextOfPod(plan, "ns/g-1"));
+}
+
 // ---- order --------------------------------------------------------------------------------------
 
 TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
