@@ -26,6 +26,8 @@ FLOORS = {
     "tables/reclaim-strategies": (100, 20),
     "tables/reclaimable": (100, 212),
     "tables/min-runtime": (100, 56),
+    "tables/topology-levels": (100, 29),
+    "tables/topology-node-sets": (100, 44),
     "random/fairness": (100, 59),
     "random/allocate": (100, 51),
     "random/consolidation": (97, 40),
@@ -34,11 +36,14 @@ FLOORS = {
     "random/stalegang": (97, 59),
     "random/subgroups": (97, 50),
     "random/gpusharing": (98, 44),
+    "random/topology": (98, 57),
     "cases/allocate": (97, 20),
     "cases/allocate-elastic": (97, 6),
     "cases/allocate-subgroups": (97, 8),
+    "cases/allocate-topology": (100, 19),
     "cases/consolidation": (97, 21),
     "cases/integration-allocate": (97, 14),
+    "cases/integration-allocate-topology": (100, 5),
     "cases/integration-consolidation": (97, 3),
     "cases/integration-preempt": (97, 10),
     "cases/integration-reclaim": (97, 25),
@@ -48,7 +53,7 @@ FLOORS = {
     "cases/reclaim-departments": (97, 8),
     "cases/reclaim-elastic": (97, 9),
     "cases/stalegang": (97, 9),
-    "large": (97, 18),
+    "large": (97, 19),
 }
 
 

@@ -271,161 +271,162 @@ TEST_F(TopologyTest, PodsThatAskForNothingFindTheirZoneFromASingleRackAlsoAsKai)
   Constrain("g", "zone");
   EXPECT_THAT(Place("g", {.domains = {.stop_at_required = false}}),
               UnorderedElementsAre(Pair("n1", 2)));
+}
 
-  // ---- best fit
-  // ------------------------------------------------------------------------------------
+// ---- best fit
+// ------------------------------------------------------------------------------------
 
-  RoomsOptions BestFit() { return {.best_fit = true}; }
+RoomsOptions BestFit() { return {.best_fit = true}; }
 
-  TEST_F(TopologyTest, ByBestFitSiblingsMakeRoomForEachOther) {  // spec 4 E9, W7
-    Levels({"zone", "rack"});
-    Node("n1", {"z1", "r1"}, 6);
-    Node("n2", {"z1", "r2"}, 5);
-    GroupOfRacks({{"a", 3}, {"b", 3}, {"c", 5}});
-    EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 6), Pair("n2", 5)));
+TEST_F(TopologyTest, ByBestFitSiblingsMakeRoomForEachOther) {  // spec 4 E9, W7
+  Levels({"zone", "rack"});
+  Node("n1", {"z1", "r1"}, 6);
+  Node("n2", {"z1", "r2"}, 5);
+  GroupOfRacks({{"a", 3}, {"b", 3}, {"c", 5}});
+  EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 6), Pair("n2", 5)));
+}
+
+TEST_F(TopologyTest, ByBestFitUnequalPodsAreCountedByKind) {  // spec 4 E7, W6
+  Levels({"rack"});
+  Node("n1", {"r1"}, 8);
+  Node("n2", {"r1"}, 8);
+  Node("n3", {"r2"}, 0);
+  maker_.Pending("ns/g", {.pods = 1, .gpus = 8, .min_member = 5});
+  maker_.Pending("ns/g", {.pods = 4, .gpus = 2});
+  Constrain("g", "rack");
+  EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1), Pair("n2", 4)));
+}
+
+TEST_F(TopologyTest, ByBestFitAGangStartsWhereTheRestOfItHasRoom) {  // spec 4 E5, W7
+  Levels({"rack"});
+  Node("n1", {"r1"}, 2);
+  Node("n2", {"r2"}, 8);
+  maker_.Pending("ns/g", {.pods = 4, .gpus = 1, .min_member = 2});
+  Constrain("g", "rack");
+  EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 2)));
+  EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n2", 2)));
+}
+
+TEST_F(TopologyTest, ByBestFitLaterPodsJoinTheDomainTheyPrefer) {  // spec 4 E8, W7
+  Levels({"rack"});
+  Node("n1", {"r1"}, 4);
+  Node("n2", {"r2"}, 2);
+  maker_.Running("ns/g", {.pods = 1, .gpus = 1, .node = "n1", .min_member = 1});
+  maker_.Pending("ns/g", {.pods = 1, .gpus = 1});
+  Constrain("g", "", "rack");
+  EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n2", 1)));
+  EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1)));
+}
+
+TEST_F(TopologyTest, ByBestFitAGangTakesFewDomainsWhereItNeedsSeveral) {
+  Levels({"rack"});
+  Node("n1", {"r1"}, 3);
+  Node("n2", {"r2"}, 5);
+  Node("n3", {"r3"}, 2);
+  Node("n4", {"r4"}, 4);
+  Group("g", 7, "", "rack");
+  EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n2", 5), Pair("n3", 2)));
+}
+
+// Whether the leaves can be dealt out to racks with so much room.
+bool CanBeDealt(std::vector<int64_t>* rooms, std::span<const int> leaves) {
+  if (leaves.empty()) return true;
+  for (int64_t& room : *rooms) {
+    if (room < leaves.front()) continue;
+    room -= leaves.front();
+    const bool rest = CanBeDealt(rooms, leaves.subspan(1));
+    room += leaves.front();
+    if (rest) return true;
   }
+  return false;
+}
 
-  TEST_F(TopologyTest, ByBestFitUnequalPodsAreCountedByKind) {  // spec 4 E7, W6
-    Levels({"rack"});
-    Node("n1", {"r1"}, 8);
-    Node("n2", {"r1"}, 8);
-    Node("n3", {"r2"}, 0);
-    maker_.Pending("ns/g", {.pods = 1, .gpus = 8, .min_member = 5});
-    maker_.Pending("ns/g", {.pods = 4, .gpus = 2});
-    Constrain("g", "rack");
-    EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1), Pair("n2", 4)));
+TEST(BestFitPropertyTest, SiblingsArePlacedWhereverSomeChoiceOfDomainsHoldsThem) {
+  int placed = 0, refused = 0, more_than_first_fit = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    Random random(seed);
+    ClusterMaker maker;
+    maker.Add(TopologyRow{
+        .name = "t",
+        .levels = {{.node_label = "zone", .alias = ""}, {.node_label = "rack", .alias = ""}}});
+    std::vector<std::vector<int64_t>> zones(static_cast<size_t>(random.Between(1, 2)));
+    for (size_t zone = 0; zone < zones.size(); ++zone) {
+      for (int64_t racks = random.Between(1, 4); racks > 0; --racks) {
+        const auto rack = zones[zone].size();
+        zones[zone].push_back(random.Between(1, 7));
+        maker.Node(StrCat("n", zone, "-", rack),
+                   {.gpus = zones[zone].back(),
+                    .labels = {{"zone", StrCat("z", zone)}, {"rack", StrCat("r", rack)}}});
+      }
+    }
+    PodGroupRow group;
+    group.namespace_name = "ns";
+    group.name = "g";
+    group.topology = {.topology = "t", .required_level = "zone", .preferred_level = ""};
+    std::vector<int> leaves;
+    for (int64_t count = random.Between(1, 4); count > 0; --count) {
+      leaves.push_back(static_cast<int>(random.Between(1, 5)));
+      SubGroupRow leaf = Leaf(StrCat("s", leaves.size()), leaves.back());
+      leaf.topology = {.topology = "t", .required_level = "rack", .preferred_level = ""};
+      group.sub_groups.push_back(std::move(leaf));
+    }
+    maker.Add(std::move(group));
+    for (size_t i = 0; i < leaves.size(); ++i)
+      maker.Pending("ns/g", {.pods = leaves[i], .gpus = 1, .subgroup = StrCat("s", i + 1)});
+    const bool can = std::ranges::any_of(
+        zones, [&](std::vector<int64_t>& rooms) { return CanBeDealt(&rooms, leaves); });
+    const auto places = [&](const RoomsOptions& options) {
+      Rooms rooms(maker.Build(), options);
+      return rooms.placer().Place(rooms.Group("ns/g"), Mode::kReal, &rooms.statement()).placed;
+    };
+    ASSERT_EQ(places(BestFit()), can);
+    const bool first_fit = places({});
+    ASSERT_LE(first_fit, can);
+    ++(can ? placed : refused);
+    more_than_first_fit += can && !first_fit ? 1 : 0;
   }
+  EXPECT_GT(placed, 50);
+  EXPECT_GT(refused, 50);
+  EXPECT_GT(more_than_first_fit, 5);
+}
 
-  TEST_F(TopologyTest, ByBestFitAGangStartsWhereTheRestOfItHasRoom) {  // spec 4 E5, W7
-    Levels({"rack"});
-    Node("n1", {"r1"}, 2);
-    Node("n2", {"r2"}, 8);
-    maker_.Pending("ns/g", {.pods = 4, .gpus = 1, .min_member = 2});
-    Constrain("g", "rack");
-    EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 2)));
-    EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n2", 2)));
-  }
+// ---- in so many domains
+// -------------------------------------------------------------------------
 
-  TEST_F(TopologyTest, ByBestFitLaterPodsJoinTheDomainTheyPrefer) {  // spec 4 E8, W7
+class DomainCountTest : public TopologyTest {
+ protected:
+  DomainCountTest() {
     Levels({"rack"});
     Node("n1", {"r1"}, 4);
-    Node("n2", {"r2"}, 2);
-    maker_.Running("ns/g", {.pods = 1, .gpus = 1, .node = "n1", .min_member = 1});
-    maker_.Pending("ns/g", {.pods = 1, .gpus = 1});
-    Constrain("g", "", "rack");
-    EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n2", 1)));
-    EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1)));
+    Node("n2", {"r2"}, 4);
+    Node("n3", {"r3"}, 4);
+    Group("g", 6, "", "rack");
   }
+  DomainWishRow& wish() { return maker_.rows().pod_groups.back().domain_wish; }
+};
 
-  TEST_F(TopologyTest, ByBestFitAGangTakesFewDomainsWhereItNeedsSeveral) {
-    Levels({"rack"});
-    Node("n1", {"r1"}, 3);
-    Node("n2", {"r2"}, 5);
-    Node("n3", {"r3"}, 2);
-    Node("n4", {"r4"}, 4);
-    Group("g", 7, "", "rack");
-    EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n2", 5), Pair("n3", 2)));
-  }
+TEST_F(DomainCountTest, AGroupIsInNoMoreDomainsThanItWants) {
+  wish() = {.least = 0, .most = 1, .balanced = false};
+  EXPECT_THAT(Place("g"), IsEmpty());
+  EXPECT_THAT(messages_,
+              ElementsAre("no choice of domains holds the pods: they are to be in at most 1 of "
+                          "level rack"));
+  wish().most = 2;
+  EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 4), Pair("n2", 2)));
+}
 
-  // Whether the leaves can be dealt out to racks with so much room.
-  bool CanBeDealt(std::vector<int64_t> * rooms, std::span<const int> leaves) {
-    if (leaves.empty()) return true;
-    for (int64_t& room : *rooms) {
-      if (room < leaves.front()) continue;
-      room -= leaves.front();
-      const bool rest = CanBeDealt(rooms, leaves.subspan(1));
-      room += leaves.front();
-      if (rest) return true;
-    }
-    return false;
-  }
+TEST_F(DomainCountTest, AGroupIsInAsManyDomainsAsItWants) {
+  wish() = {.least = 3, .most = 0, .balanced = false};
+  EXPECT_EQ(Place("g").size(), size_t{3});
+}
 
-  TEST(BestFitPropertyTest, SiblingsArePlacedWhereverSomeChoiceOfDomainsHoldsThem) {
-    int placed = 0, refused = 0, more_than_first_fit = 0;
-    for (uint64_t seed = 1; seed <= 400; ++seed) {
-      SCOPED_TRACE(SeedTrace(seed));
-      Random random(seed);
-      ClusterMaker maker;
-      maker.Add(TopologyRow{
-          .name = "t",
-          .levels = {{.node_label = "zone", .alias = ""}, {.node_label = "rack", .alias = ""}}});
-      std::vector<std::vector<int64_t>> zones(static_cast<size_t>(random.Between(1, 2)));
-      for (size_t zone = 0; zone < zones.size(); ++zone) {
-        for (int64_t racks = random.Between(1, 4); racks > 0; --racks) {
-          const auto rack = zones[zone].size();
-          zones[zone].push_back(random.Between(1, 7));
-          maker.Node(StrCat("n", zone, "-", rack),
-                     {.gpus = zones[zone].back(),
-                      .labels = {{"zone", StrCat("z", zone)}, {"rack", StrCat("r", rack)}}});
-        }
-      }
-      PodGroupRow group;
-      group.namespace_name = "ns";
-      group.name = "g";
-      group.topology = {.topology = "t", .required_level = "zone", .preferred_level = ""};
-      std::vector<int> leaves;
-      for (int64_t count = random.Between(1, 4); count > 0; --count) {
-        leaves.push_back(static_cast<int>(random.Between(1, 5)));
-        SubGroupRow leaf = Leaf(StrCat("s", leaves.size()), leaves.back());
-        leaf.topology = {.topology = "t", .required_level = "rack", .preferred_level = ""};
-        group.sub_groups.push_back(std::move(leaf));
-      }
-      maker.Add(std::move(group));
-      for (size_t i = 0; i < leaves.size(); ++i)
-        maker.Pending("ns/g", {.pods = leaves[i], .gpus = 1, .subgroup = StrCat("s", i + 1)});
-      const bool can = std::ranges::any_of(
-          zones, [&](std::vector<int64_t>& rooms) { return CanBeDealt(&rooms, leaves); });
-      const auto places = [&](const RoomsOptions& options) {
-        Rooms rooms(maker.Build(), options);
-        return rooms.placer().Place(rooms.Group("ns/g"), Mode::kReal, &rooms.statement()).placed;
-      };
-      ASSERT_EQ(places(BestFit()), can);
-      const bool first_fit = places({});
-      ASSERT_LE(first_fit, can);
-      ++(can ? placed : refused);
-      more_than_first_fit += can && !first_fit ? 1 : 0;
-    }
-    EXPECT_GT(placed, 50);
-    EXPECT_GT(refused, 50);
-    EXPECT_GT(more_than_first_fit, 5);
-  }
-
-  // ---- in so many domains
-  // -------------------------------------------------------------------------
-
-  class DomainCountTest : public TopologyTest {
-   protected:
-    DomainCountTest() {
-      Levels({"rack"});
-      Node("n1", {"r1"}, 4);
-      Node("n2", {"r2"}, 4);
-      Node("n3", {"r3"}, 4);
-      Group("g", 6, "", "rack");
-    }
-    DomainWishRow& wish() { return maker_.rows().pod_groups.back().domain_wish; }
-  };
-
-  TEST_F(DomainCountTest, AGroupIsInNoMoreDomainsThanItWants) {
-    wish() = {.least = 0, .most = 1, .balanced = false};
-    EXPECT_THAT(Place("g"), IsEmpty());
-    EXPECT_THAT(messages_,
-                ElementsAre("no choice of domains holds the pods: they are to be in at most 1 of "
-                            "level rack"));
-    wish().most = 2;
-    EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 4), Pair("n2", 2)));
-  }
-
-  TEST_F(DomainCountTest, AGroupIsInAsManyDomainsAsItWants) {
-    wish() = {.least = 3, .most = 0, .balanced = false};
-    EXPECT_EQ(Place("g").size(), size_t{3});
-  }
-
-  TEST_F(DomainCountTest, ABalancedGroupHasAsManyPodsInEach) {
-    wish() = {.least = 0, .most = 0, .balanced = true};
-    EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 3), Pair("n2", 3)));
-    wish().least = 3;
-    EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 2), Pair("n2", 2), Pair("n3", 2)));
-  }
+TEST_F(DomainCountTest, ABalancedGroupHasAsManyPodsInEach) {
+  wish() = {.least = 0, .most = 0, .balanced = true};
+  EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 3), Pair("n2", 3)));
+  wish().least = 3;
+  EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 2), Pair("n2", 2), Pair("n3", 2)));
+}
 
 }  // namespace
 }  // namespace kai

@@ -465,7 +465,7 @@ TEST(PodOrderPropertyTest, TreesOfAllShapesHandOutWhatTheOracleSays) {
     Random random(seed);
     const ClusterRows rows =
         MakeRandomCluster(seed, {.max_nodes = 2, .max_pods = 9, .sub_groups = true});
-    Rooms rooms(rows.Build(), {.choose_members = false});
+    Rooms rooms(rows.Build());
     oracle::World world(rows);
     const Cluster& cluster = rooms.cluster();
     for (const PodGroupId group : cluster.pod_groups().name.ids()) {
