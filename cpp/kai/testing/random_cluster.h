@@ -83,7 +83,7 @@ struct RandomClusterOptions {
   // Ports, volumes and so on; nothing: none of them.
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
   std::optional<RandomSharersOptions> sharers = {};  // many pods on parts of GPUs
-  bool sub_groups = false;  // trees of sub-groups
+  bool sub_groups = false;                           // trees of sub-groups
   std::optional<RandomTopologyOptions> topology = {};
 };
 
