@@ -315,14 +315,21 @@ TEST(UnschedulableTest, EveryFeatureThatIsMissingIsNamedOnce) {
             "needs levitation, which is not built yet");
 }
 
-TEST(UnschedulableTest, WhatAGroupNeedsItselfIsNamedAsWell) {
-  PodGroupRow group;
-  group.namespace_name = "ns";
-  group.name = "g";
-  group.topology = {.topology = "racks", .required_level = "rack", .preferred_level = {}};
-  const Plan plan = RunPlan(MakeCluster().Node("n").Add(std::move(group)).Pending("ns/g"));
-  EXPECT_THAT(OutcomeOf(plan, "ns/g").reasons.at(0).message,
-              "needs topology, which is not built yet");
+TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {
+  ClusterMaker maker =
+      MakeCluster()
+          .Add(TopologyRow{.name = "t", .levels = {{.node_label = "rack", .alias = ""}}})
+          .Node("n1", {.gpus = 3, .labels = {{"rack", "r1"}}})
+          .Node("n2", {.gpus = 5, .labels = {{"rack", "r2"}}})
+          .Pending("ns/g", {.pods = 4, .gpus = 2, .min_member = 4});
+  maker.rows().pod_groups.back().topology = {
+      .topology = "t", .required_level = "rack", .preferred_level = ""};
+  const Plan plan = RunPlan(std::move(maker));
+  EXPECT_THAT(
+      ReasonsOf(plan, "ns/g"),
+      Contains(Pair("topology_too_small", "node-group r2 can allocate only 2 of 4 required pods")));
+  ASSERT_EQ(OutcomeOf(plan, "ns/g").messages.size(), size_t{1});
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages.front(), Not(HasSubstr("node-group")));
 }
 
 TEST(UnschedulableTest, WhoNoActionConsideredIsToldSo) {
