@@ -77,9 +77,8 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
 void ScenarioBase::FreeInDomains(const Victim& victim) {
   if (!domains_ || !victim.node.valid()) return;
   const Cluster& cluster = *cycle_.cluster;
-  domains_->Free(
-      victim.node,
-      cluster.AcceptedOn(cluster.pods().pod_class[victim.pod], victim.node)[kQuotaGpu]);
+  domains_->Free(victim.node,
+                 cluster.AcceptedOn(cluster.pods().pod_class[victim.pod], victim.node)[kQuotaGpu]);
 }
 
 void ScenarioBase::CountRoom(double before, double after) {
@@ -172,7 +171,8 @@ std::vector<int32_t> ScenarioBase::BatchesOfGroupsOn(NodeId node) const {
 }
 
 bool ScenarioBase::IsWorthwhile() const {
-  return cycle_.mends->on(Mend::kScenarioFilters) || (FindsMatchingNodes() && (!domains_ || domains_->MayHold()) && FindsHolders());
+  return cycle_.mends->on(Mend::kScenarioFilters) ||
+         (FindsMatchingNodes() && (!domains_ || domains_->MayHold()) && FindsHolders());
 }
 
 bool ScenarioBase::FindsMatchingNodes() const {

@@ -245,9 +245,9 @@ class Cluster:
         """Adds a Topology: node labels, the widest level first; or each as alias=label.
 
         >>> import kai
-        >>> cluster = kai.Cluster().topology("racks", zone="example.com/zone", rack="example.com/rack")
-        >>> [level["alias"] for level in cluster.objects["topologies"][0]["spec"]["levels"]]
-        ['zone', 'rack']
+        >>> cluster = kai.Cluster().topology("site", "example.com/zone", rack="example.com/rack")
+        >>> cluster.objects["topologies"][0]["spec"]["levels"][1]
+        {'nodeLabel': 'example.com/rack', 'alias': 'rack'}
         """
         listed: list[dict[str, str]] = [{"nodeLabel": label} for label in levels]
         listed += [{"nodeLabel": label, "alias": alias} for alias, label in aliases.items()]
