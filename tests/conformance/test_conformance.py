@@ -86,7 +86,11 @@ def test_an_area_stays_above_its_floor(name: str, areas: dict[str, Area], report
 # a rollback leaves behind, and who may be evicted to be taken back (decision 0010).
 TAKES_TWO_MENDS = {
     "mixed-049": "signature_skip and unrelated_blockers",
+    "mixed-059": "same_cycle_eviction and unrelated_blockers",
     "gpusharing-033": "exact_rollback and same_cycle_eviction",
+    "subgroups-022": "optional_members and unrelated_blockers",
+    "topology-007": "common_domain and same_cycle_eviction",
+    "topology-027": "same_cycle_eviction and whole_gangs",
 }
 
 
@@ -114,7 +118,7 @@ def test_queue_numbers_are_kais_in_every_case(report: Report) -> None:
 # node counts it as leaving and promises the room twice (same_cycle_eviction in
 # docs/compatibility.md). None of them is judged.
 # In gpusharing-006 it is a device.
-PROMISED_TWICE = {"mixed-002", "mixed-022", "mixed-023", "mixed-054", "gpusharing-006"}
+PROMISED_TWICE = {"mixed-022", "mixed-030", "mixed-051", "gpusharing-006"}
 
 
 def test_no_case_crashes_and_no_plan_breaks_a_rule(report: Report) -> None:
