@@ -200,6 +200,19 @@ py::list Requirements(const std::vector<Requirement>& requirements, const Cluste
   return rows;
 }
 
+// By pod: its rank, and its narrowest domain or None.
+py::dict TopologyRanks(const HeldPlan& self) {
+  const Cluster& cluster = *self.plan.cluster;
+  py::dict pods;
+  for (const Plan::TopologyRank& each : self.plan.ranks) {
+    py::object domain = py::none();
+    if (each.domain.valid())
+      domain = py::str(cluster.topologies()[each.topology].Text(each.domain, cluster.names()));
+    pods[py::str(cluster.PodName(each.pod))] = py::make_tuple(each.rank, domain);
+  }
+  return pods;
+}
+
 py::dict Claims(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::dict pods;
@@ -335,6 +348,7 @@ void RegisterSession(py::module_& module) {
       .def_readonly("warnings", &HeldPlan::warnings)
       .def("decisions", &Decisions)
       .def("claims", &Claims)
+      .def("topology_ranks", &TopologyRanks)
       .def("pod_groups", &PodGroups)
       .def("pods", &PodMessages)
       .def("queues", &Queues)

@@ -2,7 +2,7 @@
 
     python tests/bench/bench_plan.py                     # what allocate decides
     python tests/bench/bench_plan.py --searches          # what searches for victims decide
-    python tests/bench/bench_plan.py --constraints       # parts of GPUs, shapes, anti-affinity
+    python tests/bench/bench_plan.py --constraints       # parts of GPUs, topology and more
     python tests/bench/bench_plan.py fill-500 --runs 21
     python tests/bench/bench_plan.py openb openb-gpuspec33 --json
 
@@ -48,7 +48,15 @@ BARS_MS = {
     "preempt-1000": 0.2,
 }
 SEARCHES = tuple(BARS_MS)
-CONSTRAINTS = {"halves-500": 10, "shapes-5000": 150, "anti-affinity-500": 1}
+CONSTRAINTS = {
+    "halves-500": 10,
+    "shapes-5000": 150,
+    "anti-affinity-500": 1,
+    "topology-1024": 1,
+    "topology-16384": 20,
+    "too-large-16384": 0.2,
+    "scattered-16384": 0.2,
+}
 BARS_MS |= CONSTRAINTS
 NOW = "2026-01-01T00:00:00Z"
 BASELINE = Path(__file__).with_name("baseline.json")

@@ -5,6 +5,9 @@ shapes-5000        5,000 nodes of five pools, and 8 waiting pods for each, of 20
                    CPUs, memory, node selectors and tolerations differ
 anti-affinity-500  20 running pods a node, one of 25 of which says that no other of its service
                    may be near; one more of these waits
+too-large-16384    zones of racks of 16 nodes with 8 GPUs, a quarter of them idle, and a gang that
+                   is one pod larger than what any zone has left
+scattered-16384    the same; every node has one GPU left, and the gang's pods want two
 """
 
 from __future__ import annotations
@@ -59,8 +62,33 @@ def anti_affinity(nodes: int) -> kai.Cluster:
     return cluster.pending("a/waits", gpus=1, cpus=1, **waits)
 
 
+def too_large(nodes: int) -> kai.Cluster:
+    return _zones(nodes, idle=2).pending(
+        "a/gang", pods=nodes // 4 + 1, min_member=nodes // 4 + 1, gpus=1, **IN_ONE_ZONE
+    )
+
+
+def scattered(nodes: int) -> kai.Cluster:
+    return _zones(nodes, idle=1).pending("a/gang", pods=8, min_member=8, gpus=2, **IN_ONE_ZONE)
+
+
+IN_ONE_ZONE = {"topology": "site", "required_level": "zone", "preferred_level": "rack"}
+
+
+def _zones(nodes: int, idle: int) -> kai.Cluster:
+    """Eight zones of racks of 16 nodes with 8 GPUs, all but so many in use."""
+    cluster = kai.Cluster().queue("a", deserved_gpus=8 * nodes).topology("site", "zone", "rack")
+    for number in range(nodes):
+        labels = {"zone": f"z{number * 8 // nodes}", "rack": f"r{number // 16:04d}"}
+        cluster.node(f"n{number:05d}", gpus=8, cpus=64, labels=labels)
+        cluster.running(f"a/runs-{number:05d}", gpus=8 - idle, node=f"n{number:05d}", priority=100)
+    return cluster
+
+
 WORKLOADS: dict[str, Callable[[int], kai.Cluster]] = {
     "halves": halves,
     "shapes": shapes,
     "anti-affinity": anti_affinity,
+    "too-large": too_large,
+    "scattered": scattered,
 }

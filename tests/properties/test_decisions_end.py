@@ -27,7 +27,16 @@ NOW = "2026-01-01T12:00:00Z"
 #
 # Where pods are spread, consolidation is undone by the next cycle, which spreads them again; KAI's
 # operator turns it off then (spec 3 P2), and this recorded configuration does not.
-RESTLESS: dict[str, str] = {"consolidation-027": "consolidation beside spreading"}
+RESTLESS: dict[str, str] = {
+    **dict.fromkeys(
+        ("consolidation-027", "mixed-001", "mixed-004", "mixed-039"),
+        "consolidation beside spreading",
+    ),
+    **dict.fromkeys(
+        ("mixed-007", "mixed-022", "mixed-024", "mixed-060"),
+        "who reclaims in a what-if is not who gets the room in the next cycle: open",
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,24 @@ TEST(AllocateTest, ExtrasThatFindNoRoomLeaveTheGangAlone) {
                          "have enough resources: GPUs.."));
 }
 
+TEST(AllocateTest, WhoCanStartWithOtherSubGroupsHasItsTurn) {  // spec 4 W5
+  PodGroupRow group;
+  group.namespace_name = "ns";
+  group.name = "old";
+  group.min_sub_group = 1;
+  group.sub_groups.resize(2);
+  group.sub_groups[0].name = "large";
+  group.sub_groups[1].name = "small";
+  for (SubGroupRow& row : group.sub_groups) row.min_member = 1;
+  EXPECT_THAT(RunAllocate(MakeCluster()
+                              .Add(group)
+                              .Node("n", {.gpus = 1})
+                              .Pending("ns/old", {.gpus = 4, .subgroup = "large"})
+                              .Pending("ns/old", {.gpus = 1, .subgroup = "small"})
+                              .Pending("ns/young", {.gpus = 1})),
+              PlanIs(Binds("ns/old-1")));
+}
+
 // ---- when a group starts (spec 2 A1)
 // --------------------------------------------------------------
 

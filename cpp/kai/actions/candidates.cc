@@ -32,7 +32,8 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
 
 bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
              RoomCount* room) {
-  return room->MayHold(pods) && cycle.placer->IsWithinLimits(group, pods);
+  return cycle.order->HasChoice(group) ||
+         (room->MayHold(pods) && cycle.placer->IsWithinLimits(group, pods));
 }
 
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,

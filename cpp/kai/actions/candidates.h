@@ -30,8 +30,8 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
 std::optional<int64_t> EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group,
                                             int64_t last_eviction_ns, int64_t now_ns);
 
-// Nothing proves that these waiting pods of a group cannot be placed, whoever goes first: nodes may
-// hold them, and no limit of its queues is in the way.
+// Nothing proves that a group cannot be placed, whoever goes first: nodes may hold these, the pods
+// it wants next, and no limit of its queues is in the way; or it can start with others.
 bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
              RoomCount* room);
 

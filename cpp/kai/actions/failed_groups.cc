@@ -19,6 +19,7 @@ FailedGroups::Key FailedGroups::QuestionOf(PodGroupId group) const {
     key.push_back(-1);
     key.push_back(cycle_.order->MinimumOf(set));
     key.push_back(sets.minimum_given[set]);
+    key.push_back(sets.topology[set].value());
     if (sets.is_pod_set[set] != 0) {
       for (const PodId pod : cycle_.order->PodsOf(set)) {
         key.push_back(cluster.pods().pod_class[pod].value());
@@ -58,6 +59,9 @@ FailedGroups::Key FailedGroups::SignatureOf(PodGroupId group) {
     }
     std::sort(pods.begin(), pods.end());
     Key& key = pod_sets.emplace_back();
+    // spec 4 F3: where it and those above it want to be.
+    for (SubGroupId set = pod_set; set.valid(); set = cluster.sub_groups().parent[set])
+      key.push_back(cluster.sub_groups().topology[set].value());
     for (const auto& [constraint, affinity] : pods) key.insert(key.end(), {constraint, affinity});
   }
   std::sort(pod_sets.begin(), pod_sets.end());

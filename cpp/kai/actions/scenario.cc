@@ -64,10 +64,21 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
       constraints_.push_back(&constraint);
   }
   std::sort(requests_.begin(), requests_.end(), std::greater<>());
+  if (!cycle.mends->on(Mend::kScenarioFilters) && !pods_.empty()) {
+    domains_.emplace(cluster, *cycle.order, cluster.pods().group[pods_.front()], pods_);
+    for (const Victim& victim : recorded_) FreeInDomains(victim);
+  }
   for (const NodeId node : nodes.name.ids()) {
     if (IsOffered(node)) elsewhere_gpus_ += before_[node];
     CountRoom(0, before_[node]);
   }
+}
+
+void ScenarioBase::FreeInDomains(const Victim& victim) {
+  if (!domains_ || !victim.node.valid()) return;
+  const Cluster& cluster = *cycle_.cluster;
+  domains_->Free(victim.node,
+                 cluster.AcceptedOn(cluster.pods().pod_class[victim.pod], victim.node)[kQuotaGpu]);
 }
 
 void ScenarioBase::CountRoom(double before, double after) {
@@ -98,6 +109,7 @@ bool ScenarioBase::Grow() {
   for (const PodId pod : batch->pods) {
     const NodeId node = cluster.pods().node[pod];
     victims_.push_back({.pod = pod, .node = node});
+    FreeInDomains(victims_.back());
     if (!node.valid()) continue;
     int32_t& here = last_on_[node];
     if (here < 0) {
@@ -159,7 +171,8 @@ std::vector<int32_t> ScenarioBase::BatchesOfGroupsOn(NodeId node) const {
 }
 
 bool ScenarioBase::IsWorthwhile() const {
-  return cycle_.mends->on(Mend::kScenarioFilters) || (FindsMatchingNodes() && FindsHolders());
+  return cycle_.mends->on(Mend::kScenarioFilters) ||
+         (FindsMatchingNodes() && (!domains_ || domains_->MayHold()) && FindsHolders());
 }
 
 bool ScenarioBase::FindsMatchingNodes() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kai/actions/action.h"
+#include "kai/actions/domain_filter.h"
 #include "kai/actions/victim.h"
 #include "kai/actions/victim_queue.h"
 
@@ -77,6 +78,7 @@ class ScenarioBase {
 
  private:
   void CountRoom(double before, double after);
+  void FreeInDomains(const Victim& victim);
   // Nodes that could not hold the smallest pod are no use (spec 2 V9).
   bool IsUsefulWith(double gpus) const { return requests_.back() <= 0 || gpus >= requests_.back(); }
   std::optional<VictimBatch> NextBatch();
@@ -111,6 +113,7 @@ class ScenarioBase {
   std::vector<double> requests_;  // GPUs per pod, largest first
   double holders_ = 0;            // pods that nodes could hold, when all want the same
   std::vector<NodeConstraint const*> constraints_;  // of pods_ that name nodes
+  std::optional<DomainFilter> domains_;             // where somebody asks
 };
 
 }  // namespace kai

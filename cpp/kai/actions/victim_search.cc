@@ -100,8 +100,11 @@ size_t VictimSearch::LargestSolved(ScenarioGenerator generator, Probe* last) {
   size_t failed = all + 1;
   for (size_t k = 1;; k = std::min(2 * k, all)) {
     // The last probe of all repeats the whole group with the victims recorded for it. Where each of
-    // them was needed that is the same scenario again, and it can be left standing.
-    *last = RunProbe(generator, k, k == all && !cycle_.plain_search);
+    // them was needed that is the same scenario again, and it can be left standing; unless a filter
+    // that let it through with more victims in view would now stop it.
+    const bool may_stand =
+        k == all && !cycle_.plain_search && cycle_.mends->on(Mend::kScenarioFilters);
+    *last = RunProbe(generator, k, may_stand);
     if (*last == Probe::kDeadline) return 0;
     if (*last == Probe::kFailed) {
       failed = k;
@@ -109,7 +112,7 @@ size_t VictimSearch::LargestSolved(ScenarioGenerator generator, Probe* last) {
     }
     solved = k;
     if (k == all) {
-      stands_ = !cycle_.plain_search && recorded_is_all_;
+      stands_ = may_stand && recorded_is_all_;
       if (!stands_) cycle_.statement->RollBackTo(start_);
       return solved;
     }
@@ -157,12 +160,12 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   if (base.batches().empty())
     return recorded_.empty() ? Probe::kFailed : TryBatches(base, {}, keep);
   const Cluster& cluster = *cycle_.cluster;
-  // Nodes, by name, on which the batch that came last has a pod.
-  const ScenarioBase::Batch& latest = base.batches().back();
+  // Nodes, by name, on which the group that the last batch is of has a pod, be it a victim or not.
   std::vector<NodeId> nodes;
-  for (const Victim& victim :
-       std::span(base.victims()).subspan(latest.begin, latest.end - latest.begin)) {
-    if (victim.node.valid()) nodes.push_back(victim.node);
+  for (const SubGroupId pod_set : cycle_.order->PodSetsOf(base.batches().back().group)) {
+    for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
+      if (cluster.pods().node[pod].valid()) nodes.push_back(cluster.pods().node[pod]);
+    }
   }
   const auto by_name = [&](NodeId a, NodeId b) {
     return cluster.nodes().name_rank[a] < cluster.nodes().name_rank[b];
@@ -172,6 +175,7 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   for (const NodeId node : nodes) {
     // Everything, wherever it is, of groups that would lose a pod here.
     const std::vector<int32_t> batches = base.BatchesOfGroupsOn(node);
+    if (batches.empty()) continue;
     if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
       return result;
   }

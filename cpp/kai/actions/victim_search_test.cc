@@ -404,6 +404,30 @@ TEST(GeneratorTest, AScenarioThatFailedIsNotTriedTwice) {  // spec 2 V15
 
 // ---- the rest of the cluster --------------------------------------------------------------------
 
+TEST(GeneratorTest, AsKaiTheVictimsThatSufficedHaveToPassTheFiltersAlone) {  // spec 2 V1, spec 4 F4
+  ClusterMaker maker =
+      MakeCluster()
+          .Add(TopologyRow{.name = "net", .levels = {{"zone", ""}}})
+          .Node("n1", {.gpus = 2, .labels = {{"zone", "a"}}})
+          .Node("n2", {.gpus = 2, .labels = {{"zone", "b"}}})
+          .Running("ns/new", {.gpus = 1, .node = "n1", .min_member = 2})
+          .Pending("ns/new", {.gpus = 1})
+          .Running("ns/a", {.gpus = 1, .node = "n1"})
+          .Running("ns/b", {.gpus = 2, .node = "n2", .node_selector = {{"zone", "nowhere"}}});
+  for (PodGroupRow& row : maker.rows().pod_groups) {
+    if (row.name == "new")
+      row.topology = {.topology = "net", .required_level = "zone", .preferred_level = ""};
+  }
+  Search mended(maker);
+  EXPECT_EQ(mended.Run(), SearchOutcome::kSolved);
+  EXPECT_EQ(mended.victims, "ns/a-0");
+  // The filter counts the pod that runs as well: both zones are too small without ns/b.
+  Search as_kai(maker);
+  as_kai.cycle.mends.Set(Mend::kScenarioFilters, false);
+  EXPECT_EQ(as_kai.Run(), SearchOutcome::kSolved);
+  EXPECT_EQ(as_kai.victims, "ns/b-0 ns/a-0");
+}
+
 TEST(SimulationTest, WhoElseWaitsIsNotPlacedOnTheWay) {
   Search search(ThreeOnOneNode()
                     .Pending("ns/first", {.gpus = 1, .priority = 90})

@@ -15,6 +15,7 @@ inline constexpr std::string_view kGpuCount = "nvidia.com/gpu.count";
 inline constexpr std::string_view kMigStrategy = "nvidia.com/mig.strategy";
 inline constexpr std::string_view kMigEnabled = "node-role.kubernetes.io/mig-enabled";
 inline constexpr std::string_view kGpuWorker = "node-role.kubernetes.io/gpu-worker";
+inline constexpr std::string_view kHostname = "kubernetes.io/hostname";
 inline constexpr std::string_view kCpuWorker = "node-role.kubernetes.io/cpu-worker";
 
 // Node labels, and labels of volumes.
@@ -47,12 +48,18 @@ inline constexpr std::string_view kGpuFractionDevices = "gpu-fraction-num-device
 inline constexpr std::string_view kSharedGpuConfigMap = "runai/shared-gpu-configmap";
 inline constexpr std::string_view kNumaObserved = "kai.scheduler/numa-placement-observed";
 inline constexpr std::string_view kNumaPredicted = "kai.scheduler/numa-placement-predicted";
+inline constexpr std::string_view kTopologyRank = "kai.scheduler/topology-rank";
 inline constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 
 // Pod group annotations (spec 2 G16).
 inline constexpr std::string_view kLastStart = "kai.scheduler/last-start-timestamp";
 inline constexpr std::string_view kStaleSince = "kai.scheduler/stale-podgroup-timestamp";
 inline constexpr std::string_view kLastEviction = "kai.scheduler/last-eviction-timestamp";
+
+// Pod group annotations about topology domains.
+inline constexpr std::string_view kLeastDomains = "kai.scheduler/topology-min-domains";
+inline constexpr std::string_view kMostDomains = "kai.scheduler/topology-max-domains";
+inline constexpr std::string_view kBalancedDomains = "kai.scheduler/topology-balanced";
 
 // Namespace label, which every namespace has.
 inline constexpr std::string_view kNamespaceName = "kubernetes.io/metadata.name";

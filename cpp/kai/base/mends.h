@@ -33,8 +33,13 @@ enum class Mend : uint8_t {
   kLeavingPods,         // who leaves frees ports and keeps nobody away any more (spec 2 W11)
   kHeldGpus,            // a part of a GPU is bound only once nobody holds it whole (FINDINGS 9)
   kExactRollback,       // what was only tried leaves no trace on shared GPUs (decision 0010)
+  kCommonDomain,        // domains are looked for from the required level on (spec 4 W1)
+  kPinnedSiblings,      // a required domain holds whatever stands already (spec 4 W2)
+  kPartialLabels,       // a node that lacks a level counts for those above it (spec 4 W15)
+  kTopologyLevels,      // a topology without a level asks for nothing; wrong levels are told (W3)
+  kOptionalMembers,  // of K sub-groups of N only the missing ones, and those that can (spec 4 W5)
 };
-inline constexpr size_t kMends = 17;
+inline constexpr size_t kMends = 22;
 
 // By Mend, as configurations name them.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {
@@ -43,7 +48,9 @@ inline constexpr std::array<std::string_view, kMends> kMendNames = {
     "completed_pods",     "same_cycle_eviction", "quota_epsilon",
     "victim_shares",      "consolidation_limit", "scenario_filters",
     "whole_gangs",        "protected_minimum",   "leaving_pods",
-    "held_gpus",          "exact_rollback"};
+    "held_gpus",          "exact_rollback",      "common_domain",
+    "pinned_siblings",    "partial_labels",      "topology_levels",
+    "optional_members"};
 
 class Mends {
  public:

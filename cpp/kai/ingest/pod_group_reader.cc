@@ -25,8 +25,30 @@ FieldStatus ReadLenientTimestamp(JsonValue& value, std::optional<int64_t>* out_n
   return FieldStatus();
 }
 
+FieldStatus ReadCount(JsonValue& value, int64_t* out) {
+  JsonText text;
+  KAI_RETURN_IF_BAD(text.Read(value));
+  const std::optional<int64_t> count = ParseInteger(text.view());
+  if (!count || *count < 1 || *count > kMaxInt32)
+    return FieldStatus::Bad(StrCat(Quote(text.view()), " is not a number of domains: 1 or more"));
+  *out = *count;
+  return FieldStatus();
+}
+
+FieldStatus ReadYesOrNo(JsonValue& value, bool* out) {
+  JsonText text;
+  KAI_RETURN_IF_BAD(text.Read(value));
+  if (text.view() != "true" && text.view() != "false")
+    return FieldStatus::Bad(StrCat(Quote(text.view()), " is not true or false"));
+  *out = text.view() == "true";
+  return FieldStatus();
+}
+
 FieldStatus ReadAnnotations(JsonValue& annotations, PodGroupRow* row) {
   return ForEachEntry(annotations, [&](std::string_view key, JsonValue& value) {
+    if (key == keys::kLeastDomains) return ReadCount(value, &row->domain_wish.least);
+    if (key == keys::kMostDomains) return ReadCount(value, &row->domain_wish.most);
+    if (key == keys::kBalancedDomains) return ReadYesOrNo(value, &row->domain_wish.balanced);
     if (key == keys::kLastStart) {
       return ReadLenientTimestamp(value, &row->last_start_ns);
     }

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "kai/base/accelerators.h"
 #include "kai/base/keys.h"
+#include "kai/base/parse.h"
 #include "kai/base/text.h"
 #include "kai/ingest/gpu_request.h"
 #include "kai/ingest/metadata_reader.h"
@@ -64,9 +65,14 @@ FieldStatus ReadAnnotations(JsonValue& annotations, PodRow* row, Draft* draft) {
     if (key == keys::kSharedGpuConfigMap) return ReadString(value, &draft->shared_gpu_config_map);
     const bool observed = key == keys::kNumaObserved;
     const bool is_zone_record = observed || key == keys::kNumaPredicted;
-    if (!is_zone_record && !GpuAnnotations::Matters(key)) return Skip();
+    const bool is_rank = key == keys::kTopologyRank;
+    if (!is_zone_record && !is_rank && !GpuAnnotations::Matters(key)) return Skip();
     JsonText text;
     KAI_RETURN_IF_BAD(text.Read(value));
+    if (is_rank) {  // written by the scheduler itself: what makes no sense is no rank
+      row->topology_rank = ParseInteger(text.view());
+      return FieldStatus();
+    }
     if (is_zone_record) {
       using Source = ZoneRecordRow::Source;
       row->zone_records.push_back(

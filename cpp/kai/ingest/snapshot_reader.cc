@@ -19,6 +19,7 @@
 #include "kai/ingest/priority_class_reader.h"
 #include "kai/ingest/queue_reader.h"
 #include "kai/ingest/storage_reader.h"
+#include "kai/ingest/topology_reader.h"
 #include "kai/ingest/zone_reader.h"
 #include "kai/model/cluster_builder.h"
 
@@ -95,6 +96,7 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, SnapshotRows* rows) {
     if (key == "nodeResourceTopologies") {
       return read_list("NodeResourceTopology", &ReadNodeZones, &rows->zones);
     }
+    if (key == "topologies") return read_list("Topology", &ReadTopology, &rows->topologies);
     if (key == "deviceClasses") {
       return read_list("DeviceClass", &ReadDeviceClass, &rows->device_classes);
     }
@@ -268,6 +270,7 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
   MoveInto(&builder, &rows.priority_classes);
   MoveInto(&builder, &rows.bind_requests);
   MoveInto(&builder, &rows.zones);
+  MoveInto(&builder, &rows.topologies);
   MoveInto(&builder, &rows.claims);
   MoveInto(&builder, &rows.slices);
   MoveInto(&builder, &rows.device_classes);

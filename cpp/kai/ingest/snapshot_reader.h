@@ -47,6 +47,7 @@ struct SnapshotRows {
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
   std::vector<NodeZonesRow> zones;
+  std::vector<TopologyRow> topologies;
   std::vector<DeviceClassRow> device_classes;
   std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: the input has no such list
   std::vector<NamespaceRow> namespaces;                  // never in a snapshot of KAI's

@@ -21,19 +21,21 @@ int32_t Threshold(int64_t written) {
 
 }  // namespace
 
-void ClusterAssembler::AddPodSet(PodGroupId group, SubGroupId parent, std::string_view name,
-                                 int64_t minimum) {
+SubGroupId ClusterAssembler::AddSet(PodGroupId group, const SetDraft& draft) {
   SubGroupColumns& sets = c_.sub_groups_;
-  const SubGroupId id = sets.name.Add(Name(name));
+  const SubGroupId id = sets.name.Add(Name(draft.name));
   sets.group.Add(group);
-  sets.parent.Add(parent);
-  sets.is_pod_set.Add(1);
-  sets.minimum.Add(Threshold(minimum));
-  sets.minimum_given.Add(0);
+  sets.parent.Add(draft.parent);
+  sets.is_pod_set.Add(draft.is_pod_set ? 1 : 0);
+  sets.minimum.Add(Threshold(draft.minimum));
+  sets.minimum_given.Add(draft.minimum_given ? 1 : 0);
+  sets.topology.Add(draft.topology == nullptr ? TopologyConstraintId()
+                                              : TopologyConstraintOf(*draft.topology, draft.wish));
   sets.children.Add({});
   sets.pods.Add({});
   sets.counts.Add({});
-  c_.pod_groups_.pod_set_list.push_back(id);
+  if (draft.is_pod_set) c_.pod_groups_.pod_set_list.push_back(id);
+  return id;
 }
 
 // The tree of spec 2 G5. False: the tree makes no sense, and nothing was added.
@@ -87,18 +89,19 @@ bool ClusterAssembler::BuildSubGroups(PodGroupId group, const PodGroupRow& row) 
     const SubGroupRow& sub = *by_name.at(pending.name);
     const std::vector<std::string>& below = children[pending.name];
     if (below.empty()) {
-      AddPodSet(group, pending.parent, pending.name, sub.min_member.value_or(0));
+      AddSet(group, {.parent = pending.parent,
+                     .name = pending.name,
+                     .is_pod_set = true,
+                     .minimum = sub.min_member.value_or(0),
+                     .topology = &sub.topology});
       continue;
     }
-    const SubGroupId id = sets.name.Add(Name(pending.name));
-    sets.group.Add(group);
-    sets.parent.Add(pending.parent);
-    sets.is_pod_set.Add(0);
-    sets.minimum.Add(Threshold(sub.min_sub_group.value_or(static_cast<int64_t>(below.size()))));
-    sets.minimum_given.Add(sub.min_sub_group.has_value() ? 1 : 0);
-    sets.children.Add({});
-    sets.pods.Add({});
-    sets.counts.Add({});
+    const SubGroupId id =
+        AddSet(group, {.parent = pending.parent,
+                       .name = pending.name,
+                       .minimum = sub.min_sub_group.value_or(static_cast<int64_t>(below.size())),
+                       .minimum_given = sub.min_sub_group.has_value(),
+                       .topology = &sub.topology});
     for (const std::string& name : below) queue.push_back({name, id});
   }
   return true;
@@ -162,29 +165,25 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     groups.staleness_grace_ns.Add(
         row.staleness_grace_ns.value_or(c_.params_.default_staleness_grace_ns));
 
-    const SubGroupId root = sets.name.Add(Name(""));
-    sets.group.Add(group);
-    sets.parent.Add(SubGroupId());
-    sets.is_pod_set.Add(0);
-    sets.minimum.Add(1);
-    sets.minimum_given.Add(0);
-    sets.children.Add({});
-    sets.pods.Add({});
-    sets.counts.Add({});
+    const SubGroupId root = AddSet(group, {.parent = SubGroupId(),
+                                           .name = "",
+                                           .minimum = 1,
+                                           .topology = &row.topology,
+                                           .wish = WishOf(row)});
     groups.root.Add(root);
     const auto first_set = static_cast<int32_t>(groups.pod_set_list.size());
-    std::vector<NameId> not_built;
-    bool has_topology = !row.topology.topology.empty();
-    for (const SubGroupRow& sub : row.sub_groups)
-      has_topology = has_topology || !sub.topology.topology.empty();
-    if (has_topology) not_built.push_back(Name("topology"));
-    groups.not_built.Add(std::move(not_built));
+    groups.not_built.Add({});
     if (row.sub_groups.empty()) {
       sets.minimum[root] = Threshold(row.min_sub_group.value_or(1));
       sets.minimum_given[root] = row.min_sub_group.has_value() ? 1 : 0;
-      AddPodSet(group, root, kDefaultSubgroup, row.min_member.value_or(1));
+      AddSet(group, {.parent = root,
+                     .name = kDefaultSubgroup,
+                     .is_pod_set = true,
+                     .minimum = row.min_member.value_or(1)});
     } else if (!BuildSubGroups(group, row)) {
-      AddPodSet(group, root, kDefaultSubgroup, 1);  // KAI keeps its built-in tree (spec 2 G5)
+      // KAI keeps its built-in tree (spec 2 G5), which asks for no place (spec 4 H3).
+      sets.topology[root] = TopologyConstraintId();
+      AddSet(group, {.parent = root, .name = kDefaultSubgroup, .is_pod_set = true, .minimum = 1});
     }
     const auto by_name = [&](SubGroupId a, SubGroupId b) {
       return c_.Text(sets.name[a]) < c_.Text(sets.name[b]);

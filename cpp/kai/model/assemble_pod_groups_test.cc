@@ -292,21 +292,6 @@ TEST(SubGroupsTest, OneGroupsTreeIsNoneOfAnothers) {
   EXPECT_EQ(TreeText(*cluster, groups.root[PodGroupNamed(*cluster, "ns/a")]), "[:1/ x:2]");
 }
 
-TEST(SubGroupsTest, SayThatTheirTopologyIsNotBuilt) {
-  PodGroupRow row = Group("g");
-  row.sub_groups = {SubGroup("a")};
-  row.sub_groups[0].topology.topology = "rack";
-  PodGroupRow plain = Group("plain");
-  plain.sub_groups = {SubGroup("a")};
-  const auto cluster = MakeCluster().Add(row).Add(plain).Build();
-  std::vector<std::string> features;
-  for (const NameId name : cluster->pod_groups().not_built[PodGroupNamed(*cluster, "ns/g")]) {
-    features.emplace_back(cluster->Text(name));
-  }
-  EXPECT_THAT(features, ElementsAre("topology"));
-  EXPECT_THAT(cluster->pod_groups().not_built[PodGroupNamed(*cluster, "ns/plain")], IsEmpty());
-}
-
 // ---- lists
 // ---------------------------------------------------------------------------------------
 

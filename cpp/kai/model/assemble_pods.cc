@@ -1,6 +1,7 @@
 // Pods: their status, what they take, and the totals that follow from them.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -248,6 +249,9 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     pods.is_ray_head.Add(HasLabel(row.labels, keys::kRayNodeType, "head") ? 1 : 0);
     const std::string* priority = FindLabelText(row.labels, keys::kTaskPriority);
     pods.task_priority.Add(priority == nullptr ? NameId() : Name(*priority));
+    if (draft.node.valid() && row.topology_rank && *row.topology_rank >= 0 &&
+        *row.topology_rank <= std::numeric_limits<int32_t>::max())
+      pods.kept_ranks.emplace_back(pod, static_cast<int32_t>(*row.topology_rank));
     pods.status.Add(draft.status);
     pods.node.Add(draft.node);
     pods.is_virtual.Add(0);

@@ -18,6 +18,7 @@
 #include "kai/base/interner.h"
 #include "kai/model/affinity.h"
 #include "kai/model/claims.h"
+#include "kai/model/domain_totals.h"
 #include "kai/model/host_ports.h"
 #include "kai/model/labels.h"
 #include "kai/model/ledger.h"
@@ -27,6 +28,7 @@
 #include "kai/model/pod_group.h"
 #include "kai/model/queue.h"
 #include "kai/model/rows.h"
+#include "kai/model/topology.h"
 #include "kai/model/volumes.h"
 
 namespace kai {
@@ -60,6 +62,11 @@ class Cluster {
   // What CSI drivers say of the nodes; without rows unless somebody counts it.
   const StorageMap& storage() const { return storage_; }
   const NumaColumns& numa() const { return numa_; }
+  const IndexVector<TopologyId, DomainTree>& topologies() const { return topologies_; }
+  const DomainTotals& domain_totals(TopologyId tree) const { return domain_totals_[tree]; }
+  const IndexVector<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
+    return topology_constraints_;
+  }
   // Resource claims of pods, and the devices they hold.
   const ClaimBook& claims() const { return claims_; }
   const ResourceSlots& slots() const { return slots_; }
@@ -129,6 +136,9 @@ class Cluster {
   StorageMap storage_;
   bool shares_gpus_ = false;
   NumaColumns numa_;
+  IndexVector<TopologyId, DomainTree> topologies_;
+  IndexVector<TopologyId, DomainTotals> domain_totals_;
+  IndexVector<TopologyConstraintId, TopologyConstraint> topology_constraints_;
   ClaimBook claims_;
   bool hides_shared_gpus_ = false;
   QuotaVector total_{};

@@ -30,6 +30,7 @@ class ClusterAssembler {
   void Nodes(std::vector<NodeRow> rows, const std::vector<ResourceSliceRow>& slices);
   void Queues(std::vector<QueueRow> rows);
   void PodGroups(std::vector<PodGroupRow> rows, const std::vector<PriorityClassRow>& classes);
+  void Topologies(std::vector<TopologyRow> rows);  // once nodes are known, before pod groups
   void Zones(std::vector<NodeZonesRow> rows) { zone_rows_ = std::move(rows); }
   // What pods refer to. No list of ConfigMaps: whether they are there is not known.
   void Know(const std::vector<ConfigMapRow>* config_maps,
@@ -67,7 +68,23 @@ class ClusterAssembler {
   void KeepWholeQueueTrees(std::vector<QueueRow>* rows);
   void FlattenQueues(std::vector<QueueRow>* rows);
   bool BuildSubGroups(PodGroupId group, const PodGroupRow& row);
-  void AddPodSet(PodGroupId group, SubGroupId parent, std::string_view name, int64_t minimum);
+  // What a set of sub-groups, or a pod set, is given in.
+  struct SetDraft {
+    SubGroupId parent;  // invalid: the root
+    std::string_view name;
+    bool is_pod_set = false;
+    int64_t minimum = 0;
+    bool minimum_given = false;
+    const TopologyConstraintRow* topology = nullptr;
+    const DomainWishRow* wish = nullptr;
+  };
+  SubGroupId AddSet(PodGroupId group, const SetDraft& draft);
+  DomainTree::Path PathOf(const NodeRow& node, const TopologyRow& topology);
+  TopologyConstraintId TopologyConstraintOf(const TopologyConstraintRow& row,
+                                            const DomainWishRow* wish);
+  void SumDomains();
+  // Null: none, or one that cannot be had.
+  const DomainWishRow* WishOf(const PodGroupRow& row);
   void SettlePodStatus(PodDraft* draft, const BindRequestRow* bind_request) const;
   void InternConstraints(std::vector<PodDraft>* drafts);
   void InternSpread(std::vector<PodDraft>* drafts);
@@ -125,6 +142,8 @@ class ClusterAssembler {
   std::vector<std::vector<AffinityTermId>> matched_sets_;
   absl::flat_hash_map<std::string, PodClassId> class_ids_;
   std::map<NodePort, HostPortId> port_ids_;
+  std::map<NameId, std::map<std::string, NameId>> aliases_;  // of levels, by topology
+  std::map<TopologyConstraint, TopologyConstraintId> topology_constraint_ids_;
   std::vector<NodeZonesRow> zone_rows_;
   std::set<ResourceSlot> zone_devices_;  // that some node aligns for every pod
   std::map<NumaNeeds, NumaNeedsId> numa_needs_ids_;

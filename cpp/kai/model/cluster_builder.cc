@@ -41,6 +41,7 @@ void ClusterAssembler::Finish() {
   SortPodSets();
   ListPodGroups();
   SumQueues();
+  SumDomains();
 }
 
 std::unique_ptr<Cluster> ClusterBuilder::Build() && {
@@ -58,6 +59,7 @@ std::unique_ptr<Cluster> ClusterBuilder::Build() && {
   if (!claims_.IsServed())
     claims_ = {.claims = {}, .slices = {}, .classes = {}, .are_served = false};
   assembler.Nodes(std::move(nodes_), claims_.slices);
+  assembler.Topologies(std::move(topologies_));
   assembler.Queues(std::move(queues_));
   assembler.PodGroups(std::move(pod_groups_), priority_classes_);
   assembler.Zones(std::move(zones_));

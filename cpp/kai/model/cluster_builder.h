@@ -37,6 +37,7 @@ class ClusterBuilder {
   void Add(DeviceClassRow row) { claims_.classes.push_back(std::move(row)); }
   // Whether the cluster has the API of these three; not said: it has if there are any.
   void ServesClaims(bool yes) { claims_.are_served = yes; }
+  void Add(TopologyRow row) { topologies_.push_back(std::move(row)); }
   void Add(NodeZonesRow row) { zones_.push_back(std::move(row)); }
   // What was never added is not known, and nobody asks; an empty list says that there is none.
   void Add(std::vector<ConfigMapRow> rows) { config_maps_ = std::move(rows); }
@@ -57,6 +58,7 @@ class ClusterBuilder {
   std::vector<PriorityClassRow> priority_classes_;
   std::vector<BindRequestRow> bind_requests_;
   ClaimRows claims_;
+  std::vector<TopologyRow> topologies_;
   std::vector<NodeZonesRow> zones_;
   std::optional<std::vector<ConfigMapRow>> config_maps_;
   std::vector<NamespaceRow> namespaces_;

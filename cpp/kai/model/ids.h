@@ -28,7 +28,10 @@ using ClaimNeedsId = Id<struct ClaimNeedsTag>;    // what a pod's resource claim
 using TopologyKeyId =
     Id<struct TopologyKeyTag>;          // a node label key that some affinity term spreads over
 using DomainId = Id<struct DomainTag>;  // a value of a topology key
-using ResourceSlot = Id<struct ResourceSlotTag>;  // an element of resource vectors
+using TopologyId = Id<struct TopologyTag>;
+using TopologyDomainId = Id<struct TopologyDomainTag>;          // in the tree of its topology
+using TopologyConstraintId = Id<struct TopologyConstraintTag>;  // what sets of sub-groups ask for
+using ResourceSlot = Id<struct ResourceSlotTag>;                // an element of resource vectors
 
 }  // namespace kai
 

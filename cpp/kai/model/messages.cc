@@ -345,6 +345,64 @@ std::string PodGroupText(std::span<const std::pair<std::string, std::string>> er
   return StrCat(reason, ": ", Join(counted, ". \n"), ".");
 }
 
+std::string NoSuchTopology(std::string_view topology) {
+  return StrCat("Requested topology ", topology, " does not exist");
+}
+
+std::string TopologyNotSatisfied(std::string_view topology, std::string_view required,
+                                 std::string_view pod_group, std::string_view subgroup,
+                                 std::string_view why) {
+  return StrCat("topology ", topology, ", requirement ", required,
+                " couldn't be satisfied for job <", pod_group, ">",
+                subgroup.empty() ? "" : ", subgroup ", subgroup, why.empty() ? "" : ": ", why);
+}
+
+std::string NotEnoughIn(std::string_view domain) {
+  return StrCat("not enough resources in ", domain.empty() ? "the cluster" : domain,
+                " to allocate the job");
+}
+
+std::string DomainHoldsTooFew(std::string_view domain, int64_t holds, int64_t wanted) {
+  return StrCat("node-group ", domain, " can allocate only ", holds, " of ", wanted,
+                " required pods");
+}
+
+std::string DomainsLack(std::string_view resource, bool is_mig) {
+  if (is_mig) return StrCat("node-group(s) didn't have enough of mig profile: ", resource);
+  const std::string_view name = resource == "gpu"   ? "GPUs"
+                                : resource == "cpu" ? "CPU cores"
+                                                    : resource;
+  return StrCat("node-group(s) didn't have enough resources: ", name);
+}
+
+std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced) {
+  std::string wanted;
+  if (least > 1 && most == least) {
+    wanted = StrCat("exactly ", least);
+  } else if (least > 1 && most > 0) {
+    wanted = StrCat(least, " to ", most);
+  } else if (most > 0) {
+    wanted = StrCat("at most ", most);
+  } else {
+    wanted = StrCat("at least ", std::max<int64_t>(least, 1));
+  }
+  return StrCat("no choice of domains holds the pods: they are to be in ", wanted, " of level ",
+                level, balanced ? ", evenly" : "");
+}
+
+std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology) {
+  return StrCat("no topology constraints were found for subgroup ", subgroup,
+                ", with topology name ", topology);
+}
+
+std::string UnknownTopologyLevel(std::string_view subgroup, std::string_view level,
+                                 std::string_view which, std::string_view topology) {
+  return StrCat("topology constraint error: ",
+                subgroup == "default" ? "workload" : StrCat("sub-group ", subgroup), " specified '",
+                level, "' as the ", which, " topology constraint level, but the topology tree '",
+                topology, "' does not contain a level with this name");
+}
+
 std::string WithNodePool(std::string_view node_pool, std::string_view text) {
   return StrCat("Node-Pool '", node_pool, "': ", text);
 }

@@ -206,6 +206,23 @@ std::string LargerThanAnyNode(const PoolLimit& limit);
 // spec 2 M5: the text of a pod group's event and condition, from (reason, message) of its errors.
 std::string PodGroupText(std::span<const std::pair<std::string, std::string>> errors);
 
+// spec 4 §11. Empty domains and sub-groups are those of the whole topology, and of the whole group;
+// `pod_group` is "namespace/name".
+inline constexpr std::string_view kNotEnoughForWorkload = "Not enough resources for the workload";
+std::string NoSuchTopology(std::string_view topology);
+std::string TopologyNotSatisfied(std::string_view topology, std::string_view required,
+                                 std::string_view pod_group, std::string_view subgroup,
+                                 std::string_view why);
+std::string NotEnoughIn(std::string_view domain);
+std::string DomainHoldsTooFew(std::string_view domain, int64_t holds, int64_t wanted);
+std::string DomainsLack(std::string_view resource, bool is_mig);
+// spec 4 C5: KAI logs these only.
+// Ours: KAI counts no domains. `most`: 0, any number.
+std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced);
+std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology);
+std::string UnknownTopologyLevel(std::string_view subgroup, std::string_view level,
+                                 std::string_view which, std::string_view topology);
+
 // spec 2 M2
 std::string WithNodePool(std::string_view node_pool, std::string_view text);
 

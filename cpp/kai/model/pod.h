@@ -94,6 +94,8 @@ struct PodColumns {
       is_virtual;  // its status is the work of a statement that is still open (spec 2 S6)
 
   std::vector<PodId> leaving;  // releasing, and when they have to be gone is known
+  // Of pods that were given one when they were bound, by pod.
+  std::vector<std::pair<PodId, int32_t>> kept_ranks;
 
   // The GPU element that the pod takes of its node's ledger as it stands.
   double LedgerGpus(PodId pod) const { return gpus[pod].empty() ? ledger_gpus[pod] : 0; }

@@ -60,8 +60,9 @@ struct SubGroupColumns {
   IndexVector<SubGroupId, int32_t>
       minimum;  // pod set: minAvailable, in pods; set: K, in direct children
   IndexVector<SubGroupId, uint8_t> minimum_given;  // sets: K is a minSubGroup, not all children
-  IndexVector<SubGroupId, Span32> children;        // of `child_list`, by name
-  IndexVector<SubGroupId, Span32> pods;            // of `pod_list`, by age, then UID
+  IndexVector<SubGroupId, TopologyConstraintId> topology;  // invalid: none
+  IndexVector<SubGroupId, Span32> children;                // of `child_list`, by name
+  IndexVector<SubGroupId, Span32> pods;                    // of `pod_list`, by age, then UID
   std::vector<SubGroupId> child_list;
   std::vector<PodId> pod_list;
   std::vector<SubGroupId> labelled;   // pod sets with a pod that has a label some pod order goes by

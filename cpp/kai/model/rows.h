@@ -245,8 +245,9 @@ struct PodRow {
   std::vector<ContainerRow> containers;  // in the order in which they are admitted; empty: one that
                                          // asks for all that the pod does
   std::vector<ZoneRecordRow> zone_records;
-  std::string received_type;            // annotation received-resource-type
-  std::vector<std::string> gpu_groups;  // spec 3 R20, label form
+  std::string received_type;             // annotation received-resource-type
+  std::optional<int64_t> topology_rank;  // annotation kai.scheduler/topology-rank
+  std::vector<std::string> gpu_groups;   // spec 3 R20, label form
   StringPairs node_selector;
   bool has_node_affinity =
       false;  // required node affinity was given; with no terms it matches nothing
@@ -300,10 +301,28 @@ struct NodeRow {
   ConditionStatus network_unavailable = ConditionStatus::kAbsent;
 };
 
+struct TopologyRow {
+  struct Level {
+    std::string node_label;
+    std::string alias;
+  };
+  std::string name;
+  std::vector<Level> levels;  // the widest first
+};
+
 struct TopologyConstraintRow {
   std::string topology;
   std::string required_level;
   std::string preferred_level;
+};
+
+// In how many domains of its preferred level a pod group wants to be: its annotations.
+struct DomainWishRow {
+  int64_t least = 0;
+  int64_t most = 0;  // 0: any number
+  bool balanced = false;
+
+  bool Any() const { return least > 1 || most > 0 || balanced; }
 };
 
 struct SubGroupRow {
@@ -326,6 +345,7 @@ struct PodGroupRow {
   std::optional<int64_t> min_sub_group;
   std::vector<SubGroupRow> sub_groups;
   TopologyConstraintRow topology;
+  DomainWishRow domain_wish;
   std::optional<int64_t> preemption_delay_ns;
   std::optional<int64_t> staleness_grace_ns;
   std::optional<int64_t> scheduling_backoff;

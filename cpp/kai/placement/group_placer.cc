@@ -1,20 +1,49 @@
 #include "kai/placement/group_placer.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kai/model/messages.h"
+#include "kai/placement/domain_split.h"
 
 namespace kai {
+
 GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* statement) {
   Result result;
-  const PodList pods = order_->PodsToPlace(group);
+  PodList pods = order_->PodsToPlace(group);
   if (pods.empty()) return result;
   result.had_pods = true;
-  if (options_.check_capacity && !PassesGates(group, pods, &result.error)) return result;
-  const Statement::Checkpoint start = statement->Mark();
-  result.placed = PlaceSet(cluster_.pod_groups().root[group], pods, mode, statement, &result.error);
-  if (!result.placed) statement->RollBackTo(start);
+  Attempt attempt{.mode = mode, .statement = statement};
+  result.placed = TryToPlace(group, pods, &attempt);
+  if (result.placed) return result;
+  result.errors = std::move(attempt.errors);
+  // Where some sub-groups suffice, others may find a place (spec 4 W5).
+  std::vector<SubGroupId> passed_over;
+  while (mode == Mode::kReal) {
+    const auto spare = std::ranges::find_if(
+        attempt.failed, [&](SubGroupId set) { return order_->CanDoWithout(set, passed_over); });
+    if (spare == attempt.failed.end()) return result;
+    passed_over.push_back(*spare);
+    pods = order_->PodsToPlace(group, passed_over);
+    attempt = {.mode = mode, .statement = statement};
+    if (!pods.empty() && TryToPlace(group, pods, &attempt)) {
+      result.placed = true;
+      result.errors.clear();
+      return result;
+    }
+  }
   return result;
+}
+
+bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt) {
+  PlaceError error;
+  if (options_.check_capacity && !PassesGates(group, pods, &error)) {
+    attempt->errors.push_back(std::move(error));
+    return false;
+  }
+  const NodeSubset nodes = Offered();
+  return PlaceSet(cluster_.pod_groups().root[group], pods, {.nodes = &nodes, .scores = nullptr},
+                  attempt, NobodyElse);
 }
 
 bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods,
@@ -65,55 +94,236 @@ bool GroupPlacer::PassesGates(PodGroupId group, const QuotaVector& requested,
   return false;
 }
 
-bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode,
-                           Statement* statement, PlaceError* error) {
-  if (pods.empty()) return true;
-  // One subset of nodes until topology splits them (spec 2 P1): all of them, with a checkpoint of
-  // its own.
-  const Statement::Checkpoint start = statement->Mark();
-  bool placed = true;
-  if (cluster_.sub_groups().is_pod_set[set] != 0) {
-    placed = PlacePodSet(set, pods, mode, statement, error);
-  } else {
-    const auto is_below = [&](SubGroupId pod_set, SubGroupId ancestor) {
-      while (pod_set.valid() && pod_set != ancestor)
-        pod_set = cluster_.sub_groups().parent[pod_set];
-      return pod_set.valid();
-    };
-    const SubGroupList children = order_->ChildrenOf(set);
-    for (const SubGroupId child : children) {
-      if (children.size() == 1) {  // everybody is below it
-        placed = PlaceSet(child, pods, mode, statement, error);
-        break;
-      }
-      PodList below;
-      std::copy_if(pods.begin(), pods.end(), std::back_inserter(below),
-                   [&](PodId pod) { return is_below(cluster_.pods().pod_set[pod], child); });
-      placed = PlaceSet(child, below, mode, statement, error);
-      if (!placed) break;
+NodeSubset GroupPlacer::Offered() const {
+  const IndexVector<NodeId, uint8_t>* offered = search_->offered();
+  if (domains_ == nullptr || offered == nullptr) return NodeSubset::All();
+  std::vector<NodeId> nodes;
+  for (const NodeId node : offered->ids()) {
+    if ((*offered)[node] != 0) nodes.push_back(node);
+  }
+  return NodeSubset::Of(std::move(nodes));
+}
+
+bool GroupPlacer::IsBelow(SubGroupId pod_set, SubGroupId ancestor) const {
+  while (pod_set.valid() && pod_set != ancestor) pod_set = cluster_.sub_groups().parent[pod_set];
+  return pod_set.valid();
+}
+
+std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId> pods) const {
+  const PodColumns& columns = cluster_.pods();
+  std::vector<NodeId> held;
+  for (const SubGroupId pod_set : order_->PodSetsOf(cluster_.sub_groups().group[set])) {
+    if (!IsBelow(pod_set, set)) continue;
+    // KAI looks only at those that get pods now (spec 4 L3).
+    if (!options_.pin_siblings && std::none_of(pods.begin(), pods.end(), [&](PodId pod) {
+          return columns.pod_set[pod] == pod_set;
+        }))
+      continue;
+    for (const PodId pod : order_->PodsOf(pod_set)) {
+      if (IsActiveAllocated(columns.status[pod])) held.push_back(columns.node[pod]);
     }
   }
-  if (!placed) statement->RollBackTo(start);
+  return held;
+}
+
+bool GroupPlacer::PlaceSet(SubGroupId set, std::span<const PodId> pods,
+                           const NodeSearch::Area& area, Attempt* attempt, Others others) {
+  if (pods.empty()) return others();
+  const bool placed = AsksForDomain(set) ? PlaceInDomain(set, pods, area, attempt, others)
+                                         : PlaceMembers(set, pods, area, attempt, others);
+  if (!placed) attempt->failed.push_back(set);
   return placed;
 }
 
-bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode,
-                              Statement* statement, PlaceError* error) {
-  for (size_t i = 0; i < pods.size(); ++i) {
-    const NodeAllowance allowance = AllowanceOf(pods[i]);
-    const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pods[i]], &allowance);
-    if (!found.node.valid()) {
-      if (mode == Mode::kReal)
-        *error = NoNodeError(pod_set, pods[i], static_cast<int32_t>(i), allowance);
-      return false;
-    }
-    if (mode == Mode::kReal && found.now) {
-      statement->Place(pods[i], found.node, found.gpus);
-    } else {
-      statement->Pipeline(pods[i], found.node, found.gpus);
+bool GroupPlacer::AsksForDomain(SubGroupId set) const {
+  const TopologyConstraintId id = cluster_.sub_groups().topology[set];
+  if (domains_ == nullptr || !id.valid()) return false;
+  const TopologyConstraint& constraint = cluster_.topology_constraints()[id];
+  return !(options_.level_free && constraint.tree.valid() && !constraint.HasLevel());
+}
+
+bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
+                                const NodeSearch::Area& area, Attempt* attempt, Others others) {
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  const TopologyConstraint& constraint = cluster_.topology_constraints()[sets.topology[set]];
+  const std::vector<NodeId> held = HeldNodes(set, pods);
+  const DomainSearch::Question question = {
+      .constraint = constraint,
+      .pods = pods,
+      .within = *area.nodes,
+      .subgroup = cluster_.Text(sets.name[set]),
+      .group = sets.group[set],
+      .held = held,
+      .more_pods = options_.best_fit ? MorePodsOf(set, pods) : 0,
+      .explains = attempt->mode == Mode::kReal};
+  DomainSearch::Answer answer = domains_->Find(question);
+  for (DomainSearch::Error& error : answer.errors) {
+    attempt->errors.push_back({.kind = PlaceError::Kind::kNoDomain,
+                               .reason = std::move(error.reason),
+                               .message = std::move(error.message),
+                               .is_ours = error.is_ours,
+                               .pod = pods.front(),
+                               .pod_message = {},
+                               .queue = QueueId()});
+  }
+  for (const TopologyDomainId domain : answer.domains) {
+    if (options_.best_fit && attempt->tries_left-- <= 0) return false;
+    const bool is_wide = answer.tree->DepthOf(domain) < constraint.preferred_depth;
+    if ((constraint.CountsDomains() || (options_.best_fit && is_wide)) &&
+        PlaceSplit(question, set, answer, domain, area, attempt, others))
+      return true;
+    if (constraint.CountsDomains()) continue;
+    const NodeSubset nodes = domains_->NodesOf(answer, domain, *area.nodes);
+    // Nearer scores count alone (spec 4 S3).
+    const NodeSearch::Area inside{
+        .nodes = &nodes, .scores = answer.scores != nullptr ? answer.scores.get() : area.scores};
+    if (PlaceMembers(set, pods, inside, attempt, others)) return true;
+  }
+  if (constraint.CountsDomains() && !answer.domains.empty() && attempt->mode == Mode::kReal)
+    attempt->errors.push_back(DomainCountError(constraint, pods.front()));
+  return false;
+}
+
+bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId set,
+                             const DomainSearch::Answer& answer, TopologyDomainId domain,
+                             const NodeSearch::Area& area, Attempt* attempt, Others others) {
+  const TopologyConstraint& constraint = question.constraint;
+  const std::vector<DomainSearch::Part> parts = domains_->PartsOf(question, domain);
+  std::vector<int64_t> rooms, standing(parts.size());
+  for (const DomainSearch::Part& part : parts) rooms.push_back(part.room);
+  for (const NodeId node : question.held) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const TopologyDomainId at = answer.tree->DomainOf(node);
+      if (at.valid() && answer.tree->Holds(parts[i].domain, at)) ++standing[i];
     }
   }
-  return true;
+  const Statement::Checkpoint start = attempt->statement->Mark();
+  const size_t errors = attempt->errors.size();
+  for (int tries = 0; tries < kMostSplits; ++tries) {
+    const std::optional<std::vector<int64_t>> split =
+        SplitPods({.pods = static_cast<int64_t>(question.pods.size()),
+                   .rooms = rooms,
+                   .standing = standing,
+                   .least = constraint.least_domains,
+                   .most = constraint.most_domains,
+                   .balanced = constraint.balanced});
+    if (!split) return false;
+    size_t next = 0;
+    size_t failed = parts.size();
+    for (size_t i = 0; i < parts.size() && failed == parts.size(); ++i) {
+      if ((*split)[i] == 0) continue;
+      const auto count = static_cast<size_t>((*split)[i]);
+      const NodeSubset nodes = domains_->NodesOf(answer, parts[i].domain, *area.nodes);
+      if (!PlaceMembers(set, question.pods.subspan(next, count),
+                        {.nodes = &nodes, .scores = area.scores}, attempt, NobodyElse))
+        failed = i;
+      next += count;
+    }
+    if (failed == parts.size() && others()) return true;
+    attempt->statement->RollBackTo(start);
+    if (failed == parts.size()) return false;
+    // Counting took it for roomier than it is.
+    rooms[failed] = (*split)[failed] - 1;
+    attempt->errors.erase(attempt->errors.begin() + static_cast<ptrdiff_t>(errors),
+                          attempt->errors.end());
+  }
+  return false;
+}
+
+PlaceError GroupPlacer::DomainCountError(const TopologyConstraint& constraint, PodId pod) const {
+  return {.kind = PlaceError::Kind::kNoDomain,
+          .reason = std::string(messages::kPodSchedulingErrors),
+          .message =
+              messages::DomainsWanted(cluster_.Text(constraint.preferred), constraint.least_domains,
+                                      constraint.most_domains, constraint.balanced),
+          .pod = pod,
+          .pod_message = {},
+          .queue = QueueId()};
+}
+
+int64_t GroupPlacer::MorePodsOf(SubGroupId set, std::span<const PodId> pods) const {
+  int64_t waiting = 0;
+  for (const SubGroupId pod_set : order_->PodSetsOf(cluster_.sub_groups().group[set])) {
+    if (IsBelow(pod_set, set))
+      waiting += cluster_.sub_groups().counts[pod_set][PodStatus::kPending];
+  }
+  return std::max<int64_t>(waiting - static_cast<int64_t>(pods.size()), 0);
+}
+
+PodList GroupPlacer::PodsBelow(SubGroupId set, std::span<const PodId> pods) const {
+  PodList below;
+  std::copy_if(pods.begin(), pods.end(), std::back_inserter(below),
+               [&](PodId pod) { return IsBelow(cluster_.pods().pod_set[pod], set); });
+  return below;
+}
+
+SubGroupList GroupPlacer::LargestFirst(SubGroupList children, std::span<const PodId> pods) const {
+  std::vector<std::pair<double, size_t>> sizes;
+  for (const SubGroupId child : children) {
+    const PodList below = PodsBelow(child, pods);
+    double gpus = 0;
+    for (const PodId pod : below) gpus += cluster_.slots().TotalGpus(cluster_.RequestOf(pod));
+    sizes.emplace_back(-gpus, sizes.size());
+  }
+  std::sort(sizes.begin(), sizes.end());
+  SubGroupList sorted;
+  for (const auto& [gpus, at] : sizes) sorted.push_back(children[at]);
+  return sorted;
+}
+
+bool GroupPlacer::PlaceMembers(SubGroupId set, std::span<const PodId> pods,
+                               const NodeSearch::Area& area, Attempt* attempt, Others others) {
+  const Statement::Checkpoint start = attempt->statement->Mark();
+  bool placed = true;
+  if (cluster_.sub_groups().is_pod_set[set] != 0) {
+    placed = PlacePodSet(set, pods, area, attempt) && others();
+  } else {
+    SubGroupList children = order_->ChildrenOf(set);
+    if (children.size() == 1) {  // everybody is below it
+      placed = PlaceSet(children.front(), pods, area, attempt, others);
+    } else if (options_.best_fit) {
+      children = LargestFirst(children, pods);
+      placed = PlaceChildren(children, pods, area, attempt, others);
+    } else {
+      for (const SubGroupId child : children) {
+        placed = PlaceSet(child, PodsBelow(child, pods), area, attempt, NobodyElse);
+        if (!placed) break;
+      }
+      placed = placed && others();
+    }
+  }
+  if (!placed) attempt->statement->RollBackTo(start);
+  return placed;
+}
+
+bool GroupPlacer::PlaceChildren(std::span<const SubGroupId> children, std::span<const PodId> pods,
+                                const NodeSearch::Area& area, Attempt* attempt, Others others) {
+  if (children.empty()) return others();
+  return PlaceSet(children.front(), PodsBelow(children.front(), pods), area, attempt,
+                  [&] { return PlaceChildren(children.subspan(1), pods, area, attempt, others); });
+}
+
+bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods,
+                              const NodeSearch::Area& area, Attempt* attempt) {
+  attempt->failed.clear();
+  search_->Confine(domains_ == nullptr ? nullptr : &area);
+  bool placed = true;
+  for (size_t i = 0; placed && i < pods.size(); ++i) {
+    const NodeAllowance allowance = AllowanceOf(pods[i]);
+    const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pods[i]], &allowance);
+    placed = found.node.valid();
+    if (!placed) {
+      if (attempt->mode == Mode::kReal)
+        attempt->errors.push_back(
+            NoNodeError(pod_set, pods[i], static_cast<int32_t>(i), allowance));
+    } else if (attempt->mode == Mode::kReal && found.now) {
+      attempt->statement->Place(pods[i], found.node, found.gpus);
+    } else {
+      attempt->statement->Pipeline(pods[i], found.node, found.gpus);
+    }
+  }
+  search_->Confine(nullptr);
+  return placed;
 }
 
 PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found,

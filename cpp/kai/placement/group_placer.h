@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "kai/fairshare/usage.h"
 #include "kai/model/statement.h"
 #include "kai/placement/node_search.h"
@@ -18,11 +19,18 @@ namespace kai {
 
 // Why a pod group could not be placed, with what its text needs (spec 2 M10).
 struct PlaceError {
-  enum class Kind : uint8_t { kOverLimit, kNonPreemptibleOverQuota, kNoNode, kPreemptionDelay };
+  enum class Kind : uint8_t {
+    kOverLimit,
+    kNonPreemptibleOverQuota,
+    kNoNode,
+    kPreemptionDelay,
+    kNoDomain,
+  };
   Kind kind = Kind::kNoNode;
-  std::string reason;   // KAI's name of it
-  std::string message;  // KAI's text
-  PodId pod;            // kNoNode: the pod that found none
+  std::string reason;    // KAI's name of it
+  std::string message;   // KAI's text
+  bool is_ours = false;  // KAI has no text for it: a reason, and no message
+  PodId pod;             // kNoNode: the pod that found none
   std::string pod_message;
   bool below_minimum = false;  // kNoNode: without that pod its gang cannot start
   QueueId queue;               // gates: the queue that refuses
@@ -30,24 +38,37 @@ struct PlaceError {
 
 class GroupPlacer {
  public:
+  // Domains that one attempt tries, and splits of one domain, before it gives up.
+  static constexpr int kMostTries = 2'000;
+  static constexpr int kMostSplits = 64;
+
   // kReal allocates what fits now and pipelines what has to wait; kSimulate pipelines everything
   // (spec 2 P4) and explains nothing.
   enum class Mode : uint8_t { kReal, kSimulate };
   struct Result {
     bool placed = false;
-    bool had_pods = false;  // there was something to place
-    PlaceError error;       // of the last attempt, when not placed and kReal
+    bool had_pods = false;           // there was something to place
+    std::vector<PlaceError> errors;  // when not placed and kReal
   };
 
   struct Options {
     bool check_capacity = true;  // off without the plugin that does it
     bool check_nodes = true;     // as well on single nodes; off without the plugin that asks them
+    bool pin_siblings = true;    // a required domain holds all pods of a set, however they came
+    bool level_free = true;      // a topology without a level asks for nothing (mend)
+    bool best_fit = false;       // choices of domains are taken back for those of siblings (below)
     double quota_tolerance = 0;  // a part of the limit that may be exceeded (fairshare/capacity.h)
   };
 
+  // `domains`: null where topologies are of no account.
   GroupPlacer(const Cluster& cluster, PodOrder* order, const QueueUsage* usage, NodeSearch* search,
-              const Options& options)
-      : cluster_(cluster), order_(order), usage_(usage), search_(search), options_(options) {}
+              const Options& options, DomainSearch* domains = nullptr)
+      : cluster_(cluster),
+        order_(order),
+        usage_(usage),
+        search_(search),
+        options_(options),
+        domains_(domains) {}
 
   Result Place(PodGroupId group, Mode mode, Statement* statement);
   // The queues' limits and quotas let it have them, as they stand.
@@ -82,10 +103,43 @@ class GroupPlacer {
 
   bool PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const;
   bool PassesGates(PodGroupId group, const QuotaVector& requested, PlaceError* error) const;
-  bool PlaceSet(SubGroupId set, std::span<const PodId> pods, Mode mode, Statement* statement,
-                PlaceError* error);
-  bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, Mode mode, Statement* statement,
-                   PlaceError* error);
+  // One attempt, as it goes down the tree of sub-groups.
+  struct Attempt {
+    Mode mode;
+    Statement* statement;
+    std::vector<PlaceError> errors = {};
+    int tries_left = kMostTries;          // of domains, where choices are taken back
+    std::vector<SubGroupId> failed = {};  // the last one that found no place, and those above it
+  };
+  bool AsksForDomain(SubGroupId set) const;
+  bool TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt);
+  // Whether everybody else finds a place as well, where choices are taken back for their sake.
+  using Others = absl::FunctionRef<bool()>;
+  static bool NobodyElse() { return true; }
+  // Places what is below the set on these nodes, in one of the domains it asks for.
+  bool PlaceSet(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
+                Attempt* attempt, Others others);
+  bool PlaceInDomain(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
+                     Attempt* attempt, Others others);
+  // The pods in several domains of the preferred level, as many in each as SplitPods() says.
+  bool PlaceSplit(const DomainSearch::Question& question, SubGroupId set,
+                  const DomainSearch::Answer& answer, TopologyDomainId domain,
+                  const NodeSearch::Area& area, Attempt* attempt, Others others);
+  bool PlaceMembers(SubGroupId set, std::span<const PodId> pods, const NodeSearch::Area& area,
+                    Attempt* attempt, Others others);
+  bool PlaceChildren(std::span<const SubGroupId> children, std::span<const PodId> pods,
+                     const NodeSearch::Area& area, Attempt* attempt, Others others);
+  PodList PodsBelow(SubGroupId set, std::span<const PodId> pods) const;
+  // What takes most room first.
+  SubGroupList LargestFirst(SubGroupList children, std::span<const PodId> pods) const;
+  int64_t MorePodsOf(SubGroupId set, std::span<const PodId> pods) const;
+  PlaceError DomainCountError(const TopologyConstraint& constraint, PodId pod) const;
+  bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, const NodeSearch::Area& area,
+                   Attempt* attempt);
+  bool IsBelow(SubGroupId pod_set, SubGroupId ancestor) const;
+  // Where pods stand whose domain the others have to share (spec 4 L1).
+  std::vector<NodeId> HeldNodes(SubGroupId set, std::span<const PodId> pods) const;
+  NodeSubset Offered() const;
   PlaceError NoNodeError(SubGroupId pod_set, PodId pod, int32_t found,
                          const NodeAllowance& allowance) const;
 
@@ -94,6 +148,7 @@ class GroupPlacer {
   const QueueUsage* usage_;
   NodeSearch* search_;
   Options options_;
+  DomainSearch* domains_;
 };
 
 }  // namespace kai

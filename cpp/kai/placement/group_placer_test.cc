@@ -82,7 +82,7 @@ TEST(GroupPlacerTest, InSimulationNothingIsExplained) {
   Rooms rooms(MakeCluster().Node("n1").Pending("ns/g", {.millicpu = 64'001}).Build());
   const GroupPlacer::Result result = Place(&rooms, "ns/g", Mode::kSimulate);
   EXPECT_FALSE(result.placed);
-  EXPECT_EQ(result.error.message, "");
+  EXPECT_TRUE(result.errors.empty());
 }
 
 TEST(GroupPlacerTest, AGroupWithNothingToPlaceIsNeitherPlacedNorAtFault) {
@@ -120,6 +120,30 @@ TEST(GroupPlacerTest, ASubGroupThatFailsTakesItsSiblingsBack) {
   EXPECT_THAT(rooms.Placements(), IsEmpty());
 }
 
+// ---- sub-groups of which some suffice (mend optional_members, spec 4 W5)
+// -------------------------
+
+TEST(GroupPlacerTest, WhereOneSubGroupFindsNoPlaceAnotherIsTried) {
+  ClusterMaker maker = GroupOf({Leaf("a", 1), Leaf("b", 1)}, 1)
+                           .Node("n1", {.gpus = 2})
+                           .Pending("ns/g", {.gpus = 4, .subgroup = "a"})
+                           .Pending("ns/g", {.gpus = 1, .subgroup = "b"});
+  Rooms rooms(maker.Build());
+  EXPECT_TRUE(Place(&rooms, "ns/g").placed);
+  EXPECT_THAT(rooms.Placements(), ElementsAre("ns/g-1 n1"));
+  Rooms simulated(maker.Build());
+  EXPECT_FALSE(Place(&simulated, "ns/g", Mode::kSimulate).placed);
+}
+
+TEST(GroupPlacerTest, ExtrasThatFindNoPlaceAreTriedOnce) {
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 1})
+                  .Running("ns/g", {.gpus = 1, .node = "n1", .min_member = 1})
+                  .Pending("ns/g", {.gpus = 1})
+                  .Build());
+  EXPECT_FALSE(Place(&rooms, "ns/g").placed);
+}
+
 // ---- gates (spec 1 F77, F78) --------------------------------------------------------------------
 
 TEST(GroupPlacerGateTest, ALimitHoldsForAllPodsOfTheAttemptTogether) {
@@ -132,10 +156,10 @@ TEST(GroupPlacerGateTest, ALimitHoldsForAllPodsOfTheAttemptTogether) {
                   .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/more");
   EXPECT_FALSE(result.placed);
-  EXPECT_EQ(result.error.kind, PlaceError::Kind::kOverLimit);
-  EXPECT_EQ(result.error.reason, "OverLimit");
-  EXPECT_EQ(result.error.queue, QueueNamed(rooms.cluster(), "team"));
-  EXPECT_EQ(result.error.message,
+  EXPECT_EQ(result.errors.back().kind, PlaceError::Kind::kOverLimit);
+  EXPECT_EQ(result.errors.back().reason, "OverLimit");
+  EXPECT_EQ(result.errors.back().queue, QueueNamed(rooms.cluster(), "team"));
+  EXPECT_EQ(result.errors.back().message,
             "team quota has reached the allowable limit of GPUs. Limit is 4 GPUs, currently 2 GPUs "
             "allocated and workload requested 3 GPUs");
   EXPECT_TRUE(Place(&rooms, "team/fits").placed) << "exactly the limit is allowed";
@@ -149,8 +173,8 @@ TEST(GroupPlacerGateTest, TheLimitOfAnyAncestorHoldsAndIsNamed) {
                   .Pending("team/g", {.gpus = 2})
                   .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/g");
-  EXPECT_EQ(result.error.queue, QueueNamed(rooms.cluster(), "org"));
-  EXPECT_EQ(result.error.message,
+  EXPECT_EQ(result.errors.back().queue, QueueNamed(rooms.cluster(), "org"));
+  EXPECT_EQ(result.errors.back().message,
             "The Organisation quota has reached the allowable limit of GPUs. Limit is 1 GPUs, "
             "currently 0 GPUs allocated and workload requested 2 GPUs");
 }
@@ -163,10 +187,10 @@ TEST(GroupPlacerGateTest, CpuAndMemoryAreSaidInCoresAndGigabytes) {
                   .Pending("cpu/g", {.millicpu = 2250})
                   .Pending("memory/g", {.mb = 3000})
                   .Build());
-  EXPECT_EQ(Place(&rooms, "cpu/g").error.message,
+  EXPECT_EQ(Place(&rooms, "cpu/g").errors.back().message,
             "cpu quota has reached the allowable limit of CPU cores. Limit is 1.5 cores, currently "
             "0 cores allocated and workload requested 2.25 cores");
-  EXPECT_EQ(Place(&rooms, "memory/g").error.message,
+  EXPECT_EQ(Place(&rooms, "memory/g").errors.back().message,
             "memory quota has reached the allowable limit of memory. Limit is 2.5 GB, currently 0 "
             "GB allocated and workload requested 3 GB");
 }
@@ -193,10 +217,10 @@ TEST(GroupPlacerGateTest, WhoCannotBePreemptedStaysWithinTheQuota) {
           .Pending("team/softer", {.gpus = 2})
           .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/hard");
-  EXPECT_EQ(result.error.kind, PlaceError::Kind::kNonPreemptibleOverQuota);
-  EXPECT_EQ(result.error.reason, "NonPreemptibleOverQuota");
+  EXPECT_EQ(result.errors.back().kind, PlaceError::Kind::kNonPreemptibleOverQuota);
+  EXPECT_EQ(result.errors.back().reason, "NonPreemptibleOverQuota");
   EXPECT_EQ(
-      result.error.message,
+      result.errors.back().message,
       "Non-preemptible workload is over quota. Workload requested 2 GPUs, but team quota is 2 "
       "GPUs, while 1 GPUs are already allocated for non-preemptible pods. Use a preemptible "
       "workload to go over quota.");
@@ -211,7 +235,7 @@ TEST(GroupPlacerGateTest, TheQuotaOfAnyAncestorHolds) {
                   .Node("n1", {.gpus = 8})
                   .Pending("team/g", {.gpus = 2, .preemptibility = "non-preemptible"})
                   .Build());
-  EXPECT_EQ(Place(&rooms, "team/g").error.queue, QueueNamed(rooms.cluster(), "org"));
+  EXPECT_EQ(Place(&rooms, "team/g").errors.back().queue, QueueNamed(rooms.cluster(), "org"));
 }
 
 TEST(GroupPlacerGateTest, TheLimitIsAskedBeforeTheQuota) {
@@ -220,7 +244,7 @@ TEST(GroupPlacerGateTest, TheLimitIsAskedBeforeTheQuota) {
                   .Node("n1", {.gpus = 8})
                   .Pending("team/g", {.gpus = 2, .preemptibility = "non-preemptible"})
                   .Build());
-  EXPECT_EQ(Place(&rooms, "team/g").error.kind, PlaceError::Kind::kOverLimit);
+  EXPECT_EQ(Place(&rooms, "team/g").errors.back().kind, PlaceError::Kind::kOverLimit);
 }
 
 TEST(GroupPlacerGateTest, WithoutThePluginNobodyAsks) {
@@ -258,7 +282,7 @@ TEST(GroupPlacerErrorTest, APodThatIsNoGangIsNamed) {
                   .Running("ns/old", {.gpus = 1, .node = "n1"})
                   .Pending("ns/g", {.gpus = 1})
                   .Build());
-  const PlaceError error = Place(&rooms, "ns/g").error;
+  const PlaceError error = Place(&rooms, "ns/g").errors.back();
   EXPECT_EQ(error.kind, PlaceError::Kind::kNoNode);
   EXPECT_EQ(error.reason, "PodSchedulingErrors");
   EXPECT_EQ(error.pod, rooms.Pod("ns/g-0"));
@@ -272,7 +296,7 @@ TEST(GroupPlacerErrorTest, AGangSaysHowFarItCame) {
                   .Node("n1", {.gpus = 2})
                   .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3})
                   .Build());
-  const PlaceError error = Place(&rooms, "ns/g").error;
+  const PlaceError error = Place(&rooms, "ns/g").errors.back();
   EXPECT_TRUE(error.below_minimum);
   EXPECT_EQ(error.message,
             std::string("Resources were found for 2 pods while 3 are required for gang scheduling. "
@@ -286,7 +310,7 @@ TEST(GroupPlacerErrorTest, AGangThatHasItsMinimumSpeaksOfThePodAgain) {
                   .Running("ns/g", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 2})
                   .Pending("ns/g", {.gpus = 1})
                   .Build());
-  const PlaceError error = Place(&rooms, "ns/g").error;
+  const PlaceError error = Place(&rooms, "ns/g").errors.back();
   EXPECT_FALSE(error.below_minimum);
   EXPECT_EQ(error.message,
             std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
@@ -300,13 +324,13 @@ TEST(GroupPlacerErrorTest, PodsThatLeaveStillCountTowardsHavingTheMinimum) {
                   .Releasing("ns/g", {.gpus = 1, .millicpu = 0, .node = "n1"})
                   .Pending("ns/g", {.gpus = 2})
                   .Build());
-  EXPECT_EQ(Place(&rooms, "ns/g").error.message,
+  EXPECT_EQ(Place(&rooms, "ns/g").errors.back().message,
             std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
 }
 
 TEST(GroupPlacerErrorTest, ASubGroupIsNamed) {
   Rooms rooms(TwoSubGroups().Node("n1", {.gpus = 2}).Build());
-  const PlaceError error = Place(&rooms, "ns/g").error;
+  const PlaceError error = Place(&rooms, "ns/g").errors.back();
   EXPECT_TRUE(error.below_minimum);
   EXPECT_EQ(error.message,
             std::string("Resources were found for 1 pods from all sub-groups while sub-group "
@@ -317,7 +341,7 @@ TEST(GroupPlacerErrorTest, ASubGroupIsNamed) {
 
 TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnWords) {
   Rooms rooms(MakeCluster().Node("n1", {.gpus = 1}).Pending("ns/g", {.gpus = 2}).Build());
-  const PlaceError error = Place(&rooms, "ns/g").error;
+  const PlaceError error = Place(&rooms, "ns/g").errors.back();
   EXPECT_EQ(error.pod_message,
             "Scheduling conditions were not met for pod ns/g-0:\nMaxNodePoolResources: The pod "
             "ns/g-0 requires GPU: 2, CPU: 1 (cores), memory: 0 (GB), pods: 1. Max GPU resources "

@@ -39,49 +39,74 @@ struct NodeIndex::Search {
   SharedRoom shared;
 };
 
+namespace {
+
+std::vector<NodeIndex::Member> AllNodes(const Cluster& cluster) {
+  std::vector<NodeIndex::Member> members;
+  members.reserve(cluster.nodes().size());
+  for (const NodeId node : cluster.nodes().name.ids()) members.push_back({.node = node, .band = 0});
+  return members;
+}
+
+}  // namespace
+
 NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy)
-    : cluster_(cluster), slot_(slot), strategy_(strategy), slots_(cluster.slots().size()) {
+    : NodeIndex(cluster, slot, strategy, AllNodes(cluster)) {}
+
+NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy,
+                     std::span<const Member> members)
+    : cluster_(cluster),
+      slot_(slot),
+      strategy_(strategy),
+      slots_(cluster.slots().size()),
+      entries_(members.size()),
+      place_(cluster.nodes().size(), -1),
+      largest_(members.size() * 2 * slots_) {
   const NodeColumns& nodes = cluster.nodes();
-  entries_.Resize(nodes.size());
-  is_touched_.Resize(nodes.size());
-  largest_.resize(nodes.size() * 2 * slots_);
-  for (const NodeId node : nodes.name.ids()) {
-    Entry& entry = entries_[node];
+  size_t bands = 1;
+  for (size_t i = 0; i < members.size(); ++i) {
+    const NodeId node = members[i].node;
+    place_[node] = static_cast<int32_t>(i);
+    Entry& entry = entries_[i];
+    entry.node = node;
     entry.heap_priority = Mix(static_cast<uint32_t>(node.value()) + 1);
     entry.own_class = uint64_t{1} << (nodes.node_class[node].value() % 64);
-    entry.group = static_cast<int8_t>(
+    entry.group = static_cast<uint16_t>(
         GroupOf(nodes.cpu_only[node] != 0,
-                strategy == Strategy::kSpread || nodes.allocatable[node][slot.index()] != 0));
+                strategy == Strategy::kSpread || nodes.allocatable[node][slot.index()] != 0) +
+        kGroups * members[i].band);
+    bands = std::max(bands, size_t{members[i].band} + 1);
   }
+  roots_.resize(bands * kGroups);
+  first_.resize(bands * kGroups);
   Build();
 }
 
 void NodeIndex::Build() {
-  roots_.fill(-1);
-  std::array<std::vector<int32_t>, kGroups> members;
-  for (const NodeId node : entries_.ids()) {
-    Entry& entry = entries_[node];
-    entry.key = KeyOf(node);
-    entry.own_shared = SharedRoomOf(node);
+  std::ranges::fill(roots_, -1);
+  std::vector<std::vector<int32_t>> places(groups());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    entry.key = KeyOf(entry.node);
+    entry.own_shared = SharedRoomOf(entry.node);
     entry.left = entry.right = -1;
-    members[static_cast<size_t>(entry.group)].push_back(node.value());
+    places[entry.group].push_back(static_cast<int32_t>(i));
   }
-  for (size_t group = 0; group < kGroups; ++group) {
+  for (size_t group = 0; group < groups(); ++group) {
     // Built in order along the right spine: linear, unlike one insertion after the other.
-    std::vector<int32_t>& order = members[group];
+    std::vector<int32_t>& order = places[group];
     std::sort(order.begin(), order.end(), [this](int32_t a, int32_t b) { return Before(a, b); });
     std::vector<int32_t> spine;
-    for (const int32_t node : order) {
+    for (const int32_t place : order) {
       int32_t below = -1;
-      while (!spine.empty() &&
-             entries_[NodeId(spine.back())].heap_priority < entries_[NodeId(node)].heap_priority) {
+      while (!spine.empty() && At(spine.back()).heap_priority < At(place).heap_priority) {
         below = spine.back();
         spine.pop_back();
         Pull(below);
       }
-      entries_[NodeId(node)].left = below;
-      if (!spine.empty()) entries_[NodeId(spine.back())].right = node;
-      spine.push_back(node);
+      At(place).left = below;
+      if (!spine.empty()) At(spine.back()).right = place;
+      spine.push_back(place);
     }
     if (!spine.empty()) roots_[group] = spine.front();
     while (!spine.empty()) {
@@ -103,10 +128,10 @@ double NodeIndex::KeyOf(NodeId node) const {
 }
 
 bool NodeIndex::Before(int32_t a, int32_t b) const {
-  const double key_a = entries_[NodeId(a)].key;
-  const double key_b = entries_[NodeId(b)].key;
-  if (key_a != key_b) return key_a < key_b;
-  return cluster_.nodes().name_rank[NodeId(a)] < cluster_.nodes().name_rank[NodeId(b)];
+  const Entry &left = At(a), &right = At(b);
+  if (left.key != right.key) return left.key < right.key;
+  const auto& rank = cluster_.nodes().name_rank;
+  return rank[left.node] < rank[right.node];
 }
 
 SharedRoom NodeIndex::SharedRoomOf(NodeId node) const {
@@ -122,21 +147,21 @@ SharedRoom NodeIndex::SharedRoomOf(NodeId node) const {
 }
 
 void NodeIndex::Pull(int32_t at) {
-  Entry& entry = entries_[NodeId(at)];
+  Entry& entry = At(at);
   entry.class_below = entry.own_class;
   entry.shared_below = entry.own_shared;
   double* const now = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
   double* const later = now + slots_;
-  const std::span<const double> idle = cluster_.nodes().idle[NodeId(at)];
-  const std::span<const double> releasing = cluster_.nodes().releasing[NodeId(at)];
+  const std::span<const double> idle = cluster_.nodes().idle[entry.node];
+  const std::span<const double> releasing = cluster_.nodes().releasing[entry.node];
   for (size_t i = 0; i < slots_; ++i) {
     now[i] = idle[i];
     later[i] = idle[i] + releasing[i];
   }
   for (const int32_t child : {entry.left, entry.right}) {
     if (child < 0) continue;
-    entry.class_below |= entries_[NodeId(child)].class_below;
-    entry.shared_below.Raise(entries_[NodeId(child)].shared_below);
+    entry.class_below |= At(child).class_below;
+    entry.shared_below.Raise(At(child).shared_below);
     const double* const below = largest_.data() + static_cast<size_t>(child) * 2 * slots_;
     for (size_t i = 0; i < 2 * slots_; ++i) now[i] = std::max(now[i], below[i]);
   }
@@ -145,100 +170,99 @@ void NodeIndex::Pull(int32_t at) {
 int32_t NodeIndex::Merge(int32_t left, int32_t right) {
   if (left < 0) return right;
   if (right < 0) return left;
-  if (entries_[NodeId(left)].heap_priority > entries_[NodeId(right)].heap_priority) {
-    entries_[NodeId(left)].right = Merge(entries_[NodeId(left)].right, right);
+  if (At(left).heap_priority > At(right).heap_priority) {
+    At(left).right = Merge(At(left).right, right);
     Pull(left);
     return left;
   }
-  entries_[NodeId(right)].left = Merge(left, entries_[NodeId(right)].left);
+  At(right).left = Merge(left, At(right).left);
   Pull(right);
   return right;
 }
 
-void NodeIndex::SplitBefore(int32_t at, int32_t node, int32_t* left, int32_t* right) {
+void NodeIndex::SplitBefore(int32_t at, int32_t place, int32_t* left, int32_t* right) {
   if (at < 0) {
     *left = *right = -1;
     return;
   }
-  Entry& entry = entries_[NodeId(at)];
-  if (Before(at, node)) {
+  Entry& entry = At(at);
+  if (Before(at, place)) {
     int32_t middle = -1;
-    SplitBefore(entry.right, node, &middle, right);
+    SplitBefore(entry.right, place, &middle, right);
     entry.right = middle;
     *left = at;
   } else {
     int32_t middle = -1;
-    SplitBefore(entry.left, node, left, &middle);
+    SplitBefore(entry.left, place, left, &middle);
     entry.left = middle;
     *right = at;
   }
   Pull(at);
 }
 
-void NodeIndex::Insert(int32_t* root, int32_t node) {
-  Entry& entry = entries_[NodeId(node)];
-  if (*root < 0 || entries_[NodeId(*root)].heap_priority < entry.heap_priority) {
-    SplitBefore(*root, node, &entry.left, &entry.right);
-    *root = node;
+void NodeIndex::Insert(int32_t* root, int32_t place) {
+  Entry& entry = At(place);
+  if (*root < 0 || At(*root).heap_priority < entry.heap_priority) {
+    SplitBefore(*root, place, &entry.left, &entry.right);
+    *root = place;
   } else {
-    Entry& here = entries_[NodeId(*root)];
-    Insert(Before(node, *root) ? &here.left : &here.right, node);
+    Entry& here = At(*root);
+    Insert(Before(place, *root) ? &here.left : &here.right, place);
   }
   Pull(*root);
 }
 
-void NodeIndex::Erase(int32_t* root, int32_t node) {
+void NodeIndex::Erase(int32_t* root, int32_t place) {
   KAI_DCHECK(*root >= 0);
-  if (*root == node) {
-    *root = Merge(entries_[NodeId(node)].left, entries_[NodeId(node)].right);
+  if (*root == place) {
+    *root = Merge(At(place).left, At(place).right);
     return;
   }
-  Entry& here = entries_[NodeId(*root)];
-  Erase(Before(node, *root) ? &here.left : &here.right, node);
+  Entry& here = At(*root);
+  Erase(Before(place, *root) ? &here.left : &here.right, place);
   Pull(*root);
 }
 
 void NodeIndex::Touch(NodeId node) {
-  if (is_touched_[node] != 0) return;
-  is_touched_[node] = 1;
-  touched_.push_back(node);
+  const int32_t place = place_[node];
+  if (place < 0 || At(place).is_touched) return;
+  At(place).is_touched = true;
+  touched_.push_back(place);
 }
 
-void NodeIndex::PullPath(int32_t at, int32_t node) {
-  Entry& here = entries_[NodeId(at)];
-  if (at != node) PullPath(Before(node, at) ? here.left : here.right, node);
+void NodeIndex::PullPath(int32_t at, int32_t place) {
+  Entry& here = At(at);
+  if (at != place) PullPath(Before(place, at) ? here.left : here.right, place);
   Pull(at);
 }
 
 void NodeIndex::Refresh() {
   if (touched_.empty()) return;
+  for (const int32_t place : touched_) At(place).is_touched = false;
   if (touched_.size() * kRebuildShare > entries_.size()) {
-    for (const NodeId node : touched_) is_touched_[node] = 0;
     touched_.clear();
     return Build();
   }
-  for (const NodeId node : touched_) {
-    is_touched_[node] = 0;
-    Entry& entry = entries_[node];
-    int32_t* const root = &roots_[static_cast<size_t>(entry.group)];
-    const double key = KeyOf(node);
-    entry.own_shared = SharedRoomOf(node);
+  for (const int32_t place : touched_) {
+    Entry& entry = At(place);
+    int32_t* const root = &roots_[entry.group];
+    const double key = KeyOf(entry.node);
+    entry.own_shared = SharedRoomOf(entry.node);
     if (key == entry.key) {  // often so after something was taken back
-      PullPath(*root, node.value());
+      PullPath(*root, place);
       continue;
     }
-    Erase(root, node.value());  // finds it by the key it was filed under
+    Erase(root, place);  // finds it by the key it was filed under
     entry.key = key;
     entry.left = entry.right = -1;
-    Insert(root, node.value());
+    Insert(root, place);
   }
   touched_.clear();
   FindEnds();
 }
 
 bool NodeIndex::MayFit(int32_t at, const Search& search) const {
-  if ((entries_[NodeId(at)].class_below & search.class_bits) == 0 ||
-      !entries_[NodeId(at)].shared_below.Covers(search.shared))
+  if ((At(at).class_below & search.class_bits) == 0 || !At(at).shared_below.Covers(search.shared))
     return false;
   const double* const now = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
   const double* const later = now + slots_;
@@ -250,11 +274,12 @@ bool NodeIndex::MayFit(int32_t at, const Search& search) const {
 }
 
 bool NodeIndex::DoesFit(int32_t at, const Search& search) const {
-  const NodeId node(at);
-  if (search.after != nullptr && entries_[node].key <= *search.after) return false;
+  const Entry& entry = At(at);
+  const NodeId node = entry.node;
+  if (search.after != nullptr && entry.key <= *search.after) return false;
   const NodeColumns& nodes = cluster_.nodes();
   if (search.class_ok[nodes.node_class[node].index()] == 0 ||
-      !entries_[node].own_shared.Covers(search.shared))
+      !entry.own_shared.Covers(search.shared))
     return false;
   const std::span<const double> request(search.request, slots_);
   return FitsSum(request, nodes.idle[node], nodes.releasing[node]) &&
@@ -264,7 +289,7 @@ bool NodeIndex::DoesFit(int32_t at, const Search& search) const {
 
 int32_t NodeIndex::FirstFitBelow(int32_t at, const Search& search) const {
   while (at >= 0 && MayFit(at, search)) {
-    const Entry& entry = entries_[NodeId(at)];
+    const Entry& entry = At(at);
     // Left of a key that is not beyond `after` there is nothing beyond it.
     if (search.after == nullptr || entry.key > *search.after) {
       const int32_t found = FirstFitBelow(entry.left, search);
@@ -289,13 +314,13 @@ NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request,
                       .after = after,
                       .test = test,
                       .shared = shared};
-  return NodeId(FirstFitBelow(roots_[group], search));
+  return NodeAt(FirstFitBelow(roots_[group], search));
 }
 
 int64_t NodeIndex::CountKeys() const {
   int64_t keys = 0;
-  for (size_t group = 0; group < kGroups; ++group) {
-    for (NodeId at = first_[group]; at.valid(); at = NextKey(group, entries_[at].key)) ++keys;
+  for (size_t group = 0; group < groups(); ++group) {
+    for (NodeId at = first_[group]; at.valid(); at = NextKey(group, key(at))) ++keys;
   }
   return keys;
 }
@@ -303,7 +328,7 @@ int64_t NodeIndex::CountKeys() const {
 NodeId NodeIndex::NextKey(size_t group, double key) const {
   int32_t found = -1;
   for (int32_t at = roots_[group]; at >= 0;) {
-    const Entry& entry = entries_[NodeId(at)];
+    const Entry& entry = At(at);
     if (entry.key > key) {
       found = at;
       at = entry.left;
@@ -311,23 +336,24 @@ NodeId NodeIndex::NextKey(size_t group, double key) const {
       at = entry.right;
     }
   }
-  return NodeId(found);
+  return NodeAt(found);
 }
 
 void NodeIndex::FindEnds() {
   bool any = false;
-  for (size_t group = 0; group < kGroups; ++group) {
+  for (size_t group = 0; group < groups(); ++group) {
     first_[group] = NodeId();
     if (roots_[group] < 0) continue;
     int32_t first = roots_[group];
-    while (entries_[NodeId(first)].left >= 0) first = entries_[NodeId(first)].left;
+    while (At(first).left >= 0) first = At(first).left;
     int32_t last = roots_[group];
-    while (entries_[NodeId(last)].right >= 0) last = entries_[NodeId(last)].right;
-    first_[group] = NodeId(first);
-    if (group != GroupOf(false, true) && group != GroupOf(true, true))
+    while (At(last).right >= 0) last = At(last).right;
+    first_[group] = At(first).node;
+    const size_t kind = group % kGroups;
+    if (kind != GroupOf(false, true) && kind != GroupOf(true, true))
       continue;  // does not offer the resource
-    const double least = entries_[NodeId(first)].key;
-    const double most = entries_[NodeId(last)].key;
+    const double least = At(first).key;
+    const double most = At(last).key;
     least_room_ = any ? std::min(least_room_, least) : least;
     most_room_ = any ? std::max(most_room_, most) : most;
     any = true;

@@ -9,8 +9,8 @@
 // For one class of pods the strategy's score is a function of a node's room alone (design §4.3), so
 // that the best node is the first one, in the order of (room, name), that fits. Fit is no part of
 // the order: every subtree keeps, per resource, the largest room in it, and whole subtrees that
-// cannot fit are passed over. Nodes whose other scores differ by kind stand in different groups,
-// each a tree of its own.
+// cannot fit are passed over. Nodes whose other scores differ by kind or by topology domain stand
+// in different groups, each a tree of its own.
 //
 // The index follows the columns and never leads them: it can be refreshed after any change,
 // rollback included. Cost: O(log nodes) a change and usually O(log nodes) a search.
@@ -18,7 +18,6 @@
 #define KAI_PLACEMENT_NODE_INDEX_H_
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <span>
 #include <vector>
@@ -58,14 +57,29 @@ struct SharedRoom {
 
 class NodeIndex {
  public:
-  // Nodes with and without GPUs, that offer the resource or do not.
+  // Nodes with and without GPUs, that offer the resource or do not: four groups in every band.
   static constexpr size_t kGroups = 4;
   static constexpr size_t GroupOf(bool cpu_only, bool offers) {
     return (cpu_only ? 1 : 0) + (offers ? 0 : 2);
   }
 
-  NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy);
+  // A node, and how far behind the best ones its topology domain puts it: a band of nodes stands
+  // behind the one before it wherever both have room.
+  struct Member {
+    NodeId node;
+    uint8_t band = 0;
+  };
 
+  // Of all nodes, in one band.
+  NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy);
+  NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strategy,
+            std::span<const Member> members);
+
+  // Band by band.
+  size_t groups() const { return roots_.size(); }
+  static constexpr uint8_t BandOf(size_t group) { return static_cast<uint8_t>(group / kGroups); }
+
+  // Nodes that are no members do not matter.
   void Touch(NodeId node);
   void Refresh();
 
@@ -78,7 +92,7 @@ class NodeIndex {
                   const SharedRoom& shared = {}) const;
 
   // The order's key of a node: lower is better.
-  double key(NodeId node) const { return entries_[node].key; }
+  double key(NodeId node) const { return entries_[static_cast<size_t>(place_[node])].key; }
   // The first node of the group in order, fit or not; invalid when the group is empty.
   NodeId First(size_t group) const { return first_[group]; }
   // The first node of the group with a key beyond `key`, fit or not; invalid when there is none.
@@ -92,12 +106,15 @@ class NodeIndex {
   int64_t CountKeys() const;
 
  private:
+  // At its place: one of the entries' numbers.
   struct Entry {
+    NodeId node;
     double key = 0;
     int32_t left = -1;
     int32_t right = -1;
     uint32_t heap_priority = 0;
-    int8_t group = -1;
+    uint16_t group = 0;
+    bool is_touched = false;
     uint64_t own_class = 0;    // bit of the node's class, modulo 64
     uint64_t class_below = 0;  // or of the subtree
     SharedRoom own_shared;
@@ -106,16 +123,20 @@ class NodeIndex {
 
   void Build();
   // The node stays where it is in the order; what is kept about the subtrees above it does not.
-  void PullPath(int32_t at, int32_t node);
+  void PullPath(int32_t at, int32_t place);
   bool Before(int32_t a, int32_t b) const;
   void Pull(int32_t at);
-  void Insert(int32_t* root, int32_t node);
-  void Erase(int32_t* root, int32_t node);
+  void Insert(int32_t* root, int32_t place);
+  void Erase(int32_t* root, int32_t place);
   int32_t Merge(int32_t left, int32_t right);
-  void SplitBefore(int32_t at, int32_t node, int32_t* left, int32_t* right);
+  void SplitBefore(int32_t at, int32_t place, int32_t* left, int32_t* right);
   void FindEnds();
   double KeyOf(NodeId node) const;
   SharedRoom SharedRoomOf(NodeId node) const;
+
+  Entry& At(int32_t place) { return entries_[static_cast<size_t>(place)]; }
+  const Entry& At(int32_t place) const { return entries_[static_cast<size_t>(place)]; }
+  NodeId NodeAt(int32_t place) const { return place < 0 ? NodeId() : At(place).node; }
 
   struct Search;
   int32_t FirstFitBelow(int32_t at, const Search& search) const;
@@ -126,15 +147,15 @@ class NodeIndex {
   ResourceSlot slot_;
   Strategy strategy_;
   size_t slots_;
-  std::array<int32_t, kGroups> roots_;
-  std::array<NodeId, kGroups> first_;
+  std::vector<int32_t> roots_;  // by group
+  std::vector<NodeId> first_;
   double least_room_ = 0;
   double most_room_ = 0;
-  IndexVector<NodeId, Entry> entries_;
-  // Per node, over its subtree: largest idle, then largest idle plus releasing, of every resource.
+  std::vector<Entry> entries_;
+  IndexVector<NodeId, int32_t> place_;  // -1: no member
+  // Per entry, over its subtree: largest idle, then largest idle plus releasing, of every resource.
   std::vector<double> largest_;
-  std::vector<NodeId> touched_;
-  IndexVector<NodeId, uint8_t> is_touched_;
+  std::vector<int32_t> touched_;  // places
 };
 
 }  // namespace kai

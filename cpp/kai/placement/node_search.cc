@@ -33,8 +33,6 @@ NodeSearch::NodeSearch(const Cluster& cluster, Rules rules, const Options& optio
       rules_(std::move(rules)),
       options_(options),
       picker_(cluster, options.devices),
-      gpu_index_{.slot = kGpuSlot, .strategy = options.gpu, .index = {}},
-      cpu_index_{.slot = kCpuSlot, .strategy = options.cpu, .index = {}},
       plans_(cluster.pod_classes().size()) {
   for (const std::unique_ptr<Filter>& filter : rules_.filters) {
     if (Listener* listener = filter->listener(); listener != nullptr)
@@ -43,17 +41,52 @@ NodeSearch::NodeSearch(const Cluster& cluster, Rules rules, const Options& optio
 }
 
 NodeIndex* NodeSearch::IndexFor(PodClassId pod_class) {
-  LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+  LazyIndex& lazy = LazyIndexFor(pod_class);
   if (!lazy.index) {
     if (++lazy.searches <= kSearchesWithoutIndex) return nullptr;
-    lazy.index.emplace(cluster_, lazy.slot, lazy.strategy);
+    const bool by_cpu = cluster_.pod_classes().info[pod_class].cpu_only;
+    const ResourceSlot slot = by_cpu ? kCpuSlot : kGpuSlot;
+    const Strategy strategy = by_cpu ? options_.cpu : options_.gpu;
+    if (is_confined_) {
+      lazy.index.emplace(cluster_, slot, strategy, confined_);
+    } else {
+      lazy.index.emplace(cluster_, slot, strategy);
+    }
   }
   lazy.index->Refresh();
   return &*lazy.index;
 }
 
+void NodeSearch::Confine(const Area* area) {
+  const bool confines = area != nullptr && (!area->nodes->all() || area->scores != nullptr);
+  if (!confines && !is_confined_) return;
+  is_confined_ = confines;
+  recent_ = {};
+  confined_.clear();
+  for (LazyIndex* lazy : {&area_indices_.gpu, &area_indices_.cpu}) {
+    lazy->searches = 0;
+    lazy->index.reset();
+  }
+  if (!is_confined_) return;
+  has_bands_ = area->scores != nullptr;
+  const auto add = [&](NodeId node) {
+    const int8_t steps = has_bands_ ? area->scores->StepsOf(node) : DomainScores::kMostSteps;
+    if (steps != DomainScores::kNone)
+      confined_.push_back(
+          {.node = node, .band = static_cast<uint8_t>(DomainScores::kMostSteps - steps)});
+  };
+  if (area->nodes->all()) {
+    for (const NodeId node : cluster_.nodes().name.ids()) add(node);
+  } else {
+    for (const NodeId node : area->nodes->nodes()) add(node);
+  }
+  std::stable_sort(
+      confined_.begin(), confined_.end(),
+      [](const NodeIndex::Member& a, const NodeIndex::Member& b) { return a.band < b.band; });
+}
+
 ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
-  LazyIndex& lazy = cluster_.pod_classes().info[pod_class].cpu_only ? cpu_index_ : gpu_index_;
+  LazyIndex& lazy = LazyIndexFor(pod_class);
   if (lazy.index) {
     lazy.index->Refresh();  // who scans has not asked it
     return {.least_room = lazy.index->least_room(),
@@ -61,17 +94,23 @@ ScoreView NodeSearch::ViewFor(PodClassId pod_class) {
             .fits_now = false,
             .joins = false};
   }
+  const ResourceSlot slot = cluster_.pod_classes().info[pod_class].cpu_only ? kCpuSlot : kGpuSlot;
   ScoreView view;
   bool any = false;
   const NodeColumns& nodes = cluster_.nodes();
   const size_t slots = nodes.idle.slots();
   const std::vector<double>&idle = nodes.idle.raw(), &releasing = nodes.releasing.raw();
-  for (size_t at = lazy.slot.index(); at < idle.size(); at += slots) {
-    if (nodes.allocatable.raw()[at] == 0) continue;
+  const auto look = [&](size_t at) {
+    if (nodes.allocatable.raw()[at] == 0) return;
     const double room = idle[at] + releasing[at];
     view.least_room = any ? std::min(view.least_room, room) : room;
     view.most_room = any ? std::max(view.most_room, room) : room;
     any = true;
+  };
+  if (is_confined_) {  // of the nodes that are offered (spec 3 T23)
+    for (const NodeIndex::Member& each : confined_) look(each.node.index() * slots + slot.index());
+  } else {
+    for (size_t at = slot.index(); at < idle.size(); at += slots) look(at);
   }
   return view;
 }
@@ -161,8 +200,9 @@ NodeSearch::Found NodeSearch::On(PodClassId pod_class, const ClassPlan& plan, No
 void NodeSearch::Touch(const Change& change) {
   touched_.push_back(change.to_node);
   if (!change.to_node.valid()) return;
-  if (gpu_index_.index) gpu_index_.index->Touch(change.to_node);
-  if (cpu_index_.index) cpu_index_.index->Touch(change.to_node);
+  for (LazyIndex* lazy : {&indices_.gpu, &indices_.cpu, &area_indices_.gpu, &area_indices_.cpu}) {
+    if (lazy->index) lazy->index->Touch(change.to_node);
+  }
 }
 
 void NodeSearch::Applied(const Change& change, UndoStack* undo) {
@@ -285,7 +325,8 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const Allowance* allowa
   }
   // Where nothing was found and room was only taken since, there is nothing now: unless a filter
   // looks at who stands there, or other nodes were offered.
-  const bool stays_so = plan.node_filters.empty() && offered_ == nullptr && !options_.always_scan;
+  const bool stays_so =
+      plan.node_filters.empty() && offered_ == nullptr && !is_confined_ && !options_.always_scan;
   if (stays_so && plan.nothing_at == freed_) return {};
   const Found found = Search(pod_class, plan);
   if (stays_so && !found.node.valid()) plan.nothing_at = freed_;
@@ -348,9 +389,10 @@ NodeSearch::Found NodeSearch::FindInIndex(PodClassId pod_class, const ClassPlan&
                     !(asks_nodes && MustWait(pod_class, plan, node));
     view.joins = MayJoin(pod_class, plan, node);
   };
-  for (size_t group = 0; group < NodeIndex::kGroups; ++group) {
+  for (size_t group = 0; group < index.groups(); ++group) {
     const NodeId first = index.First(group);
     if (!first.valid()) continue;
+    view.domain = DomainScoreOf(NodeIndex::BandOf(group));
     for (const Pass& pass : kPasses) {
       if (pass.joins && !plan.may_join) continue;
       if (best.node.valid()) {
@@ -420,7 +462,7 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   const NodeColumns& nodes = cluster_.nodes();
   std::optional<ScoreView> view;  // looked for once some node fits
   Best best;
-  const auto consider = [&](NodeId node) {
+  const auto consider = [&](NodeId node, double domain) {
     if (!IsOffered(pod_class, plan, node) || !HasRoom(pod_class, plan, node, Room::kLater) ||
         plan.class_ok[nodes.node_class[node].index()] == 0 ||
         !SharingAllowed(pod_class, plan, node) || !NodeAllows(pod_class, plan, node))
@@ -429,12 +471,24 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
     // As well: what is promised of the idle makes releasing negative.
     view->fits_now = HasRoom(pod_class, plan, node, Room::kNow) && !MustWait(pod_class, plan, node);
     view->joins = MayJoin(pod_class, plan, node);
+    view->domain = domain;
     best.Offer(cluster_, node, SumOfScores(pod_class, node, *view), view->fits_now);
   };
-  if (plan.has_candidates) {
-    for (const NodeId node : plan.candidates) consider(node);
+  if (is_confined_) {
+    // Nothing but what looks at single nodes outweighs a step of domains.
+    const bool ends_early =
+        std::none_of(rules_.scorers.begin(), rules_.scorers.end(), [&](const auto& scorer) {
+          return scorer->DependsOn(pod_class) == Scorer::Dependence::kNode;
+        });
+    for (size_t i = 0; i < confined_.size(); ++i) {
+      const NodeIndex::Member& each = confined_[i];
+      if (ends_early && best.node.valid() && each.band != confined_[i - 1].band) break;
+      consider(each.node, DomainScoreOf(each.band));
+    }
+  } else if (plan.has_candidates) {
+    for (const NodeId node : plan.candidates) consider(node, 0);
   } else {
-    for (const NodeId node : nodes.name.ids()) consider(node);
+    for (const NodeId node : nodes.name.ids()) consider(node, 0);
   }
   *fits_now = best.now;
   return On(pod_class, plan, best.node, best.now);
@@ -459,7 +513,7 @@ std::string NodeSearch::RefusalOf(PodId pod) const {
 
 int64_t NodeSearch::CountScoreKeys() const {
   int64_t keys = 0;
-  for (const LazyIndex* lazy : {&gpu_index_, &cpu_index_}) {
+  for (const LazyIndex* lazy : {&indices_.gpu, &indices_.cpu}) {
     if (lazy->index) keys += lazy->index->CountKeys();
   }
   return keys;
@@ -478,10 +532,11 @@ const std::string& NodeSearch::Explain(PodId pod, const Allowance* allowance) {
                           !allowance->Allows(plan.charges.back());
   if (!is_limited) allowance = nullptr;
   if (plan.explanation == nullptr) plan.explanation = std::make_unique<Explanation>();
-  if (is_limited) plan.explanation->version = -1;
+  const bool is_passing = is_limited || is_confined_;
+  if (is_passing) plan.explanation->version = -1;
   if (plan.explanation->version != version())
     RefreshExplanation(pod_class, allowance, plan.explanation.get());
-  if (is_limited) plan.explanation->version = -1;
+  if (is_passing) plan.explanation->version = -1;
   return plan.explanation->text;
 }
 
@@ -495,8 +550,12 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, const Allowance* allow
     explanation->answers.clear();
     explanation->nodes_with.clear();
     explanation->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
-    for (const NodeId node : cluster_.nodes().name.ids()) {
-      ExplainNode(pod_class, node, allowance, explanation);
+    if (is_confined_) {
+      for (const NodeIndex::Member& each : confined_)
+        ExplainNode(pod_class, each.node, allowance, explanation);
+    } else {
+      for (const NodeId node : cluster_.nodes().name.ids())
+        ExplainNode(pod_class, node, allowance, explanation);
     }
   } else {
     // Only nodes that changed can have changed their minds; asking one twice does no harm.

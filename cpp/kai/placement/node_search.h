@@ -22,6 +22,7 @@
 
 #include "kai/model/cluster.h"
 #include "kai/model/listener.h"
+#include "kai/placement/domain_search.h"
 #include "kai/placement/filter.h"
 #include "kai/placement/fit_report.h"
 #include "kai/placement/gpu_picker.h"
@@ -70,6 +71,15 @@ class NodeSearch final : public Listener {
   // all nodes. Pods with whole GPUs are not asked about: a search for them leaves out only nodes
   // that have no GPU to give (spec 2 V3).
   void OfferOnly(const IndexVector<NodeId, uint8_t>* nodes) { offered_ = nodes; }
+
+  // From now on nodes are looked for here only; null: everywhere. Nodes of which the scores know
+  // nothing are left out (spec 4 S3).
+  struct Area {
+    const NodeSubset* nodes = nullptr;
+    const DomainScores* scores = nullptr;  // null: all are liked alike
+  };
+  void Confine(const Area* area);
+  const IndexVector<NodeId, uint8_t>* offered() const { return offered_; }
 
   // What never changes in a cycle lets such pods onto the node: filters that ask per class of
   // nodes.
@@ -176,13 +186,25 @@ class NodeSearch final : public Listener {
   double SumOfScores(PodClassId pod_class, NodeId node, const ScoreView& view) const;
   // An index is made when it has been missed a few times: small cycles do without.
   struct LazyIndex {
-    ResourceSlot slot;
-    Strategy strategy = Strategy::kBinpack;
     int searches = 0;
     std::optional<NodeIndex> index;
   };
+  // For pods that go by GPUs and those that go by CPU.
+  struct Indices {
+    LazyIndex gpu;
+    LazyIndex cpu;
+  };
+  // Of all nodes, or of those where the search is confined.
+  LazyIndex& LazyIndexFor(PodClassId pod_class) {
+    Indices& indices = is_confined_ ? area_indices_ : indices_;
+    return cluster_.pod_classes().info[pod_class].cpu_only ? indices.cpu : indices.gpu;
+  }
   // Null: not made yet.
   NodeIndex* IndexFor(PodClassId pod_class);
+  // What the band adds to a node's score (spec 4 S1).
+  double DomainScoreOf(uint8_t band) const {
+    return has_bands_ ? (DomainScores::kMostSteps - band) * DomainScores::kPerStep : 0;
+  }
   ScoreView ViewFor(PodClassId pod_class);
   bool IsRecentStillBest(PodClassId pod_class, const ClassPlan& plan) const;
   void Touch(const Change& change);
@@ -205,8 +227,8 @@ class NodeSearch final : public Listener {
   std::vector<Listener*> listeners_;  // of filters
   Options options_;
   GpuPicker picker_;
-  LazyIndex gpu_index_;
-  LazyIndex cpu_index_;
+  Indices indices_;
+  Indices area_indices_;
   // The last answer, where no filter and no score looked at single nodes.
   struct Recent {
     PodClassId pod_class;
@@ -222,7 +244,11 @@ class NodeSearch final : public Listener {
   int64_t freed_ = 0;            // how often a change left more room somewhere
   std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
   const IndexVector<NodeId, uint8_t>* offered_ = nullptr;
-  FitReport node_report_;  // scratch
+  // Where the search is confined: the nodes it may look at, those that are liked most in front.
+  std::vector<NodeIndex::Member> confined_;
+  bool is_confined_ = false;
+  bool has_bands_ = false;  // nodes are liked by their domain
+  FitReport node_report_;   // scratch
   std::string pod_explanation_;
   mutable std::vector<double> request_;  // scratch
 };

@@ -127,27 +127,81 @@ void PodOrder::CollectPodSet(SubGroupId pod_set, PodList* pods) const {
   }
 }
 
-void PodOrder::Collect(SubGroupId set, PodList* pods) const {
+SubGroupList PodOrder::MissingMembers(SubGroupId set,
+                                      std::span<const SubGroupId> passed_over) const {
+  const SubGroupList children = ChildrenOf(set);
+  const auto minimum = static_cast<size_t>(minimum_[set]);
+  SubGroupList missing;
+  if (!options_.choose_members) {  // spec 4 W5
+    for (size_t i = 0; i < std::min(minimum, children.size()); ++i) {
+      if (!AllocationSatisfied(children[i])) missing.push_back(children[i]);
+    }
+    return missing;
+  }
+  size_t satisfied = 0;
+  for (const SubGroupId child : children) {
+    if (AllocationSatisfied(child)) {
+      ++satisfied;
+    } else if (std::ranges::find(passed_over, child) == passed_over.end()) {
+      missing.push_back(child);
+    }
+  }
+  const size_t wanted = minimum - std::min(satisfied, minimum);
+  // Who is not ready only where there are too few who are.
+  for (size_t i = missing.size(); i-- > 0 && missing.size() > wanted;) {
+    if (!SetIsReady(missing[i])) missing.erase(missing.begin() + static_cast<ptrdiff_t>(i));
+  }
+  if (missing.size() > wanted) missing.resize(wanted);
+  return missing;
+}
+
+bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const {
+  const SubGroupId set = cluster_.sub_groups().parent[child];
+  const auto is_passed_over = [&](SubGroupId each) {
+    return std::ranges::find(passed_over, each) != passed_over.end();
+  };
+  // A set that has what it needs asks for one child at a time, and there is no other to ask for.
+  if (!options_.choose_members || !set.valid() || AllocationSatisfied(set) || is_passed_over(child))
+    return false;
+  int32_t can_start = 0;
+  for (const SubGroupId each : ChildrenOf(set)) {
+    const bool stays_out = each == child || is_passed_over(each);
+    can_start += AllocationSatisfied(each) || (!stays_out && SetIsReady(each)) ? 1 : 0;
+  }
+  return can_start >= minimum_[set];
+}
+
+bool PodOrder::SetHasChoice(SubGroupId set) const {
+  if (cluster_.sub_groups().is_pod_set[set] != 0) return false;
+  const Span32 range = cluster_.sub_groups().children[set];
+  int32_t can_start = 0;
+  for (int32_t i = range.begin; i < range.end; ++i) {
+    const SubGroupId child = cluster_.sub_groups().child_list[static_cast<size_t>(i)];
+    if (SetHasChoice(child)) return true;
+    can_start += AllocationSatisfied(child) || SetIsReady(child) ? 1 : 0;
+  }
+  return can_start > minimum_[set] && !AllocationSatisfied(set);
+}
+
+void PodOrder::Collect(SubGroupId set, std::span<const SubGroupId> passed_over,
+                       PodList* pods) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) return CollectPodSet(set, pods);
-  const SubGroupList children = ChildrenOf(set);
   if (!AllocationSatisfied(set)) {  // the gang phase: never elastic extras
-    const size_t needed = std::min(static_cast<size_t>(minimum_[set]), children.size());
-    for (size_t i = 0; i < needed; ++i) {
-      if (!AllocationSatisfied(children[i])) Collect(children[i], pods);
-    }
+    for (const SubGroupId child : MissingMembers(set, passed_over))
+      Collect(child, passed_over, pods);
     return;
   }
-  for (const SubGroupId child : children) {  // the elastic phase: one child at a time
+  for (const SubGroupId child : ChildrenOf(set)) {  // the elastic phase: one child at a time
     const size_t before = pods->size();
-    Collect(child, pods);
+    Collect(child, passed_over, pods);
     if (pods->size() > before) return;
   }
 }
 
-PodList PodOrder::PodsToPlace(PodGroupId group) const {
+PodList PodOrder::PodsToPlace(PodGroupId group, std::span<const SubGroupId> passed_over) const {
   PodList pods;
-  Collect(cluster_.pod_groups().root[group], &pods);
+  Collect(cluster_.pod_groups().root[group], passed_over, &pods);
   return pods;
 }
 

@@ -37,6 +37,8 @@ class PodOrder final : public Listener {
     bool by_satisfaction = true;  // plugin subgrouporder: sub-groups below their minimum first
     bool count_completed = true;  // mend completed_pods: pods that succeeded lower the minimum
     bool satisfy_tree = true;     // mend min_sub_group: enough children satisfy a set
+    bool choose_members = true;   // mend optional_members: a set of which some suffice asks for as
+                                  // many as it lacks, of those that are ready
     bool spare_new = true;        // mend same_cycle_eviction: who was placed in this cycle stays
   };
 
@@ -57,8 +59,16 @@ class PodOrder final : public Listener {
   template <typename Counter>
   SubGroupList ChildrenOf(SubGroupId set, const Counter& count_of) const;
 
-  // spec 2 G13; grouped by pod set, in placing order.
-  PodList PodsToPlace(PodGroupId group) const;
+  // spec 2 G13; grouped by pod set, in placing order. Of sets of which some children suffice, not
+  // those passed over.
+  PodList PodsToPlace(PodGroupId group, std::span<const SubGroupId> passed_over = {}) const;
+  // The set of this child, which has not started, can start without it and those passed over.
+  bool CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed_over) const;
+  // Some set of the group that has not started could start with other children than PodsToPlace()
+  // takes: what holds for these pods need not hold for the group.
+  bool HasChoice(PodGroupId group) const {
+    return options_.choose_members && SetHasChoice(cluster_.pod_groups().root[group]);
+  }
 
   // Their requests summed (spec 1 F27).
   const QuotaVector& NextRequest(PodGroupId group);
@@ -110,11 +120,14 @@ class PodOrder final : public Listener {
 
  private:
   bool SetIsReady(SubGroupId set) const;
+  bool SetHasChoice(SubGroupId set) const;
   bool AllocationSatisfied(SubGroupId set) const;  // spec 2 G9
   bool SetIsGangSatisfied(SubGroupId set) const;
   int32_t SatisfiedChildren(SubGroupId set) const;
   bool MayBePlaced(PodId pod) const;  // spec 2 S6
-  void Collect(SubGroupId set, PodList* pods) const;
+  void Collect(SubGroupId set, std::span<const SubGroupId> passed_over, PodList* pods) const;
+  // Children that a set below its minimum starts next, in placing order.
+  SubGroupList MissingMembers(SubGroupId set, std::span<const SubGroupId> passed_over) const;
   void CollectPodSet(SubGroupId pod_set, PodList* pods) const;
   ElasticState FindElasticState(PodGroupId group) const;
   // The elastic state, given how many active pods each pod set has.

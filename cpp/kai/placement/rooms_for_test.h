@@ -39,6 +39,10 @@ struct RoomsOptions {
   Leaving leaving = Leaving::kMakeRoom;  // mend leaving_pods
   bool spread = false;                   // extra topology_spread
   bool preferred_nodes = false;          // extra preferred_node_affinity
+  DomainSearch::Options domains = {};    // mends common_domain, partial_labels
+  bool pin_siblings = true;              // mend pinned_siblings
+  bool best_fit = false;                 // argument placement of plugin topology
+  bool choose_members = true;            // mend optional_members
   bool volume_limits = false;            // extra volume_limits
   std::vector<PodComparator> comparators = {PodComparator::kKubeflow, PodComparator::kRay,
                                             PodComparator::kTaskPriority};
@@ -81,6 +85,7 @@ inline std::vector<std::unique_ptr<Scorer>> AllScorers(const Cluster& cluster,
   if (options.pod_affinity) scorers.push_back(MakePodAffinityScorer(cluster));
   scorers.push_back(MakeNominatedNodeScorer(cluster));
   scorers.push_back(MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
+  scorers.push_back(MakeDomainScorer());
   if (options.preferred_nodes) scorers.push_back(MakePreferredNodesScorer(cluster));
   return scorers;
 }
@@ -144,11 +149,22 @@ class Rooms {
         usage_(*cluster_, {.k_value = 1}),
         order_(*cluster_, {.comparators = options.comparators,
                            .by_satisfaction = options.by_satisfaction,
-                           .satisfy_tree = options.satisfy_tree}),
+                           .satisfy_tree = options.satisfy_tree,
+                           .choose_members = options.choose_members}),
         search_(MakeSearch(*cluster_, options)),
+        domains_(*cluster_, DomainOptions(options)),
         placer_(*cluster_, &order_, &usage_, search_.get(),
-                {.check_capacity = options.check_capacity}),
-        statement_(Statement::Open(cluster_.get(), {&usage_, &order_, search_.get()})) {}
+                {.check_capacity = options.check_capacity,
+                 .pin_siblings = options.pin_siblings,
+                 .best_fit = options.best_fit},
+                &domains_),
+        statement_(Statement::Open(cluster_.get(), {&usage_, &order_, search_.get(), &domains_})) {}
+
+  static DomainSearch::Options DomainOptions(const RoomsOptions& options) {
+    DomainSearch::Options domains = options.domains;
+    domains.best_fit = options.best_fit;
+    return domains;
+  }
 
   Cluster& cluster() { return *cluster_; }
   QueueUsage& usage() { return usage_; }
@@ -190,6 +206,7 @@ class Rooms {
   QueueUsage usage_;
   PodOrder order_;
   std::unique_ptr<NodeSearch> search_;
+  DomainSearch domains_;
   GroupPlacer placer_;
   std::unique_ptr<Statement> statement_;  // last: tells the others of its rollback when it goes
 };

@@ -19,6 +19,7 @@ struct ScoreView {
   double most_room = 0;
   bool fits_now = false;  // without waiting for what is releasing
   bool joins = false;     // others share a device on which there is room for it
+  double domain = 0;      // how much its topology domain is liked (spec 4 S1)
 };
 
 class Scorer {
@@ -29,6 +30,7 @@ class Scorer {
     kFitsNow,
     kNodeKind,  // whether the node has GPUs
     kJoins,
+    kDomain,
     kNode,  // anything else
   };
 

@@ -21,6 +21,8 @@ constexpr std::string_view kSaturationMultiplier =
     "relcaimerSaturationMultiplier";  // so KAI spells
 
 constexpr std::string_view kNuma = "numa";
+constexpr std::string_view kTopology = "topology";
+constexpr std::string_view kPlacement = "placement";
 constexpr std::string_view kIgnoreList = "ignoreList";
 constexpr std::string_view kReconstruct = "reconstructAvailable";
 
@@ -62,6 +64,13 @@ std::optional<bool> ReadFlag(std::string_view text) {
   for (const std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
     if (text == no) return false;
   }
+  return std::nullopt;
+}
+
+// Whether it is the best fit.
+std::optional<bool> ReadPlacement(std::string_view text) {
+  if (text == "best-fit") return true;
+  if (text == "first-fit") return false;
   return std::nullopt;
 }
 
@@ -115,6 +124,10 @@ ZoneLedger::Options NumaOptions(const Config& config) {
           .wait_for_leaving = config.mends.on(Mend::kLeavingPods)};
 }
 
+bool PlacesByBestFit(const Config& config) {
+  return ValueOf(config, kTopology, kPlacement, &ReadPlacement, false);
+}
+
 void CheckArguments(const Config& config, std::vector<std::string>* warnings) {
   constexpr std::string_view kNoRuntime = "is not a duration such as 30m or 1d, and counts as 0";
   Check(config, kMinRuntime, kPreemptMinRuntime, &ReadRuntime, kNoRuntime, warnings);
@@ -123,6 +136,8 @@ void CheckArguments(const Config& config, std::vector<std::string>* warnings) {
         "is neither lca nor queue, and counts as lca", warnings);
   Check(config, kProportion, kSaturationMultiplier, &ReadMultiplier,
         "is not a number of 1 or above, and counts as 1", warnings);
+  Check(config, kTopology, kPlacement, &ReadPlacement,
+        "is neither first-fit nor best-fit, and counts as first-fit", warnings);
   Check(config, kNuma, kReconstruct, &ReadFlag, "is neither true nor false, and counts as true",
         warnings);
 }

@@ -23,6 +23,9 @@ double SaturationMultiplier(const Config& config);
 // Plugin `numa` (spec 3 §13), and the mend about pods that are leaving.
 ZoneLedger::Options NumaOptions(const Config& config);
 
+// Argument `placement` of plugin `topology`: `best-fit`, or `first-fit` as KAI does it (spec 4 W7).
+bool PlacesByBestFit(const Config& config);
+
 // A warning for every argument whose value is replaced by a fallback.
 void CheckArguments(const Config& config, std::vector<std::string>* warnings);
 

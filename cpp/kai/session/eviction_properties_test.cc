@@ -43,6 +43,7 @@ CrowdedClusterOptions ShapeFor(uint64_t seed) {
     options.max_running_groups = 20;
     options.max_pods = 7;
   }
+  if (random.OneIn(3)) options.topology = RandomTopologyOptions();
   return options;
 }
 

@@ -157,7 +157,7 @@ class Describer {
       errors.emplace_back(messages::kQueueDoesNotExist, DescribeMissingQueue(group, outcome));
     }
     for (const PlaceError& error : cycle_.log->ErrorsOf(group)) {
-      errors.emplace_back(error.reason, error.message);
+      if (!error.is_ours) errors.emplace_back(error.reason, error.message);
       DescribeError(error, outcome);
     }
     DescribeBudget(group, outcome);
@@ -231,6 +231,9 @@ class Describer {
         return;
       case PlaceError::Kind::kPreemptionDelay:
         outcome->reasons.push_back({reason_codes::kPreemptionDelay, error.message, PodId()});
+        return;
+      case PlaceError::Kind::kNoDomain:
+        outcome->reasons.push_back({reason_codes::kTopologyTooSmall, error.message, PodId()});
         return;
       case PlaceError::Kind::kNoNode:
         if (error.below_minimum) {
@@ -312,8 +315,9 @@ class Describer {
            cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
         if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
         const std::span<const PlaceError> errors = cycle_.log->ErrorsOf(group);
-        const auto own = std::find_if(errors.begin(), errors.end(),
-                                      [&](const PlaceError& error) { return error.pod == pod; });
+        const auto own = std::find_if(errors.begin(), errors.end(), [&](const PlaceError& error) {
+          return error.pod == pod && !error.pod_message.empty();
+        });
         plan_.pod_messages.emplace_back(
             pod, Prefixed(group, own != errors.end() ? own->pod_message : group_text));
       }

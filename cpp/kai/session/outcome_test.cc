@@ -315,14 +315,20 @@ TEST(UnschedulableTest, EveryFeatureThatIsMissingIsNamedOnce) {
             "needs levitation, which is not built yet");
 }
 
-TEST(UnschedulableTest, WhatAGroupNeedsItselfIsNamedAsWell) {
-  PodGroupRow group;
-  group.namespace_name = "ns";
-  group.name = "g";
-  group.topology = {.topology = "racks", .required_level = "rack", .preferred_level = {}};
-  const Plan plan = RunPlan(MakeCluster().Node("n").Add(std::move(group)).Pending("ns/g"));
-  EXPECT_THAT(OutcomeOf(plan, "ns/g").reasons.at(0).message,
-              "needs topology, which is not built yet");
+TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {
+  ClusterMaker maker =
+      MakeCluster()
+          .Add(TopologyRow{.name = "t", .levels = {{.node_label = "rack", .alias = ""}}})
+          .Node("n1", {.gpus = 3, .labels = {{"rack", "r1"}}})
+          .Node("n2", {.gpus = 5, .labels = {{"rack", "r2"}}})
+          .Pending("ns/g", {.pods = 4, .gpus = 2, .min_member = 4});
+  maker.rows().pod_groups.back().topology = {
+      .topology = "t", .required_level = "rack", .preferred_level = ""};
+  const Plan plan = RunPlan(std::move(maker));
+  EXPECT_EQ(OutcomeOf(plan, "ns/g").reasons.at(0).message,
+            "node-group r2 can allocate only 2 of 4 required pods");
+  ASSERT_EQ(OutcomeOf(plan, "ns/g").messages.size(), size_t{1});
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages.front(), Not(HasSubstr("node-group")));
 }
 
 TEST(UnschedulableTest, WhoNoActionConsideredIsToldSo) {
@@ -475,6 +481,18 @@ TEST(EvictionOutcomeTest, AGangWithPodsThatSucceededNeedsOnlyTheOthers) {  // sp
   EXPECT_THAT(RunPlan(maker), Says("ns/g", HasSubstr("Waiting for 3 pods, currently 2 exist")));
   EXPECT_THAT(RunPlan(maker, R"({"actions": "allocate", "compat": {"completed_pods": "kai"}})"),
               Says("ns/g", HasSubstr("Waiting for 4 pods, currently 2 exist")));
+}
+
+TEST(OutcomeTest, EveryPodOfAGroupThatFindsNoDomainIsToldSo) {
+  ClusterMaker maker = MakeCluster()
+                           .Add(TopologyRow{.name = "net", .levels = {{"rack", ""}}})
+                           .Node("n", {.gpus = 1, .labels = {{"rack", "r1"}}})
+                           .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 2});
+  maker.rows().pod_groups[0].topology = {
+      .topology = "net", .required_level = "rack", .preferred_level = ""};
+  const Plan plan = RunPlan(maker);
+  EXPECT_THAT(TextOfPod(plan, "ns/g-0"), HasSubstr("requirement rack couldn't be satisfied"));
+  EXPECT_EQ(TextOfPod(plan, "ns/g-0"), TextOfPod(plan, "ns/g-1"));
 }
 
 // ---- order --------------------------------------------------------------------------------------

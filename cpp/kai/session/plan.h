@@ -36,6 +36,7 @@ inline constexpr std::string_view kGangIncomplete = "gang_incomplete";
 inline constexpr std::string_view kNotEnoughGpus = "not_enough_gpus";
 inline constexpr std::string_view kNotEnoughResources = "not_enough_resources";
 inline constexpr std::string_view kNoMatchingNode = "no_matching_node";
+inline constexpr std::string_view kTopologyTooSmall = "topology_too_small";
 inline constexpr std::string_view kLargerThanAnyNode = "larger_than_any_node";
 inline constexpr std::string_view kConfigMapMissing = "config_map_missing";
 inline constexpr std::string_view kVolumeNotReady = "volume_not_ready";
@@ -121,6 +122,14 @@ struct Plan {
   std::vector<std::pair<NodeId, std::vector<double>>> zones_available;
   // Of pods with a decision to bind: what their resource claims hold.
   std::vector<std::pair<PodId, std::vector<ClaimBook::GivenClaim>>> claims;
+  // Of pods that start, in groups that ask for a topology; by group and rank.
+  struct TopologyRank {
+    PodId pod;
+    int32_t rank = 0;
+    TopologyId topology;
+    TopologyDomainId domain;  // the narrowest; invalid: its node is outside
+  };
+  std::vector<TopologyRank> ranks;
   // Pods that leave without a promise to come back, by pod group and pod; with the decision that
   // says so.
   struct Eviction {

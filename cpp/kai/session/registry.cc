@@ -94,6 +94,8 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
       scorers.push_back(MakePodAffinityScorer(cluster));
     } else if (plugin.name == "nominatednode") {
       scorers.push_back(MakeNominatedNodeScorer(cluster));
+    } else if (plugin.name == "topology" && !cluster.topology_constraints().empty()) {
+      scorers.push_back(MakeDomainScorer());
     } else if (plugin.name == "numa" && zones != nullptr) {
       scorers.push_back(MakeNumaScorer(zones));
     }
@@ -119,6 +121,7 @@ PodOrder::Options PodOrderOptions(const Config& config) {
                             .by_satisfaction = config.HasPlugin("subgrouporder"),
                             .count_completed = config.mends.on(Mend::kCompletedPods),
                             .satisfy_tree = config.mends.on(Mend::kMinSubGroup),
+                            .choose_members = config.mends.on(Mend::kOptionalMembers),
                             .spare_new = config.mends.on(Mend::kSameCycleEviction)};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);

@@ -1,7 +1,9 @@
 #include "kai/session/session.h"
 
 #include "kai/base/text.h"
+#include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
+#include "kai/session/ranks.h"
 #include "kai/session/registry.h"
 
 namespace kai {
@@ -53,6 +55,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   std::unique_ptr<QueueUsage> usage;
   std::unique_ptr<PodOrder> order;
   std::unique_ptr<NodeSearch> search;
+  std::unique_ptr<DomainSearch> domains;  // null: nobody asks for a domain
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) {
     return absl::FailedPreconditionError(
@@ -72,7 +75,15 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
       NodeSearch::Rules{MakePodChecks(config_, *cluster), MakeFilters(config_, *cluster, zones),
                         MakeScorers(config_, *cluster, zones)},
       search_options);
-  statement->Listen({usage.get(), order.get(), search.get()});
+  if (config_.HasPlugin("topology") && !cluster->topology_constraints().empty())
+    domains = std::make_unique<DomainSearch>(
+        *cluster, DomainSearch::Options{.whole_nodes = !config_.mends.on(Mend::kPartialLabels),
+                                        .stop_at_required = config_.mends.on(Mend::kCommonDomain),
+                                        .tells_levels = config_.mends.on(Mend::kTopologyLevels),
+                                        .best_fit = PlacesByBestFit(config_)});
+  std::vector<Listener*> listeners = {usage.get(), order.get(), search.get()};
+  if (domains != nullptr) listeners.push_back(domains.get());
+  statement->Listen(std::move(listeners));
   const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
   if (keeps_traces) statement->KeepTraces();
   MarkOverduePods(*cluster, now_ns, statement.get());
@@ -82,7 +93,11 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
       *cluster, order.get(), usage.get(), search.get(),
       {.check_capacity = config_.HasPlugin("proportion"),
        .check_nodes = config_.HasPlugin("predicates"),
-       .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0});
+       .pin_siblings = config_.mends.on(Mend::kPinnedSiblings),
+       .level_free = config_.mends.on(Mend::kTopologyLevels),
+       .best_fit = PlacesByBestFit(config_),
+       .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0},
+      domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
                   .now_ns = now_ns,
@@ -108,6 +123,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
 
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
+  RankPods(cycle, &plan);
   plan.decisions = std::move(log.decisions);
   plan.queue_uses = std::move(log.queue_uses);
   plan.shared_gpus = std::move(log.shared_gpus);

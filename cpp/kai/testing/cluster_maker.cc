@@ -79,6 +79,7 @@ std::unique_ptr<Cluster> ClusterRows::Build() const {
   add(claims);
   add(slices);
   add(zones);
+  add(topologies);
   add(device_classes);
   if (serves_claims) builder.ServesClaims(*serves_claims);
   if (config_maps) builder.Add(*config_maps);
@@ -266,6 +267,11 @@ ClusterMaker& ClusterMaker::Add(ResourceSliceRow row) {
 }
 ClusterMaker& ClusterMaker::Add(NodeZonesRow row) {
   rows_.zones.push_back(std::move(row));
+  return *this;
+}
+
+ClusterMaker& ClusterMaker::Add(TopologyRow row) {
+  rows_.topologies.push_back(std::move(row));
   return *this;
 }
 

@@ -44,6 +44,7 @@ struct ClusterRows {
   std::vector<ResourceClaimRow> claims;
   std::vector<ResourceSliceRow> slices;
   std::vector<NodeZonesRow> zones;
+  std::vector<TopologyRow> topologies;
   std::vector<DeviceClassRow> device_classes;
   std::optional<bool> serves_claims;                     // nothing: if there are any of these three
   std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: not known
@@ -136,6 +137,7 @@ class ClusterMaker {
   ClusterMaker& Add(ResourceClaimRow row);
   ClusterMaker& Add(ResourceSliceRow row);
   ClusterMaker& Add(NodeZonesRow row);
+  ClusterMaker& Add(TopologyRow row);
   ClusterMaker& Add(DeviceClassRow row);
 
   ShardParams& params() { return rows_.params; }

@@ -100,6 +100,7 @@ class Maker {
     }
     add("nodeplacement", StrCat(R"("gpu": ")", strategy, R"(", "cpu": ")", cpu_strategy, R"(")"));
     if (options_.sharers && std::string_view(strategy) != "spread") add("gpusharingorder");
+    if (options_.topology) add("topology");
     const int64_t generators = random_.Below(6);
     if (generators != 0) add("sg-nodelocalgreedy");
     if (generators != 1) add("sg-multinodegang");
@@ -403,6 +404,7 @@ CrowdedCluster MakeCrowdedCluster(uint64_t seed, const CrowdedClusterOptions& op
   CrowdedCluster crowded = Maker(seed, options).Make();
   if (options.sharers) AddRandomSharers(seed, *options.sharers, &crowded.rows);
   if (options.terms) AddRandomTerms(seed, *options.terms, &crowded.rows);
+  if (options.topology) AddRandomTopology(seed, *options.topology, &crowded.rows);
   return crowded;
 }
 

@@ -17,6 +17,7 @@
 #include "kai/testing/cluster_maker.h"
 #include "kai/testing/random_sharers.h"
 #include "kai/testing/random_terms.h"
+#include "kai/testing/random_topology.h"
 
 namespace kai {
 
@@ -30,6 +31,7 @@ struct CrowdedClusterOptions {
   bool pod_affinity = true;
   std::optional<RandomSharersOptions> sharers = {};  // pods that share GPUs, and plugins for them
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
+  std::optional<RandomTopologyOptions> topology = {};  // and the plugin for it
 };
 
 struct CrowdedCluster {

@@ -543,6 +543,7 @@ ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options
   ClusterRows rows = Maker(seed, options).Make();
   if (options.sharers) AddRandomSharers(seed, *options.sharers, &rows);
   if (options.terms) AddRandomTerms(seed, *options.terms, &rows);
+  if (options.topology) AddRandomTopology(seed, *options.topology, &rows);
   return rows;
 }
 

@@ -22,6 +22,7 @@
 #include "kai/testing/cluster_maker.h"
 #include "kai/testing/random_sharers.h"
 #include "kai/testing/random_terms.h"
+#include "kai/testing/random_topology.h"
 
 namespace kai {
 
@@ -82,7 +83,8 @@ struct RandomClusterOptions {
   // Ports, volumes and so on; nothing: none of them.
   std::optional<RandomTermsOptions> terms = RandomTermsOptions();
   std::optional<RandomSharersOptions> sharers = {};  // many pods on parts of GPUs
-  bool sub_groups = false;  // trees of sub-groups: not scheduled yet, but ordered
+  bool sub_groups = false;                           // trees of sub-groups
+  std::optional<RandomTopologyOptions> topology = {};
 };
 
 ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options = {});

@@ -102,5 +102,46 @@ TEST(RandomClusterTest, HasTheFeaturesItIsAskedFor) {
               testing::Each(0));
 }
 
+TEST(RandomClusterTest, HasTopologiesOfAllKindsWhereItIsAskedForThem) {
+  int two = 0, lacking = 0, parts = 0, required = 0, preferred = 0, both = 0, neither = 0;
+  int unknown = 0, running = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    ASSERT_TRUE(MakeRandomCluster(seed).topologies.empty());
+    const ClusterRows rows = MakeRandomCluster(seed, {.topology = RandomTopologyOptions()});
+    two += rows.topologies.size() > 1 ? 1 : 0;
+    for (const TopologyRow::Level& level : rows.topologies[0].levels) {
+      lacking += static_cast<int>(std::ranges::count_if(rows.nodes, [&](const NodeRow& node) {
+        return std::ranges::none_of(
+            node.labels, [&](const auto& label) { return label.first == level.node_label; });
+      }));
+    }
+    const auto look = [&](const TopologyConstraintRow& each) {
+      if (each.topology.empty()) return;
+      unknown += each.topology == "unknown" || each.required_level == "unknown" ||
+                         each.preferred_level == "unknown"
+                     ? 1
+                     : 0;
+      const bool has_required = !each.required_level.empty();
+      const bool has_preferred = !each.preferred_level.empty();
+      ++(has_required ? has_preferred ? both : required : has_preferred ? preferred : neither);
+    };
+    for (const PodGroupRow& group : rows.pod_groups) {
+      look(group.topology);
+      for (const SubGroupRow& part : group.sub_groups) {
+        ++parts;
+        look(part.topology);
+      }
+      running += group.topology.topology.empty()
+                     ? 0
+                     : static_cast<int>(std::ranges::count_if(rows.pods, [&](const PodRow& pod) {
+                         return pod.pod_group == group.name && pod.phase == Phase::kRunning;
+                       }));
+    }
+  }
+  EXPECT_THAT(
+      (std::vector{two, lacking, parts, required, preferred, both, neither, unknown, running}),
+      testing::Each(testing::Gt(10)));
+}
+
 }  // namespace
 }  // namespace kai

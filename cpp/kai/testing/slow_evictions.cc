@@ -12,6 +12,7 @@
 
 #include "kai/base/check.h"
 #include "kai/testing/slow_filters.h"
+#include "kai/testing/slow_topology.h"
 
 namespace kai::oracle {
 
@@ -499,7 +500,31 @@ std::vector<int> Flat(const Batches& batches) {
 // Memory counts for none (spec 3 R18).
 double RequestedGpus(const World& world, int pod) { return SumOfRequests(world, {pod}, 0)[2]; }
 
-// spec 2 V10 and V12
+// spec 2 V2
+Shape Partial(const World& world, int group, const std::vector<int>& pending) {
+  const Shape& whole = *world.group(group).shape;
+  Shape part{.tree = whole.tree, .pods = Joined(ActivePods(world, group), pending)};
+  std::sort(part.pods.begin(), part.pods.end());
+  std::map<std::string, int64_t> pods;
+  for (const int pod : part.pods) ++pods[SubGroupOf(*At(world.kept().pods, pod).row)];
+  const std::function<bool(const std::string&)> is_empty = [&](const std::string& name) {
+    const Set& set = whole.tree.at(name);
+    if (set.is_leaf) return pods[name] == 0;
+    return std::all_of(set.children.begin(), set.children.end(), is_empty);
+  };
+  for (auto& [name, set] : part.tree) {
+    if (set.is_leaf) {
+      set.minimum = std::min(set.minimum, pods[name]);
+    } else if (set.given) {
+      set.minimum = std::min<int64_t>(
+          set.minimum, std::count_if(set.children.begin(), set.children.end(),
+                                     [&](const std::string& child) { return !is_empty(child); }));
+    }
+  }
+  return part;
+}
+
+// spec 2 V10-V12
 bool PassesFilters(const World& world, const Search& search, const std::vector<int>& pending,
                    const std::vector<int>& recorded, const Batches& batches) {
   if (world.settings().mends.on(Mend::kScenarioFilters)) return true;
@@ -515,10 +540,13 @@ bool PassesFilters(const World& world, const Search& search, const std::vector<i
       return false;
     }
   }
+  std::vector<double> all_rooms = search.rooms;
+  for (size_t i = 0; i < all_rooms.size(); ++i)
+    all_rooms[i] += GpusOn(world, victims, static_cast<int>(i));
+  if (!DomainsHaveGpus(world, search.group, Partial(world, search.group, pending), all_rooms))
+    return false;
   std::vector<double> rooms;
-  for (const int node : nodes) {
-    rooms.push_back(RoomOf(search, node) + GpusOn(world, victims, node));
-  }
+  for (const int node : nodes) rooms.push_back(At(all_rooms, node));
   std::sort(rooms.begin(), rooms.end(), std::greater<>());
   if (rooms.size() > pending.size()) rooms.resize(pending.size());
   std::vector<double> requests;
@@ -613,36 +641,13 @@ std::vector<std::vector<int>> MultiNodeGang(const World& world, const Search& se
   return emitted;
 }
 
-// spec 2 V2
-Shape Partial(const World& world, int group, const std::vector<int>& pending) {
-  const Shape& whole = *world.group(group).shape;
-  Shape part{.tree = whole.tree, .pods = Joined(ActivePods(world, group), pending)};
-  std::sort(part.pods.begin(), part.pods.end());
-  std::map<std::string, int64_t> pods;
-  for (const int pod : part.pods) ++pods[SubGroupOf(*At(world.kept().pods, pod).row)];
-  const std::function<bool(const std::string&)> is_empty = [&](const std::string& name) {
-    const Set& set = whole.tree.at(name);
-    if (set.is_leaf) return pods[name] == 0;
-    return std::all_of(set.children.begin(), set.children.end(), is_empty);
-  };
-  for (auto& [name, set] : part.tree) {
-    if (set.is_leaf) {
-      set.minimum = std::min(set.minimum, pods[name]);
-    } else if (set.given) {
-      set.minimum = std::min<int64_t>(
-          set.minimum, std::count_if(set.children.begin(), set.children.end(),
-                                     [&](const std::string& child) { return !is_empty(child); }));
-    }
-  }
-  return part;
-}
-
 // What the simulation of a scenario does to the world (spec 2 §7, T4, T5).
 class Simulation {
  public:
   Simulation(const World& world, std::set<int> nodes) : world_(world), nodes_(std::move(nodes)) {}
 
   World& world() { return world_; }
+  const World& world() const { return world_; }
   const std::vector<Decision>& pipelined() const { return pipelined_; }
   bool stayed(int pod) const { return returned_.contains(pod); }
 
@@ -660,30 +665,18 @@ class Simulation {
         !(FitsLimits(world_, group, request) && FitsQuotas(world_, group, request))) {
       return false;
     }
-    const Simulation before = *this;
-    if (PlaceMembers(group, "", tasks)) return true;
-    *this = before;
-    return false;
+    Attempt attempt{.group = group};
+    return PlaceMember("", tasks, std::set<int>(nodes_), &attempt, this);
   }
 
- private:
-  bool PlaceMembers(int group, const std::string& name, const std::vector<int>& tasks) {
-    const Set set = world_.group(group).shape->tree.at(name);
-    if (!set.is_leaf) {
-      for (const std::string& member : MembersInOrder(world_, group, set)) {
-        if (!PlaceMembers(group, member, tasks)) return false;
-      }
-      return true;
-    }
-    for (const int pod : tasks) {
-      if (SubGroupOf(*At(world_.kept().pods, pod).row) != name) continue;
-      const Placement found = PlaceTask(world_, pod, nodes_, /*pipeline_only=*/true);
-      if (found.node < 0) return false;
-      Pipeline(pod, found.node, found.groups);
-    }
+  bool PlacePod(int pod, const std::set<int>& nodes, const NodeScores* scores) {
+    const Placement found = PlaceTask(world_, pod, nodes, /*pipeline_only=*/true, scores);
+    if (found.node < 0) return false;
+    Pipeline(pod, found.node, found.groups);
     return true;
   }
 
+ private:
   // Other devices of the same node are another place (spec 3 S7).
   bool IsThere(int pod, int node, const Groups& groups) const {
     const auto is_same = [&](int its_node, Groups its) {
@@ -912,6 +905,19 @@ std::string PodSignature(const World& world, const PodRow& row) {  // H2
   return Text(parts, '(', ')');
 }
 
+// The topology constraints of a member and of all above it.
+std::vector<std::string> WishesAbove(const World& world, int group, const std::string& member) {
+  const TopologyConstraintRow wish = ConstraintOf(world, group, member);
+  std::vector<std::string> wishes = {
+      Text({wish.topology, wish.required_level, wish.preferred_level}, ':', ':')};
+  for (const auto& [name, set] : world.group(group).shape->tree) {
+    if (std::find(set.children.begin(), set.children.end(), member) == set.children.end()) continue;
+    const std::vector<std::string> more = WishesAbove(world, group, name);
+    wishes.insert(wishes.end(), more.begin(), more.end());
+  }
+  return wishes;
+}
+
 std::string SignatureOf(const World& world, int group) {  // H3
   std::vector<std::string> sets;
   for (const auto& [name, set] : world.group(group).shape->tree) {
@@ -922,7 +928,8 @@ std::string SignatureOf(const World& world, int group) {  // H3
       pods.push_back(PodSignature(world, *At(world.kept().pods, pod).row));
     }
     std::sort(pods.begin(), pods.end());
-    sets.push_back(pods.empty() ? "" : Text(pods, '[', ']'));
+    const std::vector<std::string> wishes = WishesAbove(world, group, name);
+    sets.push_back(pods.empty() ? "" : Text(wishes, '|', '|') + Text(pods, '[', ']'));
   }
   std::sort(sets.begin(), sets.end());
   return Text(sets, '{', '}');
@@ -990,9 +997,8 @@ bool WasPlacedNow(const World& world, int group) {
           }).empty();
 }
 
-// The pod group, or a pod of it, needs what the engine does not have yet.
+// A pod of the group needs what the engine does not have yet.
 bool NeedsWhatIsNotBuilt(const World& world, int group) {
-  if (NotBuilt(*At(world.kept().groups, group).row)) return true;
   for (const int pod : PodsWith(world, group, [](PodStatus s) { return IsAlive(s); })) {
     if (NotBuilt(*At(world.kept().pods, pod).row)) return true;
   }

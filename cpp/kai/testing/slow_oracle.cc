@@ -14,6 +14,7 @@
 #include "kai/base/check.h"
 #include "kai/session/config.h"
 #include "kai/testing/slow_filters.h"
+#include "kai/testing/slow_topology.h"
 
 namespace kai::oracle {
 namespace parts {
@@ -165,13 +166,6 @@ bool AnyGpu(const PodRow& pod) {
 
 // A feature that the engine does not have yet.
 bool NotBuilt(const PodRow& pod) { return !pod.not_built.empty(); }
-bool NotBuilt(const PodGroupRow& group) {
-  bool has_topology = !group.topology.topology.empty();
-  for (const SubGroupRow& row : group.sub_groups) {
-    has_topology = has_topology || !row.topology.topology.empty();
-  }
-  return has_topology;
-}
 
 // ---- selectors, as Kubernetes documents them
 // -----------------------------------------------------
@@ -845,27 +839,52 @@ std::vector<int> LeafTasks(const World& world, int group, const std::string& lea
   return tasks;
 }
 
-std::vector<int> CollectTasks(const World& world, int group, const std::string& name) {
+// The children that a set below its minimum starts next. With the mend of spec 4 W5 these are as
+// many as it lacks: who is not ready comes in only where too few are.
+std::vector<std::string> MissingMembers(const World& world, int group, const Set& set,
+                                        const std::set<std::string>& without) {
+  const std::vector<std::string> kids = MembersInOrder(world, group, set);
+  const bool mended = world.settings().mends.on(Mend::kOptionalMembers);
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < kids.size(); ++i) {
+    if (!mended && static_cast<int64_t>(i) >= set.minimum) break;
+    if (IsAllocationSatisfied(world, group, kids[i]) || without.contains(kids[i])) continue;
+    missing.push_back(kids[i]);
+  }
+  if (!mended) return missing;
+  const int64_t lacks = std::max<int64_t>(set.minimum - SatisfiedChildren(world, group, set), 0);
+  const auto too_many = [&] { return static_cast<int64_t>(missing.size()) > lacks; };
+  for (const bool ready : {false, true}) {
+    for (size_t i = missing.size(); i > 0 && too_many(); --i) {
+      if (IsReady(world, group, missing[i - 1]) == ready)
+        missing.erase(missing.begin() + static_cast<int64_t>(i) - 1);
+    }
+  }
+  return missing;
+}
+
+std::vector<int> CollectTasks(const World& world, int group, const std::string& name,
+                              const std::set<std::string>& without) {
   const Set& set = world.group(group).shape->tree.at(name);
   if (set.is_leaf) return LeafTasks(world, group, name);
-  const std::vector<std::string> kids = MembersInOrder(world, group, set);
   std::vector<int> out;
   if (!IsAllocationSatisfied(world, group, name)) {
-    for (size_t i = 0; i < kids.size() && static_cast<int64_t>(i) < set.minimum; ++i) {
-      if (IsAllocationSatisfied(world, group, kids[i])) continue;
-      const std::vector<int> more = CollectTasks(world, group, kids[i]);
+    for (const std::string& kid : MissingMembers(world, group, set, without)) {
+      const std::vector<int> more = CollectTasks(world, group, kid, without);
       out.insert(out.end(), more.begin(), more.end());
     }
     return out;
   }
-  for (const std::string& kid : kids) {
-    out = CollectTasks(world, group, kid);
+  for (const std::string& kid : MembersInOrder(world, group, set)) {
+    out = CollectTasks(world, group, kid, without);
     if (!out.empty()) return out;
   }
   return out;
 }
 
-std::vector<int> Tasks(const World& world, int group) { return CollectTasks(world, group, ""); }
+std::vector<int> Tasks(const World& world, int group, const std::set<std::string>& without) {
+  return CollectTasks(world, group, "", without);
+}
 
 Three SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib) {
   Three sum{};
@@ -1266,7 +1285,7 @@ bool Predicates(const World& world, int pod, int node) {
 
 // spec 3 §9
 double Score(const World& world, int pod, int node, const std::vector<Ledger>& ledgers,
-             const std::set<int>& nodes) {
+             const std::set<int>& nodes, const NodeScores* domains) {
   const Kept& kept = world.kept();
   const Settings& settings = kept.settings;
   const PodRow& row = *At(kept.pods, pod).row;
@@ -1310,6 +1329,8 @@ double Score(const World& world, int pod, int node, const std::vector<Ledger>& l
         return Matches(gpus, group.first, mib, MibPerDevice(row.gpu, mib));
       });
       score = matches ? 10'000 : 0;
+    } else if (plugin == "topology" && domains != nullptr) {  // spec 4 S1
+      score = domains->at(node);
     } else if (plugin == "podaffinity") {
       score = 1'000'000 * PodAffinityPoints(world, row, target);
     } else if (plugin == "nominatednode") {
@@ -1360,7 +1381,22 @@ double PodsThatFit(const World& world, int pod) {
   return all;
 }
 
+// Some set of the group could start with other children than it takes first (spec 4 W5).
+bool HasChoice(const World& world, int group) {
+  const SetTree& tree = world.group(group).shape->tree;
+  return world.settings().mends.on(Mend::kOptionalMembers) &&
+         std::any_of(tree.begin(), tree.end(), [&](const auto& each) {
+           const auto& [name, set] = each;
+           if (set.is_leaf || IsAllocationSatisfied(world, group, name)) return false;
+           const auto can_start = [&](const std::string& child) {
+             return IsAllocationSatisfied(world, group, child) || IsReady(world, group, child);
+           };
+           return std::count_if(set.children.begin(), set.children.end(), can_start) > set.minimum;
+         });
+}
+
 bool HasHope(const World& world, int group) {
+  if (HasChoice(world, group)) return true;
   const Kept& kept = world.kept();
   const std::vector<int> tasks = Tasks(world, group);
   const Three sum = SumOfRequests(world, tasks, kept.largest_gpu_mib);
@@ -1388,13 +1424,15 @@ bool SpeaksForItsQueue(const World& world, int group) {
          (IsReady(world, group, "") && HasHope(world, group));
 }
 
-Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only) {
+Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only,
+                    const NodeScores* domains) {
   const Kept& kept = world.kept();
   if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return {};
   const std::vector<Ledger> ledgers = Ledgers(world);
   std::vector<std::pair<double, int>> scored;  // nodes are in the order of their names
   for (const int node : nodes) {
-    scored.emplace_back(-Score(world, pod, node, ledgers, nodes), node);
+    if (domains != nullptr && !domains->contains(node)) continue;  // spec 4 S3
+    scored.emplace_back(-Score(world, pod, node, ledgers, nodes, domains), node);
   }
   std::sort(scored.begin(), scored.end());
   for (const auto& [score, node] : scored) {
@@ -1765,7 +1803,7 @@ std::vector<std::string> Candidates(const World& world) {
     const int group = static_cast<int>(i);
     const Kept::Group& each = kept.groups[i];
     bool pending = false;
-    bool not_built = NotBuilt(*each.row);
+    bool not_built = false;
     for (const int pod : each.shape.pods) {
       const PodStatus status = At(world.pods(), pod).status;
       pending = pending || (At(kept.pods, pod).counts && status == PodStatus::kPending);
@@ -1890,7 +1928,7 @@ bool PassesFilters(const World& world, std::string_view pod, std::string_view no
 
 double ScoreOf(const World& world, std::string_view pod, std::string_view node) {
   return Score(world, world.kept().PodIndex(pod), world.kept().NodeIndex(node), Ledgers(world),
-               AllNodes(world));
+               AllNodes(world), nullptr);
 }
 
 std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod_name) {
@@ -1933,30 +1971,65 @@ std::ostream& operator<<(std::ostream& out, const Decision& decision) {
 
 namespace {
 
-// spec 2 P1 with one subset of nodes everywhere: members one after the other, whole or not at all.
-bool PlaceMembers(World* world, int group, const std::string& name, const std::vector<int>& tasks,
-                  std::vector<Decision>* done) {
-  const Set& set = world->group(group).shape->tree.at(name);
-  if (set.is_leaf) {
-    for (const int pod : tasks) {
-      const Kept::Pod& each = At(world->kept().pods, pod);
-      if (SubGroupOf(*each.row) != name) continue;
-      const Choice choice = FindNode(*world, each.name);
-      if (choice.node.empty()) return false;
-      if (choice.now) {
-        world->Place(each.name, choice.node, choice.groups);
-      } else {
-        world->Pipeline(each.name, choice.node, choice.groups);
-      }
-      done->push_back(
-          {choice.now ? Decision::Kind::kBind : Decision::Kind::kPipeline, each.name, choice.node});
+// Places for real, and writes down what it does.
+struct RealTrial {
+  World place;
+  std::vector<Decision> done;
+
+  const World& world() const { return place; }
+  bool PlacePod(int pod, const std::set<int>& nodes, const NodeScores* scores) {
+    const Kept& kept = place.kept();
+    const Placement found = PlaceTask(place, pod, nodes, /*pipeline_only=*/false, scores);
+    if (found.node < 0) return false;
+    const std::string& name = At(kept.pods, pod).name;
+    const std::string& node = At(kept.nodes, found.node)->name;
+    if (found.now) {
+      place.Place(name, node, found.groups);
+    } else {
+      place.Pipeline(name, node, found.groups);
     }
+    done.push_back({found.now ? Decision::Kind::kBind : Decision::Kind::kPipeline, name, node});
     return true;
   }
-  for (const std::string& member : MembersInOrder(*world, group, set)) {
-    if (!PlaceMembers(world, group, member, tasks, done)) return false;
+};
+
+// Whether the set above that member can start without it and the others (spec 4 W5).
+bool CanDoWithout(const World& world, int group, const std::string& member,
+                  const std::set<std::string>& others) {
+  for (const auto& [name, set] : world.group(group).shape->tree) {
+    if (std::find(set.children.begin(), set.children.end(), member) == set.children.end()) continue;
+    if (IsAllocationSatisfied(world, group, name)) return false;  // it asks for one more at a time
+    const auto can_start = [&](const std::string& child) {
+      return IsAllocationSatisfied(world, group, child) ||
+             (child != member && !others.contains(child) && IsReady(world, group, child));
+    };
+    return std::count_if(set.children.begin(), set.children.end(), can_start) >= set.minimum;
   }
-  return true;
+  return false;
+}
+
+// The next pods of a group, all of them or none (spec 2 P1). With the mend of spec 4 W5 those of
+// which others can take the place are passed over when they find none.
+std::optional<RealTrial> PlaceGroup(const World& world, int group) {
+  std::set<std::string> without;
+  for (;;) {
+    const std::vector<int> tasks = Tasks(world, group, without);
+    const Three request = SumOfRequests(world, tasks, world.kept().largest_gpu_mib);
+    if (tasks.empty()) return std::nullopt;
+    if (world.settings().Has("proportion") &&  // F76
+        !(FitsLimits(world, group, request) && FitsQuotas(world, group, request))) {
+      return std::nullopt;
+    }
+    RealTrial trial{.place = world, .done = {}};
+    Attempt attempt{.group = group};
+    if (PlaceMember("", tasks, AllNodes(world), &attempt, &trial)) return trial;
+    if (!world.settings().mends.on(Mend::kOptionalMembers)) return std::nullopt;
+    const auto spare = std::find_if(
+        attempt.failed.begin(), attempt.failed.end(),
+        [&](const auto& member) { return CanDoWithout(world, group, member, without); });
+    if (spare == attempt.failed.end()) return std::nullopt;
+    without.insert(*spare);
+  }
 }
 
 // spec 2 T6
@@ -1981,19 +2054,11 @@ std::vector<Decision> Allocate(World* world) {
   while (!jobs.empty()) {
     const std::string name = jobs.Pop();
     const int group = world->kept().GroupIndex(name);
-    const std::vector<int> tasks = Tasks(*world, group);
-    if (tasks.empty()) continue;
-    if (world->settings().Has("proportion") &&  // F76
-        !(FitsLimits(*world, group, SumOfRequests(*world, tasks, world->kept().largest_gpu_mib)) &&
-          FitsQuotas(*world, group, SumOfRequests(*world, tasks, world->kept().largest_gpu_mib)))) {
-      continue;
-    }
     const World before = *world;
-    std::vector<Decision> done;
-    if (!PlaceMembers(world, group, "", tasks, &done)) {
-      *world = before;
-      continue;
-    }
+    std::optional<RealTrial> trial = PlaceGroup(before, group);
+    if (!trial) continue;
+    *world = trial->place;
+    std::vector<Decision> done = trial->done;
     const std::vector<int>& pods = before.group(group).shape->pods;
     const bool started = std::any_of(pods.begin(), pods.end(), [&](int pod) {
       return At(world->kept().pods, pod).counts && IsAllocated(At(before.pods(), pod).status);

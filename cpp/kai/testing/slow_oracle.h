@@ -7,11 +7,11 @@
 //   world.Place("vision/train-0", choice.node);  // a statement's words; undo by keeping a copy
 //   std::vector<oracle::Decision> plan = oracle::Allocate(&world);
 //
-// The actions that evict, and whole cycles, are in slow_evictions.h.
+// The actions that evict, and whole cycles, are in slow_evictions.h; topology is in
+// slow_topology.h.
 //
 // It reads the rows themselves and none of the engine's columns, so it also finds what the
-// ClusterBuilder gets wrong; it does not say what is wrong with rows. What the engine has not built
-// (DRA, topology) is left out here as it is there.
+// ClusterBuilder gets wrong; it does not say what is wrong with rows. Resource claims are left out.
 #ifndef KAI_TESTING_SLOW_ORACLE_H_
 #define KAI_TESTING_SLOW_ORACLE_H_
 
@@ -393,7 +393,6 @@ bool Meets(const SelectorRequirement& requirement, const std::string* value);
 bool MeetsAll(const std::vector<SelectorRequirement>& requirements, const StringPairs& labels);
 // A feature that the engine does not have yet.
 bool NotBuilt(const PodRow& pod);
-bool NotBuilt(const PodGroupRow& group);
 
 QueueNumbers NumbersNow(const World& world, int queue);
 double AllocatableShare(const QueueNumbers& numbers, size_t resource);  // spec 1 F34
@@ -451,10 +450,12 @@ std::vector<int> PodsOfLeaf(const World& world, int group, const std::string& le
 }
 int64_t ActiveAllocated(const World& world, int group, const std::string& leaf);
 bool IsAllocationSatisfied(const World& world, int group, const std::string& set);  // spec 2 G9
+bool IsReady(const World& world, int group, const std::string& set);                // spec 2 G7
 int64_t SatisfiedChildren(const World& world, int group, const Set& set);
 std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set);  // G11
 bool TaskFirst(const World& world, int a, int b);                                        // G12
-std::vector<int> Tasks(const World& world, int group);                                   // G13
+// G13; without some sub-groups, where others suffice.
+std::vector<int> Tasks(const World& world, int group, const std::set<std::string>& without = {});
 Three SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib);
 
 struct Ledger {
@@ -472,13 +473,16 @@ bool HasGpusToGive(const World& world, int node);  // spec 2 V3
 bool PassesPodChecks(const World& world, int pod);
 // Whether a group that waits has a say in when its queue comes, in an order of all who wait.
 bool SpeaksForItsQueue(const World& world, int group);
-// spec 2 P2-P4 among some nodes.
+// How the domains of nodes are liked, by node (spec 4 S1).
+using NodeScores = std::map<int, double>;
+// spec 2 P2-P4 among some nodes; where domains are liked, nodes without a score are none of them.
 struct Placement {
   int node = -1;     // none
   bool now = false;  // it can start there
   Groups groups;     // of devices to share; "": one nobody shares yet
 };
-Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only);
+Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only,
+                    const NodeScores* domains = nullptr);
 
 }  // namespace parts
 }  // namespace oracle

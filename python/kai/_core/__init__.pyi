@@ -144,6 +144,9 @@ class Plan(metaclass=_Compiled):
     def queues(self) -> dict[str, dict[str, _QueueShare]]:
         """By queue and "gpu", "cpu", "memory": devices, cores, bytes; None is unlimited."""
 
+    def topology_ranks(self) -> dict[str, tuple[int, str | None]]:
+        """By pod that starts in a group with a topology: its rank, and its narrowest domain."""
+
     def numa_zones_available(self) -> dict[str, list[_Zone]]:
         """What the decisions leave of NUMA zones, by node that has any."""
 

@@ -18,6 +18,14 @@ PRIORITY_CLASS_LABEL = "priorityClassName"
 PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
 SUBGROUP_LABEL = "kai.scheduler/subgroup-name"
 TASK_PRIORITY_LABEL = "kai.scheduler/task-priority"
+KUBEFLOW_OPERATOR_LABEL = "training.kubeflow.org/operator-name"
+KUBEFLOW_JOB_LABEL = "training.kubeflow.org/job-name"
+KUBEFLOW_ROLE_LABEL = "training.kubeflow.org/job-role"  # "master" on the master
+REPLICA_TYPE_LABEL = "training.kubeflow.org/replica-type"
+REPLICA_INDEX_LABEL = "training.kubeflow.org/replica-index"
+LWS_NAME_LABEL = "leaderworkerset.sigs.k8s.io/name"
+LWS_GROUP_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/group-index"
+LWS_WORKER_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/worker-index"  # "0" on the leader
 GPU_GROUP_LABEL = "runai-gpu-group"
 GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
 
@@ -28,6 +36,10 @@ GPU_FRACTION_ANNOTATION = "gpu-fraction"
 GPU_MEMORY_ANNOTATION = "gpu-memory"  # MiB
 GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
+# Written when a pod is bound: its place in the order of topology domains, for its launcher.
+TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
+TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
+LWS_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
 
 # Annotations of pods or of the workload that owns them.
 BATCH_MIN_MEMBER_ANNOTATION = "kai.scheduler/batch-min-member"
@@ -36,6 +48,15 @@ STALENESS_ANNOTATION = "kai.scheduler/staleness-grace-period"
 TOPOLOGY_ANNOTATION = "kai.scheduler/topology"
 TOPOLOGY_REQUIRED_ANNOTATION = "kai.scheduler/topology-required-placement"
 TOPOLOGY_PREFERRED_ANNOTATION = "kai.scheduler/topology-preferred-placement"
+SEGMENT_SIZE_ANNOTATION = "kai.scheduler/segment-size"
+SEGMENT_REQUIRED_ANNOTATION = "kai.scheduler/segment-topology-required-placement"
+SEGMENT_PREFERRED_ANNOTATION = "kai.scheduler/segment-topology-preferred-placement"
+
+# Annotations of pod groups, and of workloads that groups are made for: in how many domains of the
+# preferred level the pods are to be.
+MIN_DOMAINS_ANNOTATION = "kai.scheduler/topology-min-domains"
+MAX_DOMAINS_ANNOTATION = "kai.scheduler/topology-max-domains"
+BALANCED_DOMAINS_ANNOTATION = "kai.scheduler/topology-balanced"
 
 # Annotations of pod groups. The times are the scheduler's: RFC 3339, whole seconds, UTC (A22).
 TOP_OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"  # YAML: name, uid, group, version, kind

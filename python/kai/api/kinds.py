@@ -57,12 +57,19 @@ GROUPS = {
 }
 """The group of every kind kai reads. Others have a Queue, a Job and a PodGroup too."""
 
-WORKLOADS = frozenset(("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job"))
+GANG_WORKLOADS = {
+    "PyTorchJob": "kubeflow.org",
+    "LeaderWorkerSet": "leaderworkerset.x-k8s.io",
+}
+"""Kinds of other projects, with their groups, whose gangs have parts that kai knows."""
+
+WORKLOADS = frozenset(
+    ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", *GANG_WORKLOADS)
+)
 """Kinds whose pods kai makes when a manifest gives none."""
 
 OTHER_WORKLOADS = {
     "DaemonSet": "apps",
-    "PyTorchJob": "kubeflow.org",
     "TFJob": "kubeflow.org",
     "MPIJob": "kubeflow.org",
     "XGBoostJob": "kubeflow.org",
@@ -74,7 +81,6 @@ OTHER_WORKLOADS = {
     "RayCluster": "ray.io",
     "RayService": "ray.io",
     "JobSet": "jobset.x-k8s.io",
-    "LeaderWorkerSet": "leaderworkerset.x-k8s.io",
     "SparkApplication": "sparkoperator.k8s.io",
     "Workflow": "argoproj.io",
     "PodCliqueSet": "grove.io",

@@ -241,6 +241,18 @@ class Cluster:
             ),
         )
 
+    def topology(self, name: str, *levels: str, **aliases: str) -> Cluster:
+        """Adds a Topology: node labels, the widest level first; or each as alias=label.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().topology("site", "example.com/zone", rack="example.com/rack")
+        >>> cluster.objects["topologies"][0]["spec"]["levels"][1]
+        {'nodeLabel': 'example.com/rack', 'alias': 'rack'}
+        """
+        listed: list[dict[str, str]] = [{"nodeLabel": label} for label in levels]
+        listed += [{"nodeLabel": label, "alias": alias} for alias, label in aliases.items()]
+        return self.add("Topology", {"metadata": {"name": name}, "spec": {"levels": listed}})
+
     def nodes(self, prefix: str, count: int, **node: Any) -> Cluster:
         """Adds `count` equal nodes, named so that their names sort as their numbers do.
 
@@ -406,6 +418,9 @@ class Cluster:
             spec["minMember"] = options["min_member"]
         if "preemptible" in options:
             spec["preemptibility"] = "preemptible" if options["preemptible"] else "non-preemptible"
+        if "topology" in options:
+            spec["topologyConstraint"] = objects.topology_constraint(options)
+            metadata.setdefault("annotations", {}).update(objects.domain_annotations(options))
         if options.get("created"):
             metadata["creationTimestamp"] = options["created"]
         first, entry.pods = entry.pods, entry.pods + count

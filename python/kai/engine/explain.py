@@ -60,16 +60,16 @@ def in_short(plan: Plan, group: GroupPlan, account: Account | None = None) -> st
 def find_group(plan: Plan, name: str) -> GroupPlan:
     """A pod group by its name, its owner's, or a pod's, each also without the namespace."""
     groups, situation = plan.pod_groups, plan.situation
-    for kind in (dict.fromkeys(groups), situation.group_of_pod, situation.group_of_owner):
-        names: dict[str, str] = {each: group or each for each, group in kind.items()}
-        found = {group for each, group in names.items() if name in (each, each.partition("/")[2])}
+    own = [(group, group) for group in groups]
+    for names in (own, situation.group_of_pod.items(), situation.groups_of_owners):
+        found = {group for each, group in names if name in (each, each.partition("/")[2])}
         found &= groups.keys()
         if len(found) == 1:
             return groups[found.pop()]
         if found:
             listed = text.listing(sorted(found), most=5)
             raise NotFoundError(f"{name!r} is the name of {len(found)} pod groups: {listed}")
-    known = {**dict.fromkeys(groups), **situation.group_of_owner}
+    known = dict.fromkeys([*groups, *(owner for owner, _ in situation.groups_of_owners)])
     raise NotFoundError(text.not_found("pod group", name, known))
 
 
@@ -437,6 +437,34 @@ class _Case:
             f"It can never start here: one pod asks for more {resource or none} than that: {has}."
         )
 
+    def _topology_too_small(self, message: str) -> str | None:
+        if _DOMAIN_HOLDS.search(message) or message.startswith("node-group(s)"):
+            return ""  # said once for all domains
+        found = _TOPOLOGY.match(message)
+        if found is None:
+            return None
+        level = found["level"].rpartition("/")[2]
+        in_one = f"in one {level}" if level else f"in topology {found['topology']}"
+        who = f"Sub-group {found['subgroup']}" if found["subgroup"] else "It"
+        held = [
+            (int(holds), -number, domain, int(wanted))
+            for number, reason in enumerate(self.group.reasons)
+            for domain, holds, wanted in _DOMAIN_HOLDS.findall(reason.message)
+        ]
+        asked = {pod.gpus for pod in self.pods if pod.waits}
+        if not held:
+            where = found["where"] or ""
+            has = f"all of {where} has too little" if where else "there is too little"
+            return f"{who} needs more {in_one} than there is: {has} free for it."
+        holds, _, domain, wanted = max(held)
+        best = f"the best {level}, {domain}," if level else f"the best domain, {domain},"
+        if len(asked) == 1 and (each := max(asked)):
+            needs = f"{text.count(each * wanted, 'GPU')} {in_one}"
+            return f"{who} needs {needs}; {best} is {text.number(each * (wanted - holds))} short."
+        return (
+            f"{who} needs room for {text.count(wanted, 'pod')} {in_one}; {best} has it for {holds}."
+        )
+
     def _short_of_gpus(self, count: int) -> str:
         """That free GPUs do not suffice for `count` more pods; "" if it is not that simple."""
         asked = {pod.gpus for pod in self.pods if pod.waits}
@@ -507,6 +535,7 @@ _TELL: dict[str, Callable[[_Case, str], str | None]] = {
     "not_enough_gpus": _Case._no_node,
     "not_enough_resources": _Case._no_node,
     "no_matching_node": _Case._no_node,
+    "topology_too_small": _Case._topology_too_small,
     "larger_than_any_node": _Case._larger_than_any_node,
     "preemption_delay": _Case._preemption_delay,
     "stale": _Case._stale,
@@ -536,6 +565,11 @@ _SUB_GROUP = re.compile(
 _REFUSED = re.compile(
     r"(?<![\w.])(\d+) ((?:node\(s\)|node|gpu task|cpu task|non MIG)[^.]*)\.(?: |$)"
 )
+_TOPOLOGY = re.compile(
+    r"topology (?P<topology>\S+), requirement (?P<level>\S*) couldn't be satisfied for job <[^>]+>"
+    r"(?:, subgroup (?P<subgroup>[^:]+))?(?:: not enough resources in (?P<where>.+) to allocate)?"
+)
+_DOMAIN_HOLDS = re.compile(r"node-group (\S+) can allocate only (\d+) of (\d+) required pods")
 _LARGEST = re.compile(
     r"Max (?P<resource>\S+) resources available in a single node .* is topped at "
     r"(?P<largest>[\d.]+)|No node in the .* node-pool has (?P<none>\S+) resources"

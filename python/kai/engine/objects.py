@@ -30,6 +30,18 @@ class PodOptions(TypedDict, total=False):
     """A priority class, or a number, for which a class is made; "train" (50) unless given."""
     preemptible: bool
     """Whether others may take its place; unless given, priorities below 100 are preemptible."""
+    topology: str
+    """The topology that the group keeps to; with `required_level`, `preferred_level` or both."""
+    required_level: str
+    """Its pods have to be in one domain of that level: a label, or its alias."""
+    preferred_level: str
+    """They should be in one domain of that level, or in few."""
+    min_domains: int
+    """In how many domains of the preferred level they have to be at least."""
+    max_domains: int
+    """In how many domains of the preferred level they may be at most."""
+    balanced: bool
+    """Whether each of those gets as many pods as any other, or one more."""
     created: str
     """RFC 3339; unless given, each group is a second younger than the one described before it."""
 
@@ -68,6 +80,28 @@ class PodOptions(TypedDict, total=False):
     """Whether the pods carry a scheduling gate, that is, are not to be scheduled yet."""
     pod_spec: Mapping[str, Any]
     """Members to put over the pods' `spec`, for whatever has no option of its own."""
+
+
+def topology_constraint(options: PodOptions) -> dict[str, Any]:
+    """The constraint of a pod group."""
+    constraint = {"topology": options["topology"]}
+    if "required_level" in options:
+        constraint["requiredTopologyLevel"] = options["required_level"]
+    if "preferred_level" in options:
+        constraint["preferredTopologyLevel"] = options["preferred_level"]
+    return constraint
+
+
+def domain_annotations(options: PodOptions) -> dict[str, str]:
+    """The annotations of a pod group about how many domains it wants to be in."""
+    annotations = {}
+    if "min_domains" in options:
+        annotations[keys.MIN_DOMAINS_ANNOTATION] = str(options["min_domains"])
+    if "max_domains" in options:
+        annotations[keys.MAX_DOMAINS_ANNOTATION] = str(options["max_domains"])
+    if options.get("balanced"):
+        annotations[keys.BALANCED_DOMAINS_ANNOTATION] = "true"
+    return annotations
 
 
 def queue(

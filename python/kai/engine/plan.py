@@ -67,6 +67,8 @@ class _Placement(Brief):
     numa_zones: tuple[NumaZone, ...] = ()
     claims: tuple[ClaimAllocation, ...] = ()
     extended_claim: ExtendedClaim | None = None
+    topology_rank: int | None = None
+    topology_domain: str | None = None
 
     kind: ClassVar[str]
 
@@ -90,6 +92,8 @@ class _Placement(Brief):
             members["claims"] = [claim.to_dict() for claim in self.claims]
         if self.extended_claim is not None:
             members["extended_claim"] = self.extended_claim.to_dict()
+        if self.topology_rank is not None:
+            members["topology"] = {"rank": self.topology_rank, "domain": self.topology_domain}
         return members
 
 
@@ -101,7 +105,8 @@ class Bind(_Placement):
     on how many `devices`, which `portion` or how much memory of each, and which (`gpu_groups`).
     `numa_zones` is where the node is expected to put the pod, with the plugin `numa`.
     `claims` says what each of its resource claims holds, `extended_claim` which devices it gets
-    for resources that it asks for by number.
+    for resources that it asks for by number. `topology_rank` and `topology_domain` say where the
+    pod stands among those of its group, if that asks for a topology.
     """
 
     kind: ClassVar[str] = "bind"
@@ -360,13 +365,19 @@ class Plan:
     def decisions(self) -> tuple[Decision, ...]:
         """What has to happen, in that order; a pod that moves is evicted and then pipelined."""
         claims = self._compiled.claims()
+        ranks = self._compiled.topology_ranks()
         decisions = (_decision(*row) for row in self._compiled.decisions())
-        if not claims:
+        if not claims and not ranks:
             return tuple(decisions)
+
+        def more(pod: str) -> dict[str, Any]:
+            members = claims_of(claims[pod]) if pod in claims else {}
+            if pod in ranks:
+                members["topology_rank"], members["topology_domain"] = ranks[pod]
+            return members
+
         return tuple(
-            dataclasses.replace(each, **claims_of(claims[each.pod]))
-            if isinstance(each, Bind) and each.pod in claims
-            else each
+            dataclasses.replace(each, **more(each.pod)) if isinstance(each, Bind) else each
             for each in decisions
         )
 

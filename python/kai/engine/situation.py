@@ -99,14 +99,14 @@ class Situation:
         return {pod.name: group.name for group in self.groups.values() for pod in group.pods}
 
     @cached_property
-    def group_of_owner(self) -> dict[str, str]:
-        """By "namespace/name" of the workload, as far as the groups say whom they belong to."""
-        found = {}
+    def groups_of_owners(self) -> list[tuple[str, str]]:
+        """ "namespace/name" of a workload and of a group that says it belongs to that workload."""
+        found = []
         for group in self._objects("podGroups"):
             owner = _OWNER_NAME.search(text(annotations_of(group).get(keys.TOP_OWNER_ANNOTATION)))
             namespace, _, name = kinds.full_name(group).rpartition("/")
             if owner:
-                found[f"{namespace}/{owner.group(1)}"] = f"{namespace}/{name}"
+                found.append((f"{namespace}/{owner.group(1)}", f"{namespace}/{name}"))
         return found
 
     @cached_property

@@ -45,10 +45,19 @@ RECEIVED_TYPE_ANNOTATION = "received-resource-type"
 LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
 NUMA_PREDICTED_ANNOTATION = "kai.scheduler/numa-placement-predicted"
 NUMA_OBSERVED_ANNOTATION = "kai.scheduler/numa-placement-observed"
+TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
+TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
 GPU_GROUP_LABEL = "runai-gpu-group"
 GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
 MIG_PREFIX = "nvidia.com/mig-"
 SHARED_GPU_ANNOTATIONS = ("gpu-fraction", "gpu-memory")
+BINDER_ANNOTATIONS = (
+    RECEIVED_TYPE_ANNOTATION,
+    NUMA_OBSERVED_ANNOTATION,
+    NUMA_PREDICTED_ANNOTATION,
+    TOPOLOGY_RANK_ANNOTATION,
+    TOPOLOGY_DOMAIN_ANNOTATION,
+)
 
 STUCK_AFTER = timedelta(minutes=2)  # KAI's default for stuckInReleasingThreshold
 TERMINATING_SINCE = timedelta(seconds=5)
@@ -93,6 +102,7 @@ def step(
         elif kind == "bind":
             running = _running(pod, decision.node, tuple(decision.gpu_groups or ()))
             running = _in_zones(running, getattr(decision, "numa_zones", ()))
+            running = _with_rank(running, decision)
             pods.append(with_claim_status(running, getattr(decision, "extended_claim", None)))
             placed[key] = (decision.node, decision)
         elif kind == "evict" or (kind is None and terminating is not None):
@@ -231,7 +241,7 @@ def _restarted(pod: Mapping[str, Any]) -> Json:
     metadata.pop("deletionGracePeriodSeconds", None)
     _set_mapping(metadata, "labels", _without_group_labels(metadata))
     annotations = dict(metadata.get("annotations") or {})
-    for name in (RECEIVED_TYPE_ANNOTATION, NUMA_OBSERVED_ANNOTATION, NUMA_PREDICTED_ANNOTATION):
+    for name in BINDER_ANNOTATIONS:
         annotations.pop(name, None)
     _set_mapping(metadata, "annotations", annotations)
     copy["spec"].pop("nodeName", None)
@@ -275,6 +285,17 @@ def _in_zones(pod: Json, zones: Sequence[Any]) -> Json:
             for each in zones
         ]
         pod["metadata"]["annotations"][NUMA_PREDICTED_ANNOTATION] = json.dumps(record)
+    return pod
+
+
+def _with_rank(pod: Json, decision: Any) -> Json:
+    """The pod with its place among those of its group, as the binder writes it."""
+    rank = getattr(decision, "topology_rank", None)
+    if rank is not None:
+        annotations = pod["metadata"]["annotations"]
+        annotations[TOPOLOGY_RANK_ANNOTATION] = str(rank)
+        if decision.topology_domain is not None:
+            annotations[TOPOLOGY_DOMAIN_ANNOTATION] = decision.topology_domain
     return pod
 
 

@@ -2,22 +2,27 @@
 
 Every pod has a top owner: itself, or what its owner references lead to. The owner's kind says
 whether all its pods are one group (a Job, a StatefulSet) or each its own (a Deployment), and how
-many have to start together; its labels, then those of the pod, say the queue and the priority.
+many have to start together, and in which parts (gangs.py); its labels, then those of the pod, say
+the queue and the priority, and its annotations where in a topology the group has to be.
 
-KAI names a group pg-<owner>-<uid>. Hand-written objects have no uid, and then the name is
-pg-<owner>; only when two groups would get the same name, each gets five more letters.
+KAI names a group pg-<owner>-<uid>, with -group-<index> for a replica of a LeaderWorkerSet.
+Hand-written objects have no uid, and then the name is pg-<owner>; only when two groups would get
+the same name, each gets five more letters.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kai.api import defaults, keys, kinds
 from kai.api.reading import annotations_of, at, first_text, labels_of, text
+from kai.snapshot import gangs, segments
+from kai.snapshot.gangs import Gang
+from kai.snapshot.workloads import Nonsense
 
 Manifest = Mapping[str, Any]
 Key = tuple[str, str, str]  # kind, namespace, name
@@ -33,10 +38,12 @@ class Owner:
     labels: Mapping[str, Any]
     annotations: Mapping[str, Any]
     priority_class: str = defaults.TRAIN  # when neither it nor its pods name one
+    replica: str = ""  # which of its groups this is, where a replica is a group: "0", "1", ...
 
     @property
     def group_name(self) -> str:
-        return f"pg-{self.key[2]}" + (f"-{self.uid}" if self.uid else "")
+        name = f"pg-{self.key[2]}" + (f"-{self.uid}" if self.uid else "")
+        return name + (f"-group-{self.replica}" if self.replica else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +57,32 @@ class Problem:
 
 @dataclass(slots=True)
 class Grouped:
-    """New pod groups, the group name of every pod that needs one, and pods without one."""
+    """New pod groups, where every pod that needs one belongs, and pods without one."""
 
     pod_groups: list[dict[str, Any]] = field(default_factory=list)
     group_of_pod: dict[str, str] = field(default_factory=dict)  # by "namespace/name"
+    sub_group_of_pod: dict[str, str] = field(default_factory=dict)  # those that are in one
     problems: list[Problem] = field(default_factory=list)
-    owners: list[Key] = field(default_factory=list)  # of the new groups
+    unknown_gangs: set[Key] = field(default_factory=set)  # owners of whom more should be known
 
 
 def group(
-    pods: Iterable[Manifest],
+    pods: Sequence[Manifest],
     workloads: Mapping[Key, Manifest],
     existing_groups: Iterable[Manifest],
     priority_classes: Iterable[str],
 ) -> Grouped:
     """Groups the pods of kai-scheduler that belong to no pod group of the input."""
+    owners = {**{_key("Pod", pod): pod for pod in pods}, **workloads}  # a leader owns its workers
     existing = {kinds.full_name(each).rpartition("/")[2] for each in existing_groups}
     classes = frozenset(priority_classes)
     result = Grouped()
     named: dict[tuple[str, str], list[tuple[Owner, Manifest]]] = {}  # namespace, annotation
-    owned: dict[Key, list[tuple[Owner, Manifest]]] = {}
+    owned: dict[tuple[Key, str], list[tuple[Owner, Manifest]]] = {}  # and the replica
     for pod in pods:
         if at(pod, "spec", "schedulerName") != keys.SCHEDULER_NAME:
             continue
-        owner = _owner(pod, workloads)
+        owner = _owner(pod, owners)
         given = text(annotations_of(pod).get(keys.POD_GROUP_ANNOTATION))
         if given in existing:
             continue
@@ -86,16 +95,16 @@ def group(
                 said = "asks that no pod group be made for it, and it names none"
                 result.problems.append(Problem(pod, where, said))
         else:
-            owned.setdefault(owner.key, []).append((owner, pod))
+            owned.setdefault((owner.key, owner.replica), []).append((owner, pod))
 
     for (_, name), members in sorted(named.items()):
         _make(result, name, members, classes)
     wanted = Counter(members[0][0].group_name for members in owned.values())
-    for key, members in sorted(owned.items()):
+    for (key, _), members in sorted(owned.items(), key=lambda item: item[0]):
         owner = members[0][0]
         name = owner.group_name
         if owner.uid and name in existing:  # KAI made it, and its pods lost the annotation
-            _assign(result, name, members)
+            _make(result, name, members, classes, exists=True)
             continue
         if wanted[name] > 1 or name in existing:
             name += "-" + hashlib.sha256("/".join(key).encode()).hexdigest()[:5]
@@ -108,33 +117,56 @@ def _make(
     name: str,
     members: list[tuple[Owner, Manifest]],
     classes: frozenset[str],
+    *,
+    exists: bool = False,
 ) -> None:
-    if all(at(pod, "status", "phase") in ("Succeeded", "Failed") for _, pod in members):
+    """Makes a group of these pods; one that exists already stays as it is (spec 4 K32)."""
+    pods = [pod for _, pod in members]
+    if not exists and all(at(pod, "status", "phase") in ("Succeeded", "Failed") for pod in pods):
         return
     owner, first = min(members, key=lambda member: _age(member[1]))
     try:
-        result.pod_groups.append(_pod_group(name, owner, first, classes))
-    except ValueError as error:
-        where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
-        result.problems += [Problem(pod, where, str(error)) for _, pod in members]
-    else:
-        result.owners.append(owner.key)
-        _assign(result, name, members)
+        gang = _gang(owner, pods)
+    except Nonsense as error:
+        result.problems += [Problem(pod, error.field, error.message) for pod in pods]
+        return
+    if not exists:
+        result.pod_groups.append(_pod_group(name, owner, first, gang, classes))
+        if owner.key[0] in kinds.OTHER_WORKLOADS or (
+            owner.key[0] in kinds.GANG_WORKLOADS and not owner.manifest
+        ):
+            result.unknown_gangs.add(owner.key)
+    for pod in pods:
+        _assign(result, name, gang, pod)
 
 
-def _assign(result: Grouped, name: str, members: Iterable[tuple[Owner, Manifest]]) -> None:
-    for _, pod in members:
-        result.group_of_pod[kinds.full_name(pod)] = name
+def _assign(result: Grouped, name: str, gang: Gang, pod: Manifest) -> None:
+    try:
+        sub_group = gang.sub_group_of(pod)
+    except Nonsense as error:
+        result.problems.append(Problem(pod, error.field, error.message))
+        return
+    result.group_of_pod[kinds.full_name(pod)] = name
+    if sub_group:
+        result.sub_group_of_pod[kinds.full_name(pod)] = sub_group
 
 
-def _owner(pod: Manifest, workloads: Mapping[Key, Manifest]) -> Owner:
+def _key(kind: str, manifest: Manifest) -> Key:
+    return (
+        kind,
+        text(at(manifest, "metadata", "namespace")),
+        text(at(manifest, "metadata", "name")),
+    )
+
+
+def _owner(pod: Manifest, owners: Mapping[Key, Manifest]) -> Owner:
     """What the pod is grouped by: where its first owner references end, or itself (C25-C28)."""
-    namespace = text(at(pod, "metadata", "namespace"))
-    key: Key = ("Pod", namespace, text(at(pod, "metadata", "name")))
+    key = _key("Pod", pod)
+    namespace = key[1]
     chain = [_as_owner(key, text(at(pod, "metadata", "uid")), pod)]
     while len(chain) < 10 and (reference := _first_owner(chain[-1].manifest)):
         key = (text(reference.get("kind")), namespace, text(reference.get("name")))
-        found = workloads.get(key, {})
+        found = owners.get(key, {})
         uid = first_text(at(found, "metadata", "uid"), reference.get("uid"))
         chain.append(_as_owner(key, uid, found))
     top = chain[-1]
@@ -145,12 +177,24 @@ def _owner(pod: Manifest, workloads: Mapping[Key, Manifest]) -> Owner:
         kind == "ReplicaSet" and keys.POD_TEMPLATE_HASH_LABEL in labels_of(pod)
     ):
         # Each pod is a group of its own, with what the Deployment says.
-        said = (
-            {**labels_of(pod), **top.labels},
-            {**annotations_of(pod), **top.annotations},
-        )
+        said = (top.labels, top.annotations)
         return Owner(chain[0].key, chain[0].uid, pod, *said, defaults.INFERENCE)
-    return top
+    return _replica(pod, top, owners)
+
+
+def _replica(pod: Manifest, top: Owner, owners: Mapping[Key, Manifest]) -> Owner:
+    """Every replica of a LeaderWorkerSet is a group of its own (spec 4 G7).
+
+    Its pods name it in a label, too, for inputs without the StatefulSets that stand in between.
+    """
+    kind = "LeaderWorkerSet"
+    key: Key = (kind, top.key[1], text(labels_of(pod).get(keys.LWS_NAME_LABEL)))
+    if top.key[0] != kind and (found := owners.get(key)):
+        top = _as_owner(key, text(at(found, "metadata", "uid")), found)
+    if top.key[0] != kind:
+        return top
+    index = str(labels_of(pod).get(keys.LWS_GROUP_INDEX_LABEL))
+    return replace(top, replica=index) if index.isdecimal() else top
 
 
 def _as_owner(key: Key, uid: str, manifest: Manifest) -> Owner:
@@ -167,7 +211,9 @@ def _first_owner(manifest: Manifest) -> Manifest | None:
     return first if isinstance(first, Mapping) else None
 
 
-def _pod_group(name: str, owner: Owner, pod: Manifest, classes: frozenset[str]) -> dict[str, Any]:
+def _pod_group(
+    name: str, owner: Owner, pod: Manifest, gang: Gang, classes: frozenset[str]
+) -> dict[str, Any]:
     kind, namespace, owner_name = owner.key
     described = f"name: {owner_name}\nuid: {owner.uid}\nkind: {kind}\n"
     metadata: dict[str, Any] = {
@@ -178,6 +224,9 @@ def _pod_group(name: str, owner: Owner, pod: Manifest, classes: frozenset[str]) 
     kept = {key: _said(key, owner.labels, labels_of(pod)) for key in _KEPT_LABELS}
     if kept := {key: said for key, said in kept.items() if said}:
         metadata["labels"] = kept
+    for key in _KEPT_ANNOTATIONS:
+        if said := text(owner.annotations.get(key)):
+            metadata["annotations"][key] = said
     if created := first_text(
         at(owner.manifest, "metadata", "creationTimestamp"),
         at(pod, "metadata", "creationTimestamp"),
@@ -186,7 +235,7 @@ def _pod_group(name: str, owner: Owner, pod: Manifest, classes: frozenset[str]) 
 
     spec: dict[str, Any] = {
         "queue": _queue(owner, pod),
-        "minMember": _min_member(owner),
+        "minMember": gang.min_member,
         "priorityClassName": _priority_class(owner, pod, classes),
     }
     for member, key in (
@@ -198,20 +247,23 @@ def _pod_group(name: str, owner: Owner, pod: Manifest, classes: frozenset[str]) 
     preemptibility = _said(keys.PREEMPTIBILITY_LABEL, owner.labels, labels_of(pod)).lower()
     if preemptibility in ("preemptible", "non-preemptible"):
         spec["preemptibility"] = preemptibility
-    if topology := {
-        member: said
-        for member, key in (
-            ("topology", keys.TOPOLOGY_ANNOTATION),
-            ("requiredTopologyLevel", keys.TOPOLOGY_REQUIRED_ANNOTATION),
-            ("preferredTopologyLevel", keys.TOPOLOGY_PREFERRED_ANNOTATION),
-        )
-        if (said := text(owner.annotations.get(key)))
-    }:
-        spec["topologyConstraint"] = topology
+    if constraint := segments.constraint_of(
+        text(owner.annotations.get(keys.TOPOLOGY_ANNOTATION)),
+        text(owner.annotations.get(keys.TOPOLOGY_REQUIRED_ANNOTATION)),
+        text(owner.annotations.get(keys.TOPOLOGY_PREFERRED_ANNOTATION)),
+    ):
+        spec["topologyConstraint"] = constraint  # spec 4 C2
+    if gang.sub_groups:
+        spec["subGroups"] = list(gang.sub_groups)
     return {"metadata": metadata, "spec": spec}
 
 
 _KEPT_LABELS = (keys.NODE_POOL_LABEL, keys.QUEUE_LABEL)
+_KEPT_ANNOTATIONS = (
+    keys.MIN_DOMAINS_ANNOTATION,
+    keys.MAX_DOMAINS_ANNOTATION,
+    keys.BALANCED_DOMAINS_ANNOTATION,
+)
 
 
 def _said(key: str, *places: Mapping[str, Any]) -> str:
@@ -239,14 +291,21 @@ def _priority_class(owner: Owner, pod: Manifest, classes: frozenset[str]) -> str
     return next((text(said) for said in named if text(said) in classes), owner.priority_class)
 
 
+def _gang(owner: Owner, pods: Sequence[Manifest]) -> Gang:
+    """One pod, unless the owner's kind knows better; raises Nonsense."""
+    known = gangs.gang_of(owner.key[0], owner.manifest, pods)
+    return known or Gang(_min_member(owner))
+
+
 def _min_member(owner: Owner) -> int:
-    """1, but a Job may say how many of its pods have to start together."""
+    """1, but a Job may say how many of its pods have to start together; raises Nonsense."""
     said = owner.annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
     from_cron = (_first_owner(owner.manifest) or {}).get("kind") == "CronJob"
     if said is None or owner.key[0] != "Job" or from_cron:
         return 1
     if not str(said).isdecimal():
-        raise ValueError(f"is {said!r} on Job {owner.key[2]}, not a number of pods")
+        where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
+        raise Nonsense(where, f"is {said!r} on Job {owner.key[2]}, not a number of pods")
     return int(str(said))
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.api import defaults, documents, keys, kinds
-from kai.api.reading import at, mapping, objects, text
+from kai.api.reading import at, labels_of, mapping, objects, text
 from kai.engine.cluster import Rejected
 from kai.snapshot import grouping, qos, workloads
 from kai.snapshot.grouping import Key
@@ -115,13 +115,13 @@ class Manifests:
             Rejected("Pod", kinds.full_name(problem.pod), problem.field, problem.message)
             for problem in grouped.problems
         ]
-        for kind, namespace, name in grouped.owners:
-            if kind in kinds.OTHER_WORKLOADS:
-                said = f"how many pods of a {kind} start together is not known; give its PodGroup"
-                rejected.append(Rejected(kind, f"{namespace}/{name}", "kind", said))
+        for kind, namespace, name in sorted(grouped.unknown_gangs):
+            give = "it or its PodGroup" if kind in kinds.GANG_WORKLOADS else "its PodGroup"
+            said = f"how many pods of a {kind} start together is not known; give {give}"
+            rejected.append(Rejected(kind, f"{namespace}/{name}", "kind", said))
         left_out = {kinds.full_name(problem.pod) for problem in grouped.problems}
         return [
-            _in_group(pod, grouped.group_of_pod.get(name))
+            _in_group(pod, grouped.group_of_pod.get(name), grouped.sub_group_of_pod.get(name))
             for pod in pods
             if (name := kinds.full_name(pod)) not in left_out
         ]
@@ -160,6 +160,8 @@ class Manifests:
             group = kinds.group_of(version)
         if kind in kinds.GROUPS:
             return group == kinds.GROUPS[kind]
+        if kind in kinds.GANG_WORKLOADS:
+            return group in (None, kinds.GANG_WORKLOADS[kind])
         if kind in kinds.OTHER_WORKLOADS:
             return True
         if kind in kinds.IRRELEVANT or (group is not None and group not in _GROUPS):
@@ -287,6 +289,11 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         (text(reference.get("kind")), item.key[1], text(reference.get("name")))
         for item in items
         for reference in objects(item.manifest["metadata"].get("ownerReferences"))
+    } | {
+        # The StatefulSets that stand between it and its pods may not be in the input.
+        ("LeaderWorkerSet", item.key[1], text(labels_of(item.manifest).get(keys.LWS_NAME_LABEL)))
+        for item in items
+        if item.kind == "Pod"
     }
     made = []
     for item in items:
@@ -350,10 +357,12 @@ def _container(container: Any) -> Any:
     return {**container, "resources": resources}
 
 
-def _in_group(pod: dict[str, Any], group: str | None) -> dict[str, Any]:
+def _in_group(pod: dict[str, Any], group: str | None, sub_group: str | None) -> dict[str, Any]:
     if group is None:
         return pod
     metadata = dict(pod["metadata"])
+    if sub_group:
+        metadata["labels"] = {**labels_of(pod), keys.SUBGROUP_LABEL: sub_group}
     said = metadata.get("annotations")
     metadata["annotations"] = {**mapping(said), keys.POD_GROUP_ANNOTATION: group}
     return {**pod, "metadata": metadata}

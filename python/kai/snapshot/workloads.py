@@ -1,17 +1,19 @@
 """The pods that a cluster's own controllers would make of a workload.
 
 A Job gets as many pods as may run at once and are still to be done, a Deployment, ReplicaSet or
-StatefulSet its replicas (all at once: a plan asks where they could run, not in which order they
-become ready). Pods are numbered, where a cluster would draw five letters.
+StatefulSet its replicas, a PyTorchJob those of its roles, a LeaderWorkerSet its leaders and workers
+(all at once: a plan asks where they could run, not in which order they become ready). Pods are
+numbered, where a cluster would draw five letters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import keys
-from kai.api.reading import annotations_of, labels_of, mapping, objects
+from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
 
 MOST_PODS = 100_000
 
@@ -25,19 +27,21 @@ class Nonsense(Exception):
         self.message = message
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """One pod to be: its template, and what the controller adds to it."""
+
+    name: str
+    template: Mapping[str, Any]
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
 def pods_of(kind: str, workload: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The pods, each with an owner reference to the workload; raises Nonsense."""
     metadata = workload["metadata"]
-    spec = workload.get("spec")
-    if not isinstance(spec, Mapping):
+    if not isinstance(workload.get("spec"), Mapping):
         raise Nonsense("spec", "is missing")
-    number = _number_of_pods(kind, workload, spec)
-    if number == 0:
-        return []
-    template = mapping(spec.get("template"))
-    if not isinstance(template.get("spec"), Mapping):
-        raise Nonsense("spec.template.spec", "is missing, so there is nothing to make pods of")
-    first = _whole(mapping(spec.get("ordinals")), "start", 0, "spec.ordinals.start")
     owner = {
         "apiVersion": workload.get("apiVersion", ""),
         "kind": kind,
@@ -46,40 +50,42 @@ def pods_of(kind: str, workload: Mapping[str, Any]) -> list[dict[str, Any]]:
     }
     if metadata.get("uid"):
         owner["uid"] = metadata["uid"]
-    pods = []
-    for index in range(first, first + number):
-        name = f"{metadata['name']}-{index}"
-        own_metadata = {
-            "name": name,
-            "namespace": metadata["namespace"],
-            "ownerReferences": [owner],
-            "labels": _given_labels(kind, metadata["name"], name, index, spec)
-            | dict(labels_of(template)),
-            "annotations": dict(annotations_of(template)),
-        }
-        if metadata.get("creationTimestamp"):
-            own_metadata["creationTimestamp"] = metadata["creationTimestamp"]
-        pods.append({"kind": "Pod", "metadata": own_metadata, "spec": dict(template["spec"])})
-    return pods
+    return [_pod(each, metadata, owner) for each in _planned(kind, workload)]
 
 
-def _number_of_pods(kind: str, workload: Mapping[str, Any], spec: Mapping[str, Any]) -> int:
-    if kind != "Job":
-        return _whole(spec, "replicas", 1, "spec.replicas")
-    status = mapping(workload.get("status"))
-    over = any(
-        each.get("type") in ("Complete", "Failed", "Suspended") and each.get("status") == "True"
-        for each in objects(status.get("conditions"))
-    )
-    if over or spec.get("suspend") is True:
-        return 0
-    parallelism = _whole(spec, "parallelism", 1, "spec.parallelism")
-    completions = _whole(spec, "completions", parallelism, "spec.completions")
-    done = _whole(status, "succeeded", 0, "status.succeeded")
-    return max(0, min(parallelism, completions - done))
+def _pod(
+    planned: _Planned, workload: Mapping[str, Any], owner: Mapping[str, Any]
+) -> dict[str, Any]:
+    template = planned.template
+    metadata = {
+        "name": planned.name,
+        "namespace": workload["namespace"],
+        "ownerReferences": [owner],
+        "labels": {**labels_of(template), **planned.labels},
+        "annotations": {**annotations_of(template), **planned.annotations},
+    }
+    if workload.get("creationTimestamp"):
+        metadata["creationTimestamp"] = workload["creationTimestamp"]
+    return {"kind": "Pod", "metadata": metadata, "spec": dict(template["spec"])}
 
 
-def _whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int:
+def _planned(kind: str, workload: Mapping[str, Any]) -> Iterator[_Planned]:
+    if kind == "PyTorchJob":
+        return _of_pytorch_job(workload)
+    if kind == "LeaderWorkerSet":
+        return _of_leader_worker_set(workload)
+    return _of_replicas(kind, workload)
+
+
+def _template(value: Any, field: str) -> Mapping[str, Any]:
+    template = mapping(value)
+    if not isinstance(template.get("spec"), Mapping):
+        raise Nonsense(f"{field}.spec", "is missing, so there is nothing to make pods of")
+    return template
+
+
+def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int:
+    """A number of pods; raises Nonsense."""
     value = spec.get(member)
     if value is None:
         return default
@@ -88,6 +94,39 @@ def _whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> in
     if value > MOST_PODS:
         raise Nonsense(field, f"is {value}, and kai makes at most {MOST_PODS} pods of a workload")
     return value
+
+
+def _is_over(workload: Mapping[str, Any], *conditions: str) -> bool:
+    return any(
+        each.get("type") in conditions and each.get("status") == "True"
+        for each in objects(at(workload, "status", "conditions"))
+    )
+
+
+# ---- one template --------------------------------------------------------------------------------
+
+
+def _of_replicas(kind: str, workload: Mapping[str, Any]) -> Iterator[_Planned]:
+    owner, spec = workload["metadata"]["name"], workload["spec"]
+    number = _number_of_pods(kind, workload, spec)
+    if number == 0:
+        return
+    template = _template(spec.get("template"), "spec.template")
+    first = whole(mapping(spec.get("ordinals")), "start", 0, "spec.ordinals.start")
+    for index in range(first, first + number):
+        name = f"{owner}-{index}"
+        yield _Planned(name, template, _given_labels(kind, owner, name, index, spec))
+
+
+def _number_of_pods(kind: str, workload: Mapping[str, Any], spec: Mapping[str, Any]) -> int:
+    if kind != "Job":
+        return whole(spec, "replicas", 1, "spec.replicas")
+    if _is_over(workload, "Complete", "Failed", "Suspended") or spec.get("suspend") is True:
+        return 0
+    parallelism = whole(spec, "parallelism", 1, "spec.parallelism")
+    completions = whole(spec, "completions", parallelism, "spec.completions")
+    done = whole(mapping(workload.get("status")), "succeeded", 0, "status.succeeded")
+    return max(0, min(parallelism, completions - done))
 
 
 def _given_labels(
@@ -102,3 +141,82 @@ def _given_labels(
     if kind == "StatefulSet":
         return {keys.POD_INDEX_LABEL: str(index), "statefulset.kubernetes.io/pod-name": name}
     return {}
+
+
+# ---- PyTorchJob ----------------------------------------------------------------------------------
+
+
+def roles_of(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The replica specs of a PyTorchJob by role: "master", "worker"; raises Nonsense."""
+    roles = at(job, "spec", _ROLES)
+    if not isinstance(roles, Mapping):
+        raise Nonsense(f"spec.{_ROLES}", "is missing, so there is nothing to make pods of")
+    return {text(role).lower(): mapping(roles[role]) for role in sorted(roles, key=str)}
+
+
+_ROLES = "pytorchReplicaSpecs"
+
+
+def replicas_of(role: str, spec: Mapping[str, Any]) -> int:
+    """How many pods of a role a PyTorchJob has (spec 4 G2)."""
+    return whole(spec, "replicas", 1, f"{_field_of(role)}.replicas")
+
+
+def _field_of(role: str) -> str:
+    return f"spec.{_ROLES}.{role.capitalize()}"
+
+
+def _of_pytorch_job(job: Mapping[str, Any]) -> Iterator[_Planned]:
+    owner = job["metadata"]["name"]
+    suspended = at(job, "spec", "runPolicy", "suspend") is True
+    if suspended or _is_over(job, "Succeeded", "Failed"):
+        return
+    for role, spec in roles_of(job).items():
+        number = replicas_of(role, spec)
+        template = _template(spec.get("template"), f"{_field_of(role)}.template") if number else {}
+        for index in range(number):
+            labels = {
+                keys.KUBEFLOW_OPERATOR_LABEL: "pytorchjob-controller",
+                keys.KUBEFLOW_JOB_LABEL: owner,
+                keys.REPLICA_TYPE_LABEL: role,
+                keys.REPLICA_INDEX_LABEL: str(index),
+            }
+            if role == "master":
+                labels[keys.KUBEFLOW_ROLE_LABEL] = role
+            yield _Planned(f"{owner}-{role}-{index}", template, labels)
+
+
+# ---- LeaderWorkerSet -----------------------------------------------------------------------------
+
+
+def replica_size(lws: Mapping[str, Any]) -> int:
+    """How many pods a replica of a LeaderWorkerSet has, with its leader; raises Nonsense."""
+    field = "spec.leaderWorkerTemplate.size"
+    size = whole(mapping(at(lws, "spec", "leaderWorkerTemplate")), "size", 1, field)
+    if size == 0:
+        raise Nonsense(field, "is 0, and a replica has a leader at least")
+    return size
+
+
+def _of_leader_worker_set(lws: Mapping[str, Any]) -> Iterator[_Planned]:
+    owner, spec = lws["metadata"]["name"], lws["spec"]
+    replicas, size = whole(spec, "replicas", 1, "spec.replicas"), replica_size(lws)
+    if replicas * size > MOST_PODS:
+        said = f"and size make {replicas * size} pods; kai makes at most {MOST_PODS} of a workload"
+        raise Nonsense("spec.replicas", said)
+    place = "spec.leaderWorkerTemplate"
+    templates = mapping(spec.get("leaderWorkerTemplate"))
+    worker = _template(templates.get("workerTemplate"), f"{place}.workerTemplate")
+    leader = worker
+    if templates.get("leaderTemplate") is not None:
+        leader = _template(templates["leaderTemplate"], f"{place}.leaderTemplate")
+    for group in range(replicas):
+        for index in range(size):
+            name = f"{owner}-{group}-{index}" if index else f"{owner}-{group}"
+            labels = {
+                keys.LWS_NAME_LABEL: owner,
+                keys.LWS_GROUP_INDEX_LABEL: str(group),
+                keys.LWS_WORKER_INDEX_LABEL: str(index),
+            }
+            annotations = {keys.LWS_SIZE_ANNOTATION: str(size)}
+            yield _Planned(name, worker if index else leader, labels, annotations)

@@ -346,6 +346,46 @@ def _placement(op: str, given: Json, expect: Json) -> Iterator[str]:
         yield from _differs(f"score of {name!r}", scores[name], score)
 
 
+def _topology_levels(op: str, given: Json, expect: Json) -> Iterator[str]:
+    levels = _module("placement").topology_levels
+    try:
+        tried = levels(
+            given["levels"],
+            required=given.get("required", ""),
+            preferred=given.get("preferred", ""),
+        )
+    except ValueError:
+        tried = None
+    if tried != expect.get("levels"):
+        yield f"the levels are {tried}, in KAI {expect.get('levels')}"
+
+
+def _topology_node_sets(op: str, given: Json, expect: Json) -> Iterator[str]:
+    nodes = [
+        (name, node.get("labels") or {}, _whole(node["free"]))
+        for name, node in given["nodes"].items()
+    ]
+    constraint = given["constraint"]
+    sets, scores = _module("placement").topology_node_sets(
+        given["levels"],
+        nodes,
+        [_whole(pod.get("requests") or {}) for pod in given["pods"]],
+        active=given.get("activePods") or {},
+        candidates=given.get("candidates"),
+        required=constraint.get("required", ""),
+        preferred=constraint.get("preferred", ""),
+    )
+    wanted = [sorted(nodes) for nodes in expect.get("nodeSets") or []]
+    if [sorted(nodes) for nodes in sets] != wanted:
+        yield f"the node sets are {sets}, in KAI {wanted}"
+    for name, score in (expect.get("nodeScores") or {}).items():
+        yield from _differs(f"score of {name!r}", scores.get(name, 0.0), score)
+
+
+def _whole(amounts: Json) -> dict[str, int]:
+    return {name: int(amount) for name, amount in amounts.items()}
+
+
 def _answers(what: str, own: bool, wanted: bool) -> Iterator[str]:
     if own != wanted:
         yield f"{what} is {own}, KAI says {wanted}"
@@ -366,4 +406,6 @@ _CHECKS: dict[str, Callable[[str, Any, Any], Iterator[str]]] = {
     "min-runtime": _min_runtime,
     "job-order": _job_order,
     "node-placement": _placement,
+    "topology-levels": _topology_levels,
+    "topology-node-sets": _topology_node_sets,
 }

@@ -9,6 +9,7 @@ HEADER = Path(__file__).parents[3] / "cpp" / "kai" / "base" / "keys.h"
 
 SHARED = {  # in cpp/kai/base/keys.h -> in kai.api.keys
     "kAmdGpu": "AMD_GPU",
+    "kBalancedDomains": "BALANCED_DOMAINS_ANNOTATION",
     "kGpuCount": "GPU_COUNT_LABEL",
     "kGpuFraction": "GPU_FRACTION_ANNOTATION",
     "kGpuFractionDevices": "GPU_DEVICES_ANNOTATION",
@@ -16,14 +17,19 @@ SHARED = {  # in cpp/kai/base/keys.h -> in kai.api.keys
     "kGpuGroupPrefix": "GPU_GROUP_LABEL_PREFIX",
     "kGpuMemory": "GPU_MEMORY_LABEL",
     "kGpuMemoryRequest": "GPU_MEMORY_ANNOTATION",
+    "kHostname": "HOSTNAME_LABEL",
+    "kKubeflowRole": "KUBEFLOW_ROLE_LABEL",
     "kLastEviction": "LAST_EVICTION_ANNOTATION",
     "kLastStart": "LAST_START_ANNOTATION",
+    "kLeastDomains": "MIN_DOMAINS_ANNOTATION",
+    "kMostDomains": "MAX_DOMAINS_ANNOTATION",
     "kNvidiaGpu": "NVIDIA_GPU",
     "kPodGroup": "POD_GROUP_ANNOTATION",
     "kReceivedType": "RECEIVED_TYPE_ANNOTATION",
     "kStaleSince": "STALE_ANNOTATION",
     "kSubgroup": "SUBGROUP_LABEL",
     "kTaskPriority": "TASK_PRIORITY_LABEL",
+    "kTopologyRank": "TOPOLOGY_RANK_ANNOTATION",
 }
 
 

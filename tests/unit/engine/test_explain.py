@@ -180,13 +180,14 @@ def test_parts_that_no_gpu_has_left_are_named(asked: dict[str, Any], said: str) 
 
 
 def test_what_kai_lacks_is_named() -> None:
-    snapshot = full_node().pending("a/job", gpus=1).to_snapshot()
-    [group] = [
-        each for each in snapshot["rawObjects"]["podGroups"] if each["metadata"]["name"] == "job"
-    ]
-    level = {"topology": "site", "requiredTopologyLevel": "rack"}
-    group["spec"]["topologyConstraint"] = level
-    assert "kai does not have yet." in why(kai.Cluster.from_snapshot(snapshot), "a/job")
+    near = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+        "namespaceSelector": {"matchLabels": {"team": "a"}},
+    }
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
+    cluster = full_node().pending("a/job", gpus=1, pod_spec={"affinity": affinity})
+    assert "kai does not have yet." in why(cluster, "a/job")
 
 
 @pytest.mark.parametrize("name", ["a/job", "job", "a/job-1", "job-1"])

@@ -20,6 +20,9 @@ class FakeCompiled:
     def claims(self) -> dict[str, list[Any]]:
         return {}
 
+    def topology_ranks(self) -> dict[str, tuple[int, str | None]]:
+        return {}
+
     def decisions(self) -> list[tuple[Any, ...]]:
         none = (None,) * 3
         shared = (1.0, 2, 0.5, 4096, ("new:n1:0", "new:n1:1"))

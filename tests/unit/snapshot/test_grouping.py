@@ -147,6 +147,46 @@ def test_labels_and_annotations_become_fields() -> None:
     assert made["metadata"]["labels"] == {"kai.scheduler/node-pool": "x"}
 
 
+PLACED = {"topology": "racks", "requiredTopologyLevel": "rack"}
+IN_A_RACK = {
+    "kai.scheduler/topology": "racks",
+    "kai.scheduler/topology-required-placement": "rack",
+}
+
+
+@pytest.mark.parametrize("kind", ["Job", "StatefulSet", "ReplicaSet", "Deployment"])
+def test_the_owner_says_where_in_a_topology_its_groups_have_to_be(kind: str) -> None:
+    cluster = load(workload(kind, annotations=IN_A_RACK))
+    assert [each.get("topologyConstraint") for each in groups(cluster).values()] == [
+        PLACED for _ in groups(cluster)
+    ]
+    # Pods that have an owner do not say it (spec 4 C2).
+    cluster = load(workload(kind, template={"annotations": IN_A_RACK}))
+    assert [each.get("topologyConstraint") for each in groups(cluster).values()] == [
+        None for _ in groups(cluster)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (["topology", "topology-required-placement"], ["topology", "requiredTopologyLevel"]),
+        (["topology", "topology-preferred-placement"], ["topology", "preferredTopologyLevel"]),
+        (
+            ["topology", "topology-required-placement", "topology-preferred-placement"],
+            ["topology", "requiredTopologyLevel", "preferredTopologyLevel"],
+        ),
+        (["topology"], []),  # KAI: a constraint without a level, and the group never starts (W3)
+        (["topology-required-placement"], []),
+        (["topology-preferred-placement"], []),
+    ],
+)
+def test_a_constraint_names_a_topology_and_a_level(said: list[str], expected: list[str]) -> None:
+    cluster = load(pod(annotations={f"kai.scheduler/{each}": "x" for each in said}))
+    constraint = groups(cluster)["pg-p"].get("topologyConstraint", {})
+    assert constraint == dict.fromkeys(expected, "x")
+
+
 def test_a_saved_replica_set_of_a_deployment_groups_its_pods_one_by_one() -> None:
     owned = pod(
         "api-1",
@@ -175,8 +215,10 @@ def test_pods_of_a_gang_kai_does_not_know_are_named() -> None:
     [rejected] = load(owned).rejected
     assert str(rejected) == (
         "PyTorchJob default/pt: kind: how many pods of a PyTorchJob start together is not known; "
-        "give its PodGroup"
+        "give it or its PodGroup"
     )
+    owned = pod(ownerReferences=[{"kind": "JobSet", "name": "js", "uid": "u"}])
+    assert str(load(owned).rejected[0]).endswith("is not known; give its PodGroup")
 
 
 def test_a_group_that_is_given_is_kept() -> None:

@@ -226,6 +226,13 @@ junk = st.recursive(
 )
 
 
+SEGMENTS = {
+    "kai.scheduler/segment-size": "2",
+    "kai.scheduler/topology": "racks",
+    "kai.scheduler/segment-topology-required-placement": "rack",
+}
+
+
 @st.composite
 def broken(draw: st.DrawFn) -> Any:
     """A sensible manifest with nonsense somewhere in it."""
@@ -239,6 +246,14 @@ def broken(draw: st.DrawFn) -> Any:
         {"kind": "Job", "metadata": {"name": "j"}, "spec": {"parallelism": 2, "template": {
             "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m"}]}}}},
         {"kind": "List", "items": [NODE]},
+        {"kind": "PyTorchJob", "metadata": {"name": "t"}, "spec": {
+            "elasticPolicy": {"minReplicas": 2},
+            "pytorchReplicaSpecs": {"Worker": {"replicas": 3, "template": {
+                "metadata": {"annotations": SEGMENTS}, "spec": {"containers": []}}}}}},
+        {"kind": "LeaderWorkerSet", "metadata": {"name": "l", "annotations": SEGMENTS}, "spec": {
+            "replicas": 2, "startupPolicy": "LeaderReady", "leaderWorkerTemplate": {
+                "size": 3, "subGroupPolicy": {"subGroupPolicyType": "LeaderExcluded"},
+                "workerTemplate": {"spec": {"containers": []}}}}},
     ]))))  # fmt: skip
     place = manifest
     while True:

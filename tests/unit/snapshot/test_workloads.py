@@ -49,6 +49,105 @@ def test_a_job_gets_the_pods_that_run_at_once_and_are_to_be_done(
     assert len(pods({**workload("Job", **spec), "status": status})) == number
 
 
+TEMPLATE = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "m"}]}}
+
+
+def pytorch_job(**spec: Any) -> dict[str, Any]:
+    roles = {
+        "Worker": {"replicas": 2, "template": TEMPLATE},
+        "Master": {"template": TEMPLATE},
+    }
+    return {
+        "kind": "PyTorchJob",
+        "metadata": {"name": "w"},
+        "spec": {"pytorchReplicaSpecs": roles, **spec},
+    }
+
+
+def leader_worker_set(**template: Any) -> dict[str, Any]:
+    made = {"size": 2, "workerTemplate": TEMPLATE, **template}
+    return {
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "w"},
+        "spec": {"replicas": 2, "leaderWorkerTemplate": made},
+    }
+
+
+def test_a_pytorch_job_gets_the_pods_of_its_roles() -> None:
+    found = load(pytorch_job()).objects["pods"]
+    assert [each["metadata"]["name"] for each in found] == [
+        "w-master-0",
+        "w-worker-0",
+        "w-worker-1",
+    ]
+    training = "training.kubeflow.org"
+    assert (
+        found[0]["metadata"]["labels"].items()
+        >= {
+            "app": "x",
+            f"{training}/job-name": "w",
+            f"{training}/job-role": "master",
+            f"{training}/replica-type": "master",
+            f"{training}/replica-index": "0",
+        }.items()
+    )
+    assert found[2]["metadata"]["labels"][f"{training}/replica-index"] == "1"
+    assert f"{training}/job-role" not in found[2]["metadata"]["labels"]
+
+
+def test_a_pytorch_job_that_is_over_or_suspended_gets_none() -> None:
+    for kind in ("Succeeded", "Failed"):
+        status = {"conditions": [{"type": kind, "status": "True"}]}
+        assert pods({**pytorch_job(), "status": status}) == []
+    assert pods(pytorch_job(runPolicy={"suspend": True})) == []
+    assert pods({**pytorch_job(), "apiVersion": "example.com/v1"}) == []  # another one's
+
+
+def test_a_leader_worker_set_gets_leaders_and_their_workers() -> None:
+    leader = {"metadata": {"labels": {"app": "leader"}}, "spec": {"containers": []}}
+    found = load(leader_worker_set(leaderTemplate=leader)).objects["pods"]
+    assert [each["metadata"]["name"] for each in found] == ["w-0", "w-0-1", "w-1", "w-1-1"]
+    assert [each["metadata"]["labels"]["app"] for each in found] == ["leader", "x"] * 2
+    own = "leaderworkerset.sigs.k8s.io"
+    indices = [
+        (labels[f"{own}/group-index"], labels[f"{own}/worker-index"])
+        for labels in (each["metadata"]["labels"] for each in found)
+    ]
+    assert indices == [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")]
+    assert found[0]["metadata"]["annotations"] == {
+        f"{own}/size": "2",
+        "pod-group-name": "pg-w-group-0",
+    }
+
+
+@pytest.mark.parametrize(
+    ("broken", "rejected"),
+    [
+        (
+            pytorch_job(pytorchReplicaSpecs={"Worker": {"replicas": -1}}),
+            "PyTorchJob default/w: spec.pytorchReplicaSpecs.Worker.replicas: is -1, not a number",
+        ),
+        (
+            pytorch_job(pytorchReplicaSpecs={"Worker": None}),
+            "spec.pytorchReplicaSpecs.Worker.template.spec: is missing, so there is nothing",
+        ),
+        (pytorch_job(pytorchReplicaSpecs=[]), "spec.pytorchReplicaSpecs: is missing"),
+        (
+            leader_worker_set(size=0),
+            "LeaderWorkerSet default/w: spec.leaderWorkerTemplate.size: is 0, and a replica has a "
+            "leader at least",
+        ),
+        (leader_worker_set(size=60_000), "spec.replicas: and size make 120000 pods"),
+        (leader_worker_set(workerTemplate=7), "spec.leaderWorkerTemplate.workerTemplate.spec: is"),
+        (leader_worker_set(leaderTemplate=7), "spec.leaderWorkerTemplate.leaderTemplate.spec: is"),
+        ({**leader_worker_set(), "spec": {}}, "workerTemplate.spec: is missing"),
+    ],
+)
+def test_a_gang_that_makes_no_sense_is_named(broken: dict[str, Any], rejected: str) -> None:
+    [found] = load(broken).rejected
+    assert rejected in str(found)
+
+
 def test_a_cron_job_makes_none() -> None:
     assert (
         pods({"kind": "CronJob", "metadata": {"name": "c"}, "spec": {"schedule": "@daily"}}) == []

@@ -23,6 +23,7 @@ class ZoneLedger;
 std::unique_ptr<Scorer> MakeNumaScorer(
     std::shared_ptr<const ZoneLedger> ledger);  // fewer NUMA zones
 // Not in KAI.
+std::unique_ptr<Scorer> MakeDomainScorer();
 std::unique_ptr<Scorer> MakePreferredNodesScorer(
     const Cluster& cluster);  // preferred node affinity
 

@@ -1,0 +1,336 @@
+#include "kai/placement/domain_search.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "kai/base/rounding.h"
+#include "kai/model/messages.h"
+
+namespace kai {
+namespace {
+
+constexpr double kNothingFree = 1000;  // ratio of what is asked for where there is none (spec 4 A5)
+constexpr double kMostRatio = 1;
+constexpr size_t kMostKinds = 8;  // of pods that are counted by kind
+
+}  // namespace
+
+std::optional<DomainDepths> DepthsFor(const TopologyConstraint& constraint) {
+  const int32_t required = constraint.required_depth;
+  const int32_t preferred = constraint.preferred_depth;
+  const bool is_known = required != TopologyConstraint::kUnknownLevel &&
+                        preferred != TopologyConstraint::kUnknownLevel;
+  if (!is_known || (required == 0 && preferred == 0) || (preferred > 0 && preferred < required))
+    return std::nullopt;
+  return DomainDepths{.narrowest = std::max(preferred, required), .widest = required};
+}
+
+DomainSearch::DomainSearch(const Cluster& cluster, const Options& options)
+    : cluster_(cluster), options_(options), trees_(cluster.topologies().size()) {}
+
+DomainSearch::Tree& DomainSearch::TreeOf(TopologyId id) {
+  std::unique_ptr<Tree>& tree = trees_[id];
+  if (tree != nullptr) return *tree;
+  const DomainTree& shared = cluster_.topologies()[id];
+  const std::span<const NodeId> nodes = shared.NodesOf(DomainTree::kRoot);
+  const bool differs = options_.whole_nodes && !std::ranges::all_of(nodes, [&](NodeId node) {
+                         return shared.IsWhole(node);
+                       });
+  if (!differs) {
+    tree = std::make_unique<Tree>(cluster_, shared, cluster_.domain_totals(id), &touched_);
+  } else {
+    tree =
+        std::make_unique<Tree>(cluster_, std::make_unique<Tree::Own>(cluster_, shared), &touched_);
+  }
+  return *tree;
+}
+
+DomainSearch::Ask DomainSearch::AskOf(std::span<const PodId> pods) const {
+  const size_t slots = cluster_.slots().size();
+  Ask ask{.pods = static_cast<int64_t>(pods.size()),
+          .sum = std::vector<double>(slots),
+          .largest = std::vector<double>(slots)};
+  std::vector<int64_t> asking(slots);
+  int64_t asking_for_gpus = 0;
+  for (const PodId pod : pods) {
+    const std::span<const double> request = cluster_.RequestOf(pod);
+    const PodClassId pod_class = cluster_.pods().pod_class[pod];
+    if (ask.kinds.empty() || ask.kinds.back().first != pod_class)
+      ask.kinds.emplace_back(pod_class, 0);
+    ++ask.kinds.back().second;
+    for (size_t i = 0; i < slots; ++i) {
+      ask.sum[i] += request[i];
+      ask.largest[i] = std::max(ask.largest[i], request[i]);
+      if (request[i] > 0) ++asking[i];
+    }
+    // Those that a device plugin hands out, whole or in parts.
+    const GpuRequest& gpu = cluster_.ClassOf(pod).gpu;
+    if (gpu.kind != GpuRequestKind::kMemory &&
+        GpusOfPortions(gpu.portion, static_cast<double>(gpu.count)) > 0)
+      ++asking_for_gpus;
+  }
+  std::sort(ask.kinds.begin(), ask.kinds.end());
+  for (size_t i = 1; i < ask.kinds.size();) {
+    if (ask.kinds[i].first == ask.kinds[i - 1].first) {
+      ask.kinds[i - 1].second += ask.kinds[i].second;
+      ask.kinds.erase(ask.kinds.begin() + static_cast<ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  const auto some = [&](int64_t count) { return count != 0 && count != ask.pods; };
+  ask.alike = !some(asking_for_gpus);
+  for (size_t i = kPodsSlot.index(); i < slots; ++i) ask.alike = ask.alike && !some(asking[i]);
+  ask.only_slots = std::ranges::count_if(asking, [](int64_t each) { return each > 0; }) <= 1;
+  return ask;
+}
+
+TopologyDomainId DomainSearch::CommonDomainOf(const DomainTree& tree,
+                                              const NodeSubset& within) const {
+  if (within.all()) {
+    const std::span<const NodeId> nodes = tree.NodesOf(DomainTree::kRoot);
+    if (nodes.empty()) return DomainTree::kRoot;
+    return tree.CommonOf(tree.DomainOf(nodes.front()), tree.DomainOf(nodes.back()));
+  }
+  // Ids go depth first: what holds the first and the last holds all.
+  TopologyDomainId first, last;
+  for (const NodeId node : within.nodes()) {
+    const TopologyDomainId domain = tree.DomainOf(node);
+    if (!domain.valid()) continue;
+    first = first.valid() ? std::min(first, domain) : domain;
+    last = last.valid() ? std::max(last, domain) : domain;
+  }
+  return first.valid() ? tree.CommonOf(first, last) : DomainTree::kRoot;
+}
+
+double DomainSearch::RatioOf(const Ask& ask, std::span<const double> free) const {
+  double ratio = 0;
+  for (size_t i = 0; i < free.size(); ++i) {
+    if (i == kPodsSlot.index() || ask.sum[i] <= 0) continue;
+    ratio = std::max(ratio, free[i] > 0 ? ask.sum[i] / free[i] : kNothingFree);
+  }
+  return ratio;
+}
+
+// One answer on the way.
+struct DomainSearch::Search {
+  const Question& question;
+  const Ask& ask;
+  Tree& in;
+  const DomainRooms::Counts* counts = nullptr;  // null: the pods are too unlike to be counted
+  int32_t narrowest = 0;                        // depths that are looked at
+  int32_t widest = 0;
+  bool has_pins = false;
+  std::vector<TopologyDomainId> pinned = {};              // of the required level
+  std::vector<std::vector<TopologyDomainId>> found = {};  // by depth, in the order of the tree
+  std::vector<TopologyDomainId> refused = {};             // of the widest depth
+  std::vector<TopologyDomainId> preferred = {};           // in the order of the tree
+
+  std::vector<std::pair<const DomainRooms::Counts*, int64_t>> kinds = {};  // by kind, if at all
+
+  const DomainTree& tree() const { return in.tree; }
+  double RatioOf(const DomainSearch& search, TopologyDomainId domain) const {
+    return search.RatioOf(ask, in.rooms.FreeOf(domain));
+  }
+  bool Accepts(const DomainSearch& search, TopologyDomainId domain) const {
+    if (ask.only_slots) return !tree().NodesOf(domain).empty();
+    if (!kinds.empty()) {
+      return RatioOf(search, domain) <= kMostRatio &&
+             std::ranges::all_of(
+                 kinds, [&](const auto& kind) { return (*kind.first)[domain] >= kind.second; });
+    }
+    return counts != nullptr ? (*counts)[domain] >= ask.pods
+                             : RatioOf(search, domain) <= kMostRatio;
+  }
+  bool IsInPool(TopologyDomainId domain) const {
+    if (!has_pins) return true;
+    const int32_t depth = question.constraint.required_depth;
+    return std::ranges::find(pinned, tree().AncestorAt(domain, depth)) != pinned.end();
+  }
+
+  void Walk(const DomainSearch& search, TopologyDomainId domain) {
+    const int32_t depth = tree().DepthOf(domain);
+    if (depth == question.constraint.preferred_depth) preferred.push_back(domain);
+    if (depth >= widest && depth <= narrowest && IsInPool(domain)) {
+      if (Accepts(search, domain)) {
+        found[static_cast<size_t>(depth)].push_back(domain);
+      } else if (depth == widest) {
+        refused.push_back(domain);
+      }
+    }
+    if (depth == narrowest) return;
+    // Ids ascend with the texts of siblings.
+    std::vector<std::pair<double, TopologyDomainId>> children;
+    for (TopologyDomainId child = tree().FirstChild(domain); child.valid();
+         child = tree().Next(child))
+      children.emplace_back(-RatioOf(search, child), child);
+    std::sort(children.begin(), children.end());
+    for (const auto& [ratio, child] : children) Walk(search, child);
+  }
+
+  // The domain of the required level that has room for most of the pods.
+  void AddBest(TopologyDomainId common, const Cluster& cluster, Answer* answer) const {
+    if (counts == nullptr) return;
+    TopologyDomainId best;
+    for (TopologyDomainId at = common; at < tree().EndOf(common);
+         at = TopologyDomainId(at.index() + 1)) {
+      if (tree().DepthOf(at) == question.constraint.required_depth &&
+          (!best.valid() || (*counts)[at] > (*counts)[best]))
+        best = at;
+    }
+    if (!best.valid()) return;
+    answer->errors.push_back({.reason = std::string(messages::kNotEnoughForWorkload),
+                              .message = messages::DomainHoldsTooFew(
+                                  tree().Text(best, cluster.names()), (*counts)[best], ask.pods),
+                              .is_ours = true});
+  }
+
+  // The best fit first.
+  void Sort(const DomainSearch& search, std::vector<TopologyDomainId>* domains) const {
+    std::vector<std::tuple<bool, bool, double, TopologyDomainId>> order;
+    for (const TopologyDomainId domain : *domains) {
+      const bool holds_some = std::ranges::any_of(question.held, [&](NodeId node) {
+        const TopologyDomainId at = tree().DomainOf(node);
+        return at.valid() && tree().Holds(domain, at);
+      });
+      const bool holds_all =
+          counts != nullptr && (*counts)[domain] >= ask.pods + question.more_pods;
+      order.emplace_back(!holds_some, !holds_all, -RatioOf(search, domain), domain);
+    }
+    std::sort(order.begin(), order.end());
+    for (size_t i = 0; i < order.size(); ++i) (*domains)[i] = std::get<3>(order[i]);
+  }
+};
+
+DomainSearch::Answer DomainSearch::Find(const Question& question) {
+  const TopologyConstraint& wanted = question.constraint;
+  Answer answer;
+  const auto refuse = [&](std::string message) {
+    if (question.explains)
+      answer.errors.push_back({std::string(messages::kPodSchedulingErrors), std::move(message)});
+    return std::move(answer);
+  };
+  const std::string_view topology = cluster_.Text(wanted.topology);
+  const std::string_view required =
+      wanted.required.valid() ? cluster_.Text(wanted.required) : std::string_view();
+  const auto unsatisfied = [&](std::string_view tail) {
+    return messages::TopologyNotSatisfied(topology, required, cluster_.PodGroupName(question.group),
+                                          question.subgroup, tail);
+  };
+  if (!wanted.tree.valid()) return refuse(messages::NoSuchTopology(topology));
+
+  Tree& in = TreeOf(wanted.tree);
+  answer.tree = &in.tree;
+  const Ask ask = AskOf(question.pods);
+  TopologyDomainId common = CommonDomainOf(in.tree, question.within);
+  const int32_t lowest = wanted.preferred_depth > 0 ? wanted.preferred_depth
+                         : options_.stop_at_required && wanted.required_depth > 0
+                             ? wanted.required_depth
+                             : in.tree.depth();
+  common = in.tree.AncestorAt(common, lowest);
+  Search search{.question = question, .ask = ask, .in = in};
+  if (ask.alike && !ask.only_slots) search.counts = &in.rooms.CountsFor(ask.largest);
+  if (options_.best_fit && !ask.only_slots && ask.kinds.size() > 1 &&
+      ask.kinds.size() <= kMostKinds) {
+    for (const auto& [pod_class, pods] : ask.kinds)
+      search.kinds.emplace_back(&in.rooms.CountsFor(cluster_.pod_classes().request[pod_class]),
+                                pods);
+  }
+  if (!search.Accepts(*this, common)) {
+    if (question.explains && wanted.required_depth > 0) search.AddBest(common, cluster_, &answer);
+    return refuse(unsatisfied(messages::NotEnoughIn(
+        common == DomainTree::kRoot ? "" : in.tree.Text(common, cluster_.names()))));
+  }
+
+  // spec 4 C5, C6: levels that make no sense are found after what there is too little of.
+  const auto unknown = [&](std::string_view which, NameId level) {
+    return messages::UnknownTopologyLevel(question.subgroup, cluster_.Text(level), which, topology);
+  };
+  const std::optional<DomainDepths> depths = DepthsFor(wanted);
+  if (!depths && !options_.tells_levels) return answer;
+  if (!depths) {
+    if (wanted.required_depth == TopologyConstraint::kUnknownLevel)
+      return refuse(unknown("required", wanted.required));
+    if (wanted.preferred_depth != TopologyConstraint::kNoLevel)
+      return refuse(unknown("preferred", wanted.preferred));
+    return refuse(messages::NoTopologyLevel(question.subgroup, topology));
+  }
+
+  search.widest = depths->widest;
+  search.narrowest = depths->narrowest;
+  search.found.resize(static_cast<size_t>(search.narrowest) + 1);
+  search.has_pins = wanted.required_depth > 0 && !question.held.empty();
+  for (const NodeId node : question.held) {
+    if (!node.valid()) continue;
+    const TopologyDomainId domain = in.tree.DomainOf(node);
+    if (domain.valid() && in.tree.DepthOf(domain) >= wanted.required_depth)
+      search.pinned.push_back(in.tree.AncestorAt(domain, wanted.required_depth));
+  }
+  // KAI counts nothing above where it starts, but pods that ask for nothing need nothing there
+  // (A10).
+  const bool starts_too_low = in.tree.DepthOf(common) > search.narrowest;
+  search.Walk(*this, ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest)
+                                                      : common);
+
+  if (wanted.preferred_depth > 0) {
+    auto scores = std::make_shared<DomainScores>(DomainScores{
+        .tree = &in.tree,
+        .depth = wanted.preferred_depth,
+        .steps = IndexVector<TopologyDomainId, int8_t>(in.tree.size(), DomainScores::kNone)});
+    const size_t count = search.preferred.size();
+    for (size_t i = 0; i < count; ++i)
+      scores->steps[search.preferred[i]] =
+          static_cast<int8_t>(DomainScores::kMostSteps * (i + 1) / count);
+    answer.scores = std::move(scores);
+  }
+  if (options_.best_fit) {
+    for (std::vector<TopologyDomainId>& level : search.found) search.Sort(*this, &level);
+  }
+  for (auto level = search.found.rbegin(); level != search.found.rend(); ++level)
+    answer.domains.insert(answer.domains.end(), level->begin(), level->end());
+  if (!answer.domains.empty() || !question.explains) return answer;
+  std::sort(search.refused.begin(), search.refused.end());  // by name, as the texts come
+  for (const TopologyDomainId domain : search.refused) {
+    const std::string name = in.tree.Text(domain, cluster_.names());
+    if (search.counts != nullptr) {
+      answer.errors.push_back(
+          {std::string(messages::kNotEnoughForWorkload),
+           messages::DomainHoldsTooFew(name, (*search.counts)[domain], ask.pods)});
+      continue;
+    }
+    const std::span<const double> free = in.rooms.FreeOf(domain);
+    for (size_t i = 0; i < free.size(); ++i) {
+      if (ask.sum[i] > free[i])
+        answer.errors.push_back({std::string(messages::kNotEnoughForWorkload),
+                                 messages::DomainsLack(cluster_.slots().Name(ResourceSlot(i)),
+                                                       cluster_.slots().IsMig(ResourceSlot(i)))});
+    }
+  }
+  return refuse(unsatisfied(""));
+}
+
+std::vector<DomainSearch::Part> DomainSearch::PartsOf(const Question& question,
+                                                      TopologyDomainId domain) {
+  Tree& in = TreeOf(question.constraint.tree);
+  const Ask ask = AskOf(question.pods);
+  std::vector<Part> parts;
+  if (!ask.alike || ask.only_slots) return parts;
+  const DomainRooms::Counts& counts = in.rooms.CountsFor(ask.largest);
+  for (TopologyDomainId at = domain; at < in.tree.EndOf(domain);
+       at = TopologyDomainId(at.index() + 1)) {
+    if (in.tree.DepthOf(at) == question.constraint.preferred_depth)
+      parts.push_back({.domain = at, .room = counts[at]});
+  }
+  return parts;
+}
+
+NodeSubset DomainSearch::NodesOf(const Answer& answer, TopologyDomainId domain,
+                                 const NodeSubset& within) const {
+  const std::span<const NodeId> nodes = answer.tree->NodesOf(domain);
+  std::vector<NodeId> offered;
+  std::ranges::copy_if(nodes, std::back_inserter(offered),
+                       [&](NodeId node) { return within.Holds(node); });
+  return NodeSubset::Of(std::move(offered));
+}
+
+}  // namespace kai

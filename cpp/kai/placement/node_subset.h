@@ -1,0 +1,36 @@
+// NodeSubset: all nodes, or a list of them by id.
+#ifndef KAI_PLACEMENT_NODE_SUBSET_H_
+#define KAI_PLACEMENT_NODE_SUBSET_H_
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "kai/model/ids.h"
+
+namespace kai {
+
+class NodeSubset {
+ public:
+  static NodeSubset All() { return NodeSubset(true, {}); }
+  static NodeSubset Of(std::vector<NodeId> nodes) {
+    std::sort(nodes.begin(), nodes.end());
+    return NodeSubset(false, std::move(nodes));
+  }
+
+  bool all() const { return all_; }
+  const std::vector<NodeId>& nodes() const { return nodes_; }  // empty where it is all
+  bool Holds(NodeId node) const {
+    return all_ || std::binary_search(nodes_.begin(), nodes_.end(), node);
+  }
+
+ private:
+  NodeSubset(bool all, std::vector<NodeId> nodes) : all_(all), nodes_(std::move(nodes)) {}
+
+  bool all_;
+  std::vector<NodeId> nodes_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_NODE_SUBSET_H_
