@@ -44,7 +44,7 @@ void EvictionAction::Run(CycleView& cycle) {
         [&](const Scenario& scenario, const QuotaVector& request) {
           return Accepts(cycle, group, scenario, request);
         },
-        &meter);
+        &meter, LooksAtWholeGroups());
     const SearchOutcome outcome = search.Run();
     // Once for each group that a budget, and not the search, said no to.
     if (meter.spent().size() > known_spent) cycle.log->search_budget_spent[group] = 1;

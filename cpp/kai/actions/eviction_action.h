@@ -31,6 +31,8 @@ class EvictionAction : public Action {
   virtual bool IsHopeless(CycleView&, PodGroupId) { return false; }
   // One failed group can speak for another only if they are in one queue (spec 2 R1).
   virtual bool RemembersPerQueue() const { return true; }
+  // A group that has lost pods before counts as one that a scenario takes from (decision 0008).
+  virtual bool LooksAtWholeGroups() const { return true; }
   // Groups that may lose pods for this one, in order of creation; none where it is certain that
   // nothing can come of it.
   virtual std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) = 0;

@@ -18,6 +18,7 @@ class Reclaim final : public EvictionAction {
 
  protected:
   bool IsOff(const CycleView&) const override { return !options_.rule; }
+  bool LooksAtWholeGroups() const override { return false; }
 
   bool MayStart(CycleView& cycle, PodGroupId group) override {
     return LiveRule(cycle, group).MayStart(cycle.order->NextRequest(group));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "kai/actions/candidates.h"
 #include "kai/model/gpu_sums.h"
 
@@ -16,11 +17,12 @@ constexpr size_t kBatchesBeforeProof = 16;
 
 VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
                            std::span<const PodGroupId> candidates, Validator validator,
-                           SearchMeter* meter)
+                           SearchMeter* meter, bool whole_groups)
     : cycle_(cycle),
       group_(group),
       validator_(std::move(validator)),
       meter_(meter),
+      whole_groups_(whole_groups),
       candidates_(candidates),
       pods_(cycle.order->PodsToPlace(group)),
       bounds_(cycle, pods_),
@@ -175,7 +177,6 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   for (const NodeId node : nodes) {
     // Everything, wherever it is, of groups that would lose a pod here.
     const std::vector<int32_t> batches = base.BatchesOfGroupsOn(node);
-    if (batches.empty()) continue;
     if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
       return result;
   }
@@ -238,21 +239,24 @@ VictimSearch::Probe VictimSearch::TryScenario(const Scenario& scenario, bool kee
 }
 
 std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
-  // Groups of which a pod leaves or moves, be it an earlier action's doing, with all that the
-  // scenario took from them: pods that could stay would be asked to again.
+  // Groups of which a victim leaves or moves, with all that the scenario took from them: pods that
+  // could stay would be asked to again (decision 0008).
   const PodColumns& pods = cycle_.cluster->pods();
-  PodGroupId known;
-  bool is_needed = false;
-  std::vector<Victim> needed;
+  absl::flat_hash_set<PodGroupId> losers;
   for (const Victim& victim : scenario.victims) {
     const PodGroupId group = pods.group[victim.pod];
-    if (group != known) {
-      known = group;
-      is_needed = cycle_.order->CountOf(group, PodStatus::kReleasing) > 0 ||
-                  cycle_.order->CountOf(group, PodStatus::kPipelined) > 0;
-    }
-    if (is_needed) needed.push_back(victim);
+    const PodStatus status = pods.status[victim.pod];
+    const bool lost_others =
+        whole_groups_ && cycle_.order->CountOf(group, PodStatus::kReleasing) +
+                                 cycle_.order->CountOf(group, PodStatus::kPipelined) >
+                             0;
+    if (lost_others || status == PodStatus::kReleasing || status == PodStatus::kPipelined)
+      losers.insert(group);
   }
+  std::vector<Victim> needed;
+  std::ranges::copy_if(scenario.victims, std::back_inserter(needed), [&](const Victim& victim) {
+    return losers.contains(pods.group[victim.pod]);
+  });
   std::stable_partition(needed.begin(), needed.end(), [&](const Victim& victim) {
     return pods.status[victim.pod] == PodStatus::kReleasing;
   });

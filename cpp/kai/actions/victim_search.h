@@ -43,9 +43,10 @@ class VictimSearch {
   // group asks for that was placed.
   using Validator = std::function<bool(const Scenario&, const QuotaVector& request)>;
 
-  // `candidates`: groups that may lose pods, in order of creation.
+  // `candidates`: groups that may lose pods, in order of creation. `whole_groups`: a group that
+  // pods left before counts as one that loses some (decision 0008).
   VictimSearch(CycleView& cycle, PodGroupId group, std::span<const PodGroupId> candidates,
-               Validator validator, SearchMeter* meter);
+               Validator validator, SearchMeter* meter, bool whole_groups = true);
   ~VictimSearch();
 
   SearchOutcome Run();
@@ -80,6 +81,7 @@ class VictimSearch {
   PodGroupId group_;
   Validator validator_;
   SearchMeter* meter_;
+  bool whole_groups_;
   std::span<const PodGroupId> candidates_;
   std::optional<VictimPool> pool_;
   PodList pods_;                 // to place, in order

@@ -570,7 +570,9 @@ std::vector<std::vector<int>> NodeLocalGreedy(const World& world, const std::vec
     if (!recorded.empty()) emitted.push_back({});
     return emitted;
   }
-  for (const int node : NodesOf(world, batches.back())) {
+  // Of the whole group that came last, victims or not.
+  const int latest = GroupOf(world, batches.back().front());
+  for (const int node : NodesOf(world, AllPods(world, latest))) {
     std::set<int> groups;
     for (const int pod : Flat(batches)) {
       if (NodeOf(world, pod) == node) groups.insert(GroupOf(world, pod));
@@ -711,18 +713,26 @@ class Simulation {
 };
 
 // The victims that a search records: whole pod groups, as far as they were victims, of which any
-// pod is leaving or was moved, even one that a former action evicted. (spec 2 V13 leaves those out
-// that stayed; KAI's decisions show that it does not, as long as the rest of their group did not
-// stay.) Those that lost their place come first.
-std::vector<int> LostOf(const World& after, const std::vector<int>& victims) {
+// victim is leaving or was moved; not for reclaim, any pod, even one that a former action evicted.
+// (spec 2 V13 leaves those out that stayed; KAI's decisions show that it does not, as long as the
+// rest of their group did not stay.) Those that lost their place come first.
+std::vector<int> LostOf(const World& after, const std::vector<int>& victims,
+                        std::string_view action) {
+  std::set<int> losers;
+  for (const int pod : victims) {
+    const auto others = PodsWith(after, GroupOf(after, pod), [](PodStatus s) {
+      return s == PodStatus::kReleasing || s == PodStatus::kPipelined;
+    });
+    if (action != "reclaim" && !others.empty()) losers.insert(GroupOf(after, pod));
+    const PodStatus status = StatusOf(after, pod);
+    if (status == PodStatus::kReleasing || status == PodStatus::kPipelined)
+      losers.insert(GroupOf(after, pod));
+  }
   std::vector<int> lost;
   for (const bool leaving : {true, false}) {
     for (const int pod : victims) {
-      const auto others = PodsWith(after, GroupOf(after, pod), [](PodStatus s) {
-        return s == PodStatus::kReleasing || s == PodStatus::kPipelined;
-      });
       const bool is_leaving = StatusOf(after, pod) == PodStatus::kReleasing;
-      if (!others.empty() && is_leaving == leaving) lost.push_back(pod);
+      if (losers.contains(GroupOf(after, pod)) && is_leaving == leaving) lost.push_back(pod);
     }
   }
   return lost;
@@ -766,7 +776,7 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
 
   if (!search.validate(trial.world(), scenario)) return std::nullopt;
   Solution solution{.world = trial.world(), .victims = {}, .decisions = {}};
-  solution.victims = LostOf(solution.world, victims);
+  solution.victims = LostOf(solution.world, victims, search.action);
   for (const int pod : victims) {
     if (trial.stayed(pod)) continue;
     solution.decisions.push_back({.kind = Decision::Kind::kEvict,
