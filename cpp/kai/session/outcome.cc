@@ -146,6 +146,7 @@ class Describer {
     if (!ready) {
       outcome->messages.push_back(NotReadyText(group));
       outcome->reasons.push_back({reason_codes::kNotReady, outcome->messages.back(), PodId()});
+      DescribeBudget(group, outcome);  // an action was cut short before a later one broke its gang
       // KAI's text stops here; that no queue is waiting for the pods is worth knowing all the same.
       if (outcome->verdict == Verdict::kInvalid) DescribeMissingQueue(group, outcome);
       return;

@@ -139,3 +139,19 @@ def test_two_plans_on_one_cluster_never_race() -> None:
         thread.join()
     assert len(outcomes) == 80
     assert set(outcomes) <= {True, "busy"}
+
+
+def test_a_search_that_was_cut_short_is_told_of_a_gang_that_was_broken_up_afterwards() -> None:
+    cluster = kai.Cluster().queue("a", deserved_gpus=2).queue("b").node("n", gpus=2)
+    cluster.running("a/g", gpus=1, min_member=2, node="n").pending("a/g", gpus=1)
+    snapshot = cluster.running("b/x", gpus=1, node="n").to_snapshot()
+    [group] = [
+        each for each in snapshot["rawObjects"]["podGroups"] if each["metadata"]["name"] == "g"
+    ]
+    group["spec"]["stalenessGracePeriod"] = "0s"
+    searches = {"reclaim a/g": 0}
+    scheduler = kai.Scheduler({"scenarioSearchBudgets": {"maxScenarios": {"searches": searches}}})
+    plan = scheduler.plan(kai.Cluster.from_snapshot(snapshot), now="2026-01-01T00:00:00Z")
+    assert plan.spent_searches == searches
+    codes = [reason.code for reason in plan.pod_groups["a/g"].reasons]
+    assert codes == ["not_ready", "search_budget_spent", "stale", "evicted"]
