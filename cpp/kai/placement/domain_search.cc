@@ -190,7 +190,7 @@ struct DomainSearch::Search {
     std::vector<std::tuple<bool, bool, double, TopologyDomainId>> order;
     for (const TopologyDomainId domain : *domains) {
       const bool holds_some = std::ranges::any_of(question.held, [&](NodeId node) {
-        const TopologyDomainId at = tree().DomainOf(node);
+        const TopologyDomainId at = node.valid() ? tree().DomainOf(node) : TopologyDomainId();
         return at.valid() && tree().Holds(domain, at);
       });
       const bool holds_all =

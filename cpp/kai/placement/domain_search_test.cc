@@ -263,7 +263,9 @@ TEST_F(TopologyTest, WhoStandsNobodyKnowsWhereIsInNoDomain) {  // spec 4 A9
   Constrain("g", "", "zone");
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 1)));
   Constrain("g", "zone");
-  EXPECT_THAT(Place("g"), IsEmpty());
+  EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 1)));
+  EXPECT_THAT(Place("g", {.best_fit = true}), UnorderedElementsAre(Pair("n1", 1)));
+  EXPECT_THAT(Place("g", {.pin_siblings = false}), IsEmpty()) << "as KAI";
 }
 
 TEST_F(TopologyTest, PodsThatAskForNothingFindTheirZoneFromASingleRackAlsoAsKai) {  // spec 4 A10

@@ -120,7 +120,9 @@ std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId
         }))
       continue;
     for (const PodId pod : order_->PodsOf(pod_set)) {
-      if (IsActiveAllocated(columns.status[pod])) held.push_back(columns.node[pod]);
+      // Who stands where nobody knows holds a group out of every domain in KAI.
+      const bool counts = columns.node[pod].valid() || !options_.pin_siblings;
+      if (IsActiveAllocated(columns.status[pod]) && counts) held.push_back(columns.node[pod]);
     }
   }
   return held;
@@ -193,7 +195,7 @@ bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId 
   for (const DomainSearch::Part& part : parts) rooms.push_back(part.room);
   for (const NodeId node : question.held) {
     for (size_t i = 0; i < parts.size(); ++i) {
-      const TopologyDomainId at = answer.tree->DomainOf(node);
+      const TopologyDomainId at = node.valid() ? answer.tree->DomainOf(node) : TopologyDomainId();
       if (at.valid() && answer.tree->Holds(parts[i].domain, at)) ++standing[i];
     }
   }

@@ -263,6 +263,8 @@ std::optional<std::set<Key>> Held(const World& world, const Tree& tree, const St
     if (!in_step && !world.settings().mends.on(Mend::kPinnedSiblings)) continue;
     for (const int pod : PodsOfLeaf(world, step.group, leaf,
                                     [](PodStatus status) { return IsActiveAllocated(status); })) {
+      const bool is_known = At(world.pods(), pod).node >= 0;
+      if (!is_known && world.settings().mends.on(Mend::kPinnedSiblings)) continue;
       if (!held) held.emplace();
       for (const Key& key : DomainsBelow(tree, kTop, required)) {
         if (tree.domains.at(key).nodes.contains(At(world.pods(), pod).node)) held->insert(key);
