@@ -35,9 +35,12 @@ if TYPE_CHECKING:
         InvalidClusterError,
         InvalidConfigError,
         InvalidInputError,
+        InvalidRequestError,
         KaiError,
         NotFoundError,
     )
+    from kai.integrations import PodSettings, pod_settings
+    from kai.settings import PodRequest
     from kai.snapshot import load, load_all
 
 __version__ = "0.1.0"
@@ -54,11 +57,14 @@ __all__ = [
     "InvalidClusterError",
     "InvalidConfigError",
     "InvalidInputError",
+    "InvalidRequestError",
     "KaiError",
     "NotFoundError",
     "NumaZone",
     "Pipeline",
     "Plan",
+    "PodRequest",
+    "PodSettings",
     "QueuePlan",
     "QueueShare",
     "Queues",
@@ -69,6 +75,7 @@ __all__ = [
     "__version__",
     "load",
     "load_all",
+    "pod_settings",
 ]
 
 _HOME = {
@@ -94,9 +101,12 @@ _HOME = {
         "InvalidClusterError",
         "InvalidConfigError",
         "InvalidInputError",
+        "InvalidRequestError",
         "KaiError",
         "NotFoundError",
     ),
+    "kai.integrations": ("PodSettings", "pod_settings"),
+    "kai.settings": ("PodRequest",),
     "kai.snapshot": ("load", "load_all"),
 }
 

@@ -1,0 +1,110 @@
+"""Adding settings to an object that exists: nothing foreign is lost, and twice is as once (B5)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from kai.api import keys
+from kai.settings import rules
+from kai.settings.pod import PodPart
+
+# Lists whose entries are known by a name.
+_BY_NAME = ("env", "volumes", "containers", "initContainers", "resourceClaims", "claims")
+_GPU_KEYS = (
+    keys.GPU_FRACTION_ANNOTATION,
+    keys.GPU_MEMORY_ANNOTATION,
+    keys.GPU_DEVICES_ANNOTATION,
+    keys.GPU_CONTAINER_ANNOTATION,
+    keys.MPS_ANNOTATION,
+)
+
+
+def merge(existing: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `existing` in which what is added counts: mappings key by key, variables, volumes and
+    containers by name, mounts by path, tolerations without repetition, other values replaced."""
+    merged = copy.deepcopy(dict(existing))
+    for key, value in added.items():
+        before = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            merged[key] = merge(before, value)
+        elif isinstance(value, (list, tuple)) and isinstance(before, list):
+            merged[key] = _merged_list(key, before, list(value))
+        else:
+            merged[key] = copy.deepcopy(value) if not isinstance(value, tuple) else list(value)
+    return merged
+
+
+def _merged_list(key: str, before: list[Any], added: list[Any]) -> list[Any]:
+    if key == "tolerations":
+        return [dict(each) for each in rules.unique([*before, *added])]
+    name = "name" if key in _BY_NAME else "mountPath" if key == "volumeMounts" else None
+    if name is None or not all(isinstance(each, Mapping) for each in (*before, *added)):
+        return [*before, *(each for each in added if each not in before)]
+    merged = [dict(each) for each in before]
+    for each in added:
+        at = next((i for i, one in enumerate(merged) if one.get(name) == each.get(name)), None)
+        if at is None:
+            merged.append(copy.deepcopy(dict(each)))
+        elif key == "env":
+            merged[at] = dict(each)  # `value` and `valueFrom` exclude each other
+        else:
+            merged[at] = merge(merged[at], each)
+    return merged
+
+
+def merge_into_pod(
+    pod: Mapping[str, Any],
+    part: PodPart,
+    *,
+    container: str | None = None,
+    owns_itself: bool = False,
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A pod or pod template with the settings, and what had to go for them.
+
+    `container`: which one gets resources, variables and the part of a GPU; None: the part's own
+    name, else the first. Raises InvalidRequestError when there is no such container (C7).
+    """
+    merged = copy.deepcopy(dict(pod))
+    warnings: list[str] = []
+    spec = merged.setdefault("spec", {})
+    containers = spec.get("containers") or []
+    named = container or part.container
+    target = next((each for each in containers if each.get("name") == named), None)
+    if named is not None and containers and target is None:
+        names = ", ".join(str(each.get("name")) for each in containers)
+        raise rules.refuse(f"there is no container {named!r}: write one of {names}")
+    if target is None and containers:
+        target = containers[0]
+    gpus = any(key in part.annotations for key in _GPU_KEYS) or "limits" in part.resources
+    if any(key in part.annotations for key in _GPU_KEYS):
+        warnings += _without_gpus(spec)
+    elif gpus and merged.get("metadata", {}).get("annotations"):
+        # Whole GPUs beside what is left of a fraction would be refused (C2).
+        for key in _GPU_KEYS:
+            if merged["metadata"]["annotations"].pop(key, None) is not None:
+                warnings.append(f"the annotation {key} was taken away: whole GPUs are asked for")
+    merged = merge(merged, {"metadata": part.metadata(owns_itself=owns_itself)})
+    merged["spec"] = merge(spec, part.spec())
+    if target is not None:
+        at = containers.index(target)
+        merged["spec"]["containers"][at] = merge(containers[at], part.container_fields())
+    return merged, tuple(warnings)
+
+
+def _without_gpus(spec: dict[str, Any]) -> list[str]:
+    """Takes whole GPUs from all containers: beside a part of one KAI refuses the pod (C2, B7)."""
+    warnings = []
+    for kind in ("containers", "initContainers"):
+        for each in spec.get(kind) or []:
+            resources = each.get("resources") or {}
+            for part in ("limits", "requests"):
+                amounts = resources.get(part) or {}
+                for key in [key for key in amounts if key == keys.NVIDIA_GPU]:
+                    amount = amounts.pop(key)
+                    warnings.append(
+                        f"{key}: {amount} in the {part} of container {each.get('name')} was taken"
+                        " away: beside a part of a GPU KAI refuses the pod"
+                    )
+    return warnings
