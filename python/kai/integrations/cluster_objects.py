@@ -96,7 +96,7 @@ def workflow_defaults(
         before = None
     if not isinstance(before, dict):
         raise rules.refuse(
-            "existing is no mapping: write the text of data.workflowDefaults as the ConfigMap has it"
+            "existing is no mapping: write the text of data.workflowDefaults of the ConfigMap"
         )
     added = filled(
         {
