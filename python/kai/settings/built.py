@@ -25,8 +25,9 @@ class Unsupported:
 class Built(Mapping[str, Any]):
     """The settings for one orchestrator, and what there is to say about them (spec 7 B4, B8).
 
-    It is a mapping, equal to `settings`, so ``**built`` and ``built["pod_settings"]`` work. `native` is
-    the orchestrator's own object where its library is there and was not declined, else `settings`.
+    It is a mapping, equal to `settings`, so ``**built`` and ``built["pod_settings"]`` work.
+    `native` is the orchestrator's own object where its library is there and was not declined, else
+    `settings`.
     """
 
     orchestrator: str
@@ -78,7 +79,7 @@ def native_or(values: Any, make: Any, *, as_native: bool | None, library: str) -
     except ImportError as error:
         if as_native:
             raise InvalidRequestError(
-                f"as_native=True needs {library}, which cannot be imported ({error}): install it, or"
-                " leave as_native out for plain values"
+                f"as_native=True needs {library}, which cannot be imported ({error}): install it,"
+                " or leave as_native out for plain values"
             ) from None
         return values

@@ -22,8 +22,9 @@ _GPU_KEYS = (
 
 
 def merge(existing: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `existing` in which what is added counts: mappings key by key, variables, volumes and
-    containers by name, mounts by path, tolerations without repetition, other values replaced."""
+    """A copy of `existing` in which what is added counts: mappings key by key, variables, volumes
+    and containers by name, mounts by path, tolerations without repetition, other values replaced.
+    """
     merged = copy.deepcopy(dict(existing))
     for key, value in added.items():
         before = merged.get(key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.api import keys
-from kai.settings import frameworks
+from kai.settings import frameworks, rules
 from kai.settings.request import PodRequest
 
 GPU_RESOURCE_PREFIXES = (keys.NVIDIA_GPU, keys.MIG_PREFIX)
@@ -17,9 +17,9 @@ GPU_RESOURCE_PREFIXES = (keys.NVIDIA_GPU, keys.MIG_PREFIX)
 class PodPart:
     """The settings of a pod, by the place where KAI looks for each (spec 7 §1.3).
 
-    `labels` and `annotations` are for the pod itself. `owner_labels` and `owner_annotations` are for
-    the workload that owns it; where nobody does, the pod is its own owner. Everything is as the API
-    server takes it: camelCase, texts, and nothing that is empty in `resources`.
+    `labels` and `annotations` are for the pod itself. `owner_labels` and `owner_annotations` are
+    for the workload that owns it; where nobody does, the pod is its own owner. Everything is as the
+    API server takes it: camelCase, texts, and nothing that is empty in `resources`.
     """
 
     labels: Mapping[str, str]
@@ -92,8 +92,11 @@ def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
-    """The settings of a request. `container`: the orchestrator's name of the main container, where it
-    is known; the request's own goes first."""
+    """The settings of a request.
+
+    container: the orchestrator's name of the main container, where it is known; the request's own
+    goes first.
+    """
     name = request.container or container
     memory = frameworks.settings_for(request)
     queue = request.queue_labels
@@ -161,10 +164,11 @@ def _gpu_annotations(request: PodRequest, container: str | None) -> dict[str, st
         return {}
     annotations = {}
     if request.style == "nvfractions":
+        if container is None:  # it is part of the key (NX6)
+            raise rules.refuse("style nvfractions names the container: write container=")
         amount = f"{request.gpu_memory}Mi"
-        named = container or "main"
         for key in (keys.NVFRACTIONS_REQUEST_ANNOTATION, keys.NVFRACTIONS_LIMIT_ANNOTATION):
-            annotations[key.format(container=named)] = amount
+            annotations[key.format(container=container)] = amount
     elif request.gpu_kind == "fraction":
         annotations[keys.GPU_FRACTION_ANNOTATION] = str(request.gpu_fraction)
     else:

@@ -1,6 +1,6 @@
 """PodRequest: what one pod asks KAI for, whoever runs it.
 
-    request = PodRequest(queue="team-a", gpu_fraction=0.5, gpu_type="nvidia-tesla-t4", platform="gke")
+    PodRequest(queue="team-a", gpu_fraction=0.5, gpu_type="nvidia-tesla-t4", platform="gke")
 
 A request is checked when it is made (spec 7 C1-C16, B1): what KAI would refuse or silently ignore
 raises `kai.InvalidRequestError` with a sentence that says what to write instead. It never changes;
@@ -10,15 +10,15 @@ of `kai.settings.pod` and of the builders in `kai.integrations`.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
 
 from kai.api import keys
-from kai.settings import platforms, rules
+from kai.settings import memory, platforms, rules
+from kai.settings.frameworks import settings_for
 
 GpuKind = Literal["none", "whole", "fraction", "memory", "mig", "claim"]
 ISOLATIONS = ("none", "hamicore", "mps", "nvfractions")
@@ -71,10 +71,11 @@ class PodRequest:
     cpu, memory, cpu_limit, memory_limit: of the main container, as quantities.
     queue_label_key, legacy, both: the key of the queue label: KAI's own, or the one before 0.6
       (``runai/queue``), or both.
-    isolation: what keeps pods on one device apart. framework: one, or several, whose memory settings
-      go with the share; framework_versions: such as ``{"torch": "2.10"}``. gpu_memory_total: MiB of
-      one device (label nvidia.com/gpu.memory), where it is known when the pod is described;
-      headroom: MiB that CUDA takes beside the allocators; processes: that share the pod's part.
+    isolation: what keeps pods on one device apart. framework: one, or several, whose memory
+      settings go with the share; framework_versions: such as ``{"torch": "2.10"}``.
+      gpu_memory_total: MiB of one device (label nvidia.com/gpu.memory), where it is known when the
+      pod is described; headroom: MiB that CUDA takes beside the allocators; processes: that share
+      the pod's part.
     kai_version, style, compute_sharing: what the installed KAI understands (spec 7 §25).
     workaround_stale_gang: for KAI 0.16.2 to 0.17.0 (KW17).
     """
@@ -125,17 +126,29 @@ class PodRequest:
     style: str = "legacy"
     compute_sharing: str | None = None
     workaround_stale_gang: bool = False
+    _given: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # As written: the checks below replace arguments by what they come to.
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        given = {name: _kept(value) for name, value in given.items()}
+        self._set("_given", given)
+        for name in ("tolerations", "framework"):
+            self._set(name, given[name])
         self._check_gpus()
         self._check_group()
         self._check_nodes()
         self._check_container()
         self._check_kai()
+        settings_for(self)  # refuses a share that its frameworks cannot live in
 
     def with_changes(self, **changes: Any) -> PodRequest:
         """Another request, checked anew, in which these arguments differ."""
-        return dataclasses.replace(self, **changes)
+        return type(self)(**{**self._given, **changes})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and pickles: what the arguments came to is in views, which cannot be pickled.
+        return _made, (type(self), self._given)
 
     # ---- what it comes to ---------------------------------------------------------------------
 
@@ -180,20 +193,20 @@ class PodRequest:
             yield "no queue is named: the pod goes to default-queue, and waits where that is absent"
         if keys.LEGACY_QUEUE_LABEL in self.queue_labels:
             yield (
-                f"{keys.LEGACY_QUEUE_LABEL} is read by KAI before 0.6, or where it is installed with"
-                f" podgrouper.queueLabelKey={keys.LEGACY_QUEUE_LABEL}"
+                f"{keys.LEGACY_QUEUE_LABEL} is read by KAI before 0.6, or where it is installed"
+                f" with podgrouper.queueLabelKey={keys.LEGACY_QUEUE_LABEL}"
             )
         if self.gpu_kind == "fraction":
             announced = f"{float(str(self.gpu_fraction)):.2f}"
             if Fraction(announced) != Fraction(str(self.gpu_fraction)):
                 yield (
-                    f"KAI tells the pod its share with two decimals: {self.gpu_fraction} is announced"
-                    f" as {announced}"
+                    f"KAI tells the pod its share with two decimals: {self.gpu_fraction} is"
+                    f" announced as {announced}"
                 )
         if keys.GPU_TYPE_ANNOTATION in self.annotations:
             yield (
-                f"the annotation {keys.GPU_TYPE_ANNOTATION} is read by nobody: gpu_type= selects nodes"
-                " by their labels"
+                f"the annotation {keys.GPU_TYPE_ANNOTATION} is read by nobody: gpu_type= selects"
+                " nodes by their labels"
             )
         if self.shares_gpus and self.isolation == "none" and not self.frameworks:
             yield (
@@ -214,8 +227,8 @@ class PodRequest:
         ]
         if len(asked) > 1:  # C1, C2
             raise rules.refuse(
-                f"{' and '.join(asked)} exclude each other: write one of them; for a part of each of"
-                " several GPUs, devices= beside gpu_fraction= or gpu_memory="
+                f"{' and '.join(asked)} exclude each other: write one of them; for a part of each"
+                " of several GPUs, devices= beside gpu_fraction= or gpu_memory="
             )
         rules.count("devices", self.devices)
         if self.gpus is not None:
@@ -235,8 +248,8 @@ class PodRequest:
             rules.object_name("claim", self.claim)
         if self.devices > 1 and not self.shares_gpus:  # C6
             raise rules.refuse(
-                f"devices={self.devices} goes with gpu_fraction= or gpu_memory=: for whole GPUs write"
-                f" gpus={self.devices}"
+                f"devices={self.devices} goes with gpu_fraction= or gpu_memory=: for whole GPUs"
+                f" write gpus={self.devices}"
             )
         if self.mps and not self.shares_gpus:
             raise rules.refuse("mps=True goes with gpu_fraction= or gpu_memory=: write one of them")
@@ -263,12 +276,13 @@ class PodRequest:
             rules.qualified_name("a topology level is", level)
         if levels and self.topology is None:
             raise rules.refuse(
-                f"level {levels[0]} is of no topology: write topology= with the name of the Topology"
+                f"level {levels[0]} is of no topology: write topology= with the name of the"
+                " Topology"
             )
         if self.topology is not None and not levels:
             raise rules.refuse(
-                f"topology {self.topology} without a level asks for nothing: write required_level= or"
-                " preferred_level="
+                f"topology {self.topology} without a level asks for nothing: write required_level="
+                " or preferred_level="
             )
 
     def _check_nodes(self) -> None:
@@ -292,8 +306,8 @@ class PodRequest:
                 )
             if selector.setdefault(label, value) != value:
                 raise rules.refuse(
-                    f"{name}={value!r} and node_selector[{label!r}]={selector[label]!r} exclude each"
-                    " other: write one of them"
+                    f"{name}={value!r} and node_selector[{label!r}]={selector[label]!r} exclude"
+                    " each other: write one of them"
                 )
         self._set("node_selector", MappingProxyType(selector))
         tolerations = [rules.toleration(each) for each in _items("tolerations", self.tolerations)]
@@ -320,7 +334,8 @@ class PodRequest:
         env = rules.variables(self.env)
         if self.shares_gpus and "NVIDIA_VISIBLE_DEVICES" in env:  # C15
             raise rules.refuse(
-                "env has NVIDIA_VISIBLE_DEVICES, which KAI sets itself for a part of a GPU: leave it out"
+                "env has NVIDIA_VISIBLE_DEVICES, which KAI sets itself for a part of a GPU: leave"
+                " it out"
             )
         self._set("env", MappingProxyType(env))
         if self.runtime_class is not None:
@@ -339,7 +354,13 @@ class PodRequest:
             rules.one_of("framework_versions names a framework that", each, FRAMEWORKS)
         self._set("framework_versions", MappingProxyType(versions))
         if self.gpu_memory_total is not None:
-            rules.count("gpu_memory_total", self.gpu_memory_total)
+            rules.count("gpu_memory_total", self.gpu_memory_total, least=memory.UNKNOWN_MIB)
+            most = memory.capacity(self.gpu_memory_total)
+            if self.gpu_memory is not None and int(self.gpu_memory) > most:
+                raise rules.refuse(
+                    f"gpu_memory {self.gpu_memory} MiB is more than the {most} MiB that KAI hands"
+                    f" out of a device of {self.gpu_memory_total}: write {most} at most, or gpus=1"
+                )
         rules.count("headroom", self.headroom, least=0)
         rules.count("processes", self.processes)
         rules.one_of("kai_version", self.kai_version, KAI_VERSIONS)
@@ -356,9 +377,22 @@ class PodRequest:
             rules.one_of("compute_sharing", self.compute_sharing, ("time-slicing", "sm-sharing"))
             if not is_new or not self.shares_gpus:
                 raise rules.refuse(
-                    "compute_sharing= needs KAI 0.18 and a part of a GPU: write kai_version='0.18' and"
-                    " gpu_fraction= or gpu_memory="
+                    "compute_sharing= needs KAI 0.18 and a part of a GPU: write kai_version='0.18'"
+                    " and gpu_fraction= or gpu_memory="
                 )
+
+
+def _made(kind: type[PodRequest], arguments: Mapping[str, Any]) -> PodRequest:
+    return kind(**arguments)
+
+
+def _kept(value: Any) -> Any:
+    """An argument, safe from being used up or changed by others."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (str, int, float, Fraction)) or not isinstance(value, Iterable):
+        return value
+    return tuple(value)
 
 
 def _items(name: str, value: Any) -> list[Any]:
