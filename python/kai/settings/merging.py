@@ -18,7 +18,9 @@ _GPU_KEYS = (
     keys.GPU_DEVICES_ANNOTATION,
     keys.GPU_CONTAINER_ANNOTATION,
     keys.MPS_ANNOTATION,
+    keys.COMPUTE_SHARING_ANNOTATION,
 )
+_NVFRACTIONS = keys.NVFRACTIONS_REQUEST_ANNOTATION.partition("{")[0]
 
 
 def merge(existing: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,14 +80,18 @@ def merge_into_pod(
         raise rules.refuse(f"there is no container {named!r}: write one of {names}")
     if target is None and containers:
         target = containers[0]
-    gpus = any(key in part.annotations for key in _GPU_KEYS) or "limits" in part.resources
-    if any(key in part.annotations for key in _GPU_KEYS):
+    shares = any(_is_gpu_key(key) for key in part.annotations)
+    if shares or any(is_gpu_resource(key) for key in part.resources.get("limits", ())):
+        # What is left of another request would be refused beside this one, or change it (C1, C2).
+        annotations = merged.get("metadata", {}).get("annotations") or {}
+        for key in [key for key in annotations if _is_gpu_key(key)]:
+            if key not in part.annotations:
+                value = annotations.pop(key)
+                warnings.append(
+                    f"the annotation {key}: {value} was taken away: it was asked for otherwise"
+                )
+    if shares:
         warnings += _without_gpus(spec)
-    elif gpus and merged.get("metadata", {}).get("annotations"):
-        # Whole GPUs beside what is left of a fraction would be refused (C2).
-        for key in _GPU_KEYS:
-            if merged["metadata"]["annotations"].pop(key, None) is not None:
-                warnings.append(f"the annotation {key} was taken away: whole GPUs are asked for")
     merged = merge(merged, {"metadata": part.metadata(owns_itself=owns_itself)})
     merged["spec"] = merge(spec, part.spec())
     if target is not None:
@@ -94,18 +100,31 @@ def merge_into_pod(
     return merged, tuple(warnings)
 
 
+def _is_gpu_key(key: str) -> bool:
+    return key in _GPU_KEYS or key.startswith(_NVFRACTIONS)
+
+
+def is_gpu_resource(name: str) -> bool:
+    """Whole GPUs and slices of them, which no container may have beside a part of one."""
+    return name == keys.NVIDIA_GPU or name.startswith(keys.MIG_PREFIX)
+
+
 def _without_gpus(spec: dict[str, Any]) -> list[str]:
-    """Takes whole GPUs from all containers: beside a part of one KAI refuses the pod (C2, B7)."""
+    """Takes GPUs from all containers: beside a part of one KAI refuses the pod (C2, B7)."""
     warnings = []
     for kind in ("containers", "initContainers"):
         for each in spec.get(kind) or []:
             resources = each.get("resources") or {}
             for part in ("limits", "requests"):
                 amounts = resources.get(part) or {}
-                for key in [key for key in amounts if key == keys.NVIDIA_GPU]:
+                for key in [key for key in amounts if is_gpu_resource(key)]:
                     amount = amounts.pop(key)
                     warnings.append(
                         f"{key}: {amount} in the {part} of container {each.get('name')} was taken"
                         " away: beside a part of a GPU KAI refuses the pod"
                     )
+                if part in resources and not amounts:
+                    del resources[part]
+            if "resources" in each and not resources:
+                del each["resources"]  # an empty one breaks some orchestrators
     return warnings
