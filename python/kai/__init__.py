@@ -110,6 +110,8 @@ _HOME = {
     "kai.snapshot": ("load", "load_all"),
 }
 
+_MODULES = ("integrations", "queues", "runtime", "settings")  # such as kai.runtime.detect()
+
 
 def __getattr__(name: str) -> object:
     for module, names in _HOME.items():
@@ -119,6 +121,10 @@ def __getattr__(name: str) -> object:
             value: object = getattr(import_module(module), name)
             globals()[name] = value
             return value
+    if name in _MODULES:
+        from importlib import import_module
+
+        return import_module(f"kai.{name}")
     raise AttributeError(f"module 'kai' has no attribute {name!r}")
 
 
