@@ -134,7 +134,7 @@ def pod(
         request.container or container,
         image=image, command=command, args=args, restart_policy=restart_policy,
     )  # fmt: skip
-    manifest = {**headed("v1", "Pod", name, namespace), "spec": template["spec"]}
+    manifest = {**workloads.head("v1", "Pod", name, namespace), "spec": template["spec"]}
     return patch(manifest, request, as_native=as_native, strict=strict)
 
 
@@ -175,7 +175,7 @@ def job(
         request.container or container,
         image=image, command=command, args=args, restart_policy=restart_policy,
     )  # fmt: skip
-    manifest = {**headed("batch/v1", "Job", name, namespace), "spec": spec}
+    manifest = {**workloads.head("batch/v1", "Job", name, namespace), "spec": spec}
     return patch(manifest, request, as_native=as_native, strict=strict)
 
 
@@ -199,7 +199,7 @@ def cron_job(
         image=image, command=command, args=args, restart_policy=restart_policy,
     )  # fmt: skip
     spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": template}}}
-    manifest = {**headed("batch/v1", "CronJob", name, namespace), "spec": spec}
+    manifest = {**workloads.head("batch/v1", "CronJob", name, namespace), "spec": spec}
     return patch(manifest, request, as_native=as_native, strict=strict)
 
 
@@ -255,17 +255,5 @@ def _replicated(
     if kind == "StatefulSet":
         spec["serviceName"] = name
     spec["template"] = template
-    manifest = {**headed("apps/v1", kind, name, namespace), "spec": spec}
+    manifest = {**workloads.head("apps/v1", kind, name, namespace), "spec": spec}
     return patch(manifest, request, as_native=as_native, strict=strict)
-
-
-def headed(api: str, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
-    """The beginning of a manifest."""
-    rules.object_name("name", name)
-    if namespace is not None:
-        rules.dns_label("namespace", namespace)
-    return {
-        "apiVersion": api,
-        "kind": kind,
-        "metadata": filled({"name": name, "namespace": namespace}),
-    }

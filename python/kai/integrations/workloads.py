@@ -30,8 +30,10 @@ from kai.settings import (
     pod_part,
     rules,
 )
+from kai.settings.merging import is_gpu_resource
 
 Manifest = Mapping[str, Any]
+DEFAULT_QUEUE = "default-queue"  # the one that KAI's chart makes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +68,21 @@ class Kind:
     `owner`: metadata of the object that KAI takes for the owner. `owns_itself`: there is none that
     it reads, so that the pod says everything. `gang`: how `gang_min` is said: "owner" in an
     annotation there, "leaf" on each replicated job, else the path of a field; None: not at all, and
-    `gang_hint` says what to do. `container`: what the operator calls the main one.
+    `gang_hint` says what to do. `container`: what the operator calls the main one. `parts`: where
+    KAI looks for the topology of one role: "pod", the template, or "job", the replicated job.
     """
 
     pods: tuple[Pods, ...]
     owner: str = "metadata"
     owns_itself: bool = False
     container: str | None = None
+    parts: str | None = None
     gang: str | None = None
     gang_hint: str = "use a Job, a JobSet or a PyTorchJob for pods that have to start together"
     native: str | None = None  # class of the kubernetes client
     topology: bool = True
+    ray: bool = False  # its groups have rayStartParams
+    queue_annotation: str | None = None  # in which its operator looks for the queue
 
 
 def _fields(values: Manifest, names: Iterable[str]) -> dict[str, Any]:
@@ -171,7 +177,7 @@ def _write_spark(part: Manifest, pod: Manifest) -> dict[str, Any]:
         }
     )
     for name, amount in limits.items():
-        if name == keys.NVIDIA_GPU or name.startswith(keys.MIG_PREFIX):
+        if is_gpu_resource(name):
             written["gpu"] = {"name": name, "quantity": int(amount)}
     return {
         **written,
@@ -181,6 +187,67 @@ def _write_spark(part: Manifest, pod: Manifest) -> dict[str, Any]:
     }
 
 
+def _read_dynamo(service: Manifest) -> dict[str, Any]:
+    """Of a service of Dynamo's v1alpha1: GPUs have a short name there, other devices are custom."""
+    spec = dict(service.get("extraPodSpec") or {})
+    resources = {}
+    for kind, amounts in (service.get("resources") or {}).items():
+        if isinstance(amounts, Mapping):
+            known = {k: v for k, v in amounts.items() if k not in ("gpu", "custom")}
+            gpus = {keys.NVIDIA_GPU: amounts["gpu"]} if "gpu" in amounts else {}
+            resources[kind] = {**known, **gpus, **(amounts.get("custom") or {})}
+    main = {**(spec.pop("mainContainer", None) or {}), "name": "main"}
+    own = merge(main.get("resources") or {}, resources)
+    spec["containers"] = [{**main, **filled({"resources": own})}, *(spec.get("containers") or [])]
+    return {"metadata": service.get("extraPodMetadata") or {}, "spec": spec}
+
+
+_DYNAMO_RESOURCES = (keys.CPU, keys.MEMORY)
+
+
+def _write_dynamo(service: Manifest, pod: Manifest) -> dict[str, Any]:
+    spec = dict(pod["spec"])
+    main, *others = spec.pop("containers")
+    resources = dict(main.get("resources") or {})
+    short: dict[str, Any] = {}
+    for kind, amounts in resources.items():
+        if kind == "claims":
+            short[kind] = amounts
+            continue
+        custom = {
+            k: v for k, v in amounts.items() if k not in (*_DYNAMO_RESOURCES, keys.NVIDIA_GPU)
+        }
+        short[kind] = filled(
+            {
+                **_fields(amounts, _DYNAMO_RESOURCES),
+                "gpu": amounts.get(keys.NVIDIA_GPU),
+                "custom": custom,
+            }
+        )
+    main = {k: v for k, v in main.items() if k not in ("name", "resources")}
+    spec |= filled({"mainContainer": main, "containers": others})
+    written = {k: v for k, v in service.items() if k != "resources"}
+    return {
+        **written,
+        **filled(
+            {"extraPodMetadata": pod.get("metadata"), "extraPodSpec": spec, "resources": short}
+        ),
+    }
+
+
+def _read_clique(clique: Manifest) -> dict[str, Any]:
+    return {"metadata": _fields(clique, _METADATA), "spec": dict(clique["spec"]["podSpec"])}
+
+
+def _write_clique(clique: Manifest, pod: Manifest) -> dict[str, Any]:
+    spec = {**clique["spec"], "podSpec": pod["spec"]}
+    return {**clique, **pod.get("metadata", {}), "spec": spec}
+
+
+_SERVICE = Shape(_read_dynamo, _write_dynamo)
+_CLIQUE = Shape(
+    _read_clique, _write_clique, is_pod=lambda clique: "podSpec" in (clique.get("spec") or {})
+)
 _ARGO = Shape(
     _read_argo,
     _write_argo,
@@ -221,7 +288,9 @@ def _ray(path: str) -> Kind:
             Pods(f"{path}.headGroupSpec.template", role="head", gpu=False),
             Pods(f"{path}.workerGroupSpecs[groupName].template"),
         ),
+        parts="pod",
         gang_hint=_RAY_HINT,
+        ray=True,
     )
 
 
@@ -247,7 +316,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "StatefulSet": _service("V1StatefulSet"),
         "ReplicaSet": _service("V1ReplicaSet"),
         "DaemonSet": _service("V1DaemonSet"),
-        "JobSet": Kind((Pods(f"spec.{_REPLICATED}"),), gang="leaf"),
+        "JobSet": Kind((Pods(f"spec.{_REPLICATED}"),), parts="job", gang="leaf"),
         "TrainingRuntime": Kind(
             (Pods(f"spec.template.spec.{_REPLICATED}"),),
             owner="spec.template.metadata", gang="leaf",
@@ -287,6 +356,19 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             ),
             container="kserve-container", topology=False,
             gang_hint="use a LeaderWorkerSet: KAI starts each of these pods by itself",
+        ),
+        "DynamoGraphDeployment": Kind(
+            (
+                Pods("spec.services{}", no_gpu=("Frontend", "Planner"), shape=_SERVICE),
+                Pods("spec.components[name].podTemplate", no_gpu=("Frontend", "Planner")),
+            ),
+            queue_annotation="nvidia.com/kai-scheduler-queue",
+            container="main",
+            gang_hint="set replicas of the services: Grove says how many pods start together",
+        ),
+        "PodCliqueSet": Kind(
+            (Pods("spec.template.cliques[name]", shape=_CLIQUE),),
+            gang_hint="set minAvailable of the cliques: Grove says how many pods start together",
         ),
         "Workflow": _WORKFLOW,
         "WorkflowTemplate": _WORKFLOW,
@@ -336,6 +418,10 @@ def patch(
         warnings |= dict.fromkeys((*part.warnings, *said))
         unsupported |= dict.fromkeys(lost)
         placement.of_pod(part, name if name == "Pod" else "pod template", kind.owns_itself)
+        if asked.topology is not None and each.role in own:
+            unsupported |= dict.fromkeys(_write_topology_of_part(each, asked, kind, placement))
+        if kind.ray:
+            warnings |= dict.fromkeys(_write_ray_gpus(each, asked))
         takes_gpus = takes_gpus or asked.gpu_kind != "none"
         if takes_gpus:
             with_gpus.append(each.role)
@@ -347,6 +433,9 @@ def patch(
         metadata = {"labels": dict(part.owner_labels)}
         if not kind.owns_itself and kind.topology:
             metadata["annotations"] = dict(part.owner_annotations)
+        if kind.queue_annotation is not None:  # without it the operator takes one of its own
+            queue = {kind.queue_annotation: request.queue or DEFAULT_QUEUE}
+            metadata["annotations"] = {**metadata.get("annotations", {}), **queue}
         metadata = filled(metadata)
         if metadata:
             _merge_at(manifest, kind.owner, metadata)
@@ -377,6 +466,44 @@ def patch(
 
 def with_warnings(built: Built, *more: str) -> Built:
     return replace(built, warnings=(*built.warnings, *more))
+
+
+def placed(built: Built, names: Iterable[str], place: str) -> Built:
+    """With more keys, which were on an object before."""
+    return replace(built, placement={**built.placement, **dict.fromkeys(names, place)})
+
+
+def segment_annotations(
+    request: PodRequest, size: int, required: str | None, preferred: str | None
+) -> dict[str, str]:
+    """What cuts the workers of a PyTorchJob or LeaderWorkerSet into parts that stay together."""
+    for level in (required, preferred):
+        if level is not None:
+            rules.qualified_name("a level of segments is", level)
+    if (required or preferred) and request.topology is None:
+        raise rules.refuse(
+            "a level of segments is of no topology: write topology= and required_level= or"
+            " preferred_level= in the request"
+        )
+    return filled(
+        {
+            keys.SEGMENT_SIZE_ANNOTATION: str(size),
+            keys.SEGMENT_REQUIRED_ANNOTATION: required,
+            keys.SEGMENT_PREFERRED_ANNOTATION: preferred,
+        }
+    )
+
+
+def head(
+    api: str, kind: str, name: str | None = None, namespace: str | None = None
+) -> dict[str, Any]:
+    """The beginning of a manifest; without a name it is for merging into one that has it."""
+    if name is not None:
+        rules.object_name("name", name)
+    if namespace is not None:
+        rules.dns_label("namespace", namespace)
+    metadata = filled({"name": name, "namespace": namespace})
+    return {"apiVersion": api, "kind": kind, "metadata": metadata}
 
 
 def kind_of(name: str) -> Kind:
@@ -444,6 +571,7 @@ class _Found:
     key: Any
     role: str
     pods: Pods
+    job: dict[str, Any] | None = None  # the template of the replicated job that has it
 
     @property
     def takes_gpus(self) -> bool:
@@ -464,10 +592,15 @@ class _Found:
 
 def _found(manifest: dict[str, Any], kind: Kind) -> Iterator[_Found]:
     for pods in kind.pods:
+        jobs = {}
+        if kind.parts == "job":
+            path = pods.path.removesuffix(".spec.template")
+            for holder, key, _ in _walk(manifest, path, ""):
+                jobs[id(holder[key].get("spec"))] = holder[key]
         for holder, key, role in _walk(manifest, pods.path, pods.role):
             described = holder if key is None else holder[key]
             if pods.shape is None or pods.shape.is_pod(described):
-                yield _Found(holder, key, role, pods)
+                yield _Found(holder, key, role, pods, jobs.get(id(holder)))
 
 
 _STEP = re.compile(r"(\w+)(?:\[(\w+)\]|(\{\}))?")
@@ -526,50 +659,39 @@ def _with_settings(
 
 
 _ARGUMENT = {"resource_claims": "claim", "volumes": "isolation"}
-_PARTS_OF_GPUS = (
-    keys.GPU_FRACTION_ANNOTATION,
-    keys.GPU_MEMORY_ANNOTATION,
-    keys.GPU_DEVICES_ANNOTATION,
-    keys.GPU_CONTAINER_ANNOTATION,
-    keys.MPS_ANNOTATION,
-)
 
 
 def _one_kind_of_gpus(
     pod: Mapping[str, Any], asked: PodRequest
 ) -> tuple[dict[str, Any], list[str]]:
-    """Without what the pod asked for before, where that cannot stand beside what it asks for now
-    (C1, C2)."""
+    """Without GPUs of another kind than it asks for now (C1); beside a part of one, merging sees to
+    that."""
     cleaned = copy.deepcopy(dict(pod))
     said: list[str] = []
-    if asked.gpu_kind == "none":
+    if asked.gpu_kind not in ("whole", "mig", "claim"):
         return cleaned, said
-    wanted = pod_part(asked, container="-")
-    annotations = cleaned.get("metadata", {}).get("annotations") or {}
-    for key in _PARTS_OF_GPUS:
-        if key in annotations and key not in wanted.annotations:
-            said.append(f"the annotation {key}: {annotations.pop(key)} was taken away")
-    asks = set(wanted.resources.get("limits", {}))
-    spec = cleaned.get("spec", {})
-    for each in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
+    asks = pod_part(asked).resources.get("limits", {})
+    for each in _containers(cleaned):
         for kind, amounts in (each.get("resources") or {}).items():
-            if not isinstance(amounts, dict):
+            if kind not in ("limits", "requests"):
                 continue
-            for key in [key for key in amounts if _is_gpu(key) and key not in asks]:
+            for key in [key for key in amounts if is_gpu_resource(key)]:
+                if key in asks and (kind == "limits" or amounts[key] == asks[key]):
+                    continue
                 said.append(
                     f"{key}: {amounts.pop(key)} in the {kind} of container {each.get('name')} was"
-                    f" taken away: a pod asks for one kind of GPU"
+                    " taken away: the pod asks for GPUs in another way"
                 )
     return cleaned, said
 
 
-def _is_gpu(resource: str) -> bool:
-    return resource == keys.NVIDIA_GPU or resource.startswith(keys.MIG_PREFIX)
+def _containers(pod: Mapping[str, Any]) -> list[dict[str, Any]]:
+    spec = pod.get("spec", {})
+    return [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
 
 
 def _without_empty_resources(pod: dict[str, Any]) -> dict[str, Any]:
-    spec = pod.get("spec", {})
-    for each in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
+    for each in _containers(pod):
         if "resources" in each:
             each["resources"] = filled(each["resources"])
             if not each["resources"]:
@@ -594,6 +716,48 @@ def _merge_at(manifest: dict[str, Any], path: str, values: Mapping[str, Any]) ->
     at[last] = merge(at.get(last) or {}, values)
 
 
+def _write_topology_of_part(
+    found: _Found, asked: PodRequest, kind: Kind, placement: Placement
+) -> list[Unsupported]:
+    """The topology that one role has of its own (spec 7 R5, J7)."""
+    part = pod_part(asked.with_changes(gang_min=None), container=kind.container or "main")
+    annotations = {"annotations": dict(part.owner_annotations)}
+    if kind.owns_itself:
+        return []  # written with the pod
+    if kind.parts == "pod":
+        _merge_at(found.holder[found.key], "metadata", annotations)
+        placement.of_owner(annotations, "pod template")
+    elif kind.parts == "job" and found.job is not None:
+        _merge_at(found.job, "metadata", annotations)
+        placement.of_owner(annotations, "template of the replicated job")
+    else:
+        reason = f"KAI reads one topology for the whole workload, not one for {found.role}"
+        return [Unsupported("topology", reason, "write it in the request for the workload")]
+    return []
+
+
+def _write_ray_gpus(found: _Found, asked: PodRequest) -> list[str]:
+    """Ray counts the GPUs of a group by its limits, where it knows no other kind (R4)."""
+    group: Any = found.holder
+    said: list[str] = []
+    if asked.gpu_kind == "none":
+        return said
+    # Whole numbers: of half a GPU Ray's autoscaler makes an error.
+    gpus = str(asked.gpus if asked.gpu_kind == "whole" else asked.devices)
+    counted = group.get("rayStartParams") or {}
+    before = counted.get("num-gpus")
+    if asked.gpu_kind != "whole" or before is not None:
+        group["rayStartParams"] = {**counted, "num-gpus": gpus}
+        if before not in (None, gpus):
+            said.append(f"num-gpus of Ray group {found.role} was {before}: it is {gpus} now")
+    if "GPU" in (group.get("resources") or {}) and group["resources"]["GPU"] != gpus:
+        said.append(f"GPU in the resources of Ray group {found.role} is {gpus} now")
+        group["resources"] = {**group["resources"], "GPU": gpus}
+    if asked.gpu_kind == "claim":
+        said.append("Ray is told of one GPU for the claim: set num-gpus where it is of more")
+    return said
+
+
 def _write_gang(
     manifest: dict[str, Any],
     name: str,
@@ -604,27 +768,25 @@ def _write_gang(
 ) -> list[Unsupported]:
     annotation = {"annotations": {keys.BATCH_MIN_MEMBER_ANNOTATION: str(pods)}}
     if kind.gang is None:
-        return [Unsupported("gang_min", f"KAI reads it from no {name}", kind.gang_hint)]
+        return [Unsupported("gang_min", f"KAI reads no such number from a {name}", kind.gang_hint)]
     if kind.gang == "owner":
         at_once = manifest.get("spec", {}).get("parallelism", 1)
         _enough(name, "spec.parallelism", pods, at_once)
         _merge_at(manifest, kind.owner, annotation)
         placement.of_owner(annotation, name)
     elif kind.gang == "leaf":
-        path = kind.pods[0].path.removesuffix(".spec.template")
-        for holder, key, role in _walk(manifest, path, ""):
-            if role not in roles and roles:
+        for each in _found(manifest, kind):
+            job = each.job
+            if job is None or (roles and each.role not in roles):
                 continue
-            job = holder[key]
             if name == "JobSet":  # a runtime's is the number of nodes, which each TrainJob says
                 at_once = job["spec"].get("parallelism", 1)
-                _enough(f"replicated job {role}", "parallelism", pods, at_once)
+                _enough(f"replicated job {each.role}", "parallelism", pods, at_once)
             _merge_at(job, "metadata", annotation)
             placement.of_owner(annotation, "template of the replicated job")
     else:
-        *_, family = kind.pods[0].path.split(".")[1:2]
-        replicas = manifest["spec"].get(family.removesuffix("{}"), {}).values()
-        _enough(name, "replicas", pods, sum(each.get("replicas") or 0 for each in replicas))
+        replicas = sum(each.holder.get("replicas", 1) for each in _found(manifest, kind))  # type: ignore[union-attr]
+        _enough(name, "replicas", pods, replicas)
         steps = kind.gang.split(".")
         _merge_at(manifest, ".".join(steps[:-1]), {steps[-1]: pods})
         placement.add(steps[-1], name)
@@ -641,6 +803,8 @@ def _enough(what: str, field: str, wanted: int, there: int) -> None:
 
 def _native(manifest: Mapping[str, Any], kind: Kind, as_native: bool | None) -> Any:
     if kind.native is None:
+        if as_native:
+            raise rules.refuse("there are no Python classes for it: leave as_native out")
         return manifest
     name = kind.native
 
