@@ -2,10 +2,10 @@
 
     .venv/bin/python tools/integrations.py [--quick] [--list] [NAME...]
 
-An environment is made once, in build/integrations/NAME, and made anew when what it requires changes
-(tests/integrations/environments.toml). kai itself is taken from this checkout: what is tested there
-is pure Python. Each environment is checked twice: pip finds no conflict in it, with kai's own
-requirements beside it, and the tests pass.
+An environment is made once, in build/integrations/NAME, and again when what it requires changes
+(tests/integrations/environments.toml); that alone needs a package registry. kai itself is taken
+from this checkout: what is tested there is pure Python. Each environment is checked twice: pip
+finds no conflict in it, with kai's own requirements beside it, and the tests pass.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ else:
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests" / "integrations"
 HOMES = ROOT / "build" / "integrations"
-ALWAYS = ["pytest>=8,<10", "PyYAML>=6,<7"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ALWAYS = ["pytest>=8,<10", *PROJECT["dependencies"]]
 
 
 def main() -> int:
@@ -72,17 +73,42 @@ def made(name: str, requires: list[str]) -> str | None:
     """The environment is there; else what went wrong."""
     home = HOMES / name
     stamp = home / "requires.txt"
-    wanted = "\n".join(requires)
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    before = stamp.read_text(encoding="utf-8").splitlines() if stamp.exists() else []
+    if before == requires:
         return None
-    venv.create(home, with_pip=True, clear=True)
+    # What is required in addition is added; where something is no longer, all is made anew.
+    if not before or not set(before) <= set(requires):
+        venv.create(home, with_pip=True, clear=True)
     python = str(home / "bin" / "python")
-    failed = run([python, "-m", "pip", "install", "--quiet", *requires])
-    # A library that comes without packages it needs is its own fault, not ours: pip says which.
-    failed = failed or run([python, "-m", "pip", "check"])
-    if failed is None:
-        stamp.write_text(wanted, encoding="utf-8")
-    return failed
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    failed = run([*pip, "install", "--quiet", "--retries", "2", *requires])
+    if failed is not None:
+        return not_installed(name, failed)
+    failed = run([*pip, "check"])
+    if failed is not None:
+        return f"{name}: its packages exclude each other, or kai's own requirements\n{failed}"
+    stamp.write_text("\n".join(requires), encoding="utf-8")
+    return None
+
+
+UNREACHABLE = (
+    "Connection",
+    "Max retries",
+    "Temporary failure",
+    "Name or service",
+    "Read timed out",
+)
+
+
+def not_installed(name: str, output: str) -> str:
+    """What pip said, behind a sentence that says what to do."""
+    reason = (
+        "no package registry can be reached. Its tests need one the first time: connect, or name a"
+        " mirror in PIP_INDEX_URL"
+        if any(sign in output for sign in UNREACHABLE)
+        else "pip finds no such packages. tests/integrations/environments.toml says which they are"
+    )
+    return f"{name} could not be installed: {reason}\n{output}"
 
 
 def tested(name: str, entry: dict[str, object]) -> str | None:
