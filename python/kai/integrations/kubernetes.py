@@ -11,12 +11,12 @@ owns the pods, so the functions that make or change a whole workload write them 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from kai.integrations import workloads
 from kai.integrations.native import to_native
-from kai.integrations.workloads import patch
 from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part, rules
 
 __all__ = [
@@ -84,6 +84,38 @@ def build(
         warnings=part.warnings,
     )
     return built.strict() if strict else built
+
+
+def patch(
+    workload: Any,
+    request: PodRequest,
+    *,
+    roles: Iterable[str] | None = None,
+    requests: Mapping[str, PodRequest] | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A workload of any kind in `workloads.KINDS` with the settings; nothing else in it changes.
+
+    workload: a manifest, or an object of a client. roles: of its pods, those that get GPUs, such as
+    ``["Worker"]``; None: those that usually do. requests: other settings for some roles.
+    """
+    options: dict[str, Any] = {
+        "roles": roles,
+        "requests": requests,
+        "as_native": as_native,
+        "strict": strict,
+    }
+    if isinstance(workload, Mapping) and (own := _OWN_PATCH.get(str(workload.get("kind")))):
+        return import_module(own).patch(workload, request, **options)  # type: ignore[no-any-return]
+    return workloads.patch(workload, request, **options)
+
+
+# Kinds that say some things in fields of their own.
+_OWN_PATCH = {
+    **dict.fromkeys(("RayCluster", "RayJob", "RayService"), "kai.integrations.ray"),
+    "SparkApplication": "kai.integrations.spark",
+}
 
 
 def pod_template(
