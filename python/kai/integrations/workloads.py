@@ -648,6 +648,8 @@ def _with_settings(
     for setting, hint in (shape.no_field_for if shape else {}).items():
         if getattr(part, setting):
             nothing: dict[str, Any] = {setting: None if setting == "runtime_class" else ()}
+            if setting == "volumes":
+                nothing["volume_mounts"] = ()
             part = replace(part, **nothing)
             argument = _ARGUMENT.get(setting, setting)
             lost.append(Unsupported(argument, "there is no field for it", hint))
