@@ -50,7 +50,9 @@ _GPU_ANNOTATIONS = (
     keys.GPU_DEVICES_ANNOTATION,
     keys.GPU_CONTAINER_ANNOTATION,
     keys.MPS_ANNOTATION,
+    keys.COMPUTE_SHARING_ANNOTATION,
 )
+_NVFRACTIONS = keys.NVFRACTIONS_REQUEST_ANNOTATION.partition("{")[0]
 
 
 def build(
@@ -182,7 +184,9 @@ def _merged(before: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, An
     # Entries of the task's own that name no key, such as tolerationJson, are all kept.
     tolerations = list(before.get("tolerations", []))
     known = [_identity(each) for each in tolerations]
-    tolerations += [each for each in added.get("tolerations", []) if _identity(each) not in known]
+    tolerations += [
+        dict(each) for each in added.get("tolerations", []) if _identity(each) not in known
+    ]
     rest = {name: value for name, value in added.items() if name != "tolerations"}
     return {**merge(before, rest), **filled({"tolerations": tolerations})}
 
@@ -217,7 +221,7 @@ def _without_other_gpus(settings: Mapping[str, Any], task: Any) -> list[str]:
 
 
 def _is_gpu_annotation(key: str) -> bool:
-    return key in _GPU_ANNOTATIONS or key.startswith("nvidia.com/container.")
+    return key in _GPU_ANNOTATIONS or key.startswith(_NVFRACTIONS)
 
 
 # ---- what to say about it ----------------------------------------------------------------------
