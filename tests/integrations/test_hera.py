@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from conftest import without_nulls
 from hera.workflows import DAG, Container, Script, Workflow, script
 from hera.workflows.models import Workflow as WorkflowModel
@@ -113,3 +117,24 @@ def test_an_amount_that_hera_does_not_read_is_refused_in_a_sentence() -> None:
     with pytest.raises(InvalidRequestError, match="write them as in 500m"):
         argo.build(PodRequest(queue="q", cpu="1e3"))
     assert argo.build(PodRequest(queue="q", cpu="1e3"), as_native=False)
+
+
+def test_both_examples_come_to_the_same_training_step() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "argo"
+    made = []
+    for name in ("patch.py", "workflow.py"):
+        command = [sys.executable, str(folder / name)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        made.append(yaml.safe_load(done.stdout))
+
+    patched, written = [
+        next(each for each in manifest["spec"]["templates"] if each["name"] == "train")
+        for manifest in made
+    ]
+    # Only the manifest that was there before has a limit of memory.
+    assert patched["container"]["resources"]["limits"].pop("memory") == "4Gi"
+    del patched["container"]["resources"]["limits"]
+    written["retryStrategy"]["limit"] = int(written["retryStrategy"]["limit"])
+    assert patched == written
+    assert made[0]["metadata"] == made[1]["metadata"]
+    assert "nvidia.com/gpu" not in yaml.safe_dump(patched["container"])

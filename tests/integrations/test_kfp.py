@@ -2,6 +2,8 @@
 
 # No `from __future__ import annotations`: kfp reads the types of a component's function.
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -188,3 +190,14 @@ def test_plain_values_are_applied_as_well(compiled: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert compiled(lambda task: kfp.apply(built, task)) == compiled(built.native)
+
+
+def test_the_example_compiles(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "kfp" / "pipeline.py"
+    subprocess.run([sys.executable, str(example), str(tmp_path)], check=True)
+
+    _, platform = yaml.safe_load_all((tmp_path / "pipeline.yaml").read_text())
+    executor = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]["exec-train"]
+    assert executor["podMetadata"]["annotations"]["gpu-fraction"] == "0.5"
+    kinds = [each["kind"] for each in yaml.safe_load_all((tmp_path / "policy.yaml").read_text())]
+    assert kinds == ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
