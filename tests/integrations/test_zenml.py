@@ -19,6 +19,7 @@ from zenml.integrations.kubernetes.pod_settings import KubernetesPodSettings
 
 import kai
 from kai.integrations import zenml
+from kai.linting import lint
 
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 KINDS: dict[str, dict[str, Any]] = {
@@ -247,12 +248,14 @@ def test_a_component_takes_the_text_of_terraform() -> None:
     assert set(json.loads(text)) <= set(KubernetesPodSettings.model_fields)
 
 
-def test_the_fields_that_lint_knows_are_those_of_zenml(version: str) -> None:
+def test_every_field_of_zenml_is_known_to_lint() -> None:
     for field in KubernetesPodSettings.model_fields:
-        assert zenml.lint({"pod_settings": {field: None}}, zenml_version=version) == ()
+        found = lint({"pod_settings": {field: None}})
+        assert "zenml-unknown-setting" not in [each.code for each in found]
     unknown = {"pod_settings": {"node_selector": {}}}
-    assert zenml.lint(flavors.KubernetesOrchestratorSettings(**unknown)) == zenml.lint(unknown)
-    assert len(zenml.lint(unknown)) == 1
+    by_zenml = flavors.KubernetesOrchestratorSettings(**unknown)
+    assert lint(by_zenml) == lint(unknown)
+    assert [each.code for each in lint(unknown)] == ["zenml-unknown-setting"]
 
 
 def test_an_installed_version_that_is_too_old_for_the_settings_is_said(is_old: bool) -> None:

@@ -21,6 +21,7 @@ from kai.settings import (
     pod_part,
     rules,
 )
+from kai.settings.merging import is_gpu_resource
 
 TARGETS = ("orchestrator", "step_operator")
 START_TIMEOUT = 3600  # seconds; B9
@@ -34,6 +35,7 @@ _GPU_ANNOTATIONS = (
     keys.GPU_DEVICES_ANNOTATION,
     keys.GPU_CONTAINER_ANNOTATION,
     keys.MPS_ANNOTATION,
+    keys.COMPUTE_SHARING_ANNOTATION,
 )
 
 
@@ -75,7 +77,7 @@ def build(
 
     given = plain(existing)
     pod_given = merge(plain(given.pop("pod_settings", None)), {"resources": plain(resources)})
-    taken = _take_gpus(pod_given, request)
+    taken = _take_gpus(pod_given, request, part)
     pod_settings = filled(merge(pod_given, _pod_settings(part, owns_itself=not has_job)))
     if compat:
         pod_settings |= _ignored(part)
@@ -165,36 +167,28 @@ def _ignored(part: PodPart) -> dict[str, Any]:
     )
 
 
-def is_gpu(resource: str) -> bool:
-    return resource in keys.WHOLE_GPUS or resource.startswith(keys.MIG_PREFIX)
-
-
-def is_shared(annotations: Mapping[str, Any]) -> bool:
-    return any(
-        key in annotations for key in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
-    )
-
-
-def _take_gpus(pod_given: dict[str, Any], request: PodRequest) -> tuple[str, ...]:
+def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) -> tuple[str, ...]:
     """Takes the GPUs out of given pod settings, as far as the request has some (C1, C2, B7)."""
     warnings = []
     for kind in ("limits", "requests"):
         amounts = pod_given["resources"].get(kind) or {}
-        for key in [key for key in amounts if is_gpu(key)]:
+        for key in [key for key in amounts if is_gpu_resource(key)]:
             if request.gpu_kind == "none":
                 raise rules.refuse(
                     f"resources has {key} in its {kind}: ask for GPUs in the request, as in"
                     f" gpus={amounts[key]}"
                 )
-            warnings.append(
-                f"{key}: {amounts.pop(key)} in the {kind} was taken away: the request says which"
-                " GPUs"
-            )
+            amount = amounts.pop(key)
+            if amount != part.resources.get(kind, {}).get(key):
+                warnings.append(
+                    f"{key}: {amount} in the {kind} was taken away: the request says which GPUs"
+                )
     pod_given["resources"] = filled(pod_given["resources"])
     annotations = pod_given.get("annotations") or {}
-    for key in _GPU_ANNOTATIONS:
-        if request.gpu_kind != "none" and annotations.pop(key, None) is not None:
-            warnings.append(f"the annotation {key} was replaced: the request says which GPUs")
+    for key in _GPU_ANNOTATIONS if request.gpu_kind != "none" else ():
+        if key in annotations and key not in part.annotations:
+            del annotations[key]
+            warnings.append(f"the annotation {key} was taken away: the request says which GPUs")
     return tuple(warnings)
 
 
