@@ -220,14 +220,14 @@ def _take_kueue_away(value: Any) -> list[Unsupported]:
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
         for fields in ("labels", "annotations"):
-            kept = metadata.get(fields)
-            for key in [key for key in kept or {} if key.startswith(KUEUE_PREFIX)]:
+            kept = metadata.get(fields) or {}
+            for key in [key for key in kept if key.startswith(KUEUE_PREFIX)]:
                 said = kept.pop(key)
                 if key not in (KUEUE_QUEUE_LABEL, KUEUE_PRIORITY_LABEL):
                     reason = f"what Kueue makes of {said!r} is not known to KAI"
                     workaround = "write it in a request, such as topology= for a topology"
                     found.append(Unsupported(key, reason, workaround))
-            if kept == {}:
+            if not kept and fields in metadata:
                 del metadata[fields]
     for each in value.values():
         found += _take_kueue_away(each)

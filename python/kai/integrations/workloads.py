@@ -43,7 +43,7 @@ class Shape:
     read: Callable[[Manifest], dict[str, Any]]  # -> {"metadata", "spec"}
     write: Callable[[Manifest, Manifest], dict[str, Any]]  # with a changed one
     no_field_for: Mapping[str, str] = field(default_factory=dict)  # of a PodPart -> what to do
-    is_pod: Callable[[Manifest], bool] = bool
+    is_pod: Callable[[Manifest], bool] = lambda _: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -628,10 +628,13 @@ def _walk(value: Any, path: str, role: str) -> Iterator[tuple[Any, Any, str]]:
             yield holder, key, known
 
 
+_ENTRY = re.compile(r"\[\w+\]")
+
+
 def _check_roles(name: str, kind: Kind, found: Iterable[_Found], asked: Iterable[str]) -> None:
     known = [each.role for each in found]
     if not known:
-        paths = " or ".join(each.path for each in kind.pods)
+        paths = " or ".join(_ENTRY.sub("[]", each.path).replace("{}", ".*") for each in kind.pods)
         raise rules.refuse(f"this {name} describes no pods: write them at {paths}")
     for role in asked:
         if role not in known:
@@ -657,7 +660,7 @@ def _with_settings(
     merged, more = merge_into_pod(
         pod, part, container=part.container if names else None, owns_itself=kind.owns_itself
     )
-    return _without_empty_resources(merged), part, [*said, *more], lost
+    return _without_empty(merged), part, [*said, *more], lost
 
 
 _ARGUMENT = {"resource_claims": "claim", "volumes": "isolation"}
@@ -692,7 +695,11 @@ def _containers(pod: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
 
 
-def _without_empty_resources(pod: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(pod: dict[str, Any]) -> dict[str, Any]:
+    """Without what is left of maps from which something was taken."""
+    metadata = pod["metadata"]
+    if metadata.get("annotations") == {}:
+        del metadata["annotations"]
     for each in _containers(pod):
         if "resources" in each:
             each["resources"] = filled(each["resources"])
