@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         NotFoundError,
     )
     from kai.integrations import PodSettings, pod_settings
+    from kai.linting import lint
     from kai.settings import PodRequest
     from kai.snapshot import load, load_all
 
@@ -73,6 +74,7 @@ __all__ = [
     "Scheduler",
     "Writes",
     "__version__",
+    "lint",
     "load",
     "load_all",
     "pod_settings",
@@ -106,11 +108,12 @@ _HOME = {
         "NotFoundError",
     ),
     "kai.integrations": ("PodSettings", "pod_settings"),
+    "kai.linting": ("lint",),
     "kai.settings": ("PodRequest",),
     "kai.snapshot": ("load", "load_all"),
 }
 
-_MODULES = ("integrations", "queues", "runtime", "settings")  # such as kai.runtime.detect()
+_MODULES = ("integrations", "linting", "queues", "runtime", "settings")  # kai.runtime.detect()
 
 
 def __getattr__(name: str) -> object:
