@@ -32,6 +32,9 @@ REQUESTS = {
     "fraction": PodRequest(queue="q", gpu_fraction="0.25", priority="train"),
     "memory": PodRequest(queue="q", gpu_memory="5Gi"),
     "two devices": PodRequest(queue="q", gpu_fraction=0.5, devices=2),
+    "mps": PodRequest(
+        queue="q", gpu_fraction=0.5, isolation="mps", mps=True, mps_pipe_directory="/run/mps"
+    ),
     "mig": PodRequest(queue="q", mig="1g.5gb", cpu="100m", cpu_limit="1"),
     "claim": PodRequest(queue="q", claim="one-gpu", runtime_class="nvidia"),
     "privileged": PodRequest(

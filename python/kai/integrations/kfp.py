@@ -73,8 +73,7 @@ def build(
             f"container is {request.container!r}: Kubeflow Pipelines runs a task in the container"
             f" {CONTAINER}, so leave it out"
         )
-    # A pod is no gang: the key would be read by nobody.
-    part = pod_part(request.with_changes(gang_min=None), container=CONTAINER)
+    part, isolates = _part(request)
     settings = _settings(part)
     named = _named_by_policy(request)
     built = Built(
@@ -83,7 +82,7 @@ def build(
         native=native_or(settings, lambda: _native(settings), as_native=as_native, library="kfp"),
         pod=_pod(part, named),
         placement=_placement(part, settings, named),
-        unsupported=tuple(_unsupported(request, part)),
+        unsupported=tuple(_unsupported(request, isolates)),
         warnings=part.warnings,
         cluster_objects=scheduler_name_policy(request, form=form),
     )
@@ -130,6 +129,18 @@ def _native(settings: Mapping[str, Any]) -> Apply:
 
 
 # ---- what to write -----------------------------------------------------------------------------
+
+
+def _part(request: PodRequest) -> tuple[PodPart, bool]:
+    """What can be written of it, and whether its isolation is in that."""
+    # A pod is no gang: the key would be read by nobody.
+    request = request.with_changes(gang_min=None)
+    part = pod_part(request, container=CONTAINER)
+    if not part.volumes and not part.volume_mounts:
+        return part, True
+    # Without the directories its variables would lead nowhere.
+    request = request.with_changes(isolation="none", mps_pipe_directory=None)
+    return pod_part(request, container=CONTAINER), False
 
 
 def _settings(part: PodPart) -> dict[str, Any]:
@@ -234,13 +245,12 @@ def _named_by_policy(request: PodRequest) -> bool:
 
 def _pod(part: PodPart, named: bool) -> dict[str, Any]:
     pod = part.manifest(container=CONTAINER, owns_itself=True, sidecars_first=("wait",))
-    for field in ("runtimeClassName", "resourceClaims", "volumes"):
+    for field in ("runtimeClassName", "resourceClaims"):
         pod["spec"].pop(field, None)
     if not named:
         pod["spec"].pop("schedulerName", None)
     main = pod["spec"]["containers"][-1]
-    for field in ("securityContext", "volumeMounts"):
-        main.pop(field, None)
+    main.pop("securityContext", None)
     main.get("resources", {}).pop("claims", None)
     pod["spec"]["containers"][-1] = filled(main)
     return pod
@@ -262,7 +272,7 @@ def _placement(part: PodPart, settings: Mapping[str, Any], named: bool) -> dict[
     return placement
 
 
-def _unsupported(request: PodRequest, part: PodPart) -> Iterable[Unsupported]:
+def _unsupported(request: PodRequest, isolates: bool) -> Iterable[Unsupported]:
     if request.scheduler_name != DEFAULT_SCHEDULER:
         yield scheduler_name_unsupported(
             request, "Kubeflow Pipelines has no field for the name of a scheduler"
@@ -291,7 +301,7 @@ def _unsupported(request: PodRequest, part: PodPart) -> Iterable[Unsupported]:
             "Kubeflow Pipelines has no field for resource claims",
             "write gpus= or gpu_fraction=, or run the step with Argo Workflows",
         )
-    if part.volumes or part.volume_mounts:
+    if not isolates:
         yield Unsupported(
             "isolation",
             "Kubeflow Pipelines mounts no directories of the node",

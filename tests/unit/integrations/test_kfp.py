@@ -161,6 +161,16 @@ def test_what_there_is_no_field_for_is_said_and_left_out(setting: str, value: An
     assert metadata(built) == metadata(plain())
 
 
+def test_without_the_directories_of_mps_its_variables_are_left_out() -> None:
+    mps = {"isolation": "mps", "mps": True, "mps_pipe_directory": "/run/mps"}
+    built = plain(gpu_fraction=0.5, env={"A": "1"}, **mps)
+
+    assert "isolation" in [each.setting for each in built.unsupported]
+    assert built["env"] == {"A": "1"}
+    assert "volumes" not in built.pod["spec"]
+    assert any("keeps the pod to its share" in each for each in built.warnings)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
