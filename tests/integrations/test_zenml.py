@@ -211,6 +211,15 @@ def test_settings_of_zenml_that_exist_stay(version: str) -> None:
     assert existing.pod_settings.labels == {"team": "vision"}
 
 
+def test_whole_gpus_of_resource_settings_are_warned_of() -> None:
+    settings = import_module("zenml.config").ResourceSettings
+    told = [
+        any("gpu_count" in each for each in zenml.build(example(), resource_settings=r).warnings)
+        for r in (settings(gpu_count=1), settings(cpu_count=1))
+    ]
+    assert told == [True, False]
+
+
 def test_plain_values_where_native_ones_are_declined() -> None:
     built = zenml.build(example(), as_native=False)
     assert built.native is built.settings

@@ -263,6 +263,21 @@ def test_the_gpus_of_settings_that_exist_make_room() -> None:
     assert any("annotation gpu-fraction was taken away" in each for each in back.warnings)
 
 
+def test_settings_that_exist_do_not_say_which_device() -> None:
+    env = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}, {"name": "A", "value": "1"}]
+    built = plain(half(), existing={"pod_settings": {"env": env}})
+    assert built["pod_settings"]["env"] == [{"name": "A", "value": "1"}]
+    assert any("NVIDIA_VISIBLE_DEVICES was taken out" in each for each in built.warnings)
+    whole = plain(kai.PodRequest(queue="test", gpus=1), existing={"pod_settings": {"env": env}})
+    assert whole["pod_settings"]["env"] == env
+
+
+def test_a_longer_timeout_that_exists_stays() -> None:
+    for existing, kept in ((600, 3600), (7200, 7200)):
+        built = plain(half(), existing={"pod_startup_timeout": existing}, zenml_version="0.82.0")
+        assert built["pod_startup_timeout"] == kept
+
+
 # ---- what ZenML does with it --------------------------------------------------------------------
 
 

@@ -37,6 +37,7 @@ _GPU_ANNOTATIONS = (
     keys.MPS_ANNOTATION,
     keys.COMPUTE_SHARING_ANNOTATION,
 )
+_VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # C15
 
 
 def build(
@@ -87,7 +88,7 @@ def build(
     if ignores:
         settings["pod_failure_policy"] = _pod_failure_policy()
     if version < versions.NO_START_TIMEOUT:
-        settings["pod_startup_timeout"] = START_TIMEOUT
+        settings["pod_startup_timeout"] = max(START_TIMEOUT, given.get("pod_startup_timeout", 0))
 
     shares_group = has_job and target == "orchestrator" and not dynamic
     warnings = (
@@ -168,7 +169,7 @@ def _ignored(part: PodPart) -> dict[str, Any]:
 
 
 def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) -> tuple[str, ...]:
-    """Takes the GPUs out of given pod settings, as far as the request has some (C1, C2, B7)."""
+    """Takes out of given pod settings what would be refused beside the request (C1, C2, B7)."""
     warnings = []
     for kind in ("limits", "requests"):
         amounts = pod_given["resources"].get(kind) or {}
@@ -189,6 +190,10 @@ def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) ->
         if key in annotations and key not in part.annotations:
             del annotations[key]
             warnings.append(f"the annotation {key} was taken away: the request says which GPUs")
+    env = pod_given.get("env") or []
+    if request.shares_gpus and any(each.get("name") == _VISIBLE_DEVICES for each in env):
+        pod_given["env"] = [each for each in env if each.get("name") != _VISIBLE_DEVICES]
+        warnings.append(f"{_VISIBLE_DEVICES} was taken out of env: KAI sets it itself")
     return tuple(warnings)
 
 
