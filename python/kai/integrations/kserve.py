@@ -64,8 +64,8 @@ def build(
 
     existing: an InferenceService, to which the settings are added. mode: what KServe makes of it,
     RawDeployment or Serverless. name: of the service. model_format: of the predictor's model, such
-    as ``huggingface``. native: kserve's V1beta1InferenceService, for which a model needs its format,
-    and a service its predictor; else the plain values.
+    as ``huggingface``. native: kserve's V1beta1InferenceService, for which a model needs its
+    format, and a service its predictor; else the plain values.
     """
     rules.one_of("mode", mode, MODES)
     rules.one_of("component", component, COMPONENTS)
