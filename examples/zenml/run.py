@@ -18,6 +18,8 @@ def main() -> int:
     what.add_argument("--terraform", action="store_true", help="write the variables of terraform/")
     parser.add_argument("--runs", type=int, default=1, help="with --plan: so many runs at once")
     arguments = parser.parse_args()
+    if arguments.runs < 1:
+        parser.error("--runs: write a number from 1 on")
     if arguments.plan:
         import plan
 
