@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 CONTAINER = "main"
+PROGRESS_DEADLINE = 3600  # seconds
 _POLICIES = ("Always", "OnFailure", "Never")
 
 
@@ -242,6 +243,11 @@ def deployment(request: PodRequest, *, name: str, image: str, **options: Any) ->
     within the queue's quota; priority= or preemptible=True changes that (J4).
     """
     built = _replicated("Deployment", request, name=name, image=image, **options)
+    said = (
+        f"progressDeadlineSeconds is {PROGRESS_DEADLINE}: a Deployment whose pods wait longer in"
+        " the queue is reported as failed, and goes on waiting"
+    )
+    built = workloads.with_warnings(built, said)
     if request.priority is None and request.preemptible is None:
         said = (
             "KAI takes the pods of a Deployment for non-preemptible inference, within the quota of"
@@ -283,6 +289,8 @@ def _replicated(
     selected = {"app.kubernetes.io/name": name}
     template["metadata"] = {"labels": selected}
     spec: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
+    if kind == "Deployment":  # which else counts as failed while its pods wait (B9)
+        spec["progressDeadlineSeconds"] = PROGRESS_DEADLINE
     spec["selector"] = {"matchLabels": dict(selected)}
     if kind == "StatefulSet":
         spec["serviceName"] = name

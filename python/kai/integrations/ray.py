@@ -101,6 +101,8 @@ def build(
     ):
         if value is not None and kind != of:
             raise rules.refuse(f"{option}= is of a {of}: write kind={of!r}, or leave it out")
+    if "head" in (groups or ()):
+        raise rules.refuse("a group is called 'head': call it otherwise, head= is of the head")
     every = dict({"workers": WorkerGroup()} if groups is None else groups)
     params = rules.variables(head_start_params or {})
     head_container = (head.container if head else None) or HEAD

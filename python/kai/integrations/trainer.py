@@ -36,6 +36,7 @@ def build(
     namespace: str | None = None,
     runtime: str = RUNTIME,
     base: Mapping[str, Any] | None = None,
+    runtime_name: str | None = None,
     image: str = "pytorch/pytorch",
     num_nodes: int | None = None,
     num_proc_per_node: int | str | None = None,
@@ -46,7 +47,8 @@ def build(
     """A TrainJob, and in `cluster_objects` the runtime that it refers to.
 
     runtime: the one to start from. base: its manifest, as ``kubectl get clustertrainingruntime -o
-    yaml`` shows it; None: a plain one for PyTorch, with `image`. job: the replicated job that
+    yaml`` shows it; None: a plain one for PyTorch, with `image`. runtime_name: of the copy; None:
+    ``kai-`` and the name of the runtime. job: the replicated job that
     trains. native: the options for ``TrainerClient().train(options=)`` of the package kubeflow,
     from Trainer 2.2 on.
     """
@@ -61,6 +63,8 @@ def build(
     part = pod_part(request, container=CONTAINER)
     shape = _Shape(trainer_version, part, request, job)
     copied = _runtime(runtime, base, image, shape)
+    if runtime_name is not None:
+        copied["metadata"]["name"] = rules.object_name("runtime_name", runtime_name)
     placement = Placement()
     owner = {
         "labels": dict(part.owner_labels),
@@ -99,6 +103,11 @@ def build(
         warnings.append(
             f"Trainer {trainer_version} keeps gang_min in the runtime {copied['metadata']['name']}:"
             " all jobs of it have it"
+        )
+    if trainer_version == "2.0" and part.annotations:
+        warnings.append(
+            "Trainer 2.0 has no annotations for pods: these are in the runtime"
+            f" {copied['metadata']['name']}, so write another runtime_name= for other shares"
         )
     built = Built(
         orchestrator="trainer",
@@ -181,7 +190,10 @@ class _Shape:
         placement.of_owner(of_job, f"job {self.job}, by the TrainJob")
         of_job = {"annotations": self.runtime_job_annotations}
         placement.of_owner(of_job, f"job {self.job}, by the {runtime}")
-        for key in self.pod_spec:
+        containers = self.pod_spec.get("containers") or []
+        for key in (*self.pod_spec, *(key for each in containers for key in each)):
+            if key in ("containers", "name"):
+                continue
             placement.add(key, f"pods of {self.job}, by the TrainJob")
         for key in (*self.runtime_spec, *self.runtime_container):
             placement.add(key, f"pods of {self.job}, by the {runtime}")

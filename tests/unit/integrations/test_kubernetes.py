@@ -123,6 +123,20 @@ def test_a_deployment_is_told_of_its_priority() -> None:
     assert chosen["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
+def test_waiting_in_a_queue_is_no_failure() -> None:
+    built = kubernetes.deployment(asked(), name="web", image="i")
+    assert built["spec"]["progressDeadlineSeconds"] == 3600
+    assert any("progressDeadlineSeconds is 3600" in each for each in built.warnings)
+    job = dict(kubernetes.job(asked(), name="j", image="i"))
+    said = "spec.activeDeadlineSeconds is 60"
+    assert not any(said in each for each in kubernetes.patch(job, asked()).warnings)
+    job["spec"]["activeDeadlineSeconds"] = 60
+    assert any(said in each for each in kubernetes.patch(job, asked()).warnings)
+    # Of a pod it begins when the pod has a node.
+    pod = {"kind": "Pod", "spec": {"activeDeadlineSeconds": 60, **pod_template()["spec"]}}
+    assert not any("activeDeadline" in each for each in kubernetes.patch(pod, asked()).warnings)
+
+
 def test_services_have_no_gang() -> None:
     for make in (kubernetes.deployment, kubernetes.stateful_set, kubernetes.daemon_set):
         built = make(asked(gang_min=2), name="web", image="i")

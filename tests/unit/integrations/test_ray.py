@@ -136,6 +136,7 @@ def test_groups_of_ray_have_no_segments() -> None:
         ({"entrypoint": "python x.py"}, "write kind='RayJob'"),
         ({"serve_config": ""}, "write kind='RayService'"),
         ({"groups": {"Big": WorkerGroup()}}, "'Big' is no name"),
+        ({"groups": {"head": WorkerGroup()}}, "a group is called 'head'"),
     ],
 )
 def test_mistakes_are_told(options: dict[str, Any], says: str) -> None:

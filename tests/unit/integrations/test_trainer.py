@@ -153,6 +153,14 @@ def test_a_runtime_of_ones_own_is_copied_without_what_the_server_wrote() -> None
     assert "schedulerName" not in str(base)
 
 
+def test_a_runtime_of_2_0_is_of_one_share() -> None:
+    job = built("2.0", {"gpu_fraction": 0.5}, runtime_name="half-a-gpu")
+    assert job["spec"]["runtimeRef"]["name"] == "half-a-gpu"
+    assert job.cluster_objects[0]["metadata"]["name"] == "half-a-gpu"
+    assert any("runtime_name=" in each for each in job.warnings)
+    assert not any("runtime_name=" in each for each in built("2.1", {"gpu_fraction": 0.5}).warnings)
+
+
 @pytest.mark.parametrize(
     ("gpus", "options", "says"),
     [
