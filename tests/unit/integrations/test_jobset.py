@@ -80,6 +80,21 @@ def test_each_level_of_the_tree_has_its_own_number_and_topology() -> None:
     assert manifest.placement[MIN] == "template of the replicated job"
 
 
+def test_a_job_of_the_set_may_have_a_number_of_its_own() -> None:
+    workers = kai.PodRequest(queue="team-a", gpus=1, gang_min=2)
+    driver = kai.PodRequest(queue="team-b")
+    manifest = built(
+        request=kai.PodRequest(queue="team-a"),
+        jobs={"driver": 1, "worker": 4},
+        requests={"worker": workers, "driver": driver},
+    )
+    assert jobs(manifest)["worker"]["metadata"]["annotations"] == {MIN: "2"}
+    assert "metadata" not in jobs(manifest)["driver"]
+    # One group has one queue, whatever its pods say.
+    assert any("driver asks for queue team-b" in each for each in manifest.warnings)
+    assert not any("worker asks for queue" in each for each in manifest.warnings)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

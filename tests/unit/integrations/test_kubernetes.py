@@ -314,6 +314,50 @@ def test_what_an_argo_template_has_no_field_for_is_reported() -> None:
     assert built["spec"]["templates"][1] == {"name": "d", "dag": {}}
 
 
+NULLS: dict[str, Any] = {
+    "metadata": None,
+    "spec": {
+        "containers": [{"name": "main", "resources": None, "env": None}],
+        "initContainers": None,
+        "tolerations": None,
+    },
+}
+
+
+@pytest.mark.parametrize("gpus", [each[0] for each in KINDS_OF_GPU])
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"kind": "Job", "metadata": None, "spec": {"template": NULLS}},
+        {"kind": "Pod", **NULLS},
+        {
+            "kind": "RayCluster",
+            "metadata": {"labels": None},
+            "spec": {
+                "headGroupSpec": {"rayStartParams": None, "template": NULLS},
+                "workerGroupSpecs": [{"groupName": "w", "rayStartParams": None, "template": NULLS}],
+            },
+        },
+        {
+            "kind": "PyTorchJob",
+            "spec": {
+                "runPolicy": None,
+                "pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": NULLS}},
+            },
+        },
+        {"kind": "InferenceService", "spec": {"predictor": {"model": {"resources": None}}}},
+        {"kind": "DynamoGraphDeployment", "spec": {"services": {"w": None}}},
+    ],
+)
+def test_what_is_null_is_as_if_it_were_not_there(
+    written: dict[str, Any], gpus: dict[str, Any]
+) -> None:
+    request = asked(gang_min=1, **gpus, **TOPOLOGY)
+    built = kubernetes.patch(written, request)
+    assert built.to_pod_spec()["spec"]["schedulerName"] == "kai-scheduler"
+    assert dict(kubernetes.patch(built, request)) == dict(built)
+
+
 @pytest.mark.parametrize(
     ("broken", "says"),
     [

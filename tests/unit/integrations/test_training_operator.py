@@ -7,7 +7,7 @@ import pytest
 
 import kai
 from kai.errors import InvalidRequestError
-from kai.integrations import training_operator
+from kai.integrations import kubernetes, training_operator
 
 RACKS = {"topology": "racks", "required_level": "example.com/block"}
 
@@ -89,6 +89,21 @@ def test_kai_groups_the_job_as_it_was_asked() -> None:
     assert group["queue"] == "team-a"
     assert group["topologyConstraint"]["requiredTopologyLevel"] == "example.com/block"
     assert "example.com/rack" in json.dumps(group["subGroups"])
+
+
+def test_a_job_has_one_number_and_a_role_has_none() -> None:
+    own = kai.PodRequest(queue="team-a", gang_min=1)
+    (lost,) = built(replicas={"Master": 1, "Worker": 2}, requests={"Worker": own}).unsupported
+    assert lost.setting == "gang_min"
+
+
+def test_an_empty_role_of_a_job_that_exists_is_told_of() -> None:
+    job = dict(built(replicas={"Master": 1, "Worker": 2}))
+    said = "role Worker of the PyTorchJob has no replicas"
+    request = kai.PodRequest(queue="team-a")
+    assert not any(said in each for each in kubernetes.patch(job, request).warnings)
+    job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 0
+    assert any(said in each for each in kubernetes.patch(job, request).warnings)
 
 
 def test_an_elastic_job_says_its_bounds() -> None:

@@ -52,14 +52,14 @@ class Kind:
 
 
 _TEMPLATE = (Pods("spec.template"),)
-_MIN_AVAILABLE = "spec.runPolicy.schedulingPolicy.minAvailable"
+MIN_AVAILABLE = "spec.runPolicy.schedulingPolicy.minAvailable"
 _REPLICATED = "replicatedJobs[name].template.spec.template"
 _RAY_HINT = "set minReplicas of the worker groups: KAI waits for the head and that many workers"
 
 
 def _training(family: str, container: str, *no_gpu: str) -> Kind:
     pods = Pods(f"spec.{family}ReplicaSpecs{{}}.template", no_gpu=no_gpu)
-    return Kind((pods,), container=container, gang=_MIN_AVAILABLE)
+    return Kind((pods,), container=container, gang=MIN_AVAILABLE)
 
 
 def _ray(path: str) -> Kind:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kai.api import keys
-from kai.integrations.workloads.kinds import Kind
+from kai.integrations.workloads.kinds import MIN_AVAILABLE, Kind
 from kai.integrations.workloads.placement import Placement
 from kai.integrations.workloads.pods import Found, found_in
 from kai.settings import PodRequest, Unsupported, merge, pod_part, rules
@@ -22,7 +22,8 @@ def merge_at(manifest: dict[str, Any], path: str, values: Mapping[str, Any]) -> 
     *steps, last = path.split(".")
     at = manifest
     for step in steps:
-        at = at.setdefault(step, {})
+        at[step] = at.get(step) or {}  # null is as if it were not there
+        at = at[step]
     at[last] = merge(at.get(last) or {}, values)
 
 
@@ -72,35 +73,61 @@ def write_gang(
     manifest: dict[str, Any],
     name: str,
     kind: Kind,
-    pods: int,
-    roles: list[str],
+    pods: int | None,
+    roles: Mapping[str, int],
     placement: Placement,
 ) -> list[Unsupported]:
-    annotation = {"annotations": {keys.BATCH_MIN_MEMBER_ANNOTATION: str(pods)}}
+    """How many pods start together: of the workload, and of its roles where KAI reads that."""
     if kind.gang is None:
         return [Unsupported("gang_min", f"KAI reads no such number from a {name}", kind.gang_hint)]
-    if kind.gang == "owner":
-        at_once = manifest.get("spec", {}).get("parallelism", 1)
-        _enough(name, "spec.parallelism", pods, at_once)
-        merge_at(manifest, kind.owner, annotation)
-        placement.of_owner(annotation, name)
-    elif kind.gang == "leaf":
+    if kind.gang == "leaf":
         for each in found_in(manifest, kind):
-            job = each.job
-            if job is None or (roles and each.role not in roles):
+            if each.job is None or each.role not in roles:
                 continue
             if name == "JobSet":  # a runtime's is the number of nodes, which each TrainJob says
-                at_once = job["spec"].get("parallelism", 1)
-                _enough(f"replicated job {each.role}", "parallelism", pods, at_once)
-            merge_at(job, "metadata", annotation)
+                at_once = each.job["spec"].get("parallelism", 1)
+                what = f"replicated job {each.role}"
+                _enough(what, "parallelism", roles[each.role], at_once)
+            annotation = _min_member(roles[each.role])
+            merge_at(each.job, "metadata", annotation)
             placement.of_owner(annotation, "template of the replicated job")
+        return []
+    if pods is None or any(each != pods for each in roles.values()):
+        reason = f"KAI reads one such number from a {name}, not one for a role"
+        return [Unsupported("gang_min", reason, "write it in the request for the workload")]
+    if kind.gang == "owner":
+        at_once = manifest["spec"].get("parallelism", 1)
+        _enough(name, "spec.parallelism", pods, at_once)
+        merge_at(manifest, kind.owner, _min_member(pods))
+        placement.of_owner(_min_member(pods), name)
     else:
-        replicas = sum(each.holder.get("replicas", 1) for each in found_in(manifest, kind))  # type: ignore[union-attr]
-        _enough(name, "replicas", pods, replicas)
-        steps = kind.gang.split(".")
-        merge_at(manifest, ".".join(steps[:-1]), {steps[-1]: pods})
-        placement.add(steps[-1], name)
+        _enough(name, "replicas", pods, sum(_replicas(each) for each in found_in(manifest, kind)))
+        *steps, last = kind.gang.split(".")
+        merge_at(manifest, ".".join(steps), {last: pods})
+        placement.add(last, name)
     return []
+
+
+def _min_member(pods: int) -> dict[str, dict[str, str]]:
+    return {"annotations": {keys.BATCH_MIN_MEMBER_ANNOTATION: str(pods)}}
+
+
+def _replicas(found: Found) -> int:
+    role: Any = found.holder  # in which the template is
+    return int(role.get("replicas", 1) or 0)
+
+
+def empty_roles(name: str, kind: Kind, found: Iterable[Found]) -> Iterator[str]:
+    """Roles of a training job without pods: KAI makes no group of such a job (T5)."""
+    if kind.gang != MIN_AVAILABLE:
+        return
+    for each in found:
+        role: Any = each.holder
+        if not role.get("replicas"):
+            yield (
+                f"role {each.role} of the {name} has no replicas, and KAI makes no group of it:"
+                " write replicas of 1 at least, or leave the role out"
+            )
 
 
 def _enough(what: str, field: str, wanted: int, there: int) -> None:

@@ -13,6 +13,7 @@ from kai.integrations.native import to_native, to_plain
 from kai.integrations.workloads.kinds import DEFAULT_QUEUE, Kind, kind_of
 from kai.integrations.workloads.owner import (
     deadlines,
+    empty_roles,
     merge_at,
     owner_name,
     write_gang,
@@ -53,7 +54,7 @@ def patch(
     unsupported: dict[Unsupported, None] = {}
     placement = Placement()
     shown: tuple[bool, Mapping[str, Any]] | None = None
-    with_gpus = []
+    gangs: dict[str, int] = {}  # of each role that has a number
     for each in found:
         takes_gpus = each.takes_gpus if wanted is None else each.role in wanted
         asked = own.get(each.role) or (request if takes_gpus else without_gpus(request))
@@ -67,8 +68,13 @@ def patch(
         if kind.ray:
             warnings |= dict.fromkeys(write_ray_gpus(each, asked))
         takes_gpus = takes_gpus or asked.gpu_kind != "none"
-        if takes_gpus:
-            with_gpus.append(each.role)
+        if asked.gang_min is not None and (takes_gpus or each.role in own):
+            gangs[each.role] = asked.gang_min
+        if asked.queue not in (None, request.queue):
+            warnings[
+                f"{each.role} asks for queue {asked.queue}: KAI puts a whole workload into one, and"
+                f" takes {request.queue or DEFAULT_QUEUE} for this {name}"
+            ] = None
         if shown is None or (takes_gpus and not shown[0]):
             shown = (takes_gpus, written)
 
@@ -92,17 +98,18 @@ def patch(
                 "choose the nodes with node_selector=, or use a LeaderWorkerSet",
             )
         ] = None
-    if request.gang_min is not None:
+    if request.gang_min is not None or gangs:
         unsupported |= dict.fromkeys(
-            write_gang(manifest, name, kind, request.gang_min, with_gpus, placement)
+            write_gang(manifest, name, kind, request.gang_min, gangs, placement)
         )
+    warnings |= dict.fromkeys(empty_roles(name, kind, found))
     if name != "Pod":
         warnings |= dict.fromkeys(deadlines(manifest))
     built = Built(
         orchestrator=orchestrator,
         settings=manifest,
         native=_native(manifest, kind, as_native),
-        pod={**(shown[1] if shown else {}), "apiVersion": "v1", "kind": "Pod"},
+        pod=copy.deepcopy({**(shown[1] if shown else {}), "apiVersion": "v1", "kind": "Pod"}),
         placement=placement.written(),
         unsupported=tuple(unsupported),
         warnings=tuple(warnings),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kai.integrations.native import to_plain
 from kai.integrations.workloads.kinds import Kind, Pods
 from kai.integrations.workloads.shapes import Shape
 from kai.settings import (
@@ -38,14 +39,18 @@ class Found:
         return self.pods.gpu and self.role not in self.pods.no_gpu
 
     def read(self) -> dict[str, Any]:
+        """As a pod template, without fields that are null, which is as if they were not there."""
         described = self.holder if self.key is None else self.holder[self.key]
-        return self.pods.shape.read(described) if self.pods.shape else dict(described)  # type: ignore[arg-type]
+        plain = to_plain(described or {})
+        return self.pods.shape.read(plain) if self.pods.shape else dict(plain)
 
     def write(self, pod: Mapping[str, Any]) -> None:
         if self.key is None:
             self.holder.update(pod)  # type: ignore[union-attr] # a pod by itself
         elif self.pods.shape:
-            self.holder[self.key] = self.pods.shape.write(self.holder[self.key], pod)
+            self.holder[self.key] = self.pods.shape.write(
+                to_plain(self.holder[self.key] or {}), pod
+            )
         else:
             self.holder[self.key] = pod
 

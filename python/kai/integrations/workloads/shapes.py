@@ -56,9 +56,9 @@ def _write_argo(template: Manifest, pod: Manifest) -> dict[str, Any]:
 
 def _read_predictor(predictor: Manifest) -> dict[str, Any]:
     spec = {k: v for k, v in predictor.items() if k not in (*_METADATA, "model")}
-    if model := predictor.get("model"):
+    if "model" in predictor:
         spec["containers"] = [
-            {**model, "name": "kserve-container"},
+            {**predictor["model"], "name": "kserve-container"},
             *(predictor.get("containers") or []),
         ]
     return {"metadata": _fields(predictor, _METADATA), "spec": spec}
