@@ -325,15 +325,16 @@ def check_pod(pod: Mapping[str, Any], request: PodRequest, built: Built) -> None
         limits = each.get("resources", {}).get("limits", {})
         assert not (request.shares_gpus and any(key.startswith("nvidia.com/") for key in limits))
     told = {each.setting for each in built.unsupported}
-    for resource in ("cpu", "memory"):
+    for resource, rounding in (("cpu", 0), ("memory", 10**6)):  # Metaflow has whole megabytes
         wanted = getattr(request, resource)
         if wanted is not None and resource not in told:
+            least = quantities.parse(wanted)
             found = [
                 quantities.parse(each["resources"]["requests"][resource])
                 for each in spec["containers"]
                 if resource in each.get("resources", {}).get("requests", {})
             ]
-            assert quantities.parse(wanted) in found, (resource, wanted, found)
+            assert any(least <= each <= least + rounding for each in found), (wanted, found)
 
 
 def test_what_makes_no_sense_is_a_sentence_and_never_a_pod() -> None:
