@@ -75,7 +75,7 @@ def build(
         field: {
             role: {"replicas": count, "template": pod_template(container, **words)}
             for role, count in pods.items()
-        }
+        },
     }
     if restart_policy is not None:
         rules.one_of("restart_policy", restart_policy, ("Always", "OnFailure", "Never", "ExitCode"))

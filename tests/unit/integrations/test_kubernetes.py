@@ -305,6 +305,22 @@ def test_roles_say_which_pods_take_the_gpus() -> None:
         kubernetes.patch(job, asked(), roles=["x"])
 
 
+# Kinds of which KAI reads how many pods start together.
+@pytest.mark.parametrize("kind", sorted(MANIFESTS))
+def test_the_size_of_a_gang_is_written_or_reported(kind: str) -> None:
+    built = kubernetes.patch(manifest(kind), asked(gpus=1, gang_min=1))
+    reads = kind.endswith(("Runtime", "JobSet")) or kind in (
+        "Job", "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob",
+    )  # fmt: skip
+    written = {"kai.scheduler/batch-min-member", "minAvailable"} & set(built.placement)
+    assert bool(written) == reads
+    assert [each.setting for each in built.unsupported] == ([] if reads else ["gang_min"])
+    for key in written:
+        assert f"'{key}': " in str(dict(built))
+        # Never on the pods, where nobody reads it.
+        assert key not in str(built.to_pod_spec())
+
+
 def test_what_an_argo_template_has_no_field_for_is_reported() -> None:
     built = kubernetes.patch(manifest("Workflow"), asked(runtime_class="nvidia", claim="c"))
     assert {each.setting for each in built.unsupported} == {"runtime_class", "claim"}

@@ -101,11 +101,11 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "JobSet": Kind((Pods(f"spec.{_REPLICATED}"),), parts="job", gang="leaf"),
         "TrainingRuntime": Kind(
             (Pods(f"spec.template.spec.{_REPLICATED}"),),
-            owner="spec.template.metadata", gang="leaf",
+            owner="spec.template.metadata", parts="job", gang="leaf",
         ),
         "ClusterTrainingRuntime": Kind(
             (Pods(f"spec.template.spec.{_REPLICATED}"),),
-            owner="spec.template.metadata", gang="leaf",
+            owner="spec.template.metadata", parts="job", gang="leaf",
         ),
         "LeaderWorkerSet": Kind(
             (
