@@ -79,6 +79,7 @@ def test_the_pod_of_pipes(expected: Any) -> None:
         {"gpus": 2},
         {"gpu_memory": "5Gi"},
         {"gpu_fraction": 0.5, "devices": 2},
+        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
         {"mig": "1g.5gb"},
         {"claim": "one-gpu"},
     ],

@@ -101,6 +101,7 @@ def test_the_jobset_of_a_parallel_step(expected: Any) -> None:
         {"gpu_fraction": 0.5},
         {"gpu_memory": "5Gi"},
         {"gpu_fraction": 0.5, "devices": 2},
+        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
         {"mig": "1g.5gb"},
     ],
 )

@@ -59,6 +59,7 @@ def test_mlflow_reads_what_was_written(tmp_path: Path) -> None:
         {"gpus": 2},
         {"gpu_memory": "5Gi"},
         {"gpu_fraction": 0.5, "devices": 2},
+        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
         {"mig": "1g.5gb"},
         {"claim": "one-gpu"},
     ],

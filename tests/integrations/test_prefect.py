@@ -101,6 +101,7 @@ def test_the_priority_reaches_kai_in_every_version(version: str) -> None:
         {"gpu_fraction": 0.5},
         {"gpu_memory": "5Gi"},
         {"gpu_fraction": 0.5, "devices": 2},
+        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
         {"mig": "1g.5gb"},
         {"claim": "one-gpu"},
     ],
