@@ -174,6 +174,7 @@ def cluster(pods: list[Mapping[str, Any]]) -> kai.Cluster:
         "nvidia.com/gpu.memory": str(GPU_MIB),
     }
     plenty = {"cpu": "1000000", "memory": "1000000Gi", "pods": "100000"}
+    plenty["ephemeral-storage"] = "1000000Gi"
     slices = {f"nvidia.com/mig-{each}": "5000" for each in ("1g.5gb", "3g.20gb", "1g.5gb.me")}
     free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
     resources = {"resources": dict.fromkeys(("gpu", "cpu", "memory"), free)}

@@ -13,6 +13,7 @@ from kai.linting.finding import Finding, Path, dotted
 from kai.linting.pods import Pod, pods_in
 from kai.linting.queue_tree import Queues, check_queue_object
 
+_DEEPEST = 200  # as in files
 _HINT = (
     "give a Kubernetes manifest (with a kind), a list of them, settings for ZenML, or what a"
     " builder of kai.integrations made"
@@ -33,7 +34,7 @@ def lint(
     queues of the cluster; without them, those beside the manifest are believed to be some of them.
     Raises InvalidRequestError for something else.
     """
-    objects = list(objects_in(settings_or_manifest, ()))
+    objects = list(objects_in(_read(settings_or_manifest)))
     known = _known_queues((each for _, each in objects), queues)
     found = []
     for prefix, value in objects:
@@ -56,7 +57,6 @@ def _known_queues(
 
 def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Every object, with the path to it."""
-    value = _plain(value)
     if isinstance(value, (list, tuple)):
         for index, each in enumerate(value):
             yield from objects_in(each, (*prefix, index))
@@ -77,15 +77,25 @@ def is_pipeline(value: Mapping[str, Any]) -> bool:
     return at(value, "platforms", "kubernetes") is not None or "pipelineInfo" in value
 
 
+def _read(value: Any, depth: int = 0) -> Any:
+    """Plain values, as they would come out of a file: keys are texts, and nothing is endless."""
+    value = _plain(value)
+    if depth > _DEEPEST:
+        raise InvalidRequestError(f"this is nested more than {_DEEPEST} levels deep: {_HINT}")
+    if isinstance(value, Mapping):
+        return {str(key): _read(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_read(each, depth + 1) for each in value]
+    return value
+
+
 def _plain(value: Any) -> Any:
     from kai.settings import Built
 
     if isinstance(value, Built):
         return value.settings if value.orchestrator == "zenml" else value.pod
-    if isinstance(value, Mapping):
-        if not any(hasattr(each, "model_dump") for each in value.values()):
-            return value
-        return {key: _plain(each) for key, each in value.items()}  # ZenML's objects, by their key
+    if isinstance(value, (str, int, float, Mapping, list, tuple)):
+        return value
     if isinstance(getattr(value, "attribute_map", None), Mapping):  # a Kubernetes client's
         from kai.integrations.native import to_plain
 

@@ -514,3 +514,11 @@ def test_something_else_is_refused(nonsense: Any) -> None:
 )
 def test_manifests_that_are_nonsense_are_survived(nonsense: dict[str, Any]) -> None:
     lint(nonsense)
+
+
+def test_what_no_file_could_hold_is_survived() -> None:
+    assert lint(pod({5: "x"}, labels={**QUEUE, None: "y"})) == []  # type: ignore[dict-item]
+    endless: dict[str, Any] = {"kind": "Pod"}
+    endless["spec"] = endless
+    with pytest.raises(kai.InvalidRequestError, match="nested more than 200"):
+        lint(endless)
