@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 _NONE = frozenset(("", "-1", "none", "void", "nodevfiles"))
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 _BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 VISIBLE = ("NVIDIA_VISIBLE_DEVICES", "RUNAI-VISIBLE-DEVICES")

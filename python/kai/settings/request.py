@@ -343,13 +343,27 @@ class PodRequest:
 
     def _check_kai(self) -> None:
         rules.object_name("scheduler_name", self.scheduler_name)
+        for name in ("mps", "legacy", "both", "workaround_stale_gang"):
+            rules.truth(name, getattr(self, name))
+        for name in ("preemptible", "privileged"):
+            if getattr(self, name) is not None:
+                rules.truth(name, getattr(self, name))
+        directory = self.mps_pipe_directory
+        if directory is not None and not str(directory).startswith("/"):
+            raise rules.refuse(f"mps_pipe_directory is {directory!r}: write a path from / on")
         rules.one_of("isolation", self.isolation, ISOLATIONS)
         frameworks = (self.framework,) if isinstance(self.framework, str) else self.framework or ()
-        names = tuple(dict.fromkeys(_items("framework", frameworks)))
-        for each in names:
-            rules.one_of("framework", each, FRAMEWORKS)
+        read = [
+            rules.one_of("framework", each, FRAMEWORKS) for each in _items("framework", frameworks)
+        ]
+        names = tuple(dict.fromkeys(read))
         self._set("framework", names)
-        versions = dict(self.framework_versions)
+        if not isinstance(self.framework_versions, Mapping):
+            raise rules.refuse(
+                f"framework_versions is {self.framework_versions!r}: write a mapping such as"
+                " {'torch': '2.10'}"
+            )
+        versions = {name: str(each) for name, each in self.framework_versions.items()}
         for each in versions:
             rules.one_of("framework_versions names a framework that", each, FRAMEWORKS)
         self._set("framework_versions", MappingProxyType(versions))

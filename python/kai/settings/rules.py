@@ -67,6 +67,12 @@ def count(name: str, value: object, least: int = 1) -> int:
     return value
 
 
+def truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise refuse(f"{name} is {value!r}: write True or False")
+    return value
+
+
 def fraction_text(value: object) -> str:
     """A fraction as a plain decimal (C3, C4); "1" for a whole device."""
     try:
@@ -225,6 +231,10 @@ def toleration(value: object) -> dict[str, Any]:
     for key in read:
         if key not in _TOLERATION_FIELDS:
             raise refuse(f"a toleration has {key!r}: write {', '.join(_TOLERATION_FIELDS)}")
+        if key == "tolerationSeconds":
+            count("tolerationSeconds of a toleration", read[key], least=0)
+        elif not isinstance(read[key], str):
+            raise refuse(f"{key} of a toleration is {read[key]!r}: write a text, in quotes")
     operator = one_of(
         "operator of a toleration", read.get("operator", "Equal"), ("Equal", "Exists")
     )

@@ -109,6 +109,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"compute_sharing": "sm-sharing", "gpu_fraction": 0.5}, "needs KAI 0.18"),
     ({"compute_sharing": "luck", "gpu_fraction": 0.5, "kai_version": "0.18"}, "sm-sharing"),
     ({"headroom": -1}, "from 0 on"),
+    # kinds of values
+    ({"mps": "yes", "gpu_fraction": 0.5}, "True or False"),
+    ({"preemptible": 1}, "True or False"),
+    ({"framework_versions": ["torch"]}, "write a mapping"),
+    ({"framework": [["torch"]]}, "write one of torch"),
+    ({"tolerations": [{"key": ["a"]}]}, "write a text"),
+    ({"tolerations": [{"key": "a", "operator": "Exists", "tolerationSeconds": "5"}]}, "number"),
+    ({"mps_pipe_directory": "tmp"}, "path from / on"),
     ({"processes": 0}, "from 1 on"),
 ]
 
