@@ -15,6 +15,9 @@ from kai.settings import rules
 from kai.settings.merging import is_gpu_resource
 
 _WHOLE = re.compile(r"\+?[0-9]{1,18}")
+_NVFRACTIONS = re.compile(
+    r"nvidia\.com/container\.(?P<container>.+)\.(?P<what>gpu-memory\.(request|limit)|gpus\.devices)"
+)
 _SIDECARS = ("sidecar.istio.io/inject", "linkerd.io/inject")
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 
@@ -52,10 +55,55 @@ def check(pod: Pod) -> Iterator[Finding]:
             "KAI refuses mps for a pod that asks for no part of a GPU",
             "write gpu-fraction or gpu-memory beside it, or leave it out",
         )
+    yield from _nvfractions(pod, values)
     if shares(pod):
         yield from _beside_whole_gpus(pod)
         yield from _container(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
         yield from _visible_devices(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
+
+
+def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
+    """The annotations of KAI 0.18 and later, which name the container (NX2)."""
+    named = {key: found for key in values if (found := _NVFRACTIONS.fullmatch(key))}
+    sizes: dict[tuple[str, str], Fraction] = {}
+    for key, found in named.items():
+        where: Path = (*pod.metadata_at, "annotations", key)
+        container, what = found["container"], found["what"]
+        wrong = fix = ""
+        if what == "gpus.devices":
+            wrong, fix = "KAI writes the devices itself", "leave it out"
+        elif pod.names() and container not in pod.names():
+            wrong = f"there is no container {container!r}"
+            fix = f"write one of {', '.join(dict.fromkeys(pod.names()))} in the key"
+        else:
+            try:
+                sizes[container, what] = quantities.parse(values[key])
+            except ValueError:
+                wrong, fix = f"{values[key]!r} is no quantity", "write one, such as 7680Mi"
+        if wrong:
+            yield error("nvfractions-refused", where, wrong, fix)
+    containers = sorted({container for container, _ in sizes})
+    if len(containers) > 1:
+        yield error(
+            "nvfractions-refused",
+            (*pod.metadata_at, "annotations"),
+            f"KAI gives a part of a GPU to one container of a pod, not to {len(containers)}",
+            f"write it for one of {', '.join(containers)}",
+        )
+    for container in containers:
+        request = sizes.get((container, "gpu-memory.request"))
+        limit = sizes.get((container, "gpu-memory.limit"))
+        if request is not None and limit is not None and request > limit:
+            yield error(
+                "nvfractions-refused",
+                (
+                    *pod.metadata_at,
+                    "annotations",
+                    keys.NVFRACTIONS_REQUEST_ANNOTATION.format(container=container),
+                ),
+                "the request is above the limit",
+                "write a limit of at least that",
+            )
 
 
 def _text(value: Any) -> str:

@@ -43,6 +43,7 @@ _OWN_ANNOTATIONS = {
     keys.STALENESS_ANNOTATION: "staleness_grace_period",
     keys.COMPUTE_SHARING_ANNOTATION: "compute_sharing",
 }
+_OF_CONTAINER = keys.NVFRACTIONS_REQUEST_ANNOTATION.partition("{")[0]
 _OWN_LABELS = {
     keys.QUEUE_LABEL: "queue",
     keys.LEGACY_QUEUE_LABEL: "queue, with legacy=True",
@@ -329,6 +330,10 @@ class PodRequest:
             for key in mapping:
                 if key in own:
                     raise rules.refuse(f"{key} has an argument of its own: write {own[key]}=")
+                if key.startswith(_OF_CONTAINER):
+                    raise rules.refuse(
+                        f"{key} is written by style='nvfractions': write gpu_memory= with it"
+                    )
         self._set("labels", MappingProxyType(labels))
         self._set("annotations", MappingProxyType(annotations))
         env = rules.variables(self.env)

@@ -175,6 +175,31 @@ def test_which_container_gets_the_part() -> None:
     assert only(pod({**HALF, "sidecar.istio.io/inject": "true"})).code == "container-not-named"
 
 
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        ({"main.gpus.devices": "0"}, "KAI writes the devices"),
+        ({"main.gpu-memory.limit": "much"}, "no quantity"),
+        ({"other.gpu-memory.limit": "1Gi"}, "no container 'other'"),
+        ({"main.gpu-memory.limit": "1Gi", "side.gpu-memory.limit": "1Gi"}, "not to 2"),
+        ({"main.gpu-memory.limit": "1Gi", "main.gpu-memory.request": "2Gi"}, "above the limit"),
+    ],
+)
+def test_annotations_that_name_the_container(annotations: dict[str, str], said: str) -> None:
+    """NX2."""
+    named = {f"nvidia.com/container.{key}": value for key, value in annotations.items()}
+    finding = only(pod(named, {"name": "main"}, {"name": "side"}))
+    assert (finding.code, said in finding.message) == ("nvfractions-refused", True)
+
+
+def test_annotations_that_name_the_container_rightly() -> None:
+    named = {
+        "nvidia.com/container.main.gpu-memory.request": "1Gi",
+        "nvidia.com/container.main.gpu-memory.limit": "1024Mi",
+    }
+    assert lint(pod(named, {"name": "main"}, {"name": "side"})) == []
+
+
 def test_a_variable_that_kai_replaces() -> None:
     env = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
     named = {**HALF, "gpu-fraction-container-name": "a"}

@@ -67,6 +67,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"labels": {"kai.scheduler/queue": "x"}}, "write queue="),
     ({"annotations": {"gpu-fraction": "0.5"}}, "write gpu_fraction="),
     ({"annotations": {"kai.scheduler/topology": "t"}}, "write topology="),
+    ({"annotations": {"nvidia.com/container.c.gpus.devices": "0"}}, "style='nvfractions'"),
     ({"env": {"1A": "x"}}, "no name of a variable"),
     ({"env": {"A": None}}, "in quotes"),
     ({"env": ["A=b"]}, "mapping"),
