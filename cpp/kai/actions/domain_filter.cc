@@ -12,10 +12,6 @@ DomainFilter::DomainFilter(const Cluster& cluster, const PodOrder& order, PodGro
     : cluster_(cluster) {
   if (cluster.topology_constraints().empty()) return;
   const SubGroupColumns& sets = cluster.sub_groups();
-  const auto is_below = [&](SubGroupId set, SubGroupId ancestor) {
-    while (set.valid() && set != ancestor) set = sets.parent[set];
-    return set.valid();
-  };
   // Pods that run and those of the part (spec 4 F2).
   std::vector<PodId> counted(pods.begin(), pods.end());
   for (const SubGroupId pod_set : order.PodSetsOf(group)) {
@@ -33,7 +29,7 @@ DomainFilter::DomainFilter(const Cluster& cluster, const PodOrder& order, PodGro
     level.depth = constraint.required_depth;
     double demand = 0;
     for (const PodId pod : counted) {
-      if (is_below(cluster.pods().pod_set[pod], set))
+      if (order.IsWithin(cluster.pods().pod_set[pod], set))
         demand += cluster.slots().TotalGpus(cluster.RequestOf(pod));
     }
     level.demands.push_back(demand);

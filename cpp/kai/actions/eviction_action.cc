@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "kai/actions/failed_groups.h"
 #include "kai/model/gpu_sums.h"
 #include "kai/model/messages.h"
@@ -197,12 +198,16 @@ void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Check
   CycleLog& log = *cycle.log;
   const std::span<const Change> changes = cycle.statement->ChangesSince(start);
   log.decisions.reserve(std::max(log.decisions.size() + changes.size(), 2 * log.decisions.size()));
+  absl::flat_hash_set<PodId> deleted;
   for (const Change& change : changes) {
     const bool evicts = change.to == PodStatus::kReleasing;
     if (!evicts && change.to != PodStatus::kPipelined) continue;
     const PodStatus now = cluster.pods().status[change.pod];
     const bool stayed = now != PodStatus::kReleasing && cluster.pods().is_virtual[change.pod] == 0;
-    if (stayed) continue;
+    // Its return undid one eviction: who was evicted twice is deleted though it may stay (spec 2
+    // W8).
+    if (stayed != change.IsSecondEviction()) continue;
+    if (stayed && !deleted.insert(change.pod).second) continue;
     CycleLog::Decision decision{
         .kind = evicts ? CycleLog::Decision::Kind::kEvict : CycleLog::Decision::Kind::kPipeline,
         .pod = change.pod,

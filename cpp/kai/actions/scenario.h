@@ -25,7 +25,7 @@ struct ScenarioKey {
 };
 
 struct Scenario {
-  std::vector<Victim> victims;  // recorded ones first
+  std::vector<Victim> victims;  // recorded ones first; as KAI, some twice (spec 2 W8)
   ScenarioKey key;
 };
 

@@ -22,6 +22,7 @@ namespace kai {
 struct SearchBudgets {
   static constexpr int64_t kMinuteNs = 60'000'000'000;
   static constexpr int64_t kUnlimitedScenarios = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kNotBegun = -1;
 
   // Nanoseconds, 0 for no limit; "default" is for whoever is not named.
   using ByName = std::map<std::string, int64_t, std::less<>>;
@@ -35,8 +36,8 @@ struct SearchBudgets {
   int64_t action_scenarios = kUnlimitedScenarios;  // tried in one action
   int64_t job_scenarios = kUnlimitedScenarios;     // tried for one pod group in one action
   // For a replay: what each search that ended early had tried, by "action namespace/group" or,
-  // where only one generator's share was spent, "action namespace/group generator". With it no time
-  // counts.
+  // where only one generator's share was spent, "action namespace/group generator"; kNotBegun: its
+  // action ended there. With it no time counts.
   std::optional<ByName> searches;
 
   int64_t ActionNs(std::string_view action) const { return Of(action_ns, action); }

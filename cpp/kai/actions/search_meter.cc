@@ -34,8 +34,9 @@ bool SearchMeter::StartJob(std::string_view group) {
   const int64_t left_ns = action_ns_ == 0 ? kForever : action_ns_ - (now_ns - start_ns_);
   const int64_t limit_ns = budgets_.job_ns == 0 ? left_ns : std::min(left_ns, budgets_.job_ns);
   const int64_t job_ns = std::max(limit_ns, budgets_.min_job_ns);  // spec 2 V5
-  if (job_ns <= 0 || job_replay_ == 0 || scenarios_ >= budgets_.action_scenarios) {
-    Keep(search_, 0);
+  if (job_ns <= 0 || job_replay_ == SearchBudgets::kNotBegun ||
+      scenarios_ >= budgets_.action_scenarios) {
+    Keep(search_, SearchBudgets::kNotBegun);
     return false;
   }
   if (job_ns != kForever) job_until_ns_ = now_ns + job_ns;

@@ -176,4 +176,25 @@ TEST(SearchMeterTest, AReplayStopsWhereTheOriginalDidWhateverTheTime) {
   EXPECT_EQ(again.spent(), spent);
 }
 
+TEST(SearchMeterTest, AReplayTellsASearchThatTriedNothingFromOneThatDidNotBegin) {
+  // The first leaves time for others, the second ends the action.
+  SearchBudgets budgets;
+  budgets.action_ns = {{"default", 1000}};
+  budgets.job_ns = 100;
+  ManualClock clock;
+  SearchMeter original(budgets, "reclaim", &clock);
+  ASSERT_TRUE(original.StartJob("ns/slow"));
+  clock.Advance(100);
+  EXPECT_TRUE(original.JobIsSpent());
+  clock.Advance(1000);
+  EXPECT_FALSE(original.StartJob("ns/late"));
+
+  budgets.searches.emplace(original.spent().begin(), original.spent().end());
+  SearchMeter again(budgets, "reclaim", &clock);
+  EXPECT_TRUE(again.StartJob("ns/slow"));
+  EXPECT_TRUE(again.JobIsSpent());
+  EXPECT_FALSE(again.StartJob("ns/late"));
+  EXPECT_EQ(again.spent(), original.spent());
+}
+
 }  // namespace kai

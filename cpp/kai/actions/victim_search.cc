@@ -160,7 +160,7 @@ VictimSearch::Probe VictimSearch::RunProbe(ScenarioGenerator generator, size_t p
 
 VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool keep) {
   if (base.batches().empty())
-    return recorded_.empty() ? Probe::kFailed : TryBatches(base, {}, keep);
+    return recorded_.empty() ? Probe::kFailed : TryVictims(base, {}, keep);
   const Cluster& cluster = *cycle_.cluster;
   // Nodes, by name, on which the group that the last batch is of has a pod, be it a victim or not.
   std::vector<NodeId> nodes;
@@ -176,15 +176,17 @@ VictimSearch::Probe VictimSearch::TryNodeLocal(const ScenarioBase& base, bool ke
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   for (const NodeId node : nodes) {
     // Everything, wherever it is, of groups that would lose a pod here.
-    const std::vector<int32_t> batches = base.BatchesOfGroupsOn(node);
-    if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
-      return result;
+    const std::vector<Victim> added = base.VictimsOf(base.BatchesOfGroupsOn(node));
+    const Probe result = cycle_.mends->on(Mend::kSingleVictims)
+                             ? TryVictims(base, added, keep)
+                             : TryVictims(base, WithRecorded(base, added), keep);
+    if (result != Probe::kFailed) return result;
   }
   return Probe::kFailed;
 }
 
 VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool keep) {
-  if (base.batches().empty()) return TryBatches(base, {}, keep);
+  if (base.batches().empty()) return TryVictims(base, {}, keep);
   // No prefix of them could hold everything: not worth putting them in order.
   const double missing = base.GpusWanted() - base.GpusElsewhere();
   if (!cycle_.plain_search && base.GpusOfUsefulNodes() < missing - kGpuSumTolerance)
@@ -206,15 +208,31 @@ VictimSearch::Probe VictimSearch::TryMultiNode(const ScenarioBase& base, bool ke
     // What a group would have given up before goes as well: KAI leaves gangs below their minimum.
     const std::vector<int32_t> batches =
         base.BatchesOn(std::span(nodes).first(count), cycle_.mends->on(Mend::kWholeGangs));
-    if (const Probe result = TryBatches(base, batches, keep); result != Probe::kFailed)
+    if (const Probe result = TryVictims(base, base.VictimsOf(batches), keep);
+        result != Probe::kFailed)
       return result;
     if (count == nodes.size()) return Probe::kFailed;
   }
 }
 
-VictimSearch::Probe VictimSearch::TryBatches(const ScenarioBase& base,
-                                             std::span<const int32_t> batches, bool keep) {
-  const std::vector<Victim> added = base.VictimsOf(batches);
+std::vector<Victim> VictimSearch::WithRecorded(const ScenarioBase& base,
+                                               std::span<const Victim> added) const {
+  // KAI takes all that a group is to give up, also what it does already (spec 2 W8).
+  const IndexVector<PodId, PodGroupId>& group_of = cycle_.cluster->pods().group;
+  absl::flat_hash_set<PodGroupId> groups;
+  for (const Victim& victim : added) groups.insert(group_of[victim.pod]);
+  absl::flat_hash_set<PodId> again;
+  std::vector<Victim> victims;
+  for (const Victim& victim : base.recorded()) {
+    if (groups.contains(group_of[victim.pod]) && again.insert(victim.pod).second)
+      victims.push_back(victim);
+  }
+  victims.insert(victims.end(), added.begin(), added.end());
+  return victims;
+}
+
+VictimSearch::Probe VictimSearch::TryVictims(const ScenarioBase& base,
+                                             std::span<const Victim> added, bool keep) {
   if (!cycle_.plain_search && !bounds_.MayHold(added)) return Probe::kFailed;
   return TryScenario(base.Make(added), keep);
 }
@@ -245,6 +263,7 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
   absl::flat_hash_set<PodGroupId> losers;
   for (const Victim& victim : scenario.victims) {
     const PodGroupId group = pods.group[victim.pod];
+    if (losers.contains(group)) continue;
     const PodStatus status = pods.status[victim.pod];
     const bool lost_others =
         whole_groups_ && cycle_.order->CountOf(group, PodStatus::kReleasing) +
@@ -264,7 +283,13 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
 }
 
 bool VictimSearch::Simulate(const Scenario& scenario) {
-  for (const Victim& victim : scenario.victims) cycle_.statement->Evict(victim.pod);
+  for (const Victim& victim : scenario.victims) {
+    if (cycle_.cluster->pods().status[victim.pod] == PodStatus::kReleasing) {
+      cycle_.statement->EvictAgain(victim.pod);
+    } else {
+      cycle_.statement->Evict(victim.pod);
+    }
+  }
   offered_by_scenario_.clear();
   if (gpu_nodes_only_) {
     for (const Victim& victim : scenario.victims) {

@@ -64,7 +64,9 @@ class VictimSearch {
   Probe RunProbe(ScenarioGenerator generator, size_t pods, bool keep);
   Probe TryNodeLocal(const ScenarioBase& base, bool keep);
   Probe TryMultiNode(const ScenarioBase& base, bool keep);
-  Probe TryBatches(const ScenarioBase& base, std::span<const int32_t> batches, bool keep);
+  // Beside the recorded ones.
+  Probe TryVictims(const ScenarioBase& base, std::span<const Victim> added, bool keep);
+  std::vector<Victim> WithRecorded(const ScenarioBase& base, std::span<const Victim> added) const;
   Probe TryScenario(const Scenario& scenario, bool keep);
   bool Simulate(const Scenario& scenario);
   std::vector<Victim> NeededOf(const Scenario& scenario) const;

@@ -376,6 +376,22 @@ TEST(GeneratorTest, NodeLocalGreedyTakesAllThatAGroupWouldLoseElsewhere) {
   EXPECT_EQ(search.Now("ns/b-0"), "on n2");
 }
 
+TEST(GeneratorTest, AsKaiNodeLocalGreedyTakesWhatAGroupGivesUpAlreadyOnceMore) {  // spec 2 W8
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("n1", {.gpus = 1})
+                                 .Node("n2", {.gpus = 1})
+                                 .Running("ns/old", {.gpus = 1, .node = "n1"})
+                                 .Running("ns/old", {.gpus = 1, .node = "n2"})
+                                 .Pending("ns/new", {.pods = 2, .gpus = 1, .min_member = 2});
+  Search mended(maker);
+  EXPECT_EQ(mended.Run(), SearchOutcome::kSolved);
+  EXPECT_THAT(mended.asked, ElementsAre("ns/old-1", "ns/old-1 ns/old-0"));
+  Search as_kai(maker);
+  as_kai.cycle.mends.Set(Mend::kSingleVictims, false);
+  EXPECT_EQ(as_kai.Run(), SearchOutcome::kSolved);
+  EXPECT_THAT(as_kai.asked, ElementsAre("ns/old-1", "ns/old-1 ns/old-1 ns/old-0"));
+}
+
 TEST(GeneratorTest, MultiNodeGangTriesTheFewestAndSmallestNodesFirst) {
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 1})

@@ -38,8 +38,9 @@ enum class Mend : uint8_t {
   kPartialLabels,       // a node that lacks a level counts for those above it (spec 4 W15)
   kTopologyLevels,      // a topology without a level asks for nothing; wrong levels are told (W3)
   kOptionalMembers,  // of K sub-groups of N only the missing ones, and those that can (spec 4 W5)
+  kSingleVictims,    // a pod is a victim once in a what-if (spec 2 W8)
 };
-inline constexpr size_t kMends = 22;
+inline constexpr size_t kMends = 23;
 
 // By Mend, as configurations name them.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {
@@ -50,7 +51,7 @@ inline constexpr std::array<std::string_view, kMends> kMendNames = {
     "whole_gangs",        "protected_minimum",   "leaving_pods",
     "held_gpus",          "exact_rollback",      "common_domain",
     "pinned_siblings",    "partial_labels",      "topology_levels",
-    "optional_members"};
+    "optional_members",   "single_victims"};
 
 class Mends {
  public:

@@ -74,7 +74,9 @@ void QueueUsage::DivideTree(double k_value) {
 }
 
 double QueueUsage::SignOf(const Change& change) const {
-  const int sign = int{IsActiveAllocated(change.to)} - int{IsActiveAllocated(change.from)};
+  const int sign = change.IsSecondEviction()
+                       ? -1
+                       : int{IsActiveAllocated(change.to)} - int{IsActiveAllocated(change.from)};
   if (sign == 0) return 0;
   const PodGroupId group = cluster_.pods().group[change.pod];
   // As at the start of the cycle: pods of a sub-group that does not exist are not counted.

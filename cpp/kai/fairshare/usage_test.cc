@@ -211,6 +211,17 @@ TEST_F(FollowingTest, EvictedPodsDoNotCountAndMovedOnesDoAgain) {
   EXPECT_EQ(Allocated("q"), 1);
 }
 
+TEST_F(FollowingTest, AsKaiEachEvictionIsChargedAndAReturnUndoesOne) {  // spec 2 W8
+  statement_->Evict(Pod("q/run-0"));
+  statement_->EvictAgain(Pod("q/run-0"));
+  EXPECT_EQ(Allocated("q"), -1);
+  EXPECT_EQ(Allocated("ml"), -1);
+  statement_->Pipeline(Pod("q/run-0"), Node("n1"));
+  EXPECT_EQ(Allocated("q"), 0);
+  statement_->RollBackTo(0);
+  EXPECT_EQ(Allocated("q"), 1);
+}
+
 TEST_F(FollowingTest, RequestsAndFairSharesStayAsTheCycleBegan) {  // spec 1 F31
   const double request = GpuOf(usage_, *cluster_, "q").request;
   const double fair_share = GpuOf(usage_, *cluster_, "q").fair_share;

@@ -67,6 +67,13 @@ void Statement::Evict(PodId pod) {
   ApplyInPlace(pod, PodStatus::kReleasing);
 }
 
+void Statement::EvictAgain(PodId pod) {
+  KAI_DCHECK(cluster_->pods_.status[pod] == PodStatus::kReleasing &&
+             cluster_->pods_.is_virtual[pod] != 0)
+      << cluster_->PodName(pod);
+  ApplyInPlace(pod, PodStatus::kReleasing);
+}
+
 bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {
   const auto is_there = [&](NodeId its_node, const GpuList& its_gpus) {
     return its_node == node && std::ranges::is_permutation(its_gpus, gpus);
@@ -153,7 +160,7 @@ void Statement::Apply(const Change& change, const GpuList& gpus) {
     if (!was_there && !cluster_->affinity_.empty())
       cluster_->affinity_.Count(pod_class, change.to_node, 1);
   }
-  if (!cluster_->claims_.empty())
+  if (!cluster_->claims_.empty() && !change.IsSecondEviction())
     cluster_->claims_.Apply(
         change, change.to_node.valid() ? cluster_->LedgerOf(change.to_node) : LedgerRow());
   was_virtual_.push_back(pods.is_virtual[change.pod]);
@@ -177,14 +184,14 @@ void Statement::Undo(const Change& change) {
     --counts[change.to];
   }
   if (change.from_node.valid() && !change.Stays()) left_.pop_back();
-  if (change.to == PodStatus::kReleasing) {
+  if (change.to == PodStatus::kReleasing && !change.IsSecondEviction()) {
     before_eviction_[change.pod] = saved_before_.back();
     saved_before_.pop_back();
   }
   pods.status[change.pod] = change.from;
   pods.node[change.pod] = change.from_node;
   pods.is_virtual[change.pod] = was_virtual_.back();
-  if (!cluster_->claims_.empty()) cluster_->claims_.Undo(change);
+  if (!cluster_->claims_.empty() && !change.IsSecondEviction()) cluster_->claims_.Undo(change);
   if (change.to_node.valid()) {
     const PodClass& pod_class = cluster_->ClassOf(change.pod);
     if (!change.Stays() && !cluster_->affinity_.empty())

@@ -49,6 +49,9 @@ class Statement {
   void Pipeline(PodId pod, NodeId node, const GpuList& gpus = {});
   // A pod that holds a node starts to leave it (spec 2 T4).
   void Evict(PodId pod);
+  // As KAI: a pod that was just evicted is evicted again. It holds what it held, but who counts
+  // evictions counts two, of which its return undoes one (spec 2 W8).
+  void EvictAgain(PodId pod);
   // A leaving pod is overdue: what it holds is not counted as coming back (spec 2 S2).
   void MarkStuck(PodId pod);
 

@@ -154,6 +154,20 @@ TEST_F(StatementTest, WhoStayedMayBeEvictedOnceMore) {
   EXPECT_EQ(Columns(*cluster_), evicted);
 }
 
+TEST_F(StatementTest, WhoWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
+  const Columns start(*cluster_);
+  statement_->Evict(Pod("run-0"));
+  const Columns evicted(*cluster_);
+  statement_->EvictAgain(Pod("run-0"));
+  EXPECT_EQ(Columns(*cluster_), evicted);
+  statement_->Pipeline(Pod("run-0"), Node("n1"));
+  EXPECT_EQ(cluster_->pods().status[Pod("run-0")], PodStatus::kRunning);
+  statement_->RollBackTo(1);
+  EXPECT_EQ(Columns(*cluster_), evicted);
+  statement_->RollBackTo(0);
+  EXPECT_EQ(Columns(*cluster_), start);
+}
+
 TEST_F(StatementTest, StayingIsUndoneLikeAnythingElse) {
   const Columns start(*cluster_);
   statement_->Evict(Pod("run-0"));

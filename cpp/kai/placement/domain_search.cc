@@ -13,6 +13,17 @@ constexpr double kNothingFree = 1000;  // ratio of what is asked for where there
 constexpr double kMostRatio = 1;
 constexpr size_t kMostKinds = 8;  // of pods that are counted by kind
 
+// Domains of that depth in this one, by id.
+std::vector<TopologyDomainId> DomainsAt(const DomainTree& tree, TopologyDomainId domain,
+                                        int32_t depth) {
+  std::vector<TopologyDomainId> found;
+  for (TopologyDomainId at = domain; at < tree.EndOf(domain);
+       at = TopologyDomainId(at.index() + 1)) {
+    if (tree.DepthOf(at) == depth) found.push_back(at);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<DomainDepths> DepthsFor(const TopologyConstraint& constraint) {
@@ -171,14 +182,11 @@ struct DomainSearch::Search {
   // The domain of the required level that has room for most of the pods.
   void AddBest(TopologyDomainId common, const Cluster& cluster, Answer* answer) const {
     if (counts == nullptr) return;
-    TopologyDomainId best;
-    for (TopologyDomainId at = common; at < tree().EndOf(common);
-         at = TopologyDomainId(at.index() + 1)) {
-      if (tree().DepthOf(at) == question.constraint.required_depth &&
-          (!best.valid() || (*counts)[at] > (*counts)[best]))
-        best = at;
-    }
-    if (!best.valid()) return;
+    const std::vector<TopologyDomainId> domains =
+        DomainsAt(tree(), common, question.constraint.required_depth);
+    if (domains.empty()) return;
+    const TopologyDomainId best = *std::ranges::max_element(
+        domains, {}, [&](TopologyDomainId domain) { return (*counts)[domain]; });
     answer->errors.push_back({.reason = std::string(messages::kNotEnoughForWorkload),
                               .message = messages::DomainHoldsTooFew(
                                   tree().Text(best, cluster.names()), (*counts)[best], ask.pods),
@@ -189,10 +197,8 @@ struct DomainSearch::Search {
   void Sort(const DomainSearch& search, std::vector<TopologyDomainId>* domains) const {
     std::vector<std::tuple<bool, bool, double, TopologyDomainId>> order;
     for (const TopologyDomainId domain : *domains) {
-      const bool holds_some = std::ranges::any_of(question.held, [&](NodeId node) {
-        const TopologyDomainId at = node.valid() ? tree().DomainOf(node) : TopologyDomainId();
-        return at.valid() && tree().Holds(domain, at);
-      });
+      const bool holds_some = std::ranges::any_of(
+          question.held, [&](NodeId node) { return StandsIn(tree(), domain, node); });
       const bool holds_all =
           counts != nullptr && (*counts)[domain] >= ask.pods + question.more_pods;
       order.emplace_back(!holds_some, !holds_all, -RatioOf(search, domain), domain);
@@ -316,11 +322,8 @@ std::vector<DomainSearch::Part> DomainSearch::PartsOf(const Question& question,
   std::vector<Part> parts;
   if (!ask.alike || ask.only_slots) return parts;
   const DomainRooms::Counts& counts = in.rooms.CountsFor(ask.largest);
-  for (TopologyDomainId at = domain; at < in.tree.EndOf(domain);
-       at = TopologyDomainId(at.index() + 1)) {
-    if (in.tree.DepthOf(at) == question.constraint.preferred_depth)
-      parts.push_back({.domain = at, .room = counts[at]});
-  }
+  for (const TopologyDomainId at : DomainsAt(in.tree, domain, question.constraint.preferred_depth))
+    parts.push_back({.domain = at, .room = counts[at]});
   return parts;
 }
 

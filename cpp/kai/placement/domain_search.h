@@ -45,6 +45,12 @@ struct DomainScores {
   }
 };
 
+// False as well where nobody knows the node.
+inline bool StandsIn(const DomainTree& tree, TopologyDomainId domain, NodeId node) {
+  const TopologyDomainId at = node.valid() ? tree.DomainOf(node) : TopologyDomainId();
+  return at.valid() && tree.Holds(domain, at);
+}
+
 // The depths of the domains that are looked at (spec 4 A8).
 struct DomainDepths {
   int32_t narrowest = 0;

@@ -41,7 +41,7 @@ bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Atte
     attempt->errors.push_back(std::move(error));
     return false;
   }
-  const NodeSubset nodes = Offered();
+  const NodeSubset nodes = NodeSubset::All();
   return PlaceSet(cluster_.pod_groups().root[group], pods, {.nodes = &nodes, .scores = nullptr},
                   attempt, NobodyElse);
 }
@@ -96,7 +96,7 @@ bool GroupPlacer::PassesGates(PodGroupId group, const QuotaVector& requested,
 
 NodeSubset GroupPlacer::Offered() const {
   const IndexVector<NodeId, uint8_t>* offered = search_->offered();
-  if (domains_ == nullptr || offered == nullptr) return NodeSubset::All();
+  if (offered == nullptr) return NodeSubset::All();
   std::vector<NodeId> nodes;
   for (const NodeId node : offered->ids()) {
     if ((*offered)[node] != 0) nodes.push_back(node);
@@ -104,16 +104,11 @@ NodeSubset GroupPlacer::Offered() const {
   return NodeSubset::Of(std::move(nodes));
 }
 
-bool GroupPlacer::IsBelow(SubGroupId pod_set, SubGroupId ancestor) const {
-  while (pod_set.valid() && pod_set != ancestor) pod_set = cluster_.sub_groups().parent[pod_set];
-  return pod_set.valid();
-}
-
 std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId> pods) const {
   const PodColumns& columns = cluster_.pods();
   std::vector<NodeId> held;
   for (const SubGroupId pod_set : order_->PodSetsOf(cluster_.sub_groups().group[set])) {
-    if (!IsBelow(pod_set, set)) continue;
+    if (!order_->IsWithin(pod_set, set)) continue;
     // KAI looks only at those that get pods now (spec 4 L3).
     if (!options_.pin_siblings && std::none_of(pods.begin(), pods.end(), [&](PodId pod) {
           return columns.pod_set[pod] == pod_set;
@@ -149,10 +144,12 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
   const SubGroupColumns& sets = cluster_.sub_groups();
   const TopologyConstraint& constraint = cluster_.topology_constraints()[sets.topology[set]];
   const std::vector<NodeId> held = HeldNodes(set, pods);
+  // What is offered matters from the first domain on: before, the search for nodes knows it.
+  const NodeSubset within = area.nodes->all() ? Offered() : *area.nodes;
   const DomainSearch::Question question = {
       .constraint = constraint,
       .pods = pods,
-      .within = *area.nodes,
+      .within = within,
       .subgroup = cluster_.Text(sets.name[set]),
       .group = sets.group[set],
       .held = held,
@@ -175,7 +172,7 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
         PlaceSplit(question, set, answer, domain, area, attempt, others))
       return true;
     if (constraint.CountsDomains()) continue;
-    const NodeSubset nodes = domains_->NodesOf(answer, domain, *area.nodes);
+    const NodeSubset nodes = domains_->NodesOf(answer, domain, within);
     // Nearer scores count alone (spec 4 S3).
     const NodeSearch::Area inside{
         .nodes = &nodes, .scores = answer.scores != nullptr ? answer.scores.get() : area.scores};
@@ -195,8 +192,7 @@ bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId 
   for (const DomainSearch::Part& part : parts) rooms.push_back(part.room);
   for (const NodeId node : question.held) {
     for (size_t i = 0; i < parts.size(); ++i) {
-      const TopologyDomainId at = node.valid() ? answer.tree->DomainOf(node) : TopologyDomainId();
-      if (at.valid() && answer.tree->Holds(parts[i].domain, at)) ++standing[i];
+      if (StandsIn(*answer.tree, parts[i].domain, node)) ++standing[i];
     }
   }
   const Statement::Checkpoint start = attempt->statement->Mark();
@@ -215,7 +211,7 @@ bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId 
     for (size_t i = 0; i < parts.size() && failed == parts.size(); ++i) {
       if ((*split)[i] == 0) continue;
       const auto count = static_cast<size_t>((*split)[i]);
-      const NodeSubset nodes = domains_->NodesOf(answer, parts[i].domain, *area.nodes);
+      const NodeSubset nodes = domains_->NodesOf(answer, parts[i].domain, question.within);
       if (!PlaceMembers(set, question.pods.subspan(next, count),
                         {.nodes = &nodes, .scores = area.scores}, attempt, NobodyElse))
         failed = i;
@@ -246,7 +242,7 @@ PlaceError GroupPlacer::DomainCountError(const TopologyConstraint& constraint, P
 int64_t GroupPlacer::MorePodsOf(SubGroupId set, std::span<const PodId> pods) const {
   int64_t waiting = 0;
   for (const SubGroupId pod_set : order_->PodSetsOf(cluster_.sub_groups().group[set])) {
-    if (IsBelow(pod_set, set))
+    if (order_->IsWithin(pod_set, set))
       waiting += cluster_.sub_groups().counts[pod_set][PodStatus::kPending];
   }
   return std::max<int64_t>(waiting - static_cast<int64_t>(pods.size()), 0);
@@ -255,7 +251,7 @@ int64_t GroupPlacer::MorePodsOf(SubGroupId set, std::span<const PodId> pods) con
 PodList GroupPlacer::PodsBelow(SubGroupId set, std::span<const PodId> pods) const {
   PodList below;
   std::copy_if(pods.begin(), pods.end(), std::back_inserter(below),
-               [&](PodId pod) { return IsBelow(cluster_.pods().pod_set[pod], set); });
+               [&](PodId pod) { return order_->IsWithin(cluster_.pods().pod_set[pod], set); });
   return below;
 }
 

@@ -136,7 +136,6 @@ class GroupPlacer {
   PlaceError DomainCountError(const TopologyConstraint& constraint, PodId pod) const;
   bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, const NodeSearch::Area& area,
                    Attempt* attempt);
-  bool IsBelow(SubGroupId pod_set, SubGroupId ancestor) const;
   // Where pods stand whose domain the others have to share (spec 4 L1).
   std::vector<NodeId> HeldNodes(SubGroupId set, std::span<const PodId> pods) const;
   NodeSubset Offered() const;

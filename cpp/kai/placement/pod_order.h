@@ -50,6 +50,12 @@ class PodOrder final : public Listener {
   // By name.
   std::span<const SubGroupId> PodSetsOf(PodGroupId group) const;
 
+  // The set itself, or one above it, is `ancestor`.
+  bool IsWithin(SubGroupId set, SubGroupId ancestor) const {
+    while (set.valid() && set != ancestor) set = cluster_.sub_groups().parent[set];
+    return set.valid();
+  }
+
   // How many pods a pod set needs, or children a set (spec 2 G5).
   int32_t MinimumOf(SubGroupId id) const { return minimum_[id]; }
 

@@ -42,6 +42,20 @@ double GpusTakenOn(NodeSearch* search, const Cluster& cluster, PodClassId pod_cl
   return gpus - search->MostSharedGpus(pod_class);
 }
 
+// As the cluster stands; `gpus`: that a pod takes on this node.
+double CountOn(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node,
+               double gpus) {
+  const std::span<const double> idle = cluster.nodes().idle[node];
+  const std::span<const double> releasing = cluster.nodes().releasing[node];
+  const auto room_of = [&](size_t i) { return idle[i] + releasing[i]; };
+  const std::span<const double> request = cluster.pod_classes().request[pod_class];
+  if (!cluster.pod_classes().info[pod_class].gpu.IsShared())
+    return Count(search, request, gpus, pod_class, node, room_of);
+  const double most_gpus = MostGpusOf(cluster, node);
+  return Count(search, request, gpus, pod_class, node,
+               [&](size_t i) { return i == kGpuSlot.index() ? most_gpus : room_of(i); });
+}
+
 }  // namespace
 
 double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node,
@@ -59,25 +73,22 @@ void FillRoom(const Cluster& cluster, NodeId node, std::span<double> room) {
 }
 
 double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node) {
-  const std::span<const double> idle = cluster.nodes().idle[node];
-  const std::span<const double> releasing = cluster.nodes().releasing[node];
-  const auto room_of = [&](size_t i) { return idle[i] + releasing[i]; };
-  const std::span<const double> request = cluster.pod_classes().request[pod_class];
-  const double gpus = GpusTakenOn(search, cluster, pod_class, node);
-  if (!cluster.pod_classes().info[pod_class].gpu.IsShared())
-    return Count(search, request, gpus, pod_class, node, room_of);
-  const double most_gpus = MostGpusOf(cluster, node);
-  return Count(search, request, gpus, pod_class, node,
-               [&](size_t i) { return i == kGpuSlot.index() ? most_gpus : room_of(i); });
+  return CountOn(search, cluster, pod_class, node, GpusTakenOn(search, cluster, pod_class, node));
 }
 
-double RoomCount::HeldOf(PodClassId pod_class) {
-  double& held = held_[pod_class];
-  if (held != kUnknown) return held;
-  held = 0;
-  for (const NodeId node : cluster_.nodes().name.ids())
-    held += PodsThatFit(search_, cluster_, pod_class, node);
-  return held;
+bool RoomCount::Holds(PodClassId pod_class, double wanted) {
+  Counted& counted = counted_[pod_class];
+  const size_t nodes = cluster_.nodes().size();
+  const auto gpus_on = [&](size_t node) {
+    return GpusTakenOn(search_, cluster_, pod_class, NodeId(node));
+  };
+  // Where no device is shared it takes as much of every node.
+  const double anywhere = nodes > 0 && !cluster_.shares_gpus() ? gpus_on(0) : 0;
+  for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes) {
+    counted.held += CountOn(search_, cluster_, pod_class, NodeId(counted.nodes),
+                            cluster_.shares_gpus() ? gpus_on(counted.nodes) : anywhere);
+  }
+  return counted.held >= wanted;
 }
 
 bool RoomCount::MayHold(std::span<const PodId> pods) {
@@ -104,7 +115,7 @@ bool RoomCount::MayHold(std::span<const PodId> pods) {
     ++kind->wanted;
   }
   return std::all_of(kinds.begin(), kinds.end(),
-                     [&](const Alike& kind) { return HeldOf(kind.pod_class) >= kind.wanted; });
+                     [&](const Alike& kind) { return Holds(kind.pod_class, kind.wanted); });
 }
 
 }  // namespace kai

@@ -26,20 +26,24 @@ double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_cl
 class RoomCount {
  public:
   RoomCount(const Cluster& cluster, NodeSearch* search)
-      : cluster_(cluster), search_(search), held_(cluster.pod_classes().size(), kUnknown) {}
+      : cluster_(cluster), search_(search), counted_(cluster.pod_classes().size()) {}
 
   // False: there is not room enough for all of them, in whatever order others come. The cluster
   // must not have changed since the first question.
   bool MayHold(std::span<const PodId> pods);
 
  private:
-  static constexpr double kUnknown = -1;
+  // What the first so many nodes hold: counting stops where it is enough.
+  struct Counted {
+    size_t nodes = 0;
+    double held = 0;
+  };
 
-  double HeldOf(PodClassId pod_class);
+  bool Holds(PodClassId pod_class, double wanted);
 
   const Cluster& cluster_;
   NodeSearch* search_;
-  IndexVector<PodClassId, double> held_;
+  IndexVector<PodClassId, Counted> counted_;
 };
 
 }  // namespace kai

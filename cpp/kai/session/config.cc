@@ -225,8 +225,8 @@ absl::Status ReadReplay(const simdjson::dom::element& value, const std::string& 
   budgets->searches.emplace();
   for (const auto& [name, each] : searches) {
     int64_t count = 0;
-    if (each.get_int64().get(count) != simdjson::SUCCESS || count < 0) {
-      return Invalid(StrCat("config: ", field, ".", name, " must be a whole number, 0 or above"));
+    if (each.get_int64().get(count) != simdjson::SUCCESS || count < SearchBudgets::kNotBegun) {
+      return Invalid(StrCat("config: ", field, ".", name, " must be a whole number, -1 or above"));
     }
     (*budgets->searches)[std::string(name)] = count;
   }

@@ -75,12 +75,13 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
       NodeSearch::Rules{MakePodChecks(config_, *cluster), MakeFilters(config_, *cluster, zones),
                         MakeScorers(config_, *cluster, zones)},
       search_options);
+  const bool best_fit = PlacesByBestFit(config_);
   if (config_.HasPlugin("topology") && !cluster->topology_constraints().empty())
     domains = std::make_unique<DomainSearch>(
         *cluster, DomainSearch::Options{.whole_nodes = !config_.mends.on(Mend::kPartialLabels),
                                         .stop_at_required = config_.mends.on(Mend::kCommonDomain),
                                         .tells_levels = config_.mends.on(Mend::kTopologyLevels),
-                                        .best_fit = PlacesByBestFit(config_)});
+                                        .best_fit = best_fit});
   std::vector<Listener*> listeners = {usage.get(), order.get(), search.get()};
   if (domains != nullptr) listeners.push_back(domains.get());
   statement->Listen(std::move(listeners));
@@ -95,7 +96,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
        .check_nodes = config_.HasPlugin("predicates"),
        .pin_siblings = config_.mends.on(Mend::kPinnedSiblings),
        .level_free = config_.mends.on(Mend::kTopologyLevels),
-       .best_fit = PlacesByBestFit(config_),
+       .best_fit = best_fit,
        .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0},
       domains.get());
   CycleLog log(*cluster);

@@ -578,6 +578,11 @@ std::vector<std::vector<int>> NodeLocalGreedy(const World& world, const std::vec
       if (NodeOf(world, pod) == node) groups.insert(GroupOf(world, pod));
     }
     std::vector<int> victims;
+    if (!world.settings().mends.on(Mend::kSingleVictims)) {  // W8
+      for (const int pod : recorded) {
+        if (groups.contains(GroupOf(world, pod)) && !Contains(victims, pod)) victims.push_back(pod);
+      }
+    }
     for (const int pod : Flat(batches)) {
       if (groups.contains(GroupOf(world, pod))) victims.push_back(pod);
     }
@@ -653,9 +658,13 @@ class Simulation {
   const std::vector<Decision>& pipelined() const { return pipelined_; }
   bool stayed(int pod) const { return returned_.contains(pod); }
 
+  // A pod may be a victim twice (spec 2 W8).
   void Evict(int pod) {
-    before_.emplace(pod, At(world_.pods(), pod));
-    world_.Evict(NameOf(world_, pod));
+    if (before_.emplace(pod, At(world_.pods(), pod)).second) {
+      world_.Evict(NameOf(world_, pod));
+    } else {
+      world_.EvictAgain(NameOf(world_, pod));
+    }
   }
 
   // The next pods of a group, all of them or none (P1).
@@ -777,8 +786,10 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
   if (!search.validate(trial.world(), scenario)) return std::nullopt;
   Solution solution{.world = trial.world(), .victims = {}, .decisions = {}};
   solution.victims = LostOf(solution.world, victims, search.action);
+  std::map<int, int> times;
   for (const int pod : victims) {
-    if (trial.stayed(pod)) continue;
+    // Who was evicted twice and returned once is deleted all the same (W8).
+    if (++times[pod] != (trial.stayed(pod) ? 2 : 1)) continue;
     solution.decisions.push_back({.kind = Decision::Kind::kEvict,
                                   .pod = NameOf(world, pod),
                                   .action = search.action,
@@ -792,7 +803,8 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
 }
 
 // Scenarios that failed for a job (spec 2 V15).
-using Fingerprints = std::set<std::tuple<std::set<int>, std::set<int>, std::set<int>>>;
+using Fingerprints =
+    std::set<std::tuple<std::multiset<int>, std::multiset<int>, std::multiset<int>>>;
 
 // spec 2 V7
 std::optional<Solution> Probe(const World& world, Search search, const std::string& generator,
@@ -808,9 +820,9 @@ std::optional<Solution> Probe(const World& world, Search search, const std::stri
             ? NodeLocalGreedy(world, recorded, batches)
             : MultiNodeGang(world, search, pending, recorded, batches);
     for (const std::vector<int>& potential : emitted) {
-      const auto fingerprint = std::tuple(std::set(pending.begin(), pending.end()),
-                                          std::set(recorded.begin(), recorded.end()),
-                                          std::set(potential.begin(), potential.end()));
+      const auto fingerprint = std::tuple(std::multiset(pending.begin(), pending.end()),
+                                          std::multiset(recorded.begin(), recorded.end()),
+                                          std::multiset(potential.begin(), potential.end()));
       if (failed->contains(fingerprint)) continue;
       solution = Simulate(world, search,
                           {.pending = pending, .recorded = recorded, .potential = potential});

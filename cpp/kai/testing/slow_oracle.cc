@@ -668,18 +668,21 @@ bool IsSatisfied(const Sibling& q) {
 // Allocated and AllocatedNotPreemptible of a queue as the world stands (spec 1 F31, F33).
 void AddAllocated(const World& world, int queue, QueueNumbers* numbers) {
   const Kept& kept = world.kept();
-  for (size_t i = 0; i < kept.pods.size(); ++i) {
-    const Kept::Pod& pod = kept.pods[i];
-    const World::PodState& state = world.pods()[i];
-    if (!pod.counts || !IsActiveAllocated(state.status)) continue;
+  const auto add = [&](const Kept::Pod& pod, int node, double times) {
     const Kept::Group& group = At(kept.groups, pod.group);
-    if (!kept.IsBelow(group.queue, queue)) continue;
-    const Three accepted = kept.Accepted(pod, state.node);
+    if (!pod.counts || !kept.IsBelow(group.queue, queue)) return;
+    Three accepted = kept.Accepted(pod, node);
+    for (double& amount : accepted) amount *= times;
     numbers->allocated = Plus(numbers->allocated, accepted);
     if (!group.preemptible) {
       numbers->allocated_non_preemptible = Plus(numbers->allocated_non_preemptible, accepted);
     }
+  };
+  for (size_t i = 0; i < kept.pods.size(); ++i) {
+    const World::PodState& state = world.pods()[i];
+    if (IsActiveAllocated(state.status)) add(kept.pods[i], state.node, 1);
   }
+  for (const auto& [pod, node] : world.evicted_again()) add(At(kept.pods, pod), node, -1);
 }
 
 QueueNumbers NumbersNow(const World& world, int queue) {
@@ -1610,6 +1613,15 @@ void World::Evict(std::string_view pod) {
   }
   state.status = PodStatus::kReleasing;
   state.is_virtual = true;
+}
+
+void World::EvictAgain(std::string_view pod) {
+  const int index = kept_->PodIndex(pod);
+  const PodState& state = pods_[static_cast<size_t>(index)];
+  KAI_CHECK(state.status == PodStatus::kReleasing && state.is_virtual) << pod;
+  Discharge(index, state.node, state.groups, state.status);
+  Charge(index, state.node, state.groups, state.status);
+  evicted_again_.emplace_back(index, state.node);
 }
 
 void World::Return(int pod, const PodState& before) {

@@ -113,6 +113,8 @@ class World {
   void Place(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
   void Pipeline(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
   void Evict(std::string_view pod);
+  // One that was just evicted: its queue is charged once more (spec 2 W8).
+  void EvictAgain(std::string_view pod);
 
   // Names of what there is, sorted: without objects of other node pools, orphaned queues and the
   // like.
@@ -163,6 +165,8 @@ class World {
   const std::vector<PodState>& pods() const { return pods_; }
   std::vector<PodState>* mutable_pods() { return &pods_; }
   const parts::GpuLedger& gpus(int node) const { return gpus_[static_cast<size_t>(node)]; }
+  // Pods that were evicted again, and from where.
+  const std::vector<std::pair<int, int>>& evicted_again() const { return evicted_again_; }
   // A pod that was evicted stays where it is, and is what it was before.
   void Return(int pod, const PodState& before);
 
@@ -179,6 +183,7 @@ class World {
   std::shared_ptr<const Kept> kept_;
   std::vector<PodState> pods_;
   std::vector<GroupState> groups_;
+  std::vector<std::pair<int, int>> evicted_again_;
   // Unlike everything else these depend on the order in which things happen (spec 3 N5, N6).
   std::vector<parts::GpuLedger> gpus_;  // by node
   int groups_opened_ = 0;
