@@ -69,8 +69,8 @@ def merge_into_pod(
     `container`: which one gets resources, variables and the part of a GPU; None: the part's own
     name, else the first. Raises InvalidRequestError when there is no such container (C7).
     """
-    merged = copy.deepcopy(dict(pod))
-    warnings: list[str] = []
+    # What is null is as if it were not there.
+    merged = {key: value for key, value in copy.deepcopy(dict(pod)).items() if value is not None}
     spec = merged.setdefault("spec", {})
     containers = spec.get("containers") or []
     named = container or part.container
@@ -80,18 +80,7 @@ def merge_into_pod(
         raise rules.refuse(f"there is no container {named!r}: write one of {names}")
     if target is None and containers:
         target = containers[0]
-    shares = any(_is_gpu_key(key) for key in part.annotations)
-    if shares or any(is_gpu_resource(key) for key in part.resources.get("limits", ())):
-        # What is left of another request would be refused beside this one, or change it (C1, C2).
-        annotations = merged.get("metadata", {}).get("annotations") or {}
-        for key in [key for key in annotations if _is_gpu_key(key)]:
-            if key not in part.annotations:
-                value = annotations.pop(key)
-                warnings.append(
-                    f"the annotation {key}: {value} was taken away: it was asked for otherwise"
-                )
-    if shares:
-        warnings += _without_gpus(spec)
+    warnings = _without_other_gpus(merged, part)
     merged = merge(merged, {"metadata": part.metadata(owns_itself=owns_itself)})
     merged["spec"] = merge(spec, part.spec())
     if target is not None:
@@ -109,22 +98,40 @@ def is_gpu_resource(name: str) -> bool:
     return name == keys.NVIDIA_GPU or name.startswith(keys.MIG_PREFIX)
 
 
-def _without_gpus(spec: dict[str, Any]) -> list[str]:
-    """Takes GPUs from all containers: beside a part of one KAI refuses the pod (C2, B7)."""
+def _without_other_gpus(pod: dict[str, Any], part: PodPart) -> list[str]:
+    """Takes away what asks for GPUs in another way than the part does: KAI would refuse it beside
+    that, or take it for a part of the request (C1, C2, B7)."""
+    asks = part.resources.get("limits", {})
+    shares = any(_is_gpu_key(key) for key in part.annotations)
+    if not (shares or part.resource_claims or any(is_gpu_resource(key) for key in asks)):
+        return []
     warnings = []
+    metadata = pod.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    for key in [key for key in annotations if _is_gpu_key(key) and key not in part.annotations]:
+        warnings.append(
+            f"the annotation {key}: {annotations.pop(key)} was taken away: it was asked for"
+            " otherwise"
+        )
+    if "annotations" in metadata and not annotations:
+        del metadata["annotations"]
+    why = "beside a part of a GPU KAI refuses the pod" if shares else "GPUs are asked for otherwise"
     for kind in ("containers", "initContainers"):
-        for each in spec.get(kind) or []:
+        for each in pod["spec"].get(kind) or []:
             resources = each.get("resources") or {}
-            for part in ("limits", "requests"):
-                amounts = resources.get(part) or {}
+            for half in ("limits", "requests"):
+                amounts = resources.get(half) or {}
                 for key in [key for key in amounts if is_gpu_resource(key)]:
-                    amount = amounts.pop(key)
+                    # Of the same kind a limit is written over, and a request has to be equal.
+                    same = key in asks and (half == "limits" or amounts[key] == asks[key])
+                    if same and not shares:
+                        continue
                     warnings.append(
-                        f"{key}: {amount} in the {part} of container {each.get('name')} was taken"
-                        " away: beside a part of a GPU KAI refuses the pod"
+                        f"{key}: {amounts.pop(key)} in the {half} of container {each.get('name')}"
+                        f" was taken away: {why}"
                     )
-                if part in resources and not amounts:
-                    del resources[part]
+                if half in resources and not amounts:
+                    del resources[half]
             if "resources" in each and not resources:
                 del each["resources"]  # an empty one breaks some orchestrators
     return warnings

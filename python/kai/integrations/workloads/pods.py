@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
@@ -15,13 +14,11 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
-    filled,
     merge_into_pod,
     platforms,
     pod_part,
     rules,
 )
-from kai.settings.merging import is_gpu_resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,56 +118,13 @@ def with_settings(
             part = replace(part, **nothing)
             argument = _ARGUMENT.get(setting, setting)
             lost.append(Unsupported(argument, "there is no field for it", hint))
-    pod, said = _one_kind_of_gpus(pod, asked)
-    merged, more = merge_into_pod(
+    merged, said = merge_into_pod(
         pod, part, container=part.container if names else None, owns_itself=kind.owns_itself
     )
-    return _without_empty(merged), part, [*said, *more], lost
+    return merged, part, [*said], lost
 
 
 _ARGUMENT = {"resource_claims": "claim", "volumes": "isolation"}
-
-
-def _one_kind_of_gpus(
-    pod: Mapping[str, Any], asked: PodRequest
-) -> tuple[dict[str, Any], list[str]]:
-    """Without GPUs of another kind than it asks for now (C1); beside a part of one, merging sees to
-    that."""
-    cleaned = copy.deepcopy(dict(pod))
-    said: list[str] = []
-    if asked.gpu_kind not in ("whole", "mig", "claim"):
-        return cleaned, said
-    asks = pod_part(asked).resources.get("limits", {})
-    for each in _containers(cleaned):
-        for kind, amounts in (each.get("resources") or {}).items():
-            if kind not in ("limits", "requests"):
-                continue
-            for key in [key for key in amounts if is_gpu_resource(key)]:
-                if key in asks and (kind == "limits" or amounts[key] == asks[key]):
-                    continue
-                said.append(
-                    f"{key}: {amounts.pop(key)} in the {kind} of container {each.get('name')} was"
-                    " taken away: the pod asks for GPUs in another way"
-                )
-    return cleaned, said
-
-
-def _containers(pod: Mapping[str, Any]) -> list[dict[str, Any]]:
-    spec = pod.get("spec", {})
-    return [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
-
-
-def _without_empty(pod: dict[str, Any]) -> dict[str, Any]:
-    """Without what is left of maps from which something was taken."""
-    metadata = pod["metadata"]
-    if metadata.get("annotations") == {}:
-        del metadata["annotations"]
-    for each in _containers(pod):
-        if "resources" in each:
-            each["resources"] = filled(each["resources"])
-            if not each["resources"]:
-                del each["resources"]
-    return pod
 
 
 def without_gpus(request: PodRequest) -> PodRequest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import metadata
 
 from kai.settings import rules
 
@@ -39,6 +38,8 @@ def read(version: str | None) -> Version:
 
 def installed() -> str | None:
     """The version that is there, without importing it."""
+    from importlib import metadata  # it costs as much as the rest of `kai settings`
+
     try:
         return metadata.version("zenml")
     except metadata.PackageNotFoundError:
