@@ -2,16 +2,18 @@
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: help setup build demo test lint format bench wheel pins clean
+.PHONY: help setup build demo test test-integrations lint format bench wheel pins clean
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
 	@echo '  make demo       set up, build, and watch a small cluster being planned'
-	@echo '  make test       every check: lint, C++ tests (plain and sanitized), stubs, wheel, pytest'
+	@echo '  make test       every check: lint, C++ tests (plain and sanitized), stubs, wheel, pytest, integrations'
 	@echo
 	@echo 'While you work:'
 	@echo '  make build      compile kai._core into python/kai; .venv/bin/kai and .venv/bin/python then use it'
 	@echo '  make test-model the C++ tests of one floor, here cpp/kai/model, in the debug build'
+	@echo '  make test-integrations'
+	@echo '                  the builders beside every orchestrator they are for; make test takes those that install fast'
 	@echo '  make lint       formatting, types and import floors;  make format  mends what a tool can mend'
 	@echo '  make bench      the C++ benchmarks, e.g. ARGS=--benchmark_filter=Cycle'
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
@@ -31,6 +33,10 @@ demo: build
 
 test: setup
 	@tools/test.sh
+
+# ARGS names some of them: make test-integrations ARGS=kfp-2.17.0
+test-integrations: setup
+	@.venv/bin/python tools/integrations.py $(ARGS)
 
 test-%: setup
 	@tools/build.sh debug kai_$*_test

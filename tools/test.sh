@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # tools/test.sh [STAGE...]: every check, one line each, and a failed one's output; all of them when none is named.
 #
-#   tools/test.sh                 lint, cpp, sanitize, stubs, wheel, pytest
+#   tools/test.sh                 lint, cpp, sanitize, stubs, wheel, pytest, integrations
 #   tools/test.sh lint pytest     just these
 #
-# A failure does not stop the others; the exit status tells at the end. Expects tools/setup.sh to have run.
+# A failure does not stop the others; the exit status tells at the end. Expects tools/setup.sh to have run; integrations
+# needs a package registry the first time.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 logs=build/logs
@@ -51,9 +52,9 @@ wheel() {
 
 for name in "${@:-all}"; do
   case $name in
-    all) stages=(lint cpp sanitize stubs wheel pytest) ;;
-    lint | cpp | sanitize | stubs | wheel | pytest) stages+=("$name") ;;
-    *) echo "no stage is called $name: lint cpp sanitize stubs wheel pytest" >&2; exit 2 ;;
+    all) stages=(lint cpp sanitize stubs wheel pytest integrations) ;;
+    lint | cpp | sanitize | stubs | wheel | pytest | integrations) stages+=("$name") ;;
+    *) echo "no stage is called $name: lint cpp sanitize stubs wheel pytest integrations" >&2; exit 2 ;;
   esac
 done
 for name in "${stages[@]}"; do
@@ -67,6 +68,11 @@ for name in "${stages[@]}"; do
       # Shown as it goes: it is the longest to read and its closing line counts the tests.
       echo '==> pytest'
       tools/build.sh release _core && $bin/python -m pytest --no-header || failed+=(pytest)
+      ;;
+    integrations)
+      # Shown as it goes: one line for each environment, which can take minutes to be made.
+      echo '==> integrations'
+      $bin/python tools/integrations.py --quick || failed+=(integrations)
       ;;
   esac
 done

@@ -35,9 +35,13 @@ if TYPE_CHECKING:
         InvalidClusterError,
         InvalidConfigError,
         InvalidInputError,
+        InvalidRequestError,
         KaiError,
         NotFoundError,
     )
+    from kai.integrations import PodSettings, pod_settings
+    from kai.linting import lint
+    from kai.settings import PodRequest
     from kai.snapshot import load, load_all
 
 __version__ = "0.1.0"
@@ -54,11 +58,14 @@ __all__ = [
     "InvalidClusterError",
     "InvalidConfigError",
     "InvalidInputError",
+    "InvalidRequestError",
     "KaiError",
     "NotFoundError",
     "NumaZone",
     "Pipeline",
     "Plan",
+    "PodRequest",
+    "PodSettings",
     "QueuePlan",
     "QueueShare",
     "Queues",
@@ -67,8 +74,10 @@ __all__ = [
     "Scheduler",
     "Writes",
     "__version__",
+    "lint",
     "load",
     "load_all",
+    "pod_settings",
 ]
 
 _HOME = {
@@ -94,11 +103,17 @@ _HOME = {
         "InvalidClusterError",
         "InvalidConfigError",
         "InvalidInputError",
+        "InvalidRequestError",
         "KaiError",
         "NotFoundError",
     ),
+    "kai.integrations": ("PodSettings", "pod_settings"),
+    "kai.linting": ("lint",),
+    "kai.settings": ("PodRequest",),
     "kai.snapshot": ("load", "load_all"),
 }
+
+_MODULES = ("integrations", "linting", "queues", "runtime", "settings")  # kai.runtime.detect()
 
 
 def __getattr__(name: str) -> object:
@@ -109,6 +124,10 @@ def __getattr__(name: str) -> object:
             value: object = getattr(import_module(module), name)
             globals()[name] = value
             return value
+    if name in _MODULES:
+        from importlib import import_module
+
+        return import_module(f"kai.{name}")
     raise AttributeError(f"module 'kai' has no attribute {name!r}")
 
 

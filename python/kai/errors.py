@@ -36,6 +36,14 @@ class InvalidConfigError(KaiError, ValueError):
     """
 
 
+class InvalidRequestError(KaiError, ValueError):
+    """Something was asked for a pod that KAI would refuse or ignore.
+
+    Raised by `kai.pod_settings` and `kai.PodRequest` when they are made, and by builders asked to
+    be strict for what their orchestrator cannot express. The message says what to write instead.
+    """
+
+
 class BusyError(KaiError, RuntimeError):
     """Another plan runs on this cluster.
 

@@ -1,7 +1,8 @@
 """Every ```python block of README.md and docs/ runs, from top to bottom of its page.
 
 The blocks of a page share one namespace and a directory of their own, so that a page reads like a
-session. A block that only shows something says ```python notest in its first line. The examples in
+session. Pages of docs/orchestrators run beside the library they are about (tools/integrations.py).
+A block that only shows something says ```python notest in its first line. The examples in
 docstrings run as doctests (pyproject.toml).
 """
 
@@ -21,7 +22,11 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, match.start(1)), match.group(1)) for match in BLOCK.finditer(text)]
 
 
-WITH_EXAMPLES = [page for page in PAGES if blocks(page)]
+WITH_EXAMPLES = [
+    page
+    for page in PAGES
+    if blocks(page) and (page.parent.name != "orchestrators" or page.name == "README.md")
+]
 
 
 @pytest.mark.parametrize(

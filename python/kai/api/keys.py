@@ -12,6 +12,7 @@ SCHEDULER_NAME = "kai-scheduler"
 
 # Labels of pods and of the workloads that own them.
 QUEUE_LABEL = "kai.scheduler/queue"
+LEGACY_QUEUE_LABEL = "runai/queue"  # before KAI 0.6, or where podgrouper.queueLabelKey says so
 PROJECT_LABEL = "project"  # read when there is no queue label (A63)
 NODE_POOL_LABEL = "kai.scheduler/node-pool"
 PRIORITY_CLASS_LABEL = "priorityClassName"
@@ -35,6 +36,12 @@ SKIP_GROUPER_ANNOTATION = "kai.scheduler/skip-podgrouper"
 GPU_FRACTION_ANNOTATION = "gpu-fraction"
 GPU_MEMORY_ANNOTATION = "gpu-memory"  # MiB
 GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
+GPU_CONTAINER_ANNOTATION = "gpu-fraction-container-name"  # default: the first
+MPS_ANNOTATION = "mps"
+GPU_TYPE_ANNOTATION = "gpu-type"  # nobody reads it (spec 7 C9)
+COMPUTE_SHARING_ANNOTATION = "kai.scheduler/gpu-compute-sharing-mode"  # from KAI 0.18 on (NX3)
+NVFRACTIONS_REQUEST_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.request"  # NX2
+NVFRACTIONS_LIMIT_ANNOTATION = "nvidia.com/container.{container}.gpu-memory.limit"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
 # Written when a pod is bound: its place in the order of topology domains, for its launcher.
 TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
@@ -79,6 +86,7 @@ MEMORY = "memory"
 PODS = "pods"
 NVIDIA_GPU = "nvidia.com/gpu"
 AMD_GPU = "amd.com/gpu"
+MIG_PREFIX = "nvidia.com/mig-"
 WHOLE_GPUS = (NVIDIA_GPU, AMD_GPU)  # those that count as GPUs (docs/concepts/gpu.md)
 
 # Environment variables.

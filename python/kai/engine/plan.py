@@ -419,8 +419,8 @@ class Plan:
         """Searches for victims that a budget ended, and how many sets of pods each had tried.
 
         By "action namespace/group", with the generator's name where only its share was spent; -1
-        where the action had ended before. The same in ``scenarioSearchBudgets.maxScenarios.searches`` gives this plan again, on any
-        machine.
+        where the action had ended before. The same in
+        ``scenarioSearchBudgets.maxScenarios.searches`` gives this plan again, on any machine.
         """
         return self._compiled.spent_searches()
 

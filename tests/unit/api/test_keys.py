@@ -23,6 +23,7 @@ SHARED = {  # in cpp/kai/base/keys.h -> in kai.api.keys
     "kLastStart": "LAST_START_ANNOTATION",
     "kLeastDomains": "MIN_DOMAINS_ANNOTATION",
     "kMostDomains": "MAX_DOMAINS_ANNOTATION",
+    "kMigPrefix": "MIG_PREFIX",
     "kNvidiaGpu": "NVIDIA_GPU",
     "kPodGroup": "POD_GROUP_ANNOTATION",
     "kReceivedType": "RECEIVED_TYPE_ANNOTATION",

@@ -1,0 +1,226 @@
+"""Airflow: KubernetesPodOperator, KubernetesJobOperator, KubernetesExecutor (spec 7 §9, F1-F7).
+
+    KubernetesPodOperator(task_id="train", image=..., **airflow.build(request))
+    PythonOperator(..., executor_config={"pod_override": airflow.pod_override(request)})
+
+The operator's pod has no owner, so everything that KAI reads from one is on the pod itself (F4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    Unsupported,
+    filled,
+    merge_into_pod,
+    native_or,
+    pod_part,
+    rules,
+)
+
+CONTAINER = "base"
+PROVIDER = "apache-airflow-providers-cncf-kubernetes"
+STARTUP_TIMEOUT_S = 3600
+SCHEDULE_TIMEOUT_S = 86400
+
+# The first provider versions that are known to have these arguments.
+_HAS_SCHEDULE_TIMEOUT = (10, 5)
+_HAS_RUNTIME_CLASS = (10, 15)
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    operator: str = "pod",
+    provider_version: str | None = None,
+    startup_timeout_seconds: int = STARTUP_TIMEOUT_S,
+    schedule_timeout_seconds: int = SCHEDULE_TIMEOUT_S,
+    pod_template: Mapping[str, Any] | None = None,
+) -> Built:
+    """Keyword arguments for an operator.
+
+    operator: ``pod`` for KubernetesPodOperator, ``job`` for KubernetesJobOperator, which puts
+      labels and annotations on its Job as well, so that gang_min= works there.
+    provider_version: of apache-airflow-providers-cncf-kubernetes, such as ``"10.4.0"``; None: the
+      installed one, or the newest where none is.
+    startup_timeout_seconds, schedule_timeout_seconds: how long a pod may start, and wait before.
+    pod_template: a pod of your own, in Kubernetes' JSON names. The settings then go into it and it
+      is returned as ``pod_template_dict``: left beside them it could bring whole GPUs along.
+    """
+    rules.one_of("operator", operator, ("pod", "job"))
+    rules.count("startup_timeout_seconds", startup_timeout_seconds)
+    rules.count("schedule_timeout_seconds", schedule_timeout_seconds)
+    known = _version(provider_version)
+    part = _part(request, keeps_gang=operator == "job")
+    base = part.container or CONTAINER
+    timeouts = {"startup_timeout_seconds": startup_timeout_seconds}
+    if known is None or known >= _HAS_SCHEDULE_TIMEOUT:
+        timeouts["schedule_timeout_seconds"] = schedule_timeout_seconds
+    named = {} if base == CONTAINER else {"base_container_name": base}
+    said: tuple[str, ...] = ()
+    if pod_template is None:
+        has_runtime_class = known is None or known >= _HAS_RUNTIME_CLASS
+        settings = {**_arguments(part, base, has_runtime_class), **named, **timeouts}
+    else:
+        template, said = _in_template(pod_template, part, base)
+        metadata = _on_job(part) if operator == "job" else {}
+        settings = {"pod_template_dict": template, **metadata, **named, **timeouts}
+    built = Built(
+        orchestrator="airflow",
+        settings=settings,
+        native=native_or(
+            settings, lambda: _native(settings, part, base), as_native=as_native, library=PROVIDER
+        ),
+        pod=part.manifest(container=base, owns_itself=True),
+        placement=_placement(part, base, operator),
+        unsupported=tuple(_unsupported(request, operator)),
+        warnings=(*part.warnings, *said, _timeouts(timeouts)),
+    )
+    return built.strict() if strict else built
+
+
+def pod_override(request: PodRequest, *, as_native: bool | None = None) -> Any:
+    """For KubernetesExecutor: the pod of ``executor_config={"pod_override": ...}``, in which the
+    container of the task comes first; a V1Pod where Airflow's provider is installed.
+
+    Airflow itself counts how long such a pod is queued: ``[scheduler] task_queued_timeout``.
+    """
+    part = _part(request, keeps_gang=False)
+    if part.container != CONTAINER:
+        raise rules.refuse(
+            f"container is {part.container!r}: KubernetesExecutor runs a task in the container"
+            f" {CONTAINER}, so leave it out"
+        )
+    whole = part.manifest(container=CONTAINER, owns_itself=True)
+    pod = {name: whole[name] for name in ("metadata", "spec")}
+    return native_or(pod, lambda: _model(pod), as_native=as_native, library=PROVIDER)
+
+
+def _part(request: PodRequest, *, keeps_gang: bool) -> PodPart:
+    # A pod by itself is no gang: the key would be read by nobody.
+    kept = request if keeps_gang else request.with_changes(gang_min=None)
+    return pod_part(kept, container=CONTAINER)
+
+
+def _version(given: str | None) -> tuple[int, ...] | None:
+    """None: the newest."""
+    if given is None:
+        try:
+            given = version(PROVIDER)
+        except PackageNotFoundError:
+            return None
+    match = re.match(r"(\d+)\.(\d+)", given)
+    if match is None:
+        raise rules.refuse(f"provider_version is {given!r}: write a version such as 10.4.0")
+    return int(match[1]), int(match[2])
+
+
+# ---- arguments ---------------------------------------------------------------------------------
+
+
+def _arguments(part: PodPart, base: str, has_runtime_class: bool) -> dict[str, Any]:
+    spec, container = part.spec(), part.container_fields()
+    # What no argument takes comes as a pod; a dictionary, as V1Volume is not made from one.
+    template_spec: dict[str, Any] = filled(
+        {name: spec.get(name) for name in ("resourceClaims", "volumes")}
+    )
+    if not has_runtime_class and part.runtime_class is not None:
+        template_spec["runtimeClassName"] = part.runtime_class
+    mounts = container.get("volumeMounts")
+    if template_spec or mounts:
+        template_spec["containers"] = [filled({"name": base, "volumeMounts": mounts})]
+    return filled(
+        {
+            "schedulername": part.scheduler_name,
+            **part.metadata(owns_itself=True),
+            "tolerations": spec.get("tolerations"),
+            "node_selector": spec.get("nodeSelector"),
+            "env_vars": dict(part.env),
+            "container_resources": container.get("resources"),
+            "container_security_context": container.get("securityContext"),
+            "runtime_class_name": part.runtime_class if has_runtime_class else None,
+            "pod_template_dict": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "spec": template_spec,
+            }
+            if template_spec
+            else None,
+        }
+    )
+
+
+def _in_template(
+    template: Mapping[str, Any], part: PodPart, base: str
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    # The operator takes the first container of a template for its own, whatever its name.
+    spec = dict(template.get("spec") or {})
+    containers = [dict(each) for each in spec.get("containers") or [{}]]
+    if any(each.get("name") == base for each in containers[1:]):
+        raise rules.refuse(
+            f"container {base} of the template is not its first, and Airflow calls the first one"
+            f" {base}: put it first"
+        )
+    containers[0]["name"] = base
+    pod = {**template, "spec": {**spec, "containers": containers}}
+    return merge_into_pod(pod, part, container=base, owns_itself=True)
+
+
+def _on_job(part: PodPart) -> dict[str, Any]:
+    # The operator copies its own labels and annotations to the Job, but not the template's.
+    return filled({"labels": dict(part.owner_labels), "annotations": dict(part.owner_annotations)})
+
+
+def _native(settings: Mapping[str, Any], part: PodPart, base: str) -> dict[str, Any]:
+    pod = _model(part.manifest(container=base, owns_itself=True))
+    made = {
+        "tolerations": pod.spec.tolerations,
+        "container_resources": pod.spec.containers[0].resources,
+        "container_security_context": pod.spec.containers[0].security_context,
+    }
+    return {**settings, **{name: made[name] for name in made if name in settings}}
+
+
+def _model(pod: Mapping[str, Any]) -> Any:
+    generator = import_module("airflow.providers.cncf.kubernetes.pod_generator").PodGenerator
+    return generator.deserialize_model_dict(pod)
+
+
+# ---- what to say about it ----------------------------------------------------------------------
+
+
+def _placement(part: PodPart, base: str, operator: str) -> dict[str, str]:
+    where = "pod" if operator == "pod" else "Job and pod template"
+    placement: dict[str, str] = {}
+    for keyed in part.metadata(owns_itself=True).values():
+        placement.update(dict.fromkeys(keyed, where))
+    placement.update(dict.fromkeys(part.spec(), "pod" if operator == "pod" else "pod template"))
+    placement.update(dict.fromkeys(part.container_fields(), f"container {base}"))
+    return placement
+
+
+def _unsupported(request: PodRequest, operator: str) -> Iterable[Unsupported]:
+    if request.gang_min is not None and operator == "pod":
+        yield Unsupported(
+            "gang_min",
+            "KubernetesPodOperator starts one pod, a group of its own",
+            "use KubernetesJobOperator, with operator='job' here",
+        )
+
+
+def _timeouts(timeouts: Mapping[str, int]) -> str:
+    written = ", ".join(f"{name}={value}" for name, value in timeouts.items())
+    return (
+        f"a pod that waits too long in its queue fails the task, so its time is raised: {written};"
+        " deferrable=True keeps a waiting task from holding a worker, where a triggerer runs"
+    )

@@ -1,0 +1,327 @@
+"""Argo Workflows, as manifests and with Hera (spec 7 §7, A1-A9).
+
+    built = argo.build(PodRequest(queue="team-a", gpu_fraction=0.5))
+    built["workflow"], built["template"]     # in Argo's JSON names
+    argo.patch(manifest, request, templates=["train"])
+
+    with Workflow(**built.native.workflow_kwargs, ...):     # Hera
+        Container(name="train", **built.native.template_kwargs, ...)
+
+KAI looks through a Workflow: the pod of each step is a group of its own, and what KAI reads from
+owners is on the pod. The Workflow's labels go down to its pods, so the queue is written there, and
+everything else on the template, for a workflow has steps without a GPU, too (A4, A5).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    Unsupported,
+    filled,
+    merge,
+    merge_into_pod,
+    native_or,
+    pod_part,
+    rules,
+)
+
+CONTAINER = "main"  # behind Argo's own, which is called wait or supervisor (A2)
+_POD_FIELDS = ("schedulerName", "nodeSelector", "tolerations", "volumes")
+_PATCHED_FIELDS = ("runtimeClassName", "resourceClaims")  # no template has fields for these
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    kind: str = "container",
+    every_pod: bool = True,
+) -> Built:
+    """What to merge into a Workflow (``workflow``) and into each template that runs the request
+    (``template``). Where Hera is installed, `native` has the keyword arguments of its classes.
+
+    kind: ``container`` or ``script``, the field of the template.
+    every_pod: the queue label is also in ``spec.podMetadata``, so that it is on every pod even
+      where KAI may not read workflows.
+    """
+    rules.one_of("kind", kind, ("container", "script"))
+    if request.container not in (None, CONTAINER):
+        raise rules.refuse(
+            f"container is {request.container!r}: Argo runs a template in the container"
+            f" {CONTAINER}, so leave it out; patch() takes the containers of a containerSet"
+        )
+    part = _part(request)
+    settings = {
+        "workflow": _workflow(request, every_pod),
+        "template": _template(part, kind),
+    }
+    built = Built(
+        orchestrator="argo",
+        settings=settings,
+        native=native_or(
+            settings, lambda: _hera(settings, kind), as_native=as_native, library="hera"
+        ),
+        pod=_pod(part),
+        placement=_placement(part, settings, kind),
+        unsupported=tuple(_unsupported(request)),
+        warnings=part.warnings,
+    )
+    return built.strict() if strict else built
+
+
+def patch(
+    workflow: Mapping[str, Any],
+    request: PodRequest,
+    *,
+    templates: Iterable[str],
+    strict: bool = False,
+    every_pod: bool = True,
+) -> Built:
+    """A Workflow, WorkflowTemplate, ClusterWorkflowTemplate or CronWorkflow with the settings.
+
+    templates: the names of those that run the request. What is in the manifest stays, but whole
+    GPUs beside a part of one, which KAI refuses (`warnings` says so). The result is the manifest.
+    """
+    part = _part(request)
+    kind = str(workflow.get("kind", ""))
+    rules.one_of("kind", kind, _KINDS)
+    spec = workflow.get("spec", {})
+    inner = spec.get("workflowSpec", {}) if kind == "CronWorkflow" else spec
+    known = {each.get("name"): each for each in inner.get("templates", [])}
+    warnings: list[str] = []
+    for name in templates:
+        if name not in known:
+            raise rules.refuse(
+                f"there is no template {name!r}: write some of {', '.join(map(str, known))}"
+            )
+        known[name], said = _patched(known[name], request, part)
+        warnings += said
+    ours = _workflow(request, every_pod)
+    # Those that are made into workflows hand on the labels that are named in their spec.
+    if kind == "Workflow":
+        made = merge(workflow, {"metadata": ours["metadata"]} if "metadata" in ours else {})
+    else:
+        labels = {"workflowMetadata": ours["metadata"]} if "metadata" in ours else {}
+        made = merge(workflow, {"spec": labels})
+    changed = merge({**inner, "templates": []}, ours["spec"]) | {"templates": list(known.values())}
+    if kind == "CronWorkflow":
+        made["spec"]["workflowSpec"] = changed
+    else:
+        made["spec"] = {**made["spec"], **changed}
+    built = Built(
+        orchestrator="argo",
+        settings=made,
+        native=made,
+        pod=_pod(part),
+        placement=_placement(part, {"workflow": ours, "template": {}}, "container"),
+        unsupported=tuple(_unsupported(request)),
+        warnings=(*part.warnings, *warnings),
+    )
+    return built.strict() if strict else built
+
+
+_KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+
+
+@dataclass(frozen=True)
+class HeraArguments:
+    """Keyword arguments for Hera: of Workflow, and of Container, Script or @script."""
+
+    workflow_kwargs: Mapping[str, Any]
+    template_kwargs: Mapping[str, Any]
+
+
+# ---- manifests ---------------------------------------------------------------------------------
+
+
+def _part(request: PodRequest) -> PodPart:
+    # A step's pod is no gang: the key would be read by nobody.
+    return pod_part(request.with_changes(gang_min=None), container=CONTAINER)
+
+
+def _workflow(request: PodRequest, every_pod: bool) -> dict[str, Any]:
+    labels = filled({"labels": request.queue_labels})
+    spec = {"schedulerName": request.scheduler_name, "podMetadata": labels if every_pod else {}}
+    return filled({"metadata": labels, "spec": filled(spec)})
+
+
+def _template(part: PodPart, kind: str) -> dict[str, Any]:
+    spec = part.spec()
+    patch = {name: spec[name] for name in _PATCHED_FIELDS if name in spec}
+    return filled(
+        {
+            "metadata": part.metadata(owns_itself=True),
+            **{name: spec[name] for name in _POD_FIELDS if name in spec},
+            "podSpecPatch": json.dumps(patch) if patch else None,
+            kind: part.container_fields(),
+        }
+    )
+
+
+def _patched(
+    template: Mapping[str, Any], request: PodRequest, part: PodPart
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A template with the settings: as a pod for a moment, since the rules are a pod's."""
+    name = template.get("name")
+    kind = next((each for each in ("container", "script", "containerSet") if each in template), "")
+    if not kind:
+        raise rules.refuse(
+            f"template {name!r} runs no container: write templates= with those that have container,"
+            " script or containerSet; the pods of a resource are set in its manifest"
+        )
+    if kind == "containerSet":
+        if request.container is None:
+            raise rules.refuse(
+                f"template {name!r} runs several containers: write container= with the one that"
+                " gets the GPU"
+            )
+        containers = list(template[kind].get("containers", []))
+        target = request.container
+    else:
+        containers = [{**template[kind], "name": CONTAINER}]
+        target = request.container or CONTAINER
+    sidecars = list(template.get("sidecars", []))
+    pod = {
+        "metadata": template.get("metadata", {}),
+        "spec": {
+            **{field: template[field] for field in _POD_FIELDS if field in template},
+            "containers": [*containers, *sidecars],
+            "initContainers": list(template.get("initContainers", [])),
+        },
+    }
+    merged, warnings = merge_into_pod(pod, part, container=target, owns_itself=True)
+    spec = merged["spec"]
+    made = {**template, **filled({"metadata": merged["metadata"]})}
+    made |= {field: spec[field] for field in _POD_FIELDS if spec.get(field)}
+    main, beside = spec["containers"][: len(containers)], spec["containers"][len(containers) :]
+    if kind == "containerSet":
+        made[kind] = {**template[kind], "containers": main}
+    else:
+        made[kind] = {key: value for key, value in main[0].items() if key != "name"}
+        if "name" in template[kind]:
+            made[kind]["name"] = template[kind]["name"]
+    made |= filled({"sidecars": beside, "initContainers": spec.get("initContainers")})
+    patch = {field: spec[field] for field in _PATCHED_FIELDS if spec.get(field)}
+    if patch:
+        made["podSpecPatch"] = _pod_spec_patch(str(template.get("podSpecPatch", "")), patch)
+    return made, tuple(f"template {name}: {each}" for each in warnings)
+
+
+def _pod_spec_patch(before: str, added: Mapping[str, Any]) -> str:
+    import yaml
+
+    try:
+        existing = yaml.safe_load(before) or {}
+    except yaml.YAMLError:
+        existing = None
+    if not isinstance(existing, dict):
+        raise rules.refuse(
+            f"podSpecPatch is no mapping: add {json.dumps(dict(added))} to it by hand, and leave"
+            " runtime_class= and claim= out"
+        )
+    return json.dumps(merge(existing, added))
+
+
+# ---- what to say about it ----------------------------------------------------------------------
+
+
+def _pod(part: PodPart) -> dict[str, Any]:
+    return part.manifest(
+        container=part.container or CONTAINER, owns_itself=True, sidecars_first=("wait",)
+    )
+
+
+def _placement(part: PodPart, settings: Mapping[str, Any], kind: str) -> dict[str, str]:
+    placement: dict[str, str] = {}
+    for keyed in part.metadata(owns_itself=True).values():
+        placement.update(dict.fromkeys(keyed, "template"))
+    labels = settings["workflow"].get("metadata", {}).get("labels", {})
+    placement.update(dict.fromkeys(labels, "Workflow and template"))
+    spec = part.spec()
+    placement.update({field: "template" for field in _POD_FIELDS if field in spec})
+    placement["schedulerName"] = "Workflow and template"
+    placement.update({field: "podSpecPatch" for field in _PATCHED_FIELDS if field in spec})
+    placement.update(dict.fromkeys(part.container_fields(), f"container {part.container}"))
+    return placement
+
+
+def _unsupported(request: PodRequest) -> Iterable[Unsupported]:
+    if request.gang_min is not None:
+        yield Unsupported(
+            "gang_min",
+            "each step is one pod and a group of its own",
+            "let a resource template create a PyTorchJob, TrainJob or JobSet, which starts as a"
+            " whole",
+        )
+
+
+# ---- Hera --------------------------------------------------------------------------------------
+
+
+def _hera(settings: Mapping[str, Any], kind: str) -> HeraArguments:
+    hera = import_module("hera.workflows")
+    models = import_module("hera.workflows.models")
+    workflow, template = settings["workflow"], settings["template"]
+    container = template.get(kind, {})
+    pod_metadata = workflow["spec"].get("podMetadata")
+    return HeraArguments(
+        workflow_kwargs=filled(
+            {
+                "labels": workflow.get("metadata", {}).get("labels"),
+                "scheduler_name": workflow["spec"]["schedulerName"],
+                "pod_metadata": pod_metadata and models.Metadata(labels=pod_metadata["labels"]),
+            }
+        ),
+        template_kwargs=filled(
+            {
+                "scheduler_name": template["schedulerName"],
+                "labels": template.get("metadata", {}).get("labels"),
+                "annotations": template.get("metadata", {}).get("annotations"),
+                "node_selector": template.get("nodeSelector"),
+                "tolerations": _models(models.Toleration, template.get("tolerations")),
+                "pod_spec_patch": template.get("podSpecPatch"),
+                "env": [hera.Env(**each) for each in container.get("env", [])],
+                "resources": _hera_resources(hera, models, container.get("resources", {})),
+                "volumes": _models(models.Volume, template.get("volumes")),
+                "volume_mounts": _models(models.VolumeMount, container.get("volumeMounts")),
+                "security_context": container.get("securityContext")
+                and models.SecurityContext.model_validate(container["securityContext"]),
+            }
+        ),
+    )
+
+
+def _models(model: Any, values: Iterable[Mapping[str, Any]] | None) -> list[Any]:
+    return [model.model_validate(dict(each)) for each in values or ()]
+
+
+def _hera_resources(hera: Any, models: Any, resources: Mapping[str, Any]) -> Any:
+    if not resources:
+        return None
+    if "claims" in resources:  # hera.Resources has none
+        return models.ResourceRequirements.model_validate(dict(resources))
+    requests, limits = resources.get("requests", {}), resources.get("limits", {})
+    others = {key: value for key, value in limits.items() if key not in ("cpu", "memory")}
+    try:
+        return hera.Resources(
+            cpu_request=requests.get("cpu"),
+            cpu_limit=limits.get("cpu"),
+            memory_request=requests.get("memory"),
+            memory_limit=limits.get("memory"),
+            # gpus= would write requests as well; without "limits" nothing at all is written.
+            custom_resources={"limits": others} if others else None,
+        )
+    except ValueError as error:
+        raise rules.refuse(
+            f"Hera does not read the cpu or memory ({error}): write them as in 500m or 2, and as"
+            " in 512Mi or 16Gi"
+        ) from None

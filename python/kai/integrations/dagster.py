@@ -1,0 +1,201 @@
+"""Dagster on Kubernetes: the tag of an op or asset, or what Pipes takes (spec 7 §12).
+
+    settings = dagster.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
+
+    @op(tags=dict(settings))
+    def train(): ...
+
+A tag of an op or asset is for the pod of its step; one of a job is for the pod of the run alone,
+and the steps that k8s_job_executor starts do not inherit it (D3). Each of them is a Job, which KAI
+reads queue, priority and topology from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from kai.api import keys
+from kai.integrations import spelling
+from kai.integrations.placing import placement
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    Unsupported,
+    filled,
+    merge,
+    merge_into_pod,
+    native_or,
+    pod_part,
+    rules,
+)
+
+TAG = "dagster-k8s/config"
+CONTAINER = "dagster"
+PIPES_CONTAINER = "dagster-pipes-execution"
+START_TIMEOUT_SECONDS = 3600
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    existing: Mapping[str, Any] | None = None,
+    merge_behavior: str | None = None,
+    owner_references: bool = False,
+    pipes: bool = False,
+) -> Built:
+    """The tag ``dagster-k8s/config``; with pipes=True base_pod_meta and base_pod_spec.
+
+    existing: such settings, to which these are added. merge_behavior: how Dagster adds the tag to
+    what the instance and the executor say: DEEP, which is its default, or SHALLOW.
+    owner_references: the executor has enable_owner_references.
+    native: dagster_k8s' UserDefinedDagsterK8sConfig, or for Pipes the settings.
+    """
+    built = (
+        _for_pipes(request, existing)
+        if pipes
+        else _for_steps(request, existing, merge_behavior, owner_references, as_native)
+    )
+    return built.strict() if strict else built
+
+
+def _for_steps(
+    request: PodRequest,
+    existing: Mapping[str, Any] | None,
+    merge_behavior: str | None,
+    owner_references: bool,
+    as_native: bool | None,
+) -> Built:
+    if merge_behavior is not None:
+        rules.one_of("merge_behavior", merge_behavior, ("DEEP", "SHALLOW"))
+    before = spelling.camel((existing or {}).get(TAG, existing or {}))
+    unsupported = []
+    if owner_references and request.topology is not None:
+        unsupported.append(
+            Unsupported(
+                "topology",
+                "with enable_owner_references KAI reads it from the Job of the run",
+                "leave enable_owner_references out, or write the tag on the job, for the run",
+            )
+        )
+        request = request.with_changes(topology=None, required_level=None, preferred_level=None)
+    container = before.get("containerConfig", {})
+    part = pod_part(request, container=container.get("name", CONTAINER))
+    name = part.container or CONTAINER
+    if name != CONTAINER or "name" in container:
+        container = {**container, "name": name}
+    pod, warnings = merge_into_pod(
+        {
+            "metadata": before.get("podTemplateSpecMetadata", {}),
+            "spec": {
+                **before.get("podSpecConfig", {}),
+                "containers": [{"name": name, **container}],
+            },
+        },
+        part,
+    )
+    spec = dict(pod["spec"])
+    main = dict(spec.pop("containers")[0])
+    if "name" not in container:
+        del main["name"]
+    config = {
+        **spelling.snake(before),
+        "container_config": spelling.snake(main),
+        "pod_template_spec_metadata": pod["metadata"],
+        "pod_spec_config": spelling.snake(spec),
+        "job_metadata": merge(before.get("jobMetadata", {}), _of_job(part)),
+    }
+    if merge_behavior is not None:
+        config["merge_behavior"] = merge_behavior
+    config = filled(config)
+
+    def native() -> Any:
+        library = import_module("dagster_k8s.job")
+        values: dict[str, Any] = dict(config)
+        if "merge_behavior" in values:
+            values["merge_behavior"] = library.K8sConfigMergeBehavior(values["merge_behavior"])
+        return library.UserDefinedDagsterK8sConfig(**values)
+
+    return Built(
+        orchestrator="dagster",
+        settings={TAG: config},
+        native=native_or({TAG: config}, native, as_native=as_native, library="dagster-k8s"),
+        pod={"apiVersion": "v1", "kind": "Pod", **pod},
+        placement=placement(part, pod="pod of the step", owner="Job of the step", container=name),
+        unsupported=tuple(unsupported),
+        warnings=(*part.warnings, *warnings, *_warnings(request, before)),
+    )
+
+
+def _of_job(part: PodPart) -> dict[str, Any]:
+    return filled({"labels": dict(part.owner_labels), "annotations": dict(part.owner_annotations)})
+
+
+def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:
+    said = [
+        "a pod that waits in its queue is given up after 180 s where run_monitoring is enabled: set"
+        f" run_monitoring.start_timeout_seconds to {START_TIMEOUT_SECONDS} or more in dagster.yaml"
+    ]
+    if request.shares_gpus:
+        said.append(
+            f"a limit of {keys.NVIDIA_GPU} from the instance or the executor stays beside a part of"
+            " a GPU, and KAI refuses that: keep it out of run_k8s_config and step_k8s_config"
+        )
+    pods = existing.get("jobSpecConfig", {}).get("parallelism", 1)
+    if request.gang_min is not None and request.gang_min > pods:
+        said.append(
+            f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, and it has"
+            f" {pods}, unless its job_spec_config says parallelism {request.gang_min}"
+        )
+    return said
+
+
+def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built:
+    unsupported = []
+    if request.gang_min is not None and request.gang_min > 1:
+        unsupported.append(
+            Unsupported(
+                "gang_min",
+                "Pipes starts one pod that nobody owns",
+                "start the pods as one Job or JobSet instead",
+            )
+        )
+    request = request.with_changes(gang_min=None)
+    before = existing or {}
+    spec = spelling.camel(before.get("base_pod_spec", {}))
+    containers = [dict(each) for each in spec.get("containers") or [{}]]
+    part = pod_part(request, container=containers[0].get("name", PIPES_CONTAINER))
+    name = part.container or PIPES_CONTAINER
+    # The first container is the one that Dagster gives the image and the command to.
+    containers[0].setdefault("name", name)
+    pod, warnings = merge_into_pod(
+        {
+            "metadata": spelling.camel(before.get("base_pod_meta", {})),
+            "spec": {**spec, "containers": containers},
+        },
+        part,
+        owns_itself=True,
+    )
+    settings = {
+        **before,
+        "base_pod_meta": pod["metadata"],
+        "base_pod_spec": spelling.snake(pod["spec"]),
+    }
+    return Built(
+        orchestrator="dagster",
+        settings=settings,
+        native=settings,
+        pod={"apiVersion": "v1", "kind": "Pod", **pod},
+        placement=placement(part, pod="pod", container=name),
+        unsupported=tuple(unsupported),
+        warnings=(
+            *part.warnings,
+            *warnings,
+            "run() gives up after 24 hours, waiting in the queue included: pass pod_wait_timeout="
+            " for more",
+        ),
+    )

@@ -1,0 +1,70 @@
+"""NVIDIA Dynamo and Grove (spec 7 §19, G1-G4).
+
+    dynamo.build(request, services=["VllmDecodeWorker"])   # to merge into a DynamoGraphDeployment
+    dynamo.build(request, manifest=manifest)               # or into a PodCliqueSet of Grove
+
+Dynamo's operator takes the queue from an annotation of the deployment, and a queue called
+``dynamo`` where there is none, which nobody makes. So the annotation is always written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kai.integrations import workloads
+from kai.integrations.workloads import with_warnings
+from kai.settings import Built, PodRequest, rules
+
+API = "nvidia.com/v1alpha1"
+QUEUE_ANNOTATION = "nvidia.com/kai-scheduler-queue"
+
+
+def build(
+    request: PodRequest,
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    services: Iterable[str] = ("worker",),
+    manifest: Mapping[str, Any] | None = None,
+    gpu_services: Iterable[str] | None = None,
+    requests: Mapping[str, PodRequest] | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A DynamoGraphDeployment with the settings.
+
+    services: those to have in one that is made for merging. manifest: one that exists, of either
+    version, or a PodCliqueSet of Grove; instead of services. gpu_services: those that take GPUs;
+    None: all but ``Frontend`` and ``Planner``. requests: other settings for some of them.
+    """
+    if manifest is None:
+        every: dict[str, Any] = {str(service): {} for service in services}
+        if not every:
+            raise rules.refuse("services is empty: write the names of the services")
+        spec = {"services": every}
+        manifest = {
+            **workloads.head(API, "DynamoGraphDeployment", name, namespace),
+            "spec": spec,
+        }
+    rules.one_of("kind", manifest.get("kind"), ("DynamoGraphDeployment", "PodCliqueSet"))
+    built = workloads.patch(
+        manifest, request,
+        roles=gpu_services, requests=requests,
+        as_native=as_native, strict=strict, orchestrator="dynamo",
+    )  # fmt: skip
+    if manifest["kind"] == "PodCliqueSet":
+        return built
+    said = []
+    if request.queue is None:
+        said.append(
+            f"no queue is named: {QUEUE_ANNOTATION} says {workloads.DEFAULT_QUEUE}, because"
+            " Dynamo's own default is a queue that KAI does not make"
+        )
+    without = (manifest.get("metadata") or {}).get("annotations") or {}
+    if without.get("nvidia.com/enable-grove") == "false":
+        said.append(
+            "nvidia.com/enable-grove is false: the services become Deployments, whose pods KAI"
+            " starts one by one"
+        )
+    return with_warnings(built, *said)

@@ -1,0 +1,91 @@
+"""JobSet: several Jobs that belong together (spec 7 J7).
+
+    jobset.build(request, name="train", image="pytorch/pytorch", jobs={"worker": 4})
+
+KAI waits for all the Jobs of a JobSet, and in each for as many pods as may run at once; `gang_min`
+lowers the latter. A topology for the whole JobSet is the request's; one for the pods of a Job is
+that of its request in `requests`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kai.api import keys
+from kai.integrations.kubernetes import CONTAINER, pod_template
+from kai.integrations.workloads import head, patch, with_warnings
+from kai.settings import Built, PodRequest, rules
+
+API = "jobset.x-k8s.io/v1alpha2"
+
+
+def build(
+    request: PodRequest,
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    image: str | None = None,
+    command: Sequence[str] | None = None,
+    args: Sequence[str] | None = None,
+    container: str = CONTAINER,
+    jobs: Mapping[str, int] | None = None,
+    replicas: int = 1,
+    gpu_jobs: Iterable[str] | None = None,
+    requests: Mapping[str, PodRequest] | None = None,
+    in_order: bool = False,
+    min_jobs: int | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A JobSet.
+
+    jobs: name of each replicated job -> its pods. replicas: of each of them. gpu_jobs: those that
+    take the GPUs; None: all. requests: other settings for some of them. in_order: each starts when
+    the one before it is ready. min_jobs: of the replicated jobs, those that have to start together;
+    None: all.
+    """
+    pods = dict(jobs or {"worker": 1})
+    rules.count("replicas", replicas)
+    replicated = [
+        {
+            "name": rules.dns_label("a job", job),
+            "replicas": replicas,
+            "template": {
+                "spec": {
+                    "parallelism": rules.count(f"jobs[{job!r}]", count),
+                    "completions": count,
+                    "backoffLimit": 0,
+                    "template": pod_template(
+                        ((requests or {}).get(job) or request).container or container,
+                        image=image, command=command, args=args, restart_policy="Never",
+                    ),
+                }
+            },
+        }
+        for job, count in pods.items()
+    ]  # fmt: skip
+    spec: dict[str, Any] = {"replicatedJobs": replicated}
+    if in_order:
+        spec["startupPolicy"] = {"startupPolicyOrder": "InOrder"}
+    manifest = {**head(API, "JobSet", name, namespace), "spec": spec}
+    if min_jobs is not None:
+        rules.count("min_jobs", min_jobs)
+        if min_jobs > len(replicated):
+            raise rules.refuse(
+                f"min_jobs is {min_jobs} of {len(replicated)} jobs: write at most that, or name"
+                " more of them in jobs="
+            )
+        manifest["metadata"]["annotations"] = {keys.BATCH_MIN_MEMBER_ANNOTATION: str(min_jobs)}
+    built = patch(
+        manifest, request,
+        roles=gpu_jobs, requests=requests,
+        as_native=as_native, strict=strict, orchestrator="jobset",
+    )  # fmt: skip
+    if in_order and min_jobs is None and len(replicated) > 1:
+        said = (
+            "in_order=True: KAI starts the first of the jobs without waiting for room for the"
+            " others: leave it out for jobs that have to start together"
+        )
+        built = with_warnings(built, said)
+    return built

@@ -1,0 +1,309 @@
+"""Kubeflow Pipelines, SDK v2 (spec 7 §5, K1-K10).
+
+    built = kfp.build(PodRequest(queue="team-a", gpu_fraction=0.5))
+
+    @dsl.pipeline
+    def training():
+        kfp.apply(built, train())
+
+The settings reach the pod of the task itself; the driver pods before it run without them, and need
+none (K6). Argo starts that pod and is looked through, so the pod is its own owner: what KAI reads
+from owners is on the pod as well (K7). No field of KFP takes a scheduler's name: that is a policy's
+(K8, `kai.integrations.cluster_objects`).
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from kai.api import keys
+from kai.integrations.cluster_objects import (
+    DEFAULT_SCHEDULER,
+    scheduler_name_policy,
+    scheduler_name_unsupported,
+)
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    Unsupported,
+    filled,
+    merge,
+    native_or,
+    pod_part,
+    rules,
+)
+
+CONTAINER = "main"  # Argo puts its own container, wait, before it (K5)
+
+# What task.set_cpu_request() and its kin take; anything else they refuse when the pipeline is made.
+_CPU = re.compile(r"([0-9]*[.])?[0-9]+m?")
+_MEMORY = re.compile(r"[0-9]+([EPTGMK]i?)?")
+_GPU_ANNOTATIONS = (
+    keys.GPU_FRACTION_ANNOTATION,
+    keys.GPU_MEMORY_ANNOTATION,
+    keys.GPU_DEVICES_ANNOTATION,
+    keys.GPU_CONTAINER_ANNOTATION,
+    keys.MPS_ANNOTATION,
+    keys.COMPUTE_SHARING_ANNOTATION,
+)
+_NVFRACTIONS = keys.NVFRACTIONS_REQUEST_ANNOTATION.partition("{")[0]
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    form: str = "policy",
+) -> Built:
+    """The settings of a task: what belongs into its ``platform_config["kubernetes"]``, and ``env``,
+    ``cpu``, ``memory`` and ``accelerator``, which its methods take.
+
+    Where kfp is installed, `native` is a function of a task that applies them and returns it. Doing
+    so twice is as once. form: of the policy in `cluster_objects` (``policy`` or ``kyverno``).
+    """
+    if request.container not in (None, CONTAINER):
+        raise rules.refuse(
+            f"container is {request.container!r}: Kubeflow Pipelines runs a task in the container"
+            f" {CONTAINER}, so leave it out"
+        )
+    part, isolates = _part(request)
+    settings = _settings(part)
+    named = _named_by_policy(request)
+    built = Built(
+        orchestrator="kfp",
+        settings=settings,
+        native=native_or(settings, lambda: _native(settings), as_native=as_native, library="kfp"),
+        pod=_pod(part, named),
+        placement=_placement(part, settings, named),
+        unsupported=tuple(_unsupported(request, isolates)),
+        warnings=part.warnings,
+        cluster_objects=scheduler_name_policy(request, form=form),
+    )
+    return built.strict() if strict else built
+
+
+def apply(built: Mapping[str, Any], task: Any) -> Any:
+    """Applies what `build` returned to a task, and returns the task.
+
+    Labels, annotations, variables and selectors of the same name are replaced, everything else that
+    the task has stays. GPUs of the other kind are taken from it with a warning: beside a part of a
+    GPU KAI refuses whole ones (C2).
+    """
+    settings = {name: built[name] for name in built}
+    taken = _without_other_gpus(settings, task)
+    before = task.platform_config.get("kubernetes", {})
+    task.platform_config["kubernetes"] = _merged(before, settings.get("kubernetes", {}))
+    for name, value in settings.get("env", {}).items():
+        task.set_env_variable(name=name, value=value)
+    for name in ("cpu", "memory"):
+        for bound, amount in settings.get(name, {}).items():
+            getattr(task, f"set_{name}_{bound}")(amount)
+    if "accelerator" in settings:
+        task.set_accelerator_type(settings["accelerator"]["type"])
+        task.set_accelerator_limit(settings["accelerator"]["limit"])
+    for each in taken:
+        warnings.warn(each, stacklevel=2)
+    return task
+
+
+@dataclass(frozen=True)
+class Apply:
+    """`apply` with the settings in it: for ``built.native(task)``."""
+
+    settings: Mapping[str, Any]
+
+    def __call__(self, task: Any) -> Any:
+        return apply(self.settings, task)
+
+
+def _native(settings: Mapping[str, Any]) -> Apply:
+    import_module("kfp")  # whose tasks Apply is for
+    return Apply(settings)
+
+
+# ---- what to write -----------------------------------------------------------------------------
+
+
+def _part(request: PodRequest) -> tuple[PodPart, bool]:
+    """What can be written of it, and whether its isolation is in that."""
+    # A pod is no gang: the key would be read by nobody.
+    request = request.with_changes(gang_min=None)
+    part = pod_part(request, container=CONTAINER)
+    if not part.volumes and not part.volume_mounts:
+        return part, True
+    # Without the directories its variables would lead nowhere.
+    request = request.with_changes(isolation="none", mps_pipe_directory=None)
+    return pod_part(request, container=CONTAINER), False
+
+
+def _settings(part: PodPart) -> dict[str, Any]:
+    kubernetes = filled(
+        {
+            "podMetadata": part.metadata(owns_itself=True),
+            "nodeSelector": filled({"labels": dict(part.node_selector)}),
+            "tolerations": [_toleration(each) for each in part.tolerations],
+        }
+    )
+    requests = part.resources.get("requests", {})
+    limits = dict(part.resources.get("limits", {}))
+    settings = {
+        "kubernetes": kubernetes,
+        "env": dict(part.env),
+        "cpu": _bounds("cpu", requests, limits, _CPU, "500m or 2"),
+        "memory": _bounds("memory", requests, limits, _MEMORY, "512Mi or 16Gi"),
+    }
+    gpus = {name: amount for name, amount in limits.items() if name not in (keys.CPU, keys.MEMORY)}
+    for name, amount in gpus.items():  # at most one: C1
+        settings["accelerator"] = {"type": name, "limit": amount}
+    return filled(settings)
+
+
+def _toleration(toleration: Mapping[str, Any]) -> dict[str, Any]:
+    # KFP keeps these as a protobuf message, whose 64-bit numbers are texts in JSON.
+    return {
+        key: str(value) if key == "tolerationSeconds" else value
+        for key, value in toleration.items()
+    }
+
+
+def _bounds(
+    name: str,
+    requests: Mapping[str, str],
+    limits: Mapping[str, str],
+    pattern: re.Pattern[str],
+    example: str,
+) -> dict[str, str]:
+    bounds = filled({"request": requests.get(name), "limit": limits.get(name)})
+    for bound, amount in bounds.items():
+        if not pattern.fullmatch(amount):
+            argument = name if bound == "request" else f"{name}_limit"
+            raise rules.refuse(
+                f"{argument} is {amount!r}, which Kubeflow Pipelines does not read: write it as in"
+                f" {example}"
+            )
+    return bounds
+
+
+def _merged(before: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    # Entries of the task's own that name no key, such as tolerationJson, are all kept.
+    tolerations = list(before.get("tolerations", []))
+    known = [_identity(each) for each in tolerations]
+    tolerations += [
+        dict(each) for each in added.get("tolerations", []) if _identity(each) not in known
+    ]
+    rest = {name: value for name, value in added.items() if name != "tolerations"}
+    return {**merge(before, rest), **filled({"tolerations": tolerations})}
+
+
+def _identity(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
+    if "tolerationJson" in toleration:
+        return (str(toleration),)
+    return tuple(
+        toleration.get(name) or default
+        for name, default in (("key", ""), ("operator", "Equal"), ("value", ""), ("effect", ""))
+    )
+
+
+def _without_other_gpus(settings: Mapping[str, Any], task: Any) -> list[str]:
+    annotations = settings.get("kubernetes", {}).get("podMetadata", {}).get("annotations", {})
+    shares = any(_is_gpu_annotation(key) for key in annotations)
+    taken = []
+    resources = getattr(getattr(task, "container_spec", None), "resources", None)
+    if shares and resources is not None and resources.accelerator_count is not None:
+        taken.append(
+            f"{resources.accelerator_count} of {resources.accelerator_type or 'an accelerator'}"
+            " was taken from the task: beside a part of a GPU KAI refuses the pod"
+        )
+        resources.accelerator_type = resources.accelerator_count = None
+    if shares or "accelerator" in settings:
+        metadata = task.platform_config.get("kubernetes", {}).get("podMetadata", {})
+        before = metadata.get("annotations", {})
+        for key in [key for key in before if _is_gpu_annotation(key) and key not in annotations]:
+            del before[key]
+            taken.append(f"the annotation {key} was taken from the task: other GPUs are asked for")
+    return taken
+
+
+def _is_gpu_annotation(key: str) -> bool:
+    return key in _GPU_ANNOTATIONS or key.startswith(_NVFRACTIONS)
+
+
+# ---- what to say about it ----------------------------------------------------------------------
+
+
+def _named_by_policy(request: PodRequest) -> bool:
+    # The policy finds pods by their queue label.
+    return request.queue is not None and request.scheduler_name != DEFAULT_SCHEDULER
+
+
+def _pod(part: PodPart, named: bool) -> dict[str, Any]:
+    pod = part.manifest(container=CONTAINER, owns_itself=True, sidecars_first=("wait",))
+    for field in ("runtimeClassName", "resourceClaims"):
+        pod["spec"].pop(field, None)
+    if not named:
+        pod["spec"].pop("schedulerName", None)
+    main = pod["spec"]["containers"][-1]
+    main.pop("securityContext", None)
+    main.get("resources", {}).pop("claims", None)
+    pod["spec"]["containers"][-1] = filled(main)
+    return pod
+
+
+def _placement(part: PodPart, settings: Mapping[str, Any], named: bool) -> dict[str, str]:
+    placement = {}
+    for keyed in part.metadata(owns_itself=True).values():
+        placement.update(dict.fromkeys(keyed, "pod"))
+    for field in ("nodeSelector", "tolerations"):
+        if field in settings.get("kubernetes", {}):
+            placement[field] = "pod"
+    if "env" in settings:
+        placement["env"] = f"container {CONTAINER}"
+    if any(name in settings for name in ("cpu", "memory", "accelerator")):
+        placement["resources"] = f"container {CONTAINER}"
+    if named:
+        placement["schedulerName"] = "pod, by the policy in cluster_objects"
+    return placement
+
+
+def _unsupported(request: PodRequest, isolates: bool) -> Iterable[Unsupported]:
+    if request.scheduler_name != DEFAULT_SCHEDULER:
+        yield scheduler_name_unsupported(
+            request, "Kubeflow Pipelines has no field for the name of a scheduler"
+        )
+    if request.runtime_class is not None:
+        yield Unsupported(
+            "runtime_class",
+            "Kubeflow Pipelines has no field for a runtime class",
+            "leave it out: KAI gives its own runtime class to pods with a part of a GPU",
+        )
+    if request.privileged:
+        yield Unsupported(
+            "privileged",
+            "Kubeflow Pipelines takes all capabilities from its containers",
+            "leave it out, or run the step with Argo Workflows",
+        )
+    if request.gang_min is not None:
+        yield Unsupported(
+            "gang_min",
+            "each task is one pod and a group of its own",
+            "let the task create a PyTorchJob, TrainJob or JobSet, which starts as a whole",
+        )
+    if request.claim is not None:
+        yield Unsupported(
+            "claim",
+            "Kubeflow Pipelines has no field for resource claims",
+            "write gpus= or gpu_fraction=, or run the step with Argo Workflows",
+        )
+    if not isolates:
+        yield Unsupported(
+            "isolation",
+            "Kubeflow Pipelines mounts no directories of the node",
+            "write isolation='none' and name the framework=, or run the step with Argo Workflows",
+        )

@@ -1,0 +1,291 @@
+"""KServe: what an InferenceService has to say (spec 7 §20, V1-V6).
+
+    built = kserve.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
+    patch = dict(built)     # of an InferenceService: labels, and its predictor's settings
+
+KServe writes the labels and annotations of a component on its Deployment and on the pods alike, so
+that KAI finds there what it reads from owners. Serverless, there is a Service of Knative instead,
+which gets the labels alone, and which takes the fields of a pod only where Knative's features are
+switched on: `cluster_objects` has the patch (V2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kai.integrations.native import to_native
+from kai.integrations.placing import placement
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    Unsupported,
+    filled,
+    merge,
+    merge_into_pod,
+    native_or,
+    pod_part,
+    rules,
+)
+
+CONTAINER = "kserve-container"
+MODES = ("RawDeployment", "Serverless")
+COMPONENTS = ("predictor", "transformer", "explainer")
+PROGRESS_DEADLINE = "1h"
+PROGRESS_DEADLINE_ANNOTATION = "serving.knative.dev/progress-deadline"
+
+# Where a predictor describes its container, if not in `containers`: V1beta1PredictorSpec's fields.
+_MODELS = (
+    "model", "huggingface", "lightgbm", "onnx", "paddle", "pmml", "pytorch", "sklearn",
+    "tensorflow", "triton", "xgboost",
+)  # fmt: skip
+# Fields of a pod, and Knative's switch for each.
+_FEATURES = {
+    "schedulerName": "schedulername",
+    "nodeSelector": "nodeselector",
+    "tolerations": "tolerations",
+    "runtimeClassName": "runtimeclassname",
+}
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    existing: Mapping[str, Any] | None = None,
+    mode: str = "RawDeployment",
+    component: str = "predictor",
+    name: str | None = None,
+    model_format: str | None = None,
+) -> Built:
+    """An InferenceService with the settings of one component, to patch or to complete.
+
+    existing: an InferenceService, to which the settings are added. mode: what KServe makes of it,
+    RawDeployment or Serverless. name: of the service. model_format: of the predictor's model, such
+    as ``huggingface``. native: kserve's V1beta1InferenceService, for which a model needs its
+    format, and a service its predictor; else the plain values.
+    """
+    rules.one_of("mode", mode, MODES)
+    rules.one_of("component", component, COMPONENTS)
+    if request.container not in (None, CONTAINER):
+        raise rules.refuse(
+            f"container is {request.container!r}, and KServe calls it {CONTAINER}: leave it out"
+        )
+    service = dict(existing or {})
+    described = dict(service.get("spec", {}).get(component, {}))
+    asked = request
+    unsupported = _unsupported(request, mode, described)
+    request = request.with_changes(
+        gang_min=None,
+        **dict.fromkeys(each.setting for each in unsupported if each.setting in _DROPPED),
+    )
+    if any(each.setting == "topology" for each in unsupported):
+        request = request.with_changes(topology=None, required_level=None, preferred_level=None)
+    part = pod_part(request, container=CONTAINER)
+    made, warnings = _component(part, described, component, model_format)
+    if mode == "Serverless":
+        added = {PROGRESS_DEADLINE_ANNOTATION: PROGRESS_DEADLINE}
+        made["annotations"] = {**added, **made.get("annotations", {})}
+        if asked.gang_min is not None:
+            made["minReplicas"] = max(asked.gang_min, made.get("minReplicas") or 0)
+    metadata = merge(
+        service.get("metadata", {}),
+        filled({"name": name, "labels": dict(part.owner_labels)}),
+    )
+    settings = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        **service,
+        "metadata": metadata,
+        "spec": {**service.get("spec", {}), component: made},
+    }
+    built = Built(
+        orchestrator="kserve",
+        settings=settings,
+        native=_native(settings, as_native),
+        pod=_pod(made, component),
+        placement=_placement(part, component),
+        unsupported=tuple(unsupported),
+        warnings=(*part.warnings, *warnings, *_warnings(asked, mode)),
+        cluster_objects=(_features(made),) if mode == "Serverless" else (),
+    )
+    return built.strict() if strict else built
+
+
+_DROPPED = ("privileged", "claim")
+
+
+def _component(
+    part: PodPart, described: Mapping[str, Any], component: str, model_format: str | None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The component with the settings, which inlines the spec of a pod."""
+    field = _field(described, component)
+    containers = [dict(each) for each in described.get("containers") or []]
+    if field != "containers":
+        containers.insert(0, {**(described.get(field) or {}), "name": CONTAINER})
+    elif not any(each.get("name") == CONTAINER for each in containers):
+        containers.append({"name": CONTAINER})
+    meta = ("labels", "annotations")
+    pod, warnings = merge_into_pod(
+        {
+            "metadata": filled({key: described.get(key) for key in meta}),
+            "spec": {
+                **{key: each for key, each in described.items() if key not in (*meta, field)},
+                "containers": containers,
+            },
+        },
+        part,
+        container=CONTAINER,
+        owns_itself=True,
+    )
+    made = {**pod["metadata"], **pod["spec"]}
+    if field != "containers":
+        container, *others = made.pop("containers")
+        if "name" in (described.get(field) or {}):
+            container["name"] = described[field]["name"]
+        else:
+            del container["name"]  # KServe's runtime has it
+        if model_format is not None:
+            container["modelFormat"] = {**container.get("modelFormat", {}), "name": model_format}
+        made |= filled({field: container, "containers": others})
+    return made, warnings
+
+
+def _field(described: Mapping[str, Any], component: str) -> str:
+    """Where the component describes its container."""
+    if component != "predictor":
+        return "containers"
+    custom = "containers" if described.get("containers") else _MODELS[0]
+    return next((each for each in _MODELS if each in described), custom)
+
+
+def _unsupported(request: PodRequest, mode: str, described: Mapping[str, Any]) -> list[Unsupported]:
+    found = []
+    if request.shares_gpus and "workerSpec" in described:
+        kind = "gpu_fraction" if request.gpu_kind == "fraction" else "gpu_memory"
+        found.append(
+            Unsupported(
+                kind,
+                "KServe gives the pods of a predictor with a workerSpec whole GPUs, which KAI"
+                " refuses beside a part of one",
+                "leave workerSpec out, or ask for gpus=",
+            )
+        )
+    if mode == "RawDeployment":
+        if request.gang_min is not None and request.gang_min > 1:
+            found.append(
+                Unsupported(
+                    "gang_min",
+                    "each pod of a Deployment is a group of its own for KAI",
+                    "use mode='Serverless', or a LeaderWorkerSet",
+                )
+            )
+        return found
+    if request.topology is not None:
+        found.append(
+            Unsupported(
+                "topology",
+                "KAI reads it from the Service of Knative, which KServe gives no such annotations",
+                "use mode='RawDeployment'",
+            )
+        )
+    if request.claim is not None:
+        found.append(
+            Unsupported(
+                "claim",
+                "Knative takes no resource claims in a pod",
+                "use mode='RawDeployment', or ask for gpus= or gpu_fraction=",
+            )
+        )
+    if request.privileged:
+        found.append(
+            Unsupported(
+                "privileged",
+                "Knative takes no privileged containers",
+                "use mode='RawDeployment'",
+            )
+        )
+    return found
+
+
+def _native(settings: Mapping[str, Any], as_native: bool | None) -> Any:
+    missing = None
+    if "predictor" not in settings["spec"]:
+        missing = "no service without a predictor: write existing=, with one in its spec"
+    elif "modelFormat" not in settings["spec"]["predictor"].get("model", {"modelFormat": ""}):
+        missing = "no model without its format: write model_format=, such as 'huggingface'"
+    if missing is not None:
+        if as_native:
+            raise rules.refuse(f"kserve makes {missing}, or as_native=False for plain values")
+        return settings
+
+    def native() -> Any:
+        return to_native("V1beta1InferenceService", settings, library="kserve")
+
+    return native_or(settings, native, as_native=as_native, library="kserve")
+
+
+def _pod(made: Mapping[str, Any], component: str) -> dict[str, Any]:
+    """As KServe will make it: the runtime's image and the like apart."""
+    part_of_pod = ("containers", "volumes", "resourceClaims", *_FEATURES)
+    spec = {key: made[key] for key in part_of_pod if key in made}
+    field = _field(made, component)
+    if field != "containers":
+        known = ("env", "resources", "volumeMounts", "securityContext")
+        model = made.get(field) or {}
+        container = {key: model[key] for key in known if key in model}
+        spec["containers"] = [{"name": CONTAINER, **container}, *made.get("containers", [])]
+    metadata = {key: made[key] for key in ("labels", "annotations") if key in made}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _placement(part: PodPart, component: str) -> dict[str, str]:
+    placed = placement(part, pod=component, container=CONTAINER)
+    return placed | dict.fromkeys(part.owner_labels, f"InferenceService and {component}")
+
+
+def _features(made: Mapping[str, Any]) -> dict[str, Any]:
+    """The switches of Knative for the fields there are: a patch of its ConfigMap."""
+    used = [switch for field, switch in _FEATURES.items() if field in made]
+    if any("hostPath" in volume for volume in made.get("volumes", [])):
+        used.append("volumes-hostpath")
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "config-features", "namespace": "knative-serving"},
+        "data": {f"kubernetes.podspec-{each}": "enabled" for each in used},
+    }
+
+
+def _warnings(request: PodRequest, mode: str) -> list[str]:
+    if mode == "RawDeployment":
+        said = [
+            "a Deployment whose pods wait for 10 minutes is reported as not progressing; they go on"
+            " waiting, and nothing has to be raised"
+        ]
+    else:
+        said = [
+            f"{PROGRESS_DEADLINE_ANNOTATION} is {PROGRESS_DEADLINE}: a revision whose pods wait in"
+            " their queue for longer fails",
+            "Knative accepts these fields once an administrator has applied the patch in"
+            " cluster_objects",
+        ]
+        if request.priority is not None:
+            said.append(
+                "where KAI starts the pods of a revision one by one it does not read the priority:"
+                " they have inference"
+            )
+        if request.gang_min is not None:
+            said.append(
+                f"minReplicas is {request.gang_min} or more, which is what KAI starts together of a"
+                " revision; it also keeps the service from scaling to fewer pods"
+            )
+    if request.preemptible is not True and request.priority is None:
+        said.append(
+            "KAI gives services the priority inference, which is not preemptible and stays within"
+            " the queue's deserved share: at the limit a rollout has no room for its new pods;"
+            " preemptible=True lets it borrow"
+        )
+    return said

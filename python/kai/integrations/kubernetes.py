@@ -1,0 +1,299 @@
+"""Plain Kubernetes: pods, and whatever is made from a pod template (spec 7 §16, J1-J6).
+
+    from kai.integrations import kubernetes
+    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5)
+    kubernetes.job(request, name="train", image="pytorch/pytorch", command=["python", "train.py"])
+    kubernetes.patch(manifest, request)   # of any kind that has pods
+
+`build` gives the pod template alone. Topology and the size of a gang are read from the object that
+owns the pods, so the functions that make or change a whole workload write them there (§1.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from kai.integrations import workloads
+from kai.integrations.native import to_native
+from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part, rules
+
+__all__ = [
+    "build",
+    "cron_job",
+    "daemon_set",
+    "deployment",
+    "job",
+    "patch",
+    "pod",
+    "pod_template",
+    "stateful_set",
+]
+
+CONTAINER = "main"
+PROGRESS_DEADLINE = 3600  # seconds
+_POLICIES = ("Always", "OnFailure", "Never")
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    container: str = CONTAINER,
+    image: str | None = None,
+    command: Sequence[str] | None = None,
+    args: Sequence[str] | None = None,
+    restart_policy: str | None = None,
+) -> Built:
+    """A pod template, for whatever makes pods of one."""
+    part = pod_part(request, container=container)
+    template = pod_template(
+        part.container or container,
+        image=image, command=command, args=args, restart_policy=restart_policy,
+    )  # fmt: skip
+    written = workloads.patch(
+        {"kind": "PodTemplate", "template": template}, request, as_native=False
+    ).settings["template"]
+    placement = workloads.Placement()
+    placement.of_pod(part, "pod template")
+    unsupported = [
+        Unsupported(
+            setting,
+            "KAI reads it from the object that owns the pods, which a template is not",
+            f"use kubernetes.{function}(), or kubernetes.patch() with the whole manifest",
+        )
+        for setting, value, function in (
+            ("topology", request.topology, "job"),
+            ("gang_min", request.gang_min, "job"),
+        )
+        if value is not None
+    ]
+    built = Built(
+        orchestrator="kubernetes",
+        settings=written,
+        native=native_or(
+            written,
+            lambda: to_native("V1PodTemplateSpec", written),
+            as_native=as_native,
+            library="the package kubernetes",
+        ),
+        pod={"apiVersion": "v1", "kind": "Pod", **written},
+        placement=placement.written(),
+        unsupported=tuple(unsupported),
+        warnings=part.warnings,
+    )
+    return built.strict() if strict else built
+
+
+def patch(
+    workload: Any,
+    request: PodRequest,
+    *,
+    roles: Iterable[str] | None = None,
+    requests: Mapping[str, PodRequest] | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A workload of any kind in `workloads.KINDS` with the settings; nothing else in it changes.
+
+    workload: a manifest, or an object of a client. roles: of its pods, those that get GPUs, such as
+    ``["Worker"]``; None: those that usually do. requests: other settings for some roles.
+    """
+    options: dict[str, Any] = {
+        "roles": roles,
+        "requests": requests,
+        "as_native": as_native,
+        "strict": strict,
+    }
+    if isinstance(workload, Mapping) and (own := _OWN_PATCH.get(str(workload.get("kind")))):
+        return import_module(own).patch(workload, request, **options)  # type: ignore[no-any-return]
+    return workloads.patch(workload, request, **options)
+
+
+# Kinds that say some things in fields of their own.
+_OWN_PATCH = {
+    **dict.fromkeys(("RayCluster", "RayJob", "RayService"), "kai.integrations.ray"),
+    "SparkApplication": "kai.integrations.spark",
+}
+
+
+def pod_template(
+    container: str,
+    *,
+    image: str | None = None,
+    command: Sequence[str] | None = None,
+    args: Sequence[str] | None = None,
+    restart_policy: str | None = None,
+) -> dict[str, Any]:
+    """A pod template with one container, before any settings."""
+    if restart_policy is not None:
+        rules.one_of("restart_policy", restart_policy, _POLICIES)
+    main = filled(
+        {
+            "name": container,
+            "image": image,
+            "command": words("command", command),
+            "args": words("args", args),
+        }
+    )
+    return {"spec": filled({"containers": [main], "restartPolicy": restart_policy})}
+
+
+def words(name: str, value: Sequence[str] | None) -> list[str] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) or not all(isinstance(each, str) for each in value):
+        raise rules.refuse(f"{name} is {value!r}: write a list of texts, as in ['python', 'x.py']")
+    return list(value)
+
+
+def pod(
+    request: PodRequest,
+    *,
+    name: str,
+    image: str,
+    namespace: str | None = None,
+    container: str = CONTAINER,
+    command: Sequence[str] | None = None,
+    args: Sequence[str] | None = None,
+    restart_policy: str = "Never",
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A pod by itself. It is its own owner, so that a topology is written on it."""
+    template = pod_template(
+        request.container or container,
+        image=image, command=command, args=args, restart_policy=restart_policy,
+    )  # fmt: skip
+    manifest = {**workloads.head("v1", "Pod", name, namespace), "spec": template["spec"]}
+    return patch(manifest, request, as_native=as_native, strict=strict)
+
+
+def job(
+    request: PodRequest,
+    *,
+    name: str,
+    image: str,
+    namespace: str | None = None,
+    container: str = CONTAINER,
+    command: Sequence[str] | None = None,
+    args: Sequence[str] | None = None,
+    restart_policy: str = "Never",
+    parallelism: int | None = None,
+    completions: int | None = None,
+    indexed: bool = False,
+    backoff_limit: int | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A Job. Its pods start together when `gang_min` says how many of them have to (J2)."""
+    counts = {"parallelism": parallelism, "completions": completions}
+    for key, value in counts.items():
+        if value is not None:
+            rules.count(key, value)
+    if backoff_limit is not None:
+        rules.count("backoff_limit", backoff_limit, least=0)
+    if indexed and completions is None:
+        raise rules.refuse("an indexed Job needs completions=: write the number of its pods")
+    spec = filled(
+        {
+            **counts,
+            "completionMode": "Indexed" if indexed else None,
+            "backoffLimit": backoff_limit,
+        }
+    )
+    spec["template"] = pod_template(
+        request.container or container,
+        image=image, command=command, args=args, restart_policy=restart_policy,
+    )  # fmt: skip
+    manifest = {**workloads.head("batch/v1", "Job", name, namespace), "spec": spec}
+    return patch(manifest, request, as_native=as_native, strict=strict)
+
+
+def cron_job(
+    request: PodRequest,
+    *,
+    name: str,
+    image: str,
+    schedule: str,
+    namespace: str | None = None,
+    container: str = CONTAINER,
+    command: Sequence[str] | None = None,
+    args: Sequence[str] | None = None,
+    restart_policy: str = "Never",
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A CronJob. KAI makes a group for each of its Jobs, and reads the template of them (J3)."""
+    template = pod_template(
+        request.container or container,
+        image=image, command=command, args=args, restart_policy=restart_policy,
+    )  # fmt: skip
+    spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": template}}}
+    manifest = {**workloads.head("batch/v1", "CronJob", name, namespace), "spec": spec}
+    return patch(manifest, request, as_native=as_native, strict=strict)
+
+
+def deployment(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
+    """A Deployment: replicas, namespace, container, command, args, as_native, strict.
+
+    KAI makes a group for each of its pods, of priority inference, which is not preempted and stays
+    within the queue's quota; priority= or preemptible=True changes that (J4).
+    """
+    built = _replicated("Deployment", request, name=name, image=image, **options)
+    said = (
+        f"progressDeadlineSeconds is {PROGRESS_DEADLINE}: a Deployment whose pods wait longer in"
+        " the queue is reported as failed, and goes on waiting"
+    )
+    built = workloads.with_warnings(built, said)
+    if request.priority is None and request.preemptible is None:
+        said = (
+            "KAI takes the pods of a Deployment for non-preemptible inference, within the quota of"
+            " the queue: write priority='train' or preemptible=True for pods that may go beyond it"
+        )
+        return workloads.with_warnings(built, said)
+    return built
+
+
+def stateful_set(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
+    """A StatefulSet: replicas, namespace, container, command, args, as_native, strict."""
+    return _replicated("StatefulSet", request, name=name, image=image, **options)
+
+
+def daemon_set(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
+    """A DaemonSet: namespace, container, command, args, as_native, strict."""
+    return _replicated("DaemonSet", request, name=name, image=image, **options)
+
+
+def _replicated(
+    kind: str,
+    request: PodRequest,
+    *,
+    name: str,
+    image: str,
+    replicas: int | None = None,
+    namespace: str | None = None,
+    container: str = CONTAINER,
+    command: Sequence[str] | None = None,
+    args: Sequence[str] | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    if replicas is not None:
+        if kind == "DaemonSet":
+            raise rules.refuse("a DaemonSet has a pod on each node: leave replicas= out")
+        rules.count("replicas", replicas, least=0)
+    template = pod_template(request.container or container, image=image, command=command, args=args)
+    selected = {"app.kubernetes.io/name": name}
+    template["metadata"] = {"labels": selected}
+    spec: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
+    if kind == "Deployment":  # which else counts as failed while its pods wait (B9)
+        spec["progressDeadlineSeconds"] = PROGRESS_DEADLINE
+    spec["selector"] = {"matchLabels": dict(selected)}
+    if kind == "StatefulSet":
+        spec["serviceName"] = name
+    spec["template"] = template
+    manifest = {**workloads.head("apps/v1", kind, name, namespace), "spec": spec}
+    return patch(manifest, request, as_native=as_native, strict=strict)

@@ -1,0 +1,112 @@
+"""LeaderWorkerSet: groups of a leader and its workers (spec 7 J8).
+
+    leaderworkerset.build(request, name="serve", image="vllm/vllm-openai", size=4, replicas=2)
+
+Each replica is a group of `size` pods for KAI, which start together. Both templates get the
+settings; the queue and the topology are read from the LeaderWorkerSet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kai.api import keys
+from kai.integrations.kubernetes import CONTAINER, pod_template
+from kai.integrations.workloads import (
+    head,
+    patch,
+    placed,
+    segment_annotations,
+    with_warnings,
+)
+from kai.settings import Built, PodRequest, rules
+
+API = "leaderworkerset.x-k8s.io/v1"
+STARTUP_POLICIES = ("LeaderCreated", "LeaderReady")
+
+
+def build(
+    request: PodRequest,
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    image: str | None = None,
+    command: Sequence[str] | None = None,
+    args: Sequence[str] | None = None,
+    container: str = CONTAINER,
+    size: int = 1,
+    replicas: int = 1,
+    leader: PodRequest | None = None,
+    startup_policy: str = "LeaderCreated",
+    segment_size: int | None = None,
+    segment_required_level: str | None = None,
+    segment_preferred_level: str | None = None,
+    leader_in_segments: bool = True,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A LeaderWorkerSet.
+
+    size: pods of each replica, with its leader. leader: settings of the leaders; None: those of the
+    workers. segment_size, with the levels: parts of a replica that are kept together.
+    leader_in_segments=False: the leader is in none of them.
+    """
+    rules.count("size", size)
+    rules.count("replicas", replicas, least=0)
+    rules.one_of("startup_policy", startup_policy, STARTUP_POLICIES)
+    if request.gang_min == size:  # as KAI has it anyway
+        request = request.with_changes(gang_min=None)
+    words: dict[str, Any] = {"image": image, "command": command, "args": args}
+    group: dict[str, Any] = {
+        "size": size,
+        **{
+            f"{role}Template": pod_template(asked.container or container, **words)
+            for role, asked in (("leader", leader or request), ("worker", request))
+        },
+    }
+    segments: dict[str, str] = {}
+    if segment_size is not None:
+        _check_segments(size, segment_size, leader_in_segments)
+        levels = (segment_required_level, segment_preferred_level)
+        segments = segment_annotations(request, segment_size, *levels)
+        del segments[keys.SEGMENT_SIZE_ANNOTATION]  # there is a field for it
+        group["subGroupPolicy"] = {"subGroupSize": segment_size}
+        if not leader_in_segments:
+            group["subGroupPolicy"]["type"] = "LeaderExcluded"
+        if segments:
+            group["workerTemplate"]["metadata"] = {"annotations": segments}
+    elif segment_required_level is not None or segment_preferred_level is not None:
+        raise rules.refuse("a level of segments has no size: write segment_size=")
+    spec = {
+        "replicas": replicas,
+        "startupPolicy": startup_policy,
+        "leaderWorkerTemplate": group,
+    }
+    manifest = {**head(API, "LeaderWorkerSet", name, namespace), "spec": spec}
+    built = patch(
+        manifest, request,
+        requests=None if leader is None else {"leader": leader},
+        as_native=as_native, strict=strict, orchestrator="leaderworkerset",
+    )  # fmt: skip
+    built = placed(built, segments, "pod template of the workers")
+    if startup_policy == "LeaderReady" and size > 1:
+        said = (
+            "startup policy LeaderReady: KAI starts the leader without waiting for room for its"
+            " workers: write LeaderCreated for pods that have to start together"
+        )
+        built = with_warnings(built, said)
+    return built
+
+
+def _check_segments(size: int, segment: int, leader_inside: bool) -> None:
+    rules.count("segment_size", segment, least=2)
+    if segment > size:
+        raise rules.refuse(
+            f"segment_size is {segment} of size={size}: write at most that many pods"
+        )
+    if not leader_inside and (size - 1) % segment:
+        raise rules.refuse(
+            f"{size - 1} workers make no whole number of segments of {segment}: write another size"
+            " or segment_size, or leave leader_in_segments=False out"
+        )

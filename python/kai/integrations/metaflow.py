@@ -1,0 +1,327 @@
+"""Metaflow: the arguments of @kubernetes and @environment for a step (spec 7 §10).
+
+    settings = metaflow.build(kai.PodRequest(queue="test", gpu_fraction=0.5), step="train")
+
+    @environment(**settings.get("environment", {}))
+    @kubernetes(**settings["kubernetes"])
+    @step
+    def train(self): ...
+
+Metaflow writes labels and annotations on the Job of a step (on the JobSet, with @parallel) and on
+its pods alike, so that KAI finds both what it reads from owners and what it reads from pods (M2).
+It has no argument for a scheduler: `cluster_objects` has the policy that does it (M6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from kai.api import keys, quantities
+from kai.integrations import spelling
+from kai.integrations.cluster_objects import (
+    DEFAULT_SCHEDULER,
+    scheduler_name_policy,
+    scheduler_name_unsupported,
+)
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    Unsupported,
+    filled,
+    merge,
+    merge_into_pod,
+    pod_part,
+    rules,
+)
+
+TARGETS = ("job", "argo")
+_MEGABYTE = 1_000_000  # Metaflow's memory is in these
+# What it requests of whoever says nothing, unless its configuration says otherwise.
+_DEFAULTS: Mapping[str, int] = {"cpu": 1, "memory": 4096, "disk": 10240}
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    target: str = "job",
+    parallel: bool = False,
+    step: str | None = None,
+    existing: Mapping[str, Any] | None = None,
+    form: str = "policy",
+) -> Built:
+    """``kubernetes`` and ``environment``: keyword arguments for the decorators of these names.
+
+    target: ``argo`` for a flow that is deployed with ``argo-workflows create``, else ``job``.
+    parallel: the step has @parallel. step: its name, which its container is called by, except under
+    Argo without @parallel. existing: such arguments, to which the settings are added; of
+    ``resources`` too. form: of the policy in `cluster_objects` (``policy`` or ``kyverno``).
+    Metaflow has no objects for this: native is the same mapping.
+    """
+    rules.one_of("target", target, TARGETS)
+    container = _container(target, parallel, step)
+    if request.container is not None and request.container != container:
+        raise rules.refuse(
+            f"container is {request.container!r}, and Metaflow calls it"
+            f" {container or 'like the step: write step='}: leave it out"
+        )
+    if request.style == "nvfractions" and container is None:
+        raise rules.refuse("style nvfractions needs the container's name: write step=")
+    before = {name: dict(each) for name, each in (existing or {}).items()}
+    unsupported = _unsupported(request, target, parallel)
+    part = pod_part(_possible(request, target), container=container)
+    arguments, pod, warnings = _arguments(part, before.get("kubernetes", {}), container)
+    variables = {**before.get("environment", {}).get("vars", {}), **part.env}
+    if request.gpu_kind != "none" and before.get("resources", {}).get("gpu") is not None:
+        amount = before["resources"].pop("gpu")
+        warnings.append(
+            f"gpu={amount} of @resources was taken away: it would go before what is asked for here"
+        )
+    settings = {
+        **filled(before),
+        "kubernetes": arguments,
+        **filled({"environment": filled({"vars": variables})}),
+    }
+    if "resources" in settings and not settings["resources"]:
+        del settings["resources"]
+    built = Built(
+        orchestrator="metaflow",
+        settings=settings,
+        native=settings,
+        pod=_pod(request, part, arguments, pod, behind_wait=target == "argo" and not parallel),
+        placement=_placement(request, part, target, parallel),
+        unsupported=tuple(unsupported),
+        warnings=(*part.warnings, *warnings, *_warnings(request, target, parallel)),
+        cluster_objects=scheduler_name_policy(request, form=form),
+    )
+    return built.strict() if strict else built
+
+
+def _container(target: str, parallel: bool, step: str | None) -> str | None:
+    if target == "argo" and not parallel:
+        return "main"  # Argo renames it
+    return None if step is None else rules.dns_label("step", step.replace("_", "-"))
+
+
+def _possible(request: PodRequest, target: str) -> PodRequest:
+    """The request without what cannot be written."""
+    if request.claim is not None:
+        request = request.with_changes(claim=None)
+    tolerations = [
+        {key: each for key, each in toleration.items() if key != "tolerationSeconds"}
+        if target == "argo"
+        else toleration
+        for toleration in request.tolerations
+    ]
+    request = request.with_changes(
+        gang_min=None,
+        runtime_class=None,
+        tolerations=tolerations,
+        cpu_limit=None,
+        memory_limit=None,
+    )
+    part = pod_part(request)
+    if part.volumes or part.volume_mounts:
+        # Without the directories the variables would lead nowhere.
+        request = request.with_changes(isolation="none", mps_pipe_directory=None)
+    return request
+
+
+def _arguments(
+    part: PodPart, before: Mapping[str, Any], container: str | None
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Those of @kubernetes; the pod that comes of them; and what had to go."""
+    name = container or "step"
+    selector = before.get("node_selector") or {}
+    if isinstance(selector, str):  # Metaflow's other way to write it
+        selector = dict(each.split("=", 1) for each in selector.split(","))
+    extended = dict(before.get("extended_resources") or {})
+    limits = dict(extended)
+    gpu = before.get("gpu")
+    if gpu is not None:
+        limits[keys.NVIDIA_GPU] = str(gpu)
+    pod, taken = merge_into_pod(
+        {
+            "metadata": filled({key: before.get(key) for key in ("labels", "annotations")}),
+            "spec": filled(
+                {
+                    "nodeSelector": selector,
+                    "tolerations": spelling.camel(before.get("tolerations") or []),
+                    "containers": [
+                        filled(
+                            {
+                                "name": name,
+                                "resources": filled({"limits": limits}),
+                                "securityContext": spelling.camel(
+                                    before.get("security_context") or {}
+                                ),
+                            }
+                        )
+                    ],
+                }
+            ),
+        },
+        part,
+        container=name,
+        owns_itself=True,
+    )
+    main = pod["spec"]["containers"][0]
+    asked = main.get("resources", {})
+    amounts = {
+        key: amount
+        for key, amount in asked.get("limits", {}).items()
+        if key not in (keys.CPU, keys.MEMORY)
+    }
+    gpus = amounts.pop(keys.NVIDIA_GPU, None)
+    arguments = {
+        **{key: each for key, each in before.items() if key != "gpu"},
+        "labels": pod["metadata"].get("labels"),
+        "annotations": pod["metadata"].get("annotations"),
+        "node_selector": pod["spec"].get("nodeSelector"),
+        "tolerations": spelling.snake(pod["spec"].get("tolerations", [])),
+        "security_context": spelling.snake(main.get("securityContext", {})),
+        "extended_resources": amounts,
+        "gpu": None if gpus is None else int(gpus),
+        **_amounts(part),
+    }
+    return filled(arguments), pod, list(taken)
+
+
+def _amounts(part: PodPart) -> dict[str, int | float]:
+    """CPU and memory in Metaflow's units."""
+    requests = part.resources.get("requests", {})
+    amounts: dict[str, int | float] = {}
+    if keys.CPU in requests:
+        cpu = quantities.parse(requests[keys.CPU])
+        amounts["cpu"] = int(cpu) if cpu.denominator == 1 else float(cpu)
+    if keys.MEMORY in requests:
+        amounts["memory"] = math.ceil(quantities.parse(requests[keys.MEMORY]) / _MEGABYTE)
+    return amounts
+
+
+def _named_by_policy(request: PodRequest) -> bool:
+    # The policy finds pods by their queue label.
+    return request.queue is not None and request.scheduler_name != DEFAULT_SCHEDULER
+
+
+def _pod(
+    request: PodRequest,
+    part: PodPart,
+    arguments: Mapping[str, Any],
+    pod: Mapping[str, Any],
+    *,
+    behind_wait: bool,
+) -> dict[str, Any]:
+    spec = dict(pod["spec"])
+    if not _named_by_policy(request):
+        spec.pop("schedulerName", None)
+    (main,) = spec["containers"]
+    main = {**main, **filled({"env": part.env_list()})}
+    amounts = {**_DEFAULTS, **{key: arguments[key] for key in _DEFAULTS if key in arguments}}
+    requests = {
+        keys.CPU: str(amounts["cpu"]),
+        keys.MEMORY: f"{amounts['memory']}M",
+        "ephemeral-storage": f"{amounts['disk']}M",
+    }
+    main["resources"] = merge(main.get("resources", {}), {"requests": requests})
+    spec["containers"] = [{"name": "wait"}, main] if behind_wait else [main]
+    return {"apiVersion": "v1", "kind": "Pod", **pod, "spec": spec}
+
+
+def _placement(request: PodRequest, part: PodPart, target: str, parallel: bool) -> dict[str, str]:
+    owner = "JobSet" if parallel else None if target == "argo" else "Job"
+    where = f"{owner} and pod" if owner else "pod"
+    placed = {key: where for group in part.metadata(owns_itself=True).values() for key in group}
+    placed |= {key: "pod" for key in part.spec() if key != "schedulerName"}
+    main = f"container {part.container}" if part.container else "main container of the pod"
+    placed |= dict.fromkeys(part.container_fields(), main)
+    if _named_by_policy(request):
+        placed["schedulerName"] = "pod, by the policy in cluster_objects"
+    return placed
+
+
+def _unsupported(request: PodRequest, target: str, parallel: bool) -> list[Unsupported]:
+    found = []
+    if request.scheduler_name != DEFAULT_SCHEDULER:
+        found.append(
+            scheduler_name_unsupported(request, "Metaflow has no argument for a scheduler's name")
+        )
+    if request.gang_min is not None and request.gang_min > 1 and not parallel:
+        found.append(
+            Unsupported("gang_min", "a step is one pod", "use @parallel, and deploy it with Argo")
+        )
+    elif request.gang_min is not None and parallel and target == "job":
+        found.append(
+            Unsupported(
+                "gang_min",
+                "the workers of Metaflow's JobSet are made only when its first pod runs",
+                "deploy the flow with argo-workflows create, where they start together",
+            )
+        )
+    if request.runtime_class is not None:
+        found.append(
+            Unsupported(
+                "runtime_class",
+                "Metaflow has no argument for a runtime class",
+                "leave it out: KAI gives its own to pods with a part of a GPU",
+            )
+        )
+    if request.claim is not None:
+        found.append(
+            Unsupported(
+                "claim",
+                "Metaflow has no argument for resource claims",
+                "write gpus= or gpu_fraction=",
+            )
+        )
+    for name in ("cpu_limit", "memory_limit"):
+        if getattr(request, name) is not None:
+            found.append(
+                Unsupported(
+                    name,
+                    "Metaflow limits all to what is requested, or nothing",
+                    "write qos='Guaranteed' in @kubernetes for the former",
+                )
+            )
+    if target == "argo" and any("tolerationSeconds" in each for each in request.tolerations):
+        found.append(
+            Unsupported(
+                "tolerations",
+                "Metaflow writes tolerationSeconds for Argo in a spelling that nobody reads",
+                "tolerate without it, which is for ever",
+            )
+        )
+    part = pod_part(request)
+    if part.volumes or part.volume_mounts:
+        found.append(
+            Unsupported(
+                "isolation",
+                "Metaflow mounts no directories of the node",
+                "write isolation='none' and name the framework=",
+            )
+        )
+    return found
+
+
+def _warnings(request: PodRequest, target: str, parallel: bool) -> list[str]:
+    said = []
+    if request.gpu_kind != "none":
+        said.append(
+            "leave gpu= out of @resources: it goes before that of @kubernetes, and gpu=0 would be a"
+            " limit as well"
+        )
+    if target == "argo":
+        said.append(
+            "steps without @kubernetes go to the default scheduler, unless"
+            " METAFLOW_KUBERNETES_LABELS names the queue for all"
+        )
+    if parallel and target == "argo" and request.gang_min is not None:
+        said.append(
+            "KAI starts all pods of the step together, however many gang_min says: Metaflow cannot"
+            " lower that"
+        )
+    return said

@@ -1,0 +1,343 @@
+"""Prefect on Kubernetes: the base job template of a work pool, and the variables of a run.
+
+    template = prefect.base_job_template(kai.PodRequest(queue="test", gpu_fraction=0.5))
+    variables = prefect.job_variables(kai.PodRequest(queue="other", gpu_fraction=0.25))
+
+The pool gets the template once; a deployment says through its job_variables what it wants otherwise
+(spec 7 §13). Queue, priority and the amount of GPU, CPU and memory are variables; scheduler, nodes,
+tolerations and topology belong to the pool. A variable that is not set takes its key away, and one
+that is set to nothing would leave an empty annotation, which KAI refuses: the template's schema
+refuses it first.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from kai.api import keys
+from kai.integrations.placing import placement
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    filled,
+    merge,
+    merge_into_pod,
+    native_or,
+    pod_part,
+    rules,
+)
+
+CONTAINER = "prefect-job"  # the worker accepts no other name, and no other place than the first
+POD_WATCH_TIMEOUT_SECONDS = 3600
+VERSION = "0.8.0"  # of prefect-kubernetes
+
+# The variables that KAI's keys are made of, with what each may be.
+_KAI_VARIABLES: Mapping[str, Mapping[str, str]] = {
+    "kai_queue": {
+        "title": "KAI queue",
+        "pattern": "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+    },
+    "kai_priority": {
+        "title": "KAI priority",
+        "description": "Name of a PriorityClass.",
+        "pattern": "^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$",
+    },
+    "gpu_fraction": {
+        "title": "Part of a GPU",
+        "description": "Such as 0.5. Excludes gpu_memory and gpus.",
+        "pattern": r"^0?\.[0-9]*[1-9][0-9]*$",
+    },
+    "gpu_memory": {
+        "title": "GPU memory",
+        "description": "Of one device, in MiB. Excludes gpu_fraction and gpus.",
+        "pattern": "^[1-9][0-9]*$",
+    },
+    "gpu_devices": {
+        "title": "GPU devices",
+        "description": "How many devices to take the part or the memory of.",
+        "pattern": "^[1-9][0-9]*$",
+    },
+    "gpus": {
+        "title": "Whole GPUs",
+        "description": "Excludes gpu_fraction and gpu_memory.",
+        "pattern": "^[1-9][0-9]*$",
+    },
+}
+_GPU_VARIABLES = {
+    keys.GPU_FRACTION_ANNOTATION: "gpu_fraction",
+    keys.GPU_MEMORY_ANNOTATION: "gpu_memory",
+    keys.GPU_DEVICES_ANNOTATION: "gpu_devices",
+}
+_AMOUNTS = {
+    ("requests", keys.CPU): "cpu_request",
+    ("requests", keys.MEMORY): "memory_request",
+    ("limits", keys.CPU): "cpu_limit",
+    ("limits", keys.MEMORY): "memory_limit",
+    ("limits", keys.NVIDIA_GPU): "gpus",
+}
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    template: Mapping[str, Any] | None = None,
+    version: str = VERSION,
+) -> Built:
+    """``base_job_template`` and ``job_variables``.
+
+    template: the pool's own, to which the settings are added; None: one like Prefect's default.
+    version: of the worker's prefect-kubernetes. native: made from the default template of the
+    Prefect that is installed, where none is given.
+    """
+    made, warnings = _templated(request, template, version)
+    variables = job_variables(request)
+    settings = {"base_job_template": made, "job_variables": variables}
+
+    def native() -> Any:
+        worker = import_module("prefect_kubernetes.worker").KubernetesWorker
+        given = worker.get_default_base_job_template() if template is None else template
+        return {**settings, "base_job_template": _templated(request, given, version)[0]}
+
+    part = _part(request)
+    pod = part.manifest(container=CONTAINER)
+    if part.owner_annotations and _numbers(version) >= (0, 7, 6):
+        # The worker copies them all from the Job to the pod, where nobody reads them.
+        pod["metadata"] = merge({"annotations": part.owner_annotations}, pod["metadata"])
+    placed = placement(part, pod="pod template", owner="Job", container=CONTAINER)
+    if request.priority is not None and not _keeps_case(version):
+        del pod["metadata"]["labels"][keys.PRIORITY_CLASS_LABEL]
+        del placed[keys.PRIORITY_CLASS_LABEL]
+        pod["spec"]["priorityClassName"] = request.priority
+        placed["priorityClassName"] = "pod template"
+    built = Built(
+        orchestrator="prefect",
+        settings=settings,
+        native=native_or(settings, native, as_native=as_native, library="prefect-kubernetes"),
+        pod=pod,
+        placement=placed,
+        warnings=(*part.warnings, *warnings, *_warnings(request, version)),
+    )
+    return built.strict() if strict else built
+
+
+def base_job_template(
+    request: PodRequest, *, template: Mapping[str, Any] | None = None, version: str = VERSION
+) -> dict[str, Any]:
+    """A work pool's template, in which the settings of the request are the default.
+
+    template: such as ``prefect work-pool get-default-base-job-template --type kubernetes`` prints.
+    """
+    return _templated(request, template, version)[0]
+
+
+def job_variables(request: PodRequest) -> dict[str, Any]:
+    """What a deployment says for a pool with such a template."""
+    part = _part(request)
+    values: dict[str, Any] = {
+        "kai_queue": request.queue,
+        "kai_priority": request.priority,
+        "env": dict(part.env),
+        "pod_watch_timeout_seconds": POD_WATCH_TIMEOUT_SECONDS,
+    }
+    values |= {name: part.annotations.get(key) for key, name in _GPU_VARIABLES.items()}
+    values |= {
+        name: part.resources.get(kind, {}).get(key) for (kind, key), name in _AMOUNTS.items()
+    }
+    return filled(values)
+
+
+def _part(request: PodRequest) -> PodPart:
+    if request.container not in (None, CONTAINER):
+        raise rules.refuse(
+            f"container is {request.container!r}, and Prefect takes none but {CONTAINER}: leave it"
+            " out"
+        )
+    return pod_part(request, container=CONTAINER)
+
+
+def _templated(
+    request: PodRequest, template: Mapping[str, Any] | None, version: str
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    made = copy.deepcopy(dict(template)) if template is not None else _plain_template(version)
+    configuration = made["job_configuration"]
+    job = configuration["job_manifest"]
+    pod = job["spec"]["template"]
+    containers = pod["spec"].get("containers") or [{}]
+    if containers[0].get("name") != CONTAINER:
+        raise rules.refuse(
+            f"the first container of the template is {containers[0].get('name')!r}: write"
+            f" {CONTAINER}, which Prefect takes alone"
+        )
+    limits = (containers[0].get("resources") or {}).get("limits") or {}
+    if limits.get(keys.NVIDIA_GPU) == _filled_in("gpus"):
+        del limits[keys.NVIDIA_GPU]  # our own, from an earlier time
+
+    part = _with_variables(request, _part(request), version)
+    job["spec"]["template"], warnings = merge_into_pod(pod, part, container=CONTAINER)
+    if not _keeps_case(version):
+        job["spec"]["template"]["spec"]["priorityClassName"] = _filled_in("kai_priority")
+    metadata = job.setdefault("metadata", {})
+    for name, added in (("labels", part.owner_labels), ("annotations", part.owner_annotations)):
+        if added:
+            before = metadata.get(name, {})
+            if isinstance(before, str):
+                # One variable for all: the worker adds those of the configuration by itself.
+                configuration.setdefault(name, before)
+                before = {}
+            metadata[name] = merge(before, added)
+    made["variables"] = _variables(made.get("variables", {}), job_variables(request))
+    return made, warnings
+
+
+def _filled_in(name: str) -> str:
+    return "{{ " + name + " }}"
+
+
+def _with_variables(request: PodRequest, part: PodPart, version: str) -> PodPart:
+    """The part with placeholders where a run may say something else."""
+    named = request.with_changes(queue=request.queue or "any", priority=request.priority or "any")
+    labels = dict.fromkeys(named.queue_labels, _filled_in("kai_queue"))
+    if _keeps_case(version):
+        labels[keys.PRIORITY_CLASS_LABEL] = _filled_in("kai_priority")
+    annotations = dict(part.annotations)
+    if request.style == "legacy":
+        annotations |= {key: _filled_in(name) for key, name in _GPU_VARIABLES.items()}
+        annotations[keys.GPU_CONTAINER_ANNOTATION] = CONTAINER
+    resources = copy.deepcopy(dict(part.resources))
+    for (kind, key), name in _AMOUNTS.items():
+        resources.setdefault(kind, {})[key] = _filled_in(name)
+    return dataclasses.replace(
+        part,
+        labels=_replaced(part.labels, labels),
+        owner_labels=_replaced(part.owner_labels, labels),
+        annotations=annotations,
+        resources=resources,
+        env={},  # a variable of Prefect's own
+    )
+
+
+def _replaced(labels: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
+    kept = {key: value for key, value in labels.items() if key != keys.PRIORITY_CLASS_LABEL}
+    return {**kept, **variables}
+
+
+def _variables(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    known = dict(schema.get("properties", {}))
+    for name in [*_KAI_VARIABLES, *_AMOUNTS.values()]:
+        title = name.replace("_", " ").capitalize()
+        added = {"title": title, "type": "string", "minLength": 1, **_KAI_VARIABLES.get(name, {})}
+        known.setdefault(name, added)
+    for name, value in values.items():
+        before = known.get(name, {}).get("default")
+        if name == "env":
+            value = {**(before or {}), **value}
+        elif name == "pod_watch_timeout_seconds":
+            value = max(before or 0, value)
+        known[name] = {**known.get(name, {}), "default": value}
+    return {"type": "object", **schema, "properties": known}
+
+
+def _keeps_case(version: str) -> bool:
+    return _numbers(version) >= (0, 7, 7)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)*", version):
+        raise rules.refuse(
+            f"version is {version!r}: write that of prefect-kubernetes, such as {VERSION}"
+        )
+    return tuple(int(each) for each in version.split("."))
+
+
+def _warnings(request: PodRequest, version: str) -> list[str]:
+    said = [
+        f"pod_watch_timeout_seconds is {POD_WATCH_TIMEOUT_SECONDS}: a pod that waits in its queue"
+        " for longer makes its run crash"
+    ]
+    if request.gang_min is not None and request.gang_min > 1:
+        said.append(
+            f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, and a run has"
+            " one, unless the template's job_manifest says parallelism"
+        )
+    changed = [key for key in request.labels if key != key.lower()]
+    if changed and not _keeps_case(version):
+        said.append(
+            f"prefect-kubernetes before 0.7.7 writes labels in small letters: {', '.join(changed)}"
+        )
+    return said
+
+
+def _plain_template(version: str) -> dict[str, Any]:
+    """A template with the variables that Prefect's workers are used to."""
+    text = {"type": "string"}
+    texts = {"type": "object", "additionalProperties": {"type": "string"}}
+    seconds = {"type": "integer"}
+    variables: dict[str, dict[str, Any]] = {
+        "name": {**text, "title": "Name"},
+        "command": {**text, "title": "Command"},
+        "namespace": {**text, "title": "Namespace", "default": "default"},
+        "image": {**text, "title": "Image"},
+        "image_pull_policy": {
+            **text,
+            "title": "Image pull policy",
+            "enum": ["IfNotPresent", "Always", "Never"],
+            "default": "IfNotPresent",
+        },
+        "service_account_name": {**text, "title": "Service account"},
+        "env": {**texts, "title": "Environment variables"},
+        "labels": {**texts, "title": "Labels"},
+        "annotations": {**texts, "title": "Annotations"},
+        "backoff_limit": {**seconds, "title": "Backoff limit", "default": 0},
+        "finished_job_ttl": {**seconds, "title": "Seconds that finished Jobs are kept"},
+        "job_watch_timeout_seconds": {**seconds, "title": "Job watch timeout"},
+        "pod_watch_timeout_seconds": {**seconds, "title": "Pod watch timeout", "default": 60},
+        "stream_output": {"type": "boolean", "title": "Stream output", "default": True},
+    }
+    if _numbers(version) < (0, 7, 6):
+        del variables["annotations"]
+    of_configuration = [
+        name
+        for name in variables
+        if name not in ("image", "image_pull_policy", "service_account_name")
+        and name not in ("backoff_limit", "finished_job_ttl")
+    ]
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"generateName": "{{ name }}-", "namespace": "{{ namespace }}"},
+        "spec": {
+            "backoffLimit": "{{ backoff_limit }}",
+            "ttlSecondsAfterFinished": "{{ finished_job_ttl }}",
+            "template": {
+                "spec": {
+                    # The worker insists on these two here, where Kubernetes does not read them.
+                    "completions": 1,
+                    "parallelism": 1,
+                    "restartPolicy": "Never",
+                    "serviceAccountName": "{{ service_account_name }}",
+                    "containers": [
+                        {
+                            "name": CONTAINER,
+                            "image": "{{ image }}",
+                            "imagePullPolicy": "{{ image_pull_policy }}",
+                            "args": "{{ command }}",
+                            "env": "{{ env }}",
+                        }
+                    ],
+                }
+            },
+        },
+    }
+    configuration = {name: _filled_in(name) for name in of_configuration}
+    return {
+        "job_configuration": {**configuration, "job_manifest": job},
+        "variables": {"type": "object", "properties": variables},
+    }

@@ -1,0 +1,184 @@
+"""Spark: the Spark operator's SparkApplication, and spark-submit (spec 7 §18, SP1-SP4).
+
+    spark.build(request, name="etl", image="spark")       # to merge into a SparkApplication
+    spark.patch(manifest, request)
+    spark.submit_conf(request)                            # spark-submit --conf key=value
+
+KAI takes the driver and the executors of an application for one group, and starts them one by one:
+there is no gang. The executors take the GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kai.api import keys
+from kai.integrations import workloads
+from kai.integrations.workloads import Placement, without_gpus
+from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, pod_part, rules
+
+API = "sparkoperator.k8s.io/v1beta2"
+DRIVER, EXECUTOR = "spark-kubernetes-driver", "spark-kubernetes-executor"
+
+
+def build(
+    request: PodRequest,
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    image: str | None = None,
+    driver: PodRequest | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A SparkApplication to complete: its driver and executors. driver: settings of the driver;
+    None: the request's, without a GPU."""
+    spec = {**filled({"image": image}), "driver": {}, "executor": {}}
+    manifest = {**workloads.head(API, "SparkApplication", name, namespace), "spec": spec}
+    requests = None if driver is None else {"driver": driver}
+    return patch(manifest, request, requests=requests, as_native=as_native, strict=strict)
+
+
+def patch(
+    manifest: Mapping[str, Any],
+    request: PodRequest,
+    *,
+    roles: Iterable[str] | None = None,
+    requests: Mapping[str, PodRequest] | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A SparkApplication with the settings. roles: those that take GPUs, ``executor`` if None."""
+    rules.one_of("kind", manifest.get("kind"), ("SparkApplication",))
+    own = {role: _without_memory(asked) for role, asked in (requests or {}).items()}
+    built = workloads.patch(
+        manifest, _without_memory(request),
+        roles=roles, requests=own, as_native=as_native, orchestrator="spark",
+    )  # fmt: skip
+    unsupported = [*built.unsupported, *_memory(request)]
+    warnings = [*built.warnings, *_warnings(request)]
+    if scheduler := built["spec"].get("batchScheduler"):
+        warnings.append(
+            f"batchScheduler is {scheduler}, which makes groups of its own: leave it out with KAI"
+        )
+    built = replace(built, unsupported=tuple(unsupported), warnings=tuple(warnings))
+    return built.strict() if strict else built
+
+
+def submit_conf(
+    request: PodRequest,
+    *,
+    driver: PodRequest | None = None,
+    discovery_script: str | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """Properties for spark-submit on Kubernetes.
+
+    discovery_script: path in the image of a script that lists the GPUs of an executor, which Spark
+    wants for whole ones.
+    """
+    if as_native:
+        raise rules.refuse("properties of Spark are plain values: leave as_native out")
+    asked = {"driver": driver or without_gpus(request), "executor": request}
+    parts = {
+        role: pod_part(_without_memory(each).with_changes(gang_min=None), container=container)
+        for (role, each), container in zip(asked.items(), (DRIVER, EXECUTOR), strict=True)
+    }
+    conf: dict[str, str] = {"spark.kubernetes.scheduler.name": request.scheduler_name}
+    placement = Placement()
+    placement.add("schedulerName", "driver pod and executor pod")
+    unsupported: list[Unsupported] = []
+    for role, part in parts.items():
+        place = f"{role} pod"
+        metadata = part.metadata(owns_itself=True)
+        for key, value in metadata.get("labels", {}).items():
+            conf[f"spark.kubernetes.{role}.label.{key}"] = value
+        for key, value in metadata.get("annotations", {}).items():
+            conf[f"spark.kubernetes.{role}.annotation.{key}"] = value
+        for key, value in part.node_selector.items():
+            conf[f"spark.kubernetes.{role}.node.selector.{key}"] = value
+        for key, value in part.env.items():
+            named = "spark.executorEnv" if role == "executor" else "spark.kubernetes.driverEnv"
+            conf[f"{named}.{key}"] = value
+        for kind, amounts in part.resources.items():
+            if kind != "claims" and keys.CPU in amounts:
+                conf[f"spark.kubernetes.{role}.{kind.removesuffix('s')}.cores"] = amounts[keys.CPU]
+        placement.of_owner(metadata, place)
+        unsupported += _no_property(role, part)
+    executor = "spark.executor.resource.gpu"
+    if request.gpu_kind == "whole":
+        conf |= {
+            f"{executor}.amount": str(request.gpus),
+            f"{executor}.vendor": "nvidia.com",
+            **filled({f"{executor}.discoveryScript": discovery_script}),
+        }
+        placement.add("resources", "executor pod")
+    elif request.gpu_kind == "mig":
+        unsupported.append(_by_template("mig", "executor"))
+    unsupported += _memory(request)
+    if request.gang_min is not None:
+        hint = workloads.KINDS["SparkApplication"].gang_hint
+        unsupported.append(Unsupported("gang_min", "KAI reads no such number from Spark", hint))
+    built = Built(
+        orchestrator="spark",
+        settings=conf,
+        native=conf,
+        pod=_expressible(parts["executor"]).manifest(container=EXECUTOR, owns_itself=True),
+        placement=placement.written(),
+        unsupported=tuple(dict.fromkeys(unsupported)),
+        warnings=(*parts["executor"].warnings, *_warnings(request)),
+    )
+    return built.strict() if strict else built
+
+
+def _warnings(request: PodRequest) -> list[str]:
+    if not request.shares_gpus:
+        return []
+    return [
+        "with spark.executor.resource.gpu.* Spark asks Kubernetes for whole GPUs, which KAI refuses"
+        " beside a part of one: leave these properties out"
+    ]
+
+
+def _without_memory(request: PodRequest) -> PodRequest:
+    return request.with_changes(memory=None, memory_limit=None)
+
+
+def _memory(request: PodRequest) -> list[Unsupported]:
+    if request.memory is None and request.memory_limit is None:
+        return []
+    reason = "Spark adds an overhead to the memory of the JVM, and asks for the sum itself"
+    workaround = "set memory and memoryOverhead of the driver and the executor in Spark's words"
+    return [Unsupported("memory", reason, workaround)]
+
+
+def _by_template(setting: str, role: str) -> Unsupported:
+    workaround = f"write it in a pod template (spark.kubernetes.{role}.podTemplateFile)"
+    return Unsupported(setting, f"there is no property for the {role}", workaround)
+
+
+def _expressible(part: PodPart) -> PodPart:
+    limits = {
+        k: v
+        for k, v in part.resources.get("limits", {}).items()
+        if not k.startswith(keys.MIG_PREFIX)
+    }
+    resources = filled({"requests": part.resources.get("requests"), "limits": limits})
+    return replace(
+        part, tolerations=(), runtime_class=None, resource_claims=(), volumes=(), volume_mounts=(),
+        security_context={}, resources=resources,
+    )  # fmt: skip
+
+
+def _no_property(role: str, part: PodPart) -> list[Unsupported]:
+    settings = {
+        "tolerations": part.tolerations,
+        "runtime_class": part.runtime_class,
+        "claim": part.resource_claims,
+        "privileged": part.security_context,
+        "isolation": part.volumes,
+    }
+    return [_by_template(setting, role) for setting, value in settings.items() if value]

@@ -1,0 +1,334 @@
+"""Kubeflow Trainer v2: TrainJobs and their runtimes (spec 7 §6.2, N1-N10).
+
+    built = trainer.build(request, name="train", runtime="torch-distributed")
+    built.cluster_objects    # the runtime with the scheduler's name: applied once
+    TrainerClient().train(runtime=..., trainer=..., options=built.native)
+
+A TrainJob cannot name a scheduler, a runtime class or a claim. These are in a copy of its runtime,
+``kai-<runtime>``, which an administrator applies once. What else a TrainJob can say about its pods
+differs by version: 2.0 has no annotations for them, so that parts of GPUs are in the copy as well.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from kai.api import keys
+from kai.integrations.workloads import Placement, head
+from kai.settings import Built, PodPart, PodRequest, filled, merge, native_or, pod_part, rules
+
+API = "trainer.kubeflow.org/v1alpha1"
+VERSIONS = ("2.0", "2.1", "2.2", "2.3")
+MANAGER = "kai.scheduler/kai-sched"
+JOB = CONTAINER = "node"
+RUNTIME = "torch-distributed"
+_STEP_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
+
+
+def build(
+    request: PodRequest,
+    *,
+    trainer_version: str = "2.3",
+    name: str | None = None,
+    namespace: str | None = None,
+    runtime: str = RUNTIME,
+    base: Mapping[str, Any] | None = None,
+    runtime_name: str | None = None,
+    image: str = "pytorch/pytorch",
+    num_nodes: int | None = None,
+    num_proc_per_node: int | str | None = None,
+    job: str = JOB,
+    as_native: bool | None = None,
+    strict: bool = False,
+) -> Built:
+    """A TrainJob, and in `cluster_objects` the runtime that it refers to.
+
+    runtime: the one to start from. base: its manifest, as ``kubectl get clustertrainingruntime -o
+    yaml`` shows it; None: a plain one for PyTorch, with `image`. runtime_name: of the copy; None:
+    ``kai-`` and the name of the runtime. job: the replicated job that
+    trains. native: the options for ``TrainerClient().train(options=)`` of the package kubeflow,
+    from Trainer 2.2 on.
+    """
+    rules.one_of("trainer_version", trainer_version, VERSIONS)
+    rules.object_name("runtime", runtime)
+    if num_nodes is not None:
+        rules.count("num_nodes", num_nodes)
+        if request.gang_min is not None and request.gang_min > num_nodes:
+            raise rules.refuse(
+                f"gang_min is {request.gang_min} of {num_nodes} nodes: write at most that many"
+            )
+    part = pod_part(request, container=CONTAINER)
+    shape = _Shape(trainer_version, part, request, job)
+    copied = _runtime(runtime, base, image, shape)
+    if runtime_name is not None:
+        copied["metadata"]["name"] = rules.object_name("runtime_name", runtime_name)
+    placement = Placement()
+    owner = {
+        "labels": dict(part.owner_labels),
+        "annotations": {
+            key: value
+            for key, value in part.owner_annotations.items()
+            if key != keys.BATCH_MIN_MEMBER_ANNOTATION
+        },
+    }
+    if _starts_in_parts(copied):  # N8
+        owner["annotations"][keys.BATCH_MIN_MEMBER_ANNOTATION] = "1"
+    placement.of_owner(owner, "TrainJob")
+    shape.place(placement)
+    trains = filled(
+        {
+            "numNodes": num_nodes,
+            "numProcPerNode": num_proc_per_node,
+            "env": part.env_list(),
+            "resourcesPerNode": shape.resources,
+        }
+    )
+    reference = {"name": copied["metadata"]["name"]}
+    if copied["kind"] != "ClusterTrainingRuntime":  # which is what is meant otherwise
+        reference["kind"] = copied["kind"]
+    spec = {"runtimeRef": reference, **filled({"trainer": trains})}
+    spec |= shape.overrides()
+    started = head(API, "TrainJob", name, namespace)
+    settings = {**started, "metadata": {**started["metadata"], **filled(owner)}, "spec": spec}
+    warnings = [*part.warnings]
+    if request.shares_gpus and num_proc_per_node is None:
+        warnings.append(
+            "the trainer counts processes by whole GPUs, and by processors where there are none:"
+            f" write num_proc_per_node={request.devices} if the runtime leaves it at auto"
+        )
+    if request.gang_min is not None and not shape.patches:
+        warnings.append(
+            f"Trainer {trainer_version} keeps gang_min in the runtime {copied['metadata']['name']}:"
+            " all jobs of it have it"
+        )
+    if trainer_version == "2.0" and part.annotations:
+        warnings.append(
+            "Trainer 2.0 has no annotations for pods: these are in the runtime"
+            f" {copied['metadata']['name']}, so write another runtime_name= for other shares"
+        )
+    built = Built(
+        orchestrator="trainer",
+        settings=settings,
+        native=_options(settings, shape, as_native),
+        pod=part.manifest(container=part.container or CONTAINER),
+        placement=placement.written(),
+        warnings=tuple(warnings),
+        cluster_objects=(copied,),
+    )
+    return built.strict() if strict else built
+
+
+class _Shape:
+    """Where a version of Trainer has room for which part of the settings."""
+
+    def __init__(self, version: str, part: PodPart, request: PodRequest, job: str) -> None:
+        self.version = version
+        self.part = part
+        self.job = job
+        self.patches = version in ("2.2", "2.3")  # runtimePatches
+        self.resources = {k: v for k, v in part.resources.items() if k != "claims"}
+        container = filled({"volumeMounts": [dict(each) for each in part.volume_mounts]})
+        security = dict(part.security_context)
+        gang = (
+            {}
+            if request.gang_min is None
+            else {keys.BATCH_MIN_MEMBER_ANNOTATION: str(request.gang_min)}
+        )
+        # What the job can say, and what has to be in the runtime.
+        self.pod_metadata = {} if version == "2.0" else part.metadata()
+        self.runtime_metadata = part.metadata() if version == "2.0" else {}
+        self.job_annotations = gang if self.patches else {}
+        self.runtime_job_annotations = {} if self.patches else gang
+        spec = part.spec()
+        fixed = ("schedulerName", "runtimeClassName", "resourceClaims")
+        self.pod_spec = {key: value for key, value in spec.items() if key not in fixed}
+        self.runtime_spec = {key: value for key, value in spec.items() if key in fixed}
+        self.runtime_container: dict[str, Any] = {}
+        if security and self.patches:
+            container["securityContext"] = security
+        elif security:
+            self.runtime_container["securityContext"] = security
+        if claims := part.resources.get("claims"):
+            self.runtime_container["resources"] = {"claims": claims}
+        if container:
+            self.pod_spec["containers"] = [{"name": part.container or CONTAINER, **container}]
+
+    def overrides(self) -> dict[str, Any]:
+        """The field of a TrainJob that changes its pods."""
+        if self.version == "2.0":
+            said = self.pod_spec
+        elif self.version == "2.1":
+            said = filled({"metadata": self.pod_metadata, "spec": self.pod_spec})
+        else:
+            patched = self.runtime_patch()
+            entry = {"manager": MANAGER, "trainingRuntimeSpec": patched}
+            return {"runtimePatches": [entry]} if patched else {}
+        field = "podSpecOverrides" if self.version == "2.0" else "podTemplateOverrides"
+        return {field: [{"targetJobs": [{"name": self.job}], **said}]} if said else {}
+
+    def runtime_patch(self) -> dict[str, Any]:
+        pod = filled({"metadata": self.pod_metadata, "spec": self.pod_spec})
+        template = filled(
+            {
+                "metadata": filled({"annotations": self.job_annotations}),
+                "spec": {"template": pod} if pod else {},
+            }
+        )
+        if not template:
+            return {}
+        replicated = [{"name": self.job, "template": template}]
+        return {"template": {"spec": {"replicatedJobs": replicated}}}
+
+    def place(self, placement: Placement) -> None:
+        runtime = "ClusterTrainingRuntime"
+        placement.of_owner(self.pod_metadata, f"pods of {self.job}, by the TrainJob")
+        placement.of_owner(self.runtime_metadata, f"pods of {self.job}, by the {runtime}")
+        of_job = {"annotations": self.job_annotations}
+        placement.of_owner(of_job, f"job {self.job}, by the TrainJob")
+        of_job = {"annotations": self.runtime_job_annotations}
+        placement.of_owner(of_job, f"job {self.job}, by the {runtime}")
+        containers = self.pod_spec.get("containers") or []
+        for key in (*self.pod_spec, *(key for each in containers for key in each)):
+            if key in ("containers", "name"):
+                continue
+            placement.add(key, f"pods of {self.job}, by the TrainJob")
+        for key in (*self.runtime_spec, *self.runtime_container):
+            placement.add(key, f"pods of {self.job}, by the {runtime}")
+        for key, value in (("env", self.part.env), ("resources", self.resources)):
+            if value:
+                placement.add(key, "trainer of the TrainJob")
+
+
+def _runtime(
+    runtime: str, base: Mapping[str, Any] | None, image: str, shape: _Shape
+) -> dict[str, Any]:
+    """A copy of a runtime with what a TrainJob cannot say (C20)."""
+    if base is None:
+        if runtime != RUNTIME:
+            raise rules.refuse(
+                f"what the runtime {runtime} is made of is not known here: write base= with its"
+                f" manifest, or runtime={RUNTIME!r}"
+            )
+        base = _plain_runtime(image)
+    rules.one_of(
+        "kind of the base", base.get("kind"), ("ClusterTrainingRuntime", "TrainingRuntime")
+    )
+    copied = copy.deepcopy(dict(base))
+    before = copied.get("metadata") or {}
+    kept = filled({key: before.get(key) for key in ("labels", "namespace")})
+    own = str(before.get("name") or runtime)
+    copied["metadata"] = {"name": own if own.startswith("kai-") else f"kai-{own}", **kept}
+    copied.pop("status", None)
+    jobs = copied["spec"]["template"]["spec"]["replicatedJobs"]
+    if shape.job not in [each.get("name") for each in jobs]:
+        names = ", ".join(str(each.get("name")) for each in jobs)
+        raise rules.refuse(f"the runtime has no job {shape.job!r}: write job= with one of {names}")
+    for each in jobs:
+        template = each["template"]["spec"].setdefault("template", {})
+        trains = each.get("name") == shape.job
+        # Every pod of the group is KAI's; the rest is of those that train.
+        added = shape.runtime_spec if trains else {"schedulerName": shape.part.scheduler_name}
+        template["spec"] = merge(template.get("spec") or {}, added)
+        if not trains:
+            continue
+        if shape.runtime_metadata:
+            template["metadata"] = merge(template.get("metadata") or {}, shape.runtime_metadata)
+        if shape.runtime_container:
+            named = {"name": shape.part.container or CONTAINER, **shape.runtime_container}
+            template["spec"] = merge(template["spec"], {"containers": [named]})
+        if shape.runtime_job_annotations:
+            said = {"annotations": shape.runtime_job_annotations}
+            each["template"]["metadata"] = merge(each["template"].get("metadata") or {}, said)
+    return copied
+
+
+def _starts_in_parts(runtime: Mapping[str, Any]) -> bool:
+    """Some of its jobs wait for others, such as the one that loads the data: KAI must not."""
+    spec = runtime["spec"]["template"]["spec"]
+    order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder")
+    return len(spec["replicatedJobs"]) > 1 and order != "InOrder"
+
+
+def _plain_runtime(image: str) -> dict[str, Any]:
+    """PyTorch on any number of nodes."""
+    pod = {"spec": {"containers": [{"name": CONTAINER, "image": image}]}}
+    return {
+        "apiVersion": API,
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {
+            "name": RUNTIME,
+            "labels": {"trainer.kubeflow.org/framework": "torch"},
+        },
+        "spec": {
+            "mlPolicy": {"numNodes": 1, "torch": {}},
+            "template": {
+                "spec": {
+                    "replicatedJobs": [
+                        {
+                            "name": JOB,
+                            "template": {
+                                "metadata": {"labels": {_STEP_LABEL: "trainer"}},
+                                "spec": {"template": pod},
+                            },
+                        }
+                    ]
+                }
+            },
+        },
+    }
+
+
+def _options(settings: Mapping[str, Any], shape: _Shape, as_native: bool | None) -> Any:
+    """Options of the SDK, which knows the patches of 2.2 on."""
+    if not shape.patches:
+        if as_native:
+            raise rules.refuse(
+                f"the SDK has no options for Trainer {shape.version}: leave as_native out, and"
+                " apply the TrainJob"
+            )
+        return settings
+    metadata = settings["metadata"]
+
+    def made() -> list[Any]:
+        sdk = import_module("kubeflow.trainer.options.kubernetes")
+        pod = filled({"metadata": shape.pod_metadata})
+        if shape.pod_spec:
+            pod["spec"] = sdk.PodSpecPatch(**_sdk_fields(shape.pod_spec, sdk))
+        options: list[Any] = []
+        if metadata.get("labels"):
+            options.append(sdk.Labels(dict(metadata["labels"])))
+        if metadata.get("annotations"):
+            options.append(sdk.Annotations(dict(metadata["annotations"])))
+        if not shape.runtime_patch():
+            return options
+        template = filled(
+            {
+                "metadata": filled({"annotations": shape.job_annotations}),
+                "spec": sdk.JobSpecPatch(template=sdk.PodTemplatePatch(**pod)) if pod else None,
+            }
+        )
+        job = sdk.ReplicatedJobPatch(name=shape.job, template=sdk.JobTemplatePatch(**template))
+        jobs = sdk.JobSetTemplatePatch(spec=sdk.JobSetSpecPatch(replicated_jobs=[job]))
+        spec = sdk.TrainingRuntimeSpecPatch(template=jobs)
+        return [*options, sdk.RuntimePatch(training_runtime_spec=spec)]
+
+    return native_or(settings, made, as_native=as_native, library="the package kubeflow")
+
+
+def _sdk_fields(spec: Mapping[str, Any], sdk: Any) -> dict[str, Any]:
+    names = {"nodeSelector": "node_selector", "tolerations": "tolerations", "volumes": "volumes"}
+    fields = {names[key]: value for key, value in spec.items() if key in names}
+    if containers := spec.get("containers"):
+        spelled = {
+            "name": "name",
+            "volumeMounts": "volume_mounts",
+            "securityContext": "security_context",
+        }
+        fields["containers"] = [
+            sdk.ContainerPatch(**{spelled[key]: value for key, value in each.items()})
+            for each in containers
+        ]
+    return fields

@@ -1,0 +1,177 @@
+"""A whole workload with the settings of a request."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kai.api import keys
+from kai.errors import InvalidRequestError
+from kai.integrations.native import to_native, to_plain
+from kai.integrations.workloads.kinds import DEFAULT_QUEUE, Kind, kind_of
+from kai.integrations.workloads.owner import (
+    deadlines,
+    empty_roles,
+    merge_at,
+    owner_name,
+    write_gang,
+    write_ray_gpus,
+    write_topology_of_part,
+)
+from kai.integrations.workloads.placement import Placement
+from kai.integrations.workloads.pods import check_roles, found_in, with_settings, without_gpus
+from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part, rules
+
+
+def patch(
+    workload: Any,
+    request: PodRequest,
+    *,
+    roles: Iterable[str] | None = None,
+    requests: Mapping[str, PodRequest] | None = None,
+    as_native: bool | None = None,
+    strict: bool = False,
+    orchestrator: str = "kubernetes",
+) -> Built:
+    """A workload with the settings; a manifest, or an object of the kubernetes client.
+
+    roles: of its pods, those that get GPUs, such as ``["Worker"]``; None: those that usually do
+    (not the head of a Ray cluster, nor the launcher of an MPIJob). The others get all but what goes
+    with GPUs. requests: other settings for some roles.
+    """
+    plain = workload if isinstance(workload, Mapping) else to_plain(workload)
+    manifest: dict[str, Any] = copy.deepcopy(dict(plain))
+    name = str(manifest.get("kind") or type(workload).__name__.removeprefix("V1"))
+    kind = kind_of(name)
+    own = dict(requests or {})
+    wanted = None if roles is None else [str(each) for each in roles]
+    found = list(found_in(manifest, kind))
+    check_roles(name, kind, found, [*(wanted or ()), *own])
+
+    warnings: dict[str, None] = {}
+    unsupported: dict[Unsupported, None] = {}
+    placement = Placement()
+    shown: tuple[bool, Mapping[str, Any]] | None = None
+    gangs: dict[str, int] = {}  # of each role that has a number
+    for each in found:
+        takes_gpus = each.takes_gpus if wanted is None else each.role in wanted
+        asked = own.get(each.role) or (request if takes_gpus else without_gpus(request))
+        written, part, said, lost = with_settings(each.read(), asked, kind, each.pods.shape)
+        each.write(written)
+        warnings |= dict.fromkeys((*part.warnings, *said))
+        unsupported |= dict.fromkeys(lost)
+        placement.of_pod(part, name if name == "Pod" else "pod template", kind.owns_itself)
+        if asked.topology is not None and each.role in own:
+            unsupported |= dict.fromkeys(write_topology_of_part(each, asked, kind, placement))
+        if kind.ray:
+            warnings |= dict.fromkeys(write_ray_gpus(each, asked))
+        takes_gpus = takes_gpus or asked.gpu_kind != "none"
+        if asked.gang_min is not None and (takes_gpus or each.role in own):
+            gangs[each.role] = asked.gang_min
+        if asked.queue not in (None, request.queue):
+            warnings[
+                f"{each.role} asks for queue {asked.queue}: KAI puts a whole workload into one, and"
+                f" takes {request.queue or DEFAULT_QUEUE} for this {name}"
+            ] = None
+        if shown is None or (takes_gpus and not shown[0]):
+            shown = (takes_gpus, written)
+
+    part = pod_part(request.with_changes(gang_min=None), container=kind.container or "main")
+    if kind.owner:
+        metadata = {"labels": dict(part.owner_labels)}
+        if not kind.owns_itself and kind.topology:
+            metadata["annotations"] = dict(part.owner_annotations)
+        if kind.queue_annotation is not None:  # without it the operator takes one of its own
+            queue = {kind.queue_annotation: request.queue or DEFAULT_QUEUE}
+            metadata["annotations"] = {**metadata.get("annotations", {}), **queue}
+        metadata = filled(metadata)
+        if metadata:
+            merge_at(manifest, kind.owner, metadata)
+            placement.of_owner(metadata, owner_name(name, kind))
+    if request.topology is not None and not kind.topology:
+        unsupported[
+            Unsupported(
+                "topology",
+                f"KAI takes no topology from a {name}",
+                "choose the nodes with node_selector=, or use a LeaderWorkerSet",
+            )
+        ] = None
+    if request.gang_min is not None or gangs:
+        unsupported |= dict.fromkeys(
+            write_gang(manifest, name, kind, request.gang_min, gangs, placement)
+        )
+    warnings |= dict.fromkeys(empty_roles(name, kind, found))
+    if name != "Pod":
+        warnings |= dict.fromkeys(deadlines(manifest))
+    built = Built(
+        orchestrator=orchestrator,
+        settings=manifest,
+        native=_native(manifest, kind, as_native),
+        pod=copy.deepcopy({**(shown[1] if shown else {}), "apiVersion": "v1", "kind": "Pod"}),
+        placement=placement.written(),
+        unsupported=tuple(unsupported),
+        warnings=tuple(warnings),
+    )
+    return built.strict() if strict else built
+
+
+def with_warnings(built: Built, *more: str) -> Built:
+    return replace(built, warnings=(*built.warnings, *more))
+
+
+def placed(built: Built, names: Iterable[str], place: str) -> Built:
+    """With more keys, which were on an object before."""
+    return replace(built, placement={**built.placement, **dict.fromkeys(names, place)})
+
+
+def segment_annotations(
+    request: PodRequest, size: int, required: str | None, preferred: str | None
+) -> dict[str, str]:
+    """What cuts the workers of a PyTorchJob or LeaderWorkerSet into parts that stay together."""
+    for level in (required, preferred):
+        if level is not None:
+            rules.qualified_name("a level of segments is", level)
+    if (required or preferred) and request.topology is None:
+        raise rules.refuse(
+            "a level of segments is of no topology: write topology= and required_level= or"
+            " preferred_level= in the request"
+        )
+    return filled(
+        {
+            keys.SEGMENT_SIZE_ANNOTATION: str(size),
+            keys.SEGMENT_REQUIRED_ANNOTATION: required,
+            keys.SEGMENT_PREFERRED_ANNOTATION: preferred,
+        }
+    )
+
+
+def head(
+    api: str, kind: str, name: str | None = None, namespace: str | None = None
+) -> dict[str, Any]:
+    """The beginning of a manifest; without a name it is for merging into one that has it."""
+    if name is not None:
+        rules.object_name("name", name)
+    if namespace is not None:
+        rules.dns_label("namespace", namespace)
+    metadata = filled({"name": name, "namespace": namespace})
+    return {"apiVersion": api, "kind": kind, "metadata": metadata}
+
+
+def _native(manifest: Mapping[str, Any], kind: Kind, as_native: bool | None) -> Any:
+    if kind.native is None:
+        if as_native:
+            raise rules.refuse("there are no Python classes for it: leave as_native out")
+        return manifest
+    name = kind.native
+
+    def made() -> Any:
+        try:
+            return to_native(name, manifest)
+        except InvalidRequestError:
+            if as_native:
+                raise
+            return manifest  # a template that something else completes
+
+    return native_or(manifest, made, as_native=as_native, library="the package kubernetes")

@@ -1,0 +1,306 @@
+"""The settings of one step (spec 7 section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from kai.api import keys
+from kai.integrations.zenml import versions
+from kai.integrations.zenml.pods import CONTAINER, placement_of, pod_of
+from kai.integrations.zenml.values import plain
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    Unsupported,
+    filled,
+    merge,
+    native_or,
+    pod_part,
+    rules,
+)
+from kai.settings.merging import is_gpu_resource
+
+TARGETS = ("orchestrator", "step_operator")
+START_TIMEOUT = 3600  # seconds; B9
+
+# Labels by which ZenML finds its pods and Jobs: one of the two would overwrite the other's.
+OWN_LABELS = ("pipeline", "project_id", "run", "run_id", "run_name", "step_name")
+
+_GPU_ANNOTATIONS = (
+    keys.GPU_FRACTION_ANNOTATION,
+    keys.GPU_MEMORY_ANNOTATION,
+    keys.GPU_DEVICES_ANNOTATION,
+    keys.GPU_CONTAINER_ANNOTATION,
+    keys.MPS_ANNOTATION,
+    keys.COMPUTE_SHARING_ANNOTATION,
+)
+_VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # C15
+
+
+def build(
+    request: PodRequest,
+    *,
+    as_native: bool | None = None,
+    strict: bool = False,
+    target: str = "orchestrator",
+    zenml_version: str | None = None,
+    dynamic: bool = False,
+    skip_owner_references: bool = False,
+    ignore_preemption: bool = False,
+    resources: Mapping[str, Any] | None = None,
+    resource_settings: Any = None,
+    existing: Any = None,
+    compat: str | None = None,
+) -> Built:
+    """Settings of the Kubernetes orchestrator, or of the step operator, for one step.
+
+    target: "orchestrator" or "step_operator".
+    zenml_version: such as "0.82.0"; None is that of today.
+    dynamic: the pipeline is a dynamic one. skip_owner_references: the orchestrator component is
+      registered so. Both only change what is said about the pod group of the step (Z8).
+    ignore_preemption: with a pod failure policy by which a preempted step starts again and counts
+      as no failure (Z11).
+    resources: of the container, in ZenML's words; GPUs are the request's business.
+    resource_settings: the ResourceSettings of the step, if it has any, to be checked (Z12).
+    existing: settings that the step has already: they stay, and these are added (B5).
+    compat: "example" also writes keys that ZenML ignores, as the first KAI example had them (Z2).
+    """
+    rules.one_of("target", target, TARGETS)
+    if compat is not None:
+        rules.one_of("compat", compat, ("example",))
+    version = versions.read(zenml_version)
+    _check(request, version, skip_owner_references)
+    has_job = version >= versions.STEP_JOBS
+    part = pod_part(_expressible(request, has_job), container=CONTAINER)
+
+    given = plain(existing)
+    pod_given = merge(plain(given.pop("pod_settings", None)), {"resources": plain(resources)})
+    taken = _take_gpus(pod_given, request, part)
+    pod_settings = filled(merge(pod_given, _pod_settings(part, owns_itself=not has_job)))
+    if compat:
+        pod_settings |= _ignored(part)
+    settings = merge(given, filled({"privileged": request.privileged}))
+    settings["pod_settings"] = pod_settings
+    ignores = ignore_preemption and has_job and target == "orchestrator"
+    if ignores:
+        settings["pod_failure_policy"] = _pod_failure_policy()
+    if version < versions.NO_START_TIMEOUT:
+        settings["pod_startup_timeout"] = max(START_TIMEOUT, given.get("pod_startup_timeout", 0))
+
+    shares_group = has_job and target == "orchestrator" and not dynamic
+    warnings = (
+        *part.warnings,
+        *taken,
+        *_about_version(version, zenml_version),
+        *_about_steps(request, shares_group and not skip_owner_references, ignores, has_job),
+        *_about_resource_settings(resource_settings, request),
+        *(_COMPAT_WARNING if compat else ()),
+    )
+    built = Built(
+        orchestrator="zenml",
+        settings=settings,
+        native=native_or(
+            settings, lambda: _native(target, settings), as_native=as_native, library="zenml"
+        ),
+        pod=pod_of(settings),
+        placement=placement_of(settings, has_job=has_job),
+        unsupported=tuple(_unsupported(request, target, has_job, ignore_preemption)),
+        warnings=warnings,
+    )
+    return built.strict() if strict else built
+
+
+def _check(request: PodRequest, version: versions.Version, skip_owner_references: bool) -> None:
+    for key in OWN_LABELS:
+        if key in request.labels:
+            raise rules.refuse(
+                f"labels has {key}, by which ZenML finds its own pods and Jobs: write another key,"
+                f" such as team-{key.replace('_', '-')}"
+            )
+    if request.container not in (None, CONTAINER):
+        raise rules.refuse(
+            f"container is {request.container!r}, and ZenML runs steps in {CONTAINER}: leave"
+            " container= out"
+        )
+    if skip_owner_references and version < versions.OWNERS_CAN_BE_SKIPPED:
+        raise rules.refuse(
+            f"ZenML {versions.text(version)} has no skip_owner_references: leave it out, or use"
+            f" {versions.text(versions.OWNERS_CAN_BE_SKIPPED)}"
+        )
+
+
+def _expressible(request: PodRequest, has_job: bool) -> PodRequest:
+    """The request without what would be dead, or has no place at all; see _unsupported."""
+    without: dict[str, Any] = {"claim": None, "gang_min": None}
+    if has_job:  # a pod that nobody owns is its own top owner (Z9)
+        without |= {"topology": None, "required_level": None, "preferred_level": None}
+    return request.with_changes(**without)
+
+
+def _pod_settings(part: PodPart, *, owns_itself: bool) -> dict[str, Any]:
+    metadata = part.metadata(owns_itself=owns_itself)
+    return filled(
+        {
+            "scheduler_name": part.scheduler_name,
+            "labels": metadata.get("labels"),
+            "annotations": metadata.get("annotations"),
+            "tolerations": [dict(each) for each in part.tolerations],
+            "node_selectors": dict(part.node_selector),
+            "env": part.env_list(),
+            "resources": dict(part.resources),  # an empty one crashes 0.82 (Z5)
+            "volumes": [dict(each) for each in part.volumes],
+            "volume_mounts": [dict(each) for each in part.volume_mounts],
+            "additional_pod_spec_args": filled({"runtime_class_name": part.runtime_class}),
+        }
+    )
+
+
+def _ignored(part: PodPart) -> dict[str, Any]:
+    return filled(
+        {
+            "node_selector": dict(part.node_selector),
+            "container_environment": dict(part.env),
+            "security_context": dict(part.security_context),
+        }
+    )
+
+
+def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) -> tuple[str, ...]:
+    """Takes out of given pod settings what would be refused beside the request (C1, C2, B7)."""
+    warnings = []
+    for kind in ("limits", "requests"):
+        amounts = pod_given["resources"].get(kind) or {}
+        for key in [key for key in amounts if is_gpu_resource(key)]:
+            if request.gpu_kind == "none":
+                raise rules.refuse(
+                    f"resources has {key} in its {kind}: ask for GPUs in the request, as in"
+                    f" gpus={amounts[key]}"
+                )
+            amount = amounts.pop(key)
+            if amount != part.resources.get(kind, {}).get(key):
+                warnings.append(
+                    f"{key}: {amount} in the {kind} was taken away: the request says which GPUs"
+                )
+    pod_given["resources"] = filled(pod_given["resources"])
+    annotations = pod_given.get("annotations") or {}
+    for key in _GPU_ANNOTATIONS if request.gpu_kind != "none" else ():
+        if key in annotations and key not in part.annotations:
+            del annotations[key]
+            warnings.append(f"the annotation {key} was taken away: the request says which GPUs")
+    env = pod_given.get("env") or []
+    if request.shares_gpus and any(each.get("name") == _VISIBLE_DEVICES for each in env):
+        pod_given["env"] = [each for each in env if each.get("name") != _VISIBLE_DEVICES]
+        warnings.append(f"{_VISIBLE_DEVICES} was taken out of env: KAI sets it itself")
+    return tuple(warnings)
+
+
+def _pod_failure_policy() -> dict[str, Any]:
+    """As ZenML's own, the other way round: that one counts how the process ended before it looks
+    whether the pod was disrupted, so that a preempted step is a failed one."""
+    disrupted = {"type": "DisruptionTarget", "status": "True"}
+    failed = {"containerName": CONTAINER, "operator": "NotIn", "values": [0]}
+    return {
+        "rules": [
+            {"action": "Ignore", "onPodConditions": [disrupted]},
+            {"action": "Count", "onExitCodes": failed},
+        ]
+    }
+
+
+def _native(target: str, settings: Mapping[str, Any]) -> Any:
+    flavors = import_module("zenml.integrations.kubernetes.flavors")
+    if target == "step_operator":
+        return flavors.KubernetesStepOperatorSettings(**settings)
+    return flavors.KubernetesOrchestratorSettings(**settings)
+
+
+# ---- what there is to say ----------------------------------------------------------------------
+
+_COMPAT_WARNING = (
+    "node_selector, container_environment and security_context are ignored by ZenML: they are"
+    " written for comparison with the example only",
+)
+
+
+def _about_version(version: versions.Version, asked: str | None) -> Iterator[str]:
+    if version < versions.NO_START_TIMEOUT:
+        yield (
+            f"ZenML {versions.text(version)} gives up on a pod that has not started after 600 s,"
+            f" and waiting in a queue is normal: pod_startup_timeout is raised to {START_TIMEOUT} s"
+        )
+    there = versions.installed()
+    if asked is None and there is not None and versions.is_older(there):
+        yield (
+            f"the settings are for ZenML {versions.text(versions.NO_START_TIMEOUT)} or newer, and"
+            f" {there} is installed: write zenml_version={there!r}"
+        )
+
+
+def _about_steps(
+    request: PodRequest, shares_group: bool, ignores: bool, has_job: bool
+) -> Iterator[str]:
+    if shares_group and request.queue is not None:
+        yield (
+            "all steps of a run are one pod group, owned by the Job of the run: the queue of the"
+            " first step is the queue of all; for a queue per step register the orchestrator with"
+            " skip_owner_references=True, and write that here"
+        )
+    if ignores:
+        yield (
+            "KAI marks the pods it evicts as disrupted only where it is installed with"
+            " --update-pod-eviction-condition: elsewhere a preempted step counts as failed, so give"
+            " it retries"
+        )
+    elif has_job and request.preemptible:
+        yield (
+            "a preempted step counts as failed: ignore_preemption=True starts it again, and retries"
+            " of the step help in any case"
+        )
+
+
+def _about_resource_settings(given: Any, request: PodRequest) -> Iterator[str]:
+    gpus = given.get("gpu_count") if isinstance(given, Mapping) else given and given.gpu_count
+    if gpus and request.gpu_kind != "none":
+        yield (
+            f"ResourceSettings asks for gpu_count={gpus}, which resource pools write as whole GPUs"
+            " over the request's: leave gpu_count out"
+        )
+
+
+def _unsupported(
+    request: PodRequest, target: str, has_job: bool, ignore_preemption: bool
+) -> Iterator[Unsupported]:
+    own_job = (
+        "train in a Job or TrainJob that the step creates (kai.integrations.kubernetes, trainer)"
+    )
+    if request.topology is not None and has_job:
+        yield Unsupported(
+            "topology",
+            "KAI reads a topology from the Job above the pod, and ZenML annotates that with its own"
+            " keys only",
+            own_job,
+        )
+    if request.gang_min is not None:
+        yield Unsupported(
+            "gang_min",
+            "KAI reads it from the Job above the pod, and ZenML annotates that with its own keys"
+            " only; a step is one pod",
+            own_job,
+        )
+    if request.claim is not None:
+        yield Unsupported(
+            "claim",
+            "the resources of ZenML's pod settings hold amounts only, no claims",
+            "write gpus=, gpu_fraction=, gpu_memory= or mig= instead",
+        )
+    if ignore_preemption and (target == "step_operator" or not has_job):
+        yield Unsupported(
+            "ignore_preemption",
+            "the step operator has no pod_failure_policy"
+            if target == "step_operator"
+            else "there is no pod_failure_policy before ZenML 0.84.0",
+            "give the step retries",
+        )

@@ -1,0 +1,79 @@
+"""What goes around the settings of a step: the step's own mapping, the component, the image."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from kai.api import keys
+from kai.integrations.zenml import builder
+from kai.settings import PodRequest, native_or, rules
+
+
+def step_settings(request: PodRequest, *, target: str = "orchestrator", **options: Any) -> Any:
+    """For ``@step(settings=...)``, or of a pipeline: {"orchestrator": ...} (Z7), or
+    {"step_operator": ...}. The options are those of `build`."""
+    return {target: builder.build(request, target=target, **options).native}
+
+
+def for_every_step(request: PodRequest) -> PodRequest:
+    """The request without what only its own step should have: GPUs, and what comes with them."""
+    if request.gpu_kind == "none":
+        return request
+    return PodRequest(
+        queue=request.queue,
+        priority=request.priority,
+        preemptible=request.preemptible,
+        preemption_delay=request.preemption_delay,
+        staleness_grace_period=request.staleness_grace_period,
+        labels=request.labels,
+        annotations={
+            key: value
+            for key, value in request.annotations.items()
+            if key != keys.GPU_TYPE_ANNOTATION
+        },
+        scheduler_name=request.scheduler_name,
+        queue_label_key=request.queue_label_key,
+        legacy=request.legacy,
+        both=request.both,
+        kai_version=request.kai_version,
+    )
+
+
+def component_settings(request: PodRequest, **options: Any) -> dict[str, Any]:
+    """For the orchestrator component: what every step of every pipeline gets (TF1).
+
+    Scheduler, queue and priority. Of a request with a GPU neither that nor its nodes, variables or
+    amounts: a step cannot take back what its component says, so a GPU there is a GPU for all.
+    """
+    built = builder.build(for_every_step(request), as_native=False, **options)
+    return dict(built.settings)
+
+
+def docker_settings(*, as_native: bool | None = None, **values: Any) -> Any:
+    """ZenML's DockerSettings, with what would be lost or do harm refused (E13, Z3, C15)."""
+    if "env" in values:
+        raise rules.refuse(
+            "DockerSettings has no env and drops it without a word: write the variables as env= of"
+            " kai.PodRequest, without NVIDIA_VISIBLE_DEVICES"
+        )
+    for name in ("environment", "runtime_environment"):
+        if "NVIDIA_VISIBLE_DEVICES" in (values.get(name) or {}):
+            raise rules.refuse(
+                f"{name} has NVIDIA_VISIBLE_DEVICES, which KAI sets itself for a part of a GPU:"
+                " leave it out"
+            )
+    if values.get("skip_build") and values.get("environment"):
+        raise rules.refuse(
+            "environment is written into an image while it is built, and skip_build=True builds"
+            " none: write the variables as env= of kai.PodRequest"
+        )
+    return native_or(values, lambda: _docker(values), as_native=as_native, library="zenml")
+
+
+def _docker(values: dict[str, Any]) -> Any:
+    settings = import_module("zenml.config").DockerSettings
+    unknown = sorted(set(values) - set(settings.model_fields))
+    if unknown:  # they would be dropped without a word
+        raise rules.refuse(f"DockerSettings of this ZenML has no {unknown[0]}: leave it out")
+    return settings(**values)

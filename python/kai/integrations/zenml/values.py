@@ -1,0 +1,24 @@
+"""Settings as plain values, whoever wrote them and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kai.integrations.native import to_plain
+from kai.settings import rules
+
+
+def plain(settings: Any) -> dict[str, Any]:
+    """A copy as a dict: of a mapping, of a model of ZenML as far as it was set, or of None."""
+    if settings is None:
+        return {}
+    dump = getattr(settings, "model_dump", None)
+    if callable(dump):
+        settings = dump(exclude_unset=True)
+    copied = to_plain(settings)
+    if not isinstance(copied, Mapping):
+        raise rules.refuse(
+            f"the settings are {settings!r}: write a mapping, or an object of ZenML's settings"
+        )
+    return dict(copied)

@@ -1,0 +1,15 @@
+"""What KAI would refuse or silently ignore, in settings and manifests that others wrote.
+
+>>> for finding in lint({"kind": "Pod", "metadata": {"name": "p", "annotations": {
+...     "gpu-fraction": "1.5"}}, "spec": {"schedulerName": "kai-scheduler", "containers": []}}):
+...     print(finding.code, finding.path)
+fraction-refused metadata.annotations[gpu-fraction]
+queue-missing metadata.labels
+
+Each `Finding` has a stable code (docs/reference/lint.md), where it is, and what to write instead.
+"""
+
+from kai.linting.checks import lint
+from kai.linting.finding import Edit, Finding
+
+__all__ = ["Edit", "Finding", "lint"]

@@ -1,0 +1,197 @@
+"""lint(): what is wrong with an object, whatever kind it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kai.api import keys
+from kai.api.reading import at, labels_of, mapping, text
+from kai.errors import InvalidRequestError
+from kai.linting import gpus, groups, zenml
+from kai.linting.finding import Finding, Path, dotted
+from kai.linting.pods import Pod, pods_in
+from kai.linting.queue_tree import Queues, check_queue_object
+
+_DEEPEST = 200  # as in files
+_HINT = (
+    "give a Kubernetes manifest (with a kind), a list of them, settings for ZenML, or what a"
+    " builder of kai.integrations made"
+)
+
+
+def lint(
+    settings_or_manifest: Any,
+    *,
+    queues: Iterable[Mapping[str, Any]] | None = None,
+    scheduler_name: str = keys.SCHEDULER_NAME,
+    queue_label_key: str = keys.QUEUE_LABEL,
+) -> list[Finding]:
+    """What KAI, or ZenML, would refuse or silently ignore; an empty list if all is well.
+
+    Takes a manifest of any kind that has pods, a Queue, a list of such, a compiled KFP pipeline,
+    ZenML settings (of a step, a component or a pod), or a `Built`. queues: manifests of *all*
+    queues of the cluster; without them, those beside the manifest are believed to be some of them.
+    Raises InvalidRequestError for something else.
+    """
+    objects = list(objects_in(_read(settings_or_manifest)))
+    known = _known_queues((each for _, each in objects), queues)
+    found = []
+    for prefix, value in objects:
+        found += check(
+            value,
+            prefix,
+            known,
+            scheduler_name=scheduler_name,
+            queue_label_key=queue_label_key,
+        )
+    return found
+
+
+def _known_queues(
+    objects: Iterable[Mapping[str, Any]], given: Iterable[Mapping[str, Any]] | None
+) -> Queues:
+    beside = [each for each in objects if each.get("kind") == "Queue"]
+    return Queues.of([*(given or ()), *beside], complete=given is not None)
+
+
+def objects_in(value: Any, prefix: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Every object, with the path to it."""
+    if isinstance(value, (list, tuple)):
+        for index, each in enumerate(value):
+            yield from objects_in(each, (*prefix, index))
+    elif not isinstance(value, Mapping):
+        raise InvalidRequestError(f"{type(value).__name__} cannot be checked: {_HINT}")
+    elif text(value.get("kind")).endswith("List") and isinstance(value.get("items"), list):
+        for index, each in enumerate(value["items"]):
+            yield from objects_in(each, (*prefix, "items", index))
+    elif "kind" in value or zenml.is_settings(value) or is_pipeline(value):
+        yield prefix, value
+    elif isinstance(at(value, "spec", "containers"), list):
+        yield prefix, value  # a pod template by itself
+    else:
+        raise InvalidRequestError(f"this is no object that can be checked: {_HINT}")
+
+
+def is_pipeline(value: Mapping[str, Any]) -> bool:
+    return at(value, "platforms", "kubernetes") is not None or "pipelineInfo" in value
+
+
+def _read(value: Any, depth: int = 0) -> Any:
+    """Plain values, as they would come out of a file: keys are texts, and nothing is endless."""
+    value = _plain(value)
+    if depth > _DEEPEST:
+        raise InvalidRequestError(f"this is nested more than {_DEEPEST} levels deep: {_HINT}")
+    if isinstance(value, Mapping):
+        return {str(key): _read(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_read(each, depth + 1) for each in value]
+    return value
+
+
+def _plain(value: Any) -> Any:
+    from kai.settings import Built
+
+    if isinstance(value, Built):
+        return value.settings if value.orchestrator == "zenml" else value.pod
+    if isinstance(value, (str, int, float, Mapping, list, tuple)):
+        return value
+    if isinstance(getattr(value, "attribute_map", None), Mapping):  # a Kubernetes client's
+        from kai.integrations.native import to_plain
+
+        return to_plain(value)
+    dump = getattr(value, "model_dump", None)  # a pydantic model, such as ZenML's
+    return dump(exclude_unset=True) if callable(dump) else value
+
+
+def check(
+    manifest: Mapping[str, Any],
+    prefix: Path,
+    known: Queues,
+    *,
+    scheduler_name: str = keys.SCHEDULER_NAME,
+    queue_label_key: str = keys.QUEUE_LABEL,
+) -> list[Finding]:
+    """Of one object, which stands at `prefix` of its document."""
+    if zenml.is_settings(manifest):
+        found = list(zenml.check(manifest))
+    elif manifest.get("kind") == "Queue":
+        is_kais = text(manifest.get("apiVersion")).startswith(keys.SCHEDULING_GROUP)
+        found = list(check_queue_object(manifest, known)) if is_kais else []
+    else:
+        found = list(_workload(manifest, known, scheduler_name, queue_label_key))
+    name = groups.name_of(manifest)
+    return [each.inside(prefix, name) for each in found]
+
+
+def _workload(
+    manifest: Mapping[str, Any], known: Queues, scheduler: str, label_key: str
+) -> Iterator[Finding]:
+    kind = text(manifest.get("kind"))
+    pods = list(pods_in(manifest))
+    if not pods or not groups.concerns_kai(manifest, pods, scheduler):
+        return
+    owner_at = _owner_at(kind)
+    owner: Mapping[str, Any] = mapping(at(manifest, *(str(each) for each in owner_at)))
+    bare = len(pods) == 1 and pods[0].at == ()
+    if not bare:
+        metadata = mapping(owner.get("metadata"))
+        where: Path = (*owner_at, "metadata")
+        yield from groups.check_texts(metadata, where)
+        yield from groups.check_keys(
+            metadata,
+            where,
+            kind=kind,
+            is_pod=False,
+            is_owner=True,
+            template=dotted(pods[0].at),
+        )
+    for pod in pods:
+        yield from _pod(pod, kind, owner if not bare else {}, owner_at, scheduler, label_key)
+    yield from groups.check_kind(manifest, kind)
+    yield from _queues(pods, owner, owner_at, label_key, known)
+
+
+def _owner_at(kind: str) -> Path:
+    """The object that KAI takes for the owner of the pods (J3: the Job that a CronJob makes)."""
+    return ("spec", "jobTemplate") if kind == "CronJob" else ()
+
+
+def _pod(
+    pod: Pod,
+    kind: str,
+    owner: Mapping[str, Any],
+    owner_at: Path,
+    scheduler: str,
+    label_key: str,
+) -> Iterator[Finding]:
+    own = {part: _own(pod, part) for part in ("labels", "annotations")}
+    yield from groups.check_texts(own, pod.metadata_at)
+    yield from groups.check_keys(
+        own, pod.metadata_at, kind=kind, is_pod=True, is_owner=pod.owns_itself
+    )
+    yield from gpus.check(pod)
+    asks = gpus.shares(pod) or groups.queue_of(pod.labels) is not None
+    asks |= groups.queue_of(labels_of(owner)) is not None
+    yield from groups.check_scheduler(pod, kind, scheduler, asks=asks)
+    if asks or pod.scheduler == scheduler:
+        yield from groups.check_queue(owner, pod, label_key, own_at=(*owner_at, "metadata"))
+
+
+def _own(pod: Pod, part: str) -> Mapping[str, Any]:
+    return mapping(pod.metadata.get(part))
+
+
+def _queues(
+    pods: list[Pod], owner: Mapping[str, Any], owner_at: Path, label_key: str, known: Queues
+) -> Iterator[Finding]:
+    """That the queues which are named can be scheduled from; each once."""
+    named: dict[str, Path] = {}
+    places = [(labels_of(owner), (*owner_at, "metadata"))]
+    places += [(pod.labels, pod.metadata_at) for pod in pods]
+    for labels, where in places:
+        for key in (label_key, keys.LEGACY_QUEUE_LABEL):
+            if isinstance(name := labels.get(key), str) and name:
+                named.setdefault(name, (*where, "labels", key))
+    for name, path in named.items():
+        yield from known.check_use(name, path)

@@ -1,0 +1,81 @@
+"""What lint says: one Finding for each thing that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Path = tuple[str | int, ...]
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a document that is certainly meant: rename a key, set a value, put one in quotes
+    as it stands there, or add an entry after another one of the same mapping."""
+
+    action: Literal["rename", "set", "quote", "add"]
+    at: Path  # of the entry; of the one before, for "add"
+    value: str = ""
+    key: str = ""  # for "add"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something KAI refuses (an error) or that does not do what it seems to (a warning).
+
+    path: where in the object, as in ``spec.containers[0].env``. fix: what to write instead.
+    object: kind and name of the manifest, "" for settings. edit: the fix, where it is certain.
+    """
+
+    code: str
+    severity: Severity
+    path: str
+    message: str
+    fix: str
+    object: str = ""
+    at: Path = ()
+    edit: Edit | None = None
+
+    def __str__(self) -> str:
+        where = ", ".join(each for each in (self.object, self.path) if each)
+        return f"{self.severity} {self.code} ({where}): {self.message}; {self.fix}"
+
+    def inside(self, prefix: Path, name: str) -> Finding:
+        """The same, of an object within a document."""
+        edit = None if self.edit is None else replace(self.edit, at=(*prefix, *self.edit.at))
+        return replace(self, object=name, at=(*prefix, *self.at), edit=edit)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "object": self.object,
+            "path": self.path,
+            "message": self.message,
+            "fix": self.fix,
+            "fixable": self.edit is not None,
+        }
+
+
+def error(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:
+    return Finding(code, "error", dotted(at), message, fix, at=at, edit=edit)
+
+
+def warning(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:
+    return Finding(code, "warning", dotted(at), message, fix, at=at, edit=edit)
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """
+    >>> dotted(("spec", "containers", 0, "env")), dotted(("labels", "a.b/c"))
+    ('spec.containers[0].env', 'labels[a.b/c]')
+    """
+    text = ""
+    for each in path:
+        if isinstance(each, int) or not each.replace("_", "").isalnum():
+            text += f"[{each}]"
+        else:
+            text += f".{each}" if text else each
+    return text

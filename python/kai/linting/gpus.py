@@ -1,0 +1,252 @@
+"""How a pod asks for GPUs (spec 7 C1-C8, C15)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from kai.api import keys, quantities
+from kai.linting.finding import Edit, Finding, Path, error, warning
+from kai.linting.pods import Container, Pod, amounts, environment
+from kai.settings import rules
+from kai.settings.merging import is_gpu_resource
+
+_WHOLE = re.compile(r"\+?[0-9]{1,18}")
+_NVFRACTIONS = re.compile(
+    r"nvidia\.com/container\.(?P<container>.+)\.(?P<what>gpu-memory\.(request|limit)|gpus\.devices)"
+)
+_SIDECARS = ("sidecar.istio.io/inject", "linkerd.io/inject")
+VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+
+
+def shares(pod: Pod) -> bool:
+    """It asks for parts of GPUs, sensibly or not."""
+    return keys.GPU_FRACTION_ANNOTATION in pod.annotations or (
+        keys.GPU_MEMORY_ANNOTATION in pod.annotations
+    )
+
+
+def check(pod: Pod) -> Iterator[Finding]:
+    where: Path = (*pod.metadata_at, "annotations")
+    values = {key: _text(value) for key, value in pod.annotations.items()}
+    fraction = values.get(keys.GPU_FRACTION_ANNOTATION)
+    memory = values.get(keys.GPU_MEMORY_ANNOTATION)
+    devices = values.get(keys.GPU_DEVICES_ANNOTATION)
+    if fraction is not None:
+        yield from _fraction(fraction, (*where, keys.GPU_FRACTION_ANNOTATION))
+    if memory is not None:
+        yield from _memory(memory, (*where, keys.GPU_MEMORY_ANNOTATION))
+    if fraction is not None and memory is not None:
+        yield error(
+            "fraction-and-memory",
+            (*where, keys.GPU_MEMORY_ANNOTATION),
+            "KAI refuses a pod with both gpu-fraction and gpu-memory",
+            "write one of them",
+        )
+    if devices is not None:
+        yield from _devices(devices, (*where, keys.GPU_DEVICES_ANNOTATION), shares(pod))
+    if values.get(keys.MPS_ANNOTATION) == "true" and not shares(pod):
+        yield error(
+            "mps-without-share",
+            (*where, keys.MPS_ANNOTATION),
+            "KAI refuses mps for a pod that asks for no part of a GPU",
+            "write gpu-fraction or gpu-memory beside it, or leave it out",
+        )
+    yield from _nvfractions(pod, values)
+    if shares(pod):
+        yield from _beside_whole_gpus(pod)
+        yield from _container(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
+        yield from _visible_devices(pod, values.get(keys.GPU_CONTAINER_ANNOTATION))
+
+
+def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
+    """The annotations of KAI 0.18 and later, which name the container (NX2)."""
+    named = {key: found for key in values if (found := _NVFRACTIONS.fullmatch(key))}
+    sizes: dict[tuple[str, str], Fraction] = {}
+    for key, found in named.items():
+        where: Path = (*pod.metadata_at, "annotations", key)
+        container, what = found["container"], found["what"]
+        wrong = fix = ""
+        if what == "gpus.devices":
+            wrong, fix = "KAI writes the devices itself", "leave it out"
+        elif pod.names() and container not in pod.names():
+            wrong = f"there is no container {container!r}"
+            fix = f"write one of {', '.join(dict.fromkeys(pod.names()))} in the key"
+        else:
+            try:
+                sizes[container, what] = quantities.parse(values[key])
+            except ValueError:
+                wrong, fix = f"{values[key]!r} is no quantity", "write one, such as 7680Mi"
+        if wrong:
+            yield error("nvfractions-refused", where, wrong, fix)
+    containers = sorted({container for container, _ in sizes})
+    if len(containers) > 1:
+        yield error(
+            "nvfractions-refused",
+            (*pod.metadata_at, "annotations"),
+            f"KAI gives a part of a GPU to one container of a pod, not to {len(containers)}",
+            f"write it for one of {', '.join(containers)}",
+        )
+    for container in containers:
+        request = sizes.get((container, "gpu-memory.request"))
+        limit = sizes.get((container, "gpu-memory.limit"))
+        if request is not None and limit is not None and request > limit:
+            yield error(
+                "nvfractions-refused",
+                (
+                    *pod.metadata_at,
+                    "annotations",
+                    keys.NVFRACTIONS_REQUEST_ANNOTATION.format(container=container),
+                ),
+                "the request is above the limit",
+                "write a limit of at least that",
+            )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _fraction(value: str, where: Path) -> Iterator[Finding]:
+    exact = _decimal(value)
+    if exact is None or not 0 < exact < 1:
+        fix, edit = "write a number between 0 and 1, such as 0.5", None
+        if exact is None:
+            try:
+                meant = rules.decimal_text(quantities.parse(value))
+            except ValueError:
+                meant = None
+            if meant is not None and 0 < Fraction(meant) < 1:
+                fix, edit = f"write {meant}", Edit("set", where, meant)
+        elif exact >= 1 and exact.denominator == 1:
+            fix = f"for whole GPUs leave it out and write the limit nvidia.com/gpu: {exact}"
+        elif exact > 1:
+            count = math.ceil(exact)
+            each = rules.decimal_text(Fraction(round(exact / count, 2)))
+            fix = f"write {keys.GPU_DEVICES_ANNOTATION}: {count} and a fraction of each, {each}"
+        told = f"gpu-fraction {value!r}" if value else "an empty gpu-fraction"
+        yield error("fraction-refused", where, f"KAI refuses {told}", fix, edit)
+        return
+    announced = f"{float(exact):.2f}"
+    if Fraction(announced) != exact:
+        yield warning(
+            "fraction-rounded",
+            where,
+            f"KAI tells the pod its share with two decimals: {value} is announced as {announced}",
+            f"write {announced}" if float(announced) > 0 else "write 0.01 at least",
+        )
+
+
+def _decimal(value: str) -> Fraction | None:
+    """KAI wants what Go reads as a float and Kubernetes as a quantity: no suffix, no hex."""
+    try:
+        float(value)
+        return quantities.parse(value) if value == value.strip() else None
+    except ValueError:
+        return None
+
+
+def _memory(value: str, where: Path) -> Iterator[Finding]:
+    if _WHOLE.fullmatch(value) and int(value) > 0:
+        return
+    fix, edit = "write a whole number of MiB, such as 5120", None
+    try:
+        mib = quantities.parse(value) / rules.MIB
+        if mib > 0 and mib.denominator == 1 and not re.search(r"[0-9]\s*$", value):
+            fix, edit = f"write {mib}", Edit("set", where, str(mib))
+    except ValueError:
+        pass
+    yield error("gpu-memory-refused", where, f"KAI refuses gpu-memory {value!r}", fix, edit)
+
+
+def _devices(value: str, where: Path, has_share: bool) -> Iterator[Finding]:
+    if not has_share:
+        yield error(
+            "devices-without-share",
+            where,
+            "KAI refuses a number of devices without gpu-fraction or gpu-memory",
+            "write one of them: the amount is of each device",
+        )
+    elif not _WHOLE.fullmatch(value) or int(value) < 1:
+        yield error(
+            "devices-refused",
+            where,
+            f"KAI refuses {value!r} devices",
+            "write a whole number from 1 on",
+        )
+
+
+def _beside_whole_gpus(pod: Pod) -> Iterator[Finding]:
+    for container in (*pod.containers, *pod.init_containers):
+        for where, name, amount in amounts(container):
+            if not is_gpu_resource(name):
+                continue
+            what = "KAI refuses the pod" if name == keys.NVIDIA_GPU else "KAI takes one of the two"
+            yield error(
+                "whole-gpu-beside-fraction",
+                where,
+                f"container {container.name or '?'} asks for {name}: {amount} beside a part of a"
+                f" GPU: {what}" + (", even for 0" if str(amount) == "0" else ""),
+                "leave it out, or leave out the part of a GPU",
+            )
+
+
+def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
+    key = keys.GPU_CONTAINER_ANNOTATION
+    where: Path = (*pod.metadata_at, "annotations", key)
+    names = pod.names()
+    first = next(
+        each
+        for each in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
+        if each in pod.annotations
+    )
+    if named is not None:
+        if names and named not in names:
+            meant = names[0] if len(set(names)) == 1 else None
+            yield error(
+                "container-missing",
+                where,
+                f"there is no container {named!r}, and KAI's webhook fails the pod",
+                f"write {'one of ' if meant is None else ''}{', '.join(dict.fromkeys(names))}",
+                None if meant is None else Edit("set", where, meant),
+            )
+        return
+    before: Path = (*pod.metadata_at, "annotations", first)
+    if pod.main is not None:
+        yield error(
+            "container-not-named",
+            before,
+            "KAI gives the part of a GPU to the first container, which here is one that the"
+            " orchestrator adds",
+            f"write {key}: {pod.main}",
+            Edit("add", before, pod.main, key),
+        )
+    elif len(pod.containers) > 1 or any(each in pod.annotations for each in _SIDECARS):
+        name = pod.containers[0].name if pod.containers else "main"
+        yield warning(
+            "container-not-named",
+            before,
+            "KAI gives the part of a GPU to the first container, and others may be put before it",
+            f"write {key}: {name}",
+        )
+
+
+def _visible_devices(pod: Pod, named: str | None) -> Iterator[Finding]:
+    target: Container | None = next(
+        (each for each in pod.containers if each.name == (named or pod.main)), None
+    )
+    if target is None and named is None and pod.containers:
+        target = pod.containers[0]
+    if target is None:
+        return
+    for where, variable in environment(target):
+        if variable.get("name") == VISIBLE_DEVICES:
+            yield warning(
+                "visible-devices",
+                where,
+                f"KAI replaces {VISIBLE_DEVICES} of the container that gets the part of a GPU",
+                "leave it out",
+            )

@@ -1,0 +1,375 @@
+"""Where KAI looks for what (spec 7 §1.3): queue, scheduler, topology, gangs, and keys in places
+where nobody reads them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kai.api import keys
+from kai.api.reading import annotations_of, at, labels_of, mapping, text
+from kai.linting import gpus
+from kai.linting.finding import Edit, Finding, Path, error, warning
+from kai.linting.pods import Pod
+
+_DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
+_WHOLE = re.compile(r"[1-9][0-9]{0,8}")
+_OLD_MIN_MEMBER = "kai.scheduler/min-member"
+
+POD_ONLY = (
+    keys.GPU_FRACTION_ANNOTATION,
+    keys.GPU_MEMORY_ANNOTATION,
+    keys.GPU_DEVICES_ANNOTATION,
+    keys.GPU_CONTAINER_ANNOTATION,
+)
+TOPOLOGY = (
+    keys.TOPOLOGY_ANNOTATION,
+    keys.TOPOLOGY_REQUIRED_ANNOTATION,
+    keys.TOPOLOGY_PREFERRED_ANNOTATION,
+)
+SEGMENTS = (
+    keys.SEGMENT_SIZE_ANNOTATION,
+    keys.SEGMENT_REQUIRED_ANNOTATION,
+    keys.SEGMENT_PREFERRED_ANNOTATION,
+)
+_DURATIONS = (keys.PREEMPTION_DELAY_ANNOTATION, keys.STALENESS_ANNOTATION)
+_LABELS = (keys.PRIORITY_CLASS_LABEL, keys.PREEMPTIBILITY_LABEL)
+_QUEUES = (keys.QUEUE_LABEL, keys.LEGACY_QUEUE_LABEL)
+_RAY = ("RayCluster", "RayJob", "RayService")
+_WITH_SEGMENTS = ("PyTorchJob", "LeaderWorkerSet")
+_WITH_MIN_MEMBER = ("Job", "JobSet")
+# Kinds whose pods get the scheduler from their operator or from the cluster's settings.
+_SCHEDULED_BY_OTHERS = (*_RAY, "Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate",
+                        "CronWorkflow", "PodCliqueSet", "SparkApplication")  # fmt: skip
+
+_ANNOTATIONS = frozenset(
+    value
+    for name, value in vars(keys).items()
+    if name.endswith("_ANNOTATION") and isinstance(value, str)
+)
+_KNOWN = frozenset(
+    (
+        *_ANNOTATIONS,
+        *(value for name, value in vars(keys).items() if name.endswith("_LABEL")),
+        "kai.scheduler/topology-name",
+        "kai.scheduler/numa-placement-predicted",
+        "kai.scheduler/numa-placement-observed",
+    )
+)
+
+
+def concerns_kai(manifest: Mapping[str, Any], pods: list[Pod], scheduler: str) -> bool:
+    """Somebody wants KAI to place it."""
+    if any(key in labels_of(manifest) for key in _QUEUES):
+        return True
+    if any(key in annotations_of(manifest) for key in (*_ANNOTATIONS, *_QUEUES)):
+        return True
+    return any(
+        pod.scheduler == scheduler
+        or gpus.shares(pod)
+        or any(key in pod.labels or key in pod.annotations for key in _QUEUES)
+        for pod in pods
+    )
+
+
+# ---- texts ---------------------------------------------------------------------------------------
+
+
+def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
+    """Labels and annotations are texts; YAML makes numbers of what is not quoted."""
+    for part in ("labels", "annotations"):
+        for key, value in mapping(metadata.get(part)).items():
+            if isinstance(value, str):
+                continue
+            here: Path = (*where, part, key)
+            if isinstance(value, (bool, int, float)):
+                quoted = str(value).lower() if isinstance(value, bool) else str(value)
+                fix, edit = f'write "{quoted}", in quotes', Edit("quote", here)
+            else:
+                fix, edit = "write a text", None
+            said = f"{part[:-1]} {key} is {value!r}, and the API server takes texts only"
+            yield error("not-text", here, said, fix, edit)
+
+
+# ---- keys ----------------------------------------------------------------------------------------
+
+
+def check_keys(
+    metadata: Mapping[str, Any],
+    where: Path,
+    *,
+    kind: str,
+    is_pod: bool,
+    is_owner: bool,
+    template: str = "",
+) -> Iterator[Finding]:
+    """Keys of KAI on one object: a pod, its owner, or (a bare pod) both.
+
+    template: where the pods of an owner are described.
+    """
+    annotations = mapping(metadata.get("annotations"))
+    labels = mapping(metadata.get("labels"))
+    for key, value in annotations.items():
+        here: Path = (*where, "annotations", key)
+        if key in _QUEUES:
+            yield error(
+                "queue-annotation",
+                here,
+                f"KAI reads {key} from labels, not from annotations",
+                "write it in labels",
+            )
+        elif key in _LABELS:
+            yield warning(
+                "annotation-ignored",
+                here,
+                f"KAI reads {key} from labels, not from annotations",
+                "write it in labels",
+            )
+        elif key in POD_ONLY and not is_pod:
+            yield warning(
+                "annotation-ignored",
+                here,
+                f"KAI reads {key} from pods, and does nothing for it on a {kind}",
+                f"write it in {template or 'the pod template'}.metadata.annotations",
+            )
+        elif key in (*TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not is_owner:
+            if key in TOPOLOGY and kind in _RAY:
+                continue
+            yield warning(
+                "annotation-ignored",
+                here,
+                f"KAI reads {key} from the workload, and does nothing for it on the pods of a"
+                f" {kind or 'workload'}",
+                f"write it in metadata.annotations of the {kind or 'workload'}",
+            )
+        elif key == keys.BATCH_MIN_MEMBER_ANNOTATION:
+            if kind not in _WITH_MIN_MEMBER:
+                yield warning(
+                    "annotation-ignored",
+                    here,
+                    f"KAI reads {key} from a Job or JobSet, and does nothing for it on a {kind}",
+                    "leave it out",
+                )
+            elif not _WHOLE.fullmatch(str(value)):
+                yield error(
+                    "min-member-refused",
+                    here,
+                    f"{value!r} is no number of pods",
+                    "write a whole number from 1 on, in quotes",
+                )
+        elif key == _OLD_MIN_MEMBER:
+            certain = is_owner and kind in _WITH_MIN_MEMBER
+            yield warning(
+                "min-member-key",
+                here,
+                f"KAI does not read {key}, though its examples write it",
+                f"write {keys.BATCH_MIN_MEMBER_ANNOTATION}, on a Job or JobSet",
+                Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if certain else None,
+            )
+        elif key in SEGMENTS and not (is_pod and kind in _WITH_SEGMENTS):
+            yield warning(
+                "annotation-ignored",
+                here,
+                f"KAI reads {key} from the worker pods of a PyTorchJob or LeaderWorkerSet only",
+                "leave it out, or write it there",
+            )
+        elif key.startswith(keys.GPU_TYPE_ANNOTATION):
+            yield warning(
+                "annotation-ignored",
+                here,
+                f"nobody reads {key}",
+                "select nodes by their labels, in nodeSelector",
+            )
+        elif key in _DURATIONS and not _DURATION.fullmatch(str(value)):
+            yield error(
+                "duration-refused",
+                here,
+                f"{value!r} is no duration",
+                "write one with its unit, such as 5m",
+            )
+        else:
+            yield from _unknown(key, here)
+    for key, value in labels.items():
+        here = (*where, "labels", key)
+        if key in _ANNOTATIONS:
+            yield error(
+                "annotation-as-label",
+                here,
+                f"KAI reads {key} from annotations, not from labels",
+                "write it in annotations",
+            )
+        elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
+            yield warning(
+                "preemptibility-unknown",
+                here,
+                f"KAI does not know {value!r}",
+                "write preemptible or non-preemptible",
+            )
+        else:
+            yield from _unknown(key, here)
+    if is_owner or kind in _RAY:
+        yield from _topology(annotations, (*where, "annotations"))
+
+
+def _unknown(key: str, where: Path) -> Iterator[Finding]:
+    if not key.startswith(f"{keys.KAI_GROUP}/") or key in _KNOWN:
+        return
+    near = difflib.get_close_matches(key, sorted(_KNOWN), n=1, cutoff=0.85)
+    if near:
+        yield warning("key-unknown", where, f"KAI does not know {key}", f"did you mean {near[0]}?")
+
+
+def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
+    levels = [key for key in TOPOLOGY[1:] if key in annotations]
+    if levels and TOPOLOGY[0] not in annotations:
+        yield error(
+            "topology-incomplete",
+            (*where, levels[0]),
+            "a level is of no topology",
+            f"write {TOPOLOGY[0]} beside it, with the name of the Topology",
+        )
+    if TOPOLOGY[0] in annotations and not levels:
+        yield warning(
+            "topology-incomplete",
+            (*where, TOPOLOGY[0]),
+            "a topology without a level asks for nothing",
+            f"write {TOPOLOGY[1]} or {TOPOLOGY[2]} beside it",
+        )
+
+
+# ---- scheduler and queue -------------------------------------------------------------------------
+
+
+def check_scheduler(pod: Pod, kind: str, scheduler: str, *, asks: bool) -> Iterator[Finding]:
+    """asks: the pod or its owner is meant for KAI."""
+    if pod.scheduler is None or pod.scheduler == scheduler or not asks:
+        return
+    make = warning if kind in _SCHEDULED_BY_OTHERS and not pod.scheduler else error
+    if not pod.scheduler:
+        said = "nobody names KAI for these pods, so another scheduler places them, and all that KAI"
+        said += " is told has no effect"
+        if make is warning:
+            said += ", unless the operator or its settings name it"
+        yield make("scheduler-missing", pod.scheduler_at, said, f"write {scheduler}")
+    elif gpus.shares(pod):
+        yield error(
+            "scheduler-other",
+            pod.scheduler_at,
+            f"{pod.scheduler} does not know parts of GPUs, and places the pod without any",
+            f"write {scheduler}",
+        )
+
+
+def queue_of(labels: Mapping[str, Any]) -> str | None:
+    """The queue that these labels name, in either spelling."""
+    for key in _QUEUES:
+        if isinstance(name := labels.get(key), str) and name:
+            return name
+    return None
+
+
+def check_queue(
+    owner: Mapping[str, Any], pod: Pod, label_key: str, *, own_at: Path
+) -> Iterator[Finding]:
+    """That pods with KAI's scheduler name a queue, and under the key that is read."""
+    owners, own = labels_of(owner), pod.labels
+    where: Path = (*pod.metadata_at, "labels")
+    if label_key in owners or label_key in own:
+        first, second = owners.get(label_key), own.get(label_key)
+        if first and second and first != second:
+            yield warning(
+                "queue-overruled",
+                (*where, label_key),
+                f"the queue of the workload, {first}, goes before that of its pods",
+                "write the same in both, or one of them",
+            )
+        return
+    if keys.PROJECT_LABEL in owners or keys.PROJECT_LABEL in own:
+        return  # KAI makes the queue's name of it
+    other = next((key for key in _QUEUES if key in owners or key in own), None)
+    if other is not None:
+        at_owner = other in owners
+        yield warning(
+            "queue-legacy",
+            (*(own_at if at_owner else where[:-1]), "labels", other),
+            f"KAI reads {label_key}; {other} only where podgrouper.queueLabelKey says so",
+            f"write {label_key}",
+        )
+        return
+    annotated = any(key in annotations_of(owner) or key in pod.annotations for key in _QUEUES)
+    if not annotated:
+        yield warning(
+            "queue-missing",
+            where,
+            "no queue is named: the pods go to default-queue, and wait where that is absent",
+            f"write the label {label_key}",
+        )
+
+
+# ---- kinds with traps of their own ---------------------------------------------------------------
+
+
+def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
+    if kind == "RayJob" and (mode := at(manifest, "spec", "submissionMode")) in (
+        None,
+        "K8sJobMode",
+    ):
+        told = "K8sJobMode" if mode else "K8sJobMode, the default"
+        yield warning(
+            "ray-submission-mode",
+            ("spec", "submissionMode") if mode else ("spec",),
+            f"KubeRay from 1.6 on refuses {told}, where it is set up for KAI: the submitter comes"
+            " after the cluster, and breaks the gang",
+            "write submissionMode: HTTPMode",
+        )
+    if kind in _RAY:
+        yield from _ray_groups(manifest, kind)
+    policy = mapping(at(manifest, "spec", "runPolicy", "schedulingPolicy"))
+    for name, instead in (
+        ("queue", f"the label {keys.QUEUE_LABEL}"),
+        ("priorityClass", f"the label {keys.PRIORITY_CLASS_LABEL}"),
+    ):
+        if name in policy:
+            yield warning(
+                "scheduling-policy-ignored",
+                ("spec", "runPolicy", "schedulingPolicy", name),
+                f"KAI does not read {name} of the scheduling policy",
+                f"write {instead}",
+            )
+
+
+def _ray_groups(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
+    inner = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(kind)
+    where: Path = ("spec",) if inner is None else ("spec", inner)
+    groups = at(manifest, *(str(each) for each in where), "workerGroupSpecs")
+    for index, group in enumerate(groups if isinstance(groups, list) else ()):
+        annotations = annotations_of(at(group, "template"))
+        if not any(key in annotations for key in POD_ONLY[:2]):
+            continue
+        told = at(group, "rayStartParams", "num-gpus") or at(group, "resources", "GPU")
+        here: Path = (*where, "workerGroupSpecs", index)
+        if told is None:
+            yield warning(
+                "ray-num-gpus",
+                here,
+                "Ray counts GPUs by the limit nvidia.com/gpu, which is not there beside a part of"
+                " one, so it runs no GPU tasks in this group",
+                'write rayStartParams: {num-gpus: "1"}, the number of devices',
+            )
+        elif not _WHOLE.fullmatch(str(told)):
+            yield error(
+                "ray-num-gpus",
+                here,
+                f"Ray's autoscaler takes whole GPUs only, not {told}",
+                'write num-gpus: "1", the number of devices',
+            )
+
+
+def name_of(manifest: Mapping[str, Any]) -> str:
+    kind = text(manifest.get("kind"))
+    metadata = mapping(manifest.get("metadata"))
+    name = text(metadata.get("name")) or text(metadata.get("generateName"))
+    space = text(metadata.get("namespace"))
+    return " ".join(each for each in (kind, f"{space}/{name}" if space else name) if each)

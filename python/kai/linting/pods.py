@@ -1,0 +1,261 @@
+"""The pods that a manifest of any kind describes, and where in it.
+
+Most kinds hold pod templates, which are recognised by their look wherever they are; so kinds that
+nobody here has heard of are read as well. Argo, KFP, Spark, KServe, Grove and Dynamo write pods in
+ways of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api.reading import at, mapping, objects, text
+from kai.linting.finding import Path
+
+_DEEPEST = 60  # manifests are not; what is nested by mistake ends here
+_ARGO_KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    at: Path
+    fields: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return text(self.fields.get("name"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pod:
+    """A pod that will be.
+
+    metadata: of the pod, with what its workload adds; `metadata_at` is where its own is written.
+    scheduler: None where the orchestrator has no field for it. main: the name that the
+    orchestrator gives to the main container, which then is not the first of the pod.
+    """
+
+    at: Path
+    metadata_at: Path
+    metadata: Mapping[str, Any]
+    scheduler: str | None
+    scheduler_at: Path
+    containers: list[Container] = field(default_factory=list)
+    init_containers: list[Container] = field(default_factory=list)
+    main: str | None = None
+    owns_itself: bool = False
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        return mapping(self.metadata.get("labels"))
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        return mapping(self.metadata.get("annotations"))
+
+    def names(self) -> list[str]:
+        found = [each.name for each in (*self.containers, *self.init_containers)]
+        return [*([self.main] if self.main else []), *(name for name in found if name)]
+
+
+def pods_in(manifest: Mapping[str, Any]) -> Iterator[Pod]:
+    """Those of a manifest, in the order in which they are written."""
+    kind = text(manifest.get("kind"))
+    if kind in _ARGO_KINDS:
+        yield from _of_argo(manifest, kind)
+    elif kind == "SparkApplication" or kind == "ScheduledSparkApplication":
+        yield from _of_spark(manifest, kind)
+    elif not kind and at(manifest, "platforms", "kubernetes") is not None:
+        yield from _of_kfp(manifest)
+    else:
+        yield from _found(manifest, (), kind)
+
+
+def _found(value: Any, where: Path, kind: str) -> Iterator[Pod]:
+    if len(where) > _DEEPEST:
+        return
+    if isinstance(value, Mapping):
+        if isinstance(at(value, "spec", "containers"), list):
+            own = kind == "Pod" and not where and not at(value, "metadata", "ownerReferences")
+            yield _template(value, where, mapping(value["spec"]), (*where, "spec"), own=own)
+            return
+        if isinstance(at(value, "spec", "podSpec", "containers"), list):  # Grove
+            spec = mapping(at(value, "spec", "podSpec"))
+            yield _inline(value, where, spec, (*where, "spec", "podSpec"))
+            return
+        if kind == "InferenceService" and where[:1] == ("spec",) and _serves(value):
+            yield _inline(value, where, value, where)
+            return
+        if kind == "DynamoGraphDeployment" and where[:-1] == ("spec", "services"):
+            yield _of_dynamo(value, where)
+            return
+        for key, each in value.items():
+            if isinstance(key, str) and key != "status":
+                yield from _found(each, (*where, key), kind)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _found(each, (*where, index), kind)
+
+
+def _serves(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("containers"), list) or isinstance(value.get("model"), Mapping)
+
+
+def _template(
+    value: Mapping[str, Any], where: Path, spec: Mapping[str, Any], spec_at: Path, *, own: bool
+) -> Pod:
+    return Pod(
+        at=where,
+        metadata_at=(*where, "metadata"),
+        metadata=mapping(value.get("metadata")),
+        scheduler=text(spec.get("schedulerName")),
+        scheduler_at=(*spec_at, "schedulerName"),
+        containers=_containers(spec, spec_at, "containers"),
+        init_containers=_containers(spec, spec_at, "initContainers"),
+        owns_itself=own,
+    )
+
+
+def _inline(
+    metadata: Mapping[str, Any], where: Path, spec: Mapping[str, Any], spec_at: Path
+) -> Pod:
+    """Labels and annotations stand beside the fields of the pod."""
+    containers = _containers(spec, spec_at, "containers")
+    if isinstance(model := spec.get("model"), Mapping):  # KServe names its container
+        named = {**model, "name": "kserve-container"}
+        containers.insert(0, Container((*spec_at, "model"), named))
+    return Pod(
+        at=where,
+        metadata_at=where,
+        metadata=metadata,
+        scheduler=text(spec.get("schedulerName")),
+        scheduler_at=(*spec_at, "schedulerName"),
+        containers=containers,
+        init_containers=_containers(spec, spec_at, "initContainers"),
+    )
+
+
+def _containers(spec: Mapping[str, Any], where: Path, key: str) -> list[Container]:
+    found = spec.get(key)
+    if not isinstance(found, list):
+        return []
+    return [
+        Container((*where, key, index), each)
+        for index, each in enumerate(found)
+        if isinstance(each, Mapping)
+    ]
+
+
+def _of_dynamo(service: Mapping[str, Any], where: Path) -> Pod:
+    spec = mapping(service.get("extraPodSpec"))
+    amounts = {
+        part: {"nvidia.com/gpu": named["gpu"]}
+        for part in ("limits", "requests")
+        if isinstance(named := at(service, "resources", part), Mapping) and "gpu" in named
+    }
+    main = Container(where, {"name": "main", "resources": amounts})
+    extra = Container(
+        (*where, "extraPodSpec", "mainContainer"),
+        {**mapping(spec.get("mainContainer")), "name": "main"},
+    )
+    return Pod(
+        at=where,
+        metadata_at=(*where, "extraPodMetadata"),
+        metadata=mapping(service.get("extraPodMetadata")),
+        scheduler=None,  # the operator's business
+        scheduler_at=(*where, "extraPodSpec", "schedulerName"),
+        containers=[main, extra],
+    )
+
+
+def _of_argo(manifest: Mapping[str, Any], kind: str) -> Iterator[Pod]:
+    where: Path = ("spec", "workflowSpec") if kind == "CronWorkflow" else ("spec",)
+    spec = mapping(at(manifest, *(str(each) for each in where)))
+    shared = mapping(spec.get("podMetadata"))
+    templates = spec.get("templates")
+    for index, template in enumerate(templates if isinstance(templates, list) else ()):
+        if not isinstance(template, Mapping):
+            continue
+        here: Path = (*where, "templates", index)
+        own = mapping(template.get("metadata"))
+        containers = [
+            Container((*here, key), {**mapping(template[key]), "name": "main"})
+            for key in ("container", "script")
+            if isinstance(template.get(key), Mapping)
+        ]
+        several = mapping(template.get("containerSet"))
+        containers += _containers(several, (*here, "containerSet"), "containers")
+        if not containers:
+            continue  # steps, a DAG, or another object
+        yield Pod(
+            at=here,
+            metadata_at=(*here, "metadata"),
+            metadata={
+                part: {**mapping(shared.get(part)), **mapping(own.get(part))}
+                for part in ("labels", "annotations")
+            },
+            scheduler=text(template.get("schedulerName")) or text(spec.get("schedulerName")),
+            scheduler_at=(*here, "schedulerName"),
+            containers=[*containers, *_containers(template, here, "sidecars")],
+            init_containers=_containers(template, here, "initContainers"),
+            main="main" if "containerSet" not in template else containers[0].name,
+            owns_itself=True,  # each step is its own group; the workflow is looked through
+        )
+
+
+def _of_kfp(manifest: Mapping[str, Any]) -> Iterator[Pod]:
+    """Of a compiled pipeline: what its second document adds to the pods of each task."""
+    where: Path = ("platforms", "kubernetes", "deploymentSpec", "executors")
+    executors = mapping(at(manifest, *(str(each) for each in where)))
+    for name, executor in executors.items():
+        if isinstance(metadata := mapping(executor).get("podMetadata"), Mapping):
+            yield Pod(
+                at=(*where, name),
+                metadata_at=(*where, name, "podMetadata"),
+                metadata=metadata,
+                scheduler=None,
+                scheduler_at=(*where, name),
+                main="main",
+                owns_itself=True,
+            )
+
+
+def _of_spark(manifest: Mapping[str, Any], kind: str) -> Iterator[Pod]:
+    where: Path = ("spec",) if kind == "SparkApplication" else ("spec", "template")
+    spec = mapping(at(manifest, *(str(each) for each in where)))
+    for role in ("driver", "executor"):
+        part = spec.get(role)
+        if not isinstance(part, Mapping):
+            continue
+        here: Path = (*where, role)
+        container: dict[str, Any] = {
+            "name": f"spark-kubernetes-{role}",
+            "env": part.get("env"),
+        }
+        if isinstance(gpu := part.get("gpu"), Mapping):
+            container["resources"] = {"limits": {text(gpu.get("name")): gpu.get("quantity")}}
+        batch = text(spec.get("batchScheduler"))
+        yield Pod(
+            at=here,
+            metadata_at=here,
+            metadata=part,
+            scheduler=text(part.get("schedulerName")) or batch,
+            scheduler_at=(*here, "schedulerName"),
+            containers=[Container(here, container), *_containers(part, here, "sidecars")],
+            init_containers=_containers(part, here, "initContainers"),
+            owns_itself=True,  # grouped by a label, and read from the pod
+        )
+
+
+def environment(container: Container) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    for index, each in enumerate(objects(container.fields.get("env"))):
+        yield (*container.at, "env", index), each
+
+
+def amounts(container: Container) -> Iterator[tuple[Path, str, Any]]:
+    """Path, name and amount of every resource that the container asks for."""
+    for part in ("limits", "requests"):
+        for name, amount in mapping(at(container.fields, "resources", part)).items():
+            yield (*container.at, "resources", part, name), name, amount

@@ -1,0 +1,113 @@
+"""Queues as manifests: whether anything can be scheduled from them (spec 7 C11, spec 5 A10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kai.api.reading import at, mapping, text
+from kai.linting.finding import Finding, Path, error, warning
+
+_RESOURCES = ("cpu", "gpu", "memory")
+
+
+@dataclass(frozen=True)
+class Queues:
+    """What is known of a cluster's queues. complete: there are no others."""
+
+    parents: Mapping[str, str | None]
+    complete: bool
+
+    @staticmethod
+    def of(manifests: Iterable[Mapping[str, Any]], *, complete: bool) -> Queues:
+        return Queues(
+            {
+                text(at(each, "metadata", "name")): text(at(each, "spec", "parentQueue")) or None
+                for each in manifests
+                if each.get("kind") == "Queue"
+            },
+            complete,
+        )
+
+    def has_children(self, name: str) -> bool:
+        return name in self.parents.values()
+
+    def check_use(self, name: str, where: Path) -> Iterator[Finding]:
+        """That pods may name this queue."""
+        if name not in self.parents:
+            if self.parents or self.complete:
+                make = error if self.complete else warning
+                told = "" if self.complete else " among those given here"
+                yield make(
+                    "queue-unknown",
+                    where,
+                    f"there is no queue {name}{told}, and pods of a queue that is nowhere wait",
+                    f"write one of {', '.join(self._leaves()) or 'those of the cluster'}",
+                )
+            return
+        if self.has_children(name):
+            yield error(
+                "queue-not-leaf",
+                where,
+                f"queue {name} has children, and KAI places no pods of such a queue",
+                "write one of its leaves: " + ", ".join(self._leaves_below(name)),
+            )
+        elif self.parents[name] is None:
+            yield error(
+                "queue-without-parent",
+                where,
+                f"queue {name} has no parent, and KAI places no pods of such a queue",
+                "give the queue a parent",
+            )
+
+    def _leaves(self) -> list[str]:
+        return sorted(
+            name
+            for name, parent in self.parents.items()
+            if parent is not None and not self.has_children(name)
+        )
+
+    def _leaves_below(self, name: str) -> list[str]:
+        found = []
+        for leaf in self._leaves():
+            above, seen = self.parents[leaf], set[str]()
+            while above is not None and above not in seen and above != name:
+                seen.add(above)
+                above = self.parents.get(above)
+            if above == name:
+                found.append(leaf)
+        return found
+
+
+def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Finding]:
+    """A Queue: whether anything can come of it."""
+    name = text(at(queue, "metadata", "name"))
+    parent = text(at(queue, "spec", "parentQueue"))
+    if not parent and not known.has_children(name):
+        yield error(
+            "queue-without-parent",
+            ("spec",),
+            f"queue {name} has neither a parent nor children, and KAI places no pods of such a"
+            " queue",
+            "write parentQueue, and a queue of that name without one",
+        )
+    elif parent and parent not in known.parents:
+        make = error if known.complete else warning
+        yield make(
+            "queue-parent-unknown",
+            ("spec", "parentQueue"),
+            f"the parent {parent} of queue {name} is not among the queues given",
+            "add it: KAI leaves out a queue whose parent is nowhere",
+        )
+    resources = mapping(at(queue, "spec", "resources"))
+    for resource in _RESOURCES:
+        share = mapping(resources.get(resource))
+        if "limit" not in share or share["limit"] == 0:
+            yield warning(
+                "queue-limit-zero",
+                ("spec", "resources", resource) if resource in resources else ("spec",),
+                f"queue {name} has no limit of {resource}, which counts as 0: nothing that asks"
+                f" for {resource} is placed",
+                "write limit: -1 for no limit",
+            )

@@ -1,0 +1,190 @@
+"""Findings in files: the lines they are on, and what can be mended there.
+
+Values come from `kai.api.documents`, which reads as kubectl does; the places of their texts come
+from PyYAML's nodes, which are made only for a file that has findings. JSON is YAML here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kai.api import documents, keys
+from kai.api.documents import plain_scalar
+from kai.errors import InvalidRequestError
+from kai.linting import checks
+from kai.linting.finding import Edit, Finding, Path, error
+from kai.linting.queue_tree import Queues
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A finding of a file. line: from 1 on."""
+
+    finding: Finding
+    document: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was read: its objects, each with its document and the path in that."""
+
+    text: str
+    documents: Sequence[documents.Document]
+    objects: Sequence[tuple[int, Path, Mapping[str, Any]]]
+
+    @property
+    def queues(self) -> list[Mapping[str, Any]]:
+        return [each for _, _, each in self.objects if each.get("kind") == "Queue"]
+
+
+def read(text: str) -> File:
+    """Raises InvalidInputError for a text that cannot be read, and InvalidRequestError for one
+    that holds nothing to check."""
+    read = list(documents.read_documents(text))
+    objects = []
+    for index, document in enumerate(read):
+        if document.value is None or document.problem:
+            continue
+        try:
+            found = list(checks.objects_in(document.value))
+        except InvalidRequestError as refused:
+            # Beside manifests, as in the first document of a compiled pipeline.
+            if len(read) == 1:
+                raise InvalidRequestError(f"line {document.line}: {refused}") from None
+            continue
+        objects += [(index, path, value) for path, value in found]
+    if not objects and not any(each.problem for each in read):
+        raise InvalidRequestError("holds nothing that can be checked")
+    return File(text, read, objects)
+
+
+def check(
+    file: File,
+    known: Queues,
+    *,
+    scheduler_name: str = keys.SCHEDULER_NAME,
+    queue_label_key: str = keys.QUEUE_LABEL,
+) -> list[Located]:
+    found = [
+        (index, error("document-unreadable", (), each.problem, "mend the document"))
+        for index, each in enumerate(file.documents)
+        if each.problem
+    ]
+    for index, path, value in file.objects:
+        found += [
+            (index, each)
+            for each in checks.check(
+                value,
+                path,
+                known,
+                scheduler_name=scheduler_name,
+                queue_label_key=queue_label_key,
+            )
+        ]
+    if not found:
+        return []
+    nodes = _nodes(file.text)
+    located = [
+        Located(each, index, _line(nodes, index, each.at) or file.documents[index].line)
+        for index, each in found
+    ]
+    return sorted(located, key=lambda each: (each.line, each.finding.code))
+
+
+def mended(file: File, findings: Iterable[Located]) -> tuple[str, int]:
+    """The text with every certain fix, and how many there were."""
+    nodes = _nodes(file.text)
+    changes: dict[tuple[int, int], str] = {}
+    for each in findings:
+        if each.finding.edit is not None and each.document < len(nodes):
+            change = _change(file.text, nodes[each.document], each.finding.edit)
+            if change is not None:
+                start, end, new = change
+                changes.setdefault((start, end), new)
+    text = file.text
+    for (start, end), new in sorted(changes.items(), reverse=True):
+        text = text[:start] + new + text[end:]
+    return text, len(changes)
+
+
+# ---- places in the text --------------------------------------------------------------------------
+
+
+def _nodes(text: str) -> list[Any]:
+    """The root node of each document; [] where PyYAML does not read what we do."""
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return list(yaml.compose_all(text, Loader=loader))
+    except (yaml.YAMLError, RecursionError):
+        return []
+
+
+def _walk(node: Any, path: Path) -> Iterator[tuple[Any, Any]]:
+    """Key and value of each step on the way, as far as it goes; the key of an item is None."""
+    for step in path:
+        if node is None or node.id == "scalar":
+            return
+        if isinstance(step, int):
+            if node.id != "sequence" or step >= len(node.value):
+                return
+            key, node = None, node.value[step]
+        else:
+            if node.id != "mapping":
+                return
+            pair = next((pair for pair in node.value if _is(pair[0], step)), None)
+            if pair is None:
+                return
+            key, node = pair
+        yield key, node
+
+
+def _is(key: Any, name: str) -> bool:
+    return bool(key.id == "scalar" and key.value == name)
+
+
+def _line(nodes: Sequence[Any], document: int, path: Path) -> int | None:
+    if document >= len(nodes) or nodes[document] is None:
+        return None
+    line: int = nodes[document].start_mark.line + 1
+    for key, value in _walk(nodes[document], path):
+        line = (key if key is not None else value).start_mark.line + 1
+    return line
+
+
+def _change(text: str, root: Any, edit: Edit) -> tuple[int, int, str] | None:
+    """Start, end and new text; None where the entry is not written there by itself."""
+    steps = list(_walk(root, edit.at))
+    if len(steps) < len(edit.at):
+        return None
+    key, value = steps[-1]
+    if value.id != "scalar" or value.style in ("|", ">"):
+        return None
+    end = value.end_mark.index
+    if edit.action in ("set", "quote"):
+        new = edit.value if edit.action == "set" else value.value
+        return value.start_mark.index, end, _scalar(new)
+    if edit.action == "rename":
+        if key is None:
+            return None
+        new = _scalar(edit.value) if key.style else edit.value
+        return key.start_mark.index, key.end_mark.index, new
+    above = steps[-2][1] if len(steps) > 1 else root
+    written = f"{json.dumps(edit.key) if key.style else edit.key}: {_name(edit.value, key.style)}"
+    if above.flow_style:
+        return end, end, f", {written}"
+    return end, end, f"\n{' ' * key.start_mark.column}{written}"
+
+
+def _scalar(value: str) -> str:
+    return json.dumps(value)
+
+
+def _name(value: str, style: str | None) -> str:
+    """Of a container: bare where that stays a text."""
+    return _scalar(value) if style or not isinstance(plain_scalar(value), str) else value

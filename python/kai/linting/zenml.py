@@ -1,0 +1,141 @@
+"""ZenML settings: keys that it keeps and never acts on (spec 7 Z2, Z3)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kai.api import keys
+from kai.api.reading import at, mapping
+from kai.linting.finding import Finding, Path, error, warning
+from kai.settings.merging import is_gpu_resource
+
+POD_FIELDS = (
+    "additional_pod_spec_args", "affinity", "annotations", "container_security_context", "env",
+    "env_from", "host_ipc", "image_pull_secrets", "labels", "node_selectors", "resources",
+    "scheduler_name", "tolerations", "volume_mounts", "volumes",
+)  # fmt: skip
+_COMPONENTS = ("orchestrator", "step_operator")
+_PODS = ("pod_settings", "orchestrator_pod_settings")
+
+# What looks right, and what is.
+_MEANT = {
+    "node_selector": "node_selectors",
+    "nodeSelector": "node_selectors",
+    "container_environment": "env, a list of {'name': ..., 'value': ...}",
+    "environment": "env, a list of {'name': ..., 'value': ...}",
+    "security_context": "privileged=True, beside pod_settings",
+    "privileged": "privileged=True, beside pod_settings",
+    "runtime_class_name": "additional_pod_spec_args={'runtime_class_name': ...}",
+    "priority_class_name": f"the label {keys.PRIORITY_CLASS_LABEL}",
+    "schedulerName": "scheduler_name",
+}
+# No other orchestrator has these; labels and the like are everywhere.
+_SIGNS = frozenset(
+    (
+        *_PODS,
+        "additional_pod_spec_args",
+        "container_environment",
+        "node_selectors",
+        "scheduler_name",
+    )
+)
+
+
+def is_settings(value: Mapping[str, Any]) -> bool:
+    """Settings of ZenML at any level; manifests have a kind."""
+    return "kind" not in value and any(
+        key in _SIGNS or _component(key) or key == "docker" for key in value
+    )
+
+
+def _component(key: str) -> bool:
+    return key.replace(":", ".").split(".")[0] in _COMPONENTS
+
+
+def check(settings: Mapping[str, Any]) -> Iterator[Finding]:
+    if any(_component(key) or key in ("docker", "kubernetes") for key in settings):
+        for key, value in settings.items():
+            if _component(key):
+                yield from _of_component(mapping(value), (key,))
+            elif key == "docker":
+                yield from _of_docker(mapping(value), (key,))
+            elif key == "kubernetes":
+                yield error(
+                    "zenml-unknown-setting",
+                    (key,),
+                    "ZenML refuses the settings key kubernetes",
+                    "write orchestrator",
+                )
+    elif any(key in _PODS for key in settings):
+        yield from _of_component(settings, ())
+    else:
+        yield from _of_pod(settings, ())
+
+
+def _of_component(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
+    for key, value in settings.items():
+        if key in _PODS:
+            yield from _of_pod(mapping(value), (*where, key))
+        elif key in POD_FIELDS or (key in _MEANT and key != "privileged"):
+            yield warning(
+                "zenml-unknown-setting",
+                (*where, key),
+                f"{key} is no setting of a component, and has no effect",
+                f"in pod_settings write {_MEANT.get(key, key)}",
+            )
+    if settings.get("privileged") is not None and not isinstance(settings["privileged"], bool):
+        said = "privileged is no truth value"
+        yield error("zenml-value", (*where, "privileged"), said, "write True or False")
+
+
+def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
+    for key in settings:
+        if key in POD_FIELDS:
+            continue
+        near = difflib.get_close_matches(key, POD_FIELDS, n=1)
+        instead = _MEANT.get(key) or (near[0] if near else f"one of {', '.join(POD_FIELDS)}")
+        yield warning(
+            "zenml-unknown-setting",
+            (*where, key),
+            f"ZenML keeps {key} and never acts on it",
+            f"write {instead}",
+        )
+    annotations = mapping(settings.get("annotations"))
+    shares = any(
+        key in annotations for key in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
+    )
+    for part in ("limits", "requests"):
+        for name in mapping(at(settings, "resources", part)):
+            if shares and is_gpu_resource(name):
+                yield error(
+                    "whole-gpu-beside-fraction",
+                    (*where, "resources", part, name),
+                    "KAI refuses a part of a GPU beside whole ones",
+                    "leave it out, or leave out the part of a GPU",
+                )
+    if shares and not settings.get("scheduler_name"):
+        yield error(
+            "scheduler-missing",
+            where,
+            "nobody names KAI for this pod, so another scheduler places it, without any GPU",
+            f"write scheduler_name: {keys.SCHEDULER_NAME}",
+        )
+    if isinstance(settings.get("env"), Mapping):
+        yield error(
+            "zenml-value",
+            (*where, "env"),
+            "ZenML refuses a mapping of variables",
+            "write a list of {'name': ..., 'value': ...}",
+        )
+
+
+def _of_docker(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
+    if "env" in settings:
+        yield warning(
+            "zenml-unknown-setting",
+            (*where, "env"),
+            "DockerSettings drops env: the variables reach neither the image nor the pod",
+            "write them in env of pod_settings",
+        )

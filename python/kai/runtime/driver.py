@@ -1,0 +1,110 @@
+"""Asking NVIDIA's driver, in a process of its own or in this one.
+
+`cuInit` in a process that forks afterwards breaks CUDA in its children (spec 7 X5), so a child is
+asked. It gets our environment, and so sees what HAMi-core or MPS let it see. The child is this very
+file: it must not need anything but the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LIBRARIES = ("libcuda.so.1", "libcuda.so", "libcuda.dylib", "nvcuda.dll")
+
+
+class NoAnswer(Exception):
+    """Why the driver could not be asked, in a few words."""
+
+
+def memory_of_devices(
+    libraries: Sequence[str] = LIBRARIES,
+    *,
+    in_process: bool = False,
+    environ: Mapping[str, str] | None = None,
+    timeout_s: float = 20.0,
+) -> list[int]:
+    """MiB of each device that CUDA sees; raises NoAnswer."""
+    answer: Any
+    if in_process:
+        answer = ask(libraries)
+    else:
+        output = child(["-I", __file__, *libraries], environ=environ, timeout_s=timeout_s)
+        try:
+            answer = json.loads(output.strip().splitlines()[-1])
+        except (ValueError, IndexError):
+            raise NoAnswer("the process that asked gave no answer") from None
+    if not isinstance(answer, dict) or "memory" not in answer:
+        raise NoAnswer(str(answer.get("error")) if isinstance(answer, dict) else "no answer")
+    return [int(each) // 1024**2 for each in answer["memory"]]
+
+
+def child(arguments: Sequence[str], *, environ: Mapping[str, str] | None, timeout_s: float) -> str:
+    """What another Python writes; raises NoAnswer."""
+    if not sys.executable:
+        raise NoAnswer("this Python does not know how to start another")
+    return output_of([sys.executable, *arguments], environ=environ, timeout_s=timeout_s)
+
+
+def output_of(
+    command: Sequence[str], *, environ: Mapping[str, str] | None, timeout_s: float
+) -> str:
+    """What a command writes; raises NoAnswer."""
+    try:
+        done = subprocess.run(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            env=None if environ is None else dict(environ),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f"no answer within {timeout_s:g} s") from None
+    except (OSError, ValueError) as error:
+        raise NoAnswer(str(error)) from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise NoAnswer(f"exit status {done.returncode}{': ' + said[-1] if said else ''}")
+    return done.stdout
+
+
+def ask(libraries: Sequence[str]) -> dict[str, Any]:
+    """{"memory": [bytes of each device]}, or {"error": why not}. Starts CUDA in this process."""
+    import ctypes
+
+    driver = None
+    for library in libraries:
+        try:
+            driver = ctypes.CDLL(library)
+            break
+        except OSError:
+            continue
+    if driver is None:
+        return {"error": "no driver library was found"}
+    try:
+        if (status := driver.cuInit(0)) != 0:
+            return {"error": f"cuInit answers {status}"}
+        count = ctypes.c_int()
+        if (status := driver.cuDeviceGetCount(ctypes.byref(count))) != 0:
+            return {"error": f"cuDeviceGetCount answers {status}"}
+        memory = []
+        for ordinal in range(count.value):
+            device, total = ctypes.c_int(), ctypes.c_size_t()
+            if driver.cuDeviceGet(ctypes.byref(device), ordinal) != 0:
+                return {"error": f"device {ordinal} does not answer"}
+            # A driver may not tell it (unified memory): then 0.
+            driver.cuDeviceTotalMem_v2(ctypes.byref(total), device)
+            memory.append(total.value)
+    except AttributeError as missing:
+        return {"error": f"the driver library lacks a function ({missing})"}
+    return {"memory": memory}
+
+
+if __name__ == "__main__":
+    print(json.dumps(ask(sys.argv[1:])))

@@ -1,0 +1,233 @@
+"""limit(): keeps a framework to the pod's share of GPU memory (spec 7 §24.4).
+
+    import kai.runtime
+    kai.runtime.limit("torch")
+
+It runs where the device is known, so it knows what a builder can only guess: what CUDA reports, and
+whether that is the share already. Call it before the framework first uses a GPU. A second call
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from kai.runtime import driver, variables
+from kai.settings import memory
+
+HEADROOM_MIB = 512
+_JAX = ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """What was done. `applied`: the frameworks that were told; `problems`: why not the others.
+
+    fractions, budgets_mib and totals_mib have an entry for each device: what an allocator may take
+    of the total, what the process may use, and what CUDA reports.
+    """
+
+    applied: tuple[str, ...]
+    isolation: str  # none, hamicore or mps
+    portion: float | None
+    fractions: tuple[float, ...]
+    budgets_mib: tuple[int, ...]
+    totals_mib: tuple[int, ...]
+    headroom_mib: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Device:
+    ordinal: int
+    total_mib: int
+    budget_mib: int
+    fraction: Fraction
+    free_mib: int  # what an allocator may take
+
+
+_done: dict[str, Limit] = {}
+"""Of this process, by framework: a second call changes nothing."""
+
+
+def limit(
+    framework: str | Sequence[str] = "auto",
+    headroom_mib: int = HEADROOM_MIB,
+    *,
+    processes: int = 1,
+    environ: MutableMapping[str, str] | None = None,
+    totals_mib: Sequence[int] | None = None,
+) -> Limit:
+    """Tells the framework, or several, how much GPU memory it may take; never raises.
+
+    framework: "auto" is those that are imported, else those that are installed; of torch,
+      tensorflow, jax and cupy.
+    headroom_mib: what CUDA takes beside the allocators. processes: that share the pod's devices.
+    totals_mib: memory of each device as CUDA reports it, where it need not be asked for.
+
+    What could not be done is a warning, and in the result.
+    """
+    given: MutableMapping[str, str] = os.environ if environ is None else environ
+    names = _frameworks(framework)
+    if names and all(name in _done for name in names):
+        return _done[names[0]]
+    problems: list[str] = []
+    isolation, portion = _isolation(given)
+    devices: list[_Device] = []
+    if isolation == "none" and portion is None:
+        problems.append("no share of a GPU is announced to this container, so nothing is limited")
+    elif not names:
+        problems.append("no framework was found: write its name, as in limit('torch')")
+    else:
+        try:
+            totals = list(totals_mib) if totals_mib is not None else driver.memory_of_devices()
+        except driver.NoAnswer as error:
+            totals = []
+            problems.append(f"how much memory the GPU has cannot be asked for: {error}")
+        devices = _devices(given, totals, isolation, portion, headroom_mib, processes, problems)
+    applied = []
+    for name in names if devices else ():
+        problem = _tell(name, devices, given)
+        if problem is None:
+            applied.append(name)
+        else:
+            problems.append(problem)
+    result = Limit(
+        applied=tuple(applied),
+        isolation=isolation,
+        portion=portion,
+        fractions=tuple(float(each.fraction) for each in devices),
+        budgets_mib=tuple(each.budget_mib for each in devices),
+        totals_mib=tuple(each.total_mib for each in devices),
+        headroom_mib=headroom_mib,
+        problems=tuple(problems),
+    )
+    for name in applied:
+        _done[name] = result
+    for problem in problems:
+        warnings.warn(f"kai.runtime.limit: {problem}", RuntimeWarning, stacklevel=2)
+    return result
+
+
+def _isolation(environ: Mapping[str, str]) -> tuple[str, float | None]:
+    portion = variables.portion(environ)
+    if variables.has_hami_limit(environ):
+        return "hamicore", portion
+    if variables.mps_limit_mib(environ, 0) is not None:
+        return "mps", portion
+    return "none", portion
+
+
+def _devices(
+    environ: Mapping[str, str],
+    totals: Sequence[int],
+    isolation: str,
+    portion: float | None,
+    headroom_mib: int,
+    processes: int,
+    problems: list[str],
+) -> list[_Device]:
+    devices = []
+    for ordinal, total in enumerate(totals):
+        if isolation == "hamicore":
+            budget = total  # CUDA reports the share itself: never scale twice (W2)
+        elif isolation == "mps":
+            # MPS limits each process by itself; whether it reports less as well is not certain.
+            budget = min(total, variables.mps_limit_mib(environ, ordinal) or total)
+        else:
+            budget = math.floor((portion or 1) * total)
+        if isolation != "mps":
+            budget //= max(1, processes)
+        part = memory.allocator_fraction(budget=budget, total=total, headroom=headroom_mib)
+        if part is None:
+            problems.append(
+                f"the share of device {ordinal}, {budget} MiB of {total}, leaves nothing beside"
+                f" {headroom_mib} MiB for CUDA"
+            )
+            continue
+        devices.append(_Device(ordinal, total, budget, part, budget - headroom_mib))
+    if not totals and not problems:
+        problems.append("no GPU is there to be limited")
+    return devices
+
+
+def _frameworks(framework: str | Sequence[str]) -> list[str]:
+    if framework != "auto":
+        return [framework] if isinstance(framework, str) else list(framework)
+    imported = [name for name in _TELL if name in sys.modules]
+    return imported or [name for name in _TELL if _is_installed(name)]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _tell(name: str, devices: Sequence[_Device], environ: MutableMapping[str, str]) -> str | None:
+    """None, or why the framework could not be told."""
+    if name in _done:
+        return None
+    if name not in _TELL:
+        return f"{name} cannot be told: write one of {', '.join(_TELL)}"
+    try:
+        return _TELL[name](devices, environ)
+    except Exception as error:  # whatever a framework raises, the pod goes on
+        return f"{name} could not be told: {type(error).__name__}: {error}"
+
+
+# ---- how each framework is told; an answer is why it was not ------------------------------------
+
+
+def _torch(devices: Sequence[_Device], _: MutableMapping[str, str]) -> str | None:
+    torch: Any = importlib.import_module("torch")
+    for each in devices:
+        torch.cuda.set_per_process_memory_fraction(float(each.fraction), each.ordinal)
+    return None
+
+
+def _tensorflow(devices: Sequence[_Device], _: MutableMapping[str, str]) -> str | None:
+    config: Any = importlib.import_module("tensorflow").config
+    for gpu, each in zip(config.list_physical_devices("GPU"), devices, strict=False):
+        wanted = config.LogicalDeviceConfiguration(memory_limit=each.free_mib)
+        config.set_logical_device_configuration(gpu, [wanted])
+    return None
+
+
+def _jax(devices: Sequence[_Device], environ: MutableMapping[str, str]) -> str | None:
+    for name in _JAX:
+        if name in environ:
+            return f"jax has {name}={environ[name]} already"
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    started = getattr(bridge, "backends_are_initialized", None)
+    if callable(started) and started():
+        return "jax uses the GPU already: call kai.runtime.limit() before"
+    # One number for all devices: the least.
+    environ[_JAX[0]] = f"{float(min(each.fraction for each in devices)):.3f}"
+    return None
+
+
+def _cupy(devices: Sequence[_Device], _: MutableMapping[str, str]) -> str | None:
+    cupy: Any = importlib.import_module("cupy")
+    for each in devices:
+        with cupy.cuda.Device(each.ordinal):
+            cupy.get_default_memory_pool().set_limit(size=each.free_mib * 1024**2)
+    return None
+
+
+_TELL: dict[str, Callable[[Sequence[_Device], MutableMapping[str, str]], str | None]] = {
+    "torch": _torch,
+    "tensorflow": _tensorflow,
+    "jax": _jax,
+    "cupy": _cupy,
+}

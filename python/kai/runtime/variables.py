@@ -1,0 +1,113 @@
+"""What the variables of a container say of its GPUs (spec 7 X3, X4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_NONE = frozenset(("", "-1", "none", "void", "nodevfiles"))
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
+_BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+
+VISIBLE = ("NVIDIA_VISIBLE_DEVICES", "RUNAI-VISIBLE-DEVICES")
+"""Set by KAI; the second is its name before 0.7.4."""
+SELECTED = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+PORTION = ("GPU_PORTION", "RUNAI_NUM_OF_GPUS")
+HAMI_LIMIT = "CUDA_DEVICE_MEMORY_LIMIT"
+HAMI_SM_LIMIT = "CUDA_DEVICE_SM_LIMIT"
+MPS_LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+MPS_PIPE = "CUDA_MPS_PIPE_DIRECTORY"
+MPS_THREADS = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+
+SHOWN = (
+    *VISIBLE,
+    *SELECTED,
+    "NVIDIA_DRIVER_CAPABILITIES",
+    *PORTION,
+    HAMI_LIMIT,
+    HAMI_SM_LIMIT,
+    MPS_LIMIT,
+    MPS_PIPE,
+    MPS_THREADS,
+)
+"""Worth showing when no GPU is found."""
+
+
+def devices(value: str | None) -> tuple[str, ...] | None:
+    """The devices that a list names; () where it says there are none, None where it says nothing.
+
+    >>> devices("k8s.device-plugin.nvidia.com/gpu=GPU-1,GPU-2"), devices("void"), devices(None)
+    (('GPU-1', 'GPU-2'), (), None)
+    """
+    if value is None:
+        return None
+    if value.strip().lower() in _NONE:
+        return ()
+    # CDI writes vendor.com/class=name.
+    return tuple(each.strip().rpartition("=")[2] for each in value.split(",") if each.strip())
+
+
+def visible(environ: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The devices that the container was given, and of these what CUDA is told to use."""
+    given = next((found for name in VISIBLE if (found := devices(environ.get(name)))), None)
+    selected = [found for name in SELECTED if (found := devices(environ.get(name))) is not None]
+    if selected:
+        return selected[0]
+    return given if given is not None else devices(environ.get(VISIBLE[0]))
+
+
+def portion(environ: Mapping[str, str]) -> float | None:
+    """The part of each device that KAI announced; None where it announced none."""
+    for name in PORTION:
+        try:
+            value = float(environ.get(name, ""))
+        except ValueError:
+            continue
+        # 0.00 is what a very small part is announced as, and says nothing.
+        if 0 < value <= 1:
+            return value
+    return None
+
+
+def size_mib(value: str | None) -> int | None:
+    """HAMi-core's sizes: g, m, k, or bytes; None for what is none.
+
+    >>> size_mib("7680m"), size_mib("2g"), size_mib("1048576"), size_mib("much")
+    (7680, 2048, 1, None)
+    """
+    match = _SIZE.fullmatch((value or "").strip())
+    if match is None:
+        return None
+    mib = float(match[1]) * _BYTES[match[2].lower()] / 1024**2
+    return int(mib) or None
+
+
+def hami_limit_mib(environ: Mapping[str, str], device: int) -> int | None:
+    """What HAMi-core holds a device to: its own limit, else that of all."""
+    own = size_mib(environ.get(f"{HAMI_LIMIT}_{device}"))
+    return own if own is not None else size_mib(environ.get(HAMI_LIMIT))
+
+
+def has_hami_limit(environ: Mapping[str, str]) -> bool:
+    return any(
+        size_mib(value) is not None
+        for name, value in environ.items()
+        if name == HAMI_LIMIT or name.startswith(f"{HAMI_LIMIT}_")
+    )
+
+
+def mps_limit_mib(environ: Mapping[str, str], device: int) -> int | None:
+    """Of a list such as ``0=4G,1=4G``."""
+    for entry in environ.get(MPS_LIMIT, "").split(","):
+        ordinal, _, size = entry.partition("=")
+        if ordinal.strip() == str(device):
+            return size_mib(size)
+    return None
+
+
+def number(environ: Mapping[str, str], name: str) -> float | None:
+    try:
+        value = float(environ[name])
+    except (KeyError, ValueError):
+        return None
+    return value if 0 <= value <= 100 else None

@@ -1,0 +1,23 @@
+"""What a pod asks KAI for, whoever runs it: requests, their rules, and what they come to.
+
+`PodRequest` is the request, `pod_part` what it comes to on a pod and on its owner, `merge` and
+`merge_into_pod` add that to objects that exist, and `Built` is what a builder of
+`kai.integrations` gives back. Standard library only: it also works where kai's other parts do not.
+"""
+
+from kai.settings.built import Built, Unsupported, native_or
+from kai.settings.merging import merge, merge_into_pod
+from kai.settings.pod import PodPart, filled, pod_part
+from kai.settings.request import PodRequest
+
+__all__ = [
+    "Built",
+    "PodPart",
+    "PodRequest",
+    "Unsupported",
+    "filled",
+    "merge",
+    "merge_into_pod",
+    "native_or",
+    "pod_part",
+]

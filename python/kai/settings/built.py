@@ -1,0 +1,85 @@
+"""Built: what a builder gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.errors import InvalidRequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Something that was asked for and the orchestrator cannot express."""
+
+    setting: str  # argument of PodRequest
+    reason: str
+    workaround: str
+
+    def __str__(self) -> str:
+        return f"{self.setting}: {self.reason}; {self.workaround}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Built(Mapping[str, Any]):
+    """The settings for one orchestrator, and what there is to say about them (spec 7 B4, B8).
+
+    It is a mapping, equal to `settings`, so ``**built`` and ``built["pod_settings"]`` work.
+    `native` is the orchestrator's own object where its library is there and was not declined, else
+    `settings`.
+    """
+
+    orchestrator: str
+    settings: Mapping[str, Any]  # JSON-serialisable
+    native: Any
+    pod: Mapping[str, Any]  # as it would be, with `cluster_objects` in effect
+    placement: Mapping[str, str]  # of each key or field: the object it was written on
+    unsupported: tuple[Unsupported, ...] = ()
+    warnings: tuple[str, ...] = ()
+    cluster_objects: tuple[Mapping[str, Any], ...] = field(default=())  # an administrator's, once
+
+    def __getitem__(self, key: str) -> Any:
+        return self.settings[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.settings)
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self.settings) == (dict(other.settings) if isinstance(other, Built) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_pod_spec(self) -> Mapping[str, Any]:
+        """What the pod will look like: metadata and spec."""
+        return self.pod
+
+    def strict(self) -> Built:
+        """Itself; raises InvalidRequestError where something is unsupported."""
+        if self.unsupported:
+            raise InvalidRequestError(
+                f"{self.orchestrator} cannot express "
+                + "; ".join(str(each) for each in self.unsupported)
+            )
+        return self
+
+
+def native_or(values: Any, make: Any, *, as_native: bool | None, library: str) -> Any:
+    """`make()` where the library is there, else the values (B2).
+
+    as_native: None: native if it can be imported; True: raise if it cannot; False: never.
+    """
+    if as_native is False:
+        return values
+    try:
+        return make()
+    except ImportError as error:
+        if as_native:
+            raise InvalidRequestError(
+                f"as_native=True needs {library}, which cannot be imported ({error}): install it,"
+                " or leave as_native out for plain values"
+            ) from None
+        return values

@@ -1,0 +1,354 @@
+"""What keeps a framework inside the pod's share of GPU memory: variables, volumes, arguments.
+
+KAI places pods by their shares and holds none of them to it, unless something on the node does. So
+each framework is told (spec 7 §24.3), in the way that its versions understand: what an older one
+would refuse is written only where its version is known (W6). docs/concepts/gpu_memory.md tells why
+each of them is told what it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from kai.settings import memory, rules
+
+if TYPE_CHECKING:
+    from kai.settings.request import PodRequest
+
+MPS_PIPE_DIRECTORY = "/tmp/nvidia-mps"
+"""Where NVIDIA's MPS daemon listens if nobody says otherwise."""
+
+_HELPER = "call kai.runtime.limit() in the pod, which sees the device"
+_ENFORCED = ("hamicore", "mps", "nvfractions")
+_JAX, _JAX_BEFORE = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
+_TORCH, _TORCH_NEW = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
+_TORCH_KNOWS_FRACTION = (2, 10)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemorySettings:
+    """`arguments`: by framework, those of its command line; nobody but the user writes that."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    volumes: Sequence[Mapping[str, Any]] = ()
+    volume_mounts: Sequence[Mapping[str, Any]] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def settings_for(request: PodRequest) -> MemorySettings:
+    """Of the request's frameworks and isolation; raises InvalidRequestError for a share that is
+    too small for them."""
+    if not request.shares_gpus:
+        return MemorySettings(warnings=tuple(_without_share(request)))
+    share = Share.of(request)
+    written = _Written(share, request)
+    written.isolation()
+    for framework in request.frameworks:
+        _TOLD[framework](written)
+    return written.settings()
+
+
+def _without_share(request: PodRequest) -> Iterator[str]:
+    if request.isolation != "none":
+        yield (
+            f"isolation={request.isolation!r} goes with a part of a GPU, and none is asked for: it"
+            " changes nothing"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """The share of one process on one device, as far as it is known when the pod is described.
+
+    budget: MiB that it may use, with what CUDA takes for itself. total: MiB that CUDA will report.
+    """
+
+    budget: int | None
+    total: int | None
+    part: float | None  # what KAI calls the portion
+    fraction: Fraction | None  # as asked for
+    limit: int | None  # HAMi's
+    isolation: str
+    headroom: int
+    processes: int
+
+    @staticmethod
+    def of(request: PodRequest) -> Share:
+        total = request.gpu_memory_total
+        asked = None if request.gpu_fraction is None else Fraction(str(request.gpu_fraction))
+        mib = None if request.gpu_memory is None else int(request.gpu_memory)
+        fraction = None if asked is None else float(asked)
+        known = asked is not None or total is not None
+        part = memory.portion(total, fraction=fraction, memory=mib) if known else None
+        limit = memory.hami_limit(total, part) if part is not None else None
+        budget = mib
+        if mib is None and total is not None:
+            budget = memory.reserved(total, fraction=fraction)
+        sees = None if total is None else memory.device_mib(total)
+        if request.isolation == "hamicore" and total is not None:
+            if limit is not None:
+                # What CUDA reports is the share already: a part of *that* (W2).
+                budget = limit if mib is None else min(mib, limit)
+                sees = limit
+        elif request.isolation == "hamicore":
+            sees = None
+        return Share(
+            budget=None if budget is None else budget // request.processes,
+            total=sees,
+            part=part,
+            fraction=asked,
+            limit=limit,
+            isolation=request.isolation,
+            headroom=request.headroom,
+            processes=request.processes,
+        )
+
+    @property
+    def free_mib(self) -> int | None:
+        """What an allocator may take; None where it is not known."""
+        return None if self.budget is None else self.budget - self.headroom
+
+    def allocator_fraction(self) -> Fraction | None:
+        """Of the total that CUDA will report; None where it is not known."""
+        if self.budget is not None and self.total is not None:
+            return memory.allocator_fraction(
+                budget=self.budget, total=self.total, headroom=self.headroom
+            )
+        if self.fraction is not None and self.isolation != "hamicore":
+            return memory.guessed_fraction(self.fraction, processes=self.processes)
+        return None
+
+    def utilization(self) -> Fraction | None:
+        """Of an engine that counts all it takes, of the total that CUDA will report."""
+        if self.isolation == "hamicore":
+            most = Fraction(90, 100 * self.processes)
+            if self.budget is None or self.total is None:
+                return Fraction(math.floor(100 * most), 100)
+            exact = min(most, memory.utilization(budget=self.budget, total=self.total))
+            return Fraction(math.floor(100 * exact), 100)
+        if self.budget is not None and self.total is not None:
+            return memory.utilization(budget=self.budget, total=self.total) or None
+        guess = (
+            None
+            if self.fraction is None
+            else memory.guessed_fraction(self.fraction, processes=self.processes)
+        )
+        return None if guess is None else Fraction(math.floor(100 * guess), 100)
+
+
+class _Written:
+    """Settings that are being written."""
+
+    def __init__(self, share: Share, request: PodRequest) -> None:
+        self.share = share
+        self.request = request
+        self._env: dict[str, str] = {}
+        self._arguments: dict[str, tuple[str, ...]] = {}
+        self._warnings: list[str] = []
+        self._volumes: list[Mapping[str, Any]] = []
+        self._mounts: list[Mapping[str, Any]] = []
+        if share.free_mib is not None and share.free_mib <= 0 and self._needs_room():
+            each = f" in each of {share.processes} processes" if share.processes > 1 else ""
+            raise rules.refuse(
+                f"{share.budget} MiB of GPU memory leave nothing for"
+                f" {', '.join(request.frameworks)}{each} beside the {share.headroom} MiB that CUDA"
+                " takes: ask for a larger share, or write a smaller headroom="
+            )
+
+    def _needs_room(self) -> bool:
+        return any(each != "ray" for each in self.request.frameworks)
+
+    def settings(self) -> MemorySettings:
+        return MemorySettings(
+            env=MappingProxyType(self._env),
+            volumes=tuple(self._volumes),
+            volume_mounts=tuple(self._mounts),
+            warnings=tuple(dict.fromkeys(self._warnings)),
+            arguments=MappingProxyType(self._arguments),
+        )
+
+    def warn(self, sentence: str) -> None:
+        self._warnings.append(sentence)
+
+    def variable(self, name: str, value: str, *, instead: Sequence[str] = ()) -> None:
+        """Unless the request has one of its own, of this name or of one that means the same."""
+        for own in (name, *instead):
+            if own in self.request.env:
+                if self.request.env[own] != value:
+                    self.warn(f"env has {own}, so {name}={value} is left out")
+                return
+        self._env[name] = value
+
+    def argument(self, framework: str, *arguments: str) -> None:
+        self._arguments[framework] = arguments
+        self.warn(f"start {framework} with {' '.join(arguments)}: no variable of its says that")
+
+    def fraction(self, framework: str) -> Fraction | None:
+        """For a framework that is told a part of the total."""
+        found = self.share.allocator_fraction()
+        if found is None:
+            self.warn(
+                f"how much memory a device has is not known, so {framework} is not told its"
+                f" part of it: write gpu_memory_total=, or {_HELPER}"
+            )
+        elif self.share.total is None:
+            self.warn(
+                f"how much memory a device has is not known, so {framework} is told"
+                f" {_decimals(found)} of it, a little less than its share: write"
+                f" gpu_memory_total=, or {_HELPER}"
+            )
+        return found
+
+    # ---- what stands between pods ---------------------------------------------------------------
+
+    def isolation(self) -> None:
+        share = self.share
+        if share.isolation == "hamicore":
+            if share.part is not None and memory.announced(share.part) == "0.00":
+                self.warn(
+                    "KAI announces this share as 0.00, and HAMi-core sets no limit then: ask"
+                    " for 0.01 of a GPU at least"
+                )
+        elif share.isolation == "mps":
+            self._mps()
+
+    def _mps(self) -> None:
+        share, request = self.share, self.request
+        directory = request.mps_pipe_directory or MPS_PIPE_DIRECTORY
+        self.variable("CUDA_MPS_PIPE_DIRECTORY", directory)
+        if share.budget is None:
+            self.warn(
+                "how much memory a device has is not known, so MPS is told no limit: write"
+                " gpu_memory_total="
+            )
+        else:
+            # MPS counts the memory of each process by itself, and so does the budget.
+            limits = (f"{ordinal}={share.budget}M" for ordinal in range(request.devices))
+            self.variable("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", ",".join(limits))
+        if share.part is not None:
+            percentage = max(1, math.floor(round(share.part * 100, 6)))
+            self.variable("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", str(percentage))
+        self._volumes.append(
+            {"name": "nvidia-mps", "hostPath": {"path": directory, "type": "DirectoryOrCreate"}}
+        )
+        self._mounts.append({"name": "nvidia-mps", "mountPath": directory})
+        if not request.node_selector:
+            self.warn("MPS needs its daemon on the node: name such nodes in node_selector=")
+
+
+def _decimals(value: Fraction) -> str:
+    return rules.decimal_text(value) or str(float(value))
+
+
+def _version(request: PodRequest, framework: str) -> tuple[int, int] | None:
+    """Major and minor; None where it is not known, and then only what all versions take is said."""
+    numbers = str(request.framework_versions.get(framework, "")).split("+")[0].split(".")
+    if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].isdigit()):
+        return None
+    return int(numbers[0]), int(numbers[1])
+
+
+# ---- what each framework is told -----------------------------------------------------------------
+
+
+def _torch(written: _Written) -> None:
+    options = ["garbage_collection_threshold:0.8"]  # acts once a fraction is set, by us or in code
+    version = _version(written.request, "torch")
+    if version is not None and version >= _TORCH_KNOWS_FRACTION:
+        if (part := written.fraction("torch")) is not None:
+            options.insert(0, f"per_process_memory_fraction:{_decimals(part)}")
+    elif written.share.isolation not in _ENFORCED:
+        known = "" if version is None else f" {version[0]}.{version[1]}"
+        written.warn(
+            f"PyTorch{known} takes its part of a GPU in code only: {_HELPER}, or from 2.10 on write"
+            " framework_versions={'torch': '2.10'}"
+        )
+    written.variable(_TORCH, ",".join(options), instead=(_TORCH_NEW,))
+
+
+def _tensorflow(written: _Written) -> None:
+    written.variable("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    if written.share.isolation not in _ENFORCED:
+        written.warn(
+            "TF_FORCE_GPU_ALLOW_GROWTH keeps TensorFlow from taking the whole device at once, and"
+            f" is no limit: {_HELPER}"
+        )
+
+
+def _jax(written: _Written) -> None:
+    if (part := written.fraction("jax")) is not None:
+        written.variable(_JAX, _decimals(part), instead=(_JAX_BEFORE,))
+    else:
+        written.variable("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
+def _vllm(written: _Written) -> None:
+    part = written.share.utilization()
+    if part is None:
+        written.fraction("vllm")  # says why
+        return
+    written.argument("vllm", "--gpu-memory-utilization", _decimals(part))
+    written.warn(
+        "vLLM starts only where that much is free, so all pods on the device have to keep to their"
+        " shares; capturing CUDA graphs may take more for a moment, which --enforce-eager avoids"
+    )
+
+
+def _sglang(written: _Written) -> None:
+    if (part := written.fraction("sglang")) is not None:
+        written.argument("sglang", "--mem-fraction-static", _decimals(part))
+
+
+def _tensorrt_llm(written: _Written) -> None:
+    share = written.share
+    budget = "its share" if share.budget is None else f"{share.budget} MiB"
+    written.warn(
+        "TensorRT-LLM takes a part of the memory that is free once its weights are loaded, which"
+        " the share alone does not tell: set free_gpu_memory_fraction of its KvCacheConfig to"
+        f" ({budget} - weights - {share.headroom} MiB) / (free at the start - weights)"
+    )
+
+
+def _triton(written: _Written) -> None:
+    if (part := written.fraction("triton")) is not None:
+        written.argument(
+            "triton", f"--backend-config=tensorflow,gpu-memory-fraction={_decimals(part)}"
+        )
+    written.warn(
+        "Triton has no limit of its own: each backend needs one; --cuda-memory-pool-byte-size is"
+        " for input and output only"
+    )
+
+
+def _cupy(written: _Written) -> None:
+    name = "CUPY_GPU_MEMORY_LIMIT"
+    if (free := written.share.free_mib) is not None:
+        written.variable(name, str(free * rules.MIB))
+    elif (part := written.fraction("cupy")) is not None:
+        written.variable(name, f"{math.floor(100 * part)}%")
+
+
+def _ray(written: _Written) -> None:
+    """Told by its builder: num-gpus of the group."""
+
+
+_TOLD: Mapping[str, Callable[[_Written], None]] = MappingProxyType(
+    {
+        "torch": _torch,
+        "tensorflow": _tensorflow,
+        "jax": _jax,
+        "vllm": _vllm,
+        "tensorrt-llm": _tensorrt_llm,
+        "sglang": _sglang,
+        "triton": _triton,
+        "cupy": _cupy,
+        "ray": _ray,
+    }
+)

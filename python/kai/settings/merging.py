@@ -1,0 +1,137 @@
+"""Adding settings to an object that exists: nothing foreign is lost, and twice is as once (B5)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from kai.api import keys
+from kai.settings import rules
+from kai.settings.pod import PodPart
+
+# Lists whose entries are known by a name.
+_BY_NAME = ("env", "volumes", "containers", "initContainers", "resourceClaims", "claims")
+_GPU_KEYS = (
+    keys.GPU_FRACTION_ANNOTATION,
+    keys.GPU_MEMORY_ANNOTATION,
+    keys.GPU_DEVICES_ANNOTATION,
+    keys.GPU_CONTAINER_ANNOTATION,
+    keys.MPS_ANNOTATION,
+    keys.COMPUTE_SHARING_ANNOTATION,
+)
+_NVFRACTIONS = keys.NVFRACTIONS_REQUEST_ANNOTATION.partition("{")[0]
+
+
+def merge(existing: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `existing` in which what is added counts: mappings key by key, variables, volumes
+    and containers by name, mounts by path, tolerations without repetition, other values replaced.
+    """
+    merged = copy.deepcopy(dict(existing))
+    for key, value in added.items():
+        before = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            merged[key] = merge(before, value)
+        elif isinstance(value, (list, tuple)) and isinstance(before, list):
+            merged[key] = _merged_list(key, before, list(value))
+        else:
+            merged[key] = copy.deepcopy(value) if not isinstance(value, tuple) else list(value)
+    return merged
+
+
+def _merged_list(key: str, before: list[Any], added: list[Any]) -> list[Any]:
+    if key == "tolerations":
+        return [dict(each) for each in rules.unique([*before, *added])]
+    name = "name" if key in _BY_NAME else "mountPath" if key == "volumeMounts" else None
+    if name is None or not all(isinstance(each, Mapping) for each in (*before, *added)):
+        return [*before, *(each for each in added if each not in before)]
+    merged = [dict(each) for each in before]
+    for each in added:
+        at = next((i for i, one in enumerate(merged) if one.get(name) == each.get(name)), None)
+        if at is None:
+            merged.append(copy.deepcopy(dict(each)))
+        elif key == "env":
+            merged[at] = dict(each)  # `value` and `valueFrom` exclude each other
+        else:
+            merged[at] = merge(merged[at], each)
+    return merged
+
+
+def merge_into_pod(
+    pod: Mapping[str, Any],
+    part: PodPart,
+    *,
+    container: str | None = None,
+    owns_itself: bool = False,
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A pod or pod template with the settings, and what had to go for them.
+
+    `container`: which one gets resources, variables and the part of a GPU; None: the part's own
+    name, else the first. Raises InvalidRequestError when there is no such container (C7).
+    """
+    # What is null is as if it were not there.
+    merged = {key: value for key, value in copy.deepcopy(dict(pod)).items() if value is not None}
+    spec = merged.setdefault("spec", {})
+    containers = spec.get("containers") or []
+    named = container or part.container
+    target = next((each for each in containers if each.get("name") == named), None)
+    if named is not None and containers and target is None:
+        names = ", ".join(str(each.get("name")) for each in containers)
+        raise rules.refuse(f"there is no container {named!r}: write one of {names}")
+    if target is None and containers:
+        target = containers[0]
+    warnings = _without_other_gpus(merged, part)
+    merged = merge(merged, {"metadata": part.metadata(owns_itself=owns_itself)})
+    merged["spec"] = merge(spec, part.spec())
+    if target is not None:
+        at = containers.index(target)
+        merged["spec"]["containers"][at] = merge(containers[at], part.container_fields())
+    return merged, tuple(warnings)
+
+
+def _is_gpu_key(key: str) -> bool:
+    return key in _GPU_KEYS or key.startswith(_NVFRACTIONS)
+
+
+def is_gpu_resource(name: str) -> bool:
+    """Whole GPUs and slices of them, which no container may have beside a part of one."""
+    return name == keys.NVIDIA_GPU or name.startswith(keys.MIG_PREFIX)
+
+
+def _without_other_gpus(pod: dict[str, Any], part: PodPart) -> list[str]:
+    """Takes away what asks for GPUs in another way than the part does: KAI would refuse it beside
+    that, or take it for a part of the request (C1, C2, B7)."""
+    asks = part.resources.get("limits", {})
+    shares = any(_is_gpu_key(key) for key in part.annotations)
+    if not (shares or part.resource_claims or any(is_gpu_resource(key) for key in asks)):
+        return []
+    warnings = []
+    metadata = pod.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    for key in [key for key in annotations if _is_gpu_key(key) and key not in part.annotations]:
+        warnings.append(
+            f"the annotation {key}: {annotations.pop(key)} was taken away: it was asked for"
+            " otherwise"
+        )
+    if "annotations" in metadata and not annotations:
+        del metadata["annotations"]
+    why = "beside a part of a GPU KAI refuses the pod" if shares else "GPUs are asked for otherwise"
+    for kind in ("containers", "initContainers"):
+        for each in pod["spec"].get(kind) or []:
+            resources = each.get("resources") or {}
+            for half in ("limits", "requests"):
+                amounts = resources.get(half) or {}
+                for key in [key for key in amounts if is_gpu_resource(key)]:
+                    # Of the same kind a limit is written over, and a request has to be equal.
+                    same = key in asks and (half == "limits" or amounts[key] == asks[key])
+                    if same and not shares:
+                        continue
+                    warnings.append(
+                        f"{key}: {amounts.pop(key)} in the {half} of container {each.get('name')}"
+                        f" was taken away: {why}"
+                    )
+                if half in resources and not amounts:
+                    del resources[half]
+            if "resources" in each and not resources:
+                del each["resources"]  # an empty one breaks some orchestrators
+    return warnings

@@ -1,0 +1,33 @@
+"""How clouds label their GPU nodes (spec 7 §1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+GPU_TOLERATION: Mapping[str, str] = MappingProxyType(
+    {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+)
+"""Given to every pod that asks for a GPU; it fits the taint whatever its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """Node labels of one platform: of the GPU model, and of the pool of nodes, if it has any."""
+
+    gpu_type_label: str
+    pool_label: str | None
+
+
+_PRODUCT = "nvidia.com/gpu.product"
+
+PLATFORMS: Mapping[str, Platform] = MappingProxyType(
+    {
+        "gke": Platform("cloud.google.com/gke-accelerator", "cloud.google.com/gke-nodepool"),
+        "eks": Platform(_PRODUCT, "eks.amazonaws.com/nodegroup"),
+        "aks": Platform(_PRODUCT, "kubernetes.azure.com/agentpool"),
+        "generic": Platform(_PRODUCT, None),
+    }
+)
+"""``generic`` is any cluster with NVIDIA's GPU feature discovery."""

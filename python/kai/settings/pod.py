@@ -1,0 +1,201 @@
+"""What a request comes to on a pod, in Kubernetes' own words, before any orchestrator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kai.api import keys
+from kai.settings import frameworks, rules
+from kai.settings.request import PodRequest
+
+GPU_RESOURCE_PREFIXES = (keys.NVIDIA_GPU, keys.MIG_PREFIX)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodPart:
+    """The settings of a pod, by the place where KAI looks for each (spec 7 §1.3).
+
+    `labels` and `annotations` are for the pod itself. `owner_labels` and `owner_annotations` are
+    for the workload that owns it; where nobody does, the pod is its own owner. Everything is as the
+    API server takes it: camelCase, texts, and nothing that is empty in `resources`.
+    """
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    owner_labels: Mapping[str, str]
+    owner_annotations: Mapping[str, str]
+    scheduler_name: str
+    node_selector: Mapping[str, str]
+    tolerations: Sequence[Mapping[str, Any]]
+    resources: Mapping[str, Any]
+    env: Mapping[str, str]
+    resource_claims: Sequence[Mapping[str, Any]]
+    volumes: Sequence[Mapping[str, Any]]
+    volume_mounts: Sequence[Mapping[str, Any]]
+    security_context: Mapping[str, Any]
+    runtime_class: str | None
+    container: str | None
+    warnings: tuple[str, ...]
+
+    def env_list(self) -> list[dict[str, str]]:
+        return [{"name": name, "value": value} for name, value in self.env.items()]
+
+    def metadata(self, *, owns_itself: bool = False) -> dict[str, Any]:
+        """Labels and annotations of the pod; with those of its owner if it has none."""
+        labels = {**(self.owner_labels if owns_itself else {}), **self.labels}
+        annotations = {**(self.owner_annotations if owns_itself else {}), **self.annotations}
+        return filled({"labels": labels, "annotations": annotations})
+
+    def spec(self) -> dict[str, Any]:
+        """Of the pod, without containers."""
+        return filled(
+            {
+                "schedulerName": self.scheduler_name,
+                "nodeSelector": dict(self.node_selector),
+                "tolerations": [dict(each) for each in self.tolerations],
+                "runtimeClassName": self.runtime_class,
+                "resourceClaims": [dict(each) for each in self.resource_claims],
+                "volumes": [dict(each) for each in self.volumes],
+            }
+        )
+
+    def container_fields(self) -> dict[str, Any]:
+        """Of the main container, without its name and image."""
+        return filled(
+            {
+                "env": self.env_list(),
+                "resources": dict(self.resources),
+                "volumeMounts": [dict(each) for each in self.volume_mounts],
+                "securityContext": dict(self.security_context),
+            }
+        )
+
+    def manifest(
+        self, *, container: str, owns_itself: bool = False, sidecars_first: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """A pod as it would be: for looking at, and for the engine's parser."""
+        containers = [{"name": name} for name in sidecars_first]
+        containers.append({"name": container, **self.container_fields()})
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": self.metadata(owns_itself=owns_itself),
+            "spec": {**self.spec(), "containers": containers},
+        }
+
+
+def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that say something."""
+    return {key: value for key, value in fields.items() if value not in (None, "", {}, [], ())}
+
+
+def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
+    """The settings of a request.
+
+    container: the orchestrator's name of the main container, where it is known; the request's own
+    goes first.
+    """
+    name = request.container or container
+    memory = frameworks.settings_for(request)
+    queue = request.queue_labels
+    return PodPart(
+        labels={**queue, **_group_labels(request), **request.labels},
+        annotations={
+            **_gpu_annotations(request, name),
+            **_group_annotations(request),
+            **request.annotations,
+        },
+        owner_labels={**queue, **_group_labels(request)},
+        owner_annotations=_owner_annotations(request),
+        scheduler_name=request.scheduler_name,
+        node_selector={**request.node_selector, **memory.node_selector},
+        tolerations=request.tolerations,  # type: ignore[arg-type] # made a tuple when checked
+        resources=_resources(request),
+        env={**memory.env, **request.env},
+        resource_claims=_claims(request),
+        volumes=memory.volumes,
+        volume_mounts=memory.volume_mounts,
+        security_context={} if request.privileged is None else {"privileged": request.privileged},
+        runtime_class=request.runtime_class,
+        container=name,
+        warnings=(*request.warnings, *memory.warnings),
+    )
+
+
+def _group_labels(request: PodRequest) -> dict[str, str]:
+    labels = {}
+    if request.priority is not None:
+        labels[keys.PRIORITY_CLASS_LABEL] = request.priority
+    if request.preemptible is not None:
+        labels[keys.PREEMPTIBILITY_LABEL] = (
+            "preemptible" if request.preemptible else "non-preemptible"
+        )
+    return labels
+
+
+def _group_annotations(request: PodRequest) -> dict[str, str]:
+    # Read from the pod as well as from its owners.
+    annotations = {}
+    if request.preemption_delay is not None:
+        annotations[keys.PREEMPTION_DELAY_ANNOTATION] = request.preemption_delay
+    if request.staleness_grace_period is not None:
+        annotations[keys.STALENESS_ANNOTATION] = request.staleness_grace_period
+    elif request.workaround_stale_gang and request.kai_version == "0.17":  # KW17
+        annotations[keys.STALENESS_ANNOTATION] = "-1s"
+    return annotations
+
+
+def _owner_annotations(request: PodRequest) -> dict[str, str]:
+    wanted = {
+        keys.TOPOLOGY_ANNOTATION: request.topology,
+        keys.TOPOLOGY_REQUIRED_ANNOTATION: request.required_level,
+        keys.TOPOLOGY_PREFERRED_ANNOTATION: request.preferred_level,
+        keys.BATCH_MIN_MEMBER_ANNOTATION: None
+        if request.gang_min is None
+        else str(request.gang_min),
+    }
+    return {key: value for key, value in wanted.items() if value is not None}
+
+
+def _gpu_annotations(request: PodRequest, container: str | None) -> dict[str, str]:
+    if not request.shares_gpus:
+        return {}
+    annotations = {}
+    if request.style == "nvfractions":
+        if container is None:  # it is part of the key (NX6)
+            raise rules.refuse("style nvfractions names the container: write container=")
+        amount = f"{request.gpu_memory}Mi"
+        for key in (keys.NVFRACTIONS_REQUEST_ANNOTATION, keys.NVFRACTIONS_LIMIT_ANNOTATION):
+            annotations[key.format(container=container)] = amount
+    elif request.gpu_kind == "fraction":
+        annotations[keys.GPU_FRACTION_ANNOTATION] = str(request.gpu_fraction)
+    else:
+        annotations[keys.GPU_MEMORY_ANNOTATION] = str(request.gpu_memory)
+    if container is not None and request.style == "legacy":  # C7
+        annotations[keys.GPU_CONTAINER_ANNOTATION] = container
+    if request.devices > 1:
+        annotations[keys.GPU_DEVICES_ANNOTATION] = str(request.devices)
+    if request.mps:
+        annotations[keys.MPS_ANNOTATION] = "true"
+    if request.compute_sharing is not None:
+        annotations[keys.COMPUTE_SHARING_ANNOTATION] = request.compute_sharing
+    return annotations
+
+
+def _resources(request: PodRequest) -> dict[str, Any]:
+    requests = filled({keys.CPU: request.cpu, keys.MEMORY: request.memory})
+    limits = filled({keys.CPU: request.cpu_limit, keys.MEMORY: request.memory_limit})
+    if request.gpus:
+        limits[keys.NVIDIA_GPU] = str(request.gpus)
+    if request.mig is not None:
+        limits[f"{keys.MIG_PREFIX}{request.mig}"] = "1"
+    claims = [{"name": each["name"]} for each in _claims(request)]
+    return filled({"requests": requests, "limits": limits, "claims": claims})
+
+
+def _claims(request: PodRequest) -> list[dict[str, str]]:
+    if request.claim is None:
+        return []
+    return [{"name": "gpu", "resourceClaimTemplateName": request.claim}]

@@ -1,0 +1,277 @@
+"""What makes sense in a request: each rule reads one value, or says in a sentence what to write."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from kai.api import quantities
+from kai.errors import InvalidRequestError
+
+MIB = 1024 * 1024
+
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_NAME_PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+_DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
+_MIG_PROFILE = re.compile(r"[1-9][0-9]*g\.[1-9][0-9]*gb(\.me)?")
+
+
+def refuse(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message)
+
+
+def label_value(name: str, value: object) -> str:
+    """As it is; up to 63 letters, digits, '-', '_' and '.'."""
+    if not isinstance(value, str) or not _LABEL_VALUE.fullmatch(value):
+        raise refuse(
+            f"{name} {value!r} cannot be the value of a label: write up to 63 letters, digits,"
+            " '-', '_' or '.', beginning and ending with a letter or digit"
+        )
+    return value
+
+
+def qualified_name(name: str, key: object) -> str:
+    """A key of labels or annotations: a name, after a domain and a slash if it has one."""
+    text = key if isinstance(key, str) else ""
+    domain, slash, rest = text.rpartition("/")
+    named = _NAME_PART.fullmatch(rest)
+    if not named or (slash and (len(domain) > 253 or not _DOMAIN.fullmatch(domain))):
+        raise refuse(f"{name} {key!r} is no key: write a name such as team, or example.com/team")
+    return text
+
+
+def dns_label(name: str, value: object) -> str:
+    if not isinstance(value, str) or not _DNS_LABEL.fullmatch(value):
+        raise refuse(
+            f"{name} {value!r} is no name: write up to 63 small letters, digits or '-', as in"
+            " my-container"
+        )
+    return value
+
+
+def object_name(name: str, value: object) -> str:
+    if not isinstance(value, str) or len(value) > 253 or not _DOMAIN.fullmatch(value):
+        raise refuse(f"{name} {value!r} is no name of a Kubernetes object: write it as in train")
+    return value
+
+
+def count(name: str, value: object, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise refuse(f"{name} is {value!r}: write a whole number from {least} on")
+    return value
+
+
+def truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise refuse(f"{name} is {value!r}: write True or False")
+    return value
+
+
+def fraction_text(value: object) -> str:
+    """A fraction as a plain decimal (C3, C4); "1" for a whole device."""
+    try:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float, Fraction)):
+            raise ValueError
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError
+        exact = value if isinstance(value, Fraction) else quantities.parse(repr_of(value))
+    except ValueError:
+        raise refuse(
+            f"gpu_fraction is {value!r}: write a number between 0 and 1, such as 0.5"
+        ) from None
+    if exact <= 0:
+        raise refuse(f"gpu_fraction is {value}: write more than 0, or leave it out for no GPU")
+    if exact > 1:
+        raise refuse(_beyond_one(value, exact))
+    text = decimal_text(exact)
+    if text is None:
+        raise refuse(f"gpu_fraction {value} has no end as a decimal: round it, as in 0.33")
+    return text
+
+
+def repr_of(value: str | int | float) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _beyond_one(value: object, exact: Fraction) -> str:
+    whole, rest = divmod(exact, 1)
+    if rest == 0:
+        return f"gpu_fraction is {value}: write gpus={whole} for whole GPUs"
+    devices = whole + 1
+    part = decimal_text(Fraction(round(exact / devices, 2))) or "0.5"
+    return (
+        f"gpu_fraction is {value}, and a pod cannot have whole GPUs and a part of one: write"
+        f" devices={devices}, gpu_fraction={part} for a part of each of {devices} GPUs"
+    )
+
+
+def decimal_text(exact: Fraction) -> str | None:
+    """0.125 -> "0.125"; None when no decimal is equal."""
+    for digits in range(0, 19):
+        scaled = exact * 10**digits
+        if scaled.denominator == 1:
+            if digits == 0:
+                return str(scaled.numerator)
+            whole, rest = divmod(scaled.numerator, 10**digits)
+            return f"{whole}.{rest:0{digits}d}"
+    return None
+
+
+def memory_mib(value: object) -> int:
+    """GPU memory in MiB: a number of them, or a quantity such as 5Gi (C5)."""
+    hint = "write MiB, such as 5120, or a quantity, such as '5Gi'"
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise refuse(f"gpu_memory is {value!r}: {hint}")
+    try:
+        mib = (
+            Fraction(int(value))
+            if isinstance(value, int) or re.fullmatch(r"[0-9]+", value.strip())
+            else quantities.parse(value) / MIB
+        )
+    except ValueError:
+        raise refuse(f"gpu_memory is {value!r}: {hint}") from None
+    if mib <= 0:
+        raise refuse(f"gpu_memory is {value!r}: write more than 0 MiB")
+    if mib.denominator != 1:
+        raise refuse(
+            f"gpu_memory {value!r} is {float(mib):.2f} MiB, and KAI takes whole ones: write"
+            f" '{math.ceil(mib)}Mi'"
+        )
+    return int(mib)
+
+
+def quantity(name: str, value: object) -> str:
+    try:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise ValueError
+        amount = quantities.parse(repr_of(value))
+    except ValueError:
+        raise refuse(f"{name} is {value!r}: write a quantity such as 500m, 2 or 16Gi") from None
+    if amount <= 0:
+        raise refuse(f"{name} is {value!r}: write more than 0, or leave it out")
+    return str(value)
+
+
+def at_most(name: str, value: str | None, limit_name: str, limit: str | None) -> None:
+    if (
+        value is not None
+        and limit is not None
+        and quantities.parse(value) > quantities.parse(limit)
+    ):
+        raise refuse(
+            f"{name} {value} is above {limit_name} {limit}: write a limit of at least that"
+        )
+
+
+def duration(name: str, value: object) -> str:
+    if not isinstance(value, str) or not _DURATION.fullmatch(value):
+        raise refuse(f"{name} is {value!r}: write a duration with its unit, such as 5m or 90s")
+    return value
+
+
+def mig_profile(value: object) -> str:
+    if not isinstance(value, str) or not _MIG_PROFILE.fullmatch(value):
+        raise refuse(f"mig is {value!r}: write a profile such as 1g.5gb or 3g.20gb")
+    return value
+
+
+def one_of(name: str, value: object, choices: Iterable[str]) -> str:
+    known = list(choices)
+    if value not in known:
+        raise refuse(f"{name} is {value!r}: write one of {', '.join(known)}")
+    return str(value)
+
+
+def texts(name: str, value: object, *, labels: bool = False) -> dict[str, str]:
+    """A mapping of keys to texts, of labels or annotations."""
+    if not isinstance(value, Mapping):
+        raise refuse(f"{name} is {value!r}: write a mapping such as {{'team': 'vision'}}")
+    read = {}
+    for key, each in value.items():
+        qualified_name(f"{name} has", key)
+        if not isinstance(each, str):
+            raise refuse(f"{name}[{key!r}] is {each!r}: write a text, in quotes")
+        read[key] = label_value(f"{name}[{key!r}]", each) if labels and each else each
+    return read
+
+
+def variables(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise refuse(f"env is {value!r}: write a mapping such as {{'NCCL_DEBUG': 'INFO'}}")
+    read = {}
+    for key, each in value.items():
+        if not isinstance(key, str) or not _VARIABLE.fullmatch(key):
+            raise refuse(f"env has {key!r}, which is no name of a variable: write it as NCCL_DEBUG")
+        if isinstance(each, bool) or not isinstance(each, (str, int, float)):
+            raise refuse(f"env[{key!r}] is {each!r}: write a text, in quotes")
+        read[key] = str(each)
+    return read
+
+
+_TOLERATION_FIELDS = ("key", "operator", "value", "effect", "tolerationSeconds")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def toleration(value: object) -> dict[str, Any]:
+    """In Kubernetes' own spelling: of a mapping in either case, or a client's V1Toleration."""
+    fields = _fields_of(value)
+    if fields is None:
+        raise refuse(
+            f"a toleration is {value!r}: write a mapping such as {{'key': 'nvidia.com/gpu',"
+            " 'operator': 'Exists', 'effect': 'NoSchedule'}"
+        )
+    spelled = {"toleration_seconds": "tolerationSeconds"}
+    read = {spelled.get(key, key): each for key, each in fields.items() if each is not None}
+    for key in read:
+        if key not in _TOLERATION_FIELDS:
+            raise refuse(f"a toleration has {key!r}: write {', '.join(_TOLERATION_FIELDS)}")
+        if key == "tolerationSeconds":
+            count("tolerationSeconds of a toleration", read[key], least=0)
+        elif not isinstance(read[key], str):
+            raise refuse(f"{key} of a toleration is {read[key]!r}: write a text, in quotes")
+    operator = one_of(
+        "operator of a toleration", read.get("operator", "Equal"), ("Equal", "Exists")
+    )
+    if "effect" in read:
+        one_of("effect of a toleration", read["effect"], _EFFECTS)
+    if operator == "Exists" and read.get("value"):
+        raise refuse("a toleration with operator Exists has a value: leave the value out")
+    if operator == "Equal" and not read.get("key"):
+        raise refuse(
+            "a toleration has no key: write one, or operator Exists to tolerate everything"
+        )
+    return read
+
+
+def _fields_of(value: object) -> Mapping[str, Any] | None:
+    if isinstance(value, Mapping):
+        return value
+    names = getattr(value, "attribute_map", None)  # clients up to kubernetes 36
+    if isinstance(names, Mapping):
+        return {json: getattr(value, name) for name, json in names.items()}
+    dump = getattr(value, "model_dump", None)  # and from 37 on
+    if callable(dump):
+        dumped = dump(by_alias=True, exclude_none=True)
+        return dumped if isinstance(dumped, Mapping) else None
+    return None
+
+
+def unique(tolerations: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Without repetitions by key, operator, value and effect (B5)."""
+    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for each in tolerations:
+        # An absent operator is Equal, and an absent text is empty.
+        key = (
+            each.get("key") or "",
+            each.get("operator") or "Equal",
+            each.get("value") or "",
+            each.get("effect") or "",
+        )
+        kept.setdefault(key, dict(each))
+    return tuple(kept.values())

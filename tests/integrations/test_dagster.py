@@ -1,0 +1,109 @@
+"""Dagster itself with the settings that kai builds for it."""
+
+import json
+from typing import Any
+
+import pytest
+from conftest import without_nulls
+from dagster import op
+from dagster_k8s.job import (
+    DagsterK8sJobConfig,
+    K8sConfigMergeBehavior,
+    UserDefinedDagsterK8sConfig,
+    construct_dagster_k8s_job,
+    get_user_defined_k8s_config,
+)
+from dagster_k8s.pipes import build_pod_body
+
+import kai
+from kai.integrations import dagster
+from kai.integrations.native import to_plain
+
+REQUEST = kai.PodRequest(
+    queue="team-a",
+    gpu_fraction=0.5,
+    platform="gke",
+    gpu_type="nvidia-tesla-t4",
+    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
+    cpu="500m",
+    memory="1Gi",
+    memory_limit="2Gi",
+)
+
+
+def step_job(config: UserDefinedDagsterK8sConfig) -> Any:
+    launched = construct_dagster_k8s_job(
+        DagsterK8sJobConfig(job_image="img"),
+        ["dagster", "api"],
+        "job-name",
+        user_defined_k8s_config=config,
+        pod_name="pod-name",
+    )
+    return without_nulls(to_plain(launched))
+
+
+def test_the_job_of_a_step(expected: Any) -> None:
+    @op(tags=dict(dagster.build(REQUEST, as_native=False)))
+    def train() -> None: ...
+
+    read = get_user_defined_k8s_config(train.tags)
+    assert step_job(read) == expected("dagster-k8s-0.29.27")["Job"]
+
+
+def test_the_native_config_is_what_dagster_reads_from_the_tag() -> None:
+    built = dagster.build(REQUEST, merge_behavior="SHALLOW")
+    tags = {key: json.dumps(value) for key, value in built.items()}
+    assert isinstance(built.native, UserDefinedDagsterK8sConfig)
+    assert built.native == get_user_defined_k8s_config(tags)
+    assert built.native.merge_behavior is K8sConfigMergeBehavior.SHALLOW
+
+
+def test_the_pod_of_pipes(expected: Any) -> None:
+    request = REQUEST.with_changes(cpu=None, memory=None, memory_limit=None)
+    built = dagster.build(request, pipes=True)
+    body = build_pod_body(
+        pod_name="p",
+        image="img",
+        command=["x"],
+        env_vars={},
+        base_pod_meta=built["base_pod_meta"],
+        base_pod_spec=built["base_pod_spec"],
+    )
+    assert without_nulls(to_plain(body)) == expected("dagster-k8s-0.29.27")["Pipes"]
+
+
+@pytest.mark.parametrize(
+    "gpus",
+    [
+        {},
+        {"gpus": 2},
+        {"gpu_memory": "5Gi"},
+        {"gpu_fraction": 0.5, "devices": 2},
+        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
+        {"mig": "1g.5gb"},
+        {"claim": "one-gpu"},
+    ],
+)
+def test_dagster_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+    request = kai.PodRequest(
+        queue="team-a",
+        priority="train",
+        topology="t",
+        required_level="rack",
+        runtime_class="nvidia",
+        privileged=True,
+        tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 5}],
+        **gpus,
+    )
+    built = dagster.build(request)
+    made = step_job(built.native)
+    template, foretold = made["spec"]["template"], built.to_pod_spec()
+    assert template["metadata"].get("annotations") == foretold["metadata"].get("annotations")
+    assert foretold["metadata"]["labels"].items() <= template["metadata"]["labels"].items()
+    assert made["metadata"]["annotations"] == {
+        "kai.scheduler/topology": "t",
+        "kai.scheduler/topology-required-placement": "rack",
+    }
+    main, wanted = template["spec"].pop("containers")[0], foretold["spec"].pop("containers")[0]
+    assert foretold["spec"].items() <= template["spec"].items()
+    assert wanted.items() <= main.items()

@@ -1,0 +1,53 @@
+"""Flyte 2's SDK itself with the PodTemplate that kai builds."""
+
+from typing import Any
+
+import flyte as flyte2
+import pytest
+from conftest import without_nulls
+from google.protobuf.json_format import MessageToDict
+
+import kai
+from kai.integrations import flyte
+
+
+def pod_of(template: flyte2.PodTemplate) -> Any:
+    return without_nulls(MessageToDict(template.to_k8s_pod()))
+
+
+def test_the_pod_of_a_template(expected: Any) -> None:
+    request = kai.PodRequest(
+        queue="team-a",
+        gpu_fraction=0.5,
+        platform="gke",
+        gpu_type="nvidia-tesla-t4",
+        env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
+    )
+    built = flyte.build(request, sdk="flyte")
+    assert isinstance(built.native, flyte2.PodTemplate)
+    assert pod_of(built.native) == expected("flyte2-2.12.1")
+    assert flyte.build(request, sdk="flyte", existing=built.native) == built
+
+
+def test_an_environment_takes_the_template() -> None:
+    template = flyte.build(kai.PodRequest(queue="team-a", gpus=1), sdk="flyte").native
+    environment = flyte2.TaskEnvironment(name="train", pod_template=template)
+    assert environment.pod_template is template
+
+
+@pytest.mark.parametrize(
+    "gpus",
+    [
+        {},
+        {"gpus": 2},
+        {"gpu_memory": "5Gi"},
+        {"gpu_fraction": 0.5, "devices": 2},
+        {"mig": "1g.5gb"},
+    ],
+)
+def test_flyte_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+    built = flyte.build(kai.PodRequest(queue="team-a", privileged=True, **gpus), sdk="flyte")
+    made, foretold = pod_of(built.native), without_nulls(built.to_pod_spec())
+    assert made["metadata"] == foretold["metadata"]
+    assert made["podSpec"] == foretold["spec"]
+    assert made["primaryContainerName"] == "primary"

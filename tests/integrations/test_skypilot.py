@@ -1,0 +1,103 @@
+"""SkyPilot's own schema, merge and check with the configuration that kai builds."""
+
+import copy
+from typing import Any
+
+import pytest
+from conftest import without_nulls
+from sky import Task
+from sky.provision.kubernetes import utils
+from sky.utils import common_utils, config_utils, schemas
+
+import kai
+from kai.integrations import skypilot
+
+# A reduced stand-in for what SkyPilot renders; the whole of it needs a cluster.
+BASE = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"labels": {"parent": "skypilot"}, "annotations": {"skypilot-user": "u"}},
+    "spec": {
+        "restartPolicy": "Never",
+        "containers": [
+            {
+                "name": "ray-node",
+                "image": "img",
+                "env": [{"name": "A", "value": "1"}],
+                "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+            }
+        ],
+    },
+}
+
+
+def merged(config: dict[str, Any]) -> Any:
+    """The pod, after SkyPilot found nothing to complain about."""
+    common_utils.validate_schema(config, schemas.get_config_schema(), "invalid: ")
+    pod = copy.deepcopy(BASE)
+    config_utils.merge_k8s_configs(pod, copy.deepcopy(config["kubernetes"]["pod_config"]))
+    assert utils.check_pod_config(pod) == (True, None)
+    return without_nulls(pod)
+
+
+def test_the_pod_of_a_task(expected: Any) -> None:
+    request = kai.PodRequest(
+        queue="team-a",
+        gpu_fraction=0.5,
+        platform="gke",
+        gpu_type="nvidia-tesla-t4",
+        env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
+    )
+    built = skypilot.build(request, provision_timeout=-1)
+    assert merged(dict(built)) == expected("skypilot-0.14.1")
+
+
+def test_a_task_takes_the_configuration() -> None:
+    built = skypilot.build(kai.PodRequest(queue="team-a", gpu_fraction=0.5))
+    task = Task.from_yaml_config({"run": "nvidia-smi", "config": dict(built)})
+    for resources in task.resources:
+        assert resources.cluster_config_overrides == built
+
+
+@pytest.mark.parametrize(
+    "gpus",
+    [
+        {},
+        {"gpus": 2},
+        {"gpu_memory": "5Gi"},
+        {"gpu_fraction": 0.5, "devices": 2},
+        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
+        {"mig": "1g.5gb"},
+        {"claim": "one-gpu"},
+    ],
+)
+def test_skypilot_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
+    request = kai.PodRequest(
+        queue="team-a",
+        priority="train",
+        topology="t",
+        required_level="rack",
+        runtime_class="nvidia",
+        privileged=True,
+        cpu=2,
+        env={"B": "2"},
+        tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 5}],
+        **gpus,
+    )
+    built = skypilot.build(request)
+    made, foretold = merged(dict(built)), copy.deepcopy(dict(built.to_pod_spec()))
+    for kind, wanted in foretold["metadata"].items():
+        assert wanted.items() <= made["metadata"][kind].items()
+    (main,), (wanted,) = made["spec"].pop("containers"), foretold["spec"].pop("containers")
+    assert foretold["spec"].items() <= made["spec"].items()
+    assert main["env"] == [{"name": "A", "value": "1"}, *wanted["env"]]
+    assert main["resources"]["requests"] == {"cpu": "2", "memory": "1Gi"}
+    assert main["resources"].get("limits") == wanted["resources"].get("limits")
+    assert main["securityContext"] == wanted["securityContext"]
+
+
+def test_skypilot_finds_a_wrong_key_only_in_the_pod() -> None:
+    # Why the keys are written as the API server takes them.
+    config = {"kubernetes": {"pod_config": {"spec": {"scheduler_name": "kai-scheduler"}}}}
+    with pytest.raises(AssertionError):
+        merged(config)

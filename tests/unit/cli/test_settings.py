@@ -1,0 +1,150 @@
+"""kai settings: what to write in an orchestrator."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kai
+from kai import PodRequest
+from kai.cli import settings as command
+from kai.integrations import builder_for
+
+Run = Callable[..., Any]
+
+HALF = ("settings", "--orchestrator", "zenml", "--queue", "test", "--gpu-fraction", "0.5")
+
+
+@pytest.mark.parametrize(
+    ("form", "read"), [("yaml", yaml.safe_load), ("json", json.loads), ("python", ast.literal_eval)]
+)
+def test_every_form_says_the_same(run: Run, form: str, read: Callable[[str], Any]) -> None:
+    done = run(*HALF, "--format", form)
+    assert done.status == 0
+    expected = builder_for("zenml")(
+        PodRequest(queue="test", gpu_fraction="0.5"), as_native=False
+    ).settings
+    assert read(done.out) == expected
+    assert "nothing keeps the pod to its share" in done.err
+
+
+def test_every_argument_of_a_request_has_an_option() -> None:
+    known = {*command._TEXTS, *command._NUMBERS, *command._FLAGS, *command._EITHER}
+    known |= {command._MAPPING_OF.get(name, name) for name in command._PAIRS}
+    known |= {"tolerations", "framework"}
+    assert known == {each.name for each in dataclasses.fields(PodRequest) if each.init}
+
+
+def test_options_become_arguments(run: Run) -> None:
+    done = run(
+        *HALF[:5],
+        *("--gpu-memory", "5Gi", "--devices", 2, "--env", "A=b=c", "--label", "team=vision"),
+        *("--node-selector", "zone=a", "--toleration", "sku=gpu:NoSchedule", "--toleration", "x"),
+        *("--framework", "torch", "--framework-version", "torch=2.10", "--no-preemptible"),
+        *("--gpu-memory-total", 15360, "--pod", "--format", "json"),
+    )
+    pod = json.loads(done.out)
+    request = PodRequest(
+        queue="test",
+        gpu_memory="5Gi",
+        devices=2,
+        env={"A": "b=c"},
+        labels={"team": "vision"},
+        node_selector={"zone": "a"},
+        tolerations=[
+            {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"},
+            {"key": "x", "operator": "Exists"},
+        ],
+        framework="torch",
+        framework_versions={"torch": "2.10"},
+        preemptible=False,
+        gpu_memory_total=15360,
+    )
+    assert pod == builder_for("zenml")(request, as_native=False).pod
+
+
+def test_texts_stay_texts(run: Run) -> None:
+    """kubectl would read 1e3 as a number, and PyYAML does not quote it."""
+    done = run(*HALF[:3], "--queue", "1e3", "--env", "A=0o17")
+    from kai.api.documents import read_value
+
+    labels = read_value(done.out)["pod_settings"]["labels"]
+    assert labels == {"kai.scheduler/queue": "1e3"}
+
+
+def test_everything_that_is_known(run: Run) -> None:
+    told = json.loads(run(*HALF, "--all", "--format", "json").out)
+    assert set(told) == {
+        "settings", "pod", "cluster_objects", "placement", "unsupported", "warnings",
+    }  # fmt: skip
+
+
+def test_what_an_administrator_applies(run: Run) -> None:
+    arguments = ("settings", "-o", "kfp", "--queue", "test", "--gpu-fraction", "0.5")
+    assert "--cluster-objects" in run(*arguments).err
+    documents = list(yaml.safe_load_all(run(*arguments, "--cluster-objects").out))
+    assert documents
+    assert all(each["kind"] for each in documents)
+
+
+def test_strict_fails_for_what_cannot_be_expressed(run: Run) -> None:
+    topology = ("--topology", "t", "--required-level", "rack")
+    done = run(*HALF, *topology)
+    assert (done.status, "zenml cannot express topology" in done.err) == (0, True)
+    done = run(*HALF, *topology, "--strict")
+    assert (done.status, done.out) == (2, "")
+
+
+def test_options_of_a_builder(run: Run) -> None:
+    done = run(*HALF, "--set", "zenml_version=0.82.0", "--format", "json")
+    assert done.status == 0
+    done = run(*HALF, "--set", "nonsense=1")
+    assert (done.status, "nonsense" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--gpu-fraction", "1.5"), "devices=2"),
+        (("--gpus", "half"), "not a valid integer"),
+        (("--env", "A"), "write it as KEY=VALUE"),
+        (("--queue", "a b"), "63 letters"),
+    ],
+)
+def test_mistakes_are_one_sentence(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = run("settings", "-o", "zenml", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_unknown_orchestrator(run: Run) -> None:
+    done = run("settings", "-o", "zenith")
+    assert (done.status, "write one of airflow" in done.err) == (2, True)
+
+
+def test_it_costs_no_more_than_it_needs() -> None:
+    """Neither tables nor the compiled core, nor any orchestrator."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1))\n"
+        "from kai.cli import main\n"
+        "main(sys.argv[1:])\n"
+        "heavy = ('rich', 'numpy', 'kai._core', 'inspect', 'kubernetes', 'zenml', 'yaml')\n"
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)\n"
+    )
+    root = str(Path(kai.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code, root, *HALF, "--format", "json"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    loaded = ast.literal_eval(done.stderr.splitlines()[-1])
+    assert set(loaded) <= {"inspect"}  # which click itself imports

@@ -1,0 +1,231 @@
+"""Arguments of Airflow's operators, plain; tests/integrations/test_airflow.py runs them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import kai
+from kai.integrations import airflow
+from kai.settings import Built, merge
+
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+TIMEOUTS = {"startup_timeout_seconds": 3600, "schedule_timeout_seconds": 86400}
+KINDS: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str]]] = {
+    # what is asked for; annotations; limits
+    "none": ({}, {}, {}),
+    "whole": ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
+    "mig": ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
+    "fraction": ({"gpu_fraction": "0.25"}, {"gpu-fraction": "0.25"}, {}),
+    "memory": ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}),
+    "devices": (
+        {"gpu_fraction": 0.5, "devices": 2},
+        {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
+        {},
+    ),
+}
+
+
+def request(**arguments: Any) -> kai.PodRequest:
+    return kai.PodRequest(**{"queue": "team-a", **arguments})
+
+
+def plain(options: dict[str, Any] | None = None, **arguments: Any) -> Built:
+    return airflow.build(request(**arguments), as_native=False, **(options or {}))
+
+
+def test_half_a_t4() -> None:
+    built = plain(
+        gpu_fraction=0.5,
+        platform="gke",
+        gpu_type="nvidia-tesla-t4",
+        cpu="500m",
+        memory="1Gi",
+        memory_limit="2Gi",
+        env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
+        privileged=True,
+        runtime_class="nvidia",
+    )
+
+    assert built == {
+        "schedulername": "kai-scheduler",
+        "labels": {"kai.scheduler/queue": "team-a"},
+        "annotations": {"gpu-fraction": "0.5", "gpu-fraction-container-name": "base"},
+        "tolerations": [TOLERATION],
+        "node_selector": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
+        "env_vars": {"NVIDIA_DRIVER_CAPABILITIES": "all"},
+        "container_resources": {
+            "requests": {"cpu": "500m", "memory": "1Gi"},
+            "limits": {"memory": "2Gi"},
+        },
+        "container_security_context": {"privileged": True},
+        "runtime_class_name": "nvidia",
+        **TIMEOUTS,
+    }
+    assert json.loads(json.dumps(dict(built))) == built
+    assert built.unsupported == ()
+    assert built.cluster_objects == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_way_to_ask_for_gpus(kind: str) -> None:
+    gpus, annotations, limits = KINDS[kind]
+    if annotations:
+        annotations = {**annotations, "gpu-fraction-container-name": "base"}
+    built = plain(**gpus)
+
+    assert built.get("annotations", {}) == annotations
+    assert built.get("container_resources", {}) == ({"limits": limits} if limits else {})
+    assert built.pod["metadata"].get("annotations", {}) == annotations
+    (base,) = built.pod["spec"]["containers"]
+    assert base == {"name": "base", **({"resources": {"limits": limits}} if limits else {})}
+    assert built.pod["spec"]["schedulerName"] == "kai-scheduler"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_executors_pod_has_the_task_in_its_first_container(kind: str) -> None:
+    gpus, annotations, limits = KINDS[kind]
+    override = airflow.pod_override(request(**gpus), as_native=False)
+
+    assert set(override) == {"metadata", "spec"}
+    assert override["metadata"].get("annotations", {}).items() >= annotations.items()
+    (base,) = override["spec"]["containers"]
+    assert base["name"] == "base"
+    assert base.get("resources", {}).get("limits", {}) == limits
+    assert override["spec"]["schedulerName"] == "kai-scheduler"
+
+
+def test_what_kai_reads_from_owners_is_on_the_pod() -> None:
+    built = plain(gpus=8, topology="cluster", preferred_level="rack", priority="train")
+
+    assert built["annotations"] == {
+        "kai.scheduler/topology": "cluster",
+        "kai.scheduler/topology-preferred-placement": "rack",
+    }
+    assert built["labels"]["priorityClassName"] == "train"
+    assert built.placement["kai.scheduler/topology"] == "pod"
+
+
+def test_a_pod_is_no_gang_and_a_job_is_one() -> None:
+    pod = plain(gpus=1, gang_min=2)
+    job = plain({"operator": "job"}, gpus=1, gang_min=2)
+
+    assert "annotations" not in pod
+    (unsupported,) = pod.unsupported
+    assert (unsupported.setting, "KubernetesJobOperator" in unsupported.workaround) == (
+        "gang_min",
+        True,
+    )
+    assert job["annotations"] == {"kai.scheduler/batch-min-member": "2"}
+    assert job.unsupported == ()
+    assert job.placement["kai.scheduler/batch-min-member"] == "Job and pod template"
+
+
+# ---- versions and timeouts ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "has_schedule_timeout", "has_runtime_class"),
+    [("10.0.1", False, False), ("10.5.0", True, False), ("10.25.0", True, True),
+     ("11.0.0", True, True), (None, True, True)],
+)  # fmt: skip
+def test_only_arguments_that_the_provider_has(
+    version: str | None, has_schedule_timeout: bool, has_runtime_class: bool
+) -> None:
+    built = plain({"provider_version": version}, gpus=1, runtime_class="nvidia")
+
+    assert ("schedule_timeout_seconds" in built) == has_schedule_timeout
+    assert ("runtime_class_name" in built) == has_runtime_class
+    assert ("pod_template_dict" in built) != has_runtime_class
+    if not has_runtime_class:
+        assert built["pod_template_dict"]["spec"]["runtimeClassName"] == "nvidia"
+
+
+def test_timeouts_are_raised_and_said() -> None:
+    raised = plain(gpus=1)
+    own = plain({"startup_timeout_seconds": 600, "schedule_timeout_seconds": 7200}, gpus=1)
+
+    assert "schedule_timeout_seconds=86400" in raised.warnings[-1]
+    assert "deferrable=True" in raised.warnings[-1]
+    assert (own["startup_timeout_seconds"], own["schedule_timeout_seconds"]) == (600, 7200)
+
+
+def test_a_container_of_another_name() -> None:
+    built = plain(gpu_fraction=0.5, container="train")
+
+    assert built["base_container_name"] == "train"
+    assert built["annotations"]["gpu-fraction-container-name"] == "train"
+    with pytest.raises(kai.InvalidRequestError, match="in the container base"):
+        airflow.pod_override(request(gpus=1, container="train"))
+
+
+def test_claims_come_as_a_template_since_there_is_no_argument() -> None:
+    built = plain(claim="one-gpu")
+
+    assert built["container_resources"] == {"claims": [{"name": "gpu"}]}
+    assert built["pod_template_dict"]["spec"] == {
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+        "containers": [{"name": "base"}],
+    }
+
+
+# ---- a template of one's own ---------------------------------------------------------------------
+
+
+def template(*containers: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"labels": {"team": "vision"}}, "spec": {"containers": list(containers)}}
+
+
+def test_a_template_gets_the_settings_under_the_name_that_airflow_gives_it() -> None:
+    own = template(
+        {"name": "train", "resources": {"limits": {"nvidia.com/gpu": "1"}}}, {"name": "logs"}
+    )
+    before = json.dumps(own)
+    built = plain({"pod_template": own}, gpu_fraction=0.5, cpu=1)
+
+    assert json.dumps(own) == before
+    assert set(built) == {"pod_template_dict", *TIMEOUTS}
+    base, logs = built["pod_template_dict"]["spec"]["containers"]
+    assert base == {"name": "base", "resources": {"requests": {"cpu": "1"}}}
+    assert logs == {"name": "logs"}
+    assert built["pod_template_dict"]["metadata"]["labels"] == {
+        "team": "vision",
+        "kai.scheduler/queue": "team-a",
+    }
+    assert any("nvidia.com/gpu: 1" in each for each in built.warnings)
+
+
+def test_a_template_without_containers_gets_one() -> None:
+    built = plain({"pod_template": {"spec": {"serviceAccountName": "a"}}}, gpus=1)
+    (base,) = built["pod_template_dict"]["spec"]["containers"]
+    assert base == {"name": "base", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_template_that_has_the_settings_stays_as_it_is(kind: str) -> None:
+    gpus = KINDS[kind][0]
+    once = plain({"pod_template": template({"name": "base"})}, **gpus)
+    twice = plain({"pod_template": once["pod_template_dict"]}, **gpus)
+    assert twice == once
+    assert merge(merge({}, plain(**gpus)), plain(**gpus)) == plain(**gpus)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"operator": "task"}, "write one of pod, job"),
+        ({"provider_version": "newest"}, "write a version such as"),
+        ({"startup_timeout_seconds": 0}, "write a whole number from 1 on"),
+        ({"pod_template": template({"name": "logs"}, {"name": "base"})}, "put it first"),
+    ],
+)
+def test_a_mistake_is_refused_in_a_sentence(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(kai.InvalidRequestError, match=says):
+        plain(options, gpus=1)
+
+
+def test_native_needs_the_library() -> None:
+    with pytest.raises(kai.InvalidRequestError, match="cncf-kubernetes"):
+        airflow.build(request(), as_native=True)

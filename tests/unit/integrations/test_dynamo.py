@@ -1,0 +1,121 @@
+"""Dynamo's deployments and Grove's cliques (spec 7 §19)."""
+
+from typing import Any
+
+import pytest
+
+import kai
+from kai.errors import InvalidRequestError
+from kai.integrations import dynamo
+
+QUEUE = "nvidia.com/kai-scheduler-queue"
+
+
+def asked(**arguments: Any) -> kai.PodRequest:
+    return kai.PodRequest(queue="inference", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "annotations", "limits"),
+    [
+        ({}, {}, {}),
+        ({"gpus": 2}, {}, {"gpu": "2"}),
+        ({"mig": "1g.5gb"}, {}, {"custom": {"nvidia.com/mig-1g.5gb": "1"}}),
+        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5"}, {}),
+        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, {}),
+        (
+            {"gpu_fraction": 0.5, "devices": 2},
+            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
+            {},
+        ),
+    ],
+)
+def test_workers_take_the_gpus_in_dynamo_s_words(
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, Any]
+) -> None:
+    built = dynamo.build(asked(**gpus), services=["Frontend", "Decode"])
+    frontend, decode = (built["spec"]["services"][name] for name in ("Frontend", "Decode"))
+    if annotations:
+        annotations = {**annotations, "gpu-fraction-container-name": "main"}
+    assert decode["extraPodMetadata"].get("annotations", {}) == annotations
+    assert decode.get("resources", {}).get("limits", {}) == limits
+    assert "annotations" not in frontend["extraPodMetadata"]
+    assert "resources" not in frontend
+    assert built["metadata"]["annotations"] == {QUEUE: "inference"}
+    assert built.placement[QUEUE] == "DynamoGraphDeployment"
+    assert built.to_pod_spec()["spec"]["containers"][0]["name"] == "main"
+
+
+def test_a_deployment_always_names_a_queue_that_there_is() -> None:
+    built = dynamo.build(kai.PodRequest(gpus=1))
+    assert built["metadata"]["annotations"] == {QUEUE: "default-queue"}
+    assert any(QUEUE in each for each in built.warnings)
+
+
+def test_a_deployment_that_exists_keeps_what_is_its_own() -> None:
+    mine = {
+        "apiVersion": dynamo.API,
+        "kind": "DynamoGraphDeployment",
+        "metadata": {"name": "llm", "annotations": {"nvidia.com/enable-grove": "false"}},
+        "spec": {
+            "services": {
+                "Decode": {
+                    "replicas": 2,
+                    "resources": {
+                        "limits": {"gpu": "1", "memory": "64Gi", "custom": {"rdma/ib": "1"}},
+                        "requests": {"gpu": "1"},
+                    },
+                    "extraPodSpec": {"mainContainer": {"image": "i"}},
+                }
+            }
+        },
+    }
+    built = dynamo.build(
+        asked(gpu_fraction=0.5, env={"A": "1"}, topology="racks", required_level="rack"),
+        manifest=mine,
+    )
+    decode = built["spec"]["services"]["Decode"]
+    assert decode["resources"] == {"limits": {"memory": "64Gi", "custom": {"rdma/ib": "1"}}}
+    assert decode["extraPodSpec"]["mainContainer"] == {
+        "image": "i",
+        "env": [{"name": "A", "value": "1"}],
+    }
+    assert decode["replicas"] == 2
+    assert built["metadata"]["annotations"]["kai.scheduler/topology"] == "racks"
+    assert any("one by one" in each for each in built.warnings)
+
+
+def test_the_newer_version_has_pod_templates() -> None:
+    template = {"spec": {"containers": [{"name": "main", "image": "i"}]}}
+    mine = {
+        "apiVersion": "nvidia.com/v1beta1",
+        "kind": "DynamoGraphDeployment",
+        "spec": {"components": [{"name": "decode", "podTemplate": template}]},
+    }
+    built = dynamo.build(asked(gpu_memory=2000), manifest=mine)
+    (component,) = built["spec"]["components"]
+    assert component["podTemplate"]["metadata"]["annotations"]["gpu-memory"] == "2000"
+    assert component["podTemplate"]["spec"]["schedulerName"] == "kai-scheduler"
+
+
+def test_cliques_of_grove_have_labels_beside_their_pods() -> None:
+    pod = {"containers": [{"name": "prefill", "image": "i"}]}
+    mine = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "spec": {"template": {"cliques": [{"name": "p", "spec": {"podSpec": pod}}]}},
+    }
+    built = dynamo.build(asked(gpu_fraction=0.5, gang_min=2), manifest=mine)
+    (clique,) = built["spec"]["template"]["cliques"]
+    assert clique["annotations"]["gpu-fraction-container-name"] == "prefill"
+    assert clique["labels"] == {"kai.scheduler/queue": "inference"}
+    assert clique["spec"]["podSpec"]["schedulerName"] == "kai-scheduler"
+    assert [each.setting for each in built.unsupported] == ["gang_min"]
+    assert QUEUE not in str(dict(built))
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(InvalidRequestError, match="services is empty"):
+        dynamo.build(asked(), services=[])
+    with pytest.raises(InvalidRequestError, match="kind is 'Job'"):
+        dynamo.build(asked(), manifest={"kind": "Job"})

@@ -1,0 +1,115 @@
+"""What Flyte has to be told (spec 7 §11), without Flyte."""
+
+import json
+from typing import Any
+
+import pytest
+
+import kai
+from kai.integrations import flyte
+from kai.settings import merge
+
+GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+IN_PRIMARY = {"gpu-fraction-container-name": "primary"}
+
+
+def plain(**arguments: Any) -> dict[str, Any]:
+    return dict(flyte.build(kai.PodRequest(queue="team-a", **arguments), as_native=False))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "annotations", "limits"),
+    [
+        ({}, {}, {}),
+        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
+        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
+        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5", **IN_PRIMARY}, {}),
+        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120", **IN_PRIMARY}, {}),
+        (
+            {"gpu_fraction": 0.5, "devices": 2},
+            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2", **IN_PRIMARY},
+            {},
+        ),
+    ],
+)
+def test_each_kind_of_gpu_has_its_place(
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
+) -> None:
+    template = plain(**gpus)
+    container = {"name": "primary", **({"resources": {"limits": limits}} if limits else {})}
+    spec = {"schedulerName": "kai-scheduler", "containers": [container]}
+    assert json.loads(json.dumps(template)) == {
+        "pod_spec": {**spec, "tolerations": [GPU_TOLERATION]} if gpus else spec,
+        "primary_container_name": "primary",
+        "labels": {"kai.scheduler/queue": "team-a"},
+        "annotations": annotations,
+    }
+
+
+def test_the_pod_carries_what_kai_reads_from_owners() -> None:
+    template = plain(priority="train", topology="t", required_level="rack")
+    assert template["labels"]["priorityClassName"] == "train"
+    assert template["annotations"] == {
+        "kai.scheduler/topology": "t",
+        "kai.scheduler/topology-required-placement": "rack",
+    }
+
+
+def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
+    existing = {
+        "pod_spec": {
+            "serviceAccountName": "runner",
+            "containers": [
+                {"name": "side", "resources": {"limits": {"nvidia.com/gpu": "1"}}},
+                {"name": "main", "env": [{"name": "A", "value": "1"}]},
+            ],
+        },
+        "primary_container_name": "main",
+        "labels": {"team": "vision"},
+    }
+    built = flyte.build(kai.PodRequest(queue="team-a", gpu_fraction=0.5), existing=existing,
+                        as_native=False)  # fmt: skip
+    assert built["annotations"]["gpu-fraction-container-name"] == "main"
+    assert built["labels"] == {"team": "vision", "kai.scheduler/queue": "team-a"}
+    assert built["pod_spec"]["serviceAccountName"] == "runner"
+    assert [each["name"] for each in built["pod_spec"]["containers"]] == ["side", "main"]
+    assert "nvidia.com/gpu" not in json.dumps(built["pod_spec"]["containers"])
+    assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
+
+
+def test_a_primary_container_that_is_missing_comes_last() -> None:
+    existing = {"pod_spec": {"containers": [{"name": "side"}]}}
+    built = flyte.build(kai.PodRequest(queue="a", gpu_fraction=0.5), existing=existing)
+    names = [each["name"] for each in built.pod["spec"]["containers"]]
+    assert names == ["side", "primary"]
+    assert built["annotations"]["gpu-fraction-container-name"] == "primary"
+
+
+def test_twice_is_as_once() -> None:
+    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
+    once = flyte.build(request)
+    assert flyte.build(request, existing=once.settings) == once
+    assert merge(merge({}, once), once) == once
+
+
+def test_a_gang_is_not_possible() -> None:
+    built = flyte.build(kai.PodRequest(queue="a", gang_min=2))
+    assert [each.setting for each in built.unsupported] == ["gang_min"]
+    assert built["annotations"] == {}
+    with pytest.raises(kai.InvalidRequestError, match="flyte cannot express gang_min"):
+        flyte.build(kai.PodRequest(queue="a", gang_min=2), strict=True)
+
+
+def test_what_would_replace_or_double_the_settings_is_warned_of() -> None:
+    said = " ".join(flyte.build(kai.PodRequest(queue="a", gpu_fraction=0.5, cpu=1)).warnings)
+    assert "accelerator=" in said
+    assert "requests= and limits=" in said
+    assert "pod-pending-timeout" in said
+    none = " ".join(flyte.build(kai.PodRequest(queue="a")).warnings)
+    assert "accelerator=" not in none
+    assert "requests= and limits=" not in none
+
+
+def test_an_sdk_is_one_of_two() -> None:
+    with pytest.raises(kai.InvalidRequestError, match="write one of flytekit, flyte"):
+        flyte.build(kai.PodRequest(queue="a"), sdk="flyte2")

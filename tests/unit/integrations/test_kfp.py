@@ -1,0 +1,264 @@
+"""Tasks of Kubeflow Pipelines as plain values; tests/integrations/test_kfp.py compiles them."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import kai
+from kai.integrations import kfp
+from kai.settings import Built, merge
+
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+
+
+def plain(**arguments: Any) -> Built:
+    return kfp.build(kai.PodRequest(**{"queue": "team-a", **arguments}), as_native=False)
+
+
+def metadata(built: Built) -> Any:
+    return built["kubernetes"]["podMetadata"]
+
+
+def test_half_a_t4() -> None:
+    built = plain(
+        gpu_fraction=0.5,
+        platform="gke",
+        gpu_type="nvidia-tesla-t4",
+        cpu="500m",
+        memory="1Gi",
+        memory_limit="2Gi",
+        env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
+    )
+
+    assert built == {
+        "kubernetes": {
+            "podMetadata": {
+                "labels": {"kai.scheduler/queue": "team-a"},
+                "annotations": {"gpu-fraction": "0.5", "gpu-fraction-container-name": "main"},
+            },
+            "nodeSelector": {"labels": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}},
+            "tolerations": [TOLERATION],
+        },
+        "env": {"NVIDIA_DRIVER_CAPABILITIES": "all"},
+        "cpu": {"request": "500m"},
+        "memory": {"request": "1Gi", "limit": "2Gi"},
+    }
+    assert json.loads(json.dumps(dict(built))) == built
+
+
+@pytest.mark.parametrize(
+    ("gpus", "annotations", "accelerator"),
+    [
+        ({}, {}, None),
+        ({"gpus": 2}, {}, {"type": "nvidia.com/gpu", "limit": "2"}),
+        ({"gpu_fraction": 1}, {}, {"type": "nvidia.com/gpu", "limit": "1"}),
+        ({"mig": "1g.5gb"}, {}, {"type": "nvidia.com/mig-1g.5gb", "limit": "1"}),
+        ({"gpu_fraction": "0.25"}, {"gpu-fraction": "0.25"}, None),
+        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, None),
+        (
+            {"gpu_fraction": 0.5, "devices": 2},
+            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
+            None,
+        ),
+    ],
+)
+def test_every_way_to_ask_for_gpus(
+    gpus: dict[str, Any], annotations: dict[str, str], accelerator: dict[str, str] | None
+) -> None:
+    built = plain(**gpus)
+    if annotations:
+        annotations = {**annotations, "gpu-fraction-container-name": "main"}
+
+    assert metadata(built).get("annotations", {}) == annotations
+    assert built.get("accelerator") == accelerator
+    assert ("tolerations" in built["kubernetes"]) == bool(gpus)
+    wait, main = built.pod["spec"]["containers"]
+    assert wait == {"name": "wait"}
+    if accelerator is None:
+        assert "resources" not in main
+    else:
+        assert main["resources"] == {"limits": {accelerator["type"]: accelerator["limit"]}}
+    assert built.pod["metadata"] == metadata(built)
+
+
+def test_what_kai_reads_from_owners_is_on_the_pod() -> None:
+    built = plain(
+        gpus=8, topology="cluster", required_level="rack", priority="train", preemptible=True
+    )
+
+    assert metadata(built)["annotations"] == {
+        "kai.scheduler/topology": "cluster",
+        "kai.scheduler/topology-required-placement": "rack",
+    }
+    assert metadata(built)["labels"] == {
+        "kai.scheduler/queue": "team-a",
+        "priorityClassName": "train",
+        "kai.scheduler/preemptibility": "preemptible",
+    }
+    assert built.placement["kai.scheduler/topology"] == "pod"
+
+
+# ---- what cannot be said there -------------------------------------------------------------------
+
+
+def test_the_schedulers_name_is_a_policys() -> None:
+    built = plain(gpu_fraction=0.5)
+
+    assert "schedulerName" not in json.dumps(dict(built))
+    (unsupported,) = built.unsupported
+    assert unsupported.setting == "scheduler_name"
+    assert "cluster_objects" in unsupported.workaround
+    assert [each["kind"] for each in built.cluster_objects] == [
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    ]
+    assert built.pod["spec"]["schedulerName"] == "kai-scheduler"
+    with pytest.raises(kai.InvalidRequestError, match="kfp cannot express scheduler_name"):
+        built.strict()
+
+
+def test_the_policy_does_not_find_a_pod_without_a_queue() -> None:
+    built = plain(queue=None, gpus=1)
+
+    assert "schedulerName" not in built.pod["spec"]
+    assert "schedulerName" not in built.placement
+    assert "write queue=" in built.unsupported[0].workaround
+
+
+def test_kyverno_is_another_form_of_the_policy() -> None:
+    built = kfp.build(kai.PodRequest(queue="q"), as_native=False, form="kyverno")
+    assert [each["kind"] for each in built.cluster_objects] == ["ClusterPolicy"]
+
+
+def test_who_wants_the_default_scheduler_gets_it() -> None:
+    built = kfp.build(
+        kai.PodRequest(queue="q", scheduler_name="default-scheduler"), as_native=False, strict=True
+    )
+    assert built.unsupported == ()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("runtime_class", "nvidia"),
+        ("privileged", True),
+        ("gang_min", 2),
+        ("claim", "one-gpu"),
+    ],
+)
+def test_what_there_is_no_field_for_is_said_and_left_out(setting: str, value: Any) -> None:
+    built = plain(**{setting: value})
+
+    assert setting in [each.setting for each in built.unsupported]
+    assert setting not in [each.setting for each in plain(gpus=1).unsupported]
+    pod = {**built.pod, "metadata": plain().pod["metadata"]}
+    pod["spec"] = {key: each for key, each in pod["spec"].items() if key != "tolerations"}
+    assert pod == plain().pod
+    assert metadata(built) == metadata(plain())
+
+
+def test_without_the_directories_of_mps_its_variables_are_left_out() -> None:
+    mps = {"isolation": "mps", "mps": True, "mps_pipe_directory": "/run/mps"}
+    built = plain(gpu_fraction=0.5, env={"A": "1"}, **mps)
+
+    assert "isolation" in [each.setting for each in built.unsupported]
+    assert built["env"] == {"A": "1"}
+    assert "volumes" not in built.pod["spec"]
+    assert any("keeps the pod to its share" in each for each in built.warnings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"container": "train"}, "in the container main"),
+        ({"cpu": "1e3"}, "cpu is '1e3', which Kubeflow Pipelines does not read"),
+        ({"memory_limit": "1.5Gi"}, "memory_limit is '1.5Gi'"),
+    ],
+)
+def test_what_kfp_would_refuse_later_is_refused_at_once(
+    arguments: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(kai.InvalidRequestError, match=says):
+        plain(**arguments)
+
+
+def test_native_needs_the_library() -> None:
+    with pytest.raises(kai.InvalidRequestError, match="as_native=True needs kfp"):
+        kfp.build(kai.PodRequest(queue="q"), as_native=True)
+
+
+# ---- applying it ---------------------------------------------------------------------------------
+
+
+class Task:
+    """As much of a task as plain values are applied to."""
+
+    def __init__(self, **kubernetes: Any) -> None:
+        self.platform_config = {"kubernetes": kubernetes} if kubernetes else {}
+        self.container_spec = SimpleNamespace(resources=None)
+        self.called: dict[str, Any] = {}
+
+    def set_env_variable(self, *, name: str, value: str) -> None:
+        self.called[name] = value
+
+    def set_cpu_request(self, amount: str) -> None:
+        self.called["cpu"] = amount
+
+
+def test_a_task_is_given_back_with_the_settings() -> None:
+    task = Task()
+    built = plain(gpu_fraction=0.5, cpu=2, env={"A": "1"})
+
+    assert kfp.apply(built, task) is task
+    assert task.platform_config == {"kubernetes": built["kubernetes"]}
+    assert task.called == {"cpu": "2", "A": "1"}
+
+
+def test_applied_twice_is_as_once_and_foreign_settings_stay() -> None:
+    toleration = {"key": "spot", "operator": "Exists"}
+    json_form = {"tolerationJson": {"runtimeValue": {"constant": {"key": "a"}}}}
+    task = Task(
+        podMetadata={"labels": {"team": "vision"}},
+        tolerations=[toleration, json_form, TOLERATION],
+        imagePullPolicy="Always",
+    )
+
+    for _ in range(2):
+        kfp.apply(plain(gpu_fraction=0.5), task)
+
+    config = task.platform_config["kubernetes"]
+    assert config["imagePullPolicy"] == "Always"
+    assert config["tolerations"] == [toleration, json_form, TOLERATION]
+    assert config["podMetadata"]["labels"] == {
+        "team": "vision",
+        "kai.scheduler/queue": "team-a",
+    }
+
+
+def test_merged_twice_is_as_once() -> None:
+    built = plain(gpu_fraction=0.5, env={"A": "1"})
+    assert merge(merge({}, built), built) == merge({}, built) == built
+
+
+def test_settings_do_not_share_what_a_task_changes() -> None:
+    built = plain(gpu_fraction=0.5)
+    before = json.dumps(dict(built))
+    task = Task()
+    kfp.apply(built, task)
+    task.platform_config["kubernetes"]["podMetadata"]["labels"]["team"] = "vision"
+    task.platform_config["kubernetes"]["tolerations"].clear()
+    assert json.dumps(dict(built)) == before
+
+
+def test_another_way_to_ask_for_a_gpu_takes_the_place_of_the_first() -> None:
+    task = Task()
+    kfp.apply(plain(gpu_fraction=0.5), task)
+    with pytest.warns(UserWarning, match="gpu-fraction was taken"):
+        kfp.apply(plain(gpu_memory="5Gi"), task)
+
+    annotations = task.platform_config["kubernetes"]["podMetadata"]["annotations"]
+    assert annotations == {"gpu-memory": "5120", "gpu-fraction-container-name": "main"}

@@ -1,0 +1,197 @@
+"""What KServe has to be told (spec 7 §20), without KServe."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+import kai
+from kai.integrations import kserve
+from kai.settings import merge
+
+GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+IN_KSERVE = {"gpu-fraction-container-name": "kserve-container"}
+
+
+def predictor(**arguments: Any) -> dict[str, Any]:
+    built = kserve.build(kai.PodRequest(queue="team-a", **arguments), as_native=False)
+    return dict(json.loads(json.dumps(built.settings))["spec"]["predictor"])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "annotations", "limits"),
+    [
+        ({}, {}, {}),
+        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
+        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
+        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5", **IN_KSERVE}, {}),
+        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120", **IN_KSERVE}, {}),
+        (
+            {"gpu_fraction": 0.5, "devices": 2},
+            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2", **IN_KSERVE},
+            {},
+        ),
+    ],
+)
+@pytest.mark.parametrize("mode", ["RawDeployment", "Serverless"])
+def test_each_kind_of_gpu_has_its_place(
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str], mode: str
+) -> None:
+    made = predictor(**gpus)
+    assert made.get("annotations", {}) == annotations
+    assert made.get("model", {}).get("resources", {}).get("limits", {}) == limits
+    assert made.get("tolerations", []) == ([GPU_TOLERATION] if gpus else [])
+    assert made["schedulerName"] == "kai-scheduler"
+    pod = kserve.build(kai.PodRequest(queue="team-a", **gpus), mode=mode).to_pod_spec()
+    assert annotations.items() <= pod["metadata"].get("annotations", {}).items()
+    (main,) = pod["spec"]["containers"]
+    assert main["name"] == "kserve-container"
+    assert main.get("resources", {}).get("limits", {}) == limits
+
+
+def test_the_queue_is_on_the_service_and_on_its_predictor() -> None:
+    built = kserve.build(kai.PodRequest(queue="team-a", priority="inference"), name="m")
+    labels = {"kai.scheduler/queue": "team-a", "priorityClassName": "inference"}
+    assert built["metadata"] == {"name": "m", "labels": labels}
+    assert built["spec"]["predictor"]["labels"] == labels
+    assert built.placement["kai.scheduler/queue"] == "InferenceService and predictor"
+
+
+def test_a_deployment_has_the_topology_of_its_predictor() -> None:
+    request = kai.PodRequest(queue="team-a", topology="t", required_level="rack")
+    topology = {"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "rack"}
+    raw = kserve.build(request)
+    assert raw["spec"]["predictor"]["annotations"] == topology
+    assert raw.unsupported == ()
+    serverless = kserve.build(request, mode="Serverless")
+    assert [each.setting for each in serverless.unsupported] == ["topology"]
+    assert topology.keys().isdisjoint(serverless["spec"]["predictor"]["annotations"])
+
+
+def test_knative_has_to_accept_the_fields_and_to_wait() -> None:
+    request = kai.PodRequest(
+        queue="team-a", gpu_fraction=0.5, gpu_type="Tesla-T4", runtime_class="nvidia"
+    )
+    built = kserve.build(request, mode="Serverless")
+    (features,) = built.cluster_objects
+    assert features["metadata"] == {"name": "config-features", "namespace": "knative-serving"}
+    assert features["data"] == {
+        "kubernetes.podspec-schedulername": "enabled",
+        "kubernetes.podspec-nodeselector": "enabled",
+        "kubernetes.podspec-tolerations": "enabled",
+        "kubernetes.podspec-runtimeclassname": "enabled",
+    }
+    annotations = built["spec"]["predictor"]["annotations"]
+    assert annotations["serving.knative.dev/progress-deadline"] == "1h"
+    assert any("progress-deadline is 1h" in warning for warning in built.warnings)
+    assert kserve.build(request).cluster_objects == ()
+    assert "serving.knative.dev/progress-deadline" not in predictor()
+
+
+def test_a_gang_is_the_pods_of_a_revision() -> None:
+    request = kai.PodRequest(queue="team-a", gang_min=2)
+    serverless = kserve.build(request, mode="Serverless")
+    assert serverless["spec"]["predictor"]["minReplicas"] == 2
+    assert serverless.unsupported == ()
+    raw = kserve.build(request)
+    assert [each.setting for each in raw.unsupported] == ["gang_min"]
+    assert "minReplicas" not in raw["spec"]["predictor"]
+    assert "annotations" not in raw["spec"]["predictor"]
+
+
+def test_what_knative_does_not_take_is_not_written() -> None:
+    request = kai.PodRequest(queue="team-a", claim="one-gpu", privileged=True)
+    built = kserve.build(request, mode="Serverless")
+    assert {each.setting for each in built.unsupported} == {"claim", "privileged"}
+    assert "claims" not in json.dumps(built.settings)
+    assert "privileged" not in json.dumps(built.settings)
+    with pytest.raises(kai.InvalidRequestError, match="kserve cannot express claim"):
+        kserve.build(request, mode="Serverless", strict=True)
+    assert kserve.build(request, strict=True)["spec"]["predictor"]["model"] == {
+        "resources": {"claims": [{"name": "gpu"}]},
+        "securityContext": {"privileged": True},
+    }
+
+
+def test_a_service_keeps_its_own_and_loses_whole_gpus() -> None:
+    existing = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "m", "labels": {"team": "vision"}},
+        "spec": {
+            "predictor": {
+                "minReplicas": 1,
+                "huggingface": {
+                    "storageUri": "hf://m",
+                    "resources": {"limits": {"nvidia.com/gpu": "1", "memory": "2Gi"}},
+                },
+                "containers": [{"name": "side", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+            },
+            "transformer": {"containers": [{"name": "kserve-container", "image": "t"}]},
+        },
+    }
+    before = copy.deepcopy(existing)
+    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5)
+    built = kserve.build(request, existing=existing)
+    assert existing == before
+    assert built["metadata"]["labels"] == {"team": "vision", "kai.scheduler/queue": "team-a"}
+    assert built["spec"]["transformer"] == before["spec"]["transformer"]
+    made = built["spec"]["predictor"]
+    assert made["minReplicas"] == 1
+    assert made["huggingface"]["storageUri"] == "hf://m"
+    assert made["huggingface"]["resources"] == {"limits": {"memory": "2Gi"}}
+    assert [each["name"] for each in made["containers"]] == ["side"]
+    assert '"nvidia.com/gpu":' not in json.dumps(built.settings)
+    assert sum("in the limits" in warning for warning in built.warnings) == 2
+    names = [each["name"] for each in built.pod["spec"]["containers"]]
+    assert names == ["kserve-container", "side"]
+
+
+def test_a_predictor_of_ones_own_and_a_transformer_have_containers() -> None:
+    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"})
+    container = {"name": "kserve-container", "env": [{"name": "A", "value": "1"}]}
+    transformer = kserve.build(request, component="transformer")
+    assert transformer["spec"]["transformer"]["containers"] == [container]
+    existing = {"spec": {"predictor": {"containers": [{"name": "side"}]}}}
+    custom = kserve.build(request, existing=existing)
+    assert custom["spec"]["predictor"]["containers"] == [{"name": "side"}, container]
+    assert "model" not in custom["spec"]["predictor"]
+
+
+def test_workers_of_a_predictor_get_whole_gpus_from_kserve() -> None:
+    existing = {"spec": {"predictor": {"workerSpec": {}}}}
+    built = kserve.build(kai.PodRequest(queue="a", gpu_memory=1024), existing=existing)
+    assert [each.setting for each in built.unsupported] == ["gpu_memory"]
+    assert kserve.build(kai.PodRequest(queue="a", gpus=1), existing=existing).unsupported == ()
+
+
+@pytest.mark.parametrize("mode", ["RawDeployment", "Serverless"])
+@pytest.mark.parametrize("component", ["predictor", "transformer"])
+def test_twice_is_as_once(mode: str, component: str) -> None:
+    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
+    once = kserve.build(request, mode=mode, component=component)
+    again = kserve.build(request, mode=mode, component=component, existing=once)
+    assert again == once
+    assert merge(merge({}, once), once) == once
+
+
+def test_services_are_not_preemptible_unless_told() -> None:
+    quiet = kserve.build(kai.PodRequest(queue="a", preemptible=True))
+    assert not any("rollout" in warning for warning in quiet.warnings)
+    said = kserve.build(kai.PodRequest(queue="a"))
+    assert any("rollout" in warning for warning in said.warnings)
+
+
+def test_names_that_kserve_does_not_know_are_refused() -> None:
+    request = kai.PodRequest(queue="a")
+    with pytest.raises(kai.InvalidRequestError, match="RawDeployment, Serverless"):
+        kserve.build(request, mode="raw")
+    with pytest.raises(kai.InvalidRequestError, match="predictor, transformer, explainer"):
+        kserve.build(request, component="model")
+    with pytest.raises(kai.InvalidRequestError, match="kserve-container: leave it out"):
+        kserve.build(kai.PodRequest(queue="a", container="main"))
+    with pytest.raises(kai.InvalidRequestError, match="write existing="):
+        kserve.build(request, component="transformer", as_native=True)
+    with pytest.raises(kai.InvalidRequestError, match="write model_format="):
+        kserve.build(kai.PodRequest(queue="a", cpu=1), as_native=True)

@@ -1,0 +1,107 @@
+"""LeaderWorkerSets (spec 7 J8), and what kai makes of them."""
+
+import json
+from typing import Any
+
+import pytest
+
+import kai
+from kai.errors import InvalidRequestError
+from kai.integrations import leaderworkerset
+
+RACKS = {"topology": "racks", "required_level": "example.com/block"}
+
+
+def built(gpus: dict[str, Any] | None = None, **options: Any) -> Any:
+    request = kai.PodRequest(queue="team-a", **(gpus or {}))
+    return leaderworkerset.build(request, **{"name": "serve", "image": "i", "size": 4, **options})
+
+
+@pytest.mark.parametrize(
+    ("gpus", "annotation", "limit"),
+    [
+        ({}, None, None),
+        ({"gpus": 2}, None, "nvidia.com/gpu"),
+        ({"mig": "1g.5gb"}, None, "nvidia.com/mig-1g.5gb"),
+        ({"gpu_fraction": 0.5}, "gpu-fraction", None),
+        ({"gpu_memory": "5Gi"}, "gpu-memory", None),
+        ({"gpu_fraction": 0.5, "devices": 2}, "gpu-fraction-num-devices", None),
+    ],
+)
+def test_leader_and_workers_get_each_kind_of_gpu(
+    gpus: dict[str, Any], annotation: str | None, limit: str | None
+) -> None:
+    manifest = built(gpus)
+    group = manifest["spec"]["leaderWorkerTemplate"]
+    for template in (group["leaderTemplate"], group["workerTemplate"]):
+        assert template["spec"]["schedulerName"] == "kai-scheduler"
+        if annotation:
+            assert annotation in template["metadata"]["annotations"]
+        limits = template["spec"]["containers"][0].get("resources", {}).get("limits", {})
+        assert list(limits) == ([limit] if limit else [])
+    assert manifest["metadata"]["labels"] == {"kai.scheduler/queue": "team-a"}
+
+
+def test_a_leader_may_do_without_a_gpu() -> None:
+    group = built({"gpu_fraction": 0.5}, leader=kai.PodRequest(queue="team-a", cpu="1"))["spec"][
+        "leaderWorkerTemplate"
+    ]
+    assert "annotations" not in group["leaderTemplate"]["metadata"]
+    assert group["workerTemplate"]["metadata"]["annotations"]["gpu-fraction"] == "0.5"
+
+
+def test_kai_makes_a_gang_of_each_group() -> None:
+    manifest = built({"gpus": 1, **RACKS}, replicas=2)
+    cluster = kai.load(json.dumps([dict(manifest)]).encode())
+    groups = [each["spec"] for each in cluster.objects["podGroups"]]
+    assert [each["minMember"] for each in groups] == [4, 4]
+    assert {each["queue"] for each in groups} == {"team-a"}
+    assert {each["topologyConstraint"]["topology"] for each in groups} == {"racks"}
+
+
+def test_segments_have_a_size_of_their_own_and_a_level() -> None:
+    manifest = built(
+        {"gpus": 1, **RACKS}, size=5, segment_size=2, segment_required_level="example.com/rack",
+        leader_in_segments=False,
+    )  # fmt: skip
+    group = manifest["spec"]["leaderWorkerTemplate"]
+    assert group["subGroupPolicy"] == {"subGroupSize": 2, "type": "LeaderExcluded"}
+    key = "kai.scheduler/segment-topology-required-placement"
+    assert group["workerTemplate"]["metadata"]["annotations"] == {key: "example.com/rack"}
+    assert manifest.placement[key] == "pod template of the workers"
+    cluster = kai.load(json.dumps([dict(manifest)]).encode())
+    (spec,) = [each["spec"] for each in cluster.objects["podGroups"]]
+    levels = [
+        each.get("topologyConstraint", {}).get("requiredTopologyLevel")
+        for each in spec["subGroups"]
+    ]
+    assert levels.count("example.com/rack") == 2
+
+
+@pytest.mark.parametrize(
+    ("gpus", "options", "says"),
+    [
+        (RACKS, {"segment_size": 1}, "segment_size is 1"),
+        (RACKS, {"segment_size": 5}, "segment_size is 5 of size=4"),
+        (RACKS, {"segment_size": 2, "leader_in_segments": False}, "3 workers make no whole"),
+        (RACKS, {"segment_required_level": "example.com/rack"}, "write segment_size="),
+        ({}, {"segment_size": 2, "segment_required_level": "rack"}, "of no topology"),
+        ({}, {"startup_policy": "Now"}, "startup_policy is 'Now'"),
+        ({}, {"size": 0}, "size is 0"),
+    ],
+)
+def test_mistakes_are_told(gpus: dict[str, Any], options: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidRequestError, match=says):
+        built(gpus, **options)
+
+
+def test_the_size_is_the_gang_and_no_other_number() -> None:
+    assert built({"gang_min": 4}).unsupported == ()
+    (other,) = built({"gang_min": 2}).unsupported
+    assert other.setting == "gang_min"
+    assert "size" in other.workaround
+
+
+def test_a_leader_that_goes_first_is_told_of() -> None:
+    assert any("LeaderReady" in each for each in built(startup_policy="LeaderReady").warnings)
+    assert not any("LeaderReady" in each for each in built().warnings)

@@ -1,0 +1,136 @@
+"""What SkyPilot has to be told (spec 7 §14), without SkyPilot."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+import kai
+from kai.integrations import skypilot
+from kai.settings import merge
+
+GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+IN_RAY_NODE = {"gpu-fraction-container-name": "ray-node"}
+
+
+def pod_config(**arguments: Any) -> dict[str, Any]:
+    built = skypilot.build(kai.PodRequest(queue="team-a", **arguments))
+    return dict(built["kubernetes"]["pod_config"])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "annotations", "limits"),
+    [
+        ({}, {}, {}),
+        ({"gpus": 2}, {}, {"nvidia.com/gpu": "2"}),
+        ({"mig": "1g.5gb"}, {}, {"nvidia.com/mig-1g.5gb": "1"}),
+        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5", **IN_RAY_NODE}, {}),
+        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120", **IN_RAY_NODE}, {}),
+        (
+            {"gpu_fraction": 0.5, "devices": 2},
+            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2", **IN_RAY_NODE},
+            {},
+        ),
+    ],
+)
+def test_each_kind_of_gpu_has_its_place(
+    gpus: dict[str, Any], annotations: dict[str, str], limits: dict[str, str]
+) -> None:
+    config = json.loads(json.dumps(pod_config(**gpus)))
+    assert config["metadata"].get("annotations", {}) == annotations
+    containers = [{"name": "ray-node", "resources": {"limits": limits}}] if limits else []
+    assert config["spec"].get("containers", []) == containers
+    assert config["spec"]["schedulerName"] == "kai-scheduler"
+    assert config["spec"].get("tolerations", []) == ([GPU_TOLERATION] if gpus else [])
+    pod = skypilot.build(kai.PodRequest(queue="team-a", **gpus)).to_pod_spec()
+    assert pod["spec"]["containers"][0]["name"] == "ray-node"
+
+
+def test_pods_are_their_own_owners() -> None:
+    config = pod_config(priority="train", topology="t", required_level="rack")
+    assert config["metadata"] == {
+        "labels": {"kai.scheduler/queue": "team-a", "priorityClassName": "train"},
+        "annotations": {
+            "kai.scheduler/topology": "t",
+            "kai.scheduler/topology-required-placement": "rack",
+        },
+    }
+
+
+def test_the_time_to_wait_is_raised() -> None:
+    request = kai.PodRequest(queue="team-a")
+    assert skypilot.build(request)["kubernetes"]["provision_timeout"] == 3600
+    for_ever = skypilot.build(request, provision_timeout=-1)
+    assert for_ever["kubernetes"]["provision_timeout"] == -1
+    assert any("waits for ever" in warning for warning in for_ever.warnings)
+    with pytest.raises(kai.InvalidRequestError, match="write seconds, or -1"):
+        skypilot.build(request, provision_timeout="1h")  # type: ignore[arg-type]
+
+
+def test_a_part_of_a_gpu_is_nothing_that_skypilot_sees() -> None:
+    said = " ".join(skypilot.build(kai.PodRequest(queue="a", gpu_fraction=0.5)).warnings)
+    assert "leave accelerators: out" in said
+    # Ray hides all GPUs from tasks that it gave none to.
+    assert "unset CUDA_VISIBLE_DEVICES" in said
+    whole = " ".join(skypilot.build(kai.PodRequest(queue="a", gpus=2)).warnings)
+    assert "write accelerators: with 2 of your model" in whole
+    none = " ".join(skypilot.build(kai.PodRequest(queue="a")).warnings)
+    assert "accelerators" not in none
+
+
+def test_nodes_of_one_task_are_no_gang() -> None:
+    built = skypilot.build(kai.PodRequest(queue="a", gang_min=2))
+    assert [each.setting for each in built.unsupported] == ["gang_min"]
+    assert "pod-group-name" in built.unsupported[0].workaround
+    assert "annotations" not in built["kubernetes"]["pod_config"]["metadata"]
+    with pytest.raises(kai.InvalidRequestError, match="skypilot cannot express gang_min"):
+        skypilot.build(kai.PodRequest(queue="a", gang_min=2), strict=True)
+
+
+def test_a_configuration_keeps_its_own_and_loses_whole_gpus() -> None:
+    existing = {
+        "jobs": {"controller": {}},
+        "kubernetes": {
+            "networking": "portforward",
+            "provision_timeout": 60,
+            "pod_config": {
+                "spec": {
+                    "serviceAccountName": "runner",
+                    # Without a name: SkyPilot's own.
+                    "containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}],
+                }
+            },
+        },
+    }
+    before = copy.deepcopy(existing)
+    built = skypilot.build(kai.PodRequest(queue="team-a", gpu_fraction=0.5), existing=existing)
+    assert existing == before
+    assert built["jobs"] == {"controller": {}}
+    kubernetes = built["kubernetes"]
+    assert kubernetes["networking"] == "portforward"
+    assert kubernetes["provision_timeout"] == 3600
+    assert kubernetes["pod_config"]["spec"]["serviceAccountName"] == "runner"
+    assert '"nvidia.com/gpu":' not in json.dumps(kubernetes["pod_config"]["spec"])
+    assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
+
+
+def test_a_context_has_settings_of_its_own() -> None:
+    existing = {"kubernetes": {"pod_config": {"spec": {"hostNetwork": True}}}}
+    built = skypilot.build(kai.PodRequest(queue="a"), existing=existing, context="gke")
+    assert built["kubernetes"]["pod_config"] == {"spec": {"hostNetwork": True}}
+    of_context = built["kubernetes"]["context_configs"]["gke"]
+    assert of_context["pod_config"]["spec"] == {"schedulerName": "kai-scheduler"}
+    assert of_context["provision_timeout"] == 3600
+
+
+def test_twice_is_as_once() -> None:
+    request = kai.PodRequest(queue="team-a", gpu_fraction=0.5, env={"A": "1"}, cpu=1)
+    once = skypilot.build(request)
+    assert skypilot.build(request, existing=once) == once
+    assert merge(merge({}, once), once) == once
+
+
+def test_the_container_is_skypilots_and_no_other() -> None:
+    with pytest.raises(kai.InvalidRequestError, match="ray-node: leave it out"):
+        skypilot.build(kai.PodRequest(queue="a", container="main"))

@@ -1,0 +1,140 @@
+"""Spark applications (spec 7 §18)."""
+
+from typing import Any
+
+import pytest
+
+import kai
+from kai.errors import InvalidRequestError
+from kai.integrations import kubernetes, spark
+
+
+def asked(**arguments: Any) -> kai.PodRequest:
+    return kai.PodRequest(queue="team-a", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "annotations", "gpu"),
+    [
+        ({}, {}, None),
+        ({"gpus": 2}, {}, {"name": "nvidia.com/gpu", "quantity": 2}),
+        ({"mig": "1g.5gb"}, {}, {"name": "nvidia.com/mig-1g.5gb", "quantity": 1}),
+        ({"gpu_fraction": 0.5}, {"gpu-fraction": "0.5"}, None),
+        ({"gpu_memory": "5Gi"}, {"gpu-memory": "5120"}, None),
+        (
+            {"gpu_fraction": 0.5, "devices": 2},
+            {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"},
+            None,
+        ),
+    ],
+)
+def test_the_executors_take_the_gpus(
+    gpus: dict[str, Any], annotations: dict[str, str], gpu: dict[str, Any] | None
+) -> None:
+    built = spark.build(asked(cpu="1", cpu_limit="2", **gpus), name="etl")
+    driver, executor = built["spec"]["driver"], built["spec"]["executor"]
+    if annotations:
+        name = {"gpu-fraction-container-name": "spark-kubernetes-executor"}
+        annotations = {**annotations, **name}
+    assert executor.get("annotations", {}) == annotations
+    assert executor.get("gpu") == gpu
+    assert (executor["coreRequest"], executor["coreLimit"]) == ("1", "2")
+    assert "annotations" not in driver
+    assert "gpu" not in driver
+    for part in (driver, executor):
+        assert part["schedulerName"] == "kai-scheduler"
+        assert part["labels"] == {"kai.scheduler/queue": "team-a"}
+    assert "batchScheduler" not in built["spec"]
+    assert built.to_pod_spec()["metadata"].get("annotations", {}) == annotations
+
+
+def test_an_application_that_exists_keeps_what_is_its_own() -> None:
+    mine = {
+        "apiVersion": spark.API,
+        "kind": "SparkApplication",
+        "metadata": {"name": "etl"},
+        "spec": {
+            "type": "Python",
+            "batchScheduler": "volcano",
+            "driver": {"cores": 1, "memory": "512m"},
+            "executor": {
+                "instances": 2,
+                "memory": "4g",
+                "gpu": {"name": "nvidia.com/gpu", "quantity": 1},
+                "env": [{"name": "A", "value": "1"}],
+            },
+        },
+    }
+    built = kubernetes.patch(mine, asked(gpu_fraction=0.5, env={"B": "2"}))
+    executor = built["spec"]["executor"]
+    assert "gpu" not in executor
+    assert executor["memory"] == "4g"
+    assert {each["name"] for each in executor["env"]} == {"A", "B"}
+    assert built["spec"]["driver"]["memory"] == "512m"
+    assert any("batchScheduler is volcano" in each for each in built.warnings)
+    assert any("nvidia.com/gpu" in each for each in built.warnings)
+
+
+def test_what_an_application_has_no_field_for_is_reported() -> None:
+    request = asked(
+        gpu_memory="4Gi", memory="8Gi", runtime_class="nvidia", gang_min=2, isolation="mps"
+    )
+    built = spark.build(request)
+    assert {each.setting for each in built.unsupported} == {
+        "memory",
+        "runtime_class",
+        "gang_min",
+        "isolation",
+    }
+    assert "runtimeClassName" not in str(dict(built))
+    assert "volumeMounts" not in built["spec"]["executor"]
+    assert "memory" not in built.to_pod_spec()["spec"]["containers"][0].get("resources", {})
+    with pytest.raises(InvalidRequestError, match="spark cannot express"):
+        spark.build(request, strict=True)
+
+
+def test_a_topology_is_on_the_pods_which_own_themselves() -> None:
+    built = spark.build(asked(topology="racks", required_level="rack"))
+    for part in ("driver", "executor"):
+        assert built["spec"][part]["annotations"]["kai.scheduler/topology"] == "racks"
+
+
+def test_the_same_as_properties_for_spark_submit() -> None:
+    conf = spark.submit_conf(
+        asked(
+            gpu_fraction=0.5, platform="gke", gpu_type="nvidia-tesla-t4", cpu="1",
+            cpu_limit="2", env={"A": "1"}, priority="train",
+        )
+    )  # fmt: skip
+    executor = "spark.kubernetes.executor"
+    assert dict(conf) == {
+        "spark.kubernetes.scheduler.name": "kai-scheduler",
+        "spark.kubernetes.driver.label.kai.scheduler/queue": "team-a",
+        "spark.kubernetes.driver.label.priorityClassName": "train",
+        "spark.kubernetes.driverEnv.A": "1",
+        f"{executor}.label.kai.scheduler/queue": "team-a",
+        f"{executor}.label.priorityClassName": "train",
+        f"{executor}.annotation.gpu-fraction": "0.5",
+        f"{executor}.annotation.gpu-fraction-container-name": "spark-kubernetes-executor",
+        f"{executor}.node.selector.cloud.google.com/gke-accelerator": "nvidia-tesla-t4",
+        f"{executor}.request.cores": "1",
+        f"{executor}.limit.cores": "2",
+        "spark.executorEnv.A": "1",
+    }
+    assert {each.setting for each in conf.unsupported} == {"tolerations"}
+    assert "tolerations" not in conf.to_pod_spec()["spec"]
+
+
+def test_whole_gpus_are_spark_s_own_business() -> None:
+    conf = spark.submit_conf(asked(gpus=2), discovery_script="/opt/gpus.sh")
+    assert conf["spark.executor.resource.gpu.amount"] == "2"
+    assert conf["spark.executor.resource.gpu.vendor"] == "nvidia.com"
+    assert conf["spark.executor.resource.gpu.discoveryScript"] == "/opt/gpus.sh"
+    slice_ = spark.submit_conf(asked(mig="1g.5gb", gang_min=2, privileged=True))
+    assert {each.setting for each in slice_.unsupported} == {
+        "mig",
+        "gang_min",
+        "privileged",
+        "tolerations",
+    }
+    assert not any("resource.gpu" in key for key in slice_)

@@ -1,0 +1,549 @@
+"""Manifests that KAI would refuse, or silently ignore."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import kai
+from kai.linting import Finding, lint
+from kai.queues import unlimited
+
+HALF = {"gpu-fraction": "0.5"}
+GPU = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+QUEUE = {"kai.scheduler/queue": "test"}
+
+
+def pod(
+    annotations: dict[str, Any] | None = None,
+    *containers: dict[str, Any],
+    labels: dict[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """A pod in queue test."""
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": "p",
+            "labels": QUEUE if labels is None else labels,
+            "annotations": annotations or {},
+        },
+        "spec": {
+            "schedulerName": "kai-scheduler",
+            "containers": list(containers) or [{"name": "main"}],
+            **spec,
+        },
+    }
+
+
+def job(
+    annotations: dict[str, Any] | None = None,
+    pods: dict[str, Any] | None = None,
+    *containers: dict[str, Any],
+    kind: str = "Job",
+    **more: Any,
+) -> dict[str, Any]:
+    template = pod(pods, *containers, labels={})
+    return {
+        "kind": kind,
+        "metadata": {"name": "j", "labels": QUEUE, "annotations": annotations or {}},
+        "spec": {"template": {k: template[k] for k in ("metadata", "spec")}, **more},
+    }
+
+
+def codes(manifest: Any, **options: Any) -> list[tuple[str, str]]:
+    return [(each.code, each.path) for each in lint(manifest, **options)]
+
+
+def only(manifest: Any, **options: Any) -> Finding:
+    (finding,) = lint(manifest, **options)
+    return finding
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod(),
+        pod(HALF),
+        pod({"gpu-memory": "5120", "gpu-fraction-num-devices": "2", "mps": "true"}),
+        pod(None, GPU | {"name": "a"}, GPU | {"name": "b"}),
+        job({"kai.scheduler/batch-min-member": "4"}, HALF),
+        job({"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "rack"}),
+        {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"gpu-fraction": "2"}},
+        {"kind": "Pod", "metadata": {"name": "other"}, "spec": {"containers": [GPU]}},
+    ],
+)
+def test_what_is_right_is_left_alone(manifest: dict[str, Any]) -> None:
+    assert lint(manifest) == []
+
+
+def test_what_our_builders_make_is_right() -> None:
+    for asked in ({"gpu_fraction": 0.5}, {"gpu_memory": "5Gi", "devices": 2}, {"gpus": 1}, {}):
+        built = kai.pod_settings(queue="test", **asked)
+        assert lint(built.apply_to({"kind": "Pod", "spec": {"containers": [{"name": "m"}]}})) == []
+
+
+# ---- GPUs ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ("0", "between 0 and 1"),
+        ("-0.5", "between 0 and 1"),
+        ("1", "nvidia.com/gpu: 1"),
+        ("1.0", "nvidia.com/gpu: 1"),
+        ("1.5", "gpu-fraction-num-devices: 2 and a fraction of each, 0.75"),
+        ("NaN", "between 0 and 1"),
+        ("inf", "between 0 and 1"),
+        ("0x1p-1", "between 0 and 1"),
+        ("", "between 0 and 1"),
+        (" 0.5", "write 0.5"),
+        ("500m", "write 0.5"),
+        ("50%", "between 0 and 1"),
+    ],
+)
+def test_fractions_that_kai_refuses(value: str, fix: str) -> None:
+    finding = only(pod({"gpu-fraction": value}))
+    assert (finding.code, finding.severity) == ("fraction-refused", "error")
+    assert fix in finding.fix
+
+
+@pytest.mark.parametrize("value", ["0.5", "5e-1", ".25", "+0.5", "0.50"])
+def test_fractions_that_kai_takes(value: str) -> None:
+    assert lint(pod({"gpu-fraction": value})) == []
+
+
+def test_a_fraction_that_is_announced_otherwise() -> None:
+    assert only(pod({"gpu-fraction": "0.125"})).code == "fraction-rounded"
+    assert "announced as 0.00" in only(pod({"gpu-fraction": "0.004"})).message
+
+
+@pytest.mark.parametrize("value", ["5Gi", "-1", "0", "5120.5", "lots", ""])
+def test_memory_that_kai_refuses(value: str) -> None:
+    assert only(pod({"gpu-memory": value})).code == "gpu-memory-refused"
+
+
+def test_both_a_fraction_and_memory() -> None:
+    assert only(pod({**HALF, "gpu-memory": "100"})).code == "fraction-and-memory"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "code"),
+    [
+        ({"gpu-fraction-num-devices": "2"}, "devices-without-share"),
+        ({**HALF, "gpu-fraction-num-devices": "0"}, "devices-refused"),
+        ({**HALF, "gpu-fraction-num-devices": "two"}, "devices-refused"),
+        ({"mps": "true"}, "mps-without-share"),
+    ],
+)
+def test_what_goes_with_a_part_only(annotations: dict[str, str], code: str) -> None:
+    assert only(pod(annotations)).code == code
+
+
+@pytest.mark.parametrize("amount", ["1", 0, "0", "2m"])
+def test_a_whole_gpu_beside_a_part(amount: Any) -> None:
+    """A limit of zero is one too, and so is a sidecar's or an init container's."""
+    limits = {"limits": {"nvidia.com/gpu": amount}}
+    main, side = {"name": "main"}, {"name": "side", "resources": limits}
+    named = {**HALF, "gpu-fraction-container-name": "main"}
+    manifest = pod(named, main, side, initContainers=[{"name": "init", "resources": limits}])
+    assert codes(manifest) == [
+        ("whole-gpu-beside-fraction", "spec.containers[1].resources.limits[nvidia.com/gpu]"),
+        ("whole-gpu-beside-fraction", "spec.initContainers[0].resources.limits[nvidia.com/gpu]"),
+    ]
+
+
+def test_a_slice_beside_a_part() -> None:
+    """KW10: it passes KAI's admission."""
+    sliced = {"name": "main", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}
+    assert only(pod(HALF, sliced)).code == "whole-gpu-beside-fraction"
+
+
+def test_a_container_that_is_not_there() -> None:
+    finding = only(pod({**HALF, "gpu-fraction-container-name": "trainer"}))
+    assert (finding.code, finding.fix) == ("container-missing", "write main")
+    init = pod({**HALF, "gpu-fraction-container-name": "i"}, initContainers=[{"name": "i"}])
+    assert lint(init) == []
+
+
+def test_which_container_gets_the_part() -> None:
+    finding = only(pod(HALF, {"name": "a"}, {"name": "b"}))
+    assert (finding.code, finding.severity) == ("container-not-named", "warning")
+    assert only(pod({**HALF, "sidecar.istio.io/inject": "true"})).code == "container-not-named"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        ({"main.gpus.devices": "0"}, "KAI writes the devices"),
+        ({"main.gpu-memory.limit": "much"}, "no quantity"),
+        ({"other.gpu-memory.limit": "1Gi"}, "no container 'other'"),
+        ({"main.gpu-memory.limit": "1Gi", "side.gpu-memory.limit": "1Gi"}, "not to 2"),
+        ({"main.gpu-memory.limit": "1Gi", "main.gpu-memory.request": "2Gi"}, "above the limit"),
+    ],
+)
+def test_annotations_that_name_the_container(annotations: dict[str, str], said: str) -> None:
+    """NX2."""
+    named = {f"nvidia.com/container.{key}": value for key, value in annotations.items()}
+    finding = only(pod(named, {"name": "main"}, {"name": "side"}))
+    assert (finding.code, said in finding.message) == ("nvfractions-refused", True)
+
+
+def test_annotations_that_name_the_container_rightly() -> None:
+    named = {
+        "nvidia.com/container.main.gpu-memory.request": "1Gi",
+        "nvidia.com/container.main.gpu-memory.limit": "1024Mi",
+    }
+    assert lint(pod(named, {"name": "main"}, {"name": "side"})) == []
+
+
+def test_a_variable_that_kai_replaces() -> None:
+    env = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+    named = {**HALF, "gpu-fraction-container-name": "a"}
+    assert only(pod(named, {"name": "a", "env": env}, {"name": "b"})).code == "visible-devices"
+    assert lint(pod(named, {"name": "a"}, {"name": "b", "env": env})) == []
+
+
+# ---- texts and keys ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.5, 1, True, None, ["a"]])
+def test_values_that_are_no_texts(value: Any) -> None:
+    found = lint(pod({"own": value}))
+    assert [each.code for each in found] == ["not-text"]
+
+
+def test_labels_and_annotations_that_changed_places() -> None:
+    assert codes(pod({"kai.scheduler/queue": "test"}, labels={})) == [
+        ("queue-annotation", "metadata.annotations[kai.scheduler/queue]")
+    ]
+    assert only(pod({"priorityClassName": "train"})).code == "annotation-ignored"
+    assert only(pod(labels={**QUEUE, **HALF})).code == "annotation-as-label"
+    odd = pod(labels={**QUEUE, "kai.scheduler/preemptibility": "yes"})
+    assert only(odd).code == "preemptibility-unknown"
+
+
+def test_keys_that_are_almost_right() -> None:
+    finding = only(pod({"kai.scheduler/preemption-dealy": "5m"}))
+    assert finding.fix == "did you mean kai.scheduler/preemption-delay?"
+    assert only(pod({"kai.scheduler/preemption-delay": "5"})).code == "duration-refused"
+    assert only(pod({"gpu-type": "nvidia-tesla-t4"})).code == "annotation-ignored"
+
+
+def test_gpu_keys_on_a_workload_do_nothing() -> None:
+    """C8."""
+    finding = only(job(HALF))
+    assert (finding.code, finding.path) == (
+        "annotation-ignored",
+        "metadata.annotations[gpu-fraction]",
+    )
+    assert "spec.template.metadata.annotations" in finding.fix
+
+
+@pytest.mark.parametrize("key", ["kai.scheduler/topology", "kai.scheduler/batch-min-member"])
+def test_what_the_owner_has_to_say_does_nothing_on_its_pods(key: str) -> None:
+    """C13."""
+    finding = only(job(None, {key: "1"}))
+    assert finding.path == f"spec.template.metadata.annotations[{key}]"
+
+
+def test_a_bare_pod_is_its_own_owner() -> None:
+    levels = {
+        "kai.scheduler/topology": "t",
+        "kai.scheduler/topology-preferred-placement": "rack",
+    }
+    assert lint(pod(levels)) == []
+    owned = pod(levels)
+    owned["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "j"}]
+    assert {each.code for each in lint(owned)} == {"annotation-ignored"}
+
+
+def test_topologies_without_a_level_and_levels_without_a_topology() -> None:
+    assert only(job({"kai.scheduler/topology": "t"})).severity == "warning"
+    level = {"kai.scheduler/topology-required-placement": "rack"}
+    finding = only(job(level))
+    assert (finding.code, finding.severity) == ("topology-incomplete", "error")
+
+
+def test_how_many_pods_start_together() -> None:
+    finding = only(job({"kai.scheduler/min-member": "2"}))
+    assert (finding.code, finding.edit is not None) == ("min-member-key", True)
+    assert only(job({"kai.scheduler/batch-min-member": "0"})).code == "min-member-refused"
+    deployment = job({"kai.scheduler/batch-min-member": "2"}, kind="Deployment")
+    assert only(deployment).code == "annotation-ignored"
+
+
+def test_a_cron_job_is_read_from_the_job_it_makes() -> None:
+    """J3."""
+    inner = job({"kai.scheduler/topology": "t", "kai.scheduler/topology-required-placement": "r"})
+    cron = {
+        "kind": "CronJob",
+        "metadata": {"name": "c"},
+        "spec": {"jobTemplate": {k: inner[k] for k in ("metadata", "spec")}},
+    }
+    assert lint(cron) == []
+    cron["spec"]["jobTemplate"]["metadata"] = {
+        "labels": QUEUE,
+        "annotations": {"kai.scheduler/batch-min-member": "2"},
+    }
+    assert only(cron).code == "annotation-ignored"
+
+
+def test_segments_are_for_workers_of_two_kinds() -> None:
+    segment = {"kai.scheduler/segment-size": "2"}
+    assert only(job(None, segment)).code == "annotation-ignored"
+    template = pod(segment, labels={})
+    pytorch = {
+        "kind": "PyTorchJob",
+        "metadata": {"name": "j", "labels": QUEUE},
+        "spec": {
+            "pytorchReplicaSpecs": {
+                "Worker": {"template": {k: template[k] for k in ("metadata", "spec")}}
+            }
+        },
+    }
+    assert lint(pytorch) == []
+
+
+# ---- scheduler and queue -------------------------------------------------------------------------
+
+
+def test_nobody_names_kai() -> None:
+    manifest = pod(HALF)
+    del manifest["spec"]["schedulerName"]
+    assert only(manifest).code == "scheduler-missing"
+    manifest["spec"]["schedulerName"] = "default-scheduler"
+    assert only(manifest).code == "scheduler-other"
+    assert lint(manifest, scheduler_name="default-scheduler") == []
+
+
+def test_a_queue_label_alone_asks_for_kai() -> None:
+    manifest = job()
+    del manifest["spec"]["template"]["spec"]["schedulerName"]
+    assert only(manifest).code == "scheduler-missing"
+
+
+def test_no_queue_is_named() -> None:
+    assert only(pod(labels={})).code == "queue-missing"
+    assert lint(pod(labels={"project": "test"})) == []
+
+
+def test_the_label_of_before() -> None:
+    old = pod(labels={"runai/queue": "test"})
+    assert only(old).code == "queue-legacy"
+    assert lint(old, queue_label_key="runai/queue") == []
+    assert lint(pod(labels={"runai/queue": "test", **QUEUE})) == []
+
+
+def test_the_owner_overrules_its_pods() -> None:
+    manifest = job()
+    manifest["spec"]["template"]["metadata"]["labels"] = {"kai.scheduler/queue": "other"}
+    assert only(manifest).code == "queue-overruled"
+
+
+def test_queues_beside_the_workload() -> None:
+    """Believed to be some of the cluster's."""
+    queues = unlimited("test")
+    assert lint([*queues, job()]) == []
+    finding = only([*unlimited("another"), job()])
+    assert (finding.code, finding.severity) == ("queue-unknown", "warning")
+    assert "another" in finding.fix
+
+
+def test_all_queues_are_given() -> None:
+    queues = unlimited("test")
+    assert lint(job(), queues=queues) == []
+    assert only(job(), queues=unlimited("another")).severity == "error"
+    assert only(job(), queues=[]).code == "queue-unknown"
+    inner = job()
+    inner["metadata"]["labels"] = {"kai.scheduler/queue": "default"}
+    finding = only(inner, queues=queues)
+    assert (finding.code, finding.fix) == ("queue-not-leaf", "write one of its leaves: test")
+    alone = copy.deepcopy(queues[1])
+    del alone["spec"]["parentQueue"]
+    assert only(job(), queues=[alone]).code == "queue-without-parent"
+
+
+def test_queues_themselves() -> None:
+    parent, test = unlimited("test")
+    assert lint([parent, test]) == []
+    assert only(parent).code == "queue-without-parent"
+    assert only(test).code == "queue-parent-unknown"
+    del test["spec"]["resources"]["gpu"]["limit"]
+    assert codes([parent, test]) == [("queue-limit-zero", "spec.resources.gpu")]
+    volcano = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {}}
+    assert lint(volcano) == []
+
+
+# ---- kinds ---------------------------------------------------------------------------------------
+
+
+def workflow(annotations: dict[str, str], **template: Any) -> dict[str, Any]:
+    return {
+        "kind": "Workflow",
+        "metadata": {"name": "w", "labels": QUEUE},
+        "spec": {
+            "schedulerName": "kai-scheduler",
+            "templates": [
+                {"name": "train", "metadata": {"annotations": annotations}, **template},
+                {"name": "all", "dag": {}},
+            ],
+        },
+    }
+
+
+def test_argos_main_container_is_not_the_first() -> None:
+    """KW1."""
+    finding = only(workflow(HALF, container={"image": "i"}))
+    assert (finding.code, finding.severity) == ("container-not-named", "error")
+    assert finding.edit is not None
+    named = {**HALF, "gpu-fraction-container-name": "main"}
+    assert lint(workflow(named, container={"image": "i"})) == []
+    wrong = {**HALF, "gpu-fraction-container-name": "train"}
+    assert only(workflow(wrong, script={"image": "i"})).code == "container-missing"
+    assert only(workflow(named, container={"image": "i", **GPU})).path == (
+        "spec.templates[0].container.resources.limits[nvidia.com/gpu]"
+    )
+
+
+def test_argos_scheduler_may_come_from_its_settings() -> None:
+    manifest = workflow({**HALF, "gpu-fraction-container-name": "main"}, container={})
+    del manifest["spec"]["schedulerName"]
+    assert only(manifest).severity == "warning"
+
+
+def test_a_compiled_kfp_pipeline() -> None:
+    def pipeline(annotations: dict[str, str]) -> list[dict[str, Any]]:
+        metadata = {"labels": QUEUE, "annotations": annotations}
+        executors = {"exec-train": {"podMetadata": metadata}}
+        return [
+            {"pipelineInfo": {"name": "p"}, "root": {}},
+            {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}},
+        ]
+
+    finding = only(pipeline(HALF))
+    assert (finding.code, finding.at[0]) == ("container-not-named", 1)
+    assert lint(pipeline({**HALF, "gpu-fraction-container-name": "main"})) == []
+
+
+def ray(kind: str, group: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    head = pod(labels={})
+    inner = {
+        "headGroupSpec": {"template": {"spec": head["spec"]}},
+        "workerGroupSpecs": [group],
+    }
+    outer = {"RayJob": {"rayClusterSpec": inner}}.get(kind, inner)
+    return {
+        "kind": kind,
+        "metadata": {"name": "r", "labels": QUEUE},
+        "spec": {**outer, **spec},
+    }
+
+
+def test_ray_counts_whole_gpus() -> None:
+    template = pod(HALF, labels={})
+    group: dict[str, Any] = {"groupName": "g", "template": template}
+    assert only(ray("RayCluster", group)).code == "ray-num-gpus"
+    group["rayStartParams"] = {"num-gpus": "0.5"}
+    assert only(ray("RayCluster", group)).severity == "error"
+    group["rayStartParams"] = {"num-gpus": "1"}
+    assert lint(ray("RayCluster", group)) == []
+
+
+def test_a_submitter_that_comes_after_the_cluster() -> None:
+    group: dict[str, Any] = {"groupName": "g", "template": pod(labels={})}
+    assert only(ray("RayJob", group)).path == "spec"
+    mode = ray("RayJob", group, submissionMode="K8sJobMode")
+    assert only(mode).path == "spec.submissionMode"
+    assert lint(ray("RayJob", group, submissionMode="HTTPMode")) == []
+
+
+def test_ray_reads_topologies_from_its_groups() -> None:
+    levels = {
+        "kai.scheduler/topology": "t",
+        "kai.scheduler/topology-required-placement": "rack",
+    }
+    assert lint(ray("RayCluster", {"groupName": "g", "template": pod(levels, labels={})})) == []
+
+
+def test_kubeflows_scheduling_policy_is_not_read() -> None:
+    """KW12."""
+    manifest = job(kind="TFJob", runPolicy={"schedulingPolicy": {"queue": "q", "minAvailable": 2}})
+    assert only(manifest).code == "scheduling-policy-ignored"
+
+
+def test_spark_kserve_and_grove_write_pods_in_their_own_ways() -> None:
+    gpu = {"gpu": {"name": "nvidia.com/gpu", "quantity": 1}}
+    spark = {
+        "kind": "SparkApplication",
+        "metadata": {"name": "s", "labels": QUEUE},
+        "spec": {"batchScheduler": "kai-scheduler", "executor": {"annotations": HALF, **gpu}},
+    }
+    assert only(spark).code == "whole-gpu-beside-fraction"
+    predictor = {"annotations": HALF, "schedulerName": "kai-scheduler", "model": {**GPU}}
+    kserve = {
+        "kind": "InferenceService",
+        "metadata": {"name": "s", "labels": QUEUE},
+        "spec": {"predictor": predictor},
+    }
+    assert only(kserve).path == "spec.predictor.model.resources.limits[nvidia.com/gpu]"
+    clique = {
+        "annotations": HALF,
+        "spec": {
+            "podSpec": {"schedulerName": "kai-scheduler", "containers": [{"name": "m"} | GPU]}
+        },
+    }
+    grove = {
+        "kind": "PodCliqueSet",
+        "metadata": {"name": "s", "labels": QUEUE},
+        "spec": {"template": {"cliques": [clique]}},
+    }
+    assert only(grove).code == "whole-gpu-beside-fraction"
+
+
+def test_kinds_that_nobody_here_has_heard_of() -> None:
+    manifest = job(kind="MegaJob")
+    manifest["spec"] = {"replicas": [{"template": pod({**HALF, "gpu-memory": "1"}, labels={})}]}
+    finding = only(manifest)
+    assert finding.path == "spec.replicas[0].template.metadata.annotations[gpu-memory]"
+
+
+def test_lists_are_looked_into() -> None:
+    finding = only({"kind": "List", "items": [job(), job(HALF)]})
+    assert finding.at[:2] == ("items", 1)
+    assert "Job j" in str(finding)
+
+
+@pytest.mark.parametrize("nonsense", [5, "text", None, {}, {"a": 1}, [{"a": 1}]])
+def test_something_else_is_refused(nonsense: Any) -> None:
+    with pytest.raises(kai.InvalidRequestError, match="give a Kubernetes manifest"):
+        lint(nonsense)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"kind": "Pod"},
+        {"kind": "Pod", "metadata": 5, "spec": {"containers": [1, None]}},
+        {"kind": "Job", "metadata": {"labels": QUEUE}, "spec": {"template": {"spec": []}}},
+        {"kind": 5},
+        {"kind": "Workflow", "metadata": {"labels": QUEUE}, "spec": {"templates": [5]}},
+        {"kind": "RayJob", "metadata": {"labels": QUEUE}, "spec": {"rayClusterSpec": []}},
+        {"kind": "Queue", "apiVersion": "scheduling.run.ai/v2", "spec": 3},
+        pod({"gpu-fraction": {"a": 1}}),
+        pod({"gpu-fraction": None}),
+    ],
+)
+def test_manifests_that_are_nonsense_are_survived(nonsense: dict[str, Any]) -> None:
+    lint(nonsense)
+
+
+def test_what_no_file_could_hold_is_survived() -> None:
+    assert lint(pod({5: "x"}, labels={**QUEUE, None: "y"})) == []  # type: ignore[dict-item]
+    endless: dict[str, Any] = {"kind": "Pod"}
+    endless["spec"] = endless
+    with pytest.raises(kai.InvalidRequestError, match="nested more than 200"):
+        lint(endless)
