@@ -34,9 +34,9 @@ demo: build
 test: setup
 	@tools/test.sh
 
-# ARGS names some of them: make test-integrations ARGS=kfp-2.17.0
+# ARGS names some of them: make test-integrations ARGS="-s kfp-2.17.0"
 test-integrations: setup
-	@.venv/bin/python tools/integrations.py $(ARGS)
+	@.venv/bin/nox $(ARGS)
 
 test-%: setup
 	@tools/build.sh debug kai_$*_test

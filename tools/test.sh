@@ -70,9 +70,9 @@ for name in "${stages[@]}"; do
       tools/build.sh release _core && $bin/python -m pytest --no-header || failed+=(pytest)
       ;;
     integrations)
-      # Shown as it goes: one line for each environment, which can take minutes to be made.
+      # Shown as it goes: an environment can take minutes to be made.
       echo '==> integrations'
-      $bin/python tools/integrations.py --quick || failed+=(integrations)
+      $bin/nox --tags quick || failed+=(integrations)
       ;;
   esac
 done

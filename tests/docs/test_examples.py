@@ -1,7 +1,7 @@
 """Every ```python block of README.md and docs/ runs, from top to bottom of its page.
 
 The blocks of a page share one namespace and a directory of their own, so that a page reads like a
-session. Pages of docs/orchestrators run beside the library they are about (tools/integrations.py).
+session. Pages of docs/orchestrators run beside the library they are about (noxfile.py).
 A block that only shows something says ```python notest in its first line. The examples in
 docstrings run as doctests (pyproject.toml).
 """

@@ -1,4 +1,4 @@
-"""For tests that run beside an orchestrator's library (tools/integrations.py)."""
+"""For tests that run beside an orchestrator's library (noxfile.py)."""
 
 from __future__ import annotations
 

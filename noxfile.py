@@ -1,0 +1,52 @@
+"""The orchestrators' own libraries exclude one another: each is a session, with an environment of
+its own (tests/integrations/environments.toml).
+
+    nox --list                     # what there is
+    nox -s zenml-0.98.0            # one of them
+    nox --tags quick               # those that install fast; `make test` runs these
+    nox                            # all: `make test-integrations`
+
+kai itself is taken from this checkout: what is tested there is pure Python. Its requirements are
+installed beside each library, so that pip can say whether they get along.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "venv"
+nox.options.envdir = "build/integrations"
+nox.options.reuse_venv = "yes"
+
+ROOT = Path(__file__).parent
+TESTS = ROOT / "tests" / "integrations"
+OURS = nox.project.load_toml(ROOT / "pyproject.toml")["project"]["dependencies"]
+TOOLS = ["pytest>=8,<10"]
+
+
+def declare(name: str, entry: dict[str, Any]) -> None:
+    @nox.session(name=name, tags=["quick"] if entry.get("quick") else [])
+    def beside(session: nox.Session) -> None:
+        session.install("--quiet", "--disable-pip-version-check", *TOOLS, *OURS, *entry["requires"])
+        session.run("python", "-m", "pip", "check", silent=True)
+        pages = entry.get("pages", [])
+        files = [*entry["tests"], *(["test_pages.py"] if pages else [])]
+        session.run(
+            *("python", "-m", "pytest", "--quiet", "-p", "no:cacheprovider"),
+            *("--rootdir", str(TESTS), "-c", str(TESTS / "pytest.ini")),
+            *(str(TESTS / each) for each in files),
+            *session.posargs,
+            env={
+                "PYTHONPATH": str(ROOT / "python"),
+                "KAI_ENVIRONMENT": name,
+                "KAI_PAGES": " ".join(pages),
+            },
+        )
+
+
+for each, its in nox.project.load_toml(TESTS / "environments.toml").items():
+    declare(each, its)
