@@ -1,0 +1,230 @@
+"""Our manifests are what the CustomResourceDefinitions of their kinds describe, to the letter.
+
+An API server drops fields that it does not know, and that is how a setting gets lost: so unknown
+fields count as errors here. The definitions are their projects', and not ours to ship: KAI_CRDS
+names a folder of them (KubeRay, JobSet, LeaderWorkerSet, Spark operator, Trainer and Training
+Operator keep theirs in ``config/crd/bases`` or ``manifests/base/crds``). Of OpenAPI as much is
+looked at as CRDs use; rules in CEL are not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kai
+from kai.integrations import (
+    jobset,
+    leaderworkerset,
+    ray,
+    spark,
+    trainer,
+    training_operator,
+)
+
+TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "object": Mapping,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
+
+
+def errors(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """A sentence for each thing that is wrong."""
+    where = path or "the object"
+    if schema.get("x-kubernetes-int-or-string"):
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            yield f"{where} is {value!r}, no number and no text"
+        return
+    kind = schema.get("type")
+    if kind and (not isinstance(value, TYPES[kind]) or (kind == "integer" and value is True)):
+        yield f"{where} is {value!r}, no {kind}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where} is {value!r}, none of {schema['enum']}"
+    if isinstance(value, str):
+        if "pattern" in schema and not re.search(schema["pattern"], value):
+            yield f"{where} is {value!r}, which does not match {schema['pattern']}"
+        if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+            yield f"{where} is {value!r}, of a wrong length"
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if is_number and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        yield f"{where} is {value!r}, out of range"
+    if isinstance(value, list):
+        if len(value) < schema.get("minItems", 0):
+            yield f"{where} has too few entries"
+        for at, each in enumerate(value):
+            yield from errors(each, schema.get("items", {}), f"{path}[{at}]")
+    if isinstance(value, Mapping):
+        yield from _of_fields(value, schema, path)
+
+
+def _of_fields(value: Mapping[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    known = schema.get("properties", {})
+    rest = schema.get("additionalProperties")
+    anything = schema.get("x-kubernetes-preserve-unknown-fields") or not (known or rest)
+    for name in schema.get("required", []):
+        if name not in value:
+            yield f"{path or 'the object'} lacks {name}"
+    for name, each in value.items():
+        its = f"{path}.{name}" if path else name
+        if name in known:
+            yield from errors(each, known[name], its)
+        elif isinstance(rest, Mapping):
+            yield from errors(each, rest, its)
+        elif not rest and not anything:
+            yield f"{its} is no field"
+
+
+def schemas_of(crd: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """apiVersion, kind and schema of each version; metadata is any object's, and left out."""
+    group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+    for version in crd["spec"]["versions"]:
+        schema = version["schema"]["openAPIV3Schema"]
+        fields = {**schema["properties"], "metadata": {"type": "object"}}
+        yield f"{group}/{version['name']}", kind, {**schema, "properties": fields}
+
+
+# ---- the checker --------------------------------------------------------------------------------
+
+SCHEMA = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "pattern": "^[a-z]+$"},
+        "mode": {"type": "string", "enum": ["a", "b"]},
+        "count": {"type": "integer", "minimum": 1},
+        "amount": {"x-kubernetes-int-or-string": True},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "parts": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"on": {"type": "boolean"}}},
+        },
+        "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    },
+}
+
+
+def test_what_is_right_is_not_complained_of() -> None:
+    right = {
+        "name": "x",
+        "mode": "b",
+        "count": 2,
+        "amount": "500m",
+        "labels": {"a.b/c": "d"},
+        "parts": [{"on": True}, {}],
+        "any": {"what": ["ever"]},
+    }
+    assert list(errors(right, SCHEMA)) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({}, "the object lacks name"),
+        ({"name": 1}, "name is 1, no string"),
+        ({"name": "X"}, "name is 'X', which does not match ^[a-z]+$"),
+        ({"name": "x", "mode": "c"}, "mode is 'c', none of ['a', 'b']"),
+        ({"name": "x", "count": 0}, "count is 0, out of range"),
+        ({"name": "x", "count": True}, "count is True, no integer"),
+        ({"name": "x", "amount": 1.5}, "amount is 1.5, no number and no text"),
+        ({"name": "x", "labels": {"a": 1}}, "labels.a is 1, no string"),
+        ({"name": "x", "parts": [{}, {"off": True}]}, "parts[1].off is no field"),
+        ({"name": "x", "nmae": "y"}, "nmae is no field"),
+    ],
+)
+def test_what_is_wrong_is(wrong: dict[str, Any], error: str) -> None:
+    assert list(errors(wrong, SCHEMA)) == [error]
+
+
+# ---- our manifests ------------------------------------------------------------------------------
+
+GPUS: list[dict[str, Any]] = [
+    {},
+    {"gpus": 2},
+    {"gpu_fraction": 0.5},
+    {"gpu_memory": "5Gi"},
+    {"gpu_fraction": 0.5, "devices": 2},
+    {"mig": "1g.5gb"},
+    {"claim": "gpu"},
+]
+
+
+def request_with(gpus: Mapping[str, Any]) -> kai.PodRequest:
+    """One that asks for all there is."""
+    return kai.PodRequest(
+        queue="team-a", env={"A": "b"}, cpu=1, memory="1Gi", memory_limit="2Gi", priority="train",
+        preemptible=True, topology="net", required_level="zone", preferred_level="rack",
+        node_selector={"pool": "gpu"}, runtime_class="nvidia", privileged=True,
+        labels={"team": "vision"}, annotations={"example.com/note": "x"}, preemption_delay="5m",
+        **gpus,
+    )  # fmt: skip
+
+
+SPARK_OWN = {"type": "Python", "sparkVersion": "4.0.0", "mainApplicationFile": "local:///x.py"}
+
+
+def application(request: kai.PodRequest) -> Mapping[str, Any]:
+    """With what only its user knows."""
+    built = spark.build(request, name="x", image="i", as_native=False)
+    return {**built, "spec": {**built["spec"], **SPARK_OWN}}
+
+
+BUILDERS: dict[str, Callable[[kai.PodRequest], Any]] = {
+    "RayCluster": lambda r: ray.build(r, name="x", image="i", as_native=False),
+    "RayJob": lambda r: ray.build(
+        r, kind="RayJob", name="x", image="i", entrypoint="python x.py", as_native=False
+    ),
+    "RayService": lambda r: ray.build(r, kind="RayService", name="x", image="i", as_native=False),
+    "JobSet": lambda r: jobset.build(r, name="x", image="i", as_native=False),
+    "LeaderWorkerSet": lambda r: leaderworkerset.build(
+        r, name="x", image="i", size=4, as_native=False
+    ),
+    "SparkApplication": application,
+    "TrainJob": lambda r: trainer.build(r, name="x", num_nodes=2, as_native=False),
+    "PyTorchJob": lambda r: training_operator.build(r, name="x", image="i", as_native=False),
+    "MPIJob": lambda r: training_operator.build(
+        r, kind="MPIJob", name="x", image="i", as_native=False
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def definitions() -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """By apiVersion and kind: the schemas of every version of its project that is there."""
+    folder = os.environ.get("KAI_CRDS")
+    if folder is None:
+        pytest.skip("KAI_CRDS names no folder of CustomResourceDefinitions")
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    for file in sorted(Path(folder).glob("*.yaml")):
+        for document in yaml.load_all(file.read_text(encoding="utf-8"), Loader=loader):
+            if document and document.get("kind") == "CustomResourceDefinition":
+                for api_version, kind, schema in schemas_of(document):
+                    found.setdefault((api_version, kind), []).append(schema)
+    return found
+
+
+@pytest.mark.parametrize("gpus", GPUS, ids=[" ".join(gpus) or "none" for gpus in GPUS])
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_manifest_is_what_its_definition_describes(
+    name: str, gpus: dict[str, Any], definitions: dict[tuple[str, str], list[Mapping[str, Any]]]
+) -> None:
+    built = BUILDERS[name](request_with(gpus))
+    manifests = [dict(built), *getattr(built, "cluster_objects", ())]
+    checked = 0
+    for manifest in manifests:
+        for schema in definitions.get((manifest["apiVersion"], manifest["kind"]), []):
+            assert list(errors(manifest, schema)) == []
+            checked += 1
+    if checked == 0:
+        pytest.skip(f"KAI_CRDS has no definition of {name}")
