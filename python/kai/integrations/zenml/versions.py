@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.machinery import PathFinder
 
 from kai.settings import rules
 
@@ -38,6 +39,8 @@ def read(version: str | None) -> Version:
 
 def installed() -> str | None:
     """The version that is there, without importing it."""
+    if PathFinder.find_spec("zenml") is None:
+        return None
     from importlib import metadata  # it costs as much as the rest of `kai settings`
 
     try:
