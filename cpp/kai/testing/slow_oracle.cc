@@ -669,8 +669,9 @@ bool IsSatisfied(const Sibling& q) {
 void AddAllocated(const World& world, int queue, QueueNumbers* numbers) {
   const Kept& kept = world.kept();
   const auto add = [&](const Kept::Pod& pod, int node, double times) {
+    if (!pod.counts) return;
     const Kept::Group& group = At(kept.groups, pod.group);
-    if (!pod.counts || !kept.IsBelow(group.queue, queue)) return;
+    if (!kept.IsBelow(group.queue, queue)) return;
     Three accepted = kept.Accepted(pod, node);
     for (double& amount : accepted) amount *= times;
     numbers->allocated = Plus(numbers->allocated, accepted);
