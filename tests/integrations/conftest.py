@@ -9,7 +9,32 @@ from typing import Any
 
 import pytest
 
+from kai.settings import PodRequest
+
 EXPECTED = Path(__file__).parent / "expected"
+
+HALF_A_T4 = PodRequest(
+    queue="team-a",
+    gpu_fraction=0.5,
+    platform="gke",
+    gpu_type="nvidia-tesla-t4",
+    cpu="500m",
+    memory="1Gi",
+    memory_limit="2Gi",
+    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
+)
+"""What most of the recorded pods ask for."""
+
+GPUS: list[dict[str, Any]] = [
+    {},
+    {"gpus": 2},
+    {"gpu_memory": "5Gi"},
+    {"gpu_fraction": 0.5, "devices": 2},
+    {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
+    {"mig": "1g.5gb"},
+    {"claim": "one-gpu"},
+]
+"""Every way of asking for GPUs, or for none."""
 
 
 def without_nulls(value: Any) -> Any:

@@ -9,23 +9,13 @@ import pytest
 from airflow.providers.cncf.kubernetes.operators.job import KubernetesJobOperator
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
 from airflow.providers.cncf.kubernetes.pod_generator import PodGenerator
-from conftest import without_nulls
+from conftest import HALF_A_T4, without_nulls
 from kubernetes import client
 
 from kai.integrations import airflow
 from kai.integrations.cluster_objects import scheduler_name_policy
 from kai.settings import PodRequest
 
-HALF_A_T4 = PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-)
 REQUESTS = {
     "none": PodRequest(queue="q", cpu=1, memory="1Gi"),
     "whole": PodRequest(queue="q", gpus=2),

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import GPUS, HALF_A_T4, without_nulls
 from dagster import op
 from dagster_k8s.job import (
     DagsterK8sJobConfig,
@@ -19,17 +19,6 @@ import kai
 from kai.integrations import dagster
 from kai.integrations.native import to_plain
 
-REQUEST = kai.PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
-)
-
 
 def step_job(config: UserDefinedDagsterK8sConfig) -> Any:
     launched = construct_dagster_k8s_job(
@@ -43,7 +32,7 @@ def step_job(config: UserDefinedDagsterK8sConfig) -> Any:
 
 
 def test_the_job_of_a_step(expected: Any) -> None:
-    @op(tags=dict(dagster.build(REQUEST, as_native=False)))
+    @op(tags=dict(dagster.build(HALF_A_T4, as_native=False)))
     def train() -> None: ...
 
     read = get_user_defined_k8s_config(train.tags)
@@ -51,7 +40,7 @@ def test_the_job_of_a_step(expected: Any) -> None:
 
 
 def test_the_native_config_is_what_dagster_reads_from_the_tag() -> None:
-    built = dagster.build(REQUEST, merge_behavior="SHALLOW")
+    built = dagster.build(HALF_A_T4, merge_behavior="SHALLOW")
     tags = {key: json.dumps(value) for key, value in built.items()}
     assert isinstance(built.native, UserDefinedDagsterK8sConfig)
     assert built.native == get_user_defined_k8s_config(tags)
@@ -59,7 +48,7 @@ def test_the_native_config_is_what_dagster_reads_from_the_tag() -> None:
 
 
 def test_the_pod_of_pipes(expected: Any) -> None:
-    request = REQUEST.with_changes(cpu=None, memory=None, memory_limit=None)
+    request = HALF_A_T4.with_changes(cpu=None, memory=None, memory_limit=None)
     built = dagster.build(request, pipes=True)
     body = build_pod_body(
         pod_name="p",
@@ -72,18 +61,7 @@ def test_the_pod_of_pipes(expected: Any) -> None:
     assert without_nulls(to_plain(body)) == expected("dagster-k8s-0.29.27")["Pipes"]
 
 
-@pytest.mark.parametrize(
-    "gpus",
-    [
-        {},
-        {"gpus": 2},
-        {"gpu_memory": "5Gi"},
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
-        {"mig": "1g.5gb"},
-        {"claim": "one-gpu"},
-    ],
-)
+@pytest.mark.parametrize("gpus", GPUS)
 def test_dagster_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import GPUS, HALF_A_T4, without_nulls
 from flytekit import PodTemplate, Resources, task
 from flytekit.configuration import Image, ImageConfig, SerializationSettings
 from flytekit.tools.translator import get_serializable
@@ -13,16 +13,6 @@ from google.protobuf.json_format import MessageToDict
 import kai
 from kai.integrations import flyte
 
-REQUEST = kai.PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
-)
 SETTINGS = SerializationSettings(
     project="p",
     domain="d",
@@ -46,39 +36,28 @@ def pod_of(template: PodTemplate, **arguments: Any) -> Any:
 
 
 def test_the_pod_of_a_task(expected: Any) -> None:
-    assert pod_of(flyte.build(REQUEST).native) == expected("flytekit-1.16.31")
+    assert pod_of(flyte.build(HALF_A_T4).native) == expected("flytekit-1.16.31")
 
 
 def test_the_resources_and_variables_of_the_task_do_as_well(expected: Any) -> None:
-    bare = REQUEST.with_changes(cpu=None, memory=None, memory_limit=None, env={})
+    bare = HALF_A_T4.with_changes(cpu=None, memory=None, memory_limit=None, env={})
     made = pod_of(
         flyte.build(bare).native,
         requests=Resources(cpu="500m", mem="1Gi"),
         limits=Resources(mem="2Gi"),
-        environment=dict(REQUEST.env),
+        environment=dict(HALF_A_T4.env),
     )
     assert made == expected("flytekit-1.16.31")
 
 
 def test_a_template_of_ones_own_is_added_to() -> None:
-    once = flyte.build(REQUEST)
-    again = flyte.build(REQUEST, existing=once.native)
+    once = flyte.build(HALF_A_T4)
+    again = flyte.build(HALF_A_T4, existing=once.native)
     assert again == once
     assert pod_of(again.native) == pod_of(once.native)
 
 
-@pytest.mark.parametrize(
-    "gpus",
-    [
-        {},
-        {"gpus": 2},
-        {"gpu_memory": "5Gi"},
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
-        {"mig": "1g.5gb"},
-        {"claim": "one-gpu"},
-    ],
-)
+@pytest.mark.parametrize("gpus", GPUS)
 def test_flyte_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",

@@ -9,23 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import without_nulls
+from conftest import HALF_A_T4, without_nulls
 from hera.workflows import DAG, Container, Script, Workflow, script
 from hera.workflows.models import Workflow as WorkflowModel
 
 from kai.integrations import argo
 from kai.settings import PodRequest
 
-HALF_A_T4 = PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-)
 REQUESTS = {
     "none": PodRequest(queue="q", cpu=1, memory="1Gi"),
     "whole": PodRequest(queue="q", gpus=2),

@@ -11,22 +11,11 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import without_nulls
+from conftest import HALF_A_T4, without_nulls
 from kfp import compiler, dsl, kubernetes
 
 from kai.integrations import kfp
 from kai.settings import PodRequest
-
-HALF_A_T4 = PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-)
 
 
 @dsl.component(base_image="python:3.11")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import HALF_A_T4, without_nulls
 from kserve import V1beta1InferenceService, V1beta1PredictorSpec
 from kubernetes import client
 
@@ -11,20 +11,9 @@ import kai
 from kai.integrations import kserve
 from kai.integrations.native import to_plain
 
-REQUEST = kai.PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
-)
-
 
 def test_the_service(expected: Any) -> None:
-    service = kserve.build(REQUEST, name="m", model_format="huggingface").native
+    service = kserve.build(HALF_A_T4, name="m", model_format="huggingface").native
     assert isinstance(service, V1beta1InferenceService)
     assert isinstance(service.spec.predictor, V1beta1PredictorSpec)
     recorded = expected("kserve-0.20.0")
@@ -62,7 +51,7 @@ def test_kserve_takes_every_field(mode: str, gpus: dict[str, Any]) -> None:
 
 
 def test_a_model_without_its_format_stays_plain() -> None:
-    built = kserve.build(REQUEST)
+    built = kserve.build(HALF_A_T4)
     assert built.native == built.settings
     with pytest.raises(kai.InvalidRequestError, match="write model_format="):
-        kserve.build(REQUEST, as_native=True)
+        kserve.build(HALF_A_T4, as_native=True)

@@ -7,23 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import GPUS, HALF_A_T4, without_nulls
 from mlflow import projects
 from mlflow.projects.kubernetes import _get_kubernetes_job_definition
 
 import kai
 from kai.integrations import mlflow
-
-REQUEST = kai.PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
-)
 
 
 def job_of(template: Any) -> Any:
@@ -40,30 +29,19 @@ def job_of(template: Any) -> Any:
 
 
 def test_the_job_of_a_run(expected: Any) -> None:
-    built = mlflow.build(REQUEST, project="my-project", namespace="ml")
+    built = mlflow.build(HALF_A_T4, project="my-project", namespace="ml")
     assert job_of(built["kube-job-template"]) == expected("mlflow-skinny-3.17.2")
 
 
 def test_mlflow_reads_what_was_written(tmp_path: Path) -> None:
-    built = mlflow.build(REQUEST, project="my-project", repository_uri="example.com/r")
+    built = mlflow.build(HALF_A_T4, project="my-project", repository_uri="example.com/r")
     _, config = mlflow.write(built, tmp_path)
     read = projects._parse_kubernetes_config(json.loads(config.read_text()))
     assert read["kube-job-template"] == built["kube-job-template"]
     assert read["repository-uri"] == "example.com/r"
 
 
-@pytest.mark.parametrize(
-    "gpus",
-    [
-        {},
-        {"gpus": 2},
-        {"gpu_memory": "5Gi"},
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
-        {"mig": "1g.5gb"},
-        {"claim": "one-gpu"},
-    ],
-)
+@pytest.mark.parametrize("gpus", GPUS)
 def test_mlflow_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(queue="team-a", priority="train", privileged=True, **gpus)
     built = mlflow.build(request, project="my-project")

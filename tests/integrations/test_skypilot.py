@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import GPUS, without_nulls
 from sky import Task
 from sky.provision.kubernetes import utils
 from sky.utils import common_utils, config_utils, schemas
@@ -59,18 +59,7 @@ def test_a_task_takes_the_configuration() -> None:
         assert resources.cluster_config_overrides == built
 
 
-@pytest.mark.parametrize(
-    "gpus",
-    [
-        {},
-        {"gpus": 2},
-        {"gpu_memory": "5Gi"},
-        {"gpu_fraction": 0.5, "devices": 2},
-        {"gpu_fraction": 0.5, "isolation": "mps", "gpu_memory_total": 16384},
-        {"mig": "1g.5gb"},
-        {"claim": "one-gpu"},
-    ],
-)
+@pytest.mark.parametrize("gpus", GPUS)
 def test_skypilot_makes_the_pod_that_was_foretold(gpus: dict[str, Any]) -> None:
     request = kai.PodRequest(
         queue="team-a",
