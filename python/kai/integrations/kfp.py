@@ -38,21 +38,13 @@ from kai.settings import (
     pod_part,
     rules,
 )
+from kai.settings.merging import is_gpu_annotation
 
 CONTAINER = "main"  # Argo puts its own container, wait, before it (K5)
 
 # What task.set_cpu_request() and its kin take; anything else they refuse when the pipeline is made.
 _CPU = re.compile(r"([0-9]*[.])?[0-9]+m?")
 _MEMORY = re.compile(r"[0-9]+([EPTGMK]i?)?")
-_GPU_ANNOTATIONS = (
-    keys.GPU_FRACTION_ANNOTATION,
-    keys.GPU_MEMORY_ANNOTATION,
-    keys.GPU_DEVICES_ANNOTATION,
-    keys.GPU_CONTAINER_ANNOTATION,
-    keys.MPS_ANNOTATION,
-    keys.COMPUTE_SHARING_ANNOTATION,
-)
-_NVFRACTIONS = keys.NVFRACTIONS_REQUEST_ANNOTATION.partition("{")[0]
 
 
 def build(
@@ -213,7 +205,7 @@ def _identity(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _without_other_gpus(settings: Mapping[str, Any], task: Any) -> list[str]:
     annotations = settings.get("kubernetes", {}).get("podMetadata", {}).get("annotations", {})
-    shares = any(_is_gpu_annotation(key) for key in annotations)
+    shares = any(is_gpu_annotation(key) for key in annotations)
     taken = []
     resources = getattr(getattr(task, "container_spec", None), "resources", None)
     if shares and resources is not None and resources.accelerator_count is not None:
@@ -225,14 +217,10 @@ def _without_other_gpus(settings: Mapping[str, Any], task: Any) -> list[str]:
     if shares or "accelerator" in settings:
         metadata = task.platform_config.get("kubernetes", {}).get("podMetadata", {})
         before = metadata.get("annotations", {})
-        for key in [key for key in before if _is_gpu_annotation(key) and key not in annotations]:
+        for key in [key for key in before if is_gpu_annotation(key) and key not in annotations]:
             del before[key]
             taken.append(f"the annotation {key} was taken from the task: other GPUs are asked for")
     return taken
-
-
-def _is_gpu_annotation(key: str) -> bool:
-    return key in _GPU_ANNOTATIONS or key.startswith(_NVFRACTIONS)
 
 
 # ---- what to say about it ----------------------------------------------------------------------

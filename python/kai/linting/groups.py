@@ -13,8 +13,8 @@ from kai.api.reading import annotations_of, at, labels_of, mapping, text
 from kai.linting import gpus
 from kai.linting.finding import Edit, Finding, Path, error, warning
 from kai.linting.pods import Pod
+from kai.settings import rules
 
-_DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
 _WHOLE = re.compile(r"[1-9][0-9]{0,8}")
 _OLD_MIN_MEMBER = "kai.scheduler/min-member"
 
@@ -182,7 +182,7 @@ def check_keys(
                 f"nobody reads {key}",
                 "select nodes by their labels, in nodeSelector",
             )
-        elif key in _DURATIONS and not _DURATION.fullmatch(str(value)):
+        elif key in _DURATIONS and not rules.is_duration(str(value)):
             yield error(
                 "duration-refused",
                 here,

@@ -89,7 +89,8 @@ def merge_into_pod(
     return merged, tuple(warnings)
 
 
-def _is_gpu_key(key: str) -> bool:
+def is_gpu_annotation(key: str) -> bool:
+    """It says something of a part of a GPU."""
     return key in _GPU_KEYS or key.startswith(_NVFRACTIONS)
 
 
@@ -102,13 +103,15 @@ def _without_other_gpus(pod: dict[str, Any], part: PodPart) -> list[str]:
     """Takes away what asks for GPUs in another way than the part does: KAI would refuse it beside
     that, or take it for a part of the request (C1, C2, B7)."""
     asks = part.resources.get("limits", {})
-    shares = any(_is_gpu_key(key) for key in part.annotations)
+    shares = any(is_gpu_annotation(key) for key in part.annotations)
     if not (shares or part.resource_claims or any(is_gpu_resource(key) for key in asks)):
         return []
     warnings = []
     metadata = pod.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
-    for key in [key for key in annotations if _is_gpu_key(key) and key not in part.annotations]:
+    for key in [
+        key for key in annotations if is_gpu_annotation(key) and key not in part.annotations
+    ]:
         warnings.append(
             f"the annotation {key}: {annotations.pop(key)} was taken away: it was asked for"
             " otherwise"

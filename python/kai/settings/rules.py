@@ -169,8 +169,13 @@ def at_most(name: str, value: str | None, limit_name: str, limit: str | None) ->
         )
 
 
+def is_duration(text: str) -> bool:
+    """As Go reads one."""
+    return _DURATION.fullmatch(text) is not None
+
+
 def duration(name: str, value: object) -> str:
-    if not isinstance(value, str) or not _DURATION.fullmatch(value):
+    if not isinstance(value, str) or not is_duration(value):
         raise refuse(f"{name} is {value!r}: write a duration with its unit, such as 5m or 90s")
     return value
 

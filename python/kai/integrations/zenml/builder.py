@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
 from kai.integrations.zenml import versions
 from kai.integrations.zenml.pods import CONTAINER, placement_of, pod_of
 from kai.integrations.zenml.values import plain
@@ -21,7 +20,7 @@ from kai.settings import (
     pod_part,
     rules,
 )
-from kai.settings.merging import is_gpu_resource
+from kai.settings.merging import is_gpu_annotation, is_gpu_resource
 
 TARGETS = ("orchestrator", "step_operator")
 START_TIMEOUT = 3600  # seconds; B9
@@ -29,14 +28,6 @@ START_TIMEOUT = 3600  # seconds; B9
 # Labels by which ZenML finds its pods and Jobs: one of the two would overwrite the other's.
 OWN_LABELS = ("pipeline", "project_id", "run", "run_id", "run_name", "step_name")
 
-_GPU_ANNOTATIONS = (
-    keys.GPU_FRACTION_ANNOTATION,
-    keys.GPU_MEMORY_ANNOTATION,
-    keys.GPU_DEVICES_ANNOTATION,
-    keys.GPU_CONTAINER_ANNOTATION,
-    keys.MPS_ANNOTATION,
-    keys.COMPUTE_SHARING_ANNOTATION,
-)
 _VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # C15
 
 
@@ -186,8 +177,9 @@ def _take_gpus(pod_given: dict[str, Any], request: PodRequest, part: PodPart) ->
                 )
     pod_given["resources"] = filled(pod_given["resources"])
     annotations = pod_given.get("annotations") or {}
-    for key in _GPU_ANNOTATIONS if request.gpu_kind != "none" else ():
-        if key in annotations and key not in part.annotations:
+    if request.gpu_kind != "none":
+        asked_otherwise = annotations.keys() - part.annotations.keys()
+        for key in sorted(key for key in asked_otherwise if is_gpu_annotation(key)):
             del annotations[key]
             warnings.append(f"the annotation {key} was taken away: the request says which GPUs")
     env = pod_given.get("env") or []
