@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from kai.integrations.libraries import installed_version
 from kai.settings import (
     Built,
     PodPart,
@@ -115,9 +115,8 @@ def _part(request: PodRequest, *, keeps_gang: bool) -> PodPart:
 def _version(given: str | None) -> tuple[int, ...] | None:
     """None: the newest."""
     if given is None:
-        try:
-            given = version(PROVIDER)
-        except PackageNotFoundError:
+        given = installed_version("airflow", PROVIDER)
+        if given is None:
             return None
     match = re.match(r"(\d+)\.(\d+)", given)
     if match is None:

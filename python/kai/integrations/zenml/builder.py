@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from kai.integrations.libraries import installed_version
 from kai.integrations.zenml import versions
 from kai.integrations.zenml.pods import CONTAINER, placement_of, pod_of
 from kai.integrations.zenml.values import plain
@@ -223,7 +224,7 @@ def _about_version(version: versions.Version, asked: str | None) -> Iterator[str
             f"ZenML {versions.text(version)} gives up on a pod that has not started after 600 s,"
             f" and waiting in a queue is normal: pod_startup_timeout is raised to {START_TIMEOUT} s"
         )
-    there = versions.installed()
+    there = installed_version("zenml", "zenml")
     if asked is None and there is not None and versions.is_older(there):
         yield (
             f"the settings are for ZenML {versions.text(versions.NO_START_TIMEOUT)} or newer, and"

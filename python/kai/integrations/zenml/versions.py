@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.machinery import PathFinder
 
 from kai.settings import rules
 
@@ -35,18 +34,6 @@ def read(version: str | None) -> Version:
             " install that"
         )
     return found
-
-
-def installed() -> str | None:
-    """The version that is there, without importing it."""
-    if PathFinder.find_spec("zenml") is None:
-        return None
-    from importlib import metadata  # it costs as much as the rest of `kai settings`
-
-    try:
-        return metadata.version("zenml")
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def is_older(there: str) -> bool:
