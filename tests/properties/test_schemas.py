@@ -2,8 +2,9 @@
 
 An API server drops fields that it does not know, and that is how a setting gets lost: so unknown
 fields count as errors here. The definitions are their projects', and not ours to ship: KAI_CRDS
-names a folder of them (KubeRay, JobSet, LeaderWorkerSet, Spark operator, Trainer and Training
-Operator keep theirs in ``config/crd/bases`` or ``manifests/base/crds``). Of OpenAPI as much is
+names a folder of them (KubeRay, JobSet, LeaderWorkerSet, Spark operator, Trainer, Training
+Operator, Grove and Dynamo keep theirs in ``config/crd/bases``, ``manifests/base/crds`` or
+``api/core/v1alpha1/crds``). Of OpenAPI as much is
 looked at as CRDs use; rules in CEL are not.
 """
 
@@ -11,22 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-import kai
-from kai.integrations import (
-    jobset,
-    leaderworkerset,
-    ray,
-    spark,
-    trainer,
-    training_operator,
-)
+from manifests import CUSTOM, GPUS, request_with
 
 TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": Mapping,
@@ -148,55 +140,6 @@ def test_what_is_wrong_is(wrong: dict[str, Any], error: str) -> None:
 
 # ---- our manifests ------------------------------------------------------------------------------
 
-GPUS: list[dict[str, Any]] = [
-    {},
-    {"gpus": 2},
-    {"gpu_fraction": 0.5},
-    {"gpu_memory": "5Gi"},
-    {"gpu_fraction": 0.5, "devices": 2},
-    {"mig": "1g.5gb"},
-    {"claim": "gpu"},
-]
-
-
-def request_with(gpus: Mapping[str, Any]) -> kai.PodRequest:
-    """One that asks for all there is."""
-    return kai.PodRequest(
-        queue="team-a", env={"A": "b"}, cpu=1, memory="1Gi", memory_limit="2Gi", priority="train",
-        preemptible=True, topology="net", required_level="zone", preferred_level="rack",
-        node_selector={"pool": "gpu"}, runtime_class="nvidia", privileged=True,
-        labels={"team": "vision"}, annotations={"example.com/note": "x"}, preemption_delay="5m",
-        **gpus,
-    )  # fmt: skip
-
-
-SPARK_OWN = {"type": "Python", "sparkVersion": "4.0.0", "mainApplicationFile": "local:///x.py"}
-
-
-def application(request: kai.PodRequest) -> Mapping[str, Any]:
-    """With what only its user knows."""
-    built = spark.build(request, name="x", image="i", as_native=False)
-    return {**built, "spec": {**built["spec"], **SPARK_OWN}}
-
-
-BUILDERS: dict[str, Callable[[kai.PodRequest], Any]] = {
-    "RayCluster": lambda r: ray.build(r, name="x", image="i", as_native=False),
-    "RayJob": lambda r: ray.build(
-        r, kind="RayJob", name="x", image="i", entrypoint="python x.py", as_native=False
-    ),
-    "RayService": lambda r: ray.build(r, kind="RayService", name="x", image="i", as_native=False),
-    "JobSet": lambda r: jobset.build(r, name="x", image="i", as_native=False),
-    "LeaderWorkerSet": lambda r: leaderworkerset.build(
-        r, name="x", image="i", size=4, as_native=False
-    ),
-    "SparkApplication": application,
-    "TrainJob": lambda r: trainer.build(r, name="x", num_nodes=2, as_native=False),
-    "PyTorchJob": lambda r: training_operator.build(r, name="x", image="i", as_native=False),
-    "MPIJob": lambda r: training_operator.build(
-        r, kind="MPIJob", name="x", image="i", as_native=False
-    ),
-}
-
 
 @pytest.fixture(scope="module")
 def definitions() -> dict[tuple[str, str], list[Mapping[str, Any]]]:
@@ -215,11 +158,11 @@ def definitions() -> dict[tuple[str, str], list[Mapping[str, Any]]]:
 
 
 @pytest.mark.parametrize("gpus", GPUS, ids=[" ".join(gpus) or "none" for gpus in GPUS])
-@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("name", CUSTOM)
 def test_a_manifest_is_what_its_definition_describes(
     name: str, gpus: dict[str, Any], definitions: dict[tuple[str, str], list[Mapping[str, Any]]]
 ) -> None:
-    built = BUILDERS[name](request_with(gpus))
+    built = CUSTOM[name](request_with(gpus))
     manifests = [dict(built), *getattr(built, "cluster_objects", ())]
     checked = 0
     for manifest in manifests:

@@ -18,7 +18,7 @@ from typing import Any
 
 from kai.api import keys
 from kai.integrations import spelling
-from kai.integrations.placing import placement
+from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,

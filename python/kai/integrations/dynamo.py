@@ -36,7 +36,8 @@ def build(
 
     services: those to have in one that is made for merging. manifest: one that exists, of either
     version, or a PodCliqueSet of Grove; instead of services. gpu_services: those that take GPUs;
-    None: all but ``Frontend`` and ``Planner``. requests: other settings for some of them.
+    None: all but ``Frontend``, ``Planner`` and those of type frontend, planner or epp. requests:
+    other settings for some of them.
     """
     if manifest is None:
         every: dict[str, Any] = {str(service): {} for service in services}

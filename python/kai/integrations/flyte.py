@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.integrations.native import to_native, to_plain
-from kai.integrations.placing import placement
+from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodRequest,

@@ -37,6 +37,7 @@ from kai.settings import (
     native_or,
     pod_part,
     rules,
+    without_mounts,
 )
 from kai.settings.merging import is_gpu_annotation
 
@@ -127,12 +128,8 @@ def _part(request: PodRequest) -> tuple[PodPart, bool]:
     """What can be written of it, and whether its isolation is in that."""
     # A pod is no gang: the key would be read by nobody.
     request = request.with_changes(gang_min=None)
-    part = pod_part(request, container=CONTAINER)
-    if not part.volumes and not part.volume_mounts:
-        return part, True
-    # Without the directories its variables would lead nowhere.
-    request = request.with_changes(isolation="none", mps_pipe_directory=None)
-    return pod_part(request, container=CONTAINER), False
+    writable = without_mounts(request)
+    return pod_part(writable, container=CONTAINER), writable is request
 
 
 def _settings(part: PodPart) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.integrations.native import to_native
-from kai.integrations.placing import placement
+from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,

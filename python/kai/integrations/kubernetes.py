@@ -17,6 +17,7 @@ from typing import Any
 
 from kai.integrations import workloads
 from kai.integrations.native import to_native
+from kai.integrations.placement import Placement
 from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part, rules
 
 __all__ = [
@@ -56,7 +57,7 @@ def build(
     written = workloads.patch(
         {"kind": "PodTemplate", "template": template}, request, as_native=False
     ).settings["template"]
-    placement = workloads.Placement()
+    placement = Placement()
     placement.of_pod(part, "pod template")
     unsupported = [
         Unsupported(

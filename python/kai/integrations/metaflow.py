@@ -35,6 +35,7 @@ from kai.settings import (
     merge_into_pod,
     pod_part,
     rules,
+    without_mounts,
 )
 
 TARGETS = ("job", "argo")
@@ -124,11 +125,7 @@ def _possible(request: PodRequest, target: str) -> PodRequest:
         cpu_limit=None,
         memory_limit=None,
     )
-    part = pod_part(request)
-    if part.volumes or part.volume_mounts:
-        # Without the directories the variables would lead nowhere.
-        request = request.with_changes(isolation="none", mps_pipe_directory=None)
-    return request
+    return without_mounts(request)
 
 
 def _arguments(
@@ -295,8 +292,7 @@ def _unsupported(request: PodRequest, target: str, parallel: bool) -> list[Unsup
                 "tolerate without it, which is for ever",
             )
         )
-    part = pod_part(request)
-    if part.volumes or part.volume_mounts:
+    if without_mounts(request) is not request:
         found.append(
             Unsupported(
                 "isolation",

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kai.integrations.placing import placement
+from kai.integrations.placement import placement
 from kai.settings import Built, PodRequest, filled, merge, merge_into_pod, pod_part, rules
 
 TEMPLATE_PATH = "kubernetes_job_template.yaml"

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import keys
-from kai.integrations.placing import placement
+from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.api import keys
-from kai.integrations.placing import placement
+from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodRequest,

@@ -16,7 +16,8 @@ from typing import Any
 
 from kai.api import keys
 from kai.integrations import workloads
-from kai.integrations.workloads import Placement, without_gpus
+from kai.integrations.placement import Placement
+from kai.integrations.workloads import without_gpus
 from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, pod_part, rules
 
 API = "sparkoperator.k8s.io/v1beta2"
@@ -106,7 +107,7 @@ def submit_conf(
         for kind, amounts in part.resources.items():
             if kind != "claims" and keys.CPU in amounts:
                 conf[f"spark.kubernetes.{role}.{kind.removesuffix('s')}.cores"] = amounts[keys.CPU]
-        placement.of_owner(metadata, place)
+        placement.of_metadata(metadata, place)
         unsupported += _no_property(role, part)
     executor = "spark.executor.resource.gpu"
     if request.gpu_kind == "whole":

@@ -17,7 +17,8 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import keys
-from kai.integrations.workloads import Placement, head
+from kai.integrations.placement import Placement
+from kai.integrations.workloads import head
 from kai.settings import Built, PodPart, PodRequest, filled, merge, native_or, pod_part, rules
 
 API = "trainer.kubeflow.org/v1alpha1"
@@ -76,7 +77,7 @@ def build(
     }
     if _starts_in_parts(copied):  # N8
         owner["annotations"][keys.BATCH_MIN_MEMBER_ANNOTATION] = "1"
-    placement.of_owner(owner, "TrainJob")
+    placement.of_metadata(owner, "TrainJob")
     shape.place(placement)
     trains = filled(
         {
@@ -184,12 +185,12 @@ class _Shape:
 
     def place(self, placement: Placement) -> None:
         runtime = "ClusterTrainingRuntime"
-        placement.of_owner(self.pod_metadata, f"pods of {self.job}, by the TrainJob")
-        placement.of_owner(self.runtime_metadata, f"pods of {self.job}, by the {runtime}")
+        placement.of_metadata(self.pod_metadata, f"pods of {self.job}, by the TrainJob")
+        placement.of_metadata(self.runtime_metadata, f"pods of {self.job}, by the {runtime}")
         of_job = {"annotations": self.job_annotations}
-        placement.of_owner(of_job, f"job {self.job}, by the TrainJob")
+        placement.of_metadata(of_job, f"job {self.job}, by the TrainJob")
         of_job = {"annotations": self.runtime_job_annotations}
-        placement.of_owner(of_job, f"job {self.job}, by the {runtime}")
+        placement.of_metadata(of_job, f"job {self.job}, by the {runtime}")
         containers = self.pod_spec.get("containers") or []
         for key in (*self.pod_spec, *(key for each in containers for key in each)):
             if key in ("containers", "name"):

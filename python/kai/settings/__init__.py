@@ -7,7 +7,7 @@
 
 from kai.settings.built import Built, Unsupported, native_or
 from kai.settings.merging import merge, merge_into_pod
-from kai.settings.pod import PodPart, filled, pod_part
+from kai.settings.pod import PodPart, filled, pod_part, without_mounts
 from kai.settings.request import PodRequest
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "merge_into_pod",
     "native_or",
     "pod_part",
+    "without_mounts",
 ]

@@ -124,6 +124,15 @@ def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
     )
 
 
+def without_mounts(request: PodRequest) -> PodRequest:
+    """The request for an orchestrator that mounts nothing of the node. Isolation that needs its
+    directories goes: without them the variables would lead nowhere. Else the request itself."""
+    memory = frameworks.settings_for(request)
+    if not memory.volumes and not memory.volume_mounts:
+        return request
+    return request.with_changes(isolation="none", mps_pipe_directory=None)
+
+
 def _group_labels(request: PodRequest) -> dict[str, str]:
     labels = {}
     if request.priority is not None:

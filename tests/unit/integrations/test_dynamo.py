@@ -98,6 +98,33 @@ def test_the_newer_version_has_pod_templates() -> None:
     assert component["podTemplate"]["spec"]["schedulerName"] == "kai-scheduler"
 
 
+def test_a_frontend_takes_no_gpu_whatever_its_name() -> None:
+    def template() -> dict[str, Any]:
+        return {"spec": {"containers": [{"name": "main", "image": "i"}]}}
+
+    components = [
+        {"name": name, "type": kind, "podTemplate": template()}
+        for name, kind in (("web", "frontend"), ("picker", "epp"), ("engine", "decode"))
+    ]
+    newer = dynamo.build(
+        asked(gpus=1),
+        manifest={"kind": "DynamoGraphDeployment", "spec": {"components": components}},
+    )
+    takers = [
+        each["name"]
+        for each in newer["spec"]["components"]
+        if "resources" in each["podTemplate"]["spec"]["containers"][0]
+    ]
+    assert takers == ["engine"]
+
+    services = {"web": {"componentType": "frontend"}, "engine": {"componentType": "worker"}}
+    older = dynamo.build(
+        asked(gpus=1),
+        manifest={"kind": "DynamoGraphDeployment", "spec": {"services": services}},
+    )["spec"]["services"]
+    assert [name for name in older if "resources" in older[name]] == ["engine"]
+
+
 def test_cliques_of_grove_have_labels_beside_their_pods() -> None:
     pod = {"containers": [{"name": "prefill", "image": "i"}]}
     mine = {

@@ -13,14 +13,12 @@ from kai.integrations.workloads.patching import (
     segment_annotations,
     with_warnings,
 )
-from kai.integrations.workloads.placement import Placement
 from kai.integrations.workloads.pods import without_gpus
 
 __all__ = [
     "DEFAULT_QUEUE",
     "KINDS",
     "Kind",
-    "Placement",
     "Pods",
     "head",
     "kind_of",

@@ -23,7 +23,8 @@ class Pods:
     path: str
     role: str = ""
     gpu: bool = True  # they are the ones that GPUs are asked for
-    no_gpu: tuple[str, ...] = ()  # roles among them that are not
+    no_gpu: tuple[str, ...] = ()  # roles and types among them that are not
+    type_field: str = ""  # what says their type, in the description or beside it
     shape: Shape | None = None
 
 
@@ -78,6 +79,8 @@ def _service(native: str | None = None) -> Kind:
     hint = "use a Job, JobSet or LeaderWorkerSet: KAI starts each of these pods by itself"
     return Kind(_TEMPLATE, native=native, gang_hint=hint)
 
+
+_NO_ENGINES = ("Frontend", "Planner", "frontend", "planner", "epp")
 
 _WORKFLOW = Kind((Pods("spec.templates[name]", shape=ARGO),), owns_itself=True, container="main")
 
@@ -141,8 +144,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         ),
         "DynamoGraphDeployment": Kind(
             (
-                Pods("spec.services{}", no_gpu=("Frontend", "Planner"), shape=SERVICE),
-                Pods("spec.components[name].podTemplate", no_gpu=("Frontend", "Planner")),
+                Pods(
+                    "spec.services{}",
+                    no_gpu=_NO_ENGINES, type_field="componentType", shape=SERVICE,
+                ),
+                Pods(
+                    "spec.components[name].podTemplate", no_gpu=_NO_ENGINES, type_field="type"
+                ),
             ),
             queue_annotation="nvidia.com/kai-scheduler-queue",
             container="main",

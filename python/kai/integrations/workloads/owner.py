@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kai.api import keys
+from kai.integrations.placement import Placement
 from kai.integrations.workloads.kinds import MIN_AVAILABLE, Kind
-from kai.integrations.workloads.placement import Placement
 from kai.integrations.workloads.pods import Found, found_in
 from kai.settings import PodRequest, Unsupported, merge, pod_part, rules
 
@@ -37,10 +37,10 @@ def write_topology_of_part(
         return []  # written with the pod
     if kind.parts == "pod":
         merge_at(found.holder[found.key], "metadata", annotations)
-        placement.of_owner(annotations, "pod template")
+        placement.of_metadata(annotations, "pod template")
     elif kind.parts == "job" and found.job is not None:
         merge_at(found.job, "metadata", annotations)
-        placement.of_owner(annotations, "template of the replicated job")
+        placement.of_metadata(annotations, "template of the replicated job")
     else:
         reason = f"KAI reads one topology for the whole workload, not one for {found.role}"
         return [Unsupported("topology", reason, "write it in the request for the workload")]
@@ -90,7 +90,7 @@ def write_gang(
                 _enough(what, "parallelism", roles[each.role], at_once)
             annotation = _min_member(roles[each.role])
             merge_at(each.job, "metadata", annotation)
-            placement.of_owner(annotation, "template of the replicated job")
+            placement.of_metadata(annotation, "template of the replicated job")
         return []
     if pods is None or any(each != pods for each in roles.values()):
         reason = f"KAI reads one such number from a {name}, not one for a role"
@@ -99,7 +99,7 @@ def write_gang(
         at_once = manifest["spec"].get("parallelism", 1)
         _enough(name, "spec.parallelism", pods, at_once)
         merge_at(manifest, kind.owner, _min_member(pods))
-        placement.of_owner(_min_member(pods), name)
+        placement.of_metadata(_min_member(pods), name)
     else:
         _enough(name, "replicas", pods, sum(_replicas(each) for each in found_in(manifest, kind)))
         *steps, last = kind.gang.split(".")

@@ -10,6 +10,7 @@ from typing import Any
 from kai.api import keys
 from kai.errors import InvalidRequestError
 from kai.integrations.native import to_native, to_plain
+from kai.integrations.placement import Placement
 from kai.integrations.workloads.kinds import DEFAULT_QUEUE, Kind, kind_of
 from kai.integrations.workloads.owner import (
     deadlines,
@@ -20,7 +21,6 @@ from kai.integrations.workloads.owner import (
     write_ray_gpus,
     write_topology_of_part,
 )
-from kai.integrations.workloads.placement import Placement
 from kai.integrations.workloads.pods import check_roles, found_in, with_settings, without_gpus
 from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part, rules
 
@@ -89,7 +89,7 @@ def patch(
         metadata = filled(metadata)
         if metadata:
             merge_at(manifest, kind.owner, metadata)
-            placement.of_owner(metadata, owner_name(name, kind))
+            placement.of_metadata(metadata, owner_name(name, kind))
     if request.topology is not None and not kind.topology:
         unsupported[
             Unsupported(

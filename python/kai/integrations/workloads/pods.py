@@ -33,7 +33,17 @@ class Found:
 
     @property
     def takes_gpus(self) -> bool:
-        return self.pods.gpu and self.role not in self.pods.no_gpu
+        return self.pods.gpu and self.role not in self.pods.no_gpu and not self._is_of_other_type
+
+    @property
+    def _is_of_other_type(self) -> bool:
+        field = self.pods.type_field
+        if not field or self.key is None:
+            return False
+        places = (self.holder, self.holder[self.key])
+        return any(
+            isinstance(each, Mapping) and each.get(field) in self.pods.no_gpu for each in places
+        )
 
     def read(self) -> dict[str, Any]:
         """As a pod template, without fields that are null, which is as if they were not there."""

@@ -1,0 +1,93 @@
+"""The policies of kai.integrations.cluster_objects, in force on an API server (spec 7 C14, C18,
+KW18)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from api_server import ApiServer, Manifest, RefusedError, eventually
+
+import kai
+from kai.integrations.cluster_objects import scheduler_name_policy
+
+QUEUE = "kai.scheduler/queue"
+Namespaces = Callable[..., str]
+
+
+def pod(namespace: str, queue: str | None = None, scheduler: str | None = None) -> Manifest:
+    spec: dict[str, Any] = {"containers": [{"name": "main", "image": "i"}]}
+    if scheduler:
+        spec["schedulerName"] = scheduler
+    metadata: dict[str, Any] = {"name": "p", "namespace": namespace}
+    if queue:
+        metadata["labels"] = {QUEUE: queue}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def config_map(namespace: str, queue: str, name: str = "owner", **data: str) -> Manifest:
+    """Stands for an owner of pods: any object with a queue label."""
+    metadata = {"name": name, "namespace": namespace, "labels": {QUEUE: queue}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def scheduler_of(api_server: ApiServer, manifest: Manifest) -> str:
+    (taken,) = api_server.create(manifest, dry_run=True)
+    return str(taken["spec"]["schedulerName"])
+
+
+@pytest.fixture
+def policies(api_server: ApiServer) -> Iterator[Callable[..., None]]:
+    """Applies the policies for a request."""
+    applied: list[Manifest] = []
+
+    def apply(**options: Any) -> None:
+        applied.extend(scheduler_name_policy(kai.PodRequest(queue="team-a"), **options))
+        api_server.apply(*applied)
+
+    yield apply
+    api_server.delete(applied)
+
+
+def test_a_pod_with_a_queue_goes_to_kai(
+    api_server: ApiServer, policies: Callable[..., None], namespace: Namespaces
+) -> None:
+    here = namespace()
+    assert scheduler_of(api_server, pod(here, queue="team-a")) == "default-scheduler"
+    policies()
+    eventually(lambda: scheduler_of(api_server, pod(here, queue="team-a")) == "kai-scheduler")
+    assert scheduler_of(api_server, pod(here)) == "default-scheduler"
+    assert scheduler_of(api_server, pod(here, queue="team-a", scheduler="other")) == "other"
+
+
+def test_a_namespace_has_its_queue(
+    api_server: ApiServer, policies: Callable[..., None], namespace: Namespaces
+) -> None:
+    pinned, free = namespace(**{QUEUE: "team-a"}), namespace()
+    api_server.create(config_map(pinned, "team-b", before="the policy"))
+    policies(pin_queue=True)
+    eventually(lambda: scheduler_of(api_server, pod(pinned)) == "kai-scheduler")
+
+    for asked in (None, "team-a", "team-b"):
+        (taken,) = api_server.create(pod(pinned, queue=asked, scheduler="other"), dry_run=True)
+        assert taken["metadata"]["labels"][QUEUE] == "team-a"
+        assert taken["spec"]["schedulerName"] == "kai-scheduler"
+    assert scheduler_of(api_server, pod(free)) == "default-scheduler"
+
+    # Owners: another queue is refused where a namespace has one, and nowhere else.
+    def words_about_a_new_owner() -> str:
+        owner = config_map(pinned, "team-b", name="new")
+        try:
+            api_server.create(owner, dry_run=True)
+        except RefusedError as error:
+            return str(error)
+        return ""
+
+    eventually(lambda: "the queue of this namespace is team-a" in words_about_a_new_owner())
+    api_server.create(config_map(free, "team-b"), dry_run=True)
+    # What carried one before can be finished, and moved home.
+    api_server.apply(config_map(pinned, "team-b", after="the policy"))
+    api_server.apply(config_map(pinned, "team-a", after="the policy"))
+    with pytest.raises(RefusedError, match="the queue of this namespace is team-a"):
+        api_server.apply(config_map(pinned, "team-b", again="not"))
