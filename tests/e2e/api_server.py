@@ -30,20 +30,28 @@ class ApiServer:
     def create(self, *manifests: Manifest, dry_run: bool = False) -> list[dict[str, Any]]:
         """The objects as the server keeps them. A field that it does not know is refused; with
         `dry_run` the server goes through all of it and keeps nothing."""
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*map(plain, manifests)]})
         how = ["--validate=strict", *(["--dry-run=server"] if dry_run else [])]
-        said = self.run("create", *how, "--output=json", "--filename=-", text=text)
-        made = json.loads(said)
-        return list(made["items"]) if made["kind"] == "List" else [made]
+        return documents(self._send(manifests, "create", *how, "--output=json"))
 
     def apply(self, *manifests: Manifest) -> None:
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*map(plain, manifests)]})
-        self.run("apply", "--server-side", "--filename=-", text=text)
+        self._send(manifests, "apply", "--server-side", "--force-conflicts")
 
     def delete(self, manifests: Iterable[Manifest]) -> None:
-        for each in manifests:
-            kind = f"{each['kind']}.{each['apiVersion'].replace('/', '.')}"
-            self.run("delete", "--wait=false", "--ignore-not-found", kind, each["metadata"]["name"])
+        self._send(manifests, "delete", "--wait=false", "--ignore-not-found")
+
+    def _send(self, manifests: Iterable[Manifest], *command: str) -> str:
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*map(plain, manifests)]})
+        return self.run(*command, "--filename=-", text=text)
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """Objects in JSON, one after the other."""
+    found = []
+    while text := text.strip():
+        value, end = json.JSONDecoder().raw_decode(text)
+        found.append(value)
+        text = text[end:]
+    return found
 
 
 def plain(value: Any) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from api_server import ApiServer, plain
+from api_server import ApiServer, eventually, plain
 from manifests import CORE, CUSTOM, GPUS, request_with
 from random_requests import of_seed, valid
 
@@ -35,10 +37,16 @@ def kinds(api_server: ApiServer) -> set[tuple[str, str]]:
             if each and each.get("kind") == "CustomResourceDefinition":
                 each["spec"].pop("conversion", None)  # by a webhook that is not here
                 api_server.apply(each)
-                name = each["metadata"]["name"]
-                api_server.run("wait", "--for=condition=established", f"crd/{name}")
+                established = partial(is_established, api_server, each["metadata"]["name"])
+                eventually(established)
     listed = api_server.run("api-resources", "--no-headers").splitlines()
     return {tuple(line.split()[-3::2]) for line in listed}  # type: ignore[misc]
+
+
+def is_established(api_server: ApiServer, definition: str) -> bool:
+    there = json.loads(api_server.run("get", "crd", definition, "--output=json"))
+    conditions = there.get("status", {}).get("conditions") or []
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 @pytest.mark.parametrize("gpus", GPUS, ids=[" ".join(gpus) or "none" for gpus in GPUS])

@@ -54,9 +54,13 @@ def test_a_pod_with_a_queue_goes_to_kai(
     api_server: ApiServer, policies: Callable[..., None], namespace: Namespaces
 ) -> None:
     here = namespace()
-    assert scheduler_of(api_server, pod(here, queue="team-a")) == "default-scheduler"
+
+    def with_queue() -> str:
+        return scheduler_of(api_server, pod(here, queue="team-a"))
+
+    eventually(lambda: with_queue() == "default-scheduler")
     policies()
-    eventually(lambda: scheduler_of(api_server, pod(here, queue="team-a")) == "kai-scheduler")
+    eventually(lambda: with_queue() == "kai-scheduler")
     assert scheduler_of(api_server, pod(here)) == "default-scheduler"
     assert scheduler_of(api_server, pod(here, queue="team-a", scheduler="other")) == "other"
 

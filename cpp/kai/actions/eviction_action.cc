@@ -8,6 +8,17 @@
 #include "kai/model/messages.h"
 
 namespace kai {
+namespace {
+
+// A victim of the action that came before the group's turn: the pods that it has left cannot start
+// by themselves. KAI lets them, as those that leave still count towards the gang (spec 2 G8).
+bool LostItsGang(const CycleView& cycle, PodGroupId group) {
+  return cycle.mends->on(Mend::kWholeGangs) && cycle.log->evicted_now[group] != 0 &&
+         !cycle.order->IsReady(group);
+}
+
+}  // namespace
+
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
   const Cluster& cluster = *cycle.cluster;
@@ -29,7 +40,10 @@ void EvictionAction::Run(CycleView& cycle) {
       cycle, RemembersPerQueue() ? FailedGroups::Scope::kQueue : FailedGroups::Scope::kCluster);
   while (!worklist.empty()) {
     const PodGroupId group = worklist.Pop();
-    if (!MayStart(cycle, group) || failed.Knows(group) || CanNeverRun(cycle, group)) continue;
+    if (!MayStart(cycle, group) || failed.Knows(group) || CanNeverRun(cycle, group) ||
+        LostItsGang(cycle, group)) {
+      continue;
+    }
     if (IsHopeless(cycle, group)) {
       failed.Add(group);
       continue;

@@ -107,6 +107,25 @@ TEST(ReclaimTest, AGangBelowItsQuotaGoesWholeThoughItsQueueEndsBelowIt) {  // sp
               PlanIs(Evicts(4, "a/gang"), Pipelines("b/new-0")));
 }
 
+TEST(ReclaimTest, AGangThatLosesItsPodsTakesNobodyElsesForWhatIsLeftOfIt) {
+  const ClusterMaker cluster =
+      MakeCluster()
+          .Queue("owner", {.deserved_gpus = 2})
+          .Queue("team", {.deserved_gpus = 1})
+          .Queue("rest", {.deserved_gpus = 0})
+          .Node("n1", {.gpus = 2, .labels = {{"fast", "yes"}}})
+          .Node("n2", {.gpus = 2})
+          .Running("team/gang", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 2})
+          .Pending("team/gang", {.gpus = 1})
+          .Running("rest/bulk", {.pods = 2, .gpus = 1, .node = "n2", .min_member = 1})
+          .Pending("owner/new",
+                   {.pods = 2, .gpus = 1, .node_selector = {{"fast", "yes"}}, .min_member = 2});
+  EXPECT_THAT(Reclaim(cluster), PlanIs(Evicts(2, "team/gang"), Pipelines(2, "owner/new", "n1")));
+  EXPECT_THAT(Reclaim(cluster, AsKai("whole_gangs")),
+              PlanIs(Evicts(2, "team/gang"), Pipelines(2, "owner/new", "n1"), Evicts("rest/bulk-1"),
+                     Pipelines("team/gang-2", "n2")));
+}
+
 // ---- whom it takes from (spec 1 F85, F86; spec 2 R3) --------------------------------------------
 
 TEST(ReclaimTest, ItsOwnQueueIsLeftAlone) {

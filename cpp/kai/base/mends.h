@@ -28,7 +28,7 @@ enum class Mend : uint8_t {
   kVictimShares,       // what was chosen from a queue counts once, in all queues above (spec 1 W13)
   kConsolidationLimit,  // the limit of moved pod groups is the limit (spec 2 W10)
   kScenarioFilters,     // a scenario is left out only when it cannot work (spec 2 W7)
-  kWholeGangs,          // a group gives up its batches in order, so that no gang is left broken
+  kWholeGangs,          // no gang is left broken: not by its batches' order, nor by its own search
   kProtectedMinimum,    // pods that leave anyway do not count towards what must stay (spec 1 F106)
   kLeavingPods,         // who leaves frees ports and keeps nobody away any more (spec 2 W11)
   kHeldGpus,            // a part of a GPU is bound only once nobody holds it whole (FINDINGS 9)

@@ -1275,6 +1275,8 @@ std::vector<Decision> MakeRoom(World* world, const std::string& action,
   while (!jobs.empty()) {
     const int group = kept.GroupIndex(jobs.Pop());
     if (action == "reclaim" && !MayStart(*world, group)) continue;
+    // A victim of the action itself, by now, whose other pods are no gang (mend whole_gangs).
+    if (settings.mends.on(Mend::kWholeGangs) && !IsReady(*world, group, "")) continue;
     const std::pair<int, std::string> key = {
         action == "consolidation" ? -1 : At(kept.groups, group).queue, At(signatures, group)};
     const auto found = representatives.find(key);
