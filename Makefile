@@ -35,7 +35,7 @@ test: setup
 	@tools/test.sh
 
 # ARGS names some of them: make test-integrations ARGS="-s kfp-2.17.0"
-test-integrations: setup
+test-integrations: build
 	@.venv/bin/nox $(ARGS)
 
 test-%: setup

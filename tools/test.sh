@@ -72,7 +72,7 @@ for name in "${stages[@]}"; do
     integrations)
       # Shown as it goes: an environment can take minutes to be made.
       echo '==> integrations'
-      $bin/nox --tags quick || failed+=(integrations)
+      tools/build.sh release _core && $bin/nox --tags quick || failed+=(integrations)
       ;;
   esac
 done
