@@ -7,6 +7,7 @@ from pathlib import Path
 
 from settings import HALF_A_T4
 
+from kai import terraform
 from kai.integrations import zenml
 
 FILE = Path(__file__).parent / "terraform" / "kai.auto.tfvars.json"
@@ -14,7 +15,7 @@ FILE = Path(__file__).parent / "terraform" / "kai.auto.tfvars.json"
 
 def text() -> str:
     values = {
-        **zenml.terraform_variables(HALF_A_T4),
+        **terraform.variables(HALF_A_T4),
         "pod_settings": zenml.terraform_pod_settings(HALF_A_T4),
     }
     return json.dumps(values, indent=2) + "\n"

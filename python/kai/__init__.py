@@ -113,7 +113,14 @@ _HOME = {
     "kai.snapshot": ("load", "load_all"),
 }
 
-_MODULES = ("integrations", "linting", "queues", "runtime", "settings")  # kai.runtime.detect()
+_MODULES = (
+    "integrations",
+    "linting",
+    "queues",
+    "runtime",
+    "settings",
+    "terraform",
+)  # kai.runtime.detect()
 
 
 def __getattr__(name: str) -> object:

@@ -115,7 +115,7 @@ locals {
     var.auth_method == "impersonation" ? { target_principal = "${var.service_account_id}@${var.project_id}.iam.gserviceaccount.com" } : {},
   )
 
-  # Each connector is for one resource, and by its name.
+  # Each connector is for one resource, and by its name; its component need not name that again.
   connectors = {
     "gcs-bucket"         = local.bucket_url
     "kubernetes-cluster" = var.existing_cluster_name
@@ -158,8 +158,7 @@ resource "zenml_stack_component" "artifact_store" {
     path = local.bucket_url
   }
 
-  connector_id          = zenml_service_connector.gcp["gcs-bucket"].id
-  connector_resource_id = local.bucket_url
+  connector_id = zenml_service_connector.gcp["gcs-bucket"].id
 }
 
 resource "zenml_stack_component" "container_registry" {
@@ -171,8 +170,7 @@ resource "zenml_stack_component" "container_registry" {
     uri = local.registry_uri
   }
 
-  connector_id          = zenml_service_connector.gcp["docker-registry"].id
-  connector_resource_id = local.registry_uri
+  connector_id = zenml_service_connector.gcp["docker-registry"].id
 }
 
 resource "zenml_stack_component" "orchestrator" {
@@ -187,8 +185,7 @@ resource "zenml_stack_component" "orchestrator" {
     pod_settings         = var.pod_settings
   }
 
-  connector_id          = zenml_service_connector.gcp["kubernetes-cluster"].id
-  connector_resource_id = data.google_container_cluster.kai.name
+  connector_id = zenml_service_connector.gcp["kubernetes-cluster"].id
 
   lifecycle {
     precondition {

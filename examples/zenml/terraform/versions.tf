@@ -4,7 +4,7 @@ terraform {
   required_providers {
     google = {
       source  = "hashicorp/google"
-      version = "~> 5.0"
+      version = ">= 5.0, < 8.0"
     }
     local = {
       source  = "hashicorp/local"
@@ -14,9 +14,9 @@ terraform {
       source  = "hashicorp/random"
       version = "~> 3.5"
     }
-    zenml = {
+    zenml = { # with 2.x every plan shows pod_settings as changed
       source  = "zenml-io/zenml"
-      version = "~> 2.0, >= 2.0.2"
+      version = ">= 2.0.2, < 4.0"
     }
   }
 }

@@ -445,18 +445,18 @@ def test_a_component_keeps_all_of_a_request_without_gpu() -> None:
 
 
 def test_the_variables_of_terraform_are_texts() -> None:
-    assert zenml.terraform_variables(example()) == {
+    assert kai.terraform.variables(example()) == {
         "gpu_fraction": "0.5",
         "kai_scheduler_queue": "test",
         "gpu_type": "nvidia-tesla-t4",
     }
-    assert zenml.terraform_variables(kai.PodRequest(queue="test")) == {
+    assert kai.terraform.variables(kai.PodRequest(queue="test")) == {
         "gpu_fraction": "",
         "kai_scheduler_queue": "test",
         "gpu_type": "",
     }
     with pytest.raises(kai.InvalidRequestError, match="write gpu_fraction="):
-        zenml.terraform_variables(kai.PodRequest(queue="test", gpus=1))
+        kai.terraform.variables(kai.PodRequest(queue="test", gpus=1))
 
 
 # ---- beside the checks for settings written by hand -------------------------------------------

@@ -107,6 +107,13 @@ def test_the_variables_of_terraform_are_those_of_the_settings(
     assert all(isinstance(value, str) for value in values.values())
 
 
+def test_terraform_can_plan_before_there_are_connectors() -> None:
+    """Up to 3.0.4 ZenML's provider refuses a resource of a connector whose id is not known yet."""
+    text = (EXAMPLE / "terraform" / "main.tf").read_text(encoding="utf-8")
+    assert text.count("connector_id = zenml_service_connector") == 3
+    assert "connector_resource_id" not in text
+
+
 def test_no_gpu_is_given_to_every_step(modules: dict[str, ModuleType]) -> None:
     settings = json.loads(json.loads(modules["variables"].text())["pod_settings"])
     assert settings == {

@@ -14,7 +14,7 @@ The Kubernetes orchestrator and the Kubernetes step operator, from ZenML 0.82.0 
 
 from kai.integrations.zenml.builder import build
 from kai.integrations.zenml.helpers import component_settings, docker_settings, step_settings
-from kai.integrations.zenml.terraform import terraform_pod_settings, terraform_variables
+from kai.integrations.zenml.terraform import terraform_pod_settings
 
 __all__ = [
     "build",
@@ -22,5 +22,4 @@ __all__ = [
     "docker_settings",
     "step_settings",
     "terraform_pod_settings",
-    "terraform_variables",
 ]

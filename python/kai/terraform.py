@@ -1,0 +1,24 @@
+"""Variables for Terraform modules that make a stack with KAI (spec 7 section 23).
+
+    request = kai.PodRequest(queue="test", gpu_fraction=0.5, gpu_type="nvidia-tesla-t4")
+    kai.terraform.variables(request)  # {"gpu_fraction": "0.5", "kai_scheduler_queue": "test", ...}
+
+What a ZenML stack gets beside them: `kai.integrations.zenml.terraform_pod_settings`.
+"""
+
+from __future__ import annotations
+
+from kai.settings import PodRequest, rules
+
+
+def variables(request: PodRequest) -> dict[str, str]:
+    """The three variables of a KAI stack, as texts; "" is none (TF4)."""
+    if request.gpu_kind not in ("none", "fraction"):
+        raise rules.refuse(
+            "the variable gpu_fraction holds a fraction: write gpu_fraction= in the request"
+        )
+    return {
+        "gpu_fraction": str(request.gpu_fraction or ""),
+        "kai_scheduler_queue": request.queue or "",
+        "gpu_type": request.gpu_type or "",
+    }
