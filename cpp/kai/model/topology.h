@@ -73,14 +73,6 @@ class DomainTree {
     return std::span(node_list_)
         .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
   }
-  // Those that are in no narrower domain.
-  std::span<const NodeId> OwnNodesOf(TopologyDomainId domain) const {
-    const TopologyDomainId child = FirstChild(domain);
-    const std::span<const NodeId> all = NodesOf(domain);
-    return child.valid()
-               ? all.first(static_cast<size_t>(nodes_[child].begin - nodes_[domain].begin))
-               : all;
-  }
   // The narrowest domain of a node; invalid: it has not even the first label.
   TopologyDomainId DomainOf(NodeId node) const { return domain_of_[node]; }
   // The node has the labels of all levels.

@@ -19,7 +19,8 @@ class NodeSubset {
   }
 
   bool all() const { return all_; }
-  const std::vector<NodeId>& nodes() const { return nodes_; }  // empty where it is all
+  const std::vector<NodeId>& nodes() const& { return nodes_; }  // empty where it is all
+  const std::vector<NodeId>& nodes() const&& = delete;          // it would go with the subset
   bool Holds(NodeId node) const {
     return all_ || std::binary_search(nodes_.begin(), nodes_.end(), node);
   }

@@ -46,6 +46,9 @@ RECEIVED_TYPE_ANNOTATION = "received-resource-type"
 # Written when a pod is bound: its place in the order of topology domains, for its launcher.
 TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
 TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
+# Where its node was expected to put it, and did (plugin numa).
+NUMA_PREDICTED_ANNOTATION = "kai.scheduler/numa-placement-predicted"
+NUMA_OBSERVED_ANNOTATION = "kai.scheduler/numa-placement-observed"
 LWS_SIZE_ANNOTATION = "leaderworkerset.sigs.k8s.io/size"
 
 # Annotations of pods or of the workload that owns them.

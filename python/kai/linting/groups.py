@@ -54,8 +54,6 @@ _KNOWN = frozenset(
         *_ANNOTATIONS,
         *(value for name, value in vars(keys).items() if name.endswith("_LABEL")),
         "kai.scheduler/topology-name",
-        "kai.scheduler/numa-placement-predicted",
-        "kai.scheduler/numa-placement-observed",
     )
 )
 

@@ -33,6 +33,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
+from kai.api import keys
 from kai.sim.extended_claims import next_extended_claims, with_claim_status
 from kai.sim.objects import key_of, namespace_of
 
@@ -40,23 +41,13 @@ __all__ = ["PlanLike", "step"]
 
 Json = dict[str, Any]
 
-POD_GROUP_ANNOTATION = "pod-group-name"
-RECEIVED_TYPE_ANNOTATION = "received-resource-type"
-LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
-NUMA_PREDICTED_ANNOTATION = "kai.scheduler/numa-placement-predicted"
-NUMA_OBSERVED_ANNOTATION = "kai.scheduler/numa-placement-observed"
-TOPOLOGY_RANK_ANNOTATION = "kai.scheduler/topology-rank"
-TOPOLOGY_DOMAIN_ANNOTATION = "kai.scheduler/topology-domain"
-GPU_GROUP_LABEL = "runai-gpu-group"
-GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
-MIG_PREFIX = "nvidia.com/mig-"
-SHARED_GPU_ANNOTATIONS = ("gpu-fraction", "gpu-memory")
+SHARED_GPU_ANNOTATIONS = (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
 BINDER_ANNOTATIONS = (
-    RECEIVED_TYPE_ANNOTATION,
-    NUMA_OBSERVED_ANNOTATION,
-    NUMA_PREDICTED_ANNOTATION,
-    TOPOLOGY_RANK_ANNOTATION,
-    TOPOLOGY_DOMAIN_ANNOTATION,
+    keys.RECEIVED_TYPE_ANNOTATION,
+    keys.NUMA_OBSERVED_ANNOTATION,
+    keys.NUMA_PREDICTED_ANNOTATION,
+    keys.TOPOLOGY_RANK_ANNOTATION,
+    keys.TOPOLOGY_DOMAIN_ANNOTATION,
 )
 
 STUCK_AFTER = timedelta(minutes=2)  # KAI's default for stuckInReleasingThreshold
@@ -163,7 +154,7 @@ def _bound_to(plan: PlanLike) -> dict[str, str]:
 
 def _group_key(pod: Mapping[str, Any]) -> str | None:
     metadata = pod["metadata"]
-    name = (metadata.get("annotations") or {}).get(POD_GROUP_ANNOTATION)
+    name = (metadata.get("annotations") or {}).get(keys.POD_GROUP_ANNOTATION)
     return f"{namespace_of(pod)}/{name}" if name else None
 
 
@@ -230,7 +221,7 @@ def _without_group_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {
         label: value
         for label, value in (metadata.get("labels") or {}).items()
-        if label != GPU_GROUP_LABEL and not label.startswith(GPU_GROUP_LABEL_PREFIX)
+        if label != keys.GPU_GROUP_LABEL and not label.startswith(keys.GPU_GROUP_LABEL_PREFIX)
     }
 
 
@@ -264,13 +255,13 @@ def _running(pod: Mapping[str, Any], node: str, gpu_groups: tuple[str, ...]) -> 
     received = _received_type(pod)
     metadata["annotations"] = {
         **(metadata.get("annotations") or {}),
-        RECEIVED_TYPE_ANNOTATION: received,
+        keys.RECEIVED_TYPE_ANNOTATION: received,
     }
     labels = _without_group_labels(metadata) if gpu_groups else dict(metadata.get("labels") or {})
     if len(gpu_groups) == 1:
-        labels[GPU_GROUP_LABEL] = gpu_groups[0]
+        labels[keys.GPU_GROUP_LABEL] = gpu_groups[0]
     else:
-        labels.update({f"{GPU_GROUP_LABEL_PREFIX}{group}": group for group in gpu_groups})
+        labels.update({f"{keys.GPU_GROUP_LABEL_PREFIX}{group}": group for group in gpu_groups})
     _set_mapping(metadata, "labels", labels)
     copy["spec"]["nodeName"] = node
     copy["status"]["phase"] = "Running"
@@ -284,7 +275,7 @@ def _in_zones(pod: Json, zones: Sequence[Any]) -> Json:
             {"zone": each.zone, "amount": {name: str(n) for name, n in each.amount.items()}}
             for each in zones
         ]
-        pod["metadata"]["annotations"][NUMA_PREDICTED_ANNOTATION] = json.dumps(record)
+        pod["metadata"]["annotations"][keys.NUMA_PREDICTED_ANNOTATION] = json.dumps(record)
     return pod
 
 
@@ -293,9 +284,9 @@ def _with_rank(pod: Json, decision: Any) -> Json:
     rank = getattr(decision, "topology_rank", None)
     if rank is not None:
         annotations = pod["metadata"]["annotations"]
-        annotations[TOPOLOGY_RANK_ANNOTATION] = str(rank)
+        annotations[keys.TOPOLOGY_RANK_ANNOTATION] = str(rank)
         if decision.topology_domain is not None:
-            annotations[TOPOLOGY_DOMAIN_ANNOTATION] = decision.topology_domain
+            annotations[keys.TOPOLOGY_DOMAIN_ANNOTATION] = decision.topology_domain
     return pod
 
 
@@ -308,7 +299,7 @@ def _received_type(pod: Mapping[str, Any]) -> str:
         for container in (pod.get("spec") or {}).get("containers") or []
         for name in ((container.get("resources") or {}).get("requests") or {})
     ]
-    if any(name.startswith(MIG_PREFIX) for name in [*names, *annotations]):
+    if any(name.startswith(keys.MIG_PREFIX) for name in [*names, *annotations]):
         return "MigInstance"
     return "Regular"
 
@@ -319,7 +310,7 @@ def _received_type(pod: Mapping[str, Any]) -> str:
 def _with_start_times(groups: Sequence[Json], pods: Sequence[Json], now: datetime) -> list[Json]:
     """Rule 4. Groups are known by name alone, as everywhere in KAI's snapshots (spec 2 G1)."""
     running = {
-        (pod["metadata"].get("annotations") or {}).get(POD_GROUP_ANNOTATION)
+        (pod["metadata"].get("annotations") or {}).get(keys.POD_GROUP_ANNOTATION)
         for pod in pods
         if _phase(pod) == "Running" and not pod["metadata"].get("deletionTimestamp")
     }
@@ -327,15 +318,15 @@ def _with_start_times(groups: Sequence[Json], pods: Sequence[Json], now: datetim
     result: list[Json] = []
     for group in groups:
         annotations = dict(group["metadata"].get("annotations") or {})
-        before = annotations.get(LAST_START_ANNOTATION)
+        before = annotations.get(keys.LAST_START_ANNOTATION)
         after = started if group["metadata"]["name"] in running else None
         if before == after:
             result.append(group)
             continue
         if after is None:
-            del annotations[LAST_START_ANNOTATION]
+            del annotations[keys.LAST_START_ANNOTATION]
         else:
-            annotations[LAST_START_ANNOTATION] = after
+            annotations[keys.LAST_START_ANNOTATION] = after
         copy = dict(group)
         copy["metadata"] = dict(group["metadata"])
         _set_mapping(copy["metadata"], "annotations", annotations)

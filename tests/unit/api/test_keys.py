@@ -24,6 +24,8 @@ SHARED = {  # in cpp/kai/base/keys.h -> in kai.api.keys
     "kLeastDomains": "MIN_DOMAINS_ANNOTATION",
     "kMostDomains": "MAX_DOMAINS_ANNOTATION",
     "kMigPrefix": "MIG_PREFIX",
+    "kNumaObserved": "NUMA_OBSERVED_ANNOTATION",
+    "kNumaPredicted": "NUMA_PREDICTED_ANNOTATION",
     "kNvidiaGpu": "NVIDIA_GPU",
     "kPodGroup": "POD_GROUP_ANNOTATION",
     "kReceivedType": "RECEIVED_TYPE_ANNOTATION",
