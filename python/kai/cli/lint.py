@@ -65,15 +65,18 @@ def command(
     beside = [queue for file in read.values() for queue in file.queues]
     given = None if queues is None else _read(queues).queues
     known = Queues.of([*(given or ()), *beside], complete=given is not None)
+    fixable = 0
     for name, file in read.items():
         options = {
             "scheduler_name": scheduler_name or keys.SCHEDULER_NAME,
             "queue_label_key": queue_label_key or keys.QUEUE_LABEL,
         }
         found = text.check(file, known, **options)
-        if fix and name != "-" and any(each.finding.edit for each in found):
+        if name != "-" and any(each.finding.edit for each in found):
             mended, count = text.mended(file, found)
-            if count:
+            if not fix:
+                fixable += count
+            elif count:
                 _write(name, mended)
                 click.echo(f"{name}: {count} mended", err=True)
                 found = text.check(text.read(mended), known, **options)
@@ -88,6 +91,8 @@ def command(
             click.echo(f"    {where}\n    {finding.fix}")
         if status == DONE and any(strict or each.finding.severity == "error" for each in found):
             status = ANSWER_IS_NO
+    if fixable and not as_json:
+        click.echo(f"kai: --fix mends {fixable} of these", err=True)
     return status
 
 

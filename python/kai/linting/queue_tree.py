@@ -101,13 +101,21 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
             "add it: KAI leaves out a queue whose parent is nowhere",
         )
     resources = mapping(at(queue, "spec", "resources"))
+    silent = [each for each in _RESOURCES if each not in resources]
+    if silent:
+        yield _no_limit(name, silent, ("spec",))
     for resource in _RESOURCES:
-        share = mapping(resources.get(resource))
-        if "limit" not in share or share["limit"] == 0:
-            yield warning(
-                "queue-limit-zero",
-                ("spec", "resources", resource) if resource in resources else ("spec",),
-                f"queue {name} has no limit of {resource}, which counts as 0: nothing that asks"
-                f" for {resource} is placed",
-                "write limit: -1 for no limit",
-            )
+        if resource in resources and not mapping(resources[resource]).get("limit"):
+            yield _no_limit(name, [resource], ("spec", "resources", resource))
+
+
+def _no_limit(name: str, resources: list[str], where: Path) -> Finding:
+    *most, last = resources
+    either = f"{', '.join(most)} or {last}" if most else last
+    return warning(
+        "queue-limit-zero",
+        where,
+        f"queue {name} has no limit of {either}, which counts as 0: nothing that asks for"
+        f" {'them' if most else last} is placed",
+        "write limit: -1 for no limit",
+    )

@@ -101,6 +101,7 @@ def test_findings_have_lines(run: Run, write: Callable[[str], Path]) -> None:
         ["23", "error whole-gpu-beside-fraction"],
     ]
     assert "Job train, metadata.annotations[kai.scheduler/min-member]" in done.out
+    assert done.err == "kai: --fix mends 3 of these\n"
 
 
 def test_findings_for_programs(run: Run, write: Callable[[str], Path]) -> None:

@@ -374,6 +374,10 @@ def test_queues_themselves() -> None:
     assert only(test).code == "queue-parent-unknown"
     del test["spec"]["resources"]["gpu"]["limit"]
     assert codes([parent, test]) == [("queue-limit-zero", "spec.resources.gpu")]
+    del test["spec"]["resources"]
+    (finding,) = lint([parent, test])
+    assert finding.path == "spec"
+    assert "no limit of cpu, gpu or memory, which counts as 0" in finding.message
     volcano = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {}}
     assert lint(volcano) == []
 
