@@ -20,7 +20,7 @@ from typing import Any
 
 from kai.api import keys, quantities
 from kai.errors import InvalidRequestError
-from kai.settings import rules
+from kai.settings import check_fields, rules
 
 UNLIMITED = -1
 
@@ -215,6 +215,7 @@ def ensure(
 
 
 def _name(queue: Mapping[str, Any]) -> str:
+    check_fields("the queue", queue)
     metadata = queue.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     if queue.get("kind") != "Queue" or not isinstance(name, str):

@@ -19,6 +19,7 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
+    check_fields,
     filled,
     merge_into_pod,
     native_or,
@@ -72,6 +73,7 @@ def build(
         has_runtime_class = known is None or known >= _HAS_RUNTIME_CLASS
         settings = {**_arguments(part, base, has_runtime_class), **named, **timeouts}
     else:
+        check_fields("pod_template", pod_template)
         template, said = _in_template(pod_template, part, base)
         metadata = _on_job(part) if operator == "job" else {}
         settings = {"pod_template_dict": template, **metadata, **named, **timeouts}

@@ -17,7 +17,14 @@ from typing import Any
 from kai.api import keys
 from kai.integrations import jobset, kubernetes, workloads
 from kai.integrations.workloads import with_warnings
-from kai.settings import Built, PodRequest, Unsupported, filled, rules
+from kai.settings import (
+    Built,
+    PodRequest,
+    Unsupported,
+    check_fields,
+    filled,
+    rules,
+)
 
 KUEUE_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 KUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
@@ -41,6 +48,7 @@ def volcano(
 
     Volcano's default queue is called ``default``; queues: its queues -> KAI's.
     """
+    check_fields("the Job", job)
     if not str(job.get("apiVersion", "")).startswith("batch.volcano.sh/"):
         raise rules.refuse(
             f"apiVersion is {job.get('apiVersion')!r}: write a Job of batch.volcano.sh/v1alpha1"
@@ -58,14 +66,14 @@ def volcano(
     )
     replicated = [_replicated(at, task) for at, task in enumerate(tasks)]
     total = sum(each["template"]["spec"]["parallelism"] for each in replicated)
-    wanted = spec.get("minAvailable", total)
+    wanted = total if spec.get("minAvailable") is None else spec["minAvailable"]
     minimums = _minimums(tasks, replicated, wanted, total, unsupported)
     for each in replicated:
         least = minimums.get(each["name"])
         if least is not None and least < each["template"]["spec"]["parallelism"]:
             said = {keys.BATCH_MIN_MEMBER_ANNOTATION: str(least)}
             each["template"]["metadata"] = {"annotations": said}
-    if "maxRetry" in spec:
+    if spec.get("maxRetry") is not None:
         failures = {"failurePolicy": {"maxRestarts": int(spec["maxRetry"])}}
     else:
         failures = {}
@@ -180,12 +188,12 @@ def kueue(
     Kueue's own labels and annotations go, so that both do not act, and so does `spec.suspend`,
     which Kueue sets to hold a workload back. queues: local queues of Kueue -> KAI's.
     """
-    manifest = copy.deepcopy(dict(workload))
+    manifest = copy.deepcopy(dict(check_fields("the workload", workload)))
     name = str(manifest.get("kind"))
     workloads.kind_of(name)  # refuses what is not known
     labels = (manifest.get("metadata") or {}).get("labels") or {}
     queue = labels.get(KUEUE_QUEUE_LABEL)
-    if queue is None:
+    if not isinstance(queue, str):
         raise rules.refuse(
             f"the {name} has no label {KUEUE_QUEUE_LABEL}: use kubernetes.patch() with a request"
         )

@@ -24,6 +24,7 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
+    check_fields,
     filled,
     merge,
     merge_into_pod,
@@ -72,7 +73,8 @@ def _for_steps(
 ) -> Built:
     if merge_behavior is not None:
         rules.one_of("merge_behavior", merge_behavior, ("DEEP", "SHALLOW"))
-    before = spelling.camel((existing or {}).get(TAG, existing or {}))
+    given = _checked(existing)
+    before = spelling.camel(given.get(TAG, given))
     unsupported = []
     if owner_references and request.topology is not None:
         unsupported.append(
@@ -83,16 +85,16 @@ def _for_steps(
             )
         )
         request = request.with_changes(topology=None, required_level=None, preferred_level=None)
-    container = before.get("containerConfig", {})
+    container = before.get("containerConfig") or {}
     part = pod_part(request, container=container.get("name", CONTAINER))
     name = part.container or CONTAINER
     if name != CONTAINER or "name" in container:
         container = {**container, "name": name}
     pod, warnings = merge_into_pod(
         {
-            "metadata": before.get("podTemplateSpecMetadata", {}),
+            "metadata": before.get("podTemplateSpecMetadata") or {},
             "spec": {
-                **before.get("podSpecConfig", {}),
+                **(before.get("podSpecConfig") or {}),
                 "containers": [{"name": name, **container}],
             },
         },
@@ -107,7 +109,7 @@ def _for_steps(
         "container_config": spelling.snake(main),
         "pod_template_spec_metadata": pod["metadata"],
         "pod_spec_config": spelling.snake(spec),
-        "job_metadata": merge(before.get("jobMetadata", {}), _of_job(part)),
+        "job_metadata": merge(before.get("jobMetadata") or {}, _of_job(part)),
     }
     if merge_behavior is not None:
         config["merge_behavior"] = merge_behavior
@@ -154,6 +156,13 @@ def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def _checked(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    checked = check_fields("existing", {} if given is None else given)
+    if TAG in checked:
+        check_fields(f"{TAG} of existing", checked[TAG])
+    return checked
+
+
 def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built:
     unsupported = []
     if request.gang_min is not None and request.gang_min > 1:
@@ -165,8 +174,8 @@ def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built
             )
         )
     request = request.with_changes(gang_min=None)
-    before = existing or {}
-    spec = spelling.camel(before.get("base_pod_spec", {}))
+    before = _checked(existing)
+    spec = spelling.camel(before.get("base_pod_spec") or {})
     containers = [dict(each) for each in spec.get("containers") or [{}]]
     part = pod_part(request, container=containers[0].get("name", PIPES_CONTAINER))
     name = part.container or PIPES_CONTAINER
@@ -174,7 +183,7 @@ def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built
     containers[0].setdefault("name", name)
     pod, warnings = merge_into_pod(
         {
-            "metadata": spelling.camel(before.get("base_pod_meta", {})),
+            "metadata": spelling.camel(before.get("base_pod_meta") or {}),
             "spec": {**spec, "containers": containers},
         },
         part,

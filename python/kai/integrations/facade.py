@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai.integrations.registry import builder_for
-from kai.settings import Built, PodRequest, merge_into_pod, pod_part
+from kai.settings import Built, PodRequest, check_fields, merge_into_pod, pod_part
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class PodSettings:
 
     def apply_to(self, pod: Mapping[str, Any], *, container: str | None = None) -> dict[str, Any]:
         """A copy of a pod or pod template with the settings."""
+        check_fields("the pod", pod)
         part = pod_part(self.request, container=container)
         return merge_into_pod(pod, part, container=container, owns_itself=True)[0]
 

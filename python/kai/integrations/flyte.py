@@ -23,6 +23,7 @@ from kai.settings import (
     Built,
     PodRequest,
     Unsupported,
+    check_fields,
     filled,
     merge_into_pod,
     native_or,
@@ -58,7 +59,7 @@ def build(
             )
         )
     request = request.with_changes(gang_min=None)
-    before = _values(existing)
+    before = check_fields("existing", _values(existing))
     part = pod_part(request, container=before.get("primary_container_name") or PRIMARY)
     primary = part.container or PRIMARY
     spec = before.get("pod_spec") or {}
@@ -106,6 +107,8 @@ def _values(existing: Any) -> dict[str, Any]:
         values = dict(existing or {})
     else:
         names = ("pod_spec", "primary_container_name", "labels", "annotations")
+        if not all(hasattr(existing, name) for name in names):
+            raise rules.refuse(f"existing is {existing!r}: write a PodTemplate, or a mapping")
         values = {name: getattr(existing, name) for name in names}
     return {**values, "pod_spec": to_plain(values.get("pod_spec"))}
 

@@ -21,6 +21,7 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
+    check_fields,
     filled,
     merge,
     merge_into_pod,
@@ -73,8 +74,8 @@ def build(
         raise rules.refuse(
             f"container is {request.container!r}, and KServe calls it {CONTAINER}: leave it out"
         )
-    service = dict(existing or {})
-    described = dict(service.get("spec", {}).get(component, {}))
+    service = dict(check_fields("existing", {} if existing is None else existing))
+    described = dict((service.get("spec") or {}).get(component) or {})
     asked = request
     unsupported = _unsupported(request, mode, described)
     request = request.with_changes(
@@ -91,7 +92,7 @@ def build(
         if asked.gang_min is not None:
             made["minReplicas"] = max(asked.gang_min, made.get("minReplicas") or 0)
     metadata = merge(
-        service.get("metadata", {}),
+        service.get("metadata") or {},
         filled({"name": name, "labels": dict(part.owner_labels)}),
     )
     settings = {
@@ -99,7 +100,7 @@ def build(
         "kind": "InferenceService",
         **service,
         "metadata": metadata,
-        "spec": {**service.get("spec", {}), component: made},
+        "spec": {**(service.get("spec") or {}), component: made},
     }
     built = Built(
         orchestrator="kserve",

@@ -30,6 +30,7 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
+    check_fields,
     filled,
     merge,
     merge_into_pod,
@@ -72,11 +73,11 @@ def build(
         )
     if request.style == "nvfractions" and container is None:
         raise rules.refuse("style nvfractions needs the container's name: write step=")
-    before = {name: dict(each) for name, each in (existing or {}).items()}
+    before = _checked(existing)
     unsupported = _unsupported(request, target, parallel)
     part = pod_part(_possible(request, target), container=container)
     arguments, pod, warnings = _arguments(part, before.get("kubernetes", {}), container)
-    variables = {**before.get("environment", {}).get("vars", {}), **part.env}
+    variables = {**(before.get("environment", {}).get("vars") or {}), **part.env}
     if request.gpu_kind != "none" and before.get("resources", {}).get("gpu") is not None:
         amount = before["resources"].pop("gpu")
         warnings.append(
@@ -128,6 +129,29 @@ def _possible(request: PodRequest, target: str) -> PodRequest:
     return without_mounts(request)
 
 
+def _checked(existing: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """The arguments of each decorator. Those of @kubernetes are the fields of a pod, but for a
+    selector that may be a text and the number of GPUs."""
+    decorators = {} if existing is None else existing
+    if not isinstance(decorators, Mapping):
+        raise rules.refuse(f"existing is {decorators!r}: write the arguments of each decorator")
+    checked = {}
+    for name, arguments in decorators.items():
+        what = f"{name} of existing"
+        if arguments is not None and not isinstance(arguments, Mapping):
+            raise rules.refuse(f"{what} is {arguments!r}: write its arguments, as a mapping")
+        checked[str(name)] = dict(arguments or {})
+    pod = {
+        key: value
+        for key, value in checked.get("kubernetes", {}).items()
+        if key != "gpu" and not (key == "node_selector" and isinstance(value, str))
+    }
+    check_fields("kubernetes of existing", pod)
+    if not isinstance(checked.get("environment", {}).get("vars") or {}, Mapping):
+        raise rules.refuse("vars of environment of existing is no mapping: write a mapping")
+    return checked
+
+
 def _arguments(
     part: PodPart, before: Mapping[str, Any], container: str | None
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
@@ -135,7 +159,8 @@ def _arguments(
     name = container or "step"
     selector = before.get("node_selector") or {}
     if isinstance(selector, str):  # Metaflow's other way to write it
-        selector = dict(each.split("=", 1) for each in selector.split(","))
+        pairs = [each.partition("=") for each in selector.split(",")]
+        selector = {key: value for key, _, value in pairs}
     extended = dict(before.get("extended_resources") or {})
     limits = dict(extended)
     gpu = before.get("gpu")

@@ -19,7 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from kai.integrations.placement import placement
-from kai.settings import Built, PodRequest, filled, merge, merge_into_pod, pod_part, rules
+from kai.settings import (
+    Built,
+    PodRequest,
+    check_fields,
+    fields_at,
+    filled,
+    merge,
+    merge_into_pod,
+    pod_part,
+    rules,
+)
 
 TEMPLATE_PATH = "kubernetes_job_template.yaml"
 CONFIG_PATH = "kubernetes_config.json"
@@ -56,6 +66,9 @@ def build(
     if request.style == "nvfractions" and project is None:
         raise rules.refuse("style nvfractions needs the container's name: write project=")
     part = pod_part(request, container=project)
+    if template is not None:
+        check_fields("template", template)
+        fields_at("template", template, "spec", "template", "spec")
     job = copy.deepcopy(dict(template or _plain_job()))
     of_pod = job["spec"]["template"]
     containers = of_pod["spec"].get("containers") or [{}]

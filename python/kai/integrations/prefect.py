@@ -25,6 +25,8 @@ from kai.settings import (
     Built,
     PodPart,
     PodRequest,
+    check_fields,
+    fields_at,
     filled,
     merge,
     merge_into_pod,
@@ -166,6 +168,10 @@ def _part(request: PodRequest) -> PodPart:
 def _templated(
     request: PodRequest, template: Mapping[str, Any] | None, version: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
+    if template is not None:
+        check_fields("template", template, placeholders=True)
+        manifest = fields_at("template", template, "job_configuration", "job_manifest")
+        fields_at("the job_manifest of template", manifest, "spec", "template", "spec")
     made = copy.deepcopy(dict(template)) if template is not None else _plain_template(version)
     configuration = made["job_configuration"]
     job = configuration["job_manifest"]
@@ -184,16 +190,16 @@ def _templated(
     job["spec"]["template"], warnings = merge_into_pod(pod, part, container=CONTAINER)
     if not _keeps_case(version):
         job["spec"]["template"]["spec"]["priorityClassName"] = _filled_in("kai_priority")
-    metadata = job.setdefault("metadata", {})
+    metadata = job["metadata"] = job.get("metadata") or {}
     for name, added in (("labels", part.owner_labels), ("annotations", part.owner_annotations)):
         if added:
-            before = metadata.get(name, {})
+            before = metadata.get(name) or {}
             if isinstance(before, str):
                 # One variable for all: the worker adds those of the configuration by itself.
                 configuration.setdefault(name, before)
                 before = {}
             metadata[name] = merge(before, added)
-    made["variables"] = _variables(made.get("variables", {}), job_variables(request))
+    made["variables"] = _variables(made.get("variables") or {}, job_variables(request))
     return made, warnings
 
 
@@ -230,7 +236,7 @@ def _replaced(labels: Mapping[str, str], variables: Mapping[str, str]) -> dict[s
 
 
 def _variables(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    known = dict(schema.get("properties", {}))
+    known = {name: each or {} for name, each in (schema.get("properties") or {}).items()}
     for name in [*_KAI_VARIABLES, *_AMOUNTS.values()]:
         title = name.replace("_", " ").capitalize()
         added = {"title": title, "type": "string", "minLength": 1, **_KAI_VARIABLES.get(name, {})}
@@ -238,9 +244,9 @@ def _variables(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
     for name, value in values.items():
         before = known.get(name, {}).get("default")
         if name == "env":
-            value = {**(before or {}), **value}
+            value = {**check_fields("the default of variable env", before or {}), **value}
         elif name == "pod_watch_timeout_seconds":
-            value = max(before or 0, value)
+            value = max(rules.count(f"the default of {name}", before or 0, least=0), value)
         known[name] = {**known.get(name, {}), "default": value}
     return {"type": "object", **schema, "properties": known}
 

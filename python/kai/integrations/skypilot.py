@@ -19,6 +19,7 @@ from kai.settings import (
     Built,
     PodRequest,
     Unsupported,
+    check_fields,
     merge_into_pod,
     pod_part,
     rules,
@@ -65,19 +66,20 @@ def build(
             f"container is {part.container!r}, and SkyPilot runs tasks in {CONTAINER}: leave it out"
         )
 
-    config = dict(existing or {})
-    kubernetes = dict(config.get("kubernetes", {}))
-    of_context = dict(kubernetes.get("context_configs", {}))
-    section = dict(of_context.get(context, {})) if context is not None else kubernetes
-    before = section.get("pod_config", {})
-    containers = [dict(each) for each in before.get("spec", {}).get("containers", [])]
+    config = dict(check_fields("existing", {} if existing is None else existing))
+    kubernetes = dict(config.get("kubernetes") or {})
+    of_context = dict(kubernetes.get("context_configs") or {})
+    section = dict(of_context.get(context) or {}) if context is not None else kubernetes
+    before = section.get("pod_config") or {}
+    spec = before.get("spec") or {}
+    containers = [dict(each) for each in spec.get("containers") or []]
     if containers:
         # The first stands for SkyPilot's own where it has no name.
         containers[0].setdefault("name", CONTAINER)
     if not any(each["name"] == CONTAINER for each in containers if "name" in each):
         containers.insert(0, {"name": CONTAINER})
     pod, warnings = merge_into_pod(
-        {**before, "spec": {**before.get("spec", {}), "containers": containers}},
+        {**before, "spec": {**spec, "containers": containers}},
         part,
         container=CONTAINER,
         owns_itself=True,

@@ -34,7 +34,7 @@ def _spelled(value: Any, spelling: Callable[[str], str]) -> Any:
             spelling(key): dict(each)
             if _camel(key) in _FREE and isinstance(each, Mapping)
             else _spelled(each, spelling)
-            for key, each in value.items()
+            for key, each in ((str(key), each) for key, each in value.items())
         }
     if isinstance(value, (list, tuple)):
         return [_spelled(each, spelling) for each in value]

@@ -19,7 +19,18 @@ from typing import Any
 from kai.api import keys
 from kai.integrations.placement import Placement
 from kai.integrations.workloads import head
-from kai.settings import Built, PodPart, PodRequest, filled, merge, native_or, pod_part, rules
+from kai.settings import (
+    Built,
+    PodPart,
+    PodRequest,
+    check_fields,
+    fields_at,
+    filled,
+    merge,
+    native_or,
+    pod_part,
+    rules,
+)
 
 API = "trainer.kubeflow.org/v1alpha1"
 VERSIONS = ("2.0", "2.1", "2.2", "2.3")
@@ -214,6 +225,7 @@ def _runtime(
                 f" manifest, or runtime={RUNTIME!r}"
             )
         base = _plain_runtime(image)
+    check_fields("base", base)
     rules.one_of(
         "kind of the base", base.get("kind"), ("ClusterTrainingRuntime", "TrainingRuntime")
     )
@@ -223,12 +235,13 @@ def _runtime(
     own = str(before.get("name") or runtime)
     copied["metadata"] = {"name": own if own.startswith("kai-") else f"kai-{own}", **kept}
     copied.pop("status", None)
-    jobs = copied["spec"]["template"]["spec"]["replicatedJobs"]
+    jobs = fields_at("base", copied, "spec", "template", "spec").get("replicatedJobs") or []
     if shape.job not in [each.get("name") for each in jobs]:
         names = ", ".join(str(each.get("name")) for each in jobs)
         raise rules.refuse(f"the runtime has no job {shape.job!r}: write job= with one of {names}")
     for each in jobs:
-        template = each["template"]["spec"].setdefault("template", {})
+        job = fields_at(f"replicated job {each.get('name')} of the base", each, "template", "spec")
+        template = job["template"] = job.get("template") or {}
         trains = each.get("name") == shape.job
         # Every pod of the group is KAI's; the rest is of those that train.
         added = shape.runtime_spec if trains else {"schedulerName": shape.part.scheduler_name}

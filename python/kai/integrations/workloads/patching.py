@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from kai.api import keys
+from kai.api.reading import at
 from kai.errors import InvalidRequestError
 from kai.integrations.native import to_native, to_plain
 from kai.integrations.placement import Placement
@@ -22,7 +23,16 @@ from kai.integrations.workloads.owner import (
     write_topology_of_part,
 )
 from kai.integrations.workloads.pods import check_roles, found_in, with_settings, without_gpus
-from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part, rules
+from kai.settings import (
+    Built,
+    PodRequest,
+    Unsupported,
+    check_fields,
+    filled,
+    native_or,
+    pod_part,
+    rules,
+)
 
 
 def patch(
@@ -42,9 +52,12 @@ def patch(
     with GPUs. requests: other settings for some roles.
     """
     plain = workload if isinstance(workload, Mapping) else to_plain(workload)
+    if not isinstance(plain, Mapping):
+        raise rules.refuse(f"the workload is {workload!r}: write a manifest")
     manifest: dict[str, Any] = copy.deepcopy(dict(plain))
     name = str(manifest.get("kind") or type(workload).__name__.removeprefix("V1"))
     kind = kind_of(name)
+    check_fields(_called(name, manifest), manifest)
     own = dict(requests or {})
     wanted = None if roles is None else [str(each) for each in roles]
     found = list(found_in(manifest, kind))
@@ -115,6 +128,11 @@ def patch(
         warnings=tuple(warnings),
     )
     return built.strict() if strict else built
+
+
+def _called(kind: str, manifest: Mapping[str, Any]) -> str:
+    name = at(manifest, "metadata", "name")
+    return f"{kind} {name}" if isinstance(name, str) and name else f"the {kind}"
 
 
 def with_warnings(built: Built, *more: str) -> Built:

@@ -15,6 +15,7 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
+    check_fields,
     filled,
     merge,
     native_or,
@@ -68,7 +69,7 @@ def build(
     has_job = version >= versions.STEP_JOBS
     part = pod_part(_expressible(request, has_job), container=CONTAINER)
 
-    given = plain(existing)
+    given = dict(check_fields("existing", plain(existing)))
     pod_given = merge(plain(given.pop("pod_settings", None)), {"resources": plain(resources)})
     taken = _take_gpus(pod_given, request, part)
     pod_settings = filled(merge(pod_given, _pod_settings(part, owns_itself=not has_job)))
