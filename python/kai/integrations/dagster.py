@@ -73,8 +73,8 @@ def _for_steps(
 ) -> Built:
     if merge_behavior is not None:
         rules.one_of("merge_behavior", merge_behavior, ("DEEP", "SHALLOW"))
-    given = _checked(existing)
-    before = spelling.camel(given.get(TAG, given))
+    given = check_fields("existing", {} if existing is None else existing)
+    before = spelling.camel(check_fields(f"{TAG} of existing", given.get(TAG, given)))
     unsupported = []
     if owner_references and request.topology is not None:
         unsupported.append(
@@ -156,13 +156,6 @@ def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _checked(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    checked = check_fields("existing", {} if given is None else given)
-    if TAG in checked:
-        check_fields(f"{TAG} of existing", checked[TAG])
-    return checked
-
-
 def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built:
     unsupported = []
     if request.gang_min is not None and request.gang_min > 1:
@@ -174,7 +167,12 @@ def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built
             )
         )
     request = request.with_changes(gang_min=None)
-    before = _checked(existing)
+    before = {} if existing is None else existing
+    if not isinstance(before, Mapping):
+        raise rules.refuse(f"existing is {before!r}: write arguments of run(), as a mapping")
+    # Of those no more than these: env is a mapping there, and not a pod's list.
+    fields = ("base_pod_spec", "base_pod_meta")
+    check_fields("existing", {name: before.get(name) for name in fields})
     spec = spelling.camel(before.get("base_pod_spec") or {})
     containers = [dict(each) for each in spec.get("containers") or [{}]]
     part = pod_part(request, container=containers[0].get("name", PIPES_CONTAINER))

@@ -169,9 +169,13 @@ def _templated(
     request: PodRequest, template: Mapping[str, Any] | None, version: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     if template is not None:
-        check_fields("template", template, placeholders=True)
+        if not isinstance(template, Mapping):
+            raise rules.refuse(f"template is {template!r}: write a work pool's base job template")
+        # Of the configuration no more than this: its env is a mapping, and not a pod's list.
         manifest = fields_at("template", template, "job_configuration", "job_manifest")
+        check_fields("the job_manifest of template", manifest, placeholders=True)
         fields_at("the job_manifest of template", manifest, "spec", "template", "spec")
+        check_fields("the rest of template", {"variables": template.get("variables")})
     made = copy.deepcopy(dict(template)) if template is not None else _plain_template(version)
     configuration = made["job_configuration"]
     job = configuration["job_manifest"]

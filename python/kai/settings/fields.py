@@ -42,8 +42,8 @@ _OBJECTS = _in_both_spellings(
         *("pytorchReplicaSpecs", "tfReplicaSpecs", "xgbReplicaSpecs", "jaxReplicaSpecs"),
         *("paddleReplicaSpecs", "mpiReplicaSpecs", "containerConfig", "podSpecConfig"),
         *("podTemplateSpecMetadata", "jobMetadata", "jobSpecConfig", "gpu", "basePodSpec"),
-        *("basePodMeta", "podConfig", "kubernetes", "contextConfigs", "jobConfiguration"),
-        *("jobManifest", "variables", "properties", "podSettings", "additionalPodSpecArgs"),
+        *("basePodMeta", "podConfig", "kubernetes", "contextConfigs", "variables"),
+        *("properties", "podSettings", "additionalPodSpecArgs"),
         *("orchestratorPodSettings", "containerSecurityContext"),
     )
 )
@@ -62,13 +62,8 @@ _LISTS = _in_both_spellings(
 )
 _NUMBERS = _in_both_spellings(
     (
-        "replicas",
-        "minReplicas",
-        "maxReplicas",
-        "parallelism",
-        "minAvailable",
-        "quantity",
-        "maxRetry",
+        *("replicas", "minReplicas", "maxReplicas", "parallelism", "minAvailable", "quantity"),
+        *("maxRetry",),
     )
 )
 _TEXT = _in_both_spellings(("parentQueue",))

@@ -159,6 +159,7 @@ def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
     pod["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": "1", "memory": "2Gi"}
     pod["spec"]["tolerations"] = [{"key": "spot", "operator": "Exists"}]
     job_of(template)["metadata"]["labels"] = "{{ labels }}"
+    template["job_configuration"]["env"] = {"OF_THE_POOL": "1"}  # no list, as a pod's is
     template["variables"]["properties"]["env"]["default"] = {"OWN": "1"}
     before = copy.deepcopy(template)
 
