@@ -113,14 +113,8 @@ _HOME = {
     "kai.snapshot": ("load", "load_all"),
 }
 
-_MODULES = (
-    "integrations",
-    "linting",
-    "queues",
-    "runtime",
-    "settings",
-    "terraform",
-)  # kai.runtime.detect()
+# kai.runtime.detect() works without an import of its own.
+_MODULES = ("integrations", "linting", "queues", "runtime", "settings", "terraform")
 
 
 def __getattr__(name: str) -> object:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import HALF_A_T4, without_nulls
 from ray.autoscaler._private.kuberay.autoscaling_config import (
     _derive_autoscaling_config_from_ray_cr,
 )
@@ -16,17 +16,7 @@ from kai.integrations import ray as kai_ray
 from kai.integrations.ray import WorkerGroup
 from kai.settings import PodRequest
 
-HALF = PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    cpu="500m",
-    memory="1Gi",
-    cpu_limit="1",
-    memory_limit="2Gi",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-)
+HALF = HALF_A_T4.with_changes(cpu_limit="1")
 # A head on a node with GPUs that takes none of them.
 HEAD = HALF.with_changes(gpu_fraction=None, tolerations=HALF.tolerations)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import without_nulls
+from conftest import HALF_A_T4, without_nulls
 from kubeflow.training import KubeflowOrgV1MPIJob, KubeflowOrgV1PyTorchJob
 from kubernetes.client import ApiClient, V1PodSpec
 
@@ -14,17 +14,7 @@ from kai.integrations import training_operator
 from kai.integrations.native import to_plain
 from kai.settings import PodRequest
 
-HALF = PodRequest(
-    queue="team-a",
-    gpu_fraction=0.5,
-    platform="gke",
-    gpu_type="nvidia-tesla-t4",
-    cpu="500m",
-    memory="1Gi",
-    memory_limit="2Gi",
-    env={"NVIDIA_DRIVER_CAPABILITIES": "all"},
-    gang_min=2,
-)
+HALF = HALF_A_T4.with_changes(gang_min=2)
 KINDS = ("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob")
 
 

@@ -21,6 +21,7 @@ import kai
 from kai import queues
 from kai.integrations import (
     airflow,
+    argo,
     convert,
     dagster,
     dynamo,
@@ -30,7 +31,9 @@ from kai.integrations import (
     metaflow,
     mlflow,
     prefect,
+    ray,
     skypilot,
+    spark,
     trainer,
     zenml,
 )
@@ -79,6 +82,12 @@ VOLCANO = {
         "tasks": [{"name": "w", "replicas": 2, "minAvailable": 1, "template": POD}],
     },
 }
+WORKFLOW = {
+    "apiVersion": "argoproj.io/v1alpha1",
+    "kind": "Workflow",
+    "metadata": {"generateName": "x-"},
+    "spec": {"templates": [{"name": "t", "container": POD["spec"]["containers"][0]}]},
+}
 KUEUE = {
     "apiVersion": "batch/v1",
     "kind": "Job",
@@ -113,7 +122,11 @@ MANIFESTS = [
 # What is called with a request and an object, and objects that it takes.
 TAKERS: dict[str, tuple[Callable[[kai.PodRequest, Any], Any], list[Any]]] = {
     "manifests": (lambda r, e: kubernetes.patch(e, r, as_native=False), MANIFESTS),
+    "workflows": (lambda r, e: kubernetes.patch(e, r, as_native=False), [WORKFLOW]),
     "dynamo": (lambda r, e: dynamo.build(r, manifest=e), MANIFESTS),
+    "argo": (lambda r, e: argo.patch(e, r, templates=["t"]), [WORKFLOW]),
+    "ray": (lambda r, e: ray.patch(e, r), MANIFESTS),
+    "spark": (lambda r, e: spark.patch(e, r), MANIFESTS),
     "airflow": (lambda r, e: airflow.build(r, pod_template=e, as_native=False), [POD]),
     "apply_to": (lambda _, e: kai.pod_settings(gpu_fraction=0.5).apply_to(e), [POD]),
     "dagster": (

@@ -72,7 +72,7 @@ def command(
             "queue_label_key": queue_label_key or keys.QUEUE_LABEL,
         }
         found = text.check(file, known, **options)
-        if name != "-" and any(each.finding.edit for each in found):
+        if name != "-" and (fix or not as_json) and any(each.finding.edit for each in found):
             mended, count = text.mended(file, found)
             if not fix:
                 fixable += count
@@ -91,7 +91,7 @@ def command(
             click.echo(f"    {where}\n    {finding.fix}")
         if status == DONE and any(strict or each.finding.severity == "error" for each in found):
             status = ANSWER_IS_NO
-    if fixable and not as_json:
+    if fixable:
         click.echo(f"kai: --fix mends {fixable} of these", err=True)
     return status
 

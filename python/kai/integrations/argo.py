@@ -25,6 +25,7 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
+    check_fields,
     filled,
     merge,
     merge_into_pod,
@@ -92,11 +93,12 @@ def patch(
     GPUs beside a part of one, which KAI refuses (`warnings` says so). The result is the manifest.
     """
     part = _part(request)
+    check_fields("the workflow", workflow)
     kind = str(workflow.get("kind", ""))
     rules.one_of("kind", kind, _KINDS)
-    spec = workflow.get("spec", {})
-    inner = spec.get("workflowSpec", {}) if kind == "CronWorkflow" else spec
-    known = {each.get("name"): each for each in inner.get("templates", [])}
+    spec = workflow.get("spec") or {}
+    inner = (spec.get("workflowSpec") or {}) if kind == "CronWorkflow" else spec
+    known = {str(each.get("name")): each for each in inner.get("templates") or []}
     warnings: list[str] = []
     for name in templates:
         if name not in known:
@@ -171,6 +173,7 @@ def _patched(
     template: Mapping[str, Any], request: PodRequest, part: PodPart
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """A template with the settings: as a pod for a moment, since the rules are a pod's."""
+    template = {key: each for key, each in template.items() if each is not None}
     name = template.get("name")
     kind = next((each for each in ("container", "script", "containerSet") if each in template), "")
     if not kind:
@@ -184,7 +187,7 @@ def _patched(
                 f"template {name!r} runs several containers: write container= with the one that"
                 " gets the GPU"
             )
-        containers = list(template[kind].get("containers", []))
+        containers = list(template[kind].get("containers") or [])
         target = request.container
     else:
         containers = [{**template[kind], "name": CONTAINER}]

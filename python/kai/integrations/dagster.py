@@ -17,7 +17,6 @@ from importlib import import_module
 from typing import Any
 
 from kai.api import keys
-from kai.integrations import spelling
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
@@ -31,6 +30,7 @@ from kai.settings import (
     native_or,
     pod_part,
     rules,
+    spelling,
 )
 
 TAG = "dagster-k8s/config"
@@ -73,8 +73,8 @@ def _for_steps(
 ) -> Built:
     if merge_behavior is not None:
         rules.one_of("merge_behavior", merge_behavior, ("DEEP", "SHALLOW"))
-    given = check_fields("existing", {} if existing is None else existing)
-    before = spelling.camel(check_fields(f"{TAG} of existing", given.get(TAG, given)))
+    given = {} if existing is None else rules.mapping("existing", existing)
+    before = spelling.camel(check_fields("existing", given.get(TAG, given)))
     unsupported = []
     if owner_references and request.topology is not None:
         unsupported.append(
@@ -167,9 +167,7 @@ def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built
             )
         )
     request = request.with_changes(gang_min=None)
-    before = {} if existing is None else existing
-    if not isinstance(before, Mapping):
-        raise rules.refuse(f"existing is {before!r}: write arguments of run(), as a mapping")
+    before = {} if existing is None else rules.mapping("existing", existing)
     # Of those no more than these: env is a mapping there, and not a pod's list.
     fields = ("base_pod_spec", "base_pod_meta")
     check_fields("existing", {name: before.get(name) for name in fields})

@@ -14,7 +14,7 @@ from typing import Any
 
 from kai.integrations import workloads
 from kai.integrations.workloads import with_warnings
-from kai.settings import Built, PodRequest, check_fields, rules
+from kai.settings import Built, PodRequest, rules
 
 API = "nvidia.com/v1alpha1"
 QUEUE_ANNOTATION = "nvidia.com/kai-scheduler-queue"
@@ -48,8 +48,11 @@ def build(
             **workloads.head(API, "DynamoGraphDeployment", name, namespace),
             "spec": spec,
         }
-    check_fields("the manifest", manifest)
-    rules.one_of("kind", manifest.get("kind"), ("DynamoGraphDeployment", "PodCliqueSet"))
+    rules.one_of(
+        "kind",
+        rules.mapping("the manifest", manifest).get("kind"),
+        ("DynamoGraphDeployment", "PodCliqueSet"),
+    )
     built = workloads.patch(
         manifest, request,
         roles=gpu_services, requests=requests,

@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kai.api import keys, quantities
-from kai.integrations import spelling
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
     scheduler_name_policy,
@@ -36,6 +35,7 @@ from kai.settings import (
     merge_into_pod,
     pod_part,
     rules,
+    spelling,
     without_mounts,
 )
 
@@ -132,23 +132,18 @@ def _possible(request: PodRequest, target: str) -> PodRequest:
 def _checked(existing: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
     """The arguments of each decorator. Those of @kubernetes are the fields of a pod, but for a
     selector that may be a text and the number of GPUs."""
-    decorators = {} if existing is None else existing
-    if not isinstance(decorators, Mapping):
-        raise rules.refuse(f"existing is {decorators!r}: write the arguments of each decorator")
-    checked = {}
-    for name, arguments in decorators.items():
-        what = f"{name} of existing"
-        if arguments is not None and not isinstance(arguments, Mapping):
-            raise rules.refuse(f"{what} is {arguments!r}: write its arguments, as a mapping")
-        checked[str(name)] = dict(arguments or {})
+    decorators = {} if existing is None else rules.mapping("existing", existing)
+    checked = {
+        str(name): dict({} if each is None else rules.mapping(f"{name} of existing", each))
+        for name, each in decorators.items()
+    }
     pod = {
         key: value
         for key, value in checked.get("kubernetes", {}).items()
         if key != "gpu" and not (key == "node_selector" and isinstance(value, str))
     }
     check_fields("kubernetes of existing", pod)
-    if not isinstance(checked.get("environment", {}).get("vars") or {}, Mapping):
-        raise rules.refuse("vars of environment of existing is no mapping: write a mapping")
+    rules.mapping("vars of environment", checked.get("environment", {}).get("vars") or {})
     return checked
 
 

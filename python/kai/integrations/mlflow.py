@@ -66,10 +66,9 @@ def build(
     if request.style == "nvfractions" and project is None:
         raise rules.refuse("style nvfractions needs the container's name: write project=")
     part = pod_part(request, container=project)
-    if template is not None:
-        check_fields("template", template)
-        fields_at("template", template, "spec", "template", "spec")
-    job = copy.deepcopy(dict(template or _plain_job()))
+    given = _plain_job() if template is None else check_fields("template", template)
+    fields_at("template", given, "spec", "template", "spec")
+    job = copy.deepcopy(dict(given))
     of_pod = job["spec"]["template"]
     containers = of_pod["spec"].get("containers") or [{}]
     containers[0]["name"] = project or containers[0].get("name", _REPLACED)

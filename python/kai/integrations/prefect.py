@@ -168,15 +168,13 @@ def _part(request: PodRequest) -> PodPart:
 def _templated(
     request: PodRequest, template: Mapping[str, Any] | None, version: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    if template is not None:
-        if not isinstance(template, Mapping):
-            raise rules.refuse(f"template is {template!r}: write a work pool's base job template")
-        # Of the configuration no more than this: its env is a mapping, and not a pod's list.
-        manifest = fields_at("template", template, "job_configuration", "job_manifest")
-        check_fields("the job_manifest of template", manifest, placeholders=True)
-        fields_at("the job_manifest of template", manifest, "spec", "template", "spec")
-        check_fields("the rest of template", {"variables": template.get("variables")})
-    made = copy.deepcopy(dict(template)) if template is not None else _plain_template(version)
+    given = _plain_template(version) if template is None else rules.mapping("template", template)
+    # Of the configuration no more than this: its env is a mapping, and not a pod's list.
+    manifest = fields_at("template", given, "job_configuration", "job_manifest")
+    check_fields("the job_manifest of template", manifest, placeholders=True)
+    fields_at("the job_manifest of template", manifest, "spec", "template", "spec")
+    check_fields("the rest of template", {"variables": given.get("variables")})
+    made = copy.deepcopy(dict(given))
     configuration = made["job_configuration"]
     job = configuration["job_manifest"]
     pod = job["spec"]["template"]
@@ -248,7 +246,7 @@ def _variables(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
     for name, value in values.items():
         before = known.get(name, {}).get("default")
         if name == "env":
-            value = {**check_fields("the default of variable env", before or {}), **value}
+            value = {**rules.mapping("the default of env", before or {}), **value}
         elif name == "pod_watch_timeout_seconds":
             value = max(rules.count(f"the default of {name}", before or 0, least=0), value)
         known[name] = {**known.get(name, {}), "default": value}

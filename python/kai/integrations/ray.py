@@ -150,7 +150,7 @@ def patch(
     roles: groups that take GPUs, ``head`` for the head; None: all groups of workers. requests:
     other settings for some of them.
     """
-    kind = rules.one_of("kind", manifest.get("kind"), CLUSTERS)
+    kind = rules.one_of("kind", rules.mapping("the manifest", manifest).get("kind"), CLUSTERS)
     built = workloads.patch(
         manifest, request, roles=roles, requests=requests, as_native=False, orchestrator="ray"
     )

@@ -52,6 +52,7 @@ def patch(
     strict: bool = False,
 ) -> Built:
     """A SparkApplication with the settings. roles: those that take GPUs, ``executor`` if None."""
+    rules.mapping("the manifest", manifest)
     rules.one_of("kind", manifest.get("kind"), ("SparkApplication",))
     own = {role: _without_memory(asked) for role, asked in (requests or {}).items()}
     built = workloads.patch(

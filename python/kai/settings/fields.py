@@ -9,21 +9,14 @@ orchestrators have it, in camelCase or snake_case. What is null is as if it were
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kai.settings import rules
-
-_CAPITAL = re.compile(r"([A-Z])")
+from kai.settings import rules, spelling
 
 
 def _in_both_spellings(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(
-        spelled
-        for name in names
-        for spelled in (name, _CAPITAL.sub(lambda match: f"_{match[1].lower()}", name))
-    )
+    return frozenset(spelled for name in names for spelled in (name, spelling.snake_name(name)))
 
 
 _TEXTS = _in_both_spellings(  # mappings by text, in which nothing else is looked at
@@ -43,7 +36,7 @@ _OBJECTS = _in_both_spellings(
         *("paddleReplicaSpecs", "mpiReplicaSpecs", "containerConfig", "podSpecConfig"),
         *("podTemplateSpecMetadata", "jobMetadata", "jobSpecConfig", "gpu", "basePodSpec"),
         *("basePodMeta", "podConfig", "kubernetes", "contextConfigs", "variables"),
-        *("properties", "podSettings", "additionalPodSpecArgs"),
+        *("properties", "podSettings", "additionalPodSpecArgs", "workflowSpec", "containerSet"),
         *("orchestratorPodSettings", "containerSecurityContext"),
     )
 )
@@ -77,7 +70,7 @@ def check_fields(what: str, value: object, *, placeholders: bool = False) -> Map
 
     placeholders: texts like ``{{ env }}`` may stand where others fill in values.
     """
-    given = _object(what, "", value)
+    given = rules.mapping(what, value)
     _Reader(what, placeholders).fields("", given)
     return given
 
@@ -101,17 +94,17 @@ class _Reader:
         for name, value in fields.items():
             at = f"{path}.{name}" if path else str(name)
             if not isinstance(name, str):
-                raise self.refuse(path, f"has the key {_shown(name)}: write a text")
+                raise self.refuse(path, f"has the key {rules.shown(name)}: write a text")
             if value is None:
                 continue
             if name in _OBJECTS:
-                inner = _object(self.what, at, value)
+                inner = self.object(at, value)
                 if name not in _ROLES:
                     self.fields(at, inner)
                     continue
                 for role, each in inner.items():
                     if each is not None:
-                        self.fields(f"{at}.{role}", _object(self.what, f"{at}.{role}", each))
+                        self.fields(f"{at}.{role}", self.object(f"{at}.{role}", each))
             elif self.placeholders and name not in _SETTLED and _is_placeholder(value):
                 continue
             elif name in _TEXTS:
@@ -119,44 +112,35 @@ class _Reader:
             elif name in _LISTS:
                 self.entries(at, name, value)
             elif name in _TEXT and not isinstance(value, str):
-                raise self.refuse(at, f"is {_shown(value)}: write a text")
+                raise self.refuse(at, f"is {rules.shown(value)}: write a text")
             elif name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int)):
-                raise self.refuse(at, f"is {_shown(value)}: write a whole number")
+                raise self.refuse(at, f"is {rules.shown(value)}: write a whole number")
 
     def entries(self, at: str, name: str, value: object) -> None:
         if not isinstance(value, (list, tuple)):
-            raise self.refuse(at, f"is {_shown(value)}: write a list")
+            raise self.refuse(at, f"is {rules.shown(value)}: write a list")
         for number, each in enumerate(value):
             entry = f"{at}[{number}]"
-            fields = _object(self.what, entry, each)
+            fields = self.object(entry, each)
             for field in _TOLERATION if name == "tolerations" else ():
                 if not isinstance(fields.get(field) or "", str):
-                    told = f"is {_shown(fields[field])}: write a text"
+                    told = f"is {rules.shown(fields[field])}: write a text"
                     raise self.refuse(f"{entry}.{field}", told)
             self.fields(entry, fields)
 
     def texts(self, at: str, value: object) -> None:
-        for key, each in _object(self.what, at, value).items():
+        for key, each in self.object(at, value).items():
             if not isinstance(key, str):
-                raise self.refuse(at, f"has the key {_shown(key)}: write a text")
+                raise self.refuse(at, f"has the key {rules.shown(key)}: write a text")
             if key == "custom" and each is not None:  # Dynamo: resources without a short name
                 self.texts(f"{at}.custom", each)
+
+    def object(self, at: str, value: object) -> Mapping[Any, Any]:
+        return rules.mapping(f"{at} of {self.what}", value)
 
     def refuse(self, at: str, told: str) -> Exception:
         return rules.refuse(f"{at} of {self.what} {told}" if at else f"{self.what} {told}")
 
 
-def _object(what: str, at: str, value: object) -> Mapping[Any, Any]:
-    if not isinstance(value, Mapping):
-        where = f"{at} of {what}" if at else what
-        raise rules.refuse(f"{where} is {_shown(value)}: write a mapping")
-    return value
-
-
 def _is_placeholder(value: object) -> bool:
     return isinstance(value, str) and "{{" in value
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -67,6 +67,18 @@ def count(name: str, value: object, least: int = 1) -> int:
     return value
 
 
+def mapping(name: str, value: object) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise refuse(f"{name} is {shown(value)}: write a mapping")
+    return value
+
+
+def shown(value: object) -> str:
+    """In a sentence: not all of what is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def truth(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise refuse(f"{name} is {value!r}: write True or False")

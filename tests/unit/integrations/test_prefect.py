@@ -174,6 +174,14 @@ def test_a_template_keeps_its_own_and_loses_whole_gpus() -> None:
     assert any("nvidia.com/gpu: 1 in the limits" in warning for warning in built.warnings)
 
 
+def test_variables_of_a_run_have_any_name() -> None:
+    template = prefect.base_job_template(kai.PodRequest())
+    own = {"replicas": "2", "labels": "a", "env": "b"}
+    template["variables"]["properties"]["env"]["default"] = own
+    built = prefect.build(kai.PodRequest(queue="team-a"), template=template)
+    assert defaults_of(built["base_job_template"])["env"] == own
+
+
 def test_twice_is_as_once() -> None:
     request = kai.PodRequest(
         queue="team-a", gpu_fraction=0.5, cpu=1, topology="t", required_level="rack"

@@ -52,9 +52,7 @@ def patch(
     with GPUs. requests: other settings for some roles.
     """
     plain = workload if isinstance(workload, Mapping) else to_plain(workload)
-    if not isinstance(plain, Mapping):
-        raise rules.refuse(f"the workload is {workload!r}: write a manifest")
-    manifest: dict[str, Any] = copy.deepcopy(dict(plain))
+    manifest: dict[str, Any] = copy.deepcopy(dict(rules.mapping("the workload", plain)))
     name = str(manifest.get("kind") or type(workload).__name__.removeprefix("V1"))
     kind = kind_of(name)
     check_fields(_called(name, manifest), manifest)

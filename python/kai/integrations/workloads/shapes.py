@@ -31,7 +31,7 @@ _METADATA = ("labels", "annotations")
 
 
 def _read_argo(template: Manifest) -> dict[str, Any]:
-    key = next((each for each in ("container", "script") if each in template), None)
+    key = next((each for each in ("container", "script") if template.get(each) is not None), None)
     spec = _fields(template, ("schedulerName", "nodeSelector", "tolerations", "volumes"))
     for name in ("initContainers", "sidecars"):
         if name in template:
@@ -44,7 +44,7 @@ def _write_argo(template: Manifest, pod: Manifest) -> dict[str, Any]:
     written = dict(template)
     spec = {key: value for key, value in pod["spec"].items() if key != "containers"}
     for key in ("container", "script"):
-        if key in template:
+        if template.get(key) is not None:
             container = dict(pod["spec"]["containers"][0])
             if "name" not in template[key]:
                 del container["name"]
@@ -190,7 +190,7 @@ ARGO = Shape(
         "runtime_class": "write it in podSpecPatch",
         "resource_claims": "write them in podSpecPatch",
     },
-    is_pod=lambda template: "container" in template or "script" in template,
+    is_pod=lambda template: any(template.get(each) is not None for each in ("container", "script")),
 )
 PREDICTOR = Shape(_read_predictor, _write_predictor)
 _IN_TEMPLATE = "write it in the pod template of the driver or executor (template:)"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kai.integrations import spelling
-from kai.settings import filled, merge
+from kai.settings import filled, merge, spelling
 
 CONTAINER = "main"
 """Where ZenML runs a step: the first container of its pod."""

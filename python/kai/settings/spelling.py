@@ -20,7 +20,7 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 def snake(value: Any) -> Any:
     """With the fields in snake_case."""
-    return _spelled(value, _snake)
+    return _spelled(value, snake_name)
 
 
 def camel(value: Any) -> Any:
@@ -41,7 +41,7 @@ def _spelled(value: Any, spelling: Callable[[str], str]) -> Any:
     return value
 
 
-def _snake(name: str) -> str:
+def snake_name(name: str) -> str:
     return _CAPITAL.sub(lambda match: f"_{match[1].lower()}", name)
 
 
