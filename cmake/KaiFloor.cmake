@@ -1,22 +1,25 @@
 # kai_floor(<name> LINKS <libraries>... [TEST_LINKS <libraries>...])
 #
-# Makes one floor of cpp/kai out of the folder it is called in:
+# Makes one floor out of the folder it is called in:
 #
 #   kai_<name>            every *.cc, at any depth, as a static library; other floors link it as kai::<name>
+#   kai_<name>_for_test   every *_for_test.cc, as a static library for the tests of this floor and of those above it
 #   kai_<name>_test       every *_test.cc, registered with ctest under this name           (KAI_TESTS)
 #   kai_<name>_benchmark  every *_benchmark.cc                                              (KAI_BENCHMARKS)
 #
 # LINKS names everything the floor's own headers and sources include from elsewhere. TEST_LINKS is for what only its
-# tests and benchmarks need: kai::testing, mostly. Leave that out on floors whose tests do without, since it links
-# the session and so every other floor.
+# tests and benchmarks need. Name as little as will do there: `make test-<name>` builds all that it names.
 function(kai_floor name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;TEST_LINKS")
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
+  set(helpers ${sources})
   set(tests ${sources})
   set(benchmarks ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|benchmark)\\.cc$")
+  list(FILTER helpers INCLUDE REGEX "_for_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_for_test\\.cc$")
   list(FILTER benchmarks INCLUDE REGEX "_benchmark\\.cc$")
 
   if(sources)
@@ -30,17 +33,28 @@ function(kai_floor name)
   target_include_directories(kai_${name} ${scope} "${PROJECT_SOURCE_DIR}/cpp")
   target_link_libraries(kai_${name} ${scope} ${arg_LINKS})
 
+  # What tests and benchmarks are linked with. They are compiled more often than they run: -O1 takes a quarter off a
+  # release build of them. Floors keep -O3.
+  set(test_links kai::${name} ${arg_TEST_LINKS})
+  set(test_options $<$<CONFIG:Release>:-O1>)
+  if((KAI_TESTS OR KAI_BENCHMARKS) AND helpers)
+    add_library(kai_${name}_for_test STATIC ${helpers})
+    add_library(kai::${name}_for_test ALIAS kai_${name}_for_test)
+    target_link_libraries(kai_${name}_for_test PUBLIC ${test_links} GTest::gmock)
+    target_compile_options(kai_${name}_for_test PRIVATE ${test_options})
+    list(APPEND test_links kai::${name}_for_test)
+  endif()
+
   if(KAI_TESTS AND tests)
     add_executable(kai_${name}_test ${tests})
-    target_link_libraries(kai_${name}_test PRIVATE kai::${name} ${arg_TEST_LINKS} GTest::gmock GTest::gtest_main)
-    # Tests are compiled more often than they run: -O1 takes a quarter off a release build of them. Floors keep -O3.
-    target_compile_options(kai_${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_link_libraries(kai_${name}_test PRIVATE ${test_links} GTest::gmock GTest::gtest_main)
+    target_compile_options(kai_${name}_test PRIVATE ${test_options})
     # One ctest entry per floor: a process per test case would cost more than the cases do.
     add_test(NAME kai_${name}_test COMMAND kai_${name}_test --gtest_brief=1)
   endif()
 
   if(KAI_BENCHMARKS AND benchmarks)
     add_executable(kai_${name}_benchmark ${benchmarks})
-    target_link_libraries(kai_${name}_benchmark PRIVATE kai::${name} ${arg_TEST_LINKS} benchmark::benchmark_main)
+    target_link_libraries(kai_${name}_benchmark PRIVATE ${test_links} benchmark::benchmark_main)
   endif()
 endfunction()

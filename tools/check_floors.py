@@ -12,18 +12,27 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-INCLUDE = re.compile(r'^\s*#\s*include\s*"kai/(\w+)/', re.MULTILINE)
+CPP = ROOT / "cpp"
+INCLUDE = re.compile(r'^\s*#\s*include\s*"(kai/[^"]+)"', re.MULTILINE)
 FLOOR = re.compile(r"kai_floor\((\w+)(?:\s+LINKS([^)]*?))?(?:\s+TEST_LINKS([^)]*?))?\)", re.DOTALL)
+IS_TEST = ("_test", "_benchmark")  # ends of file names; what is only for tests ends in _for_test
 
 
-def read_links(folder: Path) -> tuple[set[str], set[str]]:
-    """The floors that `folder` links, and those that its tests and benchmarks link besides."""
-    text = re.sub(r"#.*", "", (folder / "CMakeLists.txt").read_text())
-    match = FLOOR.search(text)
-    if match is None:
-        sys.exit(f"{folder.name}/CMakeLists.txt does not call kai_floor()")
-    links, test_links = (set(re.findall(r"kai::(\w+)", part or "")) for part in match.groups()[1:])
-    return links, test_links
+class Floor:
+    """One folder with a kai_floor() line: its name, and the floors that it and its tests link."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        text = re.sub(r"#.*", "", (folder / "CMakeLists.txt").read_text())
+        match = FLOOR.search(text)
+        if match is None:
+            sys.exit(f"{folder.relative_to(ROOT)}/CMakeLists.txt does not call kai_floor()")
+        self.name = match[1]
+        # kai::x_for_test is a part of the floor x
+        self.links, self.test_links = (
+            {link.removesuffix("_for_test") for link in re.findall(r"kai::(\w+)", part or "")}
+            for part in match.groups()[1:]
+        )
 
 
 def reachable(start: set[str], links: dict[str, set[str]]) -> set[str]:
@@ -38,27 +47,31 @@ def reachable(start: set[str], links: dict[str, set[str]]) -> set[str]:
 
 
 def main() -> int:
-    folders = sorted(path.parent for path in ROOT.glob("cpp/kai/*/CMakeLists.txt"))
-    both = {folder.name: read_links(folder) for folder in folders}
-    links = {name: direct for name, (direct, _) in both.items()}
+    floors = [Floor(path.parent) for path in sorted(CPP.glob("kai/**/CMakeLists.txt"))]
+    links = {floor.name: floor.links for floor in floors}
+    by_folder = {floor.folder: floor.name for floor in floors}
     wrong = 0
-    for folder in folders:
-        floor = folder.name
-        allowed = reachable({floor}, links)
-        allowed_in_tests = allowed | reachable(both[floor][1], links)
-        for path in sorted(folder.rglob("*")):
+    for floor in floors:
+        allowed = reachable({floor.name}, links)
+        allowed_in_tests = allowed | reachable(floor.test_links, links)
+        for path in sorted(floor.folder.rglob("*")):
             if path.suffix not in {".h", ".cc"}:
                 continue
-            is_test = path.stem.endswith(("_test", "_benchmark"))
+            is_test = path.stem.endswith(IS_TEST)
             text = path.read_text()
             for include in INCLUDE.finditer(text):
-                if include[1] not in (allowed_in_tests if is_test else allowed):
+                target = floor_of(CPP / include[1], by_folder)
+                if target not in (allowed_in_tests if is_test else allowed):
                     wrong += 1
                     line = text.count("\n", 0, include.start(1)) + 1
                     print(
-                        f"{path.relative_to(ROOT)}:{line}: {floor} does not link kai::{include[1]}"
+                        f"{path.relative_to(ROOT)}:{line}: {floor.name} does not link kai::{target}"
                     )
     return 1 if wrong else 0
+
+
+def floor_of(header: Path, by_folder: dict[Path, str]) -> str:
+    return next((by_folder[each] for each in header.parents if each in by_folder), str(header))
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@
 
 #include "kai/session/config.h"
 #include "kai/session/session.h"
-#include "kai/testing/cluster_maker.h"
-#include "kai/testing/matchers.h"
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/matchers/matchers.h"
 
-namespace kai {
+namespace kai::allocate_test {
 namespace {
 
 // What allocate alone decides, with KAI's default plugins.
@@ -358,4 +358,4 @@ TEST(AllocateTest, ADepthOfAnotherActionIsNone) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::allocate_test

@@ -6,16 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "kai/testing/cluster_maker.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/base/units.h"
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::candidates_test {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr int64_t kSecondNs = 1'000'000'000;
 
 // Nothing asked but the queue.
 constexpr CandidateFilter kAnybody = {.ready = false, .pending = false};
@@ -198,4 +197,4 @@ TEST(CandidatesPropertyTest, AreWhatTheSpecTakesFromTheRows) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::candidates_test

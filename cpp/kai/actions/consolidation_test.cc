@@ -7,7 +7,7 @@
 
 #include "kai/actions/cycle_for_test.h"
 
-namespace kai {
+namespace kai::consolidation_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -207,4 +207,4 @@ TEST(WorkedCycleTest, ReclaimMovesWhatItCanAndTakesTheRest) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::consolidation_test

@@ -9,7 +9,7 @@
 
 #include "kai/actions/cycle_for_test.h"
 
-namespace kai {
+namespace kai::failed_groups_test {
 namespace {
 
 using Scope = FailedGroups::Scope;
@@ -255,4 +255,4 @@ TEST(SameQuestionTest, SubGroupsArePartOfTheQuestion) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::failed_groups_test

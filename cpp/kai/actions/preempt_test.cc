@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "kai/actions/cycle_for_test.h"
+#include "kai/base/units.h"
 
-namespace kai {
+namespace kai::preempt_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Not;
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 Plan Preempt(const ClusterMaker& maker, std::string_view config = "") {
   return RunActions("preempt", maker, config);
@@ -94,9 +93,9 @@ TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // E2
                            .Releasing("ns/stuck", {.gpus = 1, .node = "n1"})
                            .Running("ns/stuck", {.gpus = 1, .node = "n1"})
                            .Pending("ns/new", {.gpus = 1, .priority = 75});
-  maker.rows().pods[0].deletion_ns = kTestNowNs - 300 * kSecond;
+  maker.rows().pods[0].deletion_ns = kTestNowNs - 300 * kSecondNs;
   EXPECT_THAT(Preempt(maker), PlanIs(Evicts("ns/stuck-1"), Pipelines("ns/new-0")));
-  maker.rows().pods[1].deletion_ns = kTestNowNs - 300 * kSecond;
+  maker.rows().pods[1].deletion_ns = kTestNowNs - 300 * kSecondNs;
   EXPECT_THAT(Preempt(maker), PlanIs());
 }
 
@@ -175,8 +174,8 @@ Plan PreemptProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
           .Node("n1", {.gpus = 2})
           .Running("q/e", {.pods = 2, .gpus = 1, .node = "n1", .min_member = min_member})
           .Pending("q/new", {.gpus = gpus, .priority = 75});
-  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecond;
-  maker.rows().queues[0].preempt_min_runtime_ns = seconds * kSecond;
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecondNs;
+  maker.rows().queues[0].preempt_min_runtime_ns = seconds * kSecondNs;
   return Preempt(maker);
 }
 
@@ -199,8 +198,8 @@ TEST(PreemptProtectionTest, WhatTheQueueGrantsForReclaimDoesNotCount) {
                            .Node("n1", {.gpus = 1})
                            .Running("q/old", {.gpus = 1, .node = "n1"})
                            .Pending("q/new", {.gpus = 1, .priority = 75});
-  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecond;
-  maker.rows().queues[0].reclaim_min_runtime_ns = 100 * kSecond;
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecondNs;
+  maker.rows().queues[0].reclaim_min_runtime_ns = 100 * kSecondNs;
   EXPECT_THAT(Preempt(maker), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
 }
 
@@ -209,8 +208,8 @@ TEST(PreemptProtectionTest, WhatTheQueueGrantsForReclaimDoesNotCount) {
 ClusterMaker Delayed(int64_t delay_s, int64_t created_ago_s) {
   ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
   PodGroupRow& row = maker.rows().pod_groups.back();
-  row.preemption_delay_ns = delay_s * kSecond;
-  row.created_ns = kTestNowNs - created_ago_s * kSecond;
+  row.preemption_delay_ns = delay_s * kSecondNs;
+  row.created_ns = kTestNowNs - created_ago_s * kSecondNs;
   return maker;
 }
 
@@ -231,7 +230,7 @@ TEST(PreemptionDelayTest, AfterItTheGroupPreempts) {
 
 TEST(PreemptionDelayTest, ItRunsAnewFromTheLastEviction) {
   ClusterMaker maker = Delayed(300, 1000);
-  maker.rows().pod_groups.back().last_eviction_ns = kTestNowNs - 60 * kSecond;
+  maker.rows().pod_groups.back().last_eviction_ns = kTestNowNs - 60 * kSecondNs;
   EXPECT_THAT(Preempt(maker), PlanIs());
 }
 
@@ -246,8 +245,8 @@ TEST(PreemptionDelayTest, ItIsSaidOnceHoweverManyActionsRun) {  // E12
 TEST(PreemptionDelayTest, WhoIsDelayedIsStillAllocatedAndStillAVictim) {  // E12
   ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
   PodGroupRow& victim = maker.rows().pod_groups[2];
-  victim.preemption_delay_ns = 300 * kSecond;
-  victim.created_ns = kTestNowNs - kSecond;
+  victim.preemption_delay_ns = 300 * kSecondNs;
+  victim.created_ns = kTestNowNs - kSecondNs;
   EXPECT_THAT(Preempt(maker), PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
   ClusterMaker roomy = Delayed(300, 60);
   roomy.Node("n2", {.gpus = 1});
@@ -282,8 +281,8 @@ ClusterMaker SlowThenQuick() {
                            .Running("q/e", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 1})
                            .Running("q/x", {.gpus = 1, .node = "n2"})
                            .Running("q/y", {.gpus = 1, .node = "n2"});
-  maker.rows().queues[0].preempt_min_runtime_ns = 100 * kSecond;
-  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecond;
+  maker.rows().queues[0].preempt_min_runtime_ns = 100 * kSecondNs;
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecondNs;
   return maker.Pending("q/slow", {.gpus = 2, .node_selector = {{"zone", "a"}}, .priority = 90})
       .Pending("q/quick", {.gpus = 1, .node_selector = {{"zone", "b"}}, .priority = 80});
 }
@@ -326,4 +325,4 @@ TEST(PreemptTest, TheDepthIsItsOwn) {  // spec 2 C9
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::preempt_test

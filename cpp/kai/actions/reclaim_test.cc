@@ -6,13 +6,12 @@
 #include <string>
 
 #include "kai/actions/cycle_for_test.h"
+#include "kai/base/units.h"
 
-namespace kai {
+namespace kai::reclaim_test {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr int64_t kSecond = 1'000'000'000;
 
 Plan Reclaim(const ClusterMaker& maker, std::string_view config = "") {
   return RunActions("reclaim", maker, config);
@@ -320,8 +319,8 @@ Plan ReclaimProtected(int64_t gpus, int64_t min_member, int64_t seconds) {
           .Node("n1", {.gpus = 2})
           .Running("a/e", {.pods = 2, .gpus = 1, .node = "n1", .min_member = min_member})
           .Pending("b/new", {.gpus = gpus});
-  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecond;
-  maker.rows().queues[0].reclaim_min_runtime_ns = seconds * kSecond;
+  maker.rows().pod_groups[0].last_start_ns = kTestNowNs - kSecondNs;
+  maker.rows().queues[0].reclaim_min_runtime_ns = seconds * kSecondNs;
   return Reclaim(maker);
 }
 
@@ -343,7 +342,7 @@ TEST(ReclaimProtectionTest, WhoNeverStartedIsNotProtected) {  // spec 1 F103
                            .Node("n1", {.gpus = 1})
                            .Running("a/x", {.gpus = 1, .node = "n1"})
                            .Pending("b/new", {.gpus = 1});
-  maker.rows().queues[0].reclaim_min_runtime_ns = 100 * kSecond;
+  maker.rows().queues[0].reclaim_min_runtime_ns = 100 * kSecondNs;
   EXPECT_THAT(Reclaim(maker), PlanIs(Evicts("a/x-0"), Pipelines("b/new-0")));
 }
 
@@ -351,8 +350,8 @@ TEST(ReclaimProtectionTest, WhoNeverStartedIsNotProtected) {  // spec 1 F103
 
 TEST(ReclaimTest, InItsDelayAGroupTakesFromNobody) {  // spec 2 D2
   ClusterMaker maker = TwoAndTwo(0);
-  maker.rows().pod_groups.back().preemption_delay_ns = 60 * kSecond;
-  maker.rows().pod_groups.back().created_ns = kTestNowNs - 30 * kSecond;
+  maker.rows().pod_groups.back().preemption_delay_ns = 60 * kSecondNs;
+  maker.rows().pod_groups.back().created_ns = kTestNowNs - 30 * kSecondNs;
   const Plan plan = Reclaim(maker);
   EXPECT_THAT(plan, PlanIs());
   EXPECT_THAT(plan, Reasons("b/new", reason_codes::kPreemptionDelay));
@@ -395,4 +394,4 @@ TEST(ReclaimTest, WithoutGeneratorsNothingIsTaken) {  // spec 2 §16
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::reclaim_test

@@ -9,7 +9,7 @@
 
 #include "kai/actions/cycle_for_test.h"
 
-namespace kai {
+namespace kai::scenario_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -305,4 +305,4 @@ TEST(ScenarioKeyTest, WhatIsToBePlacedIsPartOfIt) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::scenario_test

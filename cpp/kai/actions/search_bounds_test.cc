@@ -7,9 +7,9 @@
 
 #include "kai/actions/candidates.h"
 #include "kai/actions/cycle_for_test.h"
-#include "kai/testing/random_cluster.h"
+#include "kai/testing/makers/random_cluster.h"
 
-namespace kai {
+namespace kai::search_bounds_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -335,4 +335,4 @@ TEST(SearchBoundsPropertyTest, OfPodsThatAreAlikeAndIndifferentToOthersItIsCerta
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::search_bounds_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::search_meter_test {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
@@ -197,4 +197,4 @@ TEST(SearchMeterTest, AReplayTellsASearchThatTriedNothingFromOneThatDidNotBegin)
   EXPECT_EQ(again.spent(), original.spent());
 }
 
-}  // namespace kai
+}  // namespace kai::search_meter_test

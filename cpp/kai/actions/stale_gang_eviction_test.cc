@@ -8,19 +8,18 @@
 #include <string_view>
 #include <utility>
 
+#include "kai/base/units.h"
 #include "kai/session/config.h"
 #include "kai/session/session.h"
-#include "kai/testing/cluster_maker.h"
-#include "kai/testing/matchers.h"
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/matchers/matchers.h"
 
-namespace kai {
+namespace kai::stale_gang_eviction_test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr int64_t kSecondNs = 1'000'000'000;
 
 Plan RunStale(const ClusterMaker& maker, std::string_view compat = "",
               std::string_view actions = "stalegangeviction") {
@@ -249,4 +248,4 @@ TEST(StaleGangTest, WithoutTheActionNothingIsWritten) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::stale_gang_eviction_test

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "kai/actions/cycle_for_test.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_evictions.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_evictions.h"
 
-namespace kai {
+namespace kai::victim_queue_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -304,4 +304,4 @@ TEST(VictimQueuePropertyTest, AgreesWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::victim_queue_test

@@ -9,8 +9,9 @@
 
 #include "kai/actions/cycle_for_test.h"
 #include "kai/base/text.h"
+#include "kai/base/units.h"
 
-namespace kai {
+namespace kai::victim_search_test {
 namespace {
 
 using ::testing::Contains;
@@ -20,7 +21,6 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 using Strings = std::vector<std::string>;
-constexpr int64_t kSecond = 1'000'000'000;
 
 // The cluster with ns/new ahead of everybody, unless it says how much it matters: others would take
 // their places back before it is placed.
@@ -523,9 +523,9 @@ TEST(SearchBudgetTest, TimeEndsTheSearchBetweenScenarios) {  // spec 2 V6
   Search search = Hopeless();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
-  search.cycle.budgets.job_ns = 2 * kSecond;
+  search.cycle.budgets.job_ns = 2 * kSecondNs;
   search.accepts = [&](const Scenario&) {
-    clock.Advance(kSecond);
+    clock.Advance(kSecondNs);
     return false;
   };
   EXPECT_EQ(search.Run(), SearchOutcome::kDeadlineExhausted);
@@ -536,9 +536,9 @@ TEST(SearchBudgetTest, AScenarioThatTakesTooLongIsStillTakenWhenItWorks) {  // s
   Search search = Hopeless();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
-  search.cycle.budgets.job_ns = kSecond;
+  search.cycle.budgets.job_ns = kSecondNs;
   search.accepts = [&](const Scenario&) {
-    clock.Advance(5 * kSecond);
+    clock.Advance(5 * kSecondNs);
     return true;
   };
   EXPECT_EQ(search.Run(), SearchOutcome::kSolved);
@@ -548,9 +548,9 @@ TEST(SearchBudgetTest, AGeneratorsTimeEndsItAndNotTheSearch) {
   Search search = Hopeless();
   ManualClock clock;
   search.cycle.view.stopwatch = &clock;
-  search.cycle.budgets.generator_ns = {{"default", 0}, {"NodeLocalGreedy", 2 * kSecond}};
+  search.cycle.budgets.generator_ns = {{"default", 0}, {"NodeLocalGreedy", 2 * kSecondNs}};
   search.accepts = [&](const Scenario&) {
-    clock.Advance(kSecond);
+    clock.Advance(kSecondNs);
     return false;
   };
   EXPECT_EQ(search.Run(), SearchOutcome::kGeneratorsExhausted);
@@ -558,4 +558,4 @@ TEST(SearchBudgetTest, AGeneratorsTimeEndsItAndNotTheSearch) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::victim_search_test

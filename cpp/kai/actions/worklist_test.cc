@@ -9,11 +9,11 @@
 #include "kai/actions/candidates.h"
 #include "kai/base/text.h"
 #include "kai/model/statement.h"
-#include "kai/testing/cluster_maker.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::worklist_test {
 namespace {
 
 // A worklist with all that it looks at.
@@ -394,4 +394,4 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::worklist_test

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-namespace kai {
+namespace kai::accelerators_test {
 namespace {
 
 TEST(AcceleratorsTest, EachResourceIsListedOnce) {
@@ -32,4 +32,4 @@ TEST(AcceleratorsTest, SlicesAreEveryNameWithTheirPrefix) {  // spec 3 M1
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::accelerators_test

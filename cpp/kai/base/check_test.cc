@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::check_test {
 namespace {
 
 TEST(CheckTest, SaysNothingWhenAllIsWell) {
@@ -38,4 +38,4 @@ TEST(CheckDeathTest, DchecksHoldInDebugBuilds) {
 #endif
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::check_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::clock_test {
 namespace {
 
 TEST(ClockTest, AManualClockMovesOnlyWhenTold) {
@@ -20,4 +20,4 @@ TEST(ClockTest, ASystemClockNeverGoesBack) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::clock_test

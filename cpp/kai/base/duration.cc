@@ -16,8 +16,6 @@ __extension__ using UInt128 = unsigned __int128;
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kLargest = std::numeric_limits<int64_t>::max();
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 struct Unit {
   std::string_view name;
   uint64_t nanos;
@@ -40,7 +38,7 @@ uint64_t TakeUnit(std::string_view* text, std::span<const Unit> more_units) {
   return 0;
 }
 
-absl::Status NotValid(std::string_view text) {
+absl::Status NotADuration(std::string_view text) {
   return absl::InvalidArgumentError(StrCat("duration ", Quote(text), " is not valid"));
 }
 absl::Status TooLong(std::string_view text) {
@@ -52,7 +50,7 @@ absl::StatusOr<int64_t> Parse(std::string_view text, std::span<const Unit> more_
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
   if (rest == "0") return 0;  // the one number that needs no unit
-  if (rest.empty()) return NotValid(text);
+  if (rest.empty()) return NotADuration(text);
 
   uint64_t total = 0;
   while (!rest.empty()) {
@@ -75,7 +73,7 @@ absl::StatusOr<int64_t> Parse(std::string_view text, std::span<const Unit> more_
       }
     }
     const uint64_t unit = TakeUnit(&rest, more_units);
-    if (!any_digit || unit == 0) return NotValid(text);
+    if (!any_digit || unit == 0) return NotADuration(text);
     const UInt128 sum =
         total + whole * unit + static_cast<UInt128>(fraction) * unit / fraction_scale;
     if (sum > kLargest) return TooLong(text);

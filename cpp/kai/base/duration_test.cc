@@ -6,29 +6,29 @@
 #include <string>
 #include <utility>
 
-namespace kai {
-namespace {
+#include "kai/base/units.h"
 
-constexpr int64_t kSecond = 1'000'000'000;
+namespace kai::duration_test {
+namespace {
 
 TEST(DurationTest, ReadsWhatGoReads) {
   const std::pair<const char*, int64_t> table[] = {
       {"0", 0},
       {"0s", 0},
-      {"10s", 10 * kSecond},
-      {"1h30m", 5400 * kSecond},
-      {"1.5h", 5400 * kSecond},
+      {"10s", 10 * kSecondNs},
+      {"1h30m", 5400 * kSecondNs},
+      {"1.5h", 5400 * kSecondNs},
       {"300ms", 300'000'000},
       {"5us", 5'000},
       {"5\u00b5s", 5'000},
       {"5\u03bcs", 5'000},
       {"7ns", 7},
-      {"876000h", 876'000 * 3600L * kSecond},
-      {"-5m", -300 * kSecond},
-      {"+5m", 300 * kSecond},
+      {"876000h", 876'000 * 3600L * kSecondNs},
+      {"-5m", -300 * kSecondNs},
+      {"+5m", 300 * kSecondNs},
       {".5s", 500'000'000},
-      {"1.s", kSecond},
-      {"1m0.000000001s", 60 * kSecond + 1},
+      {"1.s", kSecondNs},
+      {"1m0.000000001s", 60 * kSecondNs + 1},
       {"0.3333333333333333333333h", 1'199'999'999'999},  // cut, not rounded
       {"9223372036854775807ns", 9223372036854775807},
   };
@@ -52,12 +52,12 @@ TEST(DurationTest, SaysInOneSentenceWhatIsNoDuration) {
 
 TEST(DurationTest, LongOnesHaveDaysAndWeeks) {
   const std::pair<const char*, int64_t> table[] = {
-      {"1d", 86'400 * kSecond},
-      {"2w", 14 * 86'400 * kSecond},
-      {"1w2d12h", (9 * 24 + 12) * 3600 * kSecond},
-      {"0.5d", 43'200 * kSecond},
-      {"90s", 90 * kSecond},
-      {"-1d", -86'400 * kSecond},
+      {"1d", 86'400 * kSecondNs},
+      {"2w", 14 * 86'400 * kSecondNs},
+      {"1w2d12h", (9 * 24 + 12) * 3600 * kSecondNs},
+      {"0.5d", 43'200 * kSecondNs},
+      {"90s", 90 * kSecondNs},
+      {"-1d", -86'400 * kSecondNs},
   };
   for (const auto& [text, nanos] : table) {
     const absl::StatusOr<int64_t> duration = ParseLongDuration(text);
@@ -75,12 +75,12 @@ TEST(DurationTest, PrintsAsGoDoes) {
       {1'100, "1.1\u00b5s"},
       {2'200'000, "2.2ms"},
       {3'300'000'000, "3.3s"},
-      {300 * kSecond, "5m0s"},
-      {3600 * kSecond, "1h0m0s"},
-      {3600 * kSecond + 500'000'000, "1h0m0.5s"},
-      {245 * kSecond + 1'000'000, "4m5.001s"},
-      {876'000 * 3600L * kSecond, "876000h0m0s"},
-      {-90 * kSecond, "-1m30s"},
+      {300 * kSecondNs, "5m0s"},
+      {3600 * kSecondNs, "1h0m0s"},
+      {3600 * kSecondNs + 500'000'000, "1h0m0.5s"},
+      {245 * kSecondNs + 1'000'000, "4m5.001s"},
+      {876'000 * 3600L * kSecondNs, "876000h0m0s"},
+      {-90 * kSecondNs, "-1m30s"},
       {std::numeric_limits<int64_t>::max(), "2562047h47m16.854775807s"},
       {std::numeric_limits<int64_t>::min(), "-2562047h47m16.854775808s"},
   };
@@ -88,4 +88,4 @@ TEST(DurationTest, PrintsAsGoDoes) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::duration_test

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 
-namespace kai {
+namespace kai::id_test {
 namespace {
 
 using NodeId = Id<struct NodeTag>;
@@ -40,4 +40,4 @@ TEST(IdTest, ComparesAndHashesByValue) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::id_test

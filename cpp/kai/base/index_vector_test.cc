@@ -8,7 +8,7 @@
 
 #include "kai/base/id.h"
 
-namespace kai {
+namespace kai::index_vector_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -70,4 +70,4 @@ TEST(IndexVectorDeathTest, AnIdWithoutARowEndsIt) {
 #endif
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::index_vector_test

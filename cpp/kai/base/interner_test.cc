@@ -7,7 +7,7 @@
 
 #include "kai/base/text.h"
 
-namespace kai {
+namespace kai::interner_test {
 namespace {
 
 TEST(InternerTest, GivesOneIdPerText) {
@@ -54,4 +54,4 @@ TEST(InternerTest, OwnsItsTexts) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::interner_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace kai {
+namespace kai::lazy_heap_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(LazyHeapTest, SortsWhatHasAStrictOrder) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::lazy_heap_test

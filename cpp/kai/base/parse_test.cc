@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-namespace kai {
+namespace kai::parse_test {
 namespace {
 
 TEST(ParseTest, ReadsWholeNumbersWithASign) {
@@ -25,4 +25,4 @@ TEST(ParseTest, ReadsNothingElse) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::parse_test

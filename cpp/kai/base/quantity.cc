@@ -19,33 +19,31 @@ constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 constexpr UInt128 kMaxNanos = static_cast<UInt128>(kMaxInt64) * 1'000'000'000;
 constexpr int kMaxDigits = 38;  // 10^38 < 2^128
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // The unit behind the number: times 2^twos or 10^tens, never both.
-struct Unit {
+struct Scale {
   int twos = 0;
   int64_t tens = 0;
 };
 
-std::optional<Unit> ParseUnit(std::string_view text) {
+std::optional<Scale> ParseScale(std::string_view text) {
   constexpr std::string_view kNames =
       "KMGTPE";  // 2^10, 2^20, ... with an i behind it; else 10^3, 10^6, ...
-  if (text.empty()) return Unit{};
+  if (text.empty()) return Scale{};
   if (text.size() == 2 && text[1] == 'i') {
     const size_t place = kNames.find(text[0]);
     if (place == kNames.npos) return std::nullopt;
-    return Unit{.twos = 10 * static_cast<int>(place + 1)};
+    return Scale{.twos = 10 * static_cast<int>(place + 1)};
   }
   if (text.size() == 1) {
     switch (text[0]) {
       case 'n':
-        return Unit{.tens = -9};
+        return Scale{.tens = -9};
       case 'u':
-        return Unit{.tens = -6};
+        return Scale{.tens = -6};
       case 'm':
-        return Unit{.tens = -3};
+        return Scale{.tens = -3};
       case 'k':
-        return Unit{.tens = 3};
+        return Scale{.tens = 3};
       case 'K':
         return std::nullopt;  // kilo is a small k
       default:
@@ -53,7 +51,7 @@ std::optional<Unit> ParseUnit(std::string_view text) {
     }
     const size_t place = kNames.find(text[0]);
     if (place == kNames.npos) return std::nullopt;
-    return Unit{.tens = 3 * static_cast<int64_t>(place + 1)};
+    return Scale{.tens = 3 * static_cast<int64_t>(place + 1)};
   }
   if (text[0] != 'e' && text[0] != 'E') return std::nullopt;
   text.remove_prefix(1);
@@ -61,7 +59,7 @@ std::optional<Unit> ParseUnit(std::string_view text) {
     text.remove_prefix(1);
     if (text.empty() || !IsDigit(text[0])) return std::nullopt;
   }
-  Unit unit;
+  Scale unit;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), unit.tens);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return unit;
@@ -104,7 +102,7 @@ UInt128 ScaleByTwos(UInt128 digits, int twos, int tens) {
   return std::min((whole << shift) + rest, kMaxNanos);
 }
 
-absl::Status NotValid(std::string_view text) {
+absl::Status NotAQuantity(std::string_view text) {
   return absl::InvalidArgumentError(StrCat("quantity ", Quote(text), " is not valid"));
 }
 
@@ -144,8 +142,8 @@ absl::StatusOr<Quantity> Quantity::Parse(std::string_view text) {
     significant += static_cast<int>(places);
     digits = digits * Power(10, places) + static_cast<unsigned>(c - '0');
   }
-  const std::optional<Unit> unit = ParseUnit(text.substr(at));
-  if (!any_digit || !unit.has_value()) return NotValid(text);
+  const std::optional<Scale> unit = ParseScale(text.substr(at));
+  if (!any_digit || !unit.has_value()) return NotAQuantity(text);
 
   UInt128 nanos;
   if (unit->twos == 0) {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-namespace kai {
+namespace kai::quantity_test {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -145,4 +145,4 @@ TEST(QuantityTest, KnowsItsSignAndRoughlyItsSize) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::quantity_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::quote_test {
 namespace {
 
 TEST(QuoteTest, KeepsShortTextAsItIs) { EXPECT_EQ(Quote("1Gx"), "\"1Gx\""); }
@@ -22,4 +22,4 @@ TEST(QuoteTest, NeverCutsInsideACharacter) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::quote_test

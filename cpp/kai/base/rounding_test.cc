@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace kai {
+namespace kai::rounding_test {
 namespace {
 
 TEST(RoundingTest, GpusHaveTwoDecimalsPerDevice) {  // spec 1 F23, spec 3 R7
@@ -125,4 +125,4 @@ TEST(RoundingTest, AmountsAreWrittenAsKubernetesWritesThem) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::rounding_test

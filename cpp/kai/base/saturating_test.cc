@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace kai {
+namespace kai::saturating_test {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -25,4 +25,4 @@ TEST(SaturatingTest, StopsAtTheEnds) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::saturating_test

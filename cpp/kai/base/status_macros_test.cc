@@ -4,7 +4,7 @@
 
 #include <memory>
 
-namespace kai {
+namespace kai::status_macros_test {
 namespace {
 
 absl::Status Half(int number) {
@@ -29,4 +29,4 @@ TEST(StatusMacrosTest, PassValuesOnAndReturnTheFirstError) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::status_macros_test

@@ -1,6 +1,6 @@
-// Putting texts together. Debian's Abseil is built with a string_view of its own, which
-// std::string_view does not convert to; these few lines serve the standard one. Numbers with
-// fractions have their printing in base/rounding.h.
+// Putting texts together, and taking them apart. Debian's Abseil is built with a string_view of its
+// own, which std::string_view does not convert to; these few lines serve the standard one. Numbers
+// with fractions have their printing in base/rounding.h.
 //
 //   StrCat("queue ", name, " has ", 3, " children")
 #ifndef KAI_BASE_TEXT_H_
@@ -12,6 +12,11 @@
 #include <string_view>
 
 namespace kai {
+
+inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+inline bool IsHexDigit(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 inline void AppendText(std::string* text, std::string_view part) { text->append(part); }
 

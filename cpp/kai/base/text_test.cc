@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace kai {
+namespace kai::text_test {
 namespace {
 
 TEST(TextTest, PutsTextsAndNumbersTogether) {
@@ -33,4 +33,4 @@ TEST(TextTest, AppendsToWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::text_test

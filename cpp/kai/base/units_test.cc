@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::units_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -24,4 +24,4 @@ TEST(UnitsTest, CpuMemoryAndGpuComeInThatOrder) {  // spec 1 §0
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::units_test

@@ -10,7 +10,7 @@
 #include "kai/dra/allocator.h"
 #include "kai/dra/slow_allocator_for_test.h"
 
-namespace kai {
+namespace kai::allocator_random_test {
 namespace {
 
 // One or two pools with up to five devices, up to two claims for up to four.
@@ -190,4 +190,4 @@ TEST(AllocatorRandomTest, AnswersTheSameTwice) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::allocator_random_test

@@ -9,7 +9,7 @@
 
 #include "kai/base/text.h"
 
-namespace kai {
+namespace kai::allocator_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -594,4 +594,4 @@ TEST(AllocatorTest, FillsAPlainNodeWithoutEverGoingBack) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::allocator_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::capacity_share_test {
 namespace {
 
 Quantity Amount(std::string_view text) { return Quantity::Parse(text).value(); }
@@ -71,4 +71,4 @@ TEST(CapacityShareTest, FitsBesideWhatIsTaken) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::capacity_share_test

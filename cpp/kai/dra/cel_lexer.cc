@@ -14,8 +14,6 @@ namespace {
 
 using Kind = CelToken::Kind;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsNameCharacter(char c) { return IsNameStart(c) || IsDigit(c); }
 

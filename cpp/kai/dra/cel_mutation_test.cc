@@ -9,7 +9,7 @@
 
 #include "kai/dra/cel.h"
 
-namespace kai {
+namespace kai::cel_mutation_test {
 namespace {
 
 constexpr std::string_view kSeeds[] = {
@@ -98,4 +98,4 @@ TEST(CelMutationTest, EndsWithAnAnswerWhateverTheExpressionIs) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::cel_mutation_test

@@ -7,7 +7,7 @@
 
 #include "kai/base/text.h"
 
-namespace kai {
+namespace kai::cel_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -337,4 +337,4 @@ TEST(CelTest, AnswersManyDevicesFromOneCompilation) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::cel_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::device_claim_test {
 namespace {
 
 using Effect = DeviceTaint::Effect;
@@ -56,4 +56,4 @@ TEST(DeviceClaimTest, ComparesAttributesByKindAndValue) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::device_claim_test

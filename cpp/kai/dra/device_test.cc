@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::device_test {
 namespace {
 
 Device Gpu() { return {.driver = "gpu.nvidia.com", .pool = "node-1", .name = "gpu-0"}; }
@@ -37,4 +37,4 @@ TEST(DeviceTest, FindsCapacitiesTheSameWay) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::device_test

@@ -7,7 +7,7 @@
 
 #include "kai/base/text.h"
 
-namespace kai {
+namespace kai::pools_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -125,4 +125,4 @@ TEST(PoolsTest, KnowTheirCountersAndWhoTakesFromThemOnOtherNodes) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::pools_test

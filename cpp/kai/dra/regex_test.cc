@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace kai {
+namespace kai::regex_test {
 namespace {
 
 bool Found(std::string_view pattern, std::string_view text) {
@@ -119,4 +119,4 @@ TEST(RegexTest, TakesTimeInProportionAndStopsWhenStepsEnd) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::regex_test

@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-namespace kai {
+namespace kai::semver_test {
 namespace {
 
 Semver Version(std::string_view text) { return Semver::Parse(text).value(); }
@@ -81,4 +81,4 @@ TEST(SemverTest, MakesAVersionOfWhatPeopleWrite) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::semver_test

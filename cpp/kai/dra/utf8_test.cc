@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::utf8_test {
 namespace {
 
 TEST(Utf8Test, ReadsBackEveryCodePointItWrites) {
@@ -32,4 +32,4 @@ TEST(Utf8Test, CountsAByteThatIsNoTextAsOne) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::utf8_test

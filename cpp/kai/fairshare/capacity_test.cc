@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace kai {
+namespace kai::capacity_test {
 namespace {
 
 QueueShare Unbounded() {
@@ -116,4 +116,4 @@ TEST(CapacityTest, SumsOfPartsOfDevicesMayMissTheLimitByABit) {  // spec 1 W6
   EXPECT_FALSE(CheckLimit(path, {0, 0, 0.11}, kQuotaTolerance).fits());
 }
 
-}  // namespace kai
+}  // namespace kai::capacity_test

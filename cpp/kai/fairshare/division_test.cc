@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::division_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -359,4 +359,4 @@ TEST(DivisionPropertyTest, AgreesWithTheSpecTakenLiterally) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::division_test

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-namespace kai {
-namespace {
+#include "kai/base/units.h"
 
-constexpr int64_t kSecond = 1'000'000'000;
+namespace kai::min_runtime_test {
+namespace {
 
 struct Seconds {
   std::optional<int64_t> preempt = std::nullopt;
@@ -23,7 +23,7 @@ class Tree {
  public:
   Tree& Queue(const std::string& name, const Seconds& seconds, const std::string& parent = "") {
     const auto ns = [](const std::optional<int64_t>& value) {
-      return value ? std::optional(*value * kSecond) : std::nullopt;
+      return value ? std::optional(*value * kSecondNs) : std::nullopt;
     };
     ids_[name] = queues_.parent.Add(parent.empty() ? QueueId() : ids_.at(parent));
     queues_.preempt_min_runtime_ns.Add(ns(seconds.preempt));
@@ -32,13 +32,13 @@ class Tree {
   }
 
   int64_t Preempt(const std::string& victim) const {
-    return MinRuntime(queues_, options_).ForPreempt(Id(victim)) / kSecond;
+    return MinRuntime(queues_, options_).ForPreempt(Id(victim)) / kSecondNs;
   }
   int64_t Reclaim(const std::string& waiting, const std::string& victim,
                   MinRuntime::Method method = MinRuntime::Method::kLowestCommonAncestor) const {
     MinRuntime::Options options = options_;
     options.method = method;
-    return MinRuntime(queues_, options).ForReclaim(Id(waiting), Id(victim)) / kSecond;
+    return MinRuntime(queues_, options).ForReclaim(Id(waiting), Id(victim)) / kSecondNs;
   }
 
  private:
@@ -49,7 +49,7 @@ class Tree {
 
   QueueColumns queues_;
   std::map<std::string, QueueId> ids_;
-  MinRuntime::Options options_{.preempt_ns = 7 * kSecond, .reclaim_ns = 9 * kSecond};
+  MinRuntime::Options options_{.preempt_ns = 7 * kSecondNs, .reclaim_ns = 9 * kSecondNs};
 };
 
 // The tree of spec 1 F105, and one beside it.
@@ -118,7 +118,7 @@ TEST(MinRuntimeTest, WithoutAStartNothingIsProtected) {  // spec 1 F103
   constexpr int64_t kNoStart = std::numeric_limits<int64_t>::min();
   constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
   EXPECT_FALSE(MinRuntime::Protects(kNoStart, kForever, 0));
-  EXPECT_TRUE(MinRuntime::Protects(1'700'000'000 * kSecond, kForever, 1'800'000'000 * kSecond));
+  EXPECT_TRUE(MinRuntime::Protects(1'700'000'000 * kSecondNs, kForever, 1'800'000'000 * kSecondNs));
 }
 
 TEST(MinRuntimeTest, AnElasticGroupIsLookedAtEvenWhileProtected) {  // spec 1 F104
@@ -152,4 +152,4 @@ TEST(MinRuntimeTest, OnlyProtectedElasticGroupsAreHeldToIt) {  // spec 1 F106
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::min_runtime_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::queue_order_test {
 namespace {
 
 constexpr QuotaVector kTotal = {2000, 2000, 2000};
@@ -218,4 +218,4 @@ TEST(DominantShareTest, AddsWhatIsAskedAndIsNeverBelowZero) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::queue_order_test

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "kai/testing/random_cluster.h"
+#include "kai/testing/makers/random_cluster.h"
 
-namespace kai {
+namespace kai::reclaim_rule_test {
 namespace {
 
 // GPUs of a queue; of CPU and memory nobody deserves, holds or asks for anything unless told.
@@ -518,4 +518,4 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::reclaim_rule_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::share_test {
 namespace {
 
 TEST(ShareTest, UnlimitedEqualsItselfAndIsMoreThanAnyNumber) {  // spec 1 F26, §16
@@ -50,4 +50,4 @@ TEST(ShareTest, SatisfiedIsWhoHasTheRequestOrTheLimit) {  // spec 1 F34
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::share_test

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "kai/model/statement.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::usage_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -330,4 +330,4 @@ TEST(QueueUsagePropertyTest, IsWhatTheSpecMakesOfTheRowsAtEveryStep) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::usage_test

@@ -6,7 +6,7 @@
 #include "kai/ingest/read_for_test.h"
 #include "kai/model/extended_claims.h"
 
-namespace kai {
+namespace kai::bind_request_reader_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(BindRequestReaderTest, SaysWhichFieldMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::bind_request_reader_test

@@ -7,7 +7,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::claim_reader_test {
 namespace {
 
 int64_t GpusOf(std::string_view requests, std::string_view metadata = "") {
@@ -144,4 +144,4 @@ TEST(ClaimReaderTest, SaysWhichFieldMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::claim_reader_test

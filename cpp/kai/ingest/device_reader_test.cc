@@ -6,7 +6,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::device_reader_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(DeviceReaderTest, SaysWhichFieldMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::device_reader_test

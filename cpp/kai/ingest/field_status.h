@@ -23,31 +23,24 @@ class [[nodiscard]] FieldStatus {
   FieldStatus() = default;  // fine
 
   static FieldStatus Bad(std::string message) { return Bad("", std::move(message)); }
-  static FieldStatus Bad(std::string field, std::string message) {
-    FieldStatus status;
-    status.error_ = std::make_unique<Error>(Error{std::move(field), std::move(message)});
-    return status;
-  }
+  static FieldStatus Bad(std::string field, std::string message);
 
   bool ok() const { return error_ == nullptr; }
   const std::string& field() const { return error_->field; }      // only when not ok()
   const std::string& message() const { return error_->message; }  // only when not ok()
 
   // The same, seen from the object around: `step` is a member's name, or "[3]", or "[\"cpu\"]".
-  FieldStatus Inside(std::string_view step) && {
-    if (ok()) return FieldStatus();
-    std::string& field = error_->field;
-    const bool joined = field.empty() || field.front() == '[';
-    field = std::string(step) + (joined ? "" : ".") + field;
-    return std::move(*this);
-  }
+  FieldStatus Inside(std::string_view step) &&;
 
  private:
   struct Error {
     std::string field;
     std::string message;
   };
-  std::unique_ptr<Error> error_;
+  struct Delete {
+    void operator()(Error* error) const;  // out of line: every reader has one of these per field
+  };
+  std::unique_ptr<Error, Delete> error_;
 };
 
 }  // namespace kai

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kai {
+namespace kai::field_status_test {
 namespace {
 
 TEST(FieldStatusTest, GrowsItsPathFromTheInsideOut) {
@@ -19,4 +19,4 @@ TEST(FieldStatusTest, GrowsItsPathFromTheInsideOut) {
 TEST(FieldStatusTest, StaysFineWhereverItIs) { EXPECT_TRUE(FieldStatus().Inside("spec").ok()); }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::field_status_test

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-namespace kai {
+namespace kai::gpu_request_test {
 namespace {
 
 GpuRequest Make(const GpuAnnotations& annotations, WholeGpus whole = {}, ResourceAmounts mig = {}) {
@@ -170,4 +170,4 @@ TEST(WholeGpusTest, AddsAndCompares) {  // spec 3 R10
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::gpu_request_test

@@ -35,9 +35,6 @@ int FirstHit(uint64_t hits) {
   return std::countr_zero(hits) / 8;
 }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-
 // Bytes of the character that starts here; 0 when it is no valid UTF-8 (overlong forms, surrogates
 // and numbers beyond Unicode are not).
 int Utf8Length(const char* at, const char* end) {

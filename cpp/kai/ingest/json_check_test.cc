@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace kai {
+namespace kai::json_check_test {
 namespace {
 
 std::string Check(std::string_view text) {
@@ -80,4 +80,4 @@ TEST(JsonCheckTest, AgreesWithSimdjsonOnTextsWithOneByteChanged) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::json_check_test

@@ -20,14 +20,15 @@ namespace kai {
 
 class JsonDocument {
  public:
+  JsonDocument();
+  ~JsonDocument();
+
   // The object that `json` is.
   absl::StatusOr<JsonObject> Parse(std::string_view json);
 
  private:
-  std::unique_ptr<char[]> bytes_;  // with the padding that simdjson may read, but never looks at
-  size_t capacity_ = 0;
-  simdjson::ondemand::parser parser_;
-  simdjson::ondemand::document document_;
+  struct State;  // simdjson's parser, and the bytes with the padding that it may read
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace kai

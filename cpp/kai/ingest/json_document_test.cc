@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace kai {
+namespace kai::json_document_test {
 namespace {
 
 TEST(JsonDocumentTest, SaysWhatIsNoJson) {
@@ -43,4 +43,4 @@ TEST(JsonDocumentTest, NeedsNoPaddingBehindTheText) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::json_document_test

@@ -9,6 +9,7 @@
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
 #include "kai/ingest/json_check.h"
+#include "kai/ingest/json_inside.h"
 #include "kai/ingest/timestamp.h"
 
 namespace kai {
@@ -100,11 +101,121 @@ std::string Cut(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
+FieldStatus BrokenJson() {  // cannot happen after CheckJson
+  KAI_DCHECK(false) << "JSON that was checked turned out broken";
+  return FieldStatus::Bad("is not valid JSON");
+}
+
+std::string_view TokenOf(const JsonValue& value) {
+  return JsonInside::Unwrap<simdjson::ondemand::value>(value).raw_json_token();
+}
+
+using InsideObject = simdjson::ondemand::object;
+using InsideArray = simdjson::ondemand::array;
+using InsideValue = simdjson::ondemand::value;
+
+FieldStatus OpenObject(JsonValue& value, InsideObject* object) {
+  if (TokenOf(value).front() != '{') return Expected("an object", value);
+  return JsonInside::Unwrap<InsideValue>(value).get_object().get(*object) == simdjson::SUCCESS
+             ? FieldStatus()
+             : BrokenJson();
+}
+
+FieldStatus OpenList(JsonValue& value, InsideArray* array) {
+  if (TokenOf(value).front() != '[') return Expected("a list", value);
+  return JsonInside::Unwrap<InsideValue>(value).get_array().get(*array) == simdjson::SUCCESS
+             ? FieldStatus()
+             : BrokenJson();
+}
+
+template <bool kIsMap>
+FieldStatus VisitFields(InsideObject object, MemberVisitor visit) {
+  for (auto result : object) {
+    simdjson::ondemand::field field;
+    if (std::move(result).get(field) != simdjson::SUCCESS) return BrokenJson();
+    if (field.value().raw_json_token().front() == 'n') continue;
+    // Most keys are compared and forgotten: nothing is copied unless there are escape sequences.
+    const JsonText key = JsonInside::KeyText(field.key().raw());
+    JsonValue value = JsonInside::Wrap<JsonValue>(field.value());
+    FieldStatus status = visit(key.view(), value);
+    if (!status.ok()) {
+      return std::move(status).Inside(kIsMap ? StrCat("[", Quote(key.view()), "]")
+                                             : Cut(key.view()));
+    }
+  }
+  return FieldStatus();
+}
+
+FieldStatus VisitElements(InsideArray array, ElementVisitor visit) {
+  size_t index = 0;
+  for (auto result : array) {
+    InsideValue element;
+    if (std::move(result).get(element) != simdjson::SUCCESS) return BrokenJson();
+    JsonValue value = JsonInside::Wrap<JsonValue>(element);
+    FieldStatus status = visit(value);
+    if (!status.ok()) return std::move(status).Inside(StrCat("[", index, "]"));
+    ++index;
+  }
+  return FieldStatus();
+}
+
 }  // namespace
+
+// ---- walking ------------------------------------------------------------------------------------
+
+FieldStatus ForEachMember(JsonObject object, MemberVisitor visit) {
+  InsideObject inside = JsonInside::Unwrap<InsideObject>(object);
+  if (inside.reset().error() != simdjson::SUCCESS) return BrokenJson();
+  return VisitFields<false>(inside, visit);
+}
+
+FieldStatus ForEachMember(JsonValue& value, MemberVisitor visit) {
+  InsideObject object;
+  KAI_RETURN_IF_BAD(OpenObject(value, &object));
+  return VisitFields<false>(object, visit);
+}
+
+FieldStatus ForEachEntry(JsonValue& map, MemberVisitor visit) {
+  InsideObject object;
+  KAI_RETURN_IF_BAD(OpenObject(map, &object));
+  return VisitFields<true>(object, visit);
+}
+
+FieldStatus ForEachElement(JsonValue& list, ElementVisitor visit) {
+  InsideArray array;
+  KAI_RETURN_IF_BAD(OpenList(list, &array));
+  return VisitElements(array, visit);
+}
+
+FieldStatus ForEachElement(JsonValue& list, absl::FunctionRef<void(size_t count)> begin,
+                           ElementVisitor visit) {
+  InsideArray array;
+  KAI_RETURN_IF_BAD(OpenList(list, &array));
+  size_t count = 0;
+  if (array.count_elements().get(count) != simdjson::SUCCESS) return BrokenJson();
+  begin(count);
+  return VisitElements(array, visit);
+}
+
+FieldStatus ReadObject(JsonValue& value, JsonObject* out) {
+  InsideObject object;
+  KAI_RETURN_IF_BAD(OpenObject(value, &object));
+  *out = JsonInside::Wrap<JsonObject>(object);
+  return FieldStatus();
+}
 
 // ---- values -------------------------------------------------------------------------------------
 
-std::string_view RawToken(JsonValue& value) { return TrimRight(value.raw_json_token()); }
+std::string_view RawToken(JsonValue& value) { return TrimRight(TokenOf(value)); }
+
+FieldStatus ReadRawObject(JsonValue& value, std::string* out) {
+  InsideObject object;
+  std::string_view text;
+  KAI_RETURN_IF_BAD(OpenObject(value, &object));
+  if (object.raw_json().get(text) != simdjson::SUCCESS) return BrokenJson();
+  *out = text;
+  return FieldStatus();
+}
 
 FieldStatus Expected(std::string_view what, JsonValue& value) {
   return FieldStatus::Bad(StrCat("expected ", what, ", found ", KindOf(RawToken(value))));
@@ -120,7 +231,7 @@ void JsonText::Set(const char* inside, const char* end) {
 }
 
 FieldStatus JsonText::Read(JsonValue& value) {
-  const std::string_view token = value.raw_json_token();
+  const std::string_view token = TokenOf(value);
   if (token.front() != '"') return Expected("a string", value);
   Set(token.data() + 1, token.data() + token.size());
   return FieldStatus();
@@ -228,8 +339,6 @@ void KeepLastOfEach(StringPairs* pairs) {
 
 std::string NameOf(JsonObject& object) {
   std::string name, namespace_name;
-  bool has_fields = false;
-  if (object.reset().get(has_fields) != simdjson::SUCCESS || !has_fields) return "";
   const FieldStatus ignored = ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key != "metadata") return Skip();
     return ForEachMember(value, [&](std::string_view member, JsonValue& text) {
@@ -249,30 +358,4 @@ std::optional<Rejection> RejectIfBad(std::string_view kind, JsonObject& object,
   return Rejection{std::string(kind), NameOf(object), status.field(), status.message()};
 }
 
-// ---- for the templates --------------------------------------------------------------------------
-
-JsonKey::JsonKey(const char* inside) {
-  // simdjson does not say where a key ends. Its closing quote is there, and behind it at least the
-  // padding.
-  text_.Set(inside, inside + simdjson::SIMDJSON_PADDING);
-}
-
-std::string JsonKey::AsStep() const { return Cut(view()); }
-std::string JsonKey::AsEntry() const { return StrCat("[", Quote(view()), "]"); }
-
-FieldStatus OpenList(JsonValue& list, JsonArray* array) {
-  if (RawToken(list).front() != '[') return Expected("a list", list);
-  return list.get_array().get(*array) == simdjson::SUCCESS ? FieldStatus() : internal::BrokenJson();
-}
-
-namespace internal {
-
-FieldStatus BrokenJson() {
-  KAI_DCHECK(false) << "JSON that was checked turned out broken";
-  return FieldStatus::Bad("is not valid JSON");
-}
-
-std::string IndexStep(size_t index) { return StrCat("[", index, "]"); }
-
-}  // namespace internal
 }  // namespace kai

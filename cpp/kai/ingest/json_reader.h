@@ -11,6 +11,9 @@
 //
 // A thin layer over simdjson on demand with the habits of Kubernetes: members come in any order,
 // unknown ones are skipped unread, null is the same as absent, the last of two equal members wins.
+// simdjson itself stands in json_inside.h, which only this layer includes: its header and the code
+// that it inlines made a quarter of a cold build.
+//
 // The JSON must have passed CheckJson (JsonDocument sees to it): then nothing but types and values
 // can be wrong, and nothing here checks grammar again. Strings are read straight from the input,
 // never through simdjson's own buffer, so that an object may be looked at twice (NameOf). A value
@@ -18,51 +21,56 @@
 #ifndef KAI_INGEST_JSON_READER_H_
 #define KAI_INGEST_JSON_READER_H_
 
-#include <simdjson.h>
-
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "kai/ingest/field_status.h"
 #include "kai/model/rows.h"
 
 namespace kai {
 
-using JsonObject = simdjson::ondemand::object;
-using JsonArray = simdjson::ondemand::array;
-using JsonValue = simdjson::ondemand::value;
+// A place in a JsonDocument, as simdjson keeps it. Cheap to copy; every copy walks the same
+// document.
+class JsonPlace {
+ private:
+  friend struct JsonInside;
+  alignas(void*) std::byte bytes_[24] = {};
+};
+class JsonValue : public JsonPlace {};
+class JsonObject : public JsonPlace {};
 
 // ---- walking ------------------------------------------------------------------------------------
+
+using MemberVisitor = absl::FunctionRef<FieldStatus(std::string_view key, JsonValue& value)>;
+using ElementVisitor = absl::FunctionRef<FieldStatus(JsonValue& value)>;
 
 // What a visitor answers about a member it has no use for.
 inline FieldStatus Skip() { return FieldStatus(); }
 
 // Calls visit(key, value) for each member that is not null, until one is bad; a bad one gets the
-// path ".key".
-template <typename Visit>
-FieldStatus ForEachMember(JsonObject object, Visit&& visit);
-template <typename Visit>
-FieldStatus ForEachMember(JsonValue& value, Visit&& visit);
+// path ".key". An object may be walked again.
+FieldStatus ForEachMember(JsonObject object, MemberVisitor visit);
+FieldStatus ForEachMember(JsonValue& value, MemberVisitor visit);
 
 // The same for maps, whose keys are data: a bad entry gets the path "[\"key\"]".
-template <typename Visit>
-FieldStatus ForEachEntry(JsonValue& map, Visit&& visit);
+FieldStatus ForEachEntry(JsonValue& map, MemberVisitor visit);
 
 // Calls visit(value) for each element of a list; a bad one gets the path "[index]". Null elements
 // are visited, too.
-template <typename Visit>
-FieldStatus ForEachElement(JsonValue& list, Visit&& visit);
+FieldStatus ForEachElement(JsonValue& list, ElementVisitor visit);
+// The same, where it helps to know how many there are before they come: counting skims the list
+// once more.
+FieldStatus ForEachElement(JsonValue& list, absl::FunctionRef<void(size_t count)> begin,
+                           ElementVisitor visit);
 
-// The same in steps, for who wants to know how many elements there are before they come:
-// array.count_elements() skims the list once more, and must be asked before the walk.
-FieldStatus OpenList(JsonValue& list, JsonArray* array);
-template <typename Visit>
-FieldStatus ForEachElement(JsonArray array, Visit&& visit);
+// The object that a value is.
+FieldStatus ReadObject(JsonValue& value, JsonObject* out);
 
 // ---- values -------------------------------------------------------------------------------------
 
@@ -74,7 +82,7 @@ class JsonText {
   std::string_view view() const { return owns_ ? std::string_view(unescaped_) : view_; }
 
  private:
-  friend class JsonKey;
+  friend struct JsonInside;
   void Set(const char* inside, const char* end);
 
   bool owns_ = false;
@@ -82,7 +90,6 @@ class JsonText {
   std::string unescaped_;
 };
 
-inline bool IsNull(JsonValue& value) { return value.raw_json_token().front() == 'n'; }
 FieldStatus ReadString(JsonValue& value, std::string* out);
 FieldStatus ReadBool(JsonValue& value, bool* out);
 FieldStatus ReadDouble(JsonValue& value, double* out);
@@ -104,6 +111,8 @@ FieldStatus ReadDuration(JsonValue& value, std::optional<int64_t>* out_ns);   //
 // The value as it stands in the input: a scalar without the space behind it, or the first character
 // of an object or a list.
 std::string_view RawToken(JsonValue& value);
+// An object as it stands in the input, whole.
+FieldStatus ReadRawObject(JsonValue& value, std::string* out);
 
 // "expected a string, found a number"
 FieldStatus Expected(std::string_view what, JsonValue& value);
@@ -119,81 +128,6 @@ std::string NameOf(JsonObject& object);
 
 // The outcome of a reader: nothing, or why the object is left out.
 std::optional<Rejection> RejectIfBad(std::string_view kind, JsonObject& object, FieldStatus status);
-
-// ---- implementation of the templates ------------------------------------------------------------
-
-// A member's name. Most are compared and forgotten, so nothing is copied unless it has escape
-// sequences.
-class JsonKey {
- public:
-  explicit JsonKey(const char* inside);
-  std::string_view view() const { return text_.view(); }
-  std::string AsStep() const;   // the name as a step of a path, cut when long
-  std::string AsEntry() const;  // ["name"]
-
- private:
-  JsonText text_;
-};
-
-namespace internal {
-FieldStatus BrokenJson();  // cannot happen after CheckJson
-std::string IndexStep(size_t index);
-
-template <bool kIsMap, typename Visit>
-FieldStatus VisitFields(JsonObject object, Visit&& visit) {
-  for (auto result : object) {
-    simdjson::ondemand::field field;
-    if (std::move(result).get(field) != simdjson::SUCCESS) return BrokenJson();
-    JsonValue& value = field.value();
-    if (IsNull(value)) continue;
-    const JsonKey key(field.key().raw());
-    FieldStatus status = visit(key.view(), value);
-    if (!status.ok()) return std::move(status).Inside(kIsMap ? key.AsEntry() : key.AsStep());
-  }
-  return FieldStatus();
-}
-}  // namespace internal
-
-template <typename Visit>
-FieldStatus ForEachMember(JsonObject object, Visit&& visit) {
-  return internal::VisitFields<false>(object, visit);
-}
-
-template <typename Visit>
-FieldStatus ForEachMember(JsonValue& value, Visit&& visit) {
-  JsonObject object;
-  if (RawToken(value).front() != '{') return Expected("an object", value);
-  if (value.get_object().get(object) != simdjson::SUCCESS) return internal::BrokenJson();
-  return internal::VisitFields<false>(object, visit);
-}
-
-template <typename Visit>
-FieldStatus ForEachEntry(JsonValue& map, Visit&& visit) {
-  JsonObject object;
-  if (RawToken(map).front() != '{') return Expected("an object", map);
-  if (map.get_object().get(object) != simdjson::SUCCESS) return internal::BrokenJson();
-  return internal::VisitFields<true>(object, visit);
-}
-
-template <typename Visit>
-FieldStatus ForEachElement(JsonValue& list, Visit&& visit) {
-  JsonArray array;
-  KAI_RETURN_IF_BAD(OpenList(list, &array));
-  return ForEachElement(array, visit);
-}
-
-template <typename Visit>
-FieldStatus ForEachElement(JsonArray array, Visit&& visit) {
-  size_t index = 0;
-  for (auto result : array) {
-    JsonValue value;
-    if (std::move(result).get(value) != simdjson::SUCCESS) return internal::BrokenJson();
-    FieldStatus status = visit(value);
-    if (!status.ok()) return std::move(status).Inside(internal::IndexStep(index));
-    ++index;
-  }
-  return FieldStatus();
-}
 
 }  // namespace kai
 

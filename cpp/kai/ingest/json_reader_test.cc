@@ -9,7 +9,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/json_document.h"
 
-namespace kai {
+namespace kai::json_reader_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -179,4 +179,4 @@ TEST(JsonReaderTest, FindsTheNameOfAnObjectThatWasReadHalfway) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::json_reader_test

@@ -5,7 +5,7 @@
 
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::named_reader_test {
 namespace {
 
 TEST(NamedReaderTest, ReadsNamesAndWhatElseMatters) {
@@ -27,4 +27,4 @@ TEST(NamedReaderTest, SaysWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::named_reader_test

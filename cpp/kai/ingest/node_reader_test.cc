@@ -5,7 +5,7 @@
 
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::node_reader_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -75,4 +75,4 @@ TEST(NodeReaderTest, SaysWhichFieldMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::node_reader_test

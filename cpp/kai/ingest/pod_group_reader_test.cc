@@ -5,7 +5,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::pod_group_reader_test {
 namespace {
 
 TEST(PodGroupReaderTest, ReadsAPodGroup) {
@@ -122,4 +122,4 @@ TEST(PodGroupReaderTest, SaysWhichFieldMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::pod_group_reader_test

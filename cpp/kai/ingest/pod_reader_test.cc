@@ -8,7 +8,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::pod_reader_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -514,4 +514,4 @@ TEST(PodReaderTest, ListsWhatDeviceClassesMayStandForByContainer) {  // spec 3 D
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::pod_reader_test

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace kai {
+namespace kai::pod_requests_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -69,4 +69,4 @@ TEST(PodRequestsTest, AsksNothingWithoutContainers) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::pod_requests_test

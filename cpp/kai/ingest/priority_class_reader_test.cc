@@ -4,7 +4,7 @@
 
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::priority_class_reader_test {
 namespace {
 
 TEST(PriorityClassReaderTest, ReadsAPriorityClass) {
@@ -27,4 +27,4 @@ TEST(PriorityClassReaderTest, SaysWhichFieldMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::priority_class_reader_test

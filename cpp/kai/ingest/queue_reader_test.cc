@@ -5,7 +5,7 @@
 #include "kai/base/units.h"
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::queue_reader_test {
 namespace {
 
 TEST(QueueReaderTest, ReadsAQueue) {
@@ -64,4 +64,4 @@ TEST(QueueReaderTest, SaysWhichFieldMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::queue_reader_test

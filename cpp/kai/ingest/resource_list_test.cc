@@ -9,7 +9,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/json_document.h"
 
-namespace kai {
+namespace kai::resource_list_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -103,4 +103,4 @@ TEST(ResourceListTest, AddsAndComparesByName) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::resource_list_test

@@ -40,23 +40,15 @@ template <typename Row>
 FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_view kind,
                      std::optional<Rejection> (*read)(JsonObject, Row*), std::vector<Row>* rows,
                      std::vector<Rejection>* rejections) {
-  JsonArray array;
-  KAI_RETURN_IF_BAD(OpenList(list, &array));
-  size_t count = 0;
-  if (array.count_elements().get(count) != simdjson::SUCCESS) return internal::BrokenJson();
   rows->clear();
-  rows->reserve(std::min(count, kMostReserved));
-
   size_t index = 0;
-  return ForEachElement(array, [&](JsonValue& element) {
+  const auto reserve = [&](size_t count) { rows->reserve(std::min(count, kMostReserved)); };
+  return ForEachElement(list, reserve, [&](JsonValue& element) {
     std::optional<Rejection> rejection;
     JsonObject object;
-    if (RawToken(element).front() != '{') {
-      const FieldStatus wrong = Expected("an object", element);
-      rejection =
-          Rejection{.kind = std::string(kind), .name = "", .field = "", .message = wrong.message()};
-    } else if (element.get_object().get(object) != simdjson::SUCCESS) {
-      return internal::BrokenJson();
+    if (FieldStatus status = ReadObject(element, &object); !status.ok()) {
+      rejection = Rejection{
+          .kind = std::string(kind), .name = "", .field = "", .message = status.message()};
     } else {
       rejection = read(object, &rows->emplace_back());
       if (rejection.has_value()) rows->pop_back();
@@ -72,7 +64,7 @@ FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_vi
   });
 }
 
-FieldStatus ReadRawObjects(JsonValue& raw_objects, SnapshotRows* rows) {
+FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows) {
   return ForEachMember(raw_objects, [&](std::string_view key, JsonValue& list) {
     const auto read_list = [&](std::string_view kind, auto read, auto* out) {
       return ReadList(list, key, kind, read, out, &rows->rejections);
@@ -182,17 +174,6 @@ FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out) {
   return FieldStatus();
 }
 
-FieldStatus ReadConfig(JsonValue& value, std::string* config_json) {
-  JsonObject config;
-  std::string_view text;
-  if (RawToken(value).front() != '{') return Expected("an object", value);
-  if (value.get_object().get(config) != simdjson::SUCCESS ||
-      config.raw_json().get(text) != simdjson::SUCCESS)
-    return internal::BrokenJson();
-  *config_json = text;
-  return FieldStatus();
-}
-
 // Whether the cluster served the API of resource claims (spec 3 D1). A snapshot that does not say,
 // says yes by having the objects.
 FieldStatus ReadDiscovery(JsonValue& value, std::optional<bool>* serves_claims) {
@@ -215,13 +196,14 @@ FieldStatus ReadDiscovery(JsonValue& value, std::optional<bool>* serves_claims) 
 // One member of a snapshot.
 FieldStatus ReadMember(std::string_view key, JsonValue& value, SnapshotRows* rows,
                        bool* has_raw_objects) {
-  if (key == "config") return ReadConfig(value, &rows->config_json);
-  if (key == "schedulerParams") return ReadSchedulerParams(value, &rows->params);
-  if (key == "discovery") return ReadDiscovery(value, &rows->serves_claims);
+  ClusterRows& cluster = rows->cluster;
+  if (key == "config") return ReadRawObject(value, &rows->config_json);
+  if (key == "schedulerParams") return ReadSchedulerParams(value, &cluster.params);
+  if (key == "discovery") return ReadDiscovery(value, &cluster.serves_claims);
   if (key != "rawObjects") return Skip();
   *has_raw_objects = true;
-  rows->rejections.clear();
-  return ReadRawObjects(value, rows);
+  cluster.rejections.clear();
+  return ReadRawObjects(value, &cluster);
 }
 
 FieldStatus ReadTop(JsonObject top, SnapshotRows* rows, bool* has_raw_objects) {
@@ -231,12 +213,6 @@ FieldStatus ReadTop(JsonObject top, SnapshotRows* rows, bool* has_raw_objects) {
       return ReadMember(member, part, rows, has_raw_objects);
     });
   });
-}
-
-template <typename Row>
-void MoveInto(ClusterBuilder* builder, std::vector<Row>* rows) {
-  for (Row& row : *rows) builder->Add(std::move(row));
-  rows->clear();
 }
 
 }  // namespace
@@ -262,25 +238,9 @@ absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json) {
 
 absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
   KAI_ASSIGN_OR_RETURN(SnapshotRows rows, ReadSnapshotRows(json));
-  ClusterBuilder builder(rows.params);
-  MoveInto(&builder, &rows.nodes);
-  MoveInto(&builder, &rows.pods);
-  MoveInto(&builder, &rows.pod_groups);
-  MoveInto(&builder, &rows.queues);
-  MoveInto(&builder, &rows.priority_classes);
-  MoveInto(&builder, &rows.bind_requests);
-  MoveInto(&builder, &rows.zones);
-  MoveInto(&builder, &rows.topologies);
-  MoveInto(&builder, &rows.claims);
-  MoveInto(&builder, &rows.slices);
-  MoveInto(&builder, &rows.device_classes);
-  if (rows.serves_claims) builder.ServesClaims(*rows.serves_claims);
-  if (rows.config_maps) builder.Add(*std::move(rows.config_maps));
-  builder.Add(std::move(rows.namespaces));
-  builder.Add(std::move(rows.storage));
-  for (Rejection& rejection : rows.rejections) builder.Reject(std::move(rejection));
-  return SnapshotFile{.cluster = std::move(builder).Build(),
-                      .params = std::move(rows.params),
+  ShardParams params = rows.cluster.params;
+  return SnapshotFile{.cluster = std::move(rows.cluster).Build(),
+                      .params = std::move(params),
                       .config_json = std::move(rows.config_json)};
 }
 

@@ -14,14 +14,12 @@
 #define KAI_INGEST_SNAPSHOT_READER_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kai/model/cluster.h"
-#include "kai/model/rows.h"
+#include "kai/model/cluster_rows.h"
 
 namespace kai {
 
@@ -36,26 +34,8 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json);
 // The same up to the rows, in the order of the input: for tests, and for whoever wants to change
 // the rows before building.
 struct SnapshotRows {
-  ShardParams params;
+  ClusterRows cluster;
   std::string config_json;
-  std::vector<NodeRow> nodes;
-  std::vector<PodRow> pods;
-  std::vector<PodGroupRow> pod_groups;
-  std::vector<QueueRow> queues;
-  std::vector<PriorityClassRow> priority_classes;
-  std::vector<BindRequestRow> bind_requests;
-  std::vector<ResourceClaimRow> claims;
-  std::vector<ResourceSliceRow> slices;
-  std::vector<NodeZonesRow> zones;
-  std::vector<TopologyRow> topologies;
-  std::vector<DeviceClassRow> device_classes;
-  std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: the input has no such list
-  std::vector<NamespaceRow> namespaces;                  // never in a snapshot of KAI's
-  StorageRows storage;
-  // Whether the cluster had the API of claims, slices and device classes; nothing: the input does
-  // not say, and has it if it has any of them (spec 3 D1).
-  std::optional<bool> serves_claims;
-  std::vector<Rejection> rejections;
 };
 
 absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json);

@@ -58,8 +58,8 @@ void BM_ReadSnapshotRows(benchmark::State& state) {
   const std::string json = MakeSnapshot(static_cast<int>(state.range(0)));
   for (auto unused : state) {
     const absl::StatusOr<SnapshotRows> rows = ReadSnapshotRows(json);
-    KAI_CHECK(rows.ok() && rows->rejections.empty());
-    KAI_CHECK(rows->pods.size() == static_cast<size_t>(state.range(0)) * kPodsPerNode);
+    KAI_CHECK(rows.ok() && rows->cluster.rejections.empty());
+    KAI_CHECK(rows->cluster.pods.size() == static_cast<size_t>(state.range(0)) * kPodsPerNode);
   }
   Count(state, json);
 }

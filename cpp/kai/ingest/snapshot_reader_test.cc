@@ -8,7 +8,7 @@
 
 #include "kai/base/text.h"
 
-namespace kai {
+namespace kai::snapshot_reader_test {
 namespace {
 
 using ::testing::AllOf;
@@ -54,11 +54,13 @@ constexpr std::string_view kSmall = R"({
   "discovery": {"serverVersion": null}
 })";
 
-SnapshotRows Rows(std::string_view json) {
+SnapshotRows Read(std::string_view json) {
   absl::StatusOr<SnapshotRows> rows = ReadSnapshotRows(json);
   EXPECT_TRUE(rows.ok()) << rows.status().message();
   return rows.ok() ? *std::move(rows) : SnapshotRows();
 }
+
+ClusterRows Rows(std::string_view json) { return Read(json).cluster; }
 
 std::string Error(std::string_view json) {
   const absl::StatusOr<SnapshotRows> rows = ReadSnapshotRows(json);
@@ -120,7 +122,7 @@ TEST(SnapshotReaderTest, AClusterThatDoesNotServeClaimsHasNoneThatCount) {  // s
 }
 
 TEST(SnapshotReaderTest, ReadsEveryKind) {
-  const SnapshotRows rows = Rows(kSmall);
+  const ClusterRows rows = Rows(kSmall);
   EXPECT_EQ(rows.nodes.size(), 1);
   EXPECT_EQ(rows.queues.size(), 2);
   EXPECT_EQ(rows.pod_groups.size(), 1);
@@ -130,15 +132,15 @@ TEST(SnapshotReaderTest, ReadsEveryKind) {
   EXPECT_EQ(rows.claims.size(), 1);
   EXPECT_EQ(rows.slices.size(), 1);
   EXPECT_THAT(rows.rejections, IsEmpty());
-  EXPECT_EQ(rows.config_json,
+  EXPECT_EQ(Read(kSmall).config_json,
             R"({"actions": "allocate", "tiers": [{"plugins": [{"name": "predicates"}]}]})");
 }
 
 TEST(SnapshotReaderTest, ListsThatAreNotThereSayNothingAndEmptyOnesSayNone) {
-  const SnapshotRows silent = Rows(R"({"rawObjects": {"configMaps": null}})");
+  const ClusterRows silent = Rows(R"({"rawObjects": {"configMaps": null}})");
   EXPECT_FALSE(silent.config_maps.has_value());
   EXPECT_FALSE(silent.storage.claims.has_value());
-  const SnapshotRows none =
+  const ClusterRows none =
       Rows(R"({"rawObjects": {"configMaps": [], "persistentVolumeClaims": []}})");
   ASSERT_TRUE(none.config_maps.has_value());
   EXPECT_THAT(*none.config_maps, IsEmpty());
@@ -149,7 +151,7 @@ TEST(SnapshotReaderTest, ReadsWhatPodsReferTo) {
   const auto one = [](std::string_view list) {
     return StrCat("\"", list, R"(": [{"metadata": {"name": "x"}}])");
   };
-  const SnapshotRows rows = Rows(StrCat(
+  const ClusterRows rows = Rows(StrCat(
       R"({"rawObjects": {)", one("configMaps"), ",", one("namespaces"), ",",
       one("persistentVolumeClaims"), ",", one("persistentVolumes"), ",", one("storageClasses"), ",",
       one("csiDrivers"), ",", one("csiStorageCapacities"), ",", one("csiNodes"), "}}"));
@@ -181,30 +183,30 @@ TEST(SnapshotReaderTest, HandsItsRejectionsToTheCluster) {
 }
 
 TEST(SnapshotReaderTest, ReadsARecordedCaseAround) {
-  const SnapshotRows rows = Rows(
+  const ClusterRows rows = Rows(
       StrCat(R"({"id": "x", "expect": {"pods": {}}, "snapshot": )", kSmall, R"(, "rounds": 1})"));
   EXPECT_EQ(rows.pods.size(), 1);
   EXPECT_EQ(rows.params.node_pool_label_key, "pool");
 }
 
 TEST(SnapshotReaderTest, DoesNotMindTheOrderOfTheMembers) {
-  const SnapshotRows rows = Rows(
+  const SnapshotRows rows = Read(
       R"({"rawObjects": {"pods": [{"metadata": {"name": "p"}}]},
           "schedulerParams": {"schedulerName": "late"}, "config": {}})");
-  EXPECT_EQ(rows.pods.size(), 1);
-  EXPECT_EQ(rows.params.scheduler_name, "late");
+  EXPECT_EQ(rows.cluster.pods.size(), 1);
+  EXPECT_EQ(rows.cluster.params.scheduler_name, "late");
   EXPECT_EQ(rows.config_json, "{}");
 }
 
 TEST(SnapshotReaderTest, TakesTheFlagsDefaultsWithoutSchedulerParams) {
   for (const char* json :
        {R"({"rawObjects": {}})", R"({"rawObjects": {}, "schedulerParams": null})"}) {
-    const SnapshotRows rows = Rows(json);
+    const ClusterRows rows = Rows(json);
     EXPECT_EQ(rows.params.scheduler_name, "kai-scheduler");
     EXPECT_TRUE(rows.params.full_hierarchy_fairness);
     EXPECT_EQ(rows.params.max_consolidation_preemptees, 16);
     EXPECT_EQ(rows.params.node_pool_label_key, "kai.scheduler/node-pool");
-    EXPECT_EQ(rows.config_json, "");
+    EXPECT_EQ(Read(json).config_json, "");
   }
 }
 
@@ -256,7 +258,7 @@ TEST(SnapshotReaderTest, ReadsAllSchedulerParams) {
 }
 
 TEST(SnapshotReaderTest, LeavesOutWhatMakesNoSenseAndReadsOn) {
-  const SnapshotRows rows = Rows(Pods(R"(
+  const ClusterRows rows = Rows(Pods(R"(
       {"metadata": {"name": "good-1"}},
       {"metadata": {"name": "typo", "namespace": "ns"},
           "spec": {"containers": [{"resources": {"requests": {"memory": "1Gx", "cpu": "1"}}}]}},
@@ -353,7 +355,7 @@ TEST(SnapshotReaderTest, RejectsAThousandPodsAsQuicklyAsItReadsThem) {
   const std::string long_name(10'000, 'n');
   for (int i = 0; i < 1'000; ++i)
     StrAppend(&pods, i > 0 ? "," : "", R"({"spec": 5, "metadata": {"name": ")", long_name, "\"}}");
-  const SnapshotRows rows = Rows(Pods(pods));
+  const ClusterRows rows = Rows(Pods(pods));
   EXPECT_EQ(rows.rejections.size(), 1'000);
   EXPECT_EQ(rows.rejections.back().name, long_name);  // whole: a name is what one looks for
 }
@@ -378,4 +380,4 @@ TEST(SnapshotReaderTest, LeavesEqualNamesToTheBuilder) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::snapshot_reader_test

@@ -5,7 +5,7 @@
 
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::storage_reader_test {
 namespace {
 
 using testing::ElementsAre;
@@ -124,4 +124,4 @@ TEST(StorageReaderTest, SaysWhichFieldMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::storage_reader_test

@@ -12,8 +12,6 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // Takes numbers and punctuation off the front of a text, and remembers whether all of them were
 // there.
 class Scanner {

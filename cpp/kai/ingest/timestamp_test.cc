@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <limits>
 
-namespace kai {
+namespace kai::timestamp_test {
 namespace {
 
 TEST(TimestampTest, ReadsRfc3339) {
@@ -59,4 +59,4 @@ TEST(TimestampTest, SaysInOneSentenceWhatIsNoTime) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::timestamp_test

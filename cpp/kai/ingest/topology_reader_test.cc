@@ -7,7 +7,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::topology_reader_test {
 namespace {
 
 std::string ComplainAboutLevels(std::string_view levels) {
@@ -38,4 +38,4 @@ TEST(TopologyReaderTest, RefusesWhatNoApiServerWouldTake) {  // spec 4 T1, T2
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::topology_reader_test

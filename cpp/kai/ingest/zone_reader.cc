@@ -54,14 +54,12 @@ FieldStatus ReadAmountOf(std::string_view resource, JsonValue& value, ResourceAm
 // The name may come after the amounts, which cannot be read without it: the list is walked twice.
 FieldStatus ReadZoneResource(JsonValue& resource, NodeZonesRow::Zone* zone) {
   JsonObject object;
-  if (RawToken(resource).front() != '{') return Expected("an object", resource);
-  if (resource.get_object().get(object) != simdjson::SUCCESS) return internal::BrokenJson();
+  KAI_RETURN_IF_BAD(ReadObject(resource, &object));
   std::string name;
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     return key == "name" ? ReadString(value, &name) : Skip();
   }));
   if (name.empty()) return FieldStatus::Bad("name", "is missing");
-  if (object.reset().error() != simdjson::SUCCESS) return internal::BrokenJson();
   return ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key == "allocatable") return ReadAmountOf(name, value, &zone->allocatable);
     return key == "available" ? ReadAmountOf(name, value, &zone->available) : Skip();

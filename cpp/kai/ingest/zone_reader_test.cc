@@ -10,7 +10,7 @@
 #include "kai/ingest/pod_reader.h"
 #include "kai/ingest/read_for_test.h"
 
-namespace kai {
+namespace kai::zone_reader_test {
 namespace {
 
 using testing::ElementsAre;
@@ -153,4 +153,4 @@ TEST(ZoneReaderTest, ContainersAreListedWhereThereAreSeveral) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::zone_reader_test

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kai/model/statement.h"
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::affinity_test {
 namespace {
 
 // Pods labelled app=<app>, of these namespaces or their own.
@@ -277,4 +277,4 @@ TEST(NamespaceSelectorTest, WithoutNamespacesInTheInputOtherLabelsAreNotKnown) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::affinity_test

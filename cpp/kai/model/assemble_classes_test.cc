@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::assemble_classes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -314,4 +314,4 @@ TEST(PodClassTest, KnowsTheNominatedNodeIfItIsHere) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::assemble_classes_test

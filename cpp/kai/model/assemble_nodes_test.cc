@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::assemble_nodes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -135,4 +135,4 @@ TEST(NodesTest, TheLargestOfEachResourceIsKnown) {  // spec 3 P14
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::assemble_nodes_test

@@ -3,9 +3,9 @@
 
 #include "kai/base/text.h"
 #include "kai/model/cluster.h"
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::assemble_numa_test {
 namespace {
 
 using testing::ElementsAre;
@@ -197,4 +197,4 @@ TEST(AssembleNumaTest, PodsOfOtherSchedulersHaveNoZones) {  // spec 3 U13
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::assemble_numa_test

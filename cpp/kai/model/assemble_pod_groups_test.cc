@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::assemble_pod_groups_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -366,4 +366,4 @@ TEST(PodGroupListsTest, WhatRunsInAWayThatIsNotBuiltIsNoVictim) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::assemble_pod_groups_test

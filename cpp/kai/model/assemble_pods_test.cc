@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "kai/testing/cluster_maker.h"
+#include "kai/base/units.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::assemble_pods_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr int64_t kSecondNs = 1'000'000'000;
 
 // A pod of ns/g in phase Pending that asks for a core, after `change`.
 PodRow Pod(const std::function<void(PodRow*)>& change = nullptr) {
@@ -559,4 +558,4 @@ TEST(ClusterTotalTest, CountsGpusOfGpuWorkersOnlyWhenNodesAreRestricted) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::assemble_pods_test

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::assemble_queues_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -253,4 +253,4 @@ TEST(QueuesTest, CalledDefaultHaveNoPlaceInAFlatHierarchy) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::assemble_queues_test

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "kai/model/statement.h"
-#include "kai/testing/claim_rows.h"
+#include "kai/testing/makers/claim_rows.h"
 
-namespace kai {
+namespace kai::claims_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -394,4 +394,4 @@ TEST(ClaimsBuilderTest, ObjectsThatShareANameAllGo) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::claims_test

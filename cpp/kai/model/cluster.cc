@@ -9,6 +9,9 @@
 
 namespace kai {
 
+Cluster::Cluster() = default;
+Cluster::~Cluster() = default;
+
 std::string Cluster::PodName(PodId pod) const {
   return StrCat(Text(pods_.namespace_name[pod]), "/", Text(pods_.name[pod]));
 }

@@ -35,9 +35,10 @@ namespace kai {
 
 class Cluster {
  public:
-  Cluster() = default;
+  Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
+  ~Cluster();
 
   const NodeColumns& nodes() const { return nodes_; }
   const IndexVector<NodeClassId, NodeClass>& node_classes() const { return node_classes_; }

@@ -44,29 +44,55 @@ void ClusterAssembler::Finish() {
   SumDomains();
 }
 
+ClusterBuilder::ClusterBuilder(ShardParams params) { rows_.params = std::move(params); }
+
+void ClusterBuilder::Add(NodeRow row) { rows_.nodes.push_back(std::move(row)); }
+void ClusterBuilder::Add(PodRow row) { rows_.pods.push_back(std::move(row)); }
+void ClusterBuilder::Add(PodGroupRow row) { rows_.pod_groups.push_back(std::move(row)); }
+void ClusterBuilder::Add(QueueRow row) { rows_.queues.push_back(std::move(row)); }
+void ClusterBuilder::Add(PriorityClassRow row) { rows_.priority_classes.push_back(std::move(row)); }
+void ClusterBuilder::Add(BindRequestRow row) { rows_.bind_requests.push_back(std::move(row)); }
+void ClusterBuilder::Add(ResourceClaimRow row) { rows_.claims.push_back(std::move(row)); }
+void ClusterBuilder::Add(ResourceSliceRow row) { rows_.slices.push_back(std::move(row)); }
+void ClusterBuilder::Add(DeviceClassRow row) { rows_.device_classes.push_back(std::move(row)); }
+void ClusterBuilder::Add(TopologyRow row) { rows_.topologies.push_back(std::move(row)); }
+void ClusterBuilder::Add(NodeZonesRow row) { rows_.zones.push_back(std::move(row)); }
+void ClusterBuilder::Reject(Rejection rejection) {
+  rows_.rejections.push_back(std::move(rejection));
+}
+
 std::unique_ptr<Cluster> ClusterBuilder::Build() && {
   auto cluster = std::make_unique<Cluster>();
-  if (params_.stuck_in_releasing_threshold_ns <= 0)
-    params_.stuck_in_releasing_threshold_ns = kDefaultStuckThresholdNs;
-  if (params_.count_mig_as_parts) cluster->slots_ = ResourceSlots(MigCount::kParts);
-  if (params_.count_all_accelerators) {
-    for (NodeRow& node : nodes_) CountAcceleratorsAsGpus(&node);
-    for (PodRow& pod : pods_) CountAcceleratorsAsGpus(&pod);
+  if (rows_.params.stuck_in_releasing_threshold_ns <= 0)
+    rows_.params.stuck_in_releasing_threshold_ns = kDefaultStuckThresholdNs;
+  if (rows_.params.count_mig_as_parts) cluster->slots_ = ResourceSlots(MigCount::kParts);
+  if (rows_.params.count_all_accelerators) {
+    for (NodeRow& node : rows_.nodes) CountAcceleratorsAsGpus(&node);
+    for (PodRow& pod : rows_.pods) CountAcceleratorsAsGpus(&pod);
   }
-  cluster->params_ = std::move(params_);
-  cluster->rejections_ = std::move(rejections_);
+  cluster->params_ = std::move(rows_.params);
+  cluster->rejections_ = std::move(rows_.rejections);
   ClusterAssembler assembler(cluster.get());
-  if (!claims_.IsServed())
-    claims_ = {.claims = {}, .slices = {}, .classes = {}, .are_served = false};
-  assembler.Nodes(std::move(nodes_), claims_.slices);
-  assembler.Topologies(std::move(topologies_));
-  assembler.Queues(std::move(queues_));
-  assembler.PodGroups(std::move(pod_groups_), priority_classes_);
-  assembler.Zones(std::move(zones_));
-  assembler.Know(config_maps_ ? &*config_maps_ : nullptr, namespaces_, storage_);
-  assembler.Pods(std::move(pods_), bind_requests_, &claims_);
+  ClaimRows claims{.claims = std::move(rows_.claims),
+                   .slices = std::move(rows_.slices),
+                   .classes = std::move(rows_.device_classes),
+                   .are_served = rows_.serves_claims};
+  if (!claims.IsServed()) claims = {.claims = {}, .slices = {}, .classes = {}, .are_served = false};
+  assembler.Nodes(std::move(rows_.nodes), claims.slices);
+  assembler.Topologies(std::move(rows_.topologies));
+  assembler.Queues(std::move(rows_.queues));
+  assembler.PodGroups(std::move(rows_.pod_groups), rows_.priority_classes);
+  assembler.Zones(std::move(rows_.zones));
+  assembler.Know(rows_.config_maps ? &*rows_.config_maps : nullptr, rows_.namespaces,
+                 rows_.storage);
+  assembler.Pods(std::move(rows_.pods), rows_.bind_requests, &claims);
   assembler.Finish();
   return cluster;
+}
+
+std::unique_ptr<Cluster> ClusterRows::Build() const& { return ClusterBuilder(*this).Build(); }
+std::unique_ptr<Cluster> ClusterRows::Build() && {
+  return ClusterBuilder(std::move(*this)).Build();
 }
 
 }  // namespace kai

@@ -14,56 +14,37 @@
 #define KAI_MODEL_CLUSTER_BUILDER_H_
 
 #include <memory>
-#include <optional>
-#include <vector>
+#include <utility>
 
 #include "kai/model/cluster.h"
-#include "kai/model/rows.h"
+#include "kai/model/cluster_rows.h"
 
 namespace kai {
 
 class ClusterBuilder {
  public:
-  explicit ClusterBuilder(ShardParams params) : params_(std::move(params)) {}
+  explicit ClusterBuilder(ShardParams params);
+  explicit ClusterBuilder(ClusterRows rows) : rows_(std::move(rows)) {}
 
-  void Add(NodeRow row) { nodes_.push_back(std::move(row)); }
-  void Add(PodRow row) { pods_.push_back(std::move(row)); }
-  void Add(PodGroupRow row) { pod_groups_.push_back(std::move(row)); }
-  void Add(QueueRow row) { queues_.push_back(std::move(row)); }
-  void Add(PriorityClassRow row) { priority_classes_.push_back(std::move(row)); }
-  void Add(BindRequestRow row) { bind_requests_.push_back(std::move(row)); }
-  void Add(ResourceClaimRow row) { claims_.claims.push_back(std::move(row)); }
-  void Add(ResourceSliceRow row) { claims_.slices.push_back(std::move(row)); }
-  void Add(DeviceClassRow row) { claims_.classes.push_back(std::move(row)); }
-  // Whether the cluster has the API of these three; not said: it has if there are any.
-  void ServesClaims(bool yes) { claims_.are_served = yes; }
-  void Add(TopologyRow row) { topologies_.push_back(std::move(row)); }
-  void Add(NodeZonesRow row) { zones_.push_back(std::move(row)); }
-  // What was never added is not known, and nobody asks; an empty list says that there is none.
-  void Add(std::vector<ConfigMapRow> rows) { config_maps_ = std::move(rows); }
-  void Add(std::vector<NamespaceRow> rows) { namespaces_ = std::move(rows); }
-  void Add(StorageRows rows) { storage_ = std::move(rows); }
-  void Reject(Rejection rejection) { rejections_.push_back(std::move(rejection)); }
-
-  const ShardParams& params() const { return params_; }
+  void Add(NodeRow row);
+  void Add(PodRow row);
+  void Add(PodGroupRow row);
+  void Add(QueueRow row);
+  void Add(PriorityClassRow row);
+  void Add(BindRequestRow row);
+  void Add(ResourceClaimRow row);
+  void Add(ResourceSliceRow row);
+  void Add(DeviceClassRow row);
+  void Add(TopologyRow row);
+  void Add(NodeZonesRow row);
+  void Reject(Rejection rejection);
+  // For what has no word here.
+  ClusterRows& rows() { return rows_; }
 
   std::unique_ptr<Cluster> Build() &&;
 
  private:
-  ShardParams params_;
-  std::vector<NodeRow> nodes_;
-  std::vector<PodRow> pods_;
-  std::vector<PodGroupRow> pod_groups_;
-  std::vector<QueueRow> queues_;
-  std::vector<PriorityClassRow> priority_classes_;
-  std::vector<BindRequestRow> bind_requests_;
-  ClaimRows claims_;
-  std::vector<TopologyRow> topologies_;
-  std::vector<NodeZonesRow> zones_;
-  std::optional<std::vector<ConfigMapRow>> config_maps_;
-  std::vector<NamespaceRow> namespaces_;
-  StorageRows storage_;
-  std::vector<Rejection> rejections_;
+  ClusterRows rows_;
 };
 
 }  // namespace kai

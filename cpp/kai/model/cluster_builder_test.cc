@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::cluster_builder_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -197,4 +197,4 @@ TEST_P(OracleTest, AgreesWithTheRowsTakenLiterally) {
 INSTANTIATE_TEST_SUITE_P(FullAndFlatHierarchy, OracleTest, testing::Bool());
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::cluster_builder_test

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "kai/base/text.h"
-#include "kai/testing/claim_rows.h"
+#include "kai/testing/makers/claim_rows.h"
 
-namespace kai {
+namespace kai::extended_claims_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -108,4 +108,4 @@ TEST_F(ExtendedClaimTest, OfTwoClassesTheNewerStandsForTheResource) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::extended_claims_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace kai {
+namespace kai::labels_test {
 namespace {
 
 // Labels, requirements and tolerations in texts, asked of one interner.
@@ -213,4 +213,4 @@ TEST_F(LabelsTest, OneTolerationOfSeveralIsEnough) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::labels_test

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace kai {
+namespace kai::ledger_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(LedgerTest, TakingAPodOutIsTheMirrorOfPuttingItIn) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::ledger_test

@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
-namespace kai::messages {
+namespace kai::messages_test {
 namespace {
+
+using namespace kai::messages;
 
 using Reasons = std::vector<std::pair<int64_t, std::string>>;
 using Errors = std::vector<std::pair<std::string, std::string>>;
@@ -318,4 +320,4 @@ TEST(EvictionTest, APreemptionDelaySaysHowLongAndUntilWhen) {  // spec 2 D2
 }
 
 }  // namespace
-}  // namespace kai::messages
+}  // namespace kai::messages_test

@@ -5,7 +5,7 @@
 
 #include "kai/model/pod_group.h"
 
-namespace kai {
+namespace kai::pod_status_test {
 namespace {
 
 struct Row {
@@ -60,4 +60,4 @@ TEST(StatusCountsTest, AddUpTheSameGroups) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::pod_status_test

@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-namespace kai {
+namespace kai::resources_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST(FitsTest, WhatIsReleasingCountsForLater) {  // spec 3 N9
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::resources_test

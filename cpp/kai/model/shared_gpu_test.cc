@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace kai {
+namespace kai::shared_gpu_test {
 namespace {
 
 constexpr int64_t kMib = 100;  // of one device
@@ -163,4 +163,4 @@ TEST(SharedGpuTest, TakingSharersOutInReverseLeadsBackToTheStart) {  // spec 3 T
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::shared_gpu_test

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::statement_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -660,4 +660,4 @@ TEST(StatementPropertyTest, KeepsLedgersAsTheSpecSaysAndRollsBackExactly) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::statement_test

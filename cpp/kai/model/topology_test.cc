@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::topology_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST(TopologyConstraintTest, LevelsWithoutATopologyAskForNothing) {  // spec 4 C
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::topology_test

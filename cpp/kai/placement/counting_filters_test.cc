@@ -5,10 +5,10 @@
 #include <map>
 
 #include "kai/placement/rooms_for_test.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::counting_filters_test {
 namespace {
 
 constexpr uint64_t kSeeds = 120;
@@ -125,4 +125,4 @@ INSTANTIATE_TEST_SUITE_P(Leaving, CountingFilters,
                          testing::Values(Leaving::kMakeRoom, Leaving::kStillCount));
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::counting_filters_test

@@ -12,9 +12,9 @@
 
 #include "kai/base/text.h"
 #include "kai/placement/rooms_for_test.h"
-#include "kai/testing/random_cluster.h"
+#include "kai/testing/makers/random_cluster.h"
 
-namespace kai {
+namespace kai::domain_search_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -433,4 +433,4 @@ TEST_F(DomainCountTest, ABalancedGroupHasAsManyPodsInEach) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::domain_search_test

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kai/testing/random_cluster.h"
+#include "kai/testing/makers/random_cluster.h"
 
-namespace kai {
+namespace kai::domain_split_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -106,4 +106,4 @@ TEST(SplitPods, FindsASplitWhereThereIsOne) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::domain_split_test

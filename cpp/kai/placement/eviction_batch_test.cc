@@ -7,10 +7,10 @@
 
 #include "kai/placement/pod_order.h"
 #include "kai/placement/rooms_for_test.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_evictions.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_evictions.h"
 
-namespace kai {
+namespace kai::eviction_batch_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -217,4 +217,4 @@ TEST(EvictionBatchPropertyTest, TreesOfAllShapesGiveUpWhatTheOracleSays) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::eviction_batch_test

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-namespace kai {
+namespace kai::fit_report_test {
 namespace {
 
 TEST(FitReportTest, SaysHowOftenEachReasonCameInTheOrderOfTheirTexts) {  // spec 2 M6
@@ -110,4 +110,4 @@ TEST(FitReportTest, OverheadIsNamedWhereItIsWhatIsTooMuch) {  // spec 3 E4
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::fit_report_test

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::gpu_picker_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -165,4 +165,4 @@ TEST(GpuPickerTest, MoreMemoryThanADeviceHasFitsNowhere) {  // spec 3 G5
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::gpu_picker_test

@@ -9,7 +9,7 @@
 
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::group_placer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -350,4 +350,4 @@ TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnWords) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::group_placer_test

@@ -15,10 +15,10 @@
 #include "kai/base/text.h"
 #include "kai/model/listener.h"
 #include "kai/model/statement.h"
-#include "kai/testing/cluster_maker.h"
-#include "kai/testing/random_cluster.h"
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/makers/random_cluster.h"
 
-namespace kai {
+namespace kai::node_index_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -421,4 +421,4 @@ INSTANTIATE_TEST_SUITE_P(All, NodeIndexPropertyTest,
                          });
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::node_index_test

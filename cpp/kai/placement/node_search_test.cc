@@ -12,10 +12,10 @@
 
 #include "kai/base/text.h"
 #include "kai/placement/rooms_for_test.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::node_search_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -626,4 +626,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& setup) { return std::string(setup.param.name); });
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::node_search_test

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "kai/placement/rooms_for_test.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::pod_order_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -492,4 +492,4 @@ TEST(PodOrderPropertyTest, TreesOfAllShapesHandOutWhatTheOracleSays) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::pod_order_test

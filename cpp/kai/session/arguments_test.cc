@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace kai {
+namespace kai::arguments_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(NumaArgumentsTest, AFlagThatMakesNoSenseIsReportedAndCountsAsTrue) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::arguments_test

@@ -15,12 +15,12 @@
 #include "kai/session/config.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
-#include "kai/testing/claim_rows.h"
-#include "kai/testing/crowded_cluster.h"
-#include "kai/testing/matchers.h"
-#include "kai/testing/random_cluster.h"
+#include "kai/testing/makers/claim_rows.h"
+#include "kai/testing/makers/crowded_cluster.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/matchers/matchers.h"
 
-namespace kai {
+namespace kai::claim_properties_test {
 namespace {
 
 // The GPUs of nodes become devices in slices, and what pods ask of them claims: one each, now and
@@ -194,4 +194,4 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::claim_properties_test

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace kai {
+#include "kai/base/units.h"
+
+namespace kai::config_test {
 namespace {
 
 using ::testing::Contains;
@@ -210,8 +212,6 @@ TEST(ConfigTest, ASwitchHasTwoPositions) {
 
 // ---- budgets (spec 2 V4) ------------------------------------------------------------------------
 
-constexpr int64_t kSecondNs = 1'000'000'000;
-
 TEST(ConfigTest, WithoutBudgetsThoseOfKaiHold) {
   for (const char* nothing : {"", "{}", R"({"scenarioSearchBudgets": null})",
                               R"({"scenarioSearchBudgets": {"maxJobSearchDuration": null}})"}) {
@@ -356,4 +356,4 @@ TEST(ConfigTest, AnyTextSurvivesTheWayToJsonAndBack) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::config_test

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace kai {
+namespace kai::gpu_groups_test {
 namespace {
 
 using ::testing::MatchesRegex;
@@ -32,4 +32,4 @@ TEST(NewGpuGroupTest, DiffersWithEachOfThem) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::gpu_groups_test

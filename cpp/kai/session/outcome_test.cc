@@ -11,11 +11,11 @@
 #include "kai/session/config.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
-#include "kai/testing/claim_rows.h"
-#include "kai/testing/cluster_maker.h"
-#include "kai/testing/matchers.h"
+#include "kai/testing/makers/claim_rows.h"
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/matchers/matchers.h"
 
-namespace kai {
+namespace kai::outcome_test {
 namespace {
 
 using ::testing::AllOf;
@@ -529,4 +529,4 @@ TEST(ClaimOutcomeTest, SaysWhichOfThemAreAtFault) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::outcome_test

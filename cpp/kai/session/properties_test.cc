@@ -15,11 +15,11 @@
 #include "kai/session/config.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
-#include "kai/testing/matchers.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/matchers/matchers.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::properties_test {
 namespace {
 
 using Kind = CycleLog::Decision::Kind;
@@ -413,4 +413,4 @@ TEST_P(CyclePropertyTest, WhoeverWaitsIsToldWhy) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::properties_test

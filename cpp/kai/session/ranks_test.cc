@@ -8,7 +8,7 @@
 
 #include "kai/session/plans_for_test.h"
 
-namespace kai {
+namespace kai::ranks_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -64,4 +64,4 @@ TEST(RanksTest, ThoseWhoRunKeepTheirs) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::ranks_test

@@ -10,19 +10,18 @@
 #include <utility>
 #include <vector>
 
+#include "kai/base/units.h"
 #include "kai/model/statement.h"
 #include "kai/session/plans_for_test.h"
-#include "kai/testing/cluster_maker.h"
-#include "kai/testing/matchers.h"
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/matchers/matchers.h"
 
-namespace kai {
+namespace kai::session_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::Pair;
-
-constexpr int64_t kSecondNs = 1'000'000'000;
 
 Session SessionWith(std::string_view config_json, const Session::Options& options = {}) {
   return Session(ParseConfig(config_json), options);
@@ -294,4 +293,4 @@ TEST(SessionTest, WithoutActionsNothingHappens) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::session_test

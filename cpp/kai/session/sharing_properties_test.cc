@@ -20,12 +20,12 @@
 #include "kai/session/config.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
-#include "kai/testing/crowded_cluster.h"
-#include "kai/testing/matchers.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_evictions.h"
+#include "kai/testing/makers/crowded_cluster.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/matchers/matchers.h"
+#include "kai/testing/oracle/slow_evictions.h"
 
-namespace kai {
+namespace kai::sharing_properties_test {
 namespace {
 
 using Kind = CycleLog::Decision::Kind;
@@ -640,4 +640,4 @@ TEST_P(SharingBurstTest, MemoryFitsUntilTheDeviceIsFull) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::sharing_properties_test

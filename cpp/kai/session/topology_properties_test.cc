@@ -15,11 +15,11 @@
 #include "kai/session/config.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
-#include "kai/testing/cluster_maker.h"
-#include "kai/testing/random_cluster.h"
-#include "kai/testing/slow_oracle.h"
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai {
+namespace kai::topology_properties_test {
 namespace {
 
 // With mends, or as KAI does it.
@@ -204,4 +204,4 @@ TEST_P(TopologyPropertyTest, AGangIsPlacedExactlyIfSomeDomainAloneTakesIt) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::topology_properties_test

@@ -5,7 +5,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::host_ports_test {
 namespace {
 
 constexpr char kTaken[] = "node(s) didn't have free ports for the requested pod ports";
@@ -131,4 +131,4 @@ TEST(HostPortFilterTest, APodThatMovesTakesThePortThereAndLeavesItHere) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::host_ports_test

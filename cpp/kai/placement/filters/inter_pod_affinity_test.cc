@@ -5,7 +5,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::inter_pod_affinity_test {
 namespace {
 
 constexpr char kZone[] = "zone";
@@ -362,4 +362,4 @@ TEST(LeavingNeighbourTest, APodThatDislikesItsOwnKindMayComeBackToItsNode) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::inter_pod_affinity_test

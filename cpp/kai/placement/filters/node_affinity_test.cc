@@ -4,7 +4,7 @@
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
 
-namespace kai {
+namespace kai::node_affinity_test {
 namespace {
 
 constexpr char kRefused[] = "node(s) didn't match Pod's node affinity/selector";
@@ -131,4 +131,4 @@ TEST(NodeAffinityFilterTest, LabelsThatNearlyNameTheNodeAreAskedPerNode) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::node_affinity_test

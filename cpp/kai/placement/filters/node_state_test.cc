@@ -3,7 +3,7 @@
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
 
-namespace kai {
+namespace kai::node_state_test {
 namespace {
 
 std::string AnswerFor(const NodeRow& node) {
@@ -64,4 +64,4 @@ TEST(NodeStateFilterTest, EveryReasonIsSaid) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::node_state_test

@@ -4,7 +4,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/numa/zones_for_test.h"
 
-namespace kai {
+namespace kai::numa_test {
 namespace {
 
 constexpr char kNotAligned[] =
@@ -49,4 +49,4 @@ TEST(NumaFilterTest, ALimitOfOneNodeSaysNothingOfAnother) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::numa_test

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "kai/placement/rooms_for_test.h"
-#include "kai/testing/claim_rows.h"
+#include "kai/testing/makers/claim_rows.h"
 
-namespace kai {
+namespace kai::resource_claims_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -256,4 +256,4 @@ TEST_F(ResourceClaimCheckTest, WhatThePredicatesRefuseIsSaidInstead) {  // spec 
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::resource_claims_test

@@ -3,7 +3,7 @@
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
 
-namespace kai {
+namespace kai::resource_types_test {
 namespace {
 
 constexpr char kSlice[] = "nvidia.com/mig-1g.10gb";
@@ -116,4 +116,4 @@ TEST(ResourceTypeFilterTest, PodsThatAskTheOldWayStayAmongThemselves) {  // spec
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::resource_types_test

@@ -5,7 +5,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::storage_test {
 namespace {
 
 constexpr char kUnknown[] = "no allocatable storage from storageclass fast found";
@@ -298,4 +298,4 @@ TEST_F(StorageFilterTest, OfANodeThatIsShortOfIdleResourcesTheseAreSpokenOf) {  
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::storage_test

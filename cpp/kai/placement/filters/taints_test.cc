@@ -3,7 +3,7 @@
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
 
-namespace kai {
+namespace kai::taints_test {
 namespace {
 
 constexpr char kRefused[] = "node(s) had untolerated taint(s)";
@@ -71,4 +71,4 @@ TEST(TaintFilterTest, AClusterWithoutTaintsAsksNothing) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::taints_test

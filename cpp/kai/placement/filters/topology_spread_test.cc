@@ -4,7 +4,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::topology_spread_test {
 namespace {
 
 constexpr char kUneven[] = "node(s) didn't match pod topology spread constraints";
@@ -114,4 +114,4 @@ TEST(TopologySpreadFilterTest, IsNotAskedUnlessItIsTurnedOn) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::topology_spread_test

@@ -4,7 +4,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::volume_limits_test {
 namespace {
 
 constexpr char kTooMany[] = "node(s) exceed max volume count";
@@ -120,4 +120,4 @@ TEST_F(VolumeLimitFilterTest, VolumesOfLeavingPodsAreWaitedFor) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::volume_limits_test

@@ -4,7 +4,7 @@
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
 
-namespace kai {
+namespace kai::volume_zones_test {
 namespace {
 
 constexpr char kOther[] = "node(s) had no available volume zone";
@@ -63,4 +63,4 @@ TEST(VolumeZoneFilterTest, VolumesThatNameNoZoneAskForNone) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::volume_zones_test

@@ -5,7 +5,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::volumes_test {
 namespace {
 
 constexpr int64_t kGigabyte = 1'000'000'000;
@@ -260,4 +260,4 @@ TEST_F(VolumeFilterTest, AVolumeOfOneHostFindsItAmongMany) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::volumes_test

@@ -3,7 +3,7 @@
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
 
-namespace kai {
+namespace kai::worker_nodes_test {
 namespace {
 
 ClusterMaker Workers() {
@@ -40,4 +40,4 @@ TEST(WorkerNodeFilterTest, AsksNothingUnlessNodesAreRestricted) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::worker_nodes_test

@@ -11,7 +11,7 @@
 
 #include "kai/base/text.h"
 
-namespace kai {
+namespace kai::alignment_test {
 namespace {
 
 using testing::ElementsAre;
@@ -299,4 +299,4 @@ TEST(AlignmentTest, BestEffortFindsPlaceWhereverThereIsRoom) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::alignment_test

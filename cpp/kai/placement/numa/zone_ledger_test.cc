@@ -5,9 +5,10 @@
 
 #include <random>
 
+#include "kai/base/text.h"
 #include "kai/placement/numa/zones_for_test.h"
 
-namespace kai {
+namespace kai::zone_ledger_test {
 namespace {
 
 using Source = ZoneRecordRow::Source;
@@ -305,4 +306,4 @@ TEST(ZoneLedgerTest, UndoingRestoresEveryAmountAndWhatIsLeftIsWhatNobodyHas) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::zone_ledger_test

@@ -2,7 +2,7 @@
 
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::config_maps_test {
 namespace {
 
 constexpr char kMissing[] =
@@ -50,4 +50,4 @@ TEST(ConfigMapCheckTest, EverythingThatKeepsThePodOutIsSaid) {  // spec 3 P15
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::config_maps_test

@@ -2,7 +2,7 @@
 
 #include "kai/placement/scorers/scorers.h"
 
-namespace kai {
+namespace kai::node_availability_test {
 namespace {
 
 TEST(NodeAvailabilityScorerTest, AThousandWhereThePodCanStartNow) {
@@ -13,4 +13,4 @@ TEST(NodeAvailabilityScorerTest, AThousandWhereThePodCanStartNow) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::node_availability_test

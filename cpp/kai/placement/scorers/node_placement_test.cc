@@ -2,9 +2,9 @@
 
 #include "kai/placement/node_index.h"
 #include "kai/placement/scorers/scorers.h"
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::node_placement_test {
 namespace {
 
 // ---- spec 3 W3 ----------------------------------------------------------------------------------
@@ -99,4 +99,4 @@ TEST_F(NodePlacementTest, NodesWithoutTheResourceScoreNothing) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::node_placement_test

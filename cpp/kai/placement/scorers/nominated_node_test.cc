@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "kai/placement/scorers/scorers.h"
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::nominated_node_test {
 namespace {
 
 TEST(NominatedNodeScorerTest, TenMillionForTheNodeThatSomebodyNominated) {
@@ -27,4 +27,4 @@ TEST(NominatedNodeScorerTest, TenMillionForTheNodeThatSomebodyNominated) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::nominated_node_test

@@ -3,7 +3,7 @@
 #include "kai/placement/numa/zones_for_test.h"
 #include "kai/placement/scorers/scorers.h"
 
-namespace kai {
+namespace kai::numa_test {
 namespace {
 
 TEST(NumaScorerTest, LooksAtSingleNodesForPodsThatCanTellThemApart) {
@@ -41,4 +41,4 @@ TEST(NumaScorerTest, OneZoneIsBetterThanTwoWhateverIsFuller) {  // spec 3 U11
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::numa_test

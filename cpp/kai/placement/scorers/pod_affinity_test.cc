@@ -2,9 +2,9 @@
 
 #include "kai/model/statement.h"
 #include "kai/placement/scorers/scorers.h"
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::pod_affinity_test {
 namespace {
 
 constexpr double kPoint = 1'000'000;
@@ -143,4 +143,4 @@ TEST(PodAffinityScorerTest, WishesThatCancelOutAreStillAsked) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::pod_affinity_test

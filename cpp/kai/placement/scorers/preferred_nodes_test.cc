@@ -2,7 +2,7 @@
 
 #include "kai/placement/rooms_for_test.h"
 
-namespace kai {
+namespace kai::preferred_nodes_test {
 namespace {
 
 WeightedNodeTerm Likes(std::string key, std::string value, int32_t weight) {
@@ -53,4 +53,4 @@ TEST(PreferredNodesScorerTest, AsksNothingOfPodsWithoutWishes) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::preferred_nodes_test

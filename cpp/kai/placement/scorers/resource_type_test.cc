@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "kai/placement/scorers/scorers.h"
-#include "kai/testing/cluster_maker.h"
+#include "kai/testing/makers/cluster_maker.h"
 
-namespace kai {
+namespace kai::resource_type_test {
 namespace {
 
 TEST(ResourceTypeScorerTest, TenForPodsWithoutGpusOnNodesWithoutAndNothingElse) {  // spec 3 T22
@@ -40,4 +40,4 @@ TEST(ResourceTypeScorerTest, DependsOnTheKindOfNodeForPodsWithoutGpusOnly) {
 }
 
 }  // namespace
-}  // namespace kai
+}  // namespace kai::resource_type_test

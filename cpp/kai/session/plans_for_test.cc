@@ -1,0 +1,166 @@
+#include "kai/session/plans_for_test.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+
+#include "kai/base/text.h"
+#include "kai/testing/matchers/matchers.h"
+
+namespace kai {
+namespace {
+
+// spec 1 F102: "1w2d3h4m5s6ms"; what makes no sense, or is negative, is 0.
+int64_t Duration(const std::string& text) {
+  const std::map<std::string, double> units = {{"ns", 1},      {"us", 1e3},    {"ms", 1e6},
+                                               {"s", 1e9},     {"m", 60e9},    {"h", 3600e9},
+                                               {"d", 86400e9}, {"w", 604800e9}};
+  double sum = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    while (at < text.size() &&
+           (std::isdigit(static_cast<unsigned char>(text[at])) != 0 || text[at] == '.')) {
+      ++at;
+    }
+    const std::string number = text.substr(begin, at - begin);
+    const size_t unit_begin = at;
+    while (at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0) ++at;
+    const auto unit = units.find(text.substr(unit_begin, at - unit_begin));
+    if (number.empty() || number == "." || unit == units.end()) return 0;
+    sum += std::stod(number) * unit->second;
+  }
+  return static_cast<int64_t>(sum);
+}
+
+}  // namespace
+
+std::pair<uint64_t, uint64_t> Seeds(uint64_t usual) {
+  const char* text = std::getenv("KAI_SEEDS");
+  if (text == nullptr) return {0, usual};
+  char* end = nullptr;
+  const uint64_t first = std::strtoull(text, &end, 10);
+  return {first, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : first + 1};
+}
+
+Config ParseConfig(std::string_view json, bool as_kai) {
+  absl::StatusOr<Config> config = Config::Parse(json, {.as_kai = as_kai});
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  return *std::move(config);
+}
+
+Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster, const Clock* stopwatch,
+             int64_t now_ns) {
+  absl::StatusOr<Plan> plan = session.Run(std::move(cluster), now_ns, stopwatch);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return *std::move(plan);
+}
+
+std::string TextOf(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  std::string text = DecisionsText(plan);
+  for (const CycleLog::Decision& decision : plan.decisions) {
+    StrAppend(&text, "\n", decision.action, " ", plan.MessageOf(decision));
+    if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
+  }
+  for (const PodGroupId group : plan.groups.ids()) {
+    const GroupOutcome& outcome = plan.groups[group];
+    StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
+              outcome.writes_last_start ? " starts" : "",
+              outcome.writes_last_eviction ? " evicted" : "",
+              std::to_string(static_cast<int>(outcome.writes_stale_since)));
+    for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
+    for (const PlanReason& reason : plan.ReasonsOf(group)) {
+      StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",
+                reason.pod.valid() ? cluster.PodName(reason.pod) : "");
+    }
+  }
+  for (const auto& [pod, message] : plan.pod_messages) {
+    StrAppend(&text, "\n", cluster.PodName(pod), ": ", message);
+  }
+  for (const QueueId queue : plan.queues.ids()) {
+    StrAppend(&text, "\n", cluster.Text(cluster.queues().name[queue]));
+    for (const Share& share : plan.queues[queue]) {
+      StrAppend(&text, " ", std::to_string(share.fair_share), "/", std::to_string(share.allocated),
+                "/", std::to_string(share.request));
+    }
+  }
+  for (const auto& [pod, claims] : plan.claims) {
+    StrAppend(&text, "\n", cluster.PodName(pod), " gets");
+    for (const ClaimBook::GivenClaim& claim : claims) {
+      for (const auto& given : claim.allocation->devices)
+        StrAppend(&text, " ", given.device.pool, "/", given.device.device);
+    }
+  }
+  return text;
+}
+
+std::vector<oracle::Decision> DecisionsOf(const Plan& plan) {
+  using Kind = CycleLog::Decision::Kind;
+  const Cluster& cluster = *plan.cluster;
+  std::vector<oracle::Decision> decisions;
+  for (const CycleLog::Decision& each : plan.decisions) {
+    oracle::Decision decision{.pod = cluster.PodName(each.pod)};
+    switch (each.kind) {
+      case Kind::kBind:
+        decision.kind = oracle::Decision::Kind::kBind;
+        break;
+      case Kind::kPipeline:
+        decision.kind = oracle::Decision::Kind::kPipeline;
+        break;
+      case Kind::kEvict:
+        decision.kind = oracle::Decision::Kind::kEvict;
+        decision.action = each.action;
+        if (each.for_group.valid()) decision.for_group = cluster.PodGroupName(each.for_group);
+        break;
+    }
+    if (each.kind != Kind::kEvict)
+      decision.node = std::string(cluster.Text(cluster.nodes().name[each.node]));
+    decisions.push_back(std::move(decision));
+  }
+  return decisions;
+}
+
+namespace oracle {
+
+Settings SettingsOf(const Config& config, int64_t now_ns) {
+  Settings settings;
+  settings.plugins.clear();
+  for (const PluginConfig& plugin : config.plugins) settings.plugins.push_back(plugin.name);
+  if (const PluginConfig* placement = config.FindPlugin("nodeplacement"); placement != nullptr) {
+    settings.gpu_spread = placement->Argument("gpu", "binpack") == "spread";
+    settings.cpu_spread = placement->Argument("cpu", "binpack") == "spread";
+  }
+  if (const PluginConfig* proportion = config.FindPlugin("proportion"); proportion != nullptr) {
+    settings.k_value = std::max(0.0, std::stod(std::string(proportion->Argument("kValue", "1"))));
+    settings.saturation_multiplier = std::max(
+        1.0,
+        std::strtod(std::string(proportion->Argument("relcaimerSaturationMultiplier", "1")).c_str(),
+                    nullptr));
+  }
+  if (const PluginConfig* runtime = config.FindPlugin("minruntime"); runtime != nullptr) {
+    settings.preempt_min_runtime_ns =
+        Duration(std::string(runtime->Argument("defaultPreemptMinRuntime", "")));
+    settings.reclaim_min_runtime_ns =
+        Duration(std::string(runtime->Argument("defaultReclaimMinRuntime", "")));
+    settings.reclaim_runtime_by_lca = runtime->Argument("reclaimResolveMethod", "lca") != "queue";
+  }
+  for (const auto& [action, depth] : config.queue_depth) {
+    if (action == "allocate") {
+      settings.depth = depth;
+    } else {
+      settings.eviction_depths[action] = depth;
+    }
+  }
+  settings.mends = config.mends;
+  settings.extras = config.extras;
+  settings.now_ns = now_ns;
+  return settings;
+}
+
+}  // namespace oracle
+}  // namespace kai

@@ -1,0 +1,97 @@
+// Random clusters for property tests: the same for a seed on every machine.
+//
+//   for (uint64_t seed = 0; seed < 200; ++seed) {
+//     SCOPED_TRACE(SeedTrace(seed));
+//     const ClusterRows rows = MakeRandomCluster(seed, {.max_nodes = 8});
+//     std::unique_ptr<Cluster> cluster = rows.Build();
+//     ...
+//   }
+//
+// Everything is small and full of ties, because that is where schedulers differ. All amounts are
+// whole numbers or quarters, so that sums of them are exact in whatever order they are taken.
+#ifndef KAI_TESTING_MAKERS_RANDOM_CLUSTER_H_
+#define KAI_TESTING_MAKERS_RANDOM_CLUSTER_H_
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/testing/makers/cluster_maker.h"
+#include "kai/testing/makers/random_sharers.h"
+#include "kai/testing/makers/random_terms.h"
+#include "kai/testing/makers/random_topology.h"
+
+namespace kai {
+
+// Numbers from a seed. std::mt19937_64 is the same everywhere; the distributions of the standard
+// library are not, so they are written out here.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+
+  int64_t Below(int64_t end) {
+    return static_cast<int64_t>(engine_() % static_cast<uint64_t>(end));
+  }
+  int64_t Between(int64_t first, int64_t last) { return first + Below(last - first + 1); }
+  bool OneIn(int64_t n) { return Below(n) == 0; }
+  bool Coin() { return OneIn(2); }
+  template <typename T>
+  const T& Pick(const std::vector<T>& values) {
+    return values[static_cast<size_t>(Below(static_cast<int64_t>(values.size())))];
+  }
+  template <typename T>
+  void Shuffle(std::vector<T>* values) {
+    for (size_t i = values->size(); i > 1; --i)
+      std::swap((*values)[i - 1], (*values)[static_cast<size_t>(Below(static_cast<int64_t>(i)))]);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+struct RandomClusterOptions {
+  // Scale.
+  int min_nodes = 1;
+  int max_nodes = 12;
+  int max_queue_levels = 4;  // of the queue tree
+  int max_children = 4;      // of one queue, and top-level queues
+  int max_groups = 16;       // pod groups with waiting pods
+  int max_pods = 5;          // of a group
+  int max_running_groups = 8;
+
+  // Features; all that the engine has built are on.
+  bool limits = true;     // queue limits and quotas that bite
+  bool bad_nodes = true;  // cordoned, not ready, under pressure
+  bool taints = true;
+  bool labels = true;        // node labels and selectors, node affinity
+  bool pod_affinity = true;  // required and preferred, for and against, in both directions
+  bool scalars = true;       // a resource beyond cpu, memory and GPUs; small pod slots
+  bool releasing = true;     // pods that are leaving, some of them overdue at kTestNowNs
+  bool foreign = true;       // pods of other schedulers
+  bool bind_requests = true;
+  bool non_preemptible = true;
+  bool gangs = true;
+  bool elastic = true;  // groups with more pods than they need, some of them running
+  bool cpu_only = true;
+  bool nominated = true;    // status.nominatedNodeName
+  bool shared_gpus = true;  // now and then a pod on part of a GPU
+  bool mig = true;          // nodes cut into MIG slices, and pods that run on them
+  bool bad_queues = true;   // groups in inner queues or in none; queues without their parent
+  // Ports, volumes and so on; nothing: none of them.
+  std::optional<RandomTermsOptions> terms = RandomTermsOptions();
+  std::optional<RandomSharersOptions> sharers = {};  // many pods on parts of GPUs
+  bool sub_groups = false;                           // trees of sub-groups
+  std::optional<RandomTopologyOptions> topology = {};
+};
+
+ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options = {});
+
+// "seed 17": give it to SCOPED_TRACE.
+std::string SeedTrace(uint64_t seed);
+
+}  // namespace kai
+
+#endif  // KAI_TESTING_MAKERS_RANDOM_CLUSTER_H_

@@ -1,0 +1,13 @@
+// When tests plan, unless time is what they are about.
+#ifndef KAI_TESTING_MAKERS_TEST_TIME_H_
+#define KAI_TESTING_MAKERS_TEST_TIME_H_
+
+#include <cstdint>
+
+namespace kai {
+
+inline constexpr int64_t kTestNowNs = 1'000'000'000'000'000;  // long after everything was made
+
+}  // namespace kai
+
+#endif  // KAI_TESTING_MAKERS_TEST_TIME_H_

@@ -1,0 +1,62 @@
+// Matchers and printers for plans: what a test expects, in the words of the plan.
+//
+//   EXPECT_THAT(plan, PlanIs(Binds("vision/train-0", "n1"), Pipelines("speech/bulk", "n2")));
+//   EXPECT_THAT(plan, PlanIs());                                    // nothing happens
+//   EXPECT_THAT(plan, HasVerdict("vision/train", Verdict::kUnschedulable));
+//   EXPECT_THAT(plan, Says("vision/train", HasSubstr("GPUs")));
+//
+// PlanIs() lists all decisions in order. A pod's name stands for one decision; a pod group's name
+// for as many of its pods as come in a row; Binds(3, ...) for exactly three of them.
+#ifndef KAI_TESTING_MATCHERS_MATCHERS_H_
+#define KAI_TESTING_MATCHERS_MATCHERS_H_
+
+#include <gmock/gmock.h>
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kai/session/plan.h"
+
+namespace kai {
+
+// One word of PlanIs().
+struct ExpectedDecision {
+  CycleLog::Decision::Kind kind = CycleLog::Decision::Kind::kBind;
+  int count = 0;     // 0: one for a pod, one or more for a pod group
+  std::string name;  // "ns/pod" or "ns/group"
+  std::string node;  // "": any
+};
+
+ExpectedDecision Binds(std::string name, std::string node = "");
+ExpectedDecision Binds(int count, std::string group, std::string node = "");
+ExpectedDecision Pipelines(std::string name, std::string node = "");
+ExpectedDecision Pipelines(int count, std::string group, std::string node = "");
+ExpectedDecision Evicts(std::string name);
+ExpectedDecision Evicts(int count, std::string group);
+
+testing::Matcher<const Plan&> PlanIsList(std::vector<ExpectedDecision> expected);
+template <typename... Expected>
+testing::Matcher<const Plan&> PlanIs(Expected... expected) {
+  return PlanIsList({std::move(expected)...});
+}
+
+testing::Matcher<const Plan&> HasVerdict(std::string group, Verdict verdict);
+// The text of the pod group's event; empty when it has none.
+testing::Matcher<const Plan&> Says(std::string group, testing::Matcher<std::string> text);
+// One of the pod group's reasons has this code.
+testing::Matcher<const Plan&> Reasons(std::string group, std::string_view code);
+
+// "bind vision/train-0 on n1", one line per decision.
+std::string DecisionsText(const Plan& plan);
+// With all of its reasons.
+GroupOutcome OutcomeOf(const Plan& plan, std::string_view group);
+
+// For Google Test.
+void PrintTo(const Plan& plan, std::ostream* out);
+void PrintTo(Verdict verdict, std::ostream* out);
+
+}  // namespace kai
+
+#endif  // KAI_TESTING_MATCHERS_MATCHERS_H_

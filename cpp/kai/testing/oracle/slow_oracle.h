@@ -1,0 +1,493 @@
+// The scheduler once more, transcribed from the specification and written for nothing but being
+// plain: no index, no cache, no undo log, names instead of ids, every sum taken from scratch.
+// Property tests compare the engine with it.
+//
+//   oracle::World world(rows, {});  // rows as the ClusterBuilder takes them
+//   oracle::Choice choice = oracle::FindNode(world, "vision/train-0");
+//   world.Place("vision/train-0", choice.node);  // a statement's words; undo by keeping a copy
+//   std::vector<oracle::Decision> plan = oracle::Allocate(&world);
+//
+// The actions that evict, and whole cycles, are in slow_evictions.h; topology is in
+// slow_topology.h.
+//
+// It reads the rows themselves and none of the engine's columns, so it also finds what the
+// ClusterBuilder gets wrong; it does not say what is wrong with rows. Resource claims are left out.
+#ifndef KAI_TESTING_ORACLE_SLOW_ORACLE_H_
+#define KAI_TESTING_ORACLE_SLOW_ORACLE_H_
+
+#include <array>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kai/base/extras.h"
+#include "kai/base/mends.h"
+#include "kai/model/cluster_rows.h"
+#include "kai/model/pod_status.h"
+#include "kai/testing/makers/test_time.h"
+#include "kai/testing/oracle/slow_sharing.h"
+
+namespace kai {
+
+namespace oracle {
+
+// What of a configuration plays a part. The initial values are KAI's defaults (spec 2 C7).
+struct Settings {
+  std::vector<std::string> plugins = {
+      "predicates",    "proportion", "priority",           "elastic",
+      "kubeflow",      "ray",        "nodeavailability",   "resourcetype",
+      "subgrouporder", "taskorder",  "nominatednode",      "nodeplacement",
+      "minruntime",    "topology",   "sg-nodelocalgreedy", "sg-multinodegang"};  // in order
+  bool gpu_spread = false;
+  bool cpu_spread = false;
+  double k_value = 1;
+  double saturation_multiplier = 1;                     // spec 1 F93
+  int64_t depth = -1;                                   // pod groups per leaf queue, of allocate
+  std::map<std::string, int64_t> eviction_depths = {};  // of the other actions; missing: no bound
+  int64_t preempt_min_runtime_ns = 0;  // where no queue says anything (spec 1 F102)
+  int64_t reclaim_min_runtime_ns = 0;
+  bool reclaim_runtime_by_lca = true;
+  Mends mends = {};
+  Extras extras = {};
+  int64_t now_ns = kTestNowNs;
+
+  bool Has(std::string_view plugin) const;
+};
+
+// cpu in millicores, memory in bytes, GPUs in devices.
+using Three = std::array<double, 3>;
+// Amounts by resource name, whole GPUs under "gpu"; an absent name is zero.
+using Amounts = std::map<std::string, double>;
+
+namespace parts {
+
+// A node of the tree of spec 2 G5; the root's name is "".
+struct Set {
+  bool is_leaf = false;
+  int64_t minimum = 0;                // pods of a leaf, children of a set
+  bool given = true;                  // false: a set without minSubGroup
+  std::vector<std::string> children;  // sorted
+};
+using SetTree = std::map<std::string, Set>;
+
+// A pod group, or the part of it that a search looks at (spec 2 V2, V8).
+struct Shape {
+  SetTree tree;
+  std::vector<int> pods;  // also those of no sub-group
+};
+
+}  // namespace parts
+
+// spec 1 F31
+struct QueueNumbers {
+  Three deserved{};
+  Three limit{};
+  Three weight{};
+  Three allocated{};
+  Three allocated_non_preemptible{};
+  Three request{};
+  Three fair_share{};
+};
+
+// The rows, and where every pod stands: nodes and queues by name, pods and pod groups by "ns/name".
+// Copying it is cheap enough to be the way to try something.
+class World {
+ public:
+  explicit World(ClusterRows rows, Settings settings = {});
+
+  const ClusterRows& rows() const;
+  const Settings& settings() const;
+
+  // spec 2 T3-T5 and S5. Pipelining a pod that was just evicted moves it: what it held stays
+  // releasing. A pod that shares GPUs gets these groups, "" standing for a device that nobody
+  // shares yet; without any those that it would choose.
+  void Place(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
+  void Pipeline(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
+  void Evict(std::string_view pod);
+  // One that was just evicted: its queue is charged once more (spec 2 W8).
+  void EvictAgain(std::string_view pod);
+
+  // Names of what there is, sorted: without objects of other node pools, orphaned queues and the
+  // like.
+  std::vector<std::string> Nodes() const;
+  std::vector<std::string> Queues() const;
+  std::vector<std::string> PodGroups() const;
+  std::vector<std::string> PodsOf(std::string_view pod_group) const;
+
+  PodStatus StatusOf(std::string_view pod) const;
+  std::string NodeOf(std::string_view pod) const;  // "" when on none
+
+  // A node's ledger, from scratch (spec 2 S5, spec 3 N1-N4).
+  Amounts Allocatable(std::string_view node) const;
+  Amounts Idle(std::string_view node) const;
+  Amounts Releasing(std::string_view node) const;
+  Amounts Used(std::string_view node) const;
+
+  // A device that pods share, and what is taken of it, also by pods that have moved away and are
+  // still there.
+  struct SharedDevice {
+    std::multiset<std::string> pods;
+    int64_t used = 0;
+    int64_t allocated = 0;
+    int64_t releasing = 0;
+
+    friend auto operator<=>(const SharedDevice&, const SharedDevice&) = default;
+  };
+  std::multiset<SharedDevice> SharedDevices(std::string_view node) const;
+  parts::Groups GroupsOf(std::string_view pod) const;  // that it shares on its node
+
+  // What there is to divide (spec 1 F30).
+  Three Total() const;
+
+  // The oracle's own: what of the rows counts, by position, and where every pod stands.
+  struct Kept;
+  const Kept& kept() const { return *kept_; }
+  struct Spot {
+    int node = -1;
+    parts::Groups groups;  // that it shares there; empty: none, or nobody knows
+  };
+  struct PodState {
+    PodStatus status = PodStatus::kPending;
+    int node = -1;              // -1: on none, or on one outside the snapshot
+    bool is_virtual = false;    // its status is the work of a statement (spec 2 S6)
+    parts::Groups groups;       // that it shares on its node
+    std::vector<Spot> leaving;  // where it moved away from, and still is
+  };
+  const std::vector<PodState>& pods() const { return pods_; }
+  std::vector<PodState>* mutable_pods() { return &pods_; }
+  const parts::GpuLedger& gpus(int node) const { return gpus_[static_cast<size_t>(node)]; }
+  // Pods that were evicted again, and from where.
+  const std::vector<std::pair<int, int>>& evicted_again() const { return evicted_again_; }
+  // A pod that was evicted stays where it is, and is what it was before.
+  void Return(int pod, const PodState& before);
+
+  // What a cycle changes of a pod group.
+  struct GroupState {
+    std::shared_ptr<const parts::Shape> shape;
+    std::optional<int64_t> last_start_ns;
+    std::optional<int64_t> last_eviction_ns;
+  };
+  const GroupState& group(int index) const { return groups_[static_cast<size_t>(index)]; }
+  GroupState* mutable_group(int index) { return &groups_[static_cast<size_t>(index)]; }
+
+ private:
+  std::shared_ptr<const Kept> kept_;
+  std::vector<PodState> pods_;
+  std::vector<GroupState> groups_;
+  std::vector<std::pair<int, int>> evicted_again_;
+  // Unlike everything else these depend on the order in which things happen (spec 3 N5, N6).
+  std::vector<parts::GpuLedger> gpus_;  // by node
+  int groups_opened_ = 0;
+
+  void Charge(int pod, int node, const parts::Groups& groups, PodStatus status);
+  void Discharge(int pod, int node, const parts::Groups& groups, PodStatus status);
+  parts::Groups Opened(int pod, int node, parts::Groups groups, bool pipeline_only);
+};
+
+// ---- (a) queue order ----------------------------------------------------------------------------
+
+// The tree of heaps of spec 1 F60, whatever it holds: jobs are numbers to it.
+class HeapTree {
+ public:
+  explicit HeapTree(const World* world) : world_(world) {}
+  virtual ~HeapTree() = default;
+
+  bool empty() const { return children_.empty() || children_.at(kRoot).empty(); }
+
+ protected:
+  static constexpr int kRoot = -1;
+  using Heap = std::vector<int>;
+
+  virtual bool JobLess(int a, int b) const = 0;
+  virtual bool QueueLess(int a, int b) const = 0;
+  virtual int LeafOf(int job) const = 0;
+
+  // `depth`: jobs per leaf; -1: no bound.
+  void PushJob(int job, int64_t depth);
+  int PopJob();
+  int BestLeaf(int queue) const;
+  int BestJob(int queue) const { return jobs_.at(BestLeaf(queue)).front(); }
+  const World& world() const { return *world_; }
+
+ private:
+  const World* world_;
+  std::map<int, Heap> children_;  // queues, by their parent
+  std::map<int, Heap> jobs_;      // by their leaf
+  std::map<int, bool> marked_;
+};
+
+// Pod groups, best first: with the comparators F61-F71 and the job order F73. It keeps no numbers:
+// every comparison looks at the world.
+class QueueTree : private HeapTree {
+ public:
+  explicit QueueTree(const World* world) : QueueTree(world, world->settings().depth) {}
+  QueueTree(const World* world, int64_t depth) : HeapTree(world), depth_(depth) {}
+
+  void Push(std::string_view pod_group);
+  using HeapTree::empty;
+  std::string Pop();
+
+ private:
+  bool JobLess(int a, int b) const override;
+  bool QueueLess(int a, int b) const override;
+  int LeafOf(int job) const override;
+
+  int64_t depth_;
+};
+
+// The pod groups allocate considers (spec 2 O1), in the order in which they are pushed.
+std::vector<std::string> Candidates(const World& world);
+
+// spec 2 G13 and F27
+std::vector<std::string> TasksToAllocate(const World& world, std::string_view pod_group);
+Three NextRequest(const World& world, std::string_view pod_group);
+
+// ---- (b) fair share -----------------------------------------------------------------------------
+
+struct Sibling {
+  std::string name;
+  double priority = 100;
+  int64_t created = 0;
+  double deserved = 0;
+  double limit = -1;
+  double weight = 0;
+  double usage = 0;
+  double request = 0;
+  double fair_share = 0;
+};
+// spec 1 §4 for one resource and one family of siblings; returns what is left.
+double Divide(double total, double k_value, std::vector<Sibling>* siblings);
+
+// The numbers of all queues as the world stands now, with the fair share of the start of the cycle
+// (spec 1 §3, §4).
+std::map<std::string, QueueNumbers> NumbersOf(const World& world);
+
+// ---- (c) placement ------------------------------------------------------------------------------
+
+struct Choice {
+  std::string node;                      // "": none fits
+  bool now = false;                      // on what is idle; else it has to wait
+  std::vector<std::string> groups = {};  // of devices to share; "": one nobody shares yet
+
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+// The node for one waiting pod: score all, sort, take the first that fits and passes all filters
+// (spec 2 P2-P4, spec 3 §7, §9).
+Choice FindNode(const World& world, std::string_view pod);
+// Whether every filter lets the pod onto the node, room apart.
+bool PassesFilters(const World& world, std::string_view pod, std::string_view node);
+double ScoreOf(const World& world, std::string_view pod, std::string_view node);
+// How many nodes lack what, as a pod that found none is told (spec 3 E1, E2); by KAI's words for
+// resources. Nodes that refuse for other reasons are not in it.
+std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod);
+
+// ---- (d) allocate -------------------------------------------------------------------------------
+
+struct Decision {
+  enum class Kind { kBind, kPipeline, kEvict };
+  Kind kind = Kind::kBind;
+  std::string pod;
+  std::string node = {};       // "" with kEvict
+  std::string action = {};     // with kEvict: the action's name
+  std::string for_group = {};  // likewise: the pod group that gets the room; "" for stale gangs
+
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const Decision& decision);
+
+// The whole action (spec 2 §6-§8); the world is as the action leaves it.
+std::vector<Decision> Allocate(World* world);
+
+// ---- what the parts of the oracle share
+// ----------------------------------------------------------
+
+struct World::Kept {
+  struct Group {
+    const PodGroupRow* row = nullptr;
+    std::string name;
+    int queue = -1;  // -1: does not exist
+    int64_t priority = 0;
+    bool preemptible = false;
+    parts::Shape shape;
+  };
+  struct Pod {
+    const PodRow* row = nullptr;
+    std::string name;
+    int group = -1;               // -1: none
+    bool counts = false;          // has a group and a sub-group of it
+    bool is_reservation = false;  // of a device that others share (spec 3 N15)
+    std::vector<double> request;  // by resource; spec 3 R18
+  };
+  struct Queue {
+    const QueueRow* row = nullptr;
+    int parent = -1;
+    std::vector<int> children;  // by name
+    QueueNumbers start;
+  };
+
+  ClusterRows rows;
+  Settings settings;
+  std::vector<const NodeRow*> nodes;  // by name
+  std::vector<std::vector<double>> allocatable;
+  std::vector<Queue> queues;  // by name
+  std::vector<Group> groups;  // by namespace and name
+  std::vector<Pod> pods;      // likewise
+  std::vector<std::string> resources = {"cpu", "memory", "gpu", "pods"};
+  double smallest_gpu_mib = 0;  // 0: no node knows
+  double largest_gpu_mib = 0;
+  Three total{};
+
+  int NodeIndex(std::string_view name) const;   // -1: there is none
+  int QueueIndex(std::string_view name) const;  // likewise
+  int GroupIndex(std::string_view name) const;  // likewise
+  int PodIndex(std::string_view name) const;
+  size_t ResourceIndex(const std::string& name);
+  bool InNodePool(const StringPairs& labels) const;  // spec 1 F9
+  bool IsBelow(int queue, int ancestor) const;
+  bool IsLeaf(int queue) const;  // and exists
+
+  void KeepNodes();
+  void KeepQueues();
+  void KeepGroups();
+  void KeepPods(std::vector<PodState>* states);
+  void MakeVectors();
+  void CountTotal(const std::vector<PodState>& states);
+
+  // What a waiting pod counts in its queue; a memory request by a device of `gpu_mib` (F24).
+  Three Requested(const Pod& pod, double gpu_mib) const;
+  // What a placed one counts (F25, and the last row of F24).
+  Three Accepted(const Pod& pod, int node) const;
+  double DevicesOf(int node) const;  // spec 3 N5: cnt
+  // What the gate at a node counts (F79).
+  Three AtTheGate(const Pod& pod, int node) const;
+  // What a pod takes of a node's GPUs (spec 3 N2, N3).
+  parts::GpuPart GpusTaken(const Pod& pod, int node, const parts::Groups& shared) const;
+};
+
+namespace parts {
+
+template <typename T>
+const T& At(const std::vector<T>& values, int index) {
+  return values[static_cast<size_t>(index)];
+}
+
+bool AtMost(double a, double b);  // spec 1 F26
+bool AtMost(const Three& a, const Three& b);
+Three Plus(const Three& a, const Three& b);
+Three Minus(const Three& a, const Three& b);
+
+std::string SubGroupOf(const PodRow& pod);
+bool IsShared(const PodRow& pod);       // spec 3 R19
+bool AnyGpu(const PodRow& pod);         // likewise
+double MigGpus(const GpuRequest& gpu);  // of them, in MIG slices
+bool IsOpen(const NodeRow& node);       // spec 3 P7
+bool MeetsNodeAffinity(const PodRow& pod, const NodeRow& node);
+bool ToleratesTaints(const PodRow& pod, const NodeRow& node);
+const std::string* Label(const StringPairs& labels, const std::string& key);  // null: none
+std::optional<int64_t> Integer(const std::string& text);
+bool Meets(const SelectorRequirement& requirement, const std::string* value);
+bool MeetsAll(const std::vector<SelectorRequirement>& requirements, const StringPairs& labels);
+// A feature that the engine does not have yet.
+bool NotBuilt(const PodRow& pod);
+
+QueueNumbers NumbersNow(const World& world, int queue);
+double AllocatableShare(const QueueNumbers& numbers, size_t resource);  // spec 1 F34
+// spec 1 F77 (limits) and F78 (quotas of the non-preemptible): does q more fit?
+bool FitsLimits(const World& world, int group, const Three& q);
+bool FitsQuotas(const World& world, int group, const Three& q);
+
+// A queue in a comparison: its numbers now, and what they would be.
+struct Standing {
+  const QueueRow* row;
+  QueueNumbers numbers;
+  Three with_job;  // allocated and J together (F65, F67)
+  Three next;      // the same without victims (F68)
+};
+bool OrderOf(const Standing& l, const Standing& r, const Three& total);  // spec 1 F61-F71
+bool CreatedFirst(const QueueRow& l, const QueueRow& r);  // the framework's own order
+
+enum class Elastic { kBelow, kExactly, kAbove };
+Elastic ElasticOf(const World& world, int group);
+struct JobStanding {
+  int group;
+  Elastic elastic;
+};
+bool JobFirst(const World& world, const JobStanding& l, const JobStanding& r);  // spec 1 F73
+// (creation time, name), the order in which worklists are filled.
+bool GroupFirst(const World& world, int a, int b);
+
+// Calls visit(pod row, node row, is leaving) for everything that stands on a node.
+template <typename Visit>
+void ForEachStanding(const World& world, const Visit& visit) {
+  const World::Kept& kept = world.kept();
+  for (size_t i = 0; i < kept.pods.size(); ++i) {
+    const World::PodState& state = world.pods()[i];
+    if (state.node >= 0 && IsActiveUsed(state.status)) {
+      visit(*kept.pods[i].row, *At(kept.nodes, state.node), state.status == PodStatus::kReleasing);
+    }
+    for (const World::Spot& spot : state.leaving) {
+      visit(*kept.pods[i].row, *At(kept.nodes, spot.node), true);
+    }
+  }
+}
+
+// Pods of one leaf whose status passes.
+template <typename Test>
+std::vector<int> PodsOfLeaf(const World& world, int group, const std::string& leaf,
+                            const Test& test) {
+  std::vector<int> pods;
+  for (const int pod : world.group(group).shape->pods) {
+    const World::Kept::Pod& each = At(world.kept().pods, pod);
+    if (each.counts && SubGroupOf(*each.row) == leaf && test(At(world.pods(), pod).status)) {
+      pods.push_back(pod);
+    }
+  }
+  return pods;
+}
+int64_t ActiveAllocated(const World& world, int group, const std::string& leaf);
+bool IsAllocationSatisfied(const World& world, int group, const std::string& set);  // spec 2 G9
+bool IsReady(const World& world, int group, const std::string& set);                // spec 2 G7
+int64_t SatisfiedChildren(const World& world, int group, const Set& set);
+std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set);  // G11
+bool TaskFirst(const World& world, int a, int b);                                        // G12
+// G13; without some sub-groups, where others suffice.
+std::vector<int> Tasks(const World& world, int group, const std::set<std::string>& without = {});
+Three SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib);
+
+struct Ledger {
+  std::vector<double> idle;
+  std::vector<double> releasing;
+  std::vector<double> used;
+};
+std::vector<Ledger> Ledgers(const World& world);  // by node
+// Idle and releasing together, in GPUs (spec 3 N13), MIG slices included.
+double RoomInGpus(const World& world, int node);
+bool HasGpusToGive(const World& world, int node);  // spec 2 V3
+
+// Whether some node could hold the pod if it were empty, and what it names is there (spec 3 P13,
+// P14, P16).
+bool PassesPodChecks(const World& world, int pod);
+// Whether a group that waits has a say in when its queue comes, in an order of all who wait.
+bool SpeaksForItsQueue(const World& world, int group);
+// How the domains of nodes are liked, by node (spec 4 S1).
+using NodeScores = std::map<int, double>;
+// spec 2 P2-P4 among some nodes; where domains are liked, nodes without a score are none of them.
+struct Placement {
+  int node = -1;     // none
+  bool now = false;  // it can start there
+  Groups groups;     // of devices to share; "": one nobody shares yet
+};
+Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only,
+                    const NodeScores* domains = nullptr);
+
+}  // namespace parts
+}  // namespace oracle
+}  // namespace kai
+
+#endif  // KAI_TESTING_ORACLE_SLOW_ORACLE_H_

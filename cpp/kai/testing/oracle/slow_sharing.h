@@ -1,0 +1,99 @@
+// The oracle's reading of shared GPUs (spec 3 §4-§6): the maps of a node as the specification has
+// them, who fits, and which devices a pod takes. As slow_oracle.h: for nothing but being plain.
+//
+// A device that pods share is called by its group. A group that is first shared in this cycle is
+// called "~" and the number of its opening, so that it comes after all others by name.
+//
+// Two weaknesses of KAI's are not in it, as they are not in the engine: devices beyond what a node
+// offers, whatever its label counts (N17), and memory of nearly two devices for one (G5). Nor are
+// the traces that KAI's rollback leaves (decision 0010): a copy of a world is exact.
+#ifndef KAI_TESTING_ORACLE_SLOW_SHARING_H_
+#define KAI_TESTING_ORACLE_SLOW_SHARING_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kai/model/pod_status.h"
+#include "kai/model/rows.h"
+
+namespace kai::oracle {
+
+class World;
+
+namespace parts {
+
+using Groups = std::vector<std::string>;
+
+// A node's GPUs: the GPU element of its vectors, and the maps of spec 3 N1.
+struct GpuLedger {
+  double idle = 0;
+  double releasing = 0;
+  double used = 0;     // whole ones
+  double count = 0;    // spec 3 N5: cnt
+  bool is_any = true;  // the node's allocatable has GPUs; if not, whole ones are not tracked (N3)
+  std::map<std::string, int64_t> u;
+  std::map<std::string, int64_t> a;  // a key stays: "some real task was here"
+  std::map<std::string, int64_t> r;
+  std::set<std::string> marked;  // counted in `releasing`
+};
+
+// What a pod takes of a node's GPUs: whole ones, or so much of each of these groups.
+struct GpuPart {
+  double whole = 0;
+  Groups groups;
+  int64_t mib = 0;
+};
+void AddToGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);       // N4, N5
+void RemoveFromGpus(const GpuPart& part, PodStatus status, GpuLedger* ledger);  // N4, N6
+
+double MemoryOfGpu(const NodeRow& node);                      // spec 3 G1: M
+bool KnowsMemoryOfGpu(const NodeRow& node);                   // the memory is synced
+double CeilToPercent(double portion);                         // ceil2
+double PortionOn(const GpuRequest& gpu, double gpu_mib);      // spec 3 G3
+int64_t MibPerDevice(const GpuRequest& gpu, double gpu_mib);  // spec 3 G4: m
+int64_t Devices(const GpuRequest& gpu);
+
+bool Matches(const GpuLedger& ledger, const std::string& group, double gpu_mib,
+             int64_t mib);  // N11
+bool HasIdle(const GpuLedger& ledger, const std::string& group, double gpu_mib,
+             int64_t mib);  // N12
+
+// The GPU part of spec 3 N10, for one who shares: `gpus` is the GPU element of idle, or of idle and
+// releasing.
+bool DevicesFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib, double gpus);
+
+// How one candidate of S1 is liked (W14): by the plugins that are on.
+struct DeviceTaste {
+  bool pack = false;
+  bool spread = false;
+  bool bind_held = false;  // start on a device that is still being freed, as KAI does (FINDINGS 9)
+};
+
+// spec 3 S1-S4.
+struct DeviceChoice {
+  bool found = false;
+  Groups groups;  // "": a device that nobody shares yet
+  bool is_releasing = false;
+};
+DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib,
+                           const DeviceTaste& taste, bool fits_now, bool pipeline_only);
+
+// So many pods of this request could be held if nobody else came and devices were one piece: by
+// what of devices is idle, leaving or left.
+double SharersThatFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib);
+
+// spec 3 N13: what is idle and what is releasing, in devices and in MiB; whole MIG slices apart.
+struct GpuSums {
+  double idle = 0;
+  double releasing = 0;
+  double mib = 0;  // of both
+};
+GpuSums SumsOf(const GpuLedger& ledger, double gpu_mib);
+
+}  // namespace parts
+}  // namespace kai::oracle
+
+#endif  // KAI_TESTING_ORACLE_SLOW_SHARING_H_
