@@ -13,15 +13,15 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
 
-# ccache sees paths below the checkout as relative ones, so that a clone elsewhere finds what this one compiled. Only a
-# debugger minds that the objects then name the other clone.
+# ccache sees paths below the checkout as relative ones, so that a clone elsewhere finds what this one compiled. Messages
+# and debug information then have relative paths, too, which would be a nuisance in a build for the debugger.
 find_program(KAI_CCACHE ccache)
 if(KAI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${KAI_CCACHE}")
   if(KAI_SANITIZE OR NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_NOHASHDIR=1)
+    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1)
   endif()
-  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "${KAI_CCACHE}")
 endif()
 
 # GCC looks for garbage whenever its heap has grown by a part: with memory to spare, less often. Takes a tenth off.

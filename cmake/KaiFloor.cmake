@@ -14,6 +14,40 @@
 # What is only for tests is compiled more often than it runs, so in a release or sanitized build it is optimised less
 # than the floors: helpers with -O1, as they do the work (the plain scheduler, random clusters), the tests themselves with
 # -O0, which halves the time that they take to compile under sanitizers.
+
+# kai_sources(<out> <target> <files>...)
+#
+# What to compile for these files: the files, or with KAI_UNITY a few files that include them, so that headers are read
+# and templates instantiated once for several. CMake's own unity builds name the files by absolute paths, which would end
+# up in __FILE__: ccache then finds nothing for a clone elsewhere.
+function(kai_sources out target)
+  if(NOT KAI_UNITY OR NOT ARGN)
+    set(${out} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(batch_bytes 64000)  # some ten files: more make the last compiler run alone, fewer read headers more often
+  set(units)
+  set(text "")
+  set(bytes 0)
+  set(last "${ARGN}")
+  list(POP_BACK last end)
+  foreach(file IN LISTS ARGN)
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/cpp" OUTPUT_VARIABLE include)
+    string(APPEND text "#include \"${include}\"\n")
+    file(SIZE "${file}" size)
+    math(EXPR bytes "${bytes} + ${size}")
+    if(bytes GREATER batch_bytes OR file STREQUAL end)
+      list(LENGTH units n)
+      set(unit "${CMAKE_CURRENT_BINARY_DIR}/unity/${target}_${n}.cc")
+      file(CONFIGURE OUTPUT "${unit}" CONTENT "${text}" @ONLY)
+      list(APPEND units "${unit}")
+      set(text "")
+      set(bytes 0)
+    endif()
+  endforeach()
+  set(${out} ${units} PARENT_SCOPE)
+endfunction()
+
 function(kai_floor name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FOR_TESTS" "" "LINKS;TEST_LINKS")
 
@@ -26,6 +60,10 @@ function(kai_floor name)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER tests EXCLUDE REGEX "_for_test\\.cc$")
   list(FILTER benchmarks INCLUDE REGEX "_benchmark\\.cc$")
+
+  kai_sources(sources kai_${name} ${sources})
+  kai_sources(helpers kai_${name}_for_test ${helpers})
+  kai_sources(tests kai_${name}_test ${tests})
 
   if(sources)
     add_library(kai_${name} STATIC ${sources})

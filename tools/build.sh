@@ -11,7 +11,8 @@ preset=$1
 shift
 dir=build/$preset
 mkdir -p "$dir"
-usually=()
+usually=() label=$*
+[ "$label" = _core ] && label=kai._core
 
 # A build folder remembers absolute paths, so one that was copied or moved here starts afresh.
 if ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$dir/CMakeCache.txt" 2>/dev/null || [ ! -f "$dir/build.ninja" ]; then
@@ -20,5 +21,5 @@ if ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$dir/CMakeCache.txt" 2>/dev
   [ "$preset $*" = "release _core" ] && usually=(--usually 120)
 fi
 
-"${PYTHON:-python3}" tools/progress.py "${usually[@]}" --log "$dir/build.log" "building ${*:-everything} ($preset)" -- \
+"${PYTHON:-python3}" tools/progress.py "${usually[@]}" --log "$dir/build.log" "building ${label:-everything} ($preset)" -- \
   ninja -C "$dir" -j "${JOBS:-$(nproc)}" "$@"

@@ -38,6 +38,14 @@ def duration(seconds: float) -> str:
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"
 
 
+def about(seconds: float) -> str:
+    """40 -> "40 seconds", 60 -> "1 minute", 130 -> "2 minutes"."""
+    if seconds < 60:
+        return f"{round(seconds)} seconds"
+    minutes = round(seconds / 60)
+    return f"{minutes} minute{'' if minutes == 1 else 's'}"
+
+
 class Output(threading.Thread):
     """Reads the command's output to its end: keeps it, logs it, shows it, counts Ninja's steps."""
 
@@ -65,7 +73,7 @@ class Display:
 
     def __init__(self, label: str, usually_s: float) -> None:
         self._label = label
-        self._usually = f" (the first time usually {duration(usually_s)})" if usually_s else ""
+        self._usually = f" (the first time about {about(usually_s)})" if usually_s else ""
         self._moves = sys.stdout.isatty()
         self._next_s = SILENCE_S
         self._shown = False
@@ -75,10 +83,13 @@ class Display:
             return
         self._next_s = elapsed_s + (1.0 if self._moves else INTERVAL_S)
         what = f"step {steps}, {duration(elapsed_s)}" if steps else duration(elapsed_s)
-        line = f"==> {self._label}: {what}{self._usually}"
         if self._moves:
-            line = "\r\033[K" + line[: os.get_terminal_size(sys.stdout.fileno()).columns - 1]
-        elif not self._shown:
+            width = os.get_terminal_size(sys.stdout.fileno()).columns
+            line = f"==> {self._label}: {what}{self._usually}"[: width - 1]
+            line = f"\r\033[K{line}"
+        elif self._shown:
+            line = f"==> {self._label}: {what}"
+        else:
             line = f"==> {self._label}{self._usually}"
         print(line, end="" if self._moves else "\n", flush=True)
         self._shown = True
