@@ -26,7 +26,7 @@ endif()
 
 # GCC looks for garbage whenever its heap has grown by a part: with memory to spare, less often. Takes a tenth off.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  add_compile_options(--param=ggc-min-expand=200 --param=ggc-min-heapsize=262144)
+  add_compile_options(--param=ggc-min-expand=200 --param=ggc-min-heapsize=262144 --param=large-unit-insns=100000)
 endif()
 
 add_compile_options(-Wall -Wextra -Wshadow)

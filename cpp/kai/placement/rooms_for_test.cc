@@ -76,8 +76,7 @@ SubGroupRow Set(std::string name, std::optional<int64_t> minimum, std::string pa
   return row;
 }
 
-ClusterMaker GroupOf(std::vector<SubGroupRow> sub_groups,
-                     std::optional<int64_t> min_sub_group) {
+ClusterMaker GroupOf(std::vector<SubGroupRow> sub_groups, std::optional<int64_t> min_sub_group) {
   PodGroupRow group;
   group.namespace_name = "ns";
   group.name = "g";
