@@ -14,11 +14,14 @@ mkdir -p "$dir"
 usually=() label=$*
 [ "$label" = _core ] && label=kai._core
 
-# A build folder remembers absolute paths, so one that was copied or moved here starts afresh.
-if ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$dir/CMakeCache.txt" 2>/dev/null || [ ! -f "$dir/build.ninja" ]; then
+# A build folder remembers absolute paths and the presets of its first day: one that was copied or moved here, or is older
+# than the presets, starts afresh.
+made_for="$PWD $(cksum <CMakePresets.json)"
+if [ "$(cat "$dir/made-for" 2>/dev/null)" != "$made_for" ]; then
   cmake --preset "$preset" --fresh >"$dir/configure.log" 2>&1 ||
     { sed -n '/^CMake Error/,$p' "$dir/configure.log" >&2; exit 1; }
-  [ "$preset $*" = "release _core" ] && usually=(--usually 120)
+  printf '%s\n' "$made_for" >"$dir/made-for"
+  [ "$preset $label" = "release kai._core" ] && usually=(--usually 120)
 fi
 
 "${PYTHON:-python3}" tools/progress.py "${usually[@]}" --log "$dir/build.log" "building ${label:-everything} ($preset)" -- \

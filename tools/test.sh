@@ -63,6 +63,8 @@ run_fuzz() {
   done
 }
 
+case "${1:-}" in help | -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit ;; esac
+
 # The stage itself, in a process of its own, so that its CPU time can be told.
 if [ "${1:-}" = --stage ]; then "run_$2"; exit; fi
 
