@@ -1,15 +1,15 @@
-# kai_floor(<name> [FOR_TESTS] LINKS <libraries>... [TEST_LINKS <libraries>...])
+# kai_floor(<name> [FOR_TESTS] [TEST_SHARDS <n>] LINKS <libraries>... [TEST_LINKS <libraries>...])
 #
 # Makes one floor out of the folder it is called in:
 #
 #   kai_<name>            every *.cc, at any depth, as a static library; other floors link it as kai::<name>
 #   kai_<name>_for_test   every *_for_test.cc, as a static library for the tests of this floor and of those above it
-#   kai_<name>_test       every *_test.cc, registered with ctest under this name           (KAI_TESTS)
+#   kai_<name>_test       every *_test.cc, registered with ctest as kai_<name>_test_1 ...  (KAI_TESTS)
 #   kai_<name>_benchmark  every *_benchmark.cc                                              (KAI_BENCHMARKS)
 #
 # LINKS names everything the floor's own headers and sources include from elsewhere. TEST_LINKS is for what only its
 # tests and benchmarks need. Name as little as will do there: `make test-<name>` builds all that it names. FOR_TESTS marks
-# floors that no user gets.
+# floors that no user gets. TEST_SHARDS splits slow tests among that many processes.
 #
 # What is only for tests is compiled more often than it runs, so in a release or sanitized build it is optimised less
 # than the floors: helpers with -O1, as they do the work (the plain scheduler, random clusters), the tests themselves with
@@ -49,7 +49,7 @@ function(kai_sources out target)
 endfunction()
 
 function(kai_floor name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "FOR_TESTS" "" "LINKS;TEST_LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "FOR_TESTS" "TEST_SHARDS" "LINKS;TEST_LINKS")
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
   set(helpers ${sources})
@@ -94,8 +94,16 @@ function(kai_floor name)
     add_executable(kai_${name}_test ${tests})
     target_link_libraries(kai_${name}_test PRIVATE ${test_links} GTest::gmock GTest::gtest_main)
     target_compile_options(kai_${name}_test PRIVATE $<${hurried}:-O0>)
-    # One ctest entry per floor: a process per test case would cost more than the cases do.
-    add_test(NAME kai_${name}_test COMMAND kai_${name}_test --gtest_brief=1)
+    # One ctest entry per floor or shard: a process per test case would cost more than the cases do.
+    if(NOT arg_TEST_SHARDS)
+      set(arg_TEST_SHARDS 1)
+    endif()
+    foreach(shard RANGE 1 ${arg_TEST_SHARDS})
+      math(EXPR index "${shard} - 1")
+      add_test(NAME kai_${name}_test_${shard} COMMAND kai_${name}_test --gtest_brief=1)
+      set_tests_properties(kai_${name}_test_${shard} PROPERTIES
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_TEST_SHARDS};GTEST_SHARD_INDEX=${index}")
+    endforeach()
   endif()
 
   if(KAI_BENCHMARKS AND benchmarks)

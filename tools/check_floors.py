@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 CPP = ROOT / "cpp"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(kai/[^"]+)"', re.MULTILINE)
 FLOOR = re.compile(
-    r"kai_floor\((\w+)(?:\s+FOR_TESTS)?(?:\s+LINKS([^)]*?))?(?:\s+TEST_LINKS([^)]*?))?\)", re.DOTALL
+    r"kai_floor\((\w+)(?:\s+FOR_TESTS)?(?:\s+TEST_SHARDS \d+)?"
+    r"(?:\s+LINKS([^)]*?))?(?:\s+TEST_LINKS([^)]*?))?\)",
+    re.DOTALL,
 )
 IS_TEST = ("_test", "_benchmark")  # ends of file names; what is only for tests ends in _for_test
 

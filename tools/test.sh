@@ -46,7 +46,7 @@ run_cpp() { tools/build.sh release && ctest --preset release --parallel "$jobs";
 run_sanitize() { tools/build.sh sanitize && ctest --preset sanitize --parallel "$jobs"; }
 run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml; }
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
-run_pytest() { tools/build.sh release _core && $bin/python -m pytest --no-header; }
+run_pytest() { tools/build.sh release _core && $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile; }
 run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
 run_includes() { tools/build.sh debug; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }
