@@ -69,7 +69,6 @@ wheels: setup
 
 # Resolves tools/requirements-dev.in anew, for every Python we support at once.
 pins: setup
-	@.venv/bin/python -m pip install --quiet uv
 	@.venv/bin/python -m uv pip compile --quiet --upgrade --universal --python-version 3.10 --no-header --no-annotate \
 	  tools/requirements-dev.in --output-file tools/requirements-dev.txt
 
