@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "kai/testing/makers/cluster_maker.h"
+
 namespace kai::oracle::slow_oracle_test {
 namespace {
 

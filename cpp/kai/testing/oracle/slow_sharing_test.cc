@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kai/testing/makers/cluster_maker.h"
 #include "kai/testing/oracle/slow_evictions.h"
 #include "kai/testing/oracle/slow_oracle.h"
 
