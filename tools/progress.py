@@ -73,7 +73,7 @@ class Display:
 
     def __init__(self, label: str, usually_s: float) -> None:
         self._label = label
-        self._usually = f" (the first time about {about(usually_s)})" if usually_s else ""
+        self._usually = about(usually_s) if usually_s else ""
         self._moves = sys.stdout.isatty()
         self._next_s = SILENCE_S
         self._shown = False
@@ -83,14 +83,14 @@ class Display:
             return
         self._next_s = elapsed_s + (1.0 if self._moves else INTERVAL_S)
         what = f"step {steps}, {duration(elapsed_s)}" if steps else duration(elapsed_s)
+        line = f"==> {self._label}: {what}"
         if self._moves:
-            width = os.get_terminal_size(sys.stdout.fileno()).columns
-            line = f"==> {self._label}: {what}{self._usually}"[: width - 1]
-            line = f"\r\033[K{line}"
-        elif self._shown:
-            line = f"==> {self._label}: {what}"
-        else:
-            line = f"==> {self._label}{self._usually}"
+            line += f" of about {self._usually}" if self._usually else ""
+            line = (
+                f"\r\033[K{line[: (os.get_terminal_size(sys.stdout.fileno()).columns or 80) - 1]}"
+            )
+        elif not self._shown:
+            line = f"==> {self._label}" + (f" (about {self._usually})" if self._usually else "")
         print(line, end="" if self._moves else "\n", flush=True)
         self._shown = True
 

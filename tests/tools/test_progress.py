@@ -35,7 +35,7 @@ def test_always_prints_the_times() -> None:
 def test_a_slower_command_is_announced_with_how_long_it_usually_takes() -> None:
     done = progress("--usually", "75", "building", "--", "sleep", "1.3")
     first, last = done.stdout.splitlines()
-    assert first == "==> building (the first time about 1 minute)"
+    assert first == "==> building (about 1 minute)"
     assert last.startswith("==> building: ok after 1 s")
 
 
