@@ -172,7 +172,6 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
                                            .wish = WishOf(row)});
     groups.root.Add(root);
     const auto first_set = static_cast<int32_t>(groups.pod_set_list.size());
-    groups.not_built.Add({});
     if (row.sub_groups.empty()) {
       sets.minimum[root] = Threshold(row.min_sub_group.value_or(1));
       sets.minimum_given[root] = row.min_sub_group.has_value() ? 1 : 0;
@@ -283,10 +282,9 @@ void ClusterAssembler::SortPodSets() {
 void ClusterAssembler::ListPodGroups() {
   PodGroupColumns& groups = c_.pod_groups_;
   PodGroupLists& lists = groups.lists;
-  groups.may_run.Resize(groups.size());
+  groups.may_run.Resize(groups.size(), 1);
   groups.elastic_state.Resize(groups.size());
   for (const PodGroupId group : groups.name.ids()) {
-    groups.may_run[group] = groups.not_built[group].empty() ? 1 : 0;
     groups.elastic_state[group] = ElasticStateOf(group);
   }
   IndexVector<PodGroupId, uint8_t> is_understood(groups.size(), 1);
@@ -317,7 +315,7 @@ void ClusterAssembler::ListPodGroups() {
     if (waiting > 0) lists.waiting.push_back(group);
     const QueueId queue = groups.queue[group];
     if (active > 0 && groups.preemptible[group] != 0 && is_understood[group] != 0 &&
-        groups.not_built[group].empty() && queue.valid() && c_.queues_.IsLeaf(queue)) {
+        queue.valid() && c_.queues_.IsLeaf(queue)) {
       lists.may_lose.push_back(group);
       lists.may_lose_in[queue].push_back(group);
     }

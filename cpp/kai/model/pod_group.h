@@ -109,8 +109,6 @@ struct PodGroupColumns {
   std::vector<SubGroupId> pod_set_list;
   IndexVector<PodGroupId, std::vector<PodId>>
       misfits;  // pods of a sub-group that does not exist (spec 2 G6)
-  IndexVector<PodGroupId, std::vector<NameId>>
-      not_built;  // features the group itself needs that the engine does not have yet
   IndexVector<PodGroupId, uint8_t>
       backoff_prefix;  // schedulingBackoff 1: messages name the node pool (spec 2 M2)
   IndexVector<PodGroupId, NameId> node_pool;       // its node-pool label, or "default"

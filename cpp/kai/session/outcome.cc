@@ -264,8 +264,7 @@ class Describer {
       }
       return;
     }
-    std::set<NameId> features(cluster_.pod_groups().not_built[group].begin(),
-                              cluster_.pod_groups().not_built[group].end());
+    std::set<NameId> features;
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       for (const PodId pod :
