@@ -19,6 +19,7 @@ import argparse
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,9 +87,7 @@ class Display:
         line = f"==> {self._label}: {what}"
         if self._moves:
             line += f" of about {self._usually}" if self._usually else ""
-            line = (
-                f"\r\033[K{line[: (os.get_terminal_size(sys.stdout.fileno()).columns or 80) - 1]}"
-            )
+            line = f"\r\033[K{line[: shutil.get_terminal_size().columns - 1]}"
         elif not self._shown:
             line = f"==> {self._label}" + (f" (about {self._usually})" if self._usually else "")
         print(line, end="" if self._moves else "\n", flush=True)
