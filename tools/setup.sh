@@ -85,21 +85,22 @@ set_up_system() {
 
 # --- Python packages -------------------------------------------------------------------------------------------
 
+which_python() { "$1" -c 'import sys; print(sys.version, sys.base_prefix)'; }
+
 # set_up_python run|all
 set_up_python() {
   local pins=tools/requirements-dev.txt stamp wanted seconds
   # What .venv depends on, by content: the requirements, this script, and which Python it stands on.
   stamp=$( (cat "$pins" tools/requirements-run.in "${BASH_SOURCE[0]}"; pwd
-            "$python" -c 'import sys; print(sys.version, sys.base_prefix)') | sha256sum | cut -c1-16)
+            which_python "$python") | sha256sum | cut -c1-16)
   case "$1 $(cat .venv/stamp 2>/dev/null)" in
     "run run $stamp" | "run all $stamp" | "all all $stamp") [ -x .venv/bin/python ] && return 0 ;;
   esac
 
   # A venv that stands on another Python, or was moved here, is made anew; otherwise pip only changes what differs.
   if ! .venv/bin/python -c "import sys; sys.exit(sys.prefix != '''$PWD/.venv''')" 2>/dev/null ||
-     [ "$(.venv/bin/python -c 'import sys; print(sys.version, sys.base_prefix)')" != \
-       "$("$python" -c 'import sys; print(sys.version, sys.base_prefix)')" ]; then
-    rm -rf .venv build/release/CMakeCache.txt  # which remembers where the other Python's headers are
+     [ "$(which_python .venv/bin/python)" != "$(which_python "$python")" ]; then
+    rm -rf .venv build/release/made-for  # that build was configured with the other Python's headers
     watch "making .venv" 0 "$python" -m venv .venv || die "python -m venv failed"
   fi
   rm -f .venv/stamp

@@ -42,17 +42,19 @@ run_lint() {  # all of it, even when the first tool objects
   part $bin/lint-imports || bad=1
   return $bad
 }
-run_cpp() { tools/build.sh release && ctest --preset release --parallel "$jobs"; }
-run_sanitize() { tools/build.sh sanitize && ctest --preset sanitize --parallel "$jobs"; }
+cpp_tests() { tools/build.sh "$1" && ctest --preset "$1" --parallel "$jobs"; }  # PRESET
+run_cpp() { cpp_tests release; }
+run_sanitize() { cpp_tests sanitize; }
 run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml; }
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
-run_pytest() { tools/build.sh release _core && $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile; }
+pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
+run_pytest() { tools/build.sh release _core && pytest; }
 run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
 run_includes() { tools/build.sh debug; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }
 run_seeds() {
   tools/build.sh release && KAI_SEEDS=1000:4000 build/release/bin/kai_session_test --gtest_brief=1 &&
-    KAI_CLUSTERS=400 $bin/python -m pytest --no-header tests/properties
+    KAI_CLUSTERS=400 pytest tests/properties
 }
 run_fuzz() {
   tools/build.sh sanitize || return 1

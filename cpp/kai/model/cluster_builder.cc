@@ -51,12 +51,7 @@ void ClusterBuilder::Add(PodRow row) { rows_.pods.push_back(std::move(row)); }
 void ClusterBuilder::Add(PodGroupRow row) { rows_.pod_groups.push_back(std::move(row)); }
 void ClusterBuilder::Add(QueueRow row) { rows_.queues.push_back(std::move(row)); }
 void ClusterBuilder::Add(PriorityClassRow row) { rows_.priority_classes.push_back(std::move(row)); }
-void ClusterBuilder::Add(BindRequestRow row) { rows_.bind_requests.push_back(std::move(row)); }
-void ClusterBuilder::Add(ResourceClaimRow row) { rows_.claims.push_back(std::move(row)); }
-void ClusterBuilder::Add(ResourceSliceRow row) { rows_.slices.push_back(std::move(row)); }
-void ClusterBuilder::Add(DeviceClassRow row) { rows_.device_classes.push_back(std::move(row)); }
 void ClusterBuilder::Add(TopologyRow row) { rows_.topologies.push_back(std::move(row)); }
-void ClusterBuilder::Add(NodeZonesRow row) { rows_.zones.push_back(std::move(row)); }
 void ClusterBuilder::Reject(Rejection rejection) {
   rows_.rejections.push_back(std::move(rejection));
 }

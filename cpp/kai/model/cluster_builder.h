@@ -5,6 +5,7 @@
 //   builder.Add(std::move(pod_row));
 //   builder.Reject({.kind = "Pod", .name = "ns/p", .field = "spec", .message = "is no object"});
 //   std::unique_ptr<Cluster> cluster = std::move(builder).Build();
+//   ClusterBuilder(std::move(rows)).Build();   // a whole input; ClusterRows::Build() is the same
 //   cluster->rejections();
 //
 // Everything about the input is checked here, once: beyond, code trusts the columns. The order of
@@ -31,15 +32,8 @@ class ClusterBuilder {
   void Add(PodGroupRow row);
   void Add(QueueRow row);
   void Add(PriorityClassRow row);
-  void Add(BindRequestRow row);
-  void Add(ResourceClaimRow row);
-  void Add(ResourceSliceRow row);
-  void Add(DeviceClassRow row);
   void Add(TopologyRow row);
-  void Add(NodeZonesRow row);
   void Reject(Rejection rejection);
-  // For what has no word here.
-  ClusterRows& rows() { return rows_; }
 
   std::unique_ptr<Cluster> Build() &&;
 

@@ -33,7 +33,7 @@
 
 namespace kai {
 
-inline constexpr int64_t kMegabyte = 1'000'000;
+inline constexpr auto kMegabyte = static_cast<int64_t>(kBytesPerMegabyte);
 
 // CPU in millicores, memory in megabytes of 10^6 bytes, GPUs in devices; -1 is unlimited.
 struct QueueSpec {

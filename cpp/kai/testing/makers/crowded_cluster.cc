@@ -11,8 +11,6 @@
 namespace kai {
 namespace {
 
-constexpr const char* kLicence = "example.com/licence";
-
 class CrowdedClusterWriter {
  public:
   CrowdedClusterWriter(uint64_t seed, const CrowdedClusterOptions& options)
@@ -162,7 +160,7 @@ class CrowdedClusterWriter {
       spec.millicpu = tight ? random_.Between(2, 6) * 1000 : 32000;
       spec.mb = tight ? random_.Between(4, 16) * 1000 : 256000;
       if (random_.OneIn(10)) spec.pods = random_.Between(2, 4);
-      if (random_.OneIn(6)) spec.more.emplace_back(kLicence, random_.Between(1, 2));
+      if (random_.OneIn(6)) spec.more.emplace_back(kScalar, random_.Between(1, 2));
       const std::string name = StrCat("n", i);
       spec.labels.emplace_back("kubernetes.io/hostname", name);
       spec.labels.emplace_back("zone", StrCat("z", random_.Below(2)));
@@ -213,7 +211,7 @@ class CrowdedClusterWriter {
     row.scheduler_name = rows_.params.scheduler_name;
     if (shape.millicpu != 0) row.requests.emplace_back("cpu", shape.millicpu);
     if (shape.mb != 0) row.requests.emplace_back("memory", shape.mb * kMegabyte);
-    if (shape.scalars != 0) row.requests.emplace_back(kLicence, shape.scalars);
+    if (shape.scalars != 0) row.requests.emplace_back(kScalar, shape.scalars);
     if (shape.gpus != 0) row.gpu = {.count = shape.gpus, .portion = 1, .mig = {}};
     if (options_.pod_affinity) row.labels.emplace_back("app", random_.Coin() ? "web" : "db");
     if (random_.OneIn(10)) row.labels.emplace_back("kai.scheduler/task-priority", "10");

@@ -10,7 +10,6 @@ namespace kai {
 namespace {
 
 constexpr const char* kMig = "nvidia.com/mig-1g.5gb";
-constexpr const char* kScalar = "example.com/licence";
 
 class RandomClusterWriter {
  public:

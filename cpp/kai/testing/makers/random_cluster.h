@@ -52,6 +52,9 @@ class Random {
   std::mt19937_64 engine_;
 };
 
+// A resource beyond cpu, memory and GPUs.
+inline constexpr const char* kScalar = "example.com/licence";
+
 struct RandomClusterOptions {
   // Scale.
   int min_nodes = 1;

@@ -10,20 +10,11 @@
 
 #include "kai/base/text.h"
 #include "kai/base/units.h"
+#include "kai/model/row_lookup.h"
 #include "kai/testing/makers/random_cluster.h"
 
 namespace kai {
 namespace {
-
-int64_t AmountOf(const ResourceAmounts& amounts, std::string_view name) {
-  int64_t sum = 0;
-  for (const auto& [resource, amount] : amounts) sum += resource == name ? amount : 0;
-  return sum;
-}
-
-bool IsShared(const GpuRequest& gpu) {
-  return gpu.kind == GpuRequestKind::kFraction || gpu.kind == GpuRequestKind::kMemory;
-}
 
 class SharersWriter {
  public:
@@ -119,7 +110,7 @@ class SharersWriter {
       if (node.empty()) continue;
       ++pods[node];
       millicpu[node] += AmountOf(pod.requests, "cpu");
-      if (IsShared(pod.gpu) && !groups.empty()) {
+      if (pod.gpu.IsShared() && !groups.empty()) {
         shared[node].insert(groups.begin(), groups.end());
       } else {
         gpus[node] += pod.gpu.count;
@@ -301,7 +292,7 @@ class SharersWriter {
     std::map<std::string, std::vector<PodRow*>> waiting;  // by pod group
     for (PodRow& pod : rows_.pods) {
       const bool waits =
-          pod.phase == Phase::kPending && pod.node_name.empty() && !IsShared(pod.gpu);
+          pod.phase == Phase::kPending && pod.node_name.empty() && !pod.gpu.IsShared();
       const bool is_bound = std::any_of(
           rows_.bind_requests.begin(), rows_.bind_requests.end(), [&](const BindRequestRow& each) {
             return each.namespace_name == pod.namespace_name && each.pod == pod.name;
