@@ -28,6 +28,7 @@ import time
 from typing import TextIO
 
 SILENCE_S = 1.0  # a quicker command needs no progress
+POLL_S = 0.05
 INTERVAL_S = 15.0  # between two lines where there is no terminal
 # Ninja's counter, or the line in which another progress.py tells it.
 STEPS = re.compile(r"^\[(\d+)/(\d+)\] |^==> .*: step (\d+) of (\d+),")
@@ -123,18 +124,16 @@ def run(arguments: argparse.Namespace) -> int:
     with open(arguments.log or os.devnull, "w", errors="replace") as log:
         output = Output(process.stdout, log, arguments.show)
         output.start()
-        while True:
-            try:
-                status = process.wait(timeout=0.1)
-                break
-            except subprocess.TimeoutExpired:
+        try:  # around all of the loop: an interrupt may come at any point of it
+            while (status := process.poll()) is None:
+                time.sleep(POLL_S)
                 if not arguments.show:
                     display.update(time.monotonic() - start_s, output.steps)
-            except KeyboardInterrupt:
-                process.send_signal(signal.SIGINT)
-                process.wait()
-                print(file=sys.stderr)
-                return 130
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            print(file=sys.stderr)
+            return 130
         output.join()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = used.ru_utime + used.ru_stime
@@ -161,7 +160,10 @@ def main() -> int:
         del arguments.command[0]
     if not arguments.command:
         parser.error("no command was given")
-    return run(arguments)
+    try:
+        return run(arguments)
+    except KeyboardInterrupt:  # before the command ran
+        return 130
 
 
 if __name__ == "__main__":

@@ -87,7 +87,9 @@ def test_every_interval_a_line_tells_the_step(line: str, monkeypatch: pytest.Mon
     assert out.getvalue() == "==> building\n==> building: step 12 of 44, 16 s\n"
 
 
-def test_an_interrupt_ends_the_command(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wait_s", [0.0, 0.013, 0.027, 0.049])
+def test_an_interrupt_ends_the_command_whenever_it_comes(wait_s: float) -> None:
+    """It used to be a traceback when it came while a line was being printed."""
     process = subprocess.Popen(
         [sys.executable, str(PROGRESS), "sleeping", "--", "sleep", "60"],
         stdout=subprocess.PIPE,
@@ -96,8 +98,9 @@ def test_an_interrupt_ends_the_command(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert re.match(r"==> sleeping", process.stdout.readline())
+    time.sleep(wait_s)
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    assert process.returncode == 130
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "\n")
     assert time.monotonic() - start < 30
