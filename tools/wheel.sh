@@ -39,6 +39,10 @@ build_wheel() {
     { cat "build/wheel/auditwheel-$1.log" >&2; exit 1; }
 }
 
+for python in "${pythons[@]}"; do
+  has_headers "$python" || { echo "$python is no Python from 3.10 on with its headers (python3-dev)" >&2; exit 2; }
+done
+
 mkdir -p build/wheel
 rm -f dist/kai_sched-*.whl
 if [ ${#pythons[@]} = 0 ]; then
