@@ -17,7 +17,7 @@
 #include "kai/fairshare/queue_order.h"
 #include "kai/fairshare/reclaim_rule.h"
 #include "kai/model/cluster_builder.h"
-#include "kai/model/messages.h"
+#include "kai/texts/messages.h"
 #include "register.h"
 
 namespace kai::bindings {

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "kai/base/keys.h"
-#include "kai/base/text.h"
 #include "kai/model/row_lookup.h"
 
 namespace kai {
@@ -22,9 +21,6 @@ auto UniqueOf(const std::vector<Row>& rows, const char* kind, const KeyOf& key,
   for (const Row* row : SortedAndUnique(&all, kind, key, rejections)) kept.push_back(row);
   return kept;
 }
-
-// Whole, as these are KAI's own words.
-std::string InQuotes(std::string_view name) { return StrCat("\"", name, "\""); }
 
 // The zones of a volume's label; a label that names an empty one says nothing.
 std::vector<std::string> ZonesIn(std::string_view label) {
@@ -213,29 +209,27 @@ VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
   VolumeNeeds needs;
   std::vector<std::pair<const Claim*, const StorageClassRow*>> waiting;
   bool has_unbound = false;
-  const auto refuse = [&](std::string text) {
-    if (!needs.refusal.valid()) needs.refusal = names_->Intern(text);
+  using Refused = VolumeRefusal::Kind;
+  const auto refuse = [&](Refused kind, std::string_view claim, std::string_view volume = {}) {
+    if (needs.refusal.any()) return;
+    needs.refusal.kind = kind;
+    if (!claim.empty()) needs.refusal.claim = names_->Intern(claim);
+    if (!volume.empty()) needs.refusal.volume = names_->Intern(volume);
   };
   for (const VolumeClaimRow& volume : pod.volumes) {
     const Claim* found = FindClaim(pod.namespace_name, volume.claim);
     if (found == nullptr) {
-      refuse(volume.ephemeral
-                 ? StrCat("waiting for ephemeral volume controller to create the "
-                          "persistentvolumeclaim ",
-                          InQuotes(volume.claim))
-                 : StrCat("persistentvolumeclaim ", InQuotes(volume.claim), " not found"));
+      refuse(volume.ephemeral ? Refused::kNotMadeYet : Refused::kNotFound, volume.claim);
       continue;
     }
     const Claim& claim = *found;
     if (claim.is_lost) {
-      refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name),
-                    " bound to non-existent persistentvolume ", InQuotes(claim.volume)));
+      refuse(Refused::kLost, claim.name, claim.volume);
     } else if (claim.deletion_ns) {
-      refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name), " is being deleted"));
+      refuse(Refused::kDeleted, claim.name);
     } else if (volume.ephemeral && !claim.owner_pod_uid.empty() && !pod.uid.empty() &&
                claim.owner_pod_uid != pod.uid) {
-      refuse(StrCat("PVC ", pod.namespace_name, "/", claim.name, " was not created for pod ",
-                    pod.namespace_name, "/", pod.name, " (pod is not owner)"));
+      refuse(Refused::kNotOwner, claim.name);
     } else if (!claim.volume.empty() && claim.bind_completed) {
       const PersistentVolumeRow* bound_to = FindVolume(claim.volume);
       if (bound_to == nullptr) {
@@ -256,8 +250,8 @@ VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
       }
     }
   }
-  if (has_unbound) refuse("pod has unbound immediate PersistentVolumeClaims");
-  if (needs.refusal.valid()) {  // and nothing else will be asked
+  if (has_unbound) refuse(Refused::kUnbound, {});
+  if (needs.refusal.any()) {  // and nothing else will be asked
     VolumeNeeds refused;
     refused.refusal = needs.refusal;
     return refused;

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "kai/base/rounding.h"
-#include "kai/model/messages.h"
 
 namespace kai {
 namespace {
@@ -187,10 +186,10 @@ struct DomainSearch::Search {
     if (domains.empty()) return;
     const TopologyDomainId best = *std::ranges::max_element(
         domains, {}, [&](TopologyDomainId domain) { return (*counts)[domain]; });
-    answer->errors.push_back({.reason = std::string(messages::kNotEnoughForWorkload),
-                              .message = messages::DomainHoldsTooFew(
-                                  tree().Text(best, cluster.names()), (*counts)[best], ask.pods),
-                              .is_ours = true});
+    answer->reasons.push_back(DomainTooSmall{.domain = tree().Text(best, cluster.names()),
+                                             .holds = (*counts)[best],
+                                             .wanted = ask.pods,
+                                             .is_best = true});
   }
 
   // The best fit first.
@@ -211,19 +210,15 @@ struct DomainSearch::Search {
 DomainSearch::Answer DomainSearch::Find(const Question& question) {
   const TopologyConstraint& wanted = question.constraint;
   Answer answer;
-  const auto refuse = [&](std::string message) {
-    if (question.explains)
-      answer.errors.push_back({std::string(messages::kPodSchedulingErrors), std::move(message)});
+  const auto refuse = [&](Reason reason) {
+    if (question.explains) answer.reasons.push_back(std::move(reason));
     return std::move(answer);
   };
-  const std::string_view topology = cluster_.Text(wanted.topology);
-  const std::string_view required =
-      wanted.required.valid() ? cluster_.Text(wanted.required) : std::string_view();
-  const auto unsatisfied = [&](std::string_view tail) {
-    return messages::TopologyNotSatisfied(topology, required, cluster_.PodGroupName(question.group),
-                                          question.subgroup, tail);
-  };
-  if (!wanted.tree.valid()) return refuse(messages::NoSuchTopology(topology));
+  TopologyNotSatisfied unsatisfied{.topology = wanted.topology,
+                                   .level = wanted.required,
+                                   .subgroup = question.subgroup,
+                                   .within = {}};
+  if (!wanted.tree.valid()) return refuse(NoSuchTopology{.topology = wanted.topology});
 
   Tree& in = TreeOf(wanted.tree);
   answer.tree = &in.tree;
@@ -244,22 +239,25 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   }
   if (!search.Accepts(*this, common)) {
     if (question.explains && wanted.required_depth > 0) search.AddBest(common, cluster_, &answer);
-    return refuse(unsatisfied(messages::NotEnoughIn(
-        common == DomainTree::kRoot ? "" : in.tree.Text(common, cluster_.names()))));
+    unsatisfied.within = common == DomainTree::kRoot ? "" : in.tree.Text(common, cluster_.names());
+    return refuse(std::move(unsatisfied));
   }
 
   // spec 4 C5, C6: levels that make no sense are found after what there is too little of.
-  const auto unknown = [&](std::string_view which, NameId level) {
-    return messages::UnknownTopologyLevel(question.subgroup, cluster_.Text(level), which, topology);
+  const auto unknown = [&](NameId level, bool is_required) {
+    return UnknownLevel{.topology = wanted.topology,
+                        .subgroup = question.subgroup,
+                        .level = level,
+                        .is_required = is_required};
   };
   const std::optional<DomainDepths> depths = DepthsFor(wanted);
   if (!depths && !options_.tells_levels) return answer;
   if (!depths) {
     if (wanted.required_depth == TopologyConstraint::kUnknownLevel)
-      return refuse(unknown("required", wanted.required));
+      return refuse(unknown(wanted.required, true));
     if (wanted.preferred_depth != TopologyConstraint::kNoLevel)
-      return refuse(unknown("preferred", wanted.preferred));
-    return refuse(messages::NoTopologyLevel(question.subgroup, topology));
+      return refuse(unknown(wanted.preferred, false));
+    return refuse(NoLevel{.topology = wanted.topology, .subgroup = question.subgroup});
   }
 
   search.widest = depths->widest;
@@ -299,20 +297,16 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   for (const TopologyDomainId domain : search.refused) {
     const std::string name = in.tree.Text(domain, cluster_.names());
     if (search.counts != nullptr) {
-      answer.errors.push_back(
-          {std::string(messages::kNotEnoughForWorkload),
-           messages::DomainHoldsTooFew(name, (*search.counts)[domain], ask.pods)});
+      answer.reasons.push_back(
+          DomainTooSmall{.domain = name, .holds = (*search.counts)[domain], .wanted = ask.pods});
       continue;
     }
     const std::span<const double> free = in.rooms.FreeOf(domain);
     for (size_t i = 0; i < free.size(); ++i) {
-      if (ask.sum[i] > free[i])
-        answer.errors.push_back({std::string(messages::kNotEnoughForWorkload),
-                                 messages::DomainsLack(cluster_.slots().Name(ResourceSlot(i)),
-                                                       cluster_.slots().IsMig(ResourceSlot(i)))});
+      if (ask.sum[i] > free[i]) answer.reasons.push_back(DomainsLack{.slot = ResourceSlot(i)});
     }
   }
-  return refuse(unsatisfied(""));
+  return refuse(std::move(unsatisfied));
 }
 
 std::vector<DomainSearch::Part> DomainSearch::PartsOf(const Question& question,

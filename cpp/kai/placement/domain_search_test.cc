@@ -13,6 +13,7 @@
 #include "kai/base/text.h"
 #include "kai/placement/rooms_for_test.h"
 #include "kai/testing/makers/random_cluster.h"
+#include "kai/texts/reason_text.h"
 
 namespace kai::domain_search_test {
 namespace {
@@ -77,8 +78,11 @@ class TopologyTest : public testing::Test {
     const GroupPlacer::Result result =
         rooms->placer().Place(rooms->Group(StrCat("ns/", group)), Mode::kReal, &rooms->statement());
     messages_.clear();
-    for (const PlaceError& error : result.errors) {
-      if (!error.is_ours) messages_.push_back(error.message);
+    for (const Reason& reason : result.reasons) {
+      const auto* too_small = std::get_if<DomainTooSmall>(&reason);
+      if (too_small != nullptr && too_small->is_best) continue;  // not in KAI's event
+      messages_.push_back(
+          EventErrorOf(reason, rooms->Group(StrCat("ns/", group)), rooms->cluster()).message);
     }
     std::map<std::string, int> placed;
     const std::vector<std::string> placements = rooms->Placements();

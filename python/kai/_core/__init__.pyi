@@ -4,7 +4,7 @@ Private to `kai.engine`, which gives these types their names, defaults and looks
 a clock, a file or a random source.
 """
 
-from typing import Literal, NoReturn, final
+from typing import Any, Literal, NoReturn, final
 
 from kai._core import fairshare as fairshare
 from kai._core import placement as placement
@@ -43,8 +43,8 @@ _ClaimAllocation = tuple[
     list[tuple[list[_Requirement], list[_Requirement]]] | None,
     tuple[list[tuple[str, str, int]], list[tuple[str, str, str]]] | None,
 ]
-# code, message, pod
-_Reason = tuple[str, str, str | None]
+# code, message, pod, facts
+_Reason = tuple[str, str, str | None, dict[str, Any]]
 # last_start_ns, stale_since_ns, last_eviction_ns; None: not written, "": removed
 _Writes = tuple[int | None, int | Literal[""] | None, int | None]
 # queue, verdict, messages, reasons, writes

@@ -148,12 +148,22 @@ Decision = Bind | Pipeline | Evict
 class Reason(Brief):
     """Why a pod group, or one pod of it, was not placed.
 
-    `code` is a stable word (docs/reference/reasons.md); `message` is KAI's text where it has one.
+    `code` is a stable word; `message` is KAI's text where it has one. `facts` are the numbers and
+    names that the message speaks of: cores, bytes, devices. docs/reference/reasons.md lists both.
     """
 
     code: str
     message: str
     pod: str | None = None
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "message": self.message,
+            "pod": self.pod,
+            "facts": dict(self.facts),
+        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -187,10 +197,7 @@ class GroupPlan(Brief):
             "queue": self.queue,
             "verdict": self.verdict,
             "messages": list(self.messages),
-            "reasons": [
-                {"code": each.code, "message": each.message, "pod": each.pod}
-                for each in self.reasons
-            ],
+            "reasons": [reason.to_dict() for reason in self.reasons],
             "writes": {
                 field.name: _second(getattr(self.writes, field.name))
                 for field in dataclasses.fields(Writes)
@@ -541,7 +548,7 @@ def _group_plan(
     queue: str,
     verdict: str,
     messages: list[str],
-    reasons: list[tuple[str, str, str | None]],
+    reasons: list[tuple[str, str, str | None, dict[str, Any]]],
     writes: tuple[int | None, int | Literal[""] | None, int | None],
 ) -> GroupPlan:
     return GroupPlan(

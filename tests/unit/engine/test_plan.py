@@ -36,7 +36,10 @@ class FakeCompiled:
 
     def pod_groups(self) -> dict[str, tuple[Any, ...]]:
         writes = (1_767_225_600_500_000_000, None, None)
-        reasons = [("over_limit", "too much", None), ("not_enough_gpus", "none", "b/z-0")]
+        reasons = [
+            ("over_limit", "too much", None, {"queue": "b", "limit": 2.0}),
+            ("not_enough_gpus", "none", "b/z-0", {}),
+        ]
         return {
             "b/z": ("b", "unschedulable", ["OverLimit: too much."], reasons, (None,) * 3),
             "a/y": ("a", "placed", [], [], writes),
@@ -103,8 +106,18 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
                 "verdict": "unschedulable",
                 "messages": ["OverLimit: too much."],
                 "reasons": [
-                    {"code": "over_limit", "message": "too much", "pod": None},
-                    {"code": "not_enough_gpus", "message": "none", "pod": "b/z-0"},
+                    {
+                        "code": "over_limit",
+                        "message": "too much",
+                        "pod": None,
+                        "facts": {"queue": "b", "limit": 2.0},
+                    },
+                    {
+                        "code": "not_enough_gpus",
+                        "message": "none",
+                        "pod": "b/z-0",
+                        "facts": {},
+                    },
                 ],
                 "writes": {"last_start": None, "stale_since": None, "last_eviction": None},
             },
@@ -175,7 +188,9 @@ def test_their_repr_leaves_out_what_does_not_apply() -> None:
 
 def test_pod_groups_carry_reasons_and_the_stamps_that_are_written() -> None:
     groups = fake_plan().pod_groups
-    assert groups["b/z"].reasons[0] == kai.Reason("over_limit", "too much")
+    assert groups["b/z"].reasons[0] == kai.Reason(
+        "over_limit", "too much", facts={"queue": "b", "limit": 2.0}
+    )
     started = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=timezone.utc)
     assert groups["a/y"].writes == Writes(last_start=started)
     assert fake_plan().pods["b/z-0"] == PodPlan("no nodes")

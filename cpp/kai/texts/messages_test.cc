@@ -1,5 +1,5 @@
 // Every text against the wording of the specs, written out.
-#include "kai/model/messages.h"
+#include "kai/texts/messages.h"
 
 #include <gtest/gtest.h>
 

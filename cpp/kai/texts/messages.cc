@@ -1,4 +1,4 @@
-#include "kai/model/messages.h"
+#include "kai/texts/messages.h"
 
 #include <algorithm>
 #include <cmath>
@@ -67,6 +67,14 @@ std::string NotEnoughOf(std::string_view resource) {
 
 std::string QueueDoesNotExist(std::string_view queue) {
   return StrCat("Queue '", queue, "' does not exist");
+}
+
+std::string QueueIsNoLeaf(std::string_view queue) {
+  return StrCat("queue ", queue, " has queues below it; pod groups run in leaf queues only");
+}
+
+std::string NotBuilt(std::string_view feature) {
+  return StrCat("needs ", feature, ", which is not built yet");
 }
 
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group) {
@@ -271,19 +279,26 @@ std::string ClaimsAreDeleted(std::span<const std::string_view> claims) {
   return StrCat("task has deleted storage claims: ", list);
 }
 
-bool IsAboutClaims(std::string_view text) {
-  const auto says = [&](std::string_view words) { return text.find(words) != text.npos; };
-  return says("references resource claims <") || says("no resource claim name found for pod ") ||
-         says("failed to get resource claim ") || says("maximum number of consumers (256)") ||
-         says(" is a shared GPU claim ") ||
-         (text.starts_with("device class ") && says(" does not exist for claim "));
+std::string NoVolumeClaim(std::string_view claim) {
+  return StrCat("persistentvolumeclaim \"", claim, "\" not found");
 }
 
-bool IsAboutDevices(std::string_view text) {
-  const auto says = [&](std::string_view words) { return text.find(words) != text.npos; };
-  return says(" cannot allocate all DRA claims on node ") ||
-         says(" cannot allocate DRA claims on node ") ||
-         says(" node selector does not match node ");
+std::string NoEphemeralVolumeClaimYet(std::string_view claim) {
+  return StrCat("waiting for ephemeral volume controller to create the persistentvolumeclaim \"",
+                claim, "\"");
+}
+
+std::string VolumeOfClaimIsLost(std::string_view claim, std::string_view volume) {
+  return StrCat("persistentvolumeclaim \"", claim, "\" bound to non-existent persistentvolume \"",
+                volume, "\"");
+}
+
+std::string VolumeClaimIsDeleted(std::string_view claim) {
+  return StrCat("persistentvolumeclaim \"", claim, "\" is being deleted");
+}
+
+std::string VolumeClaimOfOtherPod(std::string_view claim, std::string_view pod) {
+  return StrCat("PVC ", claim, " was not created for pod ", pod, " (pod is not owner)");
 }
 
 std::string ConditionsNotMet(std::string_view pod,

@@ -2,8 +2,8 @@
 // P6, R6, D2, D7; spec 3 E2, P7, P8, P14).
 //
 // Functions take names and plain numbers: cpu in millicores, memory in bytes, GPUs in devices.
-#ifndef KAI_MODEL_MESSAGES_H_
-#define KAI_MODEL_MESSAGES_H_
+#ifndef KAI_TEXTS_MESSAGES_H_
+#define KAI_TEXTS_MESSAGES_H_
 
 #include <span>
 #include <string>
@@ -91,6 +91,15 @@ inline constexpr std::string_view kUnableToSchedulePodGroup = "Unable to schedul
 std::string NotEnoughOf(std::string_view resource);
 bool IsStorage(std::string_view resource);  // counted in bytes
 std::string QueueDoesNotExist(std::string_view queue);
+// Ours: KAI leaves such pod groups out of its events.
+inline constexpr std::string_view kNoPods = "the pod group has no pods yet";
+inline constexpr std::string_view kCompleted = "all pods have ended";
+inline constexpr std::string_view kNotConsidered =
+    "no action that ran in this cycle considered the pod group";
+inline constexpr std::string_view kSearchBudgetSpent =
+    "the search for pods to evict ended before it was complete: its budget was spent";
+std::string QueueIsNoLeaf(std::string_view queue);
+std::string NotBuilt(std::string_view feature);
 // spec 2 G6
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group);
 
@@ -176,9 +185,16 @@ std::string CannotAllocateClaims(std::string_view node, std::string_view error);
 std::string NoStorageOfClass(std::string_view storage_class);
 std::string NotEnoughStorageOfClass(std::string_view storage_class);
 std::string ClaimsAreDeleted(std::span<const std::string_view> claims);
-// Whether a text is one of those of D5, or of D7.
-bool IsAboutClaims(std::string_view text);
-bool IsAboutDevices(std::string_view text);
+
+// kube-scheduler's texts for the PersistentVolumeClaims of a pod, given without a namespace but for
+// the one of another pod.
+inline constexpr std::string_view kUnboundVolumeClaims =
+    "pod has unbound immediate PersistentVolumeClaims";
+std::string NoVolumeClaim(std::string_view claim);
+std::string NoEphemeralVolumeClaimYet(std::string_view claim);
+std::string VolumeOfClaimIsLost(std::string_view claim, std::string_view volume);
+std::string VolumeClaimIsDeleted(std::string_view claim);
+std::string VolumeClaimOfOtherPod(std::string_view claim, std::string_view pod);
 
 // spec 3 P15
 std::string ConditionsNotMet(
@@ -228,4 +244,4 @@ std::string WithNodePool(std::string_view node_pool, std::string_view text);
 
 }  // namespace kai::messages
 
-#endif  // KAI_MODEL_MESSAGES_H_
+#endif  // KAI_TEXTS_MESSAGES_H_
