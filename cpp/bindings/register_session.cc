@@ -15,6 +15,7 @@
 #include "kai/session/plan_texts.h"
 #include "kai/session/session.h"
 #include "register.h"
+#include "situation.h"
 #include "status.h"
 
 namespace kai::bindings {
@@ -350,7 +351,8 @@ void RegisterSession(py::module_& module) {
       .def_property_readonly("rejected", &Rejected)
       .def_readonly("config_json", &LoadedCluster::config_json)
       .def_readonly("load_ns", &LoadedCluster::load_ns)
-      .def_property_readonly("counts", &Counts);
+      .def_property_readonly("counts", &Counts)
+      .def("situation", [](const LoadedCluster& self) { return SituationOf(*self.cluster); });
   module.def("load_snapshot", &LoadSnapshot, py::arg("data"));
 
   py::class_<Config>(module, "Config", py::is_final())

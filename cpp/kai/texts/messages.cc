@@ -178,11 +178,14 @@ std::string StaleJob(std::span<const StalePodSet> pod_sets) {
   return StrCat("Job is stale. ", active, " pods are active, minMember is ", minimum, unsatisfied);
 }
 
+std::string Second(int64_t ns_since_1970) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixNanos(ns_since_1970),
+                          absl::UTCTimeZone());
+}
+
 std::string PreemptionDelayNotElapsed(int64_t delay_ns, int64_t end_ns) {
-  const std::string end =
-      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixNanos(end_ns), absl::UTCTimeZone());
   return StrCat("Workload is within its preemption delay window (", FormatDuration(delay_ns),
-                ") and may not trigger evictions before ", end);
+                ") and may not trigger evictions before ", Second(end_ns));
 }
 
 std::string NoNodeForPod(std::string_view pod, std::string_view why) {

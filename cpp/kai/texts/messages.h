@@ -151,6 +151,8 @@ struct StalePodSet {
 };
 std::string StaleJob(std::span<const StalePodSet> pod_sets);  // all pod sets of the group
 
+// RFC 3339, cut to whole seconds.
+std::string Second(int64_t ns_since_1970);
 // spec 2 D2. `end_ns`: when the delay is over, since 1970.
 std::string PreemptionDelayNotElapsed(int64_t delay_ns, int64_t end_ns);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "kai/base/duration.h"
 #include "kai/base/text.h"
+#include "kai/texts/messages.h"
 #include "kai/texts/reason_text.h"
 #include "kai/texts/refusal_words.h"
 
@@ -177,7 +179,7 @@ struct Members {
   Facts operator()(const OverLimit& each) const { return Of(each, cluster); }
   Facts operator()(const OverQuota& each) const { return Of(each, cluster); }
   Facts operator()(const PreemptionDelay& each) const {
-    return {{"delay_seconds", static_cast<double>(each.delay_ns) / 1e9}, {"end_ns", each.end_ns}};
+    return {{"delay", FormatDuration(each.delay_ns)}, {"until", messages::Second(each.end_ns)}};
   }
   Facts operator()(const NoSuchTopology& each) const {
     return {{"topology", Text(each.topology, cluster)}};

@@ -84,6 +84,14 @@ class Cluster(metaclass=_Compiled):
     def counts(self) -> dict[str, int]:
         """How many nodes, pods, pod_groups and queues there are."""
 
+    def situation(self) -> dict[str, list[Any]]:
+        """What an explanation needs; each a list of tuples.
+
+        nodes: name, GPUs. pods: name, pod group, node, state (waits, holds, leaves, ended), whole
+        GPUs, shared devices, part of each, MiB of each. pod_groups: name, queue, pods that have to
+        start together, name of the owner. queues: name, parent.
+        """
+
 def load_snapshot(data: bytes) -> Cluster:
     """Reads the bytes of a snapshot.json in KAI's layout.
 

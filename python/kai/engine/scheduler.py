@@ -71,7 +71,7 @@ class Scheduler:
             now_ns=now_ns,
             rejected=cluster.rejected,
             warnings=tuple(dict.fromkeys((*warnings, *plan.warnings))),
-            situation=Situation(cluster._snapshot_bytes()),
+            situation=Situation(compiled),
         )
 
     def _session(self, config: str) -> tuple[_core.Session, tuple[str, ...]]:
