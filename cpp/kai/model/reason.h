@@ -263,6 +263,7 @@ struct DomainTooSmall {
 struct DomainsLack {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
   ResourceSlot slot;
+  bool is_outside = false;  // was no candidate: KAI's event counts it, and nothing else
 };
 struct TopologyNotSatisfied {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;

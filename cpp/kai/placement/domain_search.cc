@@ -192,6 +192,18 @@ struct DomainSearch::Search {
                                              .is_best = true});
   }
 
+  // Domains of the widest level that the rest of the group rules out: KAI takes them for empty, and
+  // lists what they lack.
+  void AddOutside(TopologyDomainId start, Answer* answer) const {
+    for (const TopologyDomainId domain : DomainsAt(tree(), DomainTree::kRoot, widest)) {
+      if (tree().Holds(start, domain) || !IsInPool(domain)) continue;
+      for (size_t i = 0; i < ask.sum.size(); ++i) {
+        if (ask.sum[i] > 0)
+          answer->reasons.push_back(DomainsLack{.slot = ResourceSlot(i), .is_outside = true});
+      }
+    }
+  }
+
   // The best fit first.
   void Sort(const DomainSearch& search, std::vector<TopologyDomainId>* domains) const {
     std::vector<std::tuple<bool, bool, double, TopologyDomainId>> order;
@@ -273,8 +285,9 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
   // KAI counts nothing above where it starts, but pods that ask for nothing need nothing there
   // (A10).
   const bool starts_too_low = in.tree.DepthOf(common) > search.narrowest;
-  search.Walk(*this, ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest)
-                                                      : common);
+  const TopologyDomainId start =
+      ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest) : common;
+  search.Walk(*this, start);
 
   if (wanted.preferred_depth > 0) {
     auto scores = std::make_shared<DomainScores>(DomainScores{
@@ -306,6 +319,7 @@ DomainSearch::Answer DomainSearch::Find(const Question& question) {
       if (ask.sum[i] > free[i]) answer.reasons.push_back(DomainsLack{.slot = ResourceSlot(i)});
     }
   }
+  search.AddOutside(start, &answer);
   return refuse(std::move(unsatisfied));
 }
 

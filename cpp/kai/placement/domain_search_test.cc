@@ -183,6 +183,25 @@ TEST_F(TopologyTest, SiblingsThatWerePlacedAreNotMoved) {  // spec 4 E9
                                      "<ns/g>, subgroup c"));
 }
 
+TEST_F(TopologyTest, RacksOfOtherZonesAreToldAsEmpty) {  // as KAI counts them
+  Levels({"zone", "rack"});
+  for (const std::string zone : {"a", "b"}) {
+    for (const std::string rack : {"1", "2"}) Node(zone + rack, {zone, rack}, 1);
+  }
+  GroupOfRacks({{"one", 2}});
+  EXPECT_THAT(Place("g"), IsEmpty());
+  const auto times = [&](std::string_view message) {
+    return std::ranges::count(messages_, message);
+  };
+  EXPECT_EQ(times("node-group a.1 can allocate only 1 of 2 required pods"), 1);
+  EXPECT_EQ(times("node-group b.2 can allocate only 1 of 2 required pods"), 1);
+  // Each of the two zones is tried, and has two racks outside.
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: GPUs"), 4);
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: CPU cores"), 4);
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: pods"), 4);
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: memory"), 0) << "not asked for";
+}
+
 TEST_F(TopologyTest, ASingleRackIsAZone) {  // spec 4 E10, W1
   Levels({"zone", "rack"});
   Node("n1", {"z1", "r1"}, 8);

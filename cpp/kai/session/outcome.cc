@@ -153,8 +153,11 @@ class Describer {
     bool is_told = false;  // with its gang
     for (const Reason& reason : reasons) {
       const auto* too_small = std::get_if<DomainTooSmall>(&reason);
+      const auto* lacks = std::get_if<DomainsLack>(&reason);
       const bool is_ours = too_small != nullptr && too_small->is_best;
-      outcome->reasons.push_back({.reason = reason, .in_event = !is_told && !is_ours});
+      const bool is_kais = lacks != nullptr && lacks->is_outside;
+      outcome->reasons.push_back(
+          {.reason = reason, .in_event = !is_told && !is_ours, .in_plan = !is_kais});
       is_told = std::holds_alternative<GangIncomplete>(reason);
     }
   }
