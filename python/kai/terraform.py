@@ -8,7 +8,8 @@ What a ZenML stack gets beside them: `kai.integrations.zenml.terraform_pod_setti
 
 from __future__ import annotations
 
-from kai.settings import PodRequest, rules
+from kai.api import rules
+from kai.settings import PodRequest
 
 
 def variables(request: PodRequest) -> dict[str, str]:

@@ -13,18 +13,18 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.integrations.libraries import installed_version
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
 )
 
 CONTAINER = "base"

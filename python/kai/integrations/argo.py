@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
 )
 
 CONTAINER = "main"  # behind Argo's own, which is called wait or supervisor (A2)

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kai.settings import PodRequest, Unsupported, filled, merge, rules
+from kai.api import rules
+from kai.settings import PodRequest, Unsupported, filled, merge
 
 POLICY_GROUP = "admissionregistration.k8s.io"
 DEFAULT_SCHEDULER = "default-scheduler"

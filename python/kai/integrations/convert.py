@@ -14,17 +14,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields
 from kai.integrations import jobset, kubernetes, workloads
 from kai.integrations.workloads import with_warnings
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    rules,
-)
+from kai.settings import Built, PodRequest, Unsupported, filled
 
 KUEUE_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 KUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"

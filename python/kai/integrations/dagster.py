@@ -16,21 +16,19 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules, spelling
+from kai.api.fields import check_fields
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
-    spelling,
 )
 
 TAG = "dagster-k8s/config"

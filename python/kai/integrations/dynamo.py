@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kai.api import rules
 from kai.integrations import workloads
 from kai.integrations.workloads import with_warnings
-from kai.settings import Built, PodRequest, rules
+from kai.settings import Built, PodRequest
 
 API = "nvidia.com/v1alpha1"
 QUEUE_ANNOTATION = "nvidia.com/kai-scheduler-queue"

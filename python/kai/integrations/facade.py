@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kai.api.fields import check_fields
 from kai.integrations.registry import builder_for
-from kai.settings import Built, PodRequest, check_fields, merge_into_pod, pod_part
+from kai.settings import Built, PodRequest, merge_into_pod, pod_part
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.integrations.native import to_native, to_plain
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.integrations.placement import placement
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    merge_into_pod,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodRequest, Unsupported, filled, merge_into_pod, native_or, pod_part
+from kai.settings.native import to_native, to_plain
 
 PRIMARY = "primary"
 SDKS = ("flytekit", "flyte")  # Flyte 1 and 2

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations.kubernetes import CONTAINER, pod_template
 from kai.integrations.workloads import head, patch, with_warnings
-from kai.settings import Built, PodRequest, rules
+from kai.settings import Built, PodRequest
 
 API = "jobset.x-k8s.io/v1alpha2"
 

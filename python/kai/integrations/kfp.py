@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
     scheduler_name_policy,
@@ -36,7 +36,6 @@ from kai.settings import (
     merge,
     native_or,
     pod_part,
-    rules,
     without_mounts,
 )
 from kai.settings.merging import is_gpu_annotation

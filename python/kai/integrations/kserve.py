@@ -14,21 +14,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kai.integrations.native import to_native
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
 )
+from kai.settings.native import to_native
 
 CONTAINER = "kserve-container"
 MODES = ("RawDeployment", "Serverless")

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from kai.api import rules
 from kai.integrations import workloads
-from kai.integrations.native import to_native
 from kai.integrations.placement import Placement
-from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part, rules
+from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part
+from kai.settings.native import to_native
 
 __all__ = [
     "build",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations.kubernetes import CONTAINER, pod_template
 from kai.integrations.workloads import (
     head,
@@ -20,7 +20,7 @@ from kai.integrations.workloads import (
     segment_annotations,
     with_warnings,
 )
-from kai.settings import Built, PodRequest, rules
+from kai.settings import Built, PodRequest
 
 API = "leaderworkerset.x-k8s.io/v1"
 STARTUP_POLICIES = ("LeaderCreated", "LeaderReady")

@@ -18,7 +18,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from kai.api import keys, quantities
+from kai.api import keys, quantities, rules, spelling
+from kai.api.fields import check_fields
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
     scheduler_name_policy,
@@ -29,13 +30,10 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge,
     merge_into_pod,
     pod_part,
-    rules,
-    spelling,
     without_mounts,
 )
 

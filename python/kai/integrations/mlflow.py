@@ -18,18 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kai.api import rules
+from kai.api.fields import check_fields, fields_at
 from kai.integrations.placement import placement
-from kai.settings import (
-    Built,
-    PodRequest,
-    check_fields,
-    fields_at,
-    filled,
-    merge,
-    merge_into_pod,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodRequest, filled, merge, merge_into_pod, pod_part
 
 TEMPLATE_PATH = "kubernetes_job_template.yaml"
 CONFIG_PATH = "kubernetes_config.json"

@@ -19,20 +19,18 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields, fields_at
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
-    check_fields,
-    fields_at,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
 )
 
 CONTAINER = "prefect-job"  # the worker accepts no other name, and no other place than the first

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations import workloads
 from kai.integrations.kubernetes import pod_template
 from kai.integrations.workloads import with_warnings
-from kai.settings import Built, PodRequest, Unsupported, filled, rules
+from kai.settings import Built, PodRequest, Unsupported, filled
 
 API = "ray.io/v1"
 PRIORITY_LABEL = "ray.io/priority-class-name"  # KAI takes it before all others (R7)

@@ -13,17 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields
 from kai.integrations.placement import placement
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    merge_into_pod,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodRequest, Unsupported, merge_into_pod, pod_part
 
 CONTAINER = "ray-node"
 PROVISION_TIMEOUT_SECONDS = 3600

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations import workloads
 from kai.integrations.placement import Placement
 from kai.integrations.workloads import without_gpus
-from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, pod_part, rules
+from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, pod_part
 
 API = "sparkoperator.k8s.io/v1beta2"
 DRIVER, EXECUTOR = "spark-kubernetes-driver", "spark-kubernetes-executor"

@@ -16,21 +16,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields, fields_at
 from kai.integrations.placement import Placement
 from kai.integrations.workloads import head
-from kai.settings import (
-    Built,
-    PodPart,
-    PodRequest,
-    check_fields,
-    fields_at,
-    filled,
-    merge,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodPart, PodRequest, filled, merge, native_or, pod_part
 
 API = "trainer.kubeflow.org/v1alpha1"
 VERSIONS = ("2.0", "2.1", "2.2", "2.3")

@@ -15,10 +15,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from kai.api import rules
 from kai.integrations.kubernetes import pod_template
-from kai.integrations.native import to_native
 from kai.integrations.workloads import KINDS, head, patch, placed, segment_annotations
-from kai.settings import Built, PodRequest, native_or, rules
+from kai.settings import Built, PodRequest, native_or
+from kai.settings.native import to_native
 
 API = "kubeflow.org/v1"
 

@@ -12,6 +12,8 @@ from kai.linting import gpus, groups, zenml
 from kai.linting.finding import Finding, Path, dotted
 from kai.linting.pods import Pod, pods_in
 from kai.linting.queue_tree import Queues, check_queue_object
+from kai.settings import Built
+from kai.settings.native import to_plain
 
 _DEEPEST = 200  # as in files
 _HINT = (
@@ -90,15 +92,11 @@ def _read(value: Any, depth: int = 0) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    from kai.settings import Built
-
     if isinstance(value, Built):
         return value.settings if value.orchestrator == "zenml" else value.pod
     if isinstance(value, (str, int, float, Mapping, list, tuple)):
         return value
     if isinstance(getattr(value, "attribute_map", None), Mapping):  # a Kubernetes client's
-        from kai.integrations.native import to_plain
-
         return to_plain(value)
     dump = getattr(value, "model_dump", None)  # a pydantic model, such as ZenML's
     return dump(exclude_unset=True) if callable(dump) else value

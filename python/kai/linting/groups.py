@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.api.reading import annotations_of, at, labels_of, mapping, text
 from kai.linting import gpus
 from kai.linting.finding import Edit, Finding, Path, error, warning
 from kai.linting.pods import Pod
-from kai.settings import rules
 
 _WHOLE = re.compile(r"[1-9][0-9]{0,8}")
 _OLD_MIN_MEMBER = "kai.scheduler/min-member"

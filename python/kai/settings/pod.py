@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kai.api import keys
-from kai.settings import frameworks, rules
+from kai.api import keys, rules
+from kai.settings import frameworks
 from kai.settings.request import PodRequest
 
 GPU_RESOURCE_PREFIXES = (keys.NVIDIA_GPU, keys.MIG_PREFIX)

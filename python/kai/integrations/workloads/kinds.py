@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from kai.api import rules
 from kai.integrations.workloads.shapes import ARGO, CLIQUE, PREDICTOR, SERVICE, Shape, spark
-from kai.settings import rules
 
 DEFAULT_QUEUE = "default-queue"  # the one that KAI's chart makes
 

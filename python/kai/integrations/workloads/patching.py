@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields
 from kai.api.reading import at
 from kai.errors import InvalidRequestError
-from kai.integrations.native import to_native, to_plain
 from kai.integrations.placement import Placement
 from kai.integrations.workloads.kinds import DEFAULT_QUEUE, Kind, kind_of
 from kai.integrations.workloads.owner import (
@@ -23,16 +23,8 @@ from kai.integrations.workloads.owner import (
     write_topology_of_part,
 )
 from kai.integrations.workloads.pods import check_roles, found_in, with_settings, without_gpus
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part
+from kai.settings.native import to_native, to_plain
 
 
 def patch(

@@ -7,18 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kai.integrations.native import to_plain
+from kai.api import rules
 from kai.integrations.workloads.kinds import Kind, Pods
 from kai.integrations.workloads.shapes import Shape
-from kai.settings import (
-    PodPart,
-    PodRequest,
-    Unsupported,
-    merge_into_pod,
-    platforms,
-    pod_part,
-    rules,
-)
+from kai.settings import PodPart, PodRequest, Unsupported, merge_into_pod, platforms, pod_part
+from kai.settings.native import to_plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,13 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.integrations.libraries import installed_version
 from kai.integrations.zenml import versions
 from kai.integrations.zenml.pods import CONTAINER, placement_of, pod_of
 from kai.integrations.zenml.values import plain
-from kai.settings import (
-    Built,
-    PodPart,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    merge,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, merge, native_or, pod_part
 from kai.settings.merging import is_gpu_annotation, is_gpu_resource
 
 TARGETS = ("orchestrator", "step_operator")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations.zenml import builder
-from kai.settings import PodRequest, native_or, rules
+from kai.settings import PodRequest, native_or
 
 
 def step_settings(request: PodRequest, *, target: str = "orchestrator", **options: Any) -> Any:
