@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from kai.api import rules
+from kai.api import kinds, rules
 from kai.api.fields import check_fields
 from kai.settings import (
     Built,
@@ -131,7 +131,7 @@ def patch(
     return built.strict() if strict else built
 
 
-_KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+_KINDS = [name for name, kind in kinds.WORKLOADS.items() if kind.pods[0].shape == "argo"]
 
 
 @dataclass(frozen=True)

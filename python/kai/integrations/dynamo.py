@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kai.api import rules
+from kai.api import defaults, rules
 from kai.integrations import workloads
 from kai.integrations.workloads import with_warnings
 from kai.settings import Built, PodRequest
@@ -64,7 +64,7 @@ def build(
     said = []
     if request.queue is None:
         said.append(
-            f"no queue is named: {QUEUE_ANNOTATION} says {workloads.DEFAULT_QUEUE}, because"
+            f"no queue is named: {QUEUE_ANNOTATION} says {defaults.DEFAULT_QUEUE}, because"
             " Dynamo's own default is a queue that KAI does not make"
         )
     without = (manifest.get("metadata") or {}).get("annotations") or {}

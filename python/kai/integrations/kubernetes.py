@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from kai.api import rules
+from kai.api import kinds, rules
 from kai.integrations import workloads
 from kai.integrations.placement import Placement
 from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part
@@ -98,7 +98,7 @@ def patch(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A workload of any kind in `workloads.KINDS` with the settings; nothing else in it changes.
+    """A workload, of a kind in `kai.api.kinds.WORKLOADS`, with the settings; the rest of it stays.
 
     workload: a manifest, or an object of a client. roles: of its pods, those that get GPUs, such as
     ``["Worker"]``; None: those that usually do. requests: other settings for some roles.
@@ -109,16 +109,18 @@ def patch(
         "as_native": as_native,
         "strict": strict,
     }
-    if isinstance(workload, Mapping) and (own := _OWN_PATCH.get(str(workload.get("kind")))):
+    if isinstance(workload, Mapping) and (own := _own_patch(str(workload.get("kind")))):
         return import_module(own).patch(workload, request, **options)  # type: ignore[no-any-return]
     return workloads.patch(workload, request, **options)
 
 
-# Kinds that say some things in fields of their own.
-_OWN_PATCH = {
-    **dict.fromkeys(("RayCluster", "RayJob", "RayService"), "kai.integrations.ray"),
-    "SparkApplication": "kai.integrations.spark",
-}
+def _own_patch(kind: str) -> str | None:
+    """The module of a kind that says some things in fields of its own."""
+    known = kinds.known(kind)
+    if known.ray:
+        return "kai.integrations.ray"
+    is_spark = any(each.shape.startswith("spark") for each in known.pods)
+    return "kai.integrations.spark" if is_spark else None
 
 
 def pod_template(

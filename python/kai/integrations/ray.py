@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from kai.api import keys, rules
+from kai.api import keys, kinds, rules
 from kai.integrations import workloads
 from kai.integrations.kubernetes import pod_template
 from kai.integrations.workloads import with_warnings
@@ -25,9 +25,9 @@ API = "ray.io/v1"
 PRIORITY_LABEL = "ray.io/priority-class-name"  # KAI takes it before all others (R7)
 HEAD, WORKER = "ray-head", "ray-worker"
 
-# Kind -> where its cluster is described.
+# Kind -> the field of its spec that describes its cluster; "": the spec itself.
 CLUSTERS: Mapping[str, str] = MappingProxyType(
-    {"RayCluster": "", "RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}
+    {name: kind.ray.partition(".")[2] for name, kind in kinds.WORKLOADS.items() if kind.ray}
 )
 SUBMISSION_MODES = ("HTTPMode", "SidecarMode", "InteractiveMode", "K8sJobMode")
 _SEGMENTS = (

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kai.api import keys, rules
+from kai.api import keys, kinds, rules
+from kai.api.reading import at
 from kai.integrations import workloads
 from kai.integrations.placement import Placement
 from kai.integrations.workloads import without_gpus
@@ -51,9 +52,12 @@ def patch(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A SparkApplication with the settings. roles: those that take GPUs, ``executor`` if None."""
+    """A SparkApplication or ScheduledSparkApplication with the settings.
+
+    roles: those that take GPUs, ``executor`` if None.
+    """
     rules.mapping("the manifest", manifest)
-    rules.one_of("kind", manifest.get("kind"), ("SparkApplication",))
+    kind = rules.one_of("kind", manifest.get("kind"), _KINDS)
     own = {role: _without_memory(asked) for role, asked in (requests or {}).items()}
     built = workloads.patch(
         manifest, _without_memory(request),
@@ -61,12 +65,16 @@ def patch(
     )  # fmt: skip
     unsupported = [*built.unsupported, *_memory(request)]
     warnings = [*built.warnings, *_warnings(request)]
-    if scheduler := built["spec"].get("batchScheduler"):
+    *application, _ = kinds.KINDS[kind].pods[0].path.split(".")
+    if scheduler := at(built.settings, *application, "batchScheduler"):
         warnings.append(
             f"batchScheduler is {scheduler}, which makes groups of its own: leave it out with KAI"
         )
     built = replace(built, unsupported=tuple(unsupported), warnings=tuple(warnings))
     return built.strict() if strict else built
+
+
+_KINDS = ("SparkApplication", "ScheduledSparkApplication")
 
 
 def submit_conf(
@@ -122,7 +130,7 @@ def submit_conf(
         unsupported.append(_by_template("mig", "executor"))
     unsupported += _memory(request)
     if request.gang_min is not None:
-        hint = workloads.KINDS["SparkApplication"].gang_hint
+        hint = kinds.KINDS["SparkApplication"].gang_hint
         unsupported.append(Unsupported("gang_min", "KAI reads no such number from Spark", hint))
     built = Built(
         orchestrator="spark",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, kinds
 from kai.api.reading import at, labels_of, mapping, text
 from kai.errors import InvalidRequestError
 from kai.linting import gpus, groups, zenml
@@ -129,8 +129,9 @@ def _workload(
     pods = list(pods_in(manifest))
     if not pods or not groups.concerns_kai(manifest, pods, scheduler):
         return
-    owner_at = _owner_at(kind)
-    owner: Mapping[str, Any] = mapping(at(manifest, *(str(each) for each in owner_at)))
+    # KAI takes this object for the owner of the pods, such as the Job that a CronJob makes (J3).
+    owner_at = tuple(kinds.known(kind).owner.split(".")[:-1])
+    owner: Mapping[str, Any] = mapping(at(manifest, *owner_at))
     bare = len(pods) == 1 and pods[0].at == ()
     if not bare:
         metadata = mapping(owner.get("metadata"))
@@ -148,11 +149,6 @@ def _workload(
         yield from _pod(pod, kind, owner if not bare else {}, owner_at, scheduler, label_key)
     yield from groups.check_kind(manifest, kind)
     yield from _queues(pods, owner, owner_at, label_key, known)
-
-
-def _owner_at(kind: str) -> Path:
-    """The object that KAI takes for the owner of the pods (J3: the Job that a CronJob makes)."""
-    return ("spec", "jobTemplate") if kind == "CronJob" else ()
 
 
 def _pod(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.api import keys, rules
+from kai.api import keys, kinds, rules
 from kai.api.reading import annotations_of, at, labels_of, mapping, text
 from kai.linting import gpus
 from kai.linting.finding import Edit, Finding, Path, error, warning
@@ -36,12 +36,6 @@ SEGMENTS = (
 _DURATIONS = (keys.PREEMPTION_DELAY_ANNOTATION, keys.STALENESS_ANNOTATION)
 _LABELS = (keys.PRIORITY_CLASS_LABEL, keys.PREEMPTIBILITY_LABEL)
 _QUEUES = (keys.QUEUE_LABEL, keys.LEGACY_QUEUE_LABEL)
-_RAY = ("RayCluster", "RayJob", "RayService")
-_WITH_SEGMENTS = ("PyTorchJob", "LeaderWorkerSet")
-_WITH_MIN_MEMBER = ("Job", "JobSet")
-# Kinds whose pods get the scheduler from their operator or from the cluster's settings.
-_SCHEDULED_BY_OTHERS = (*_RAY, "Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate",
-                        "CronWorkflow", "PodCliqueSet", "SparkApplication")  # fmt: skip
 
 _ANNOTATIONS = frozenset(
     value
@@ -108,6 +102,8 @@ def check_keys(
     """
     annotations = mapping(metadata.get("annotations"))
     labels = mapping(metadata.get("labels"))
+    known = kinds.known(kind)
+    takes_min_member = known.gang in ("owner", "leaf")
     for key, value in annotations.items():
         here: Path = (*where, "annotations", key)
         if key in _QUEUES:
@@ -132,7 +128,7 @@ def check_keys(
                 f"write it in {template or 'the pod template'}.metadata.annotations",
             )
         elif key in (*TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not is_owner:
-            if key in TOPOLOGY and kind in _RAY:
+            if key in TOPOLOGY and known.ray:
                 continue
             yield warning(
                 "annotation-ignored",
@@ -142,7 +138,7 @@ def check_keys(
                 f"write it in metadata.annotations of the {kind or 'workload'}",
             )
         elif key == keys.BATCH_MIN_MEMBER_ANNOTATION:
-            if kind not in _WITH_MIN_MEMBER:
+            if not takes_min_member:
                 yield warning(
                     "annotation-ignored",
                     here,
@@ -157,7 +153,7 @@ def check_keys(
                     "write a whole number from 1 on, in quotes",
                 )
         elif key == _OLD_MIN_MEMBER:
-            certain = is_owner and kind in _WITH_MIN_MEMBER
+            certain = is_owner and takes_min_member
             yield warning(
                 "min-member-key",
                 here,
@@ -165,7 +161,7 @@ def check_keys(
                 f"write {keys.BATCH_MIN_MEMBER_ANNOTATION}, on a Job or JobSet",
                 Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if certain else None,
             )
-        elif key in SEGMENTS and not (is_pod and kind in _WITH_SEGMENTS):
+        elif key in SEGMENTS and not (is_pod and known.segments):
             yield warning(
                 "annotation-ignored",
                 here,
@@ -206,7 +202,7 @@ def check_keys(
             )
         else:
             yield from _unknown(key, here)
-    if is_owner or kind in _RAY:
+    if is_owner or known.ray:
         yield from _topology(annotations, (*where, "annotations"))
 
 
@@ -243,7 +239,8 @@ def check_scheduler(pod: Pod, kind: str, scheduler: str, *, asks: bool) -> Itera
     """asks: the pod or its owner is meant for KAI."""
     if pod.scheduler is None or pod.scheduler == scheduler or not asks:
         return
-    make = warning if kind in _SCHEDULED_BY_OTHERS and not pod.scheduler else error
+    by_operator = kinds.known(kind).scheduled_by_operator
+    make = warning if by_operator and not pod.scheduler else error
     if not pod.scheduler:
         said = "nobody names KAI for these pods, so another scheduler places them, and all that KAI"
         said += " is told has no effect"
@@ -321,8 +318,8 @@ def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
             " after the cluster, and breaks the gang",
             "write submissionMode: HTTPMode",
         )
-    if kind in _RAY:
-        yield from _ray_groups(manifest, kind)
+    if cluster := kinds.known(kind).ray:
+        yield from _ray_groups(manifest, tuple(cluster.split(".")))
     policy = mapping(at(manifest, "spec", "runPolicy", "schedulingPolicy"))
     for name, instead in (
         ("queue", f"the label {keys.QUEUE_LABEL}"),
@@ -337,10 +334,8 @@ def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
             )
 
 
-def _ray_groups(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
-    inner = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(kind)
-    where: Path = ("spec",) if inner is None else ("spec", inner)
-    groups = at(manifest, *(str(each) for each in where), "workerGroupSpecs")
+def _ray_groups(manifest: Mapping[str, Any], where: tuple[str, ...]) -> Iterator[Finding]:
+    groups = at(manifest, *where, "workerGroupSpecs")
     for index, group in enumerate(groups if isinstance(groups, list) else ()):
         annotations = annotations_of(at(group, "template"))
         if not any(key in annotations for key in POD_ONLY[:2]):

@@ -45,7 +45,7 @@ def gang_of(kind: str, workload: Manifest, pods: Sequence[Manifest]) -> Gang | N
 
     `pods` are those of one group: all of a PyTorchJob, or of one replica of a LeaderWorkerSet.
     """
-    known = {"PyTorchJob": _pytorch_job, "LeaderWorkerSet": _leader_worker_set}.get(kind)
+    known = KNOWN.get(kind)
     return known(workload, pods) if known and workload else None
 
 
@@ -282,3 +282,10 @@ def _index(pod: Manifest, label: str, what: str) -> int:
 def _whole_number(value: Any) -> int | None:
     # int() alone would take 1_000 and digits of any script; 18 of them fit into 64 bits.
     return int(str(value)) if re.fullmatch(r"[+-]?[0-9]{1,18}", str(value)) else None
+
+
+KNOWN: Mapping[str, Callable[[Manifest, Sequence[Manifest]], Gang]] = {
+    "PyTorchJob": _pytorch_job,
+    "LeaderWorkerSet": _leader_worker_set,
+}
+"""Kinds whose gang is read from the workload, and how."""

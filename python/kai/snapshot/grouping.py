@@ -132,9 +132,8 @@ def _make(
         return
     if not exists:
         result.pod_groups.append(_pod_group(name, owner, first, gang, classes))
-        if owner.key[0] in kinds.OTHER_WORKLOADS or (
-            owner.key[0] in kinds.GANG_WORKLOADS and not owner.manifest
-        ):
+        kind = owner.key[0]
+        if kinds.known(kind).makes_pods is False or (kind in gangs.KNOWN and not owner.manifest):
             result.unknown_gangs.add(owner.key)
     for pod in pods:
         _assign(result, name, gang, pod)
@@ -178,7 +177,8 @@ def _owner(pod: Manifest, owners: Mapping[Key, Manifest]) -> Owner:
     ):
         # Each pod is a group of its own, with what the Deployment says.
         said = (top.labels, top.annotations)
-        return Owner(chain[0].key, chain[0].uid, pod, *said, defaults.INFERENCE)
+        priority = kinds.KINDS["Deployment"].priority
+        return Owner(chain[0].key, chain[0].uid, pod, *said, priority)
     return _replica(pod, top, owners)
 
 
@@ -199,10 +199,7 @@ def _replica(pod: Manifest, top: Owner, owners: Mapping[Key, Manifest]) -> Owner
 
 def _as_owner(key: Key, uid: str, manifest: Manifest) -> Owner:
     said = (dict(labels_of(manifest)), dict(annotations_of(manifest)))
-    return Owner(key, uid, manifest, *said, _PRIORITY_OF_KIND.get(key[0], defaults.TRAIN))
-
-
-_PRIORITY_OF_KIND = {"Notebook": "build", "Service": defaults.INFERENCE}
+    return Owner(key, uid, manifest, *said, kinds.known(key[0]).priority)
 
 
 def _first_owner(manifest: Manifest) -> Manifest | None:
@@ -301,7 +298,7 @@ def _min_member(owner: Owner) -> int:
     """1, but a Job may say how many of its pods have to start together; raises Nonsense."""
     said = owner.annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
     from_cron = (_first_owner(owner.manifest) or {}).get("kind") == "CronJob"
-    if said is None or owner.key[0] != "Job" or from_cron:
+    if said is None or kinds.known(owner.key[0]).gang != "owner" or from_cron:
         return 1
     if not str(said).isdecimal():
         where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
