@@ -24,8 +24,8 @@ from typing import Any
 from kai.api import defaults, documents, keys, kinds
 from kai.api.reading import at, labels_of, mapping, objects, text
 from kai.engine.cluster import Rejected
-from kai.snapshot import gangs, grouping, qos, workloads
-from kai.snapshot.grouping import Key
+from kai.grouping import Key, Nonsense, gangs, group
+from kai.snapshot import qos, workloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Manifests:
             if item.kind not in kinds.LISTS
         }
         classes = [text(at(each, "metadata", "name")) for each in by_kind["PriorityClass"]]
-        grouped = grouping.group(pods, owners, by_kind["PodGroup"], classes)
+        grouped = group(pods, owners, by_kind["PodGroup"], classes)
         by_kind["PodGroup"] += grouped.pod_groups
         rejected += [
             Rejected("Pod", kinds.full_name(problem.pod), problem.field, problem.message)
@@ -146,7 +146,7 @@ class Manifests:
         relevant = self._is_relevant(kind, name, value, place)
         try:
             item = _Item(kind, {**value, "metadata": _metadata(kind, value)})
-        except workloads.Nonsense as error:
+        except Nonsense as error:
             if relevant:
                 self._reject(kind, name, error.field, f"{error.message} ({place})")
         else:
@@ -180,17 +180,17 @@ _ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
 def _metadata(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """With a name and, where there are namespaces, a namespace; raises Nonsense."""
     if not isinstance(manifest.get("metadata"), Mapping):
-        raise workloads.Nonsense("metadata", "is missing")
+        raise Nonsense("metadata", "is missing")
     metadata = dict(manifest["metadata"])
     if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
         metadata["name"] = metadata["generateName"].rstrip("-")
     if not metadata.get("name"):
-        raise workloads.Nonsense("metadata.name", "is missing")
+        raise Nonsense("metadata.name", "is missing")
     if kind not in kinds.CLUSTER_SCOPED:
         metadata["namespace"] = metadata.get("namespace") or "default"
     for member in ("name", "namespace"):
         if not isinstance(metadata.get(member, ""), str):
-            raise workloads.Nonsense(f"metadata.{member}", "is not a text")
+            raise Nonsense(f"metadata.{member}", "is not a text")
     return metadata
 
 
@@ -300,7 +300,7 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         elif makes_pods:
             try:
                 made += workloads.pods_of(item.kind, item.manifest)
-            except workloads.Nonsense as error:
+            except Nonsense as error:
                 rejected.append(Rejected(item.kind, item.name, error.field, error.message))
     taken = {item.key for item in items if item.kind == "Pod"}
     kept = []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kai.api import defaults, kinds
+from kai.grouping import gangs
 from kai.integrations.workloads.shapes import SHAPES
-from kai.snapshot import gangs
 
 
 def test_every_shape_of_a_description_is_known_and_used() -> None:
