@@ -53,6 +53,10 @@ def build(
     what the instance and the executor say: DEEP, which is its default, or SHALLOW.
     owner_references: the executor has enable_owner_references.
     native: dagster_k8s' UserDefinedDagsterK8sConfig, or for Pipes the settings.
+
+    Raises InvalidRequestError for malformed `existing` settings, for an unknown `merge_behavior`,
+    with `as_native` where dagster_k8s is not installed, and with `strict` for what Dagster cannot
+    express.
     """
     built = (
         _for_pipes(request, existing)

@@ -39,6 +39,11 @@ def build(
     version, or a PodCliqueSet of Grove; instead of services. gpu_services: those that take GPUs;
     None: all but ``Frontend``, ``Planner`` and those of type frontend, planner or epp. requests:
     other settings for some of them.
+
+    Raises InvalidRequestError for no services, for a manifest of another kind or with malformed
+    fields, for a service that it does not have, with `as_native`, as no library has classes for it,
+    with `as_native`, as no library has classes for it, and with `strict` for what Dynamo cannot
+    express.
     """
     if manifest is None:
         every: dict[str, Any] = {str(service): {} for service in services}

@@ -39,6 +39,9 @@ def build(
 
     sdk: whose PodTemplate `native` is: of ``flytekit``, or of ``flyte``, which is Flyte 2.
     existing: such values, or a PodTemplate, to which the settings are added.
+
+    Raises InvalidRequestError for an unknown sdk, for malformed `existing` values, with `as_native`
+    where the sdk is not installed, and with `strict` for what Flyte cannot express.
     """
     rules.one_of("sdk", sdk, SDKS)
     unsupported = []

@@ -59,6 +59,10 @@ def build(
 
     Where kfp is installed, `native` is a function of a task that applies them and returns it. Doing
     so twice is as once. form: of the policy in `cluster_objects` (``policy`` or ``kyverno``).
+
+    Raises InvalidRequestError for a request that names another container than the task's, for
+    amounts that Kubeflow Pipelines does not read, for an unknown form, with `as_native` where kfp
+    is not installed, and with `strict` for what Kubeflow Pipelines cannot express.
     """
     if request.container not in (None, CONTAINER):
         raise rules.refuse(

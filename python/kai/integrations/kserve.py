@@ -67,6 +67,10 @@ def build(
     RawDeployment or Serverless. name: of the service. model_format: of the predictor's model, such
     as ``huggingface``. native: kserve's V1beta1InferenceService, for which a model needs its
     format, and a service its predictor; else the plain values.
+
+    Raises InvalidRequestError for an unknown mode or component, for a request that names another
+    container than KServe's, for malformed `existing` fields, with `as_native` where kserve is not
+    installed, and with `strict` for what KServe cannot express.
     """
     rules.one_of("mode", mode, MODES)
     rules.one_of("component", component, COMPONENTS)

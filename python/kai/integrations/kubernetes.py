@@ -49,7 +49,11 @@ def build(
     args: Sequence[str] | None = None,
     restart_policy: str | None = None,
 ) -> Built:
-    """A pod template, for whatever makes pods of one."""
+    """A pod template, for whatever makes pods of one.
+
+    Raises InvalidRequestError as `patch` does, and for a command, arguments or a restart policy
+    that make no sense.
+    """
     part = pod_part(request, container=container)
     template = pod_template(
         part.container or container,
@@ -102,6 +106,11 @@ def patch(
 
     workload: a manifest, or an object of a client. roles: of its pods, those that get GPUs, such as
     ``["Worker"]``; None: those that usually do. requests: other settings for some roles.
+
+    Raises InvalidRequestError for a kind that is not in the table, for a manifest that describes no
+    pods or has malformed fields, for a role or container that it does not have, for a `gang_min`
+    above its pods, with `as_native` where the kubernetes client is not installed or has no class
+    for the kind, and with `strict` for what the kind cannot express.
     """
     options: dict[str, Any] = {
         "roles": roles,
@@ -131,7 +140,10 @@ def pod_template(
     args: Sequence[str] | None = None,
     restart_policy: str | None = None,
 ) -> dict[str, Any]:
-    """A pod template with one container, before any settings."""
+    """A pod template with one container, before any settings.
+
+    Raises InvalidRequestError for a command, arguments or a restart policy that make no sense.
+    """
     if restart_policy is not None:
         rules.one_of("restart_policy", restart_policy, _POLICIES)
     main = filled(
@@ -166,7 +178,10 @@ def pod(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A pod by itself. It is its own owner, so that a topology is written on it."""
+    """A pod by itself. It is its own owner, so that a topology is written on it.
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    """
     template = pod_template(
         request.container or container,
         image=image, command=command, args=args, restart_policy=restart_policy,
@@ -192,7 +207,11 @@ def job(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A Job. Its pods start together when `gang_min` says how many of them have to (J2)."""
+    """A Job. Its pods start together when `gang_min` says how many of them have to (J2).
+
+    Raises InvalidRequestError as `patch` does, for numbers that make no sense, and for an indexed
+    Job without `completions`.
+    """
     counts = {"parallelism": parallelism, "completions": completions}
     for key, value in counts.items():
         if value is not None:
@@ -230,7 +249,10 @@ def cron_job(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A CronJob. KAI makes a group for each of its Jobs, and reads the template of them (J3)."""
+    """A CronJob. KAI makes a group for each of its Jobs, and reads the template of them (J3).
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    """
     template = pod_template(
         request.container or container,
         image=image, command=command, args=args, restart_policy=restart_policy,
@@ -245,6 +267,8 @@ def deployment(request: PodRequest, *, name: str, image: str, **options: Any) ->
 
     KAI makes a group for each of its pods, of priority inference, which is not preempted and stays
     within the queue's quota; priority= or preemptible=True changes that (J4).
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
     """
     built = _replicated("Deployment", request, name=name, image=image, **options)
     said = (
@@ -262,12 +286,18 @@ def deployment(request: PodRequest, *, name: str, image: str, **options: Any) ->
 
 
 def stateful_set(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
-    """A StatefulSet: replicas, namespace, container, command, args, as_native, strict."""
+    """A StatefulSet: replicas, namespace, container, command, args, as_native, strict.
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    """
     return _replicated("StatefulSet", request, name=name, image=image, **options)
 
 
 def daemon_set(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
-    """A DaemonSet: namespace, container, command, args, as_native, strict."""
+    """A DaemonSet: namespace, container, command, args, as_native, strict.
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    """
     return _replicated("DaemonSet", request, name=name, image=image, **options)
 
 

@@ -61,6 +61,10 @@ def build(
     Argo without @parallel. existing: such arguments, to which the settings are added; of
     ``resources`` too. form: of the policy in `cluster_objects` (``policy`` or ``kyverno``).
     Metaflow has no objects for this: native is the same mapping.
+
+    Raises InvalidRequestError for an unknown target or form, for malformed `existing` arguments,
+    for a request that names another container than Metaflow's, for ``style="nvfractions"`` without
+    a `step`, and with `strict` for what Metaflow cannot express.
     """
     rules.one_of("target", target, TARGETS)
     container = _container(target, parallel, step)

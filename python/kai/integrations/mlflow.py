@@ -47,6 +47,10 @@ def build(
     have a namespace, and `namespace` is for one that has none. repository_uri: where MLflow pushes
     the image; it will not run without one. MLflow has no objects for this: native is the same
     mapping.
+
+    Raises InvalidRequestError for a `project` that can name no container, for a request that names
+    another one, for a template that is no Job, for ``style="nvfractions"`` without a `project`, and
+    with `strict` for what MLflow cannot express.
     """
     if project is not None:
         rules.dns_label("project", project)

@@ -96,6 +96,10 @@ def build(
     template: the pool's own, to which the settings are added; None: one like Prefect's default.
     version: of the worker's prefect-kubernetes. native: made from the default template of the
     Prefect that is installed, where none is given.
+
+    Raises InvalidRequestError for a version that is none, for a template that is not one of
+    Prefect's, for a request that names another container than Prefect's, with `as_native` where
+    prefect-kubernetes is not installed, and with `strict` for what Prefect cannot express.
     """
     made, warnings = _templated(request, template, version)
     variables = job_variables(request)
@@ -134,12 +138,18 @@ def base_job_template(
     """A work pool's template, in which the settings of the request are the default.
 
     template: such as ``prefect work-pool get-default-base-job-template --type kubernetes`` prints.
+
+    Raises InvalidRequestError for a version that is none, for a template that is not one of
+    Prefect's, and for a request that names another container than Prefect's.
     """
     return _templated(request, template, version)[0]
 
 
 def job_variables(request: PodRequest) -> dict[str, Any]:
-    """What a deployment says for a pool with such a template."""
+    """What a deployment says for a pool with such a template.
+
+    Raises InvalidRequestError for a request that names another container than Prefect's.
+    """
     part = _part(request)
     values: dict[str, Any] = {
         "kai_queue": request.queue,

@@ -39,7 +39,11 @@ _SEGMENTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerGroup:
-    """Workers of one kind. request: their settings; None: those of the cluster."""
+    """Workers of one kind. request: their settings; None: those of the cluster.
+
+    Raises InvalidRequestError for numbers that make no sense, and unless min_replicas <= replicas
+    <= max_replicas.
+    """
 
     replicas: int = 1
     min_replicas: int | None = None  # as many as replicas
@@ -92,6 +96,10 @@ def build(
     the head; None: the request's, without a GPU. head_start_params: of ``ray start`` there, such as
     ``{"num-cpus": "0"}`` for a head that runs no tasks. entrypoint, submission_mode: of a RayJob.
     serve_config: of a RayService. The manifest is what KubeRay's Python client takes, too.
+
+    Raises InvalidRequestError for an unknown kind or submission mode, for an option of another
+    kind, for a group without a name of its own, for start parameters that are no texts, and with
+    `strict` for what Ray cannot express.
     """
     rules.one_of("kind", kind, CLUSTERS)
     rules.one_of("submission_mode", submission_mode, SUBMISSION_MODES)
@@ -149,6 +157,10 @@ def patch(
 
     roles: groups that take GPUs, ``head`` for the head; None: all groups of workers. requests:
     other settings for some of them.
+
+    Raises InvalidRequestError for another kind, for malformed fields, for a group that it does not
+    have, for one with more minReplicas than replicas, and with `strict` for what Ray cannot
+    express.
     """
     kind = rules.one_of("kind", rules.mapping("the manifest", manifest).get("kind"), CLUSTERS)
     built = workloads.patch(

@@ -36,6 +36,10 @@ def build(
     existing: such a configuration, to which the settings are added. provision_timeout: seconds that
     a pod may wait in its queue; -1 for ever. context: of the kubeconfig, for a pod_config of its
     own; only in ~/.sky/config.yaml. SkyPilot has no objects for this: native is the same mapping.
+
+    Raises InvalidRequestError for a `provision_timeout` that is no seconds, for a request that
+    names another container than SkyPilot's, for malformed `existing` fields, and with `strict` for
+    what SkyPilot cannot express.
     """
     if isinstance(provision_timeout, bool) or not isinstance(provision_timeout, int):
         raise rules.refuse(

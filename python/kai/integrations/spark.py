@@ -36,7 +36,10 @@ def build(
     strict: bool = False,
 ) -> Built:
     """A SparkApplication to complete: its driver and executors. driver: settings of the driver;
-    None: the request's, without a GPU."""
+    None: the request's, without a GPU.
+
+    Raises InvalidRequestError as `patch` does, and for a name or namespace that no object can have.
+    """
     spec = {**filled({"image": image}), "driver": {}, "executor": {}}
     manifest = {**workloads.head(API, "SparkApplication", name, namespace), "spec": spec}
     requests = None if driver is None else {"driver": driver}
@@ -55,6 +58,10 @@ def patch(
     """A SparkApplication or ScheduledSparkApplication with the settings.
 
     roles: those that take GPUs, ``executor`` if None.
+
+    Raises InvalidRequestError for another kind, for malformed fields, for a role that is neither
+    driver nor executor, with `as_native`, as no library has classes for it, and with `strict` for
+    what Spark cannot express.
     """
     rules.mapping("the manifest", manifest)
     kind = rules.one_of("kind", manifest.get("kind"), _KINDS)
@@ -89,6 +96,9 @@ def submit_conf(
 
     discovery_script: path in the image of a script that lists the GPUs of an executor, which Spark
     wants for whole ones.
+
+    Raises InvalidRequestError with `as_native`, for there are no objects, and with `strict` for
+    what Spark cannot express.
     """
     if as_native:
         raise rules.refuse("properties of Spark are plain values: leave as_native out")

@@ -63,6 +63,11 @@ def build(
     gpu_roles: those that take GPUs; None: all but parameter servers and launchers. requests: other
     settings for some roles. elastic: of a PyTorchJob, its fewest and most workers. segment_size,
     with the levels: parts of the workers of a PyTorchJob that are kept together.
+
+    Raises InvalidRequestError for an unknown kind or restart policy, for numbers that make no
+    sense, for `elastic` or segments of another kind than PyTorchJob, for a role that the job does
+    not have, with `as_native` where kubeflow.training is not installed, and with `strict` for what
+    the job cannot express.
     """
     rules.one_of("kind", kind, _ROLES)
     known = kinds.KINDS[kind]

@@ -96,6 +96,8 @@ def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
 
     container: the orchestrator's name of the main container, where it is known; the request's own
     goes first.
+
+    Raises InvalidRequestError for ``style="nvfractions"`` without the name of a container.
     """
     name = request.container or container
     memory = frameworks.settings_for(request)

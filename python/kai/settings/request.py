@@ -79,6 +79,9 @@ class PodRequest:
       the pod's part.
     kai_version, style, compute_sharing: what the installed KAI understands (spec 7 §25).
     workaround_stale_gang: for KAI 0.16.2 to 0.17.0 (KW17).
+
+    Raises InvalidRequestError for what KAI would refuse or silently ignore; the message says what
+    to write instead.
     """
 
     queue: str | None = None

@@ -61,7 +61,11 @@ class Case:
 
 
 def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
-    """All cases of these files, directories and archives, by area and name."""
+    """All cases of these files, directories and archives, by area and name.
+
+    Raises CaseError for a path that does not exist and for a file that holds no cases, and
+    InvalidInputError for a scenario that makes no sense.
+    """
     found: list[Case] = []
     for path in map(Path, paths):
         if path.is_dir():
@@ -74,7 +78,10 @@ def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
 
 
 def default_cases() -> Path:
-    """Where cases are when nobody names any: $KAI_CONFORMANCE, else the checkout's own copy."""
+    """Where cases are when nobody names any: $KAI_CONFORMANCE, else the checkout's own copy.
+
+    Raises CaseError where there are none.
+    """
     elsewhere = os.environ.get(ENVIRONMENT)
     if elsewhere:
         return Path(elsewhere)

@@ -51,6 +51,11 @@ def build(
     resource_settings: the ResourceSettings of the step, if it has any, to be checked (Z12).
     existing: settings that the step has already: they stay, and these are added (B5).
     compat: "example" also writes keys that ZenML ignores, as the first KAI example had them (Z2).
+
+    Raises InvalidRequestError for an unknown target, version or `compat`, for malformed `existing`
+    settings, for GPUs in `resources`, for a request that ZenML cannot run as written (labels of
+    ZenML's own, another container), with `as_native` where zenml is not installed, and with
+    `strict` for what ZenML cannot express.
     """
     rules.one_of("target", target, TARGETS)
     if compat is not None:
