@@ -29,8 +29,9 @@ from kai.errors import InvalidInputError, InvalidRequestError, KaiError, NotFoun
 
 # Their __all__, or else all that they define.
 MODULES = (
-    *("grouping", "integrations", "linting", "queues", "runtime", "settings", "sim.world"),
-    *("snapshot", "terraform", "verify", "api.gpu_memory"),
+    *("api.gpu_memory", "grouping", "integrations", "integrations.cluster_objects"),
+    *("integrations.convert", "linting", "queues", "runtime", "settings", "sim.world"),
+    *("snapshot", "terraform", "verify"),
     *(f"integrations.{module}" for module in kai.integrations.ORCHESTRATORS.values()),
 )
 

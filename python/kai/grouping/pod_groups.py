@@ -57,11 +57,8 @@ def pod_group(
     preemptibility = _said(keys.PREEMPTIBILITY_LABEL, owner.labels, labels_of(pod)).lower()
     if preemptibility in ("preemptible", "non-preemptible"):
         spec["preemptibility"] = preemptibility
-    if constraint := segments.constraint_of(
-        text(owner.annotations.get(keys.TOPOLOGY_ANNOTATION)),
-        text(owner.annotations.get(keys.TOPOLOGY_REQUIRED_ANNOTATION)),
-        text(owner.annotations.get(keys.TOPOLOGY_PREFERRED_ANNOTATION)),
-    ):
+    said_of_nodes = (text(owner.annotations.get(key)) for key in keys.TOPOLOGY)
+    if constraint := segments.constraint_of(*said_of_nodes):
         spec["topologyConstraint"] = constraint  # spec 4 C2
     if gang.sub_groups:
         spec["subGroups"] = list(gang.sub_groups)

@@ -41,6 +41,9 @@ def volcano(
     """A JobSet of a Volcano Job: a replicated job for each task.
 
     Volcano's default queue is called ``default``; queues: its queues -> KAI's.
+
+    Raises InvalidRequestError for another kind of Job, for malformed fields, for a Job without
+    tasks, for numbers of pods that make no sense, and with `strict` for what has no counterpart.
     """
     check_fields("the Job", job)
     if not str(job.get("apiVersion", "")).startswith("batch.volcano.sh/"):
@@ -181,6 +184,9 @@ def kueue(
 
     Kueue's own labels and annotations go, so that both do not act, and so does `spec.suspend`,
     which Kueue sets to hold a workload back. queues: local queues of Kueue -> KAI's.
+
+    Raises InvalidRequestError for a kind that is not in the table, for malformed fields, for a
+    workload without a queue of Kueue, and with `strict` for what has no counterpart.
     """
     manifest = copy.deepcopy(dict(check_fields("the workload", workload)))
     name = str(manifest.get("kind"))

@@ -159,15 +159,12 @@ def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:
 
 
 def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built:
-    unsupported = []
-    if request.gang_min is not None and request.gang_min > 1:
-        unsupported.append(
-            Unsupported(
-                "gang_min",
-                "Pipes starts one pod that nobody owns",
-                "start the pods as one Job or JobSet instead",
-            )
-        )
+    no_gang = Unsupported(
+        "gang_min",
+        "Pipes starts one pod that nobody owns",
+        "start the pods as one Job or JobSet instead",
+    )
+    unsupported = [no_gang] if request.is_gang else []
     request = request.with_changes(gang_min=None)
     before = {} if existing is None else rules.mapping("existing", existing)
     # Of those no more than these: env is a mapping there, and not a pod's list.

@@ -44,15 +44,12 @@ def build(
     where the sdk is not installed, and with `strict` for what Flyte cannot express.
     """
     rules.one_of("sdk", sdk, SDKS)
-    unsupported = []
-    if request.gang_min is not None and request.gang_min > 1:
-        unsupported.append(
-            Unsupported(
-                "gang_min",
-                "each pod of a task is a group of its own for KAI",
-                "run the step as a PyTorchJob or RayCluster with the plugins of Flyte",
-            )
-        )
+    no_gang = Unsupported(
+        "gang_min",
+        "each pod of a task is a group of its own for KAI",
+        "run the step as a PyTorchJob or RayCluster with the plugins of Flyte",
+    )
+    unsupported = [no_gang] if request.is_gang else []
     request = request.with_changes(gang_min=None)
     before = check_fields("existing", _values(existing))
     part = pod_part(request, container=before.get("primary_container_name") or PRIMARY)

@@ -13,13 +13,7 @@ from typing import Any
 
 from kai.api import keys, rules
 from kai.integrations.kubernetes import CONTAINER, pod_template
-from kai.integrations.workloads import (
-    head,
-    patch,
-    placed,
-    segment_annotations,
-    with_warnings,
-)
+from kai.integrations.workloads import head, patch, placed, segment_annotations, with_warnings
 from kai.settings import Built, PodRequest
 
 API = "leaderworkerset.x-k8s.io/v1"

@@ -278,7 +278,7 @@ def _warnings(request: PodRequest, version: str) -> list[str]:
         f"pod_watch_timeout_seconds is {POD_WATCH_TIMEOUT_SECONDS}: a pod that waits in its queue"
         " for longer makes its run crash"
     ]
-    if request.gang_min is not None and request.gang_min > 1:
+    if request.is_gang:
         said.append(
             f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, and a run has"
             " one, unless the template's job_manifest says parallelism"

@@ -30,11 +30,6 @@ CLUSTERS: Mapping[str, str] = MappingProxyType(
     {name: kind.ray.partition(".")[2] for name, kind in kinds.WORKLOADS.items() if kind.ray}
 )
 SUBMISSION_MODES = ("HTTPMode", "SidecarMode", "InteractiveMode", "K8sJobMode")
-_SEGMENTS = (
-    keys.SEGMENT_SIZE_ANNOTATION,
-    keys.SEGMENT_REQUIRED_ANNOTATION,
-    keys.SEGMENT_PREFERRED_ANNOTATION,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +200,7 @@ def patch(
                 f"group {group.get('groupName')} begins with no workers: KAI does not wait for any"
             )
     unsupported = list(built.unsupported)
-    if any(key in request.annotations for key in _SEGMENTS):
+    if any(key in request.annotations for key in keys.SEGMENTS):
         unsupported.append(
             Unsupported(
                 "annotations",

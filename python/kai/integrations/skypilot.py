@@ -45,16 +45,13 @@ def build(
         raise rules.refuse(
             f"provision_timeout is {provision_timeout!r}: write seconds, or -1 to wait for ever"
         )
-    unsupported = []
-    if request.gang_min is not None and request.gang_min > 1:
-        unsupported.append(
-            Unsupported(
-                "gang_min",
-                "the nodes of a task are bare pods, each of which is a group of its own for KAI",
-                "make a PodGroup with that minMember, and name it in annotations="
-                f"{{{keys.POD_GROUP_ANNOTATION!r}: ...}}",
-            )
-        )
+    no_gang = Unsupported(
+        "gang_min",
+        "the nodes of a task are bare pods, each of which is a group of its own for KAI",
+        "make a PodGroup with that minMember, and name it in annotations="
+        f"{{{keys.POD_GROUP_ANNOTATION!r}: ...}}",
+    )
+    unsupported = [no_gang] if request.is_gang else []
     # On a bare pod nobody reads it.
     request = request.with_changes(gang_min=None)
     part = pod_part(request, container=CONTAINER)

@@ -23,16 +23,6 @@ POD_ONLY = (
     keys.GPU_DEVICES_ANNOTATION,
     keys.GPU_CONTAINER_ANNOTATION,
 )
-TOPOLOGY = (
-    keys.TOPOLOGY_ANNOTATION,
-    keys.TOPOLOGY_REQUIRED_ANNOTATION,
-    keys.TOPOLOGY_PREFERRED_ANNOTATION,
-)
-SEGMENTS = (
-    keys.SEGMENT_SIZE_ANNOTATION,
-    keys.SEGMENT_REQUIRED_ANNOTATION,
-    keys.SEGMENT_PREFERRED_ANNOTATION,
-)
 _DURATIONS = (keys.PREEMPTION_DELAY_ANNOTATION, keys.STALENESS_ANNOTATION)
 _LABELS = (keys.PRIORITY_CLASS_LABEL, keys.PREEMPTIBILITY_LABEL)
 _QUEUES = (keys.QUEUE_LABEL, keys.LEGACY_QUEUE_LABEL)
@@ -127,8 +117,8 @@ def check_keys(
                 f"KAI reads {key} from pods, and does nothing for it on a {kind}",
                 f"write it in {template or 'the pod template'}.metadata.annotations",
             )
-        elif key in (*TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not is_owner:
-            if key in TOPOLOGY and known.ray:
+        elif key in (*keys.TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not is_owner:
+            if key in keys.TOPOLOGY and known.ray:
                 continue
             yield warning(
                 "annotation-ignored",
@@ -161,7 +151,7 @@ def check_keys(
                 f"write {keys.BATCH_MIN_MEMBER_ANNOTATION}, on a Job or JobSet",
                 Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if certain else None,
             )
-        elif key in SEGMENTS and not (is_pod and known.segments):
+        elif key in keys.SEGMENTS and not (is_pod and known.segments):
             yield warning(
                 "annotation-ignored",
                 here,
@@ -215,20 +205,21 @@ def _unknown(key: str, where: Path) -> Iterator[Finding]:
 
 
 def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
-    levels = [key for key in TOPOLOGY[1:] if key in annotations]
-    if levels and TOPOLOGY[0] not in annotations:
+    topology, required, preferred = keys.TOPOLOGY
+    levels = [key for key in (required, preferred) if key in annotations]
+    if levels and topology not in annotations:
         yield error(
             "topology-incomplete",
             (*where, levels[0]),
             "a level is of no topology",
-            f"write {TOPOLOGY[0]} beside it, with the name of the Topology",
+            f"write {topology} beside it, with the name of the Topology",
         )
-    if TOPOLOGY[0] in annotations and not levels:
+    if topology in annotations and not levels:
         yield warning(
             "topology-incomplete",
-            (*where, TOPOLOGY[0]),
+            (*where, topology),
             "a topology without a level asks for nothing",
-            f"write {TOPOLOGY[1]} or {TOPOLOGY[2]} beside it",
+            f"write {required} or {preferred} beside it",
         )
 
 

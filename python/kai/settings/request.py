@@ -174,6 +174,11 @@ class PodRequest:
         return self.gpu_kind in ("fraction", "memory")
 
     @property
+    def is_gang(self) -> bool:
+        """Several pods have to start together."""
+        return self.gang_min is not None and self.gang_min > 1
+
+    @property
     def share(self) -> Share | None:
         """What one process gets of each device; None unless the pod gets parts of devices."""
         if not self.shares_gpus:

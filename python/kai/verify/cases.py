@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
+from kai.api import keys
 from kai.api.documents import why_unreadable
 from kai.errors import InvalidInputError
 from kai.verify.objects import Json
@@ -33,7 +34,6 @@ Kind = Literal["case", "random", "large", "table", "scenario"]
 
 FOLDERS: dict[str, Kind] = {"cases": "case", "random": "random", "large": "large"}
 TABLES = "tables"
-ENVIRONMENT = "KAI_CONFORMANCE"
 ARCHIVE = "cases.tar.xz"
 
 
@@ -82,7 +82,7 @@ def default_cases() -> Path:
 
     Raises CaseError where there are none.
     """
-    elsewhere = os.environ.get(ENVIRONMENT)
+    elsewhere = os.environ.get(keys.CONFORMANCE_ENV)
     if elsewhere:
         return Path(elsewhere)
     checkout = Path(__file__).resolve().parents[3]
@@ -90,7 +90,7 @@ def default_cases() -> Path:
     if not copy.exists():
         raise CaseError(
             f"this installation carries no recorded cases: name a file or a directory, or set "
-            f"{ENVIRONMENT}"
+            f"{keys.CONFORMANCE_ENV}"
         )
     return copy
 

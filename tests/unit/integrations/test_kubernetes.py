@@ -138,6 +138,11 @@ def test_waiting_in_a_queue_is_no_failure() -> None:
     assert not any("activeDeadline" in each for each in kubernetes.patch(pod, asked()).warnings)
 
 
+def test_services_have_pods_that_start_again() -> None:
+    with pytest.raises(InvalidRequestError, match="leave restart_policy= out"):
+        kubernetes.deployment(asked(), name="web", image="i", restart_policy="Never")
+
+
 def test_services_have_no_gang() -> None:
     for make in (kubernetes.deployment, kubernetes.stateful_set, kubernetes.daemon_set):
         built = make(asked(gang_min=2), name="web", image="i")
