@@ -16,21 +16,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields, fields_at
 from kai.integrations.placement import Placement
 from kai.integrations.workloads import head
-from kai.settings import (
-    Built,
-    PodPart,
-    PodRequest,
-    check_fields,
-    fields_at,
-    filled,
-    merge,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodPart, PodRequest, filled, merge, native_or, pod_part
 
 API = "trainer.kubeflow.org/v1alpha1"
 VERSIONS = ("2.0", "2.1", "2.2", "2.3")
@@ -63,6 +53,11 @@ def build(
     ``kai-`` and the name of the runtime. job: the replicated job that
     trains. native: the options for ``TrainerClient().train(options=)`` of the package kubeflow,
     from Trainer 2.2 on.
+
+    Raises InvalidRequestError for an unknown version, for names that no object can have, for
+    another runtime than the plain one without its `base`, for a `base` that is no training runtime
+    or lacks the job, for a `gang_min` above `num_nodes`, with `as_native` where the package
+    kubeflow is not installed, and with `strict` for what Trainer cannot express.
     """
     rules.one_of("trainer_version", trainer_version, VERSIONS)
     rules.object_name("runtime", runtime)

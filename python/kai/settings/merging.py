@@ -6,8 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from kai.api import keys
-from kai.settings import rules
+from kai.api import keys, rules
 from kai.settings.pod import PodPart
 
 # Lists whose entries are known by a name.

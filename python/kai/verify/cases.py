@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
+from kai.api import keys
 from kai.api.documents import why_unreadable
 from kai.errors import InvalidInputError
 from kai.verify.objects import Json
@@ -33,7 +34,6 @@ Kind = Literal["case", "random", "large", "table", "scenario"]
 
 FOLDERS: dict[str, Kind] = {"cases": "case", "random": "random", "large": "large"}
 TABLES = "tables"
-ENVIRONMENT = "KAI_CONFORMANCE"
 ARCHIVE = "cases.tar.xz"
 
 
@@ -61,7 +61,11 @@ class Case:
 
 
 def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
-    """All cases of these files, directories and archives, by area and name."""
+    """All cases of these files, directories and archives, by area and name.
+
+    Raises CaseError for a path that does not exist and for a file that holds no cases, and
+    InvalidInputError for a scenario that makes no sense.
+    """
     found: list[Case] = []
     for path in map(Path, paths):
         if path.is_dir():
@@ -74,8 +78,11 @@ def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
 
 
 def default_cases() -> Path:
-    """Where cases are when nobody names any: $KAI_CONFORMANCE, else the checkout's own copy."""
-    elsewhere = os.environ.get(ENVIRONMENT)
+    """Where cases are when nobody names any: $KAI_CONFORMANCE, else the checkout's own copy.
+
+    Raises CaseError where there are none.
+    """
+    elsewhere = os.environ.get(keys.CONFORMANCE_ENV)
     if elsewhere:
         return Path(elsewhere)
     checkout = Path(__file__).resolve().parents[3]
@@ -83,7 +90,7 @@ def default_cases() -> Path:
     if not copy.exists():
         raise CaseError(
             f"this installation carries no recorded cases: name a file or a directory, or set "
-            f"{ENVIRONMENT}"
+            f"{keys.CONFORMANCE_ENV}"
         )
     return copy
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kai.api import keys
+from kai.api import defaults, keys, kinds, rules
+from kai.api.fields import check_fields
+from kai.api.kinds import Kind
 from kai.api.reading import at
 from kai.errors import InvalidRequestError
-from kai.integrations.native import to_native, to_plain
 from kai.integrations.placement import Placement
-from kai.integrations.workloads.kinds import DEFAULT_QUEUE, Kind, kind_of
 from kai.integrations.workloads.owner import (
     deadlines,
     empty_roles,
@@ -23,16 +23,8 @@ from kai.integrations.workloads.owner import (
     write_topology_of_part,
 )
 from kai.integrations.workloads.pods import check_roles, found_in, with_settings, without_gpus
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part
+from kai.settings.native import to_native, to_plain
 
 
 def patch(
@@ -69,7 +61,7 @@ def patch(
     for each in found:
         takes_gpus = each.takes_gpus if wanted is None else each.role in wanted
         asked = own.get(each.role) or (request if takes_gpus else without_gpus(request))
-        written, part, said, lost = with_settings(each.read(), asked, kind, each.pods.shape)
+        written, part, said, lost = with_settings(each.read(), asked, kind, each.shape)
         each.write(written)
         warnings |= dict.fromkeys((*part.warnings, *said))
         unsupported |= dict.fromkeys(lost)
@@ -84,7 +76,7 @@ def patch(
         if asked.queue not in (None, request.queue):
             warnings[
                 f"{each.role} asks for queue {asked.queue}: KAI puts a whole workload into one, and"
-                f" takes {request.queue or DEFAULT_QUEUE} for this {name}"
+                f" takes {request.queue or defaults.DEFAULT_QUEUE} for this {name}"
             ] = None
         if shown is None or (takes_gpus and not shown[0]):
             shown = (takes_gpus, written)
@@ -95,7 +87,7 @@ def patch(
         if not kind.owns_itself and kind.topology:
             metadata["annotations"] = dict(part.owner_annotations)
         if kind.queue_annotation is not None:  # without it the operator takes one of its own
-            queue = {kind.queue_annotation: request.queue or DEFAULT_QUEUE}
+            queue = {kind.queue_annotation: request.queue or defaults.DEFAULT_QUEUE}
             metadata["annotations"] = {**metadata.get("annotations", {}), **queue}
         metadata = filled(metadata)
         if metadata:
@@ -131,6 +123,13 @@ def patch(
 def _called(kind: str, manifest: Mapping[str, Any]) -> str:
     name = at(manifest, "metadata", "name")
     return f"{kind} {name}" if isinstance(name, str) and name else f"the {kind}"
+
+
+def kind_of(name: str) -> Kind:
+    """What is known of a kind that `patch` takes; raises InvalidRequestError for any other."""
+    if name == "TrainJob":
+        raise rules.refuse("a TrainJob has no pod template: use kai.integrations.trainer.build()")
+    return kinds.WORKLOADS[rules.one_of("kind", name, kinds.WORKLOADS)]
 
 
 def with_warnings(built: Built, *more: str) -> Built:

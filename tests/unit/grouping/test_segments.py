@@ -2,7 +2,7 @@
 
 import pytest
 
-from kai.snapshot import segments
+from kai.grouping import segments
 
 RACKS = {"topology": "racks", "requiredTopologyLevel": "rack"}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kai.settings import spelling
+from kai.api import spelling
 
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"schedulerName": "kai-scheduler"}, {"scheduler_name": "kai-scheduler"}),

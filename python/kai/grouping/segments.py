@@ -1,8 +1,8 @@
 """Segments: blocks of consecutive pods of a gang that keep together (spec 4 §10).
 
 To the scheduler a segment is a sub-group like any other; only its making is special. Here is the
-arithmetic: numbers in, entries of a PodGroup's `spec.subGroups` out. Who says the numbers is read
-in gangs.py. What cannot be cut into segments raises a ValueError with KAI's sentence.
+arithmetic: numbers in, entries of a PodGroup's `spec.subGroups` out. The numbers are read in
+gangs.py. What cannot be cut into segments raises a ValueError with KAI's sentence.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Gangs of workloads that start in parts: PyTorchJob and LeaderWorkerSet (spec 4 §10, spec 6 C28).
+"""Gangs: how many pods of a group start together, and in which parts (spec 4 §10, spec 6 C28).
 
-What a gang looks like follows from its workload and from the pods that exist, in whatever order
-they came. KAI reads it off the pod it saw last, so that pods which differ make the group change
-back and forth (spec 4 W9). Here the template of the workers is heard first, and where it says
-nothing, the worker with the lowest index that does.
+PyTorchJobs and LeaderWorkerSets start in parts. Such a gang follows from its workload and from the
+pods that exist, in any order. KAI reads it from the latest pod, so that pods which differ make the
+group change back and forth (spec 4 W9). Here the template of the workers counts first, then the
+worker with the lowest index that has the annotation.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from typing import Any
 
 from kai.api import keys, kinds
 from kai.api.reading import annotations_of, at, first_text, labels_of, mapping, text
-from kai.snapshot import segments, workloads
-from kai.snapshot.segments import Constraint, SubGroup
-from kai.snapshot.workloads import Nonsense
-
-Manifest = Mapping[str, Any]
+from kai.grouping import segments
+from kai.grouping.owners import Manifest, Owner, first_owner
+from kai.grouping.replicas import Nonsense, replica_size, replicas_of, roles_of, whole
+from kai.grouping.segments import Constraint, SubGroup
 
 
 def _in_none(_: Manifest) -> str:
@@ -40,13 +39,26 @@ class Gang:
     sub_group_of: Callable[[Manifest], str] = field(default=_in_none)
 
 
-def gang_of(kind: str, workload: Manifest, pods: Sequence[Manifest]) -> Gang | None:
-    """The gang of these pods, None where the kind has no parts; raises Nonsense.
+def gang_of(owner: Owner, pods: Sequence[Manifest]) -> Gang:
+    """The gang of these pods: one pod starts it, unless the owner's kind knows better.
 
     `pods` are those of one group: all of a PyTorchJob, or of one replica of a LeaderWorkerSet.
+    Raises Nonsense for a field of the owner or its pods that makes no sense.
     """
-    known = {"PyTorchJob": _pytorch_job, "LeaderWorkerSet": _leader_worker_set}.get(kind)
-    return known(workload, pods) if known and workload else None
+    known = KNOWN.get(owner.key[0])
+    return known(owner.manifest, pods) if known and owner.manifest else Gang(_min_member(owner))
+
+
+def _min_member(owner: Owner) -> int:
+    """1, but a Job may say how many of its pods have to start together; raises Nonsense."""
+    said = owner.annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
+    from_cron = (first_owner(owner.manifest) or {}).get("kind") == "CronJob"
+    if said is None or kinds.known(owner.key[0]).gang != "owner" or from_cron:
+        return 1
+    if not str(said).isdecimal():
+        where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
+        raise Nonsense(where, f"is {said!r} on Job {owner.key[2]}, not a number of pods")
+    return int(str(said))
 
 
 # ---- PyTorchJob ----------------------------------------------------------------------------------
@@ -54,8 +66,8 @@ def gang_of(kind: str, workload: Manifest, pods: Sequence[Manifest]) -> Gang | N
 
 def _pytorch_job(job: Manifest, pods: Sequence[Manifest]) -> Gang:
     """`master` and `worker`, whose workers may be cut into segments (spec 4 G2-G6)."""
-    roles = workloads.roles_of(job)
-    replicas = {role: workloads.replicas_of(role, spec) for role, spec in roles.items()}
+    roles = roles_of(job)
+    replicas = {role: replicas_of(role, spec) for role, spec in roles.items()}
     masters, workers = replicas.get("master", 0), replicas.get("worker", 0)
     minimum = _min_available(job, sum(replicas.values()))
     least_workers = max(0, minimum - masters)
@@ -91,7 +103,7 @@ def _min_available(job: Manifest, replicas: int) -> int:
     """All replicas, unless the job is elastic or says how many are enough (spec 4 G2)."""
     for path, member in ((("elasticPolicy",), "minReplicas"), (_SCHEDULING, "minAvailable")):
         place = ".".join(("spec", *path, member))
-        replicas = workloads.whole(mapping(at(job, "spec", *path)), member, replicas, place)
+        replicas = whole(mapping(at(job, "spec", *path)), member, replicas, place)
     return replicas
 
 
@@ -174,7 +186,7 @@ def _size_of_replica(lws: Manifest, pods: Iterable[Manifest]) -> int:
     said = (annotations_of(pod).get(keys.LWS_SIZE_ANNOTATION) for pod in pods)
     value = next((each for each in said if each is not None), None)
     if value is None:
-        return workloads.replica_size(lws)
+        return replica_size(lws)
     size = _whole_number(value)
     if size is None or size < 1:
         place = f"metadata.annotations[{keys.LWS_SIZE_ANNOTATION}]"
@@ -282,3 +294,10 @@ def _index(pod: Manifest, label: str, what: str) -> int:
 def _whole_number(value: Any) -> int | None:
     # int() alone would take 1_000 and digits of any script; 18 of them fit into 64 bits.
     return int(str(value)) if re.fullmatch(r"[+-]?[0-9]{1,18}", str(value)) else None
+
+
+KNOWN: Mapping[str, Callable[[Manifest, Sequence[Manifest]], Gang]] = {
+    "PyTorchJob": _pytorch_job,
+    "LeaderWorkerSet": _leader_worker_set,
+}
+"""Kinds whose gang is read from the workload, and how."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from kai.errors import InvalidRequestError
-from kai.integrations.native import to_native, to_plain
+from kai.settings.native import to_native, to_plain
 
 
 class V1Part:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kai.settings import rules, spelling
+from kai.api import rules, spelling
 
 
 def _in_both_spellings(names: Iterable[str]) -> frozenset[str]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kai.api.fields import check_fields, fields_at
 from kai.errors import InvalidRequestError
-from kai.settings import check_fields, fields_at
 
 
 @pytest.mark.parametrize(

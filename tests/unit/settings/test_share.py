@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
-from kai.settings import PodRequest, memory
-from kai.settings.frameworks import Share
+from kai.api import gpu_memory
+from kai.settings import PodRequest
+from kai.settings.share import Share
+
+
+def share_of(**arguments: Any) -> Share:
+    share = PodRequest(**arguments).share
+    assert share is not None
+    return share
+
 
 # Table 24.1: M, M', R(0.5), L(0.5), R(0.125), L("0.12"), p(4096), its L, p(2000), its L.
 CARDS = {
@@ -23,62 +32,59 @@ CARDS = {
 @pytest.mark.parametrize("card", CARDS)
 def test_a_card_is_shared_as_kai_shares_it(card: str) -> None:
     total, *expected = CARDS[card]
-    half, eighth = memory.portion(total, fraction=0.5), memory.portion(total, fraction=0.125)
-    mib_4096, mib_2000 = (memory.portion(total, memory=mib) for mib in (4096, 2000))
-    assert memory.announced(eighth) == "0.12"
+    half, eighth = (
+        gpu_memory.portion(total, fraction=0.5),
+        gpu_memory.portion(total, fraction=0.125),
+    )
+    mib_4096, mib_2000 = (gpu_memory.portion(total, memory=mib) for mib in (4096, 2000))
+    assert gpu_memory.announced(eighth) == "0.12"
     assert [
-        memory.capacity(total),
-        memory.reserved(total, fraction=0.5),
-        memory.hami_limit(total, half),
-        memory.reserved(total, fraction=0.125),
-        memory.hami_limit(total, eighth),
+        gpu_memory.capacity(total),
+        gpu_memory.reserved(total, fraction=0.5),
+        gpu_memory.hami_limit(total, half),
+        gpu_memory.reserved(total, fraction=0.125),
+        gpu_memory.hami_limit(total, eighth),
         mib_4096,
-        memory.hami_limit(total, mib_4096),
+        gpu_memory.hami_limit(total, mib_4096),
         mib_2000,
-        memory.hami_limit(total, mib_2000),
+        gpu_memory.hami_limit(total, mib_2000),
     ] == expected
 
 
 def test_limits_may_add_up_to_more_than_the_card() -> None:
     """71 pods of 2000 MiB fit an H200, and HAMi lets them have 204,125 MiB of its 143,771."""
-    fit = memory.capacity(143771) // memory.reserved(143771, memory=2000)
-    limit = memory.hami_limit(143771, memory.portion(143771, memory=2000))
+    fit = gpu_memory.capacity(143771) // gpu_memory.reserved(143771, memory=2000)
+    limit = gpu_memory.hami_limit(143771, gpu_memory.portion(143771, memory=2000))
     assert (fit, limit and fit * limit) == (71, 204_125)
 
 
 def test_a_portion_is_rounded_up_in_floating_point() -> None:
     assert Fraction(1071, 15300) == Fraction(7, 100)
-    assert memory.portion(15360, memory=1071) == 0.08
-
-
-def test_a_candidate_node_charges_more_than_was_asked_for() -> None:
-    assert memory.charge(15360, fraction=0.125) == 0.13
-    assert memory.charge(15360, fraction=0.5, devices=2) == 1.0
-    assert memory.charge(15360, memory=4096) == 0.27
+    assert gpu_memory.portion(15360, memory=1071) == 0.08
 
 
 @pytest.mark.parametrize(
     ("portion", "text"), [(0.125, "0.12"), (0.375, "0.38"), (0.004, "0.00"), (0.5, "0.50")]
 )
 def test_what_the_pod_is_told_has_two_decimals(portion: float, text: str) -> None:
-    assert memory.announced(portion) == text
+    assert gpu_memory.announced(portion) == text
 
 
 def test_a_label_in_bytes_is_read_as_one() -> None:
-    assert memory.capacity(15360 * 1024 * 1024) == memory.capacity(15360) == 15300
-    assert memory.hami_limit(15360 * 1024 * 1024, 0.5) == 7680
+    assert gpu_memory.capacity(15360 * 1024 * 1024) == gpu_memory.capacity(15360) == 15300
+    assert gpu_memory.hami_limit(15360 * 1024 * 1024, 0.5) == 7680
 
 
 def test_a_node_without_the_label_has_an_imaginary_card() -> None:
     """No division by zero, and no limit that nobody sets."""
-    assert memory.capacity(None) == 100
-    assert memory.reserved(None, fraction=0.5) == 50
-    assert memory.portion(None, memory=4096) == 40.96
-    assert memory.hami_limit(None, 0.5) is None
+    assert gpu_memory.capacity(None) == 100
+    assert gpu_memory.reserved(None, fraction=0.5) == 50
+    assert gpu_memory.portion(None, memory=4096) == 40.96
+    assert gpu_memory.hami_limit(None, 0.5) is None
 
 
 def test_a_share_announced_as_nothing_is_not_limited() -> None:
-    assert memory.hami_limit(15360, 0.004) is None
+    assert gpu_memory.hami_limit(15360, 0.004) is None
 
 
 # Table 24.2: B, T and a.
@@ -96,7 +102,7 @@ EXAMPLES = [
 def test_what_an_allocator_is_told(
     name: str, total: int, asked: dict[str, object], isolation: str, expected: tuple[object, ...]
 ) -> None:
-    share = Share.of(PodRequest(**asked, gpu_memory_total=total, isolation=isolation))
+    share = share_of(**asked, gpu_memory_total=total, isolation=isolation)
     part = share.allocator_fraction()
     assert part is not None
     assert (share.budget, share.total, f"{float(part):.3f}") == expected, name
@@ -109,17 +115,16 @@ def test_processes_and_headroom_stay_within_the_share(
     total: int, isolation: str, processes: int
 ) -> None:
     for percent in range(20, 100, 7):
-        request = PodRequest(
+        share = share_of(
             gpu_fraction=percent / 100,
             gpu_memory_total=total,
             isolation=isolation,
             processes=processes,
         )
-        share = Share.of(request)
         part = share.allocator_fraction()
-        whole = memory.reserved(total, fraction=percent / 100)
+        whole = gpu_memory.reserved(total, fraction=percent / 100)
         if isolation == "hamicore":
-            whole = memory.hami_limit(total, percent / 100) or 0
+            whole = gpu_memory.hami_limit(total, percent / 100) or 0
         assert share.total is not None
         assert part is not None
         taken = processes * (part * share.total + share.headroom)
@@ -129,7 +134,7 @@ def test_processes_and_headroom_stay_within_the_share(
 
 def test_a_share_of_a_share_is_not_taken() -> None:
     """W2: with HAMi-core the total is the share already."""
-    share = Share.of(PodRequest(gpu_fraction=0.5, gpu_memory_total=15360, isolation="hamicore"))
+    share = share_of(gpu_fraction=0.5, gpu_memory_total=15360, isolation="hamicore")
     part = share.allocator_fraction()
     assert part is not None
     assert share.total is not None
@@ -138,11 +143,11 @@ def test_a_share_of_a_share_is_not_taken() -> None:
 
 def test_of_an_unknown_card_a_little_less_is_taken() -> None:
     """W3."""
-    assert Share.of(PodRequest(gpu_fraction=0.5)).allocator_fraction() == Fraction(475, 1000)
-    assert Share.of(PodRequest(gpu_fraction=0.3)).allocator_fraction() == Fraction(285, 1000)
-    assert Share.of(PodRequest(gpu_fraction=0.1)).allocator_fraction() == Fraction(95, 1000)
-    assert Share.of(PodRequest(gpu_fraction=0.09)).allocator_fraction() is None
-    assert Share.of(PodRequest(gpu_fraction=0.5, processes=6)).allocator_fraction() is None
-    assert Share.of(PodRequest(gpu_memory=4096)).allocator_fraction() is None
-    unseen = Share.of(PodRequest(gpu_fraction=0.5, isolation="hamicore"))
+    assert share_of(gpu_fraction=0.5).allocator_fraction() == Fraction(475, 1000)
+    assert share_of(gpu_fraction=0.3).allocator_fraction() == Fraction(285, 1000)
+    assert share_of(gpu_fraction=0.1).allocator_fraction() == Fraction(95, 1000)
+    assert share_of(gpu_fraction=0.09).allocator_fraction() is None
+    assert share_of(gpu_fraction=0.5, processes=6).allocator_fraction() is None
+    assert share_of(gpu_memory=4096).allocator_fraction() is None
+    unseen = share_of(gpu_fraction=0.5, isolation="hamicore")
     assert unseen.allocator_fraction() is None
