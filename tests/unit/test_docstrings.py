@@ -156,7 +156,6 @@ FUNCTIONS = {
 
 EXCEPT = {
     "kai.engine.cluster.Cluster.default_queues",  # adds two queues that are known to be good
-    "kai.engine.plan.Plan.find_group",  # raises NotFoundError, as the `why` beside it says
 }
 
 

@@ -30,12 +30,13 @@ class Plan(Answer):
         """Why a pod group waits, or that it does not, a sentence per line.
 
         The name is "namespace/name" of the pod group, of its workload or of one of its pods; the
-        namespace may be left out where the name says enough. Raises NotFoundError.
+        namespace may be left out where the name says enough. Raises NotFoundError when no group has
+        the name, or several have.
         """
         return explain.why(self, self.find_group(name))
 
     def find_group(self, name: str) -> GroupPlan:
-        """The pod group that `why` would speak about."""
+        """The pod group that `why` explains. Raises NotFoundError as `why` does."""
         return explain.find_group(self, name)
 
     def __repr__(self) -> str:
