@@ -48,7 +48,7 @@ run_sanitize() { cpp_tests sanitize; }
 run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml; }
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
 pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
-run_pytest() { tools/build.sh release _core && pytest; }
+run_pytest() { tools/build.sh release _core kai_questions && pytest; }
 run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
 run_includes() { tools/build.sh debug; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }

@@ -53,18 +53,6 @@ def portion(
     return _whole_percents(memory / capacity(total))
 
 
-def charge(
-    total: int | None,
-    *,
-    devices: int = 1,
-    fraction: float | None = None,
-    memory: int | None = None,
-) -> float:
-    """What KAI reckons against the quota on a candidate node, in devices: rounded up once more."""
-    mib = reserved(total, fraction=fraction, memory=memory)
-    return devices * _whole_percents(mib / capacity(total))
-
-
 def _whole_percents(part: float) -> float:
     # In floating point, as KAI has it: 1071 of 15300 is 7 %, and comes out as 8.
     return math.ceil(part * 100) / 100

@@ -10,8 +10,6 @@ from kai.api import keys
 from kai.settings import frameworks, rules
 from kai.settings.request import PodRequest
 
-GPU_RESOURCE_PREFIXES = (keys.NVIDIA_GPU, keys.MIG_PREFIX)
-
 
 @dataclass(frozen=True, kw_only=True)
 class PodPart:

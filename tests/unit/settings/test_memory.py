@@ -51,12 +51,6 @@ def test_a_portion_is_rounded_up_in_floating_point() -> None:
     assert memory.portion(15360, memory=1071) == 0.08
 
 
-def test_a_candidate_node_charges_more_than_was_asked_for() -> None:
-    assert memory.charge(15360, fraction=0.125) == 0.13
-    assert memory.charge(15360, fraction=0.5, devices=2) == 1.0
-    assert memory.charge(15360, memory=4096) == 0.27
-
-
 @pytest.mark.parametrize(
     ("portion", "text"), [(0.125, "0.12"), (0.375, "0.38"), (0.004, "0.00"), (0.5, "0.50")]
 )
