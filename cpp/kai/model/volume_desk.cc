@@ -209,48 +209,58 @@ VolumeNeeds::Delayed VolumeDesk::DelayedOf(const Claim& claim,
   return delayed;
 }
 
+std::optional<std::string> VolumeDesk::WhyRefused(const PodRow& pod, const VolumeClaimRow& volume,
+                                                  const Claim* claim) const {
+  if (claim == nullptr) {
+    if (!volume.ephemeral)
+      return StrCat("persistentvolumeclaim ", InQuotes(volume.claim), " not found");
+    return StrCat("waiting for ephemeral volume controller to create the persistentvolumeclaim ",
+                  InQuotes(volume.claim));
+  }
+  if (claim->is_lost) {
+    return StrCat("persistentvolumeclaim ", InQuotes(claim->name),
+                  " bound to non-existent persistentvolume ", InQuotes(claim->volume));
+  }
+  if (claim->deletion_ns)
+    return StrCat("persistentvolumeclaim ", InQuotes(claim->name), " is being deleted");
+  if (volume.ephemeral && !claim->owner_pod_uid.empty() && !pod.uid.empty() &&
+      claim->owner_pod_uid != pod.uid) {
+    return StrCat("PVC ", pod.namespace_name, "/", claim->name, " was not created for pod ",
+                  pod.namespace_name, "/", pod.name, " (pod is not owner)");
+  }
+  return std::nullopt;
+}
+
+void VolumeDesk::AddBound(const Claim& claim, VolumeNeeds* needs) const {
+  const PersistentVolumeRow* volume = FindVolume(claim.volume);
+  if (volume == nullptr) {
+    needs->volume_is_gone = true;
+    return;
+  }
+  NodeSet nodes = NodesOf(*volume);
+  if (!nodes.all) needs->bound.push_back(std::move(nodes));
+  AddZones(*volume, &needs->zones);
+}
+
 VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
   VolumeNeeds needs;
   std::vector<std::pair<const Claim*, const StorageClassRow*>> waiting;
   bool has_unbound = false;
-  const auto refuse = [&](std::string text) {
+  const auto refuse = [&](std::string_view text) {
     if (!needs.refusal.valid()) needs.refusal = names_->Intern(text);
   };
   for (const VolumeClaimRow& volume : pod.volumes) {
-    const Claim* found = FindClaim(pod.namespace_name, volume.claim);
-    if (found == nullptr) {
-      refuse(volume.ephemeral
-                 ? StrCat("waiting for ephemeral volume controller to create the "
-                          "persistentvolumeclaim ",
-                          InQuotes(volume.claim))
-                 : StrCat("persistentvolumeclaim ", InQuotes(volume.claim), " not found"));
-      continue;
-    }
-    const Claim& claim = *found;
-    if (claim.is_lost) {
-      refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name),
-                    " bound to non-existent persistentvolume ", InQuotes(claim.volume)));
-    } else if (claim.deletion_ns) {
-      refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name), " is being deleted"));
-    } else if (volume.ephemeral && !claim.owner_pod_uid.empty() && !pod.uid.empty() &&
-               claim.owner_pod_uid != pod.uid) {
-      refuse(StrCat("PVC ", pod.namespace_name, "/", claim.name, " was not created for pod ",
-                    pod.namespace_name, "/", pod.name, " (pod is not owner)"));
-    } else if (!claim.volume.empty() && claim.bind_completed) {
-      const PersistentVolumeRow* bound_to = FindVolume(claim.volume);
-      if (bound_to == nullptr) {
-        needs.volume_is_gone = true;
-      } else {
-        NodeSet nodes = NodesOf(*bound_to);
-        if (!nodes.all) needs.bound.push_back(std::move(nodes));
-        AddZones(*bound_to, &needs.zones);
-      }
+    const Claim* claim = FindClaim(pod.namespace_name, volume.claim);
+    if (const std::optional<std::string> why = WhyRefused(pod, volume, claim)) {
+      refuse(*why);
+    } else if (!claim->volume.empty() && claim->bind_completed) {
+      AddBound(*claim, &needs);
     } else {
-      const StorageClassRow* storage_class = FindClass(claim.storage_class);
+      const StorageClassRow* storage_class = FindClass(claim->storage_class);
       const bool waits =
-          storage_class != nullptr && storage_class->waits_for_consumer && claim.volume.empty();
+          storage_class != nullptr && storage_class->waits_for_consumer && claim->volume.empty();
       if (waits) {
-        waiting.emplace_back(&claim, storage_class);
+        waiting.emplace_back(claim, storage_class);
       } else {
         has_unbound = true;
       }
