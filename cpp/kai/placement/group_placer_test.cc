@@ -339,6 +339,16 @@ TEST(GroupPlacerErrorTest, ASubGroupIsNamed) {
                 kNoGpus);
 }
 
+TEST(GroupPlacerErrorTest, AnOnlySubGroupIsNamedToo) {
+  Rooms rooms(GroupOf({Leaf("workers", 2)})
+                  .Pending("ns/g", {.pods = 2, .gpus = 1, .subgroup = "workers"})
+                  .Node("n1", {.gpus = 1})
+                  .Build());
+  const PlaceError error = Place(&rooms, "ns/g").errors.back();
+  EXPECT_TRUE(error.below_minimum);
+  EXPECT_THAT(error.message, testing::HasSubstr("while sub-group workers requires 2 pods"));
+}
+
 TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnWords) {
   Rooms rooms(MakeCluster().Node("n1", {.gpus = 1}).Pending("ns/g", {.gpus = 2}).Build());
   const PlaceError error = Place(&rooms, "ns/g").errors.back();
