@@ -205,52 +205,57 @@ VolumeNeeds::Delayed VolumeDesk::DelayedOf(const Claim& claim,
   return delayed;
 }
 
+VolumeRefusal VolumeDesk::RefusalOf(const PodRow& pod, const VolumeClaimRow& volume,
+                                    const Claim* claim) const {
+  using Kind = VolumeRefusal::Kind;
+  VolumeRefusal refusal{.kind = Kind::kNone, .claim = names_->Intern(volume.claim), .volume = {}};
+  if (claim == nullptr) {
+    refusal.kind = volume.ephemeral ? Kind::kNotMadeYet : Kind::kNotFound;
+  } else if (claim->is_lost) {
+    refusal.kind = Kind::kLost;
+    refusal.volume = names_->Intern(claim->volume);
+  } else if (claim->deletion_ns) {
+    refusal.kind = Kind::kDeleted;
+  } else if (volume.ephemeral && !claim->owner_pod_uid.empty() && !pod.uid.empty() &&
+             claim->owner_pod_uid != pod.uid) {
+    refusal.kind = Kind::kNotOwner;
+  }
+  return refusal;
+}
+
+void VolumeDesk::AddBound(const Claim& claim, VolumeNeeds* needs) const {
+  const PersistentVolumeRow* volume = FindVolume(claim.volume);
+  if (volume == nullptr) {
+    needs->volume_is_gone = true;
+    return;
+  }
+  NodeSet nodes = NodesOf(*volume);
+  if (!nodes.all) needs->bound.push_back(std::move(nodes));
+  AddZones(*volume, &needs->zones);
+}
+
 VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
   VolumeNeeds needs;
   std::vector<std::pair<const Claim*, const StorageClassRow*>> waiting;
   bool has_unbound = false;
-  using Refused = VolumeRefusal::Kind;
-  const auto refuse = [&](Refused kind, std::string_view claim, std::string_view volume = {}) {
-    if (needs.refusal.any()) return;
-    needs.refusal.kind = kind;
-    if (!claim.empty()) needs.refusal.claim = names_->Intern(claim);
-    if (!volume.empty()) needs.refusal.volume = names_->Intern(volume);
-  };
   for (const VolumeClaimRow& volume : pod.volumes) {
-    const Claim* found = FindClaim(pod.namespace_name, volume.claim);
-    if (found == nullptr) {
-      refuse(volume.ephemeral ? Refused::kNotMadeYet : Refused::kNotFound, volume.claim);
-      continue;
-    }
-    const Claim& claim = *found;
-    if (claim.is_lost) {
-      refuse(Refused::kLost, claim.name, claim.volume);
-    } else if (claim.deletion_ns) {
-      refuse(Refused::kDeleted, claim.name);
-    } else if (volume.ephemeral && !claim.owner_pod_uid.empty() && !pod.uid.empty() &&
-               claim.owner_pod_uid != pod.uid) {
-      refuse(Refused::kNotOwner, claim.name);
-    } else if (!claim.volume.empty() && claim.bind_completed) {
-      const PersistentVolumeRow* bound_to = FindVolume(claim.volume);
-      if (bound_to == nullptr) {
-        needs.volume_is_gone = true;
-      } else {
-        NodeSet nodes = NodesOf(*bound_to);
-        if (!nodes.all) needs.bound.push_back(std::move(nodes));
-        AddZones(*bound_to, &needs.zones);
-      }
+    const Claim* claim = FindClaim(pod.namespace_name, volume.claim);
+    if (const VolumeRefusal refusal = RefusalOf(pod, volume, claim); refusal.any()) {
+      if (!needs.refusal.any()) needs.refusal = refusal;
+    } else if (!claim->volume.empty() && claim->bind_completed) {
+      AddBound(*claim, &needs);
     } else {
-      const StorageClassRow* storage_class = FindClass(claim.storage_class);
+      const StorageClassRow* storage_class = FindClass(claim->storage_class);
       const bool waits =
-          storage_class != nullptr && storage_class->waits_for_consumer && claim.volume.empty();
+          storage_class != nullptr && storage_class->waits_for_consumer && claim->volume.empty();
       if (waits) {
-        waiting.emplace_back(&claim, storage_class);
+        waiting.emplace_back(claim, storage_class);
       } else {
         has_unbound = true;
       }
     }
   }
-  if (has_unbound) refuse(Refused::kUnbound, {});
+  if (has_unbound && !needs.refusal.any()) needs.refusal.kind = VolumeRefusal::Kind::kUnbound;
   if (needs.refusal.any()) {  // and nothing else will be asked
     VolumeNeeds refused;
     refused.refusal = needs.refusal;

@@ -324,6 +324,16 @@ TEST_F(TopologyTest, ByBestFitUnequalPodsAreCountedByKind) {  // spec 4 E7, W6
   EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1), Pair("n2", 4)));
 }
 
+TEST_F(TopologyTest, ByBestFitADomainThatHoldsJustEnoughOfAKindIsTaken) {
+  Levels({"rack"});
+  Node("n1", {"r1"}, 8);
+  Node("n2", {"r1"}, 2);
+  maker_.Pending("ns/g", {.pods = 1, .gpus = 8, .min_member = 3});
+  maker_.Pending("ns/g", {.pods = 2, .gpus = 1});
+  Constrain("g", "rack");
+  EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1), Pair("n2", 2)));
+}
+
 TEST_F(TopologyTest, ByBestFitAGangStartsWhereTheRestOfItHasRoom) {  // spec 4 E5, W7
   Levels({"rack"});
   Node("n1", {"r1"}, 2);

@@ -375,6 +375,16 @@ TEST(GroupPlacerErrorTest, ASubGroupIsNamed) {
                 kNoGpus);
 }
 
+TEST(GroupPlacerErrorTest, AnOnlySubGroupIsNamedToo) {
+  Rooms rooms(GroupOf({Leaf("workers", 2)})
+                  .Pending("ns/g", {.pods = 2, .gpus = 1, .subgroup = "workers"})
+                  .Node("n1", {.gpus = 1})
+                  .Build());
+  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(told.below_minimum);
+  EXPECT_THAT(told.message, testing::HasSubstr("while sub-group workers requires 2 pods"));
+}
+
 TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnWords) {
   Rooms rooms(MakeCluster().Node("n1", {.gpus = 1}).Pending("ns/g", {.gpus = 2}).Build());
   const Told told = LastOf(rooms, Place(&rooms, "ns/g"));

@@ -73,16 +73,7 @@ def build(
     if runtime_name is not None:
         copied["metadata"]["name"] = rules.object_name("runtime_name", runtime_name)
     placement = Placement()
-    owner = {
-        "labels": dict(part.owner_labels),
-        "annotations": {
-            key: value
-            for key, value in part.owner_annotations.items()
-            if key != keys.BATCH_MIN_MEMBER_ANNOTATION
-        },
-    }
-    if _starts_in_parts(copied):  # N8
-        owner["annotations"][keys.BATCH_MIN_MEMBER_ANNOTATION] = "1"
+    owner = {"labels": dict(part.owner_labels), "annotations": _owner_annotations(part, copied)}
     placement.of_metadata(owner, "TrainJob")
     shape.place(placement)
     trains = filled(
@@ -106,16 +97,7 @@ def build(
             "the trainer counts processes by whole GPUs, and by processors where there are none:"
             f" write num_proc_per_node={request.devices} if the runtime leaves it at auto"
         )
-    if request.gang_min is not None and not shape.patches:
-        warnings.append(
-            f"Trainer {trainer_version} keeps gang_min in the runtime {copied['metadata']['name']}:"
-            " all jobs of it have it"
-        )
-    if trainer_version == "2.0" and part.annotations:
-        warnings.append(
-            "Trainer 2.0 has no annotations for pods: these are in the runtime"
-            f" {copied['metadata']['name']}, so write another runtime_name= for other shares"
-        )
+    warnings += shape.warnings(copied["metadata"]["name"])
     built = Built(
         orchestrator="trainer",
         settings=settings,
@@ -126,6 +108,14 @@ def build(
         cluster_objects=(copied,),
     )
     return built.strict() if strict else built
+
+
+def _owner_annotations(part: PodPart, runtime: Mapping[str, Any]) -> dict[str, str]:
+    annotations = dict(part.owner_annotations)
+    annotations.pop(keys.BATCH_MIN_MEMBER_ANNOTATION, None)
+    if _starts_in_parts(runtime):  # N8
+        annotations[keys.BATCH_MIN_MEMBER_ANNOTATION] = "1"
+    return annotations
 
 
 class _Shape:
@@ -162,6 +152,21 @@ class _Shape:
             self.runtime_container["resources"] = {"claims": claims}
         if container:
             self.pod_spec["containers"] = [{"name": part.container or CONTAINER, **container}]
+
+    def warnings(self, runtime: str) -> list[str]:
+        """What the runtime holds that other jobs may not want."""
+        said = []
+        if self.runtime_job_annotations:
+            said.append(
+                f"Trainer {self.version} keeps gang_min in the runtime {runtime}: all jobs of it"
+                " have it"
+            )
+        if self.version == "2.0" and self.part.annotations:
+            said.append(
+                f"Trainer 2.0 has no annotations for pods: these are in the runtime {runtime}, so"
+                " write another runtime_name= for other shares"
+            )
+        return said
 
     def overrides(self) -> dict[str, Any]:
         """The field of a TrainJob that changes its pods."""

@@ -93,107 +93,89 @@ def check_keys(
     annotations = mapping(metadata.get("annotations"))
     labels = mapping(metadata.get("labels"))
     known = kinds.known(kind)
-    takes_min_member = known.gang in ("owner", "leaf")
     for key, value in annotations.items():
         here: Path = (*where, "annotations", key)
+        ignored = _why_ignored(key, kind, is_pod=is_pod, is_owner=is_owner, template=template)
         if key in _QUEUES:
-            yield error(
-                "queue-annotation",
-                here,
-                f"KAI reads {key} from labels, not from annotations",
-                "write it in labels",
-            )
-        elif key in _LABELS:
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"KAI reads {key} from labels, not from annotations",
-                "write it in labels",
-            )
-        elif key in POD_ONLY and not is_pod:
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"KAI reads {key} from pods, and does nothing for it on a {kind}",
-                f"write it in {template or 'the pod template'}.metadata.annotations",
-            )
-        elif key in (*keys.TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not is_owner:
-            if key in keys.TOPOLOGY and known.ray:
-                continue
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"KAI reads {key} from the workload, and does nothing for it on the pods of a"
-                f" {kind or 'workload'}",
-                f"write it in metadata.annotations of the {kind or 'workload'}",
-            )
-        elif key == keys.BATCH_MIN_MEMBER_ANNOTATION:
-            if not takes_min_member:
-                yield warning(
-                    "annotation-ignored",
-                    here,
-                    f"KAI reads {key} from a Job or JobSet, and does nothing for it on a {kind}",
-                    "leave it out",
-                )
-            elif not _WHOLE.fullmatch(str(value)):
-                yield error(
-                    "min-member-refused",
-                    here,
-                    f"{value!r} is no number of pods",
-                    "write a whole number from 1 on, in quotes",
-                )
-        elif key == _OLD_MIN_MEMBER:
-            certain = is_owner and takes_min_member
-            yield warning(
-                "min-member-key",
-                here,
-                f"KAI does not read {key}, though its examples write it",
-                f"write {keys.BATCH_MIN_MEMBER_ANNOTATION}, on a Job or JobSet",
-                Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if certain else None,
-            )
-        elif key in keys.SEGMENTS and not (is_pod and known.segments):
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"KAI reads {key} from the worker pods of a PyTorchJob or LeaderWorkerSet only",
-                "leave it out, or write it there",
-            )
-        elif key.startswith(keys.GPU_TYPE_ANNOTATION):
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"nobody reads {key}",
-                "select nodes by their labels, in nodeSelector",
-            )
-        elif key in _DURATIONS and not rules.is_duration(str(value)):
-            yield error(
-                "duration-refused",
-                here,
-                f"{value!r} is no duration",
-                "write one with its unit, such as 5m",
-            )
+            said = f"KAI reads {key} from labels, not from annotations"
+            yield error("queue-annotation", here, said, "write it in labels")
+        elif ignored is not None:
+            yield warning("annotation-ignored", here, *ignored)
         else:
-            yield from _unknown(key, here)
+            yield from _check_annotation(
+                key, value, here, is_owner and known.gang in ("owner", "leaf")
+            )
     for key, value in labels.items():
-        here = (*where, "labels", key)
-        if key in _ANNOTATIONS:
-            yield error(
-                "annotation-as-label",
-                here,
-                f"KAI reads {key} from annotations, not from labels",
-                "write it in annotations",
-            )
-        elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
-            yield warning(
-                "preemptibility-unknown",
-                here,
-                f"KAI does not know {value!r}",
-                "write preemptible or non-preemptible",
-            )
-        else:
-            yield from _unknown(key, here)
+        yield from _check_label(key, value, (*where, "labels", key))
     if is_owner or known.ray:
         yield from _topology(annotations, (*where, "annotations"))
+
+
+def _why_ignored(
+    key: str, kind: str, *, is_pod: bool, is_owner: bool, template: str
+) -> tuple[str, str] | None:
+    """Why KAI does nothing for an annotation in this place, and what to do; None: it may."""
+    known = kinds.known(kind)
+    if key in _LABELS:
+        return f"KAI reads {key} from labels, not from annotations", "write it in labels"
+    if key in POD_ONLY and not is_pod:
+        return (
+            f"KAI reads {key} from pods, and does nothing for it on a {kind}",
+            f"write it in {template or 'the pod template'}.metadata.annotations",
+        )
+    is_ray_part = key in keys.TOPOLOGY and bool(known.ray)
+    if key in (*keys.TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not (is_owner or is_ray_part):
+        owner = kind or "workload"
+        return (
+            f"KAI reads {key} from the workload, and does nothing for it on the pods of a {owner}",
+            f"write it in metadata.annotations of the {owner}",
+        )
+    if key == keys.BATCH_MIN_MEMBER_ANNOTATION and known.gang not in ("owner", "leaf"):
+        said = f"KAI reads {key} from a Job or JobSet, and does nothing for it on a {kind}"
+        return said, "leave it out"
+    if key in keys.SEGMENTS and not (is_pod and known.segments):
+        return (
+            f"KAI reads {key} from the worker pods of a PyTorchJob or LeaderWorkerSet only",
+            "leave it out, or write it there",
+        )
+    if key.startswith(keys.GPU_TYPE_ANNOTATION):
+        return f"nobody reads {key}", "select nodes by their labels, in nodeSelector"
+    return None
+
+
+def _check_annotation(key: str, value: Any, here: Path, may_rename: bool) -> Iterator[Finding]:
+    if key == keys.BATCH_MIN_MEMBER_ANNOTATION:
+        if not _WHOLE.fullmatch(str(value)):
+            yield error(
+                "min-member-refused",
+                here,
+                f"{value!r} is no number of pods",
+                "write a whole number from 1 on, in quotes",
+            )
+    elif key == _OLD_MIN_MEMBER:
+        yield warning(
+            "min-member-key",
+            here,
+            f"KAI does not read {key}, though its examples write it",
+            f"write {keys.BATCH_MIN_MEMBER_ANNOTATION}, on a Job or JobSet",
+            Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if may_rename else None,
+        )
+    elif key in _DURATIONS and not rules.is_duration(str(value)):
+        said = f"{value!r} is no duration"
+        yield error("duration-refused", here, said, "write one with its unit, such as 5m")
+    else:
+        yield from _unknown(key, here)
+
+
+def _check_label(key: str, value: Any, here: Path) -> Iterator[Finding]:
+    if key in _ANNOTATIONS:
+        said = f"KAI reads {key} from annotations, not from labels"
+        yield error("annotation-as-label", here, said, "write it in annotations")
+    elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
+        said = f"KAI does not know {value!r}"
+        yield warning("preemptibility-unknown", here, said, "write preemptible or non-preemptible")
+    else:
+        yield from _unknown(key, here)
 
 
 def _unknown(key: str, where: Path) -> Iterator[Finding]:

@@ -3,11 +3,11 @@
 ``read_cases(paths)`` takes files and directories:
 
 - a recorded case (``cases/<area>/*.json``, ``random/<family>/*.json``, ``large/*.json``),
-- a table of questions to single functions (``tables/*.json``), one case for each row,
 - an archive of those (``.tar.xz``), such as the project's own copy,
 - scenario files (``*.yaml``), see `kai.verify.scenario`.
 
-A recorded case is read from its file only when it is run; its area is where it lies.
+A recorded case is read from its file only when it is run; its area is where it lies. Tables of
+questions to single functions (``tables/*.json``) are no cases: the project's own tests read them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from kai.verify.objects import Json
 __all__ = ["Case", "CaseError", "default_cases", "in_area", "read_cases"]
 
 Value = TypeVar("Value")
-Kind = Literal["case", "random", "large", "table", "scenario"]
+Kind = Literal["case", "random", "large", "scenario"]
 
 FOLDERS: dict[str, Kind] = {"cases": "case", "random": "random", "large": "large"}
-TABLES = "tables"
+TABLES = "tables"  # lie beside the cases, and are none
 ARCHIVE = "cases.tar.xz"
 
 
@@ -49,14 +49,14 @@ class Case:
     """One question with a known answer."""
 
     id: str
-    area: str  # "cases/reclaim", "random/fairness", "tables/queue-order", "large", "scenarios"
+    area: str  # "cases/reclaim", "random/fairness", "large", "scenarios"
     kind: Kind
     source: str  # where it came from, for messages
     read: Callable[[], Any] = field(repr=False, compare=False)
 
     @cached_property
     def data(self) -> Any:
-        """The case as the file has it; a row for a table, a `Scenario` for a scenario."""
+        """The case as the file has it; a `Scenario` for a scenario."""
         return self.read()
 
 
@@ -105,7 +105,7 @@ def in_area(case: Case, wanted: str) -> bool:
 
 
 def _rank(area: str) -> int:
-    order = (TABLES, "cases", "random", "large", "scenarios")
+    order = ("cases", "random", "large", "scenarios")
     first = area.partition("/")[0]
     return order.index(first) if first in order else len(order)
 
@@ -115,7 +115,7 @@ def _rank(area: str) -> int:
 
 def _read_directory(root: Path) -> Iterator[Case]:
     """A collection by its folders, or any directory of cases and scenarios."""
-    folders = [root / name for name in (*FOLDERS, TABLES) if (root / name).is_dir()]
+    folders = [root / name for name in FOLDERS if (root / name).is_dir()]
     files = sorted(
         file
         for folder in folders or [root]
@@ -142,7 +142,7 @@ def _read_file(path: Path) -> list[Case]:
         text = path.read_bytes()
     except OSError as error:
         raise CaseError(f"{path}: {why_unreadable(error)}") from None
-    return _recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(text))
+    return [_recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(text))]
 
 
 def _read_archive(path: Path) -> Iterator[Case]:
@@ -156,8 +156,9 @@ def _read_archive(path: Path) -> Iterator[Case]:
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
         raise CaseError(f"{path}: this archive cannot be read: {error}") from None
     for name in sorted(members):
-        if name.endswith(".json"):
-            yield from _recorded(PurePosixPath(name), f"{path}:{name}", _ready(members[name]))
+        place = PurePosixPath(name)
+        if place.suffix == ".json" and place.parent.name != TABLES:
+            yield _recorded(place, f"{path}:{name}", _ready(members[name]))
 
 
 def _ready(value: Value) -> Callable[[], Value]:
@@ -167,31 +168,17 @@ def _ready(value: Value) -> Callable[[], Value]:
 # --- recorded cases ------------------------------------------------------------------------------
 
 
-def _recorded(path: PurePosixPath, source: str, text: Callable[[], bytes]) -> list[Case]:
-    """The cases of one JSON file: by its folder, else by what is in it."""
+def _recorded(path: PurePosixPath, source: str, text: Callable[[], bytes]) -> Case:
+    """The case of one JSON file: by its folder, else by what is in it."""
     folder, parent = path.parent.name, path.parent.parent.name
-    if folder == TABLES:
-        return _rows(path.stem, source, _parse(text(), source))
     if folder == "large" or parent in ("cases", "random"):
         kind = FOLDERS[parent] if parent in ("cases", "random") else "large"
         area = f"{parent}/{folder}" if kind != "large" else "large"
-        return [Case(path.stem, area, kind, source, lambda: _checked(text(), source, kind))]
+        return Case(path.stem, area, kind, source, lambda: _checked(text(), source, kind))
     value = _parse(text(), source)
-    if isinstance(value.get("cases"), list):
-        return _rows(path.stem, source, value)
     kind = _kind(value, source)
     area = {"case": "cases/files", "random": "random/files"}.get(kind, kind)
-    return [Case(str(value.get("id") or path.stem), area, kind, source, _ready(value))]
-
-
-def _rows(name: str, source: str, table: Json) -> list[Case]:
-    rows = table.get("cases")
-    if not isinstance(rows, list):
-        raise CaseError(f"{source}: a table needs a list of rows named 'cases'")
-    return [
-        Case(str(row.get("id") or number), f"{TABLES}/{name}", "table", source, _ready(row))
-        for number, row in enumerate(rows)
-    ]
+    return Case(str(value.get("id") or path.stem), area, kind, source, _ready(value))
 
 
 def _parse(text: bytes, source: str) -> Json:

@@ -1,8 +1,8 @@
 """Packs recorded cases into the archive that the checkout carries.
 
-    python -m kai.verify.pack path/to/conformance
+    .venv/bin/python tests/conformance/pack.py path/to/conformance
 
-Equal files give equal bytes: members are sorted, dated 1980 and owned by nobody.
+Equal files give equal bytes: members are sorted, dated 1980, and have no owner.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kai.verify.cases import ARCHIVE, FOLDERS, TABLES
+from kai.verify.cases import ARCHIVE, FOLDERS
 
 EPOCH = 315532800  # 1980-01-01, the earliest date that every archive format can say
 TARGET = Path("tests/conformance") / ARCHIVE
@@ -24,7 +24,7 @@ def pack(source: Path) -> bytes:
     """The archive of ``cases/``, ``random/``, ``tables/`` and ``large/`` below a directory."""
     files = sorted(
         file
-        for folder in (*FOLDERS, TABLES)
+        for folder in (*FOLDERS, "tables")
         for file in (source / folder).rglob("*.json")
         if file.is_file()
     )
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
         data = pack(Path(arguments[0]))
         target.write_bytes(data)
     except OSError as error:
-        print(f"kai.verify.pack: {error}", file=sys.stderr)
+        print(f"pack.py: {error}", file=sys.stderr)
         return 2
     print(f"{target}: {len(data):,} bytes")
     return 0

@@ -1,67 +1,71 @@
 """Rows of ``tables/``: questions to single functions of the compiled core.
 
-Each row names an operation, its input and the answer. The functions take plain values; this module
-turns a row into those, in the units the tables use: millicores, bytes and GPUs, -1 for unlimited.
+    .venv/bin/python tests/conformance/tables.py [DIRECTORY or ARCHIVE]
+
+prints how many rows of each table agree, and what differs. Each row names an operation, its input
+and the answer. The functions (``cpp/questions``) take plain values; this module turns a row into
+those, in the units the tables use: millicores, bytes and GPUs, -1 for unlimited.
 """
 
 from __future__ import annotations
 
+import json
+import sys
+import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from kai.verify.compare import Difference
-from kai.verify.objects import Json
+try:
+    import kai_questions
+except ImportError as error:
+    raise ImportError("please build kai_questions: tools/build.sh release kai_questions") from error
 
-__all__ = ["check_row", "missing_function"]
+from kai.verify.cases import default_cases
 
 RESOURCES = ("cpu", "memory", "gpu")  # the order of every triple
 TOLERANCE = 1e-9
 SECOND_NS = 10**9
 
-# table -> where its function lives in kai._core, and its name
-FUNCTIONS = {
-    "resource-division": ("fairshare", "divide_siblings"),
-    "fair-share-hierarchy": ("fairshare", "divide_tree"),
-    "queue-order": ("fairshare", "compare_queues"),
-    "capacity-policy": ("fairshare", "check_capacity"),
-    "job-order": ("fairshare", "job_order"),
-    "reclaim-strategies": ("fairshare", "reclaim_strategy"),
-    "reclaimable": ("fairshare", "reclaimable"),
-    "min-runtime": ("fairshare", "min_runtime"),
-    "node-placement": ("placement", "placement_scores"),
-    "topology-levels": ("placement", "topology_levels"),
-    "topology-node-sets": ("placement", "topology_node_sets"),
-}
+Json = dict[str, Any]
 
 
-def missing_function(table: str) -> str | None:
-    """What the core lacks to answer this table, or ``None``."""
-    if table not in FUNCTIONS:
-        return f"table {table}"
-    module, name = FUNCTIONS[table]
-    if table not in _CHECKS or _function(module, name) is None:
-        return f"function {name}"
-    return None
+def read_tables(path: Path) -> dict[str, list[Json]]:
+    """The rows of every table of a collection of recorded cases, a directory or an archive."""
+    if path.is_dir():
+        texts = {file.stem: file.read_bytes() for file in path.glob("tables/*.json")}
+    else:
+        with tarfile.open(path) as archive:
+            texts = {
+                Path(member.name).stem: content.read()
+                for member in archive
+                if Path(member.name).parent.name == "tables"
+                and (content := archive.extractfile(member)) is not None
+            }
+    return {name: json.loads(text)["cases"] for name, text in sorted(texts.items())}
 
 
-def check_row(table: str, row: Json) -> list[Difference]:
-    """How the core's answer to a row differs from the recorded one."""
-    about = str(row.get("id"))
+def check_row(table: str, row: Json) -> list[str]:
+    """How the core's answer to a row differs from the recorded one, in sentences."""
     return [
-        Difference("row", about, f"{about}: {text}")
-        for text in _CHECKS[table](row["op"], row["input"], row["expect"])
+        f"{row['id']}: {text}" for text in _CHECKS[table](row["op"], row["input"], row["expect"])
     ]
 
 
-def _function(module: str, name: str) -> Callable[..., Any] | None:
-    found = _module(module)
-    return getattr(found, name, None)
-
-
-def _module(name: str) -> Any:
-    """A submodule of the core, or ``None``; those of a compiled module are its attributes."""
-    return getattr(import_module("kai._core"), name, None)
+def main(arguments: Sequence[str]) -> int:
+    differ = 0
+    for table, rows in read_tables(Path(arguments[0]) if arguments else default_cases()).items():
+        wrong = []
+        for row in rows:
+            try:
+                found = check_row(table, row)
+            except (ValueError, TypeError) as error:
+                found = [f"{row['id']}: {error}"]
+            wrong += [found] if found else []
+        print(f"{table}: {len(rows) - len(wrong)} of {len(rows)} agree")
+        print("".join(f"  {text}\n" for found in wrong for text in found), end="")
+        differ += len(wrong)
+    return 1 if differ else 0
 
 
 # --- values --------------------------------------------------------------------------------------
@@ -79,10 +83,9 @@ _NUMBERS = {
 
 
 def _queue(name: str, queue: Mapping[str, Any]) -> Any:
-    fairshare = _module("fairshare")
     created = queue.get("createdOrder")
     shares = {
-        resource: fairshare.Share(
+        resource: kai_questions.Share(
             **{
                 own: float((queue.get(resource) or {}).get(theirs, 0))
                 for theirs, own in _NUMBERS.items()
@@ -90,7 +93,7 @@ def _queue(name: str, queue: Mapping[str, Any]) -> Any:
         )
         for resource in RESOURCES
     }
-    return fairshare.QueueShare(
+    return kai_questions.QueueShare(
         name=name,
         parent=queue.get("parent") or "",
         priority=queue.get("priority", 0),
@@ -123,7 +126,7 @@ def _same(left: float, right: float) -> bool:
 
 
 def _division(op: str, given: Json, expect: Json) -> Iterator[str]:
-    divide = _module("fairshare").divide_siblings
+    divide = kai_questions.divide_siblings
     wanted = expect["fairShare"]
     if op == "all":
         for resource in RESOURCES:
@@ -148,7 +151,7 @@ def _division(op: str, given: Json, expect: Json) -> Iterator[str]:
 
 
 def _hierarchy(op: str, given: Json, expect: Json) -> Iterator[str]:
-    divide = _module("fairshare").divide_tree
+    divide = kai_questions.divide_tree
     tree = _reached(given["queues"])
     shares = divide(_triple(given["total"]), float(given["kValue"]), _queues(tree))
     for name, values in expect["fairShare"].items():
@@ -170,7 +173,7 @@ def _reached(queues: Mapping[str, Any]) -> dict[str, Any]:
 
 def _queue_order(op: str, given: Json, expect: int) -> Iterator[str]:
     left, right = given["left"], given["right"]
-    answer = _module("fairshare").compare_queues(
+    answer = kai_questions.compare_queues(
         _queue("left", left["queue"]),
         _queue("right", right["queue"]),
         total=_triple(given.get("total")),
@@ -186,7 +189,7 @@ def _queue_order(op: str, given: Json, expect: int) -> Iterator[str]:
 
 
 def _capacity(op: str, given: Json, expect: Json) -> Iterator[str]:
-    schedulable, reason, queue, _ = _module("fairshare").check_capacity(
+    schedulable, reason, queue, _ = kai_questions.check_capacity(
         _queues(given["queues"]),
         given["job"]["queue"],
         _triple(given["requested"]),
@@ -202,7 +205,7 @@ def _capacity(op: str, given: Json, expect: Json) -> Iterator[str]:
 
 def _strategy(op: str, given: Json, expect: bool) -> Iterator[str]:
     reclaimer, victim = given["reclaimer"], given["reclaimee"]
-    allowed = _module("fairshare").reclaim_strategy(
+    allowed = kai_questions.reclaim_strategy(
         op,
         _queue("reclaimer", reclaimer["queue"]),
         _triple(reclaimer["resources"]),
@@ -214,7 +217,7 @@ def _strategy(op: str, given: Json, expect: bool) -> Iterator[str]:
 
 def _reclaimable(op: str, given: Json, expect: bool) -> Iterator[str]:
     reclaimer = given["reclaimer"]
-    allowed = _module("fairshare").reclaimable(
+    allowed = kai_questions.reclaimable(
         _queues(given["queues"]),
         reclaimer["queue"],
         _triple(reclaimer["resources"]),
@@ -257,7 +260,7 @@ def _runtime_allows(
     evicted: Mapping[str, int] | None = None,
 ) -> bool:
     ran = victim.get("startedSecondsAgo")
-    allows: bool = _module("fairshare").min_runtime_allows(
+    allows: bool = kai_questions.min_runtime_allows(
         _runtime_ns(action, given, pending, victim["queue"]),
         None if ran is None else ran * SECOND_NS,
         elastic=victim["elastic"],
@@ -272,7 +275,7 @@ def _runtime_allows(
 
 
 def _runtime_ns(action: str, given: Json, pending: str | None, victim: str | None) -> int:
-    runtime_ns: int = _module("fairshare").min_runtime(
+    runtime_ns: int = kai_questions.min_runtime(
         [
             (
                 name,
@@ -299,7 +302,7 @@ def _ns(seconds: int | None) -> int | None:
 def _job_order(op: str, given: Json, expect: Json) -> Iterator[str]:
     options = given.get("options") or {}
     steps: Sequence[Json] = expect["steps"]
-    popped = _module("fairshare").job_order(
+    popped = kai_questions.job_order(
         _queues(given["queues"]),
         [_job(job) for job in given["jobs"]],
         [_job(step["push"]) if "push" in step else None for step in steps],
@@ -318,8 +321,7 @@ def _job_order(op: str, given: Json, expect: Json) -> Iterator[str]:
 
 
 def _job(job: Json) -> Any:
-    fairshare = _module("fairshare")
-    return fairshare.Job(
+    return kai_questions.Job(
         name=job["name"],
         queue=job["queue"],
         priority=job.get("priority", 0),
@@ -341,13 +343,13 @@ def _placement(op: str, given: Json, expect: Json) -> Iterator[str]:
         (name, float(node["free"]), float(node.get("allocatable", node.get("count", 0))))
         for name, node in given["nodes"].items()
     ]
-    scores = _module("placement").placement_scores(nodes, strategy=op)
+    scores = kai_questions.placement_scores(nodes, strategy=op)
     for name, score in expect["scores"].items():
         yield from _differs(f"score of {name!r}", scores[name], score)
 
 
 def _topology_levels(op: str, given: Json, expect: Json) -> Iterator[str]:
-    levels = _module("placement").topology_levels
+    levels = kai_questions.topology_levels
     try:
         tried = levels(
             given["levels"],
@@ -366,7 +368,7 @@ def _topology_node_sets(op: str, given: Json, expect: Json) -> Iterator[str]:
         for name, node in given["nodes"].items()
     ]
     constraint = given["constraint"]
-    sets, scores = _module("placement").topology_node_sets(
+    sets, scores = kai_questions.topology_node_sets(
         given["levels"],
         nodes,
         [_whole(pod.get("requests") or {}) for pod in given["pods"]],
@@ -409,3 +411,6 @@ _CHECKS: dict[str, Callable[[str, Any, Any], Iterator[str]]] = {
     "topology-levels": _topology_levels,
     "topology-node-sets": _topology_node_sets,
 }
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-// kai._core.fairshare: single questions of fair share, for tables, tests and notebooks.
+// Single questions of fair share.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -18,9 +18,9 @@
 #include "kai/fairshare/reclaim_rule.h"
 #include "kai/model/cluster_builder.h"
 #include "kai/texts/messages.h"
-#include "register.h"
+#include "questions/register.h"
 
-namespace kai::bindings {
+namespace kai::questions {
 namespace {
 
 namespace py = pybind11;
@@ -374,10 +374,7 @@ std::vector<std::optional<std::string>> JobOrder(
 }  // namespace
 
 void RegisterFairshare(py::module_& module) {
-  py::module_ fairshare = module.def_submodule(
-      "fairshare", "Single questions of fair share; resources in the order cpu, memory, gpu.");
-
-  py::class_<Share>(fairshare, "Share", py::is_final())
+  py::class_<Share>(module, "Share", py::is_final())
       .def(py::init([](double deserved, double limit, double over_quota_weight, double allocated,
                        double allocated_non_preemptible, double request, double usage,
                        double fair_share) {
@@ -393,17 +390,9 @@ void RegisterFairshare(py::module_& module) {
            py::kw_only(), py::arg("deserved") = 0.0, py::arg("limit") = 0.0,
            py::arg("over_quota_weight") = 0.0, py::arg("allocated") = 0.0,
            py::arg("allocated_non_preemptible") = 0.0, py::arg("request") = 0.0,
-           py::arg("usage") = 0.0, py::arg("fair_share") = 0.0)
-      .def_readwrite("deserved", &Share::deserved)
-      .def_readwrite("limit", &Share::limit)
-      .def_readwrite("over_quota_weight", &Share::over_quota_weight)
-      .def_readwrite("allocated", &Share::allocated)
-      .def_readwrite("allocated_non_preemptible", &Share::allocated_non_preemptible)
-      .def_readwrite("request", &Share::request)
-      .def_readwrite("usage", &Share::usage)
-      .def_readwrite("fair_share", &Share::fair_share);
+           py::arg("usage") = 0.0, py::arg("fair_share") = 0.0);
 
-  py::class_<QueueValue>(fairshare, "QueueShare", py::is_final())
+  py::class_<QueueValue>(module, "QueueShare", py::is_final())
       .def(py::init([](std::string name, std::string parent, int64_t priority, int64_t created_ns,
                        const Share& cpu, const Share& memory, const Share& gpu) {
              return QueueValue{.name = std::move(name),
@@ -414,17 +403,9 @@ void RegisterFairshare(py::module_& module) {
            }),
            py::kw_only(), py::arg("name"), py::arg("parent") = "", py::arg("priority") = 100,
            py::arg("created_ns") = 0, py::arg("cpu") = Share{}, py::arg("memory") = Share{},
-           py::arg("gpu") = Share{})
-      .def_readonly("name", &QueueValue::name)
-      .def_readonly("parent", &QueueValue::parent)
-      .def_readonly("priority", &QueueValue::priority)
-      .def_readonly("created_ns", &QueueValue::created_ns)
-      .def_property_readonly("cpu", [](const QueueValue& self) { return self.share[kQuotaCpu]; })
-      .def_property_readonly("memory",
-                             [](const QueueValue& self) { return self.share[kQuotaMemory]; })
-      .def_property_readonly("gpu", [](const QueueValue& self) { return self.share[kQuotaGpu]; });
+           py::arg("gpu") = Share{});
 
-  py::class_<JobValue>(fairshare, "Job", py::is_final())
+  py::class_<JobValue>(module, "Job", py::is_final())
       .def(py::init([](std::string name, std::string queue, int64_t priority, int64_t created_ns,
                        bool preemptible, bool ready, int64_t pending, bool within_preemption_delay,
                        std::vector<std::tuple<int64_t, int64_t, int64_t>> pod_sets,
@@ -444,41 +425,37 @@ void RegisterFairshare(py::module_& module) {
            py::arg("created_ns") = 0, py::arg("preemptible") = false, py::arg("ready") = true,
            py::arg("pending") = 0, py::arg("within_preemption_delay") = false,
            py::arg("pod_sets") = std::vector<std::tuple<int64_t, int64_t, int64_t>>{},
-           py::arg("request") = QuotaVector{})
-      .def_readonly("name", &JobValue::name)
-      .def_readonly("queue", &JobValue::queue);
+           py::arg("request") = QuotaVector{});
 
-  fairshare.def("divide_siblings", &DivideSiblings, py::arg("total"), py::arg("k_value"),
-                py::arg("queues"), py::arg("resource"), py::kw_only(),
-                py::arg("over_quota_only") = false);
-  fairshare.def("divide_tree", &DivideTree, py::arg("total"), py::arg("k_value"),
-                py::arg("queues"));
-  fairshare.def("compare_queues", &CompareQueues, py::arg("left"), py::arg("right"), py::kw_only(),
-                py::arg("total") = std::nullopt, py::arg("left_job") = std::nullopt,
-                py::arg("right_job") = std::nullopt, py::arg("left_victims") = std::nullopt,
-                py::arg("right_victims") = std::nullopt);
-  fairshare.def("check_capacity", &CheckCapacity, py::arg("queues"), py::arg("queue"),
-                py::arg("requested"), py::kw_only(), py::arg("preemptible"), py::arg("check"));
-  fairshare.def("reclaim_strategy", &ReclaimStrategy, py::arg("strategy"), py::arg("reclaimer"),
-                py::arg("request"), py::arg("victim"), py::arg("remaining"));
-  fairshare.def("reclaimable", &Reclaimable, py::arg("queues"), py::arg("reclaimer"),
-                py::arg("request"), py::kw_only(), py::arg("question"), py::arg("preemptible"),
-                py::arg("victim") = std::nullopt,
-                py::arg("losses") = std::vector<std::pair<std::string, QuotaVector>>{},
-                py::arg("saturation_multiplier") = 1.0);
-  fairshare.def("min_runtime", &ResolveMinRuntime, py::arg("queues"), py::arg("action"),
-                py::kw_only(), py::arg("pending") = std::nullopt, py::arg("victim") = std::nullopt,
-                py::arg("default_preempt_ns") = 0, py::arg("default_reclaim_ns") = 0,
-                py::arg("method") = "lca");
-  fairshare.def("min_runtime_allows", &MinRuntimeAllows, py::arg("runtime_ns"), py::arg("ran_ns"),
-                py::kw_only(), py::arg("elastic"), py::arg("pod_sets") = std::nullopt);
-  fairshare.def("job_order", &JobOrder, py::arg("queues"), py::arg("jobs"), py::arg("steps"),
-                py::kw_only(), py::arg("fair_share_order") = false,
-                py::arg("filter_unready") = false, py::arg("filter_non_pending") = false,
-                py::arg("filter_non_preemptible") = false,
-                py::arg("filter_non_active_allocated") = false,
-                py::arg("filter_within_preemption_delay") = false, py::arg("victims") = false,
-                py::arg("max_per_queue") = -1);
+  module.def("divide_siblings", &DivideSiblings, py::arg("total"), py::arg("k_value"),
+             py::arg("queues"), py::arg("resource"), py::kw_only(),
+             py::arg("over_quota_only") = false);
+  module.def("divide_tree", &DivideTree, py::arg("total"), py::arg("k_value"), py::arg("queues"));
+  module.def("compare_queues", &CompareQueues, py::arg("left"), py::arg("right"), py::kw_only(),
+             py::arg("total") = std::nullopt, py::arg("left_job") = std::nullopt,
+             py::arg("right_job") = std::nullopt, py::arg("left_victims") = std::nullopt,
+             py::arg("right_victims") = std::nullopt);
+  module.def("check_capacity", &CheckCapacity, py::arg("queues"), py::arg("queue"),
+             py::arg("requested"), py::kw_only(), py::arg("preemptible"), py::arg("check"));
+  module.def("reclaim_strategy", &ReclaimStrategy, py::arg("strategy"), py::arg("reclaimer"),
+             py::arg("request"), py::arg("victim"), py::arg("remaining"));
+  module.def("reclaimable", &Reclaimable, py::arg("queues"), py::arg("reclaimer"),
+             py::arg("request"), py::kw_only(), py::arg("question"), py::arg("preemptible"),
+             py::arg("victim") = std::nullopt,
+             py::arg("losses") = std::vector<std::pair<std::string, QuotaVector>>{},
+             py::arg("saturation_multiplier") = 1.0);
+  module.def("min_runtime", &ResolveMinRuntime, py::arg("queues"), py::arg("action"), py::kw_only(),
+             py::arg("pending") = std::nullopt, py::arg("victim") = std::nullopt,
+             py::arg("default_preempt_ns") = 0, py::arg("default_reclaim_ns") = 0,
+             py::arg("method") = "lca");
+  module.def("min_runtime_allows", &MinRuntimeAllows, py::arg("runtime_ns"), py::arg("ran_ns"),
+             py::kw_only(), py::arg("elastic"), py::arg("pod_sets") = std::nullopt);
+  module.def("job_order", &JobOrder, py::arg("queues"), py::arg("jobs"), py::arg("steps"),
+             py::kw_only(), py::arg("fair_share_order") = false, py::arg("filter_unready") = false,
+             py::arg("filter_non_pending") = false, py::arg("filter_non_preemptible") = false,
+             py::arg("filter_non_active_allocated") = false,
+             py::arg("filter_within_preemption_delay") = false, py::arg("victims") = false,
+             py::arg("max_per_queue") = -1);
 }
 
-}  // namespace kai::bindings
+}  // namespace kai::questions

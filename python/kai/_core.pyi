@@ -6,9 +6,6 @@ a clock, a file or a random source.
 
 from typing import Any, Literal, NoReturn, final
 
-from kai._core import fairshare as fairshare
-from kai._core import placement as placement
-
 class _Compiled(type):
     """The metaclass of compiled classes."""
 

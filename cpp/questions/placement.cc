@@ -1,4 +1,4 @@
-// kai._core.placement: single questions of placement, for tables, tests and notebooks.
+// Single questions of placement.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -15,9 +15,9 @@
 #include "kai/model/cluster_builder.h"
 #include "kai/placement/domain_search.h"
 #include "kai/placement/scorers/scorers.h"
-#include "register.h"
+#include "questions/register.h"
 
-namespace kai::bindings {
+namespace kai::questions {
 namespace {
 
 namespace py = pybind11;
@@ -183,14 +183,13 @@ std::pair<std::vector<std::vector<std::string>>, std::map<std::string, double>> 
 }  // namespace
 
 void RegisterPlacement(py::module_& module) {
-  py::module_ placement = module.def_submodule("placement", "Single questions of placement.");
-  placement.def("placement_scores", &PlacementScores, py::arg("nodes"), py::kw_only(),
-                py::arg("strategy"));
-  placement.def("topology_levels", &TopologyLevels, py::arg("levels"), py::kw_only(),
-                py::arg("required"), py::arg("preferred"));
-  placement.def("topology_node_sets", &TopologyNodeSets, py::arg("levels"), py::arg("nodes"),
-                py::arg("pods"), py::kw_only(), py::arg("active"), py::arg("candidates"),
-                py::arg("required"), py::arg("preferred"));
+  module.def("placement_scores", &PlacementScores, py::arg("nodes"), py::kw_only(),
+             py::arg("strategy"));
+  module.def("topology_levels", &TopologyLevels, py::arg("levels"), py::kw_only(),
+             py::arg("required"), py::arg("preferred"));
+  module.def("topology_node_sets", &TopologyNodeSets, py::arg("levels"), py::arg("nodes"),
+             py::arg("pods"), py::kw_only(), py::arg("active"), py::arg("candidates"),
+             py::arg("required"), py::arg("preferred"));
 }
 
-}  // namespace kai::bindings
+}  // namespace kai::questions
