@@ -139,6 +139,9 @@ class DomainSearch final : public Listener {
 
   Tree& TreeOf(TopologyId id);
   Ask AskOf(std::span<const PodId> pods) const;
+  // For how many of the pods domains have room.
+  void Count(Search* search) const;
+  int32_t LowestStart(const TopologyConstraint& wanted, const DomainTree& tree) const;
   TopologyDomainId CommonDomainOf(const DomainTree& tree, const NodeSubset& within) const;
   double RatioOf(const Ask& ask, std::span<const double> free) const;
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "kai/model/reason.h"
+#include "kai/model/refusal.h"
 
 namespace kai {
 

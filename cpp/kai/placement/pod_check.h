@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "kai/model/cluster.h"
-#include "kai/model/reason.h"
+#include "kai/model/refusal.h"
 
 namespace kai {
 

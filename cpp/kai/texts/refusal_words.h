@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "kai/model/reason.h"
+#include "kai/model/refusal.h"
 
 namespace kai {
 
