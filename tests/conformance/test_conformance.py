@@ -111,9 +111,8 @@ def test_queue_numbers_are_kais_in_every_case(report: Report) -> None:
 
 # Where KAI, and so we as KAI, evicts a pod from the place that the same cycle had promised it: the
 # node counts it as leaving and promises the room twice (same_cycle_eviction in
-# docs/compatibility.md). None of them is judged.
-# In gpusharing-006 it is a device.
-PROMISED_TWICE = {"mixed-051", "gpusharing-006"}
+# docs/compatibility.md). It is not judged.
+PROMISED_TWICE = {"mixed-051"}
 
 
 def test_no_case_crashes_and_no_plan_breaks_a_rule(report: Report) -> None:

@@ -39,8 +39,10 @@ enum class Mend : uint8_t {
   kTopologyLevels,      // a topology without a level asks for nothing; wrong levels are told (W3)
   kOptionalMembers,  // of K sub-groups of N only the missing ones, and those that can (spec 4 W5)
   kSingleVictims,    // a pod is a victim once in a what-if (spec 2 W8)
+  kDeviceOrder,      // a pod's devices in another order are the same place (FINDINGS 13)
+  kPassedDevices,    // a pod returns to any devices it still stands on (FINDINGS 14)
 };
-inline constexpr size_t kMends = 23;
+inline constexpr size_t kMends = 25;
 
 // By Mend, as configurations name them.
 inline constexpr std::array<std::string_view, kMends> kMendNames = {
@@ -51,7 +53,8 @@ inline constexpr std::array<std::string_view, kMends> kMendNames = {
     "whole_gangs",        "protected_minimum",   "leaving_pods",
     "held_gpus",          "exact_rollback",      "common_domain",
     "pinned_siblings",    "partial_labels",      "topology_levels",
-    "optional_members",   "single_victims"};
+    "optional_members",   "single_victims",      "device_order",
+    "passed_devices"};
 
 class Mends {
  public:

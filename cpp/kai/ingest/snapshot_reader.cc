@@ -98,8 +98,7 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows) {
     if (key == "namespaces") return read_list("Namespace", &ReadNamespace, &rows->namespaces);
     StorageRows& storage = rows->storage;
     if (key == "persistentVolumeClaims") {
-      return read_list("PersistentVolumeClaim", &ReadPersistentVolumeClaim,
-                       &storage.claims.emplace());
+      return read_list("PersistentVolumeClaim", &ReadPersistentVolumeClaim, &storage.claims);
     }
     if (key == "persistentVolumes") {
       return read_list("PersistentVolume", &ReadPersistentVolume, &storage.volumes);

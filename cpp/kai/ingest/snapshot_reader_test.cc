@@ -139,12 +139,9 @@ TEST(SnapshotReaderTest, ReadsEveryKind) {
 TEST(SnapshotReaderTest, ListsThatAreNotThereSayNothingAndEmptyOnesSayNone) {
   const ClusterRows silent = Rows(R"({"rawObjects": {"configMaps": null}})");
   EXPECT_FALSE(silent.config_maps.has_value());
-  EXPECT_FALSE(silent.storage.claims.has_value());
-  const ClusterRows none =
-      Rows(R"({"rawObjects": {"configMaps": [], "persistentVolumeClaims": []}})");
+  const ClusterRows none = Rows(R"({"rawObjects": {"configMaps": []}})");
   ASSERT_TRUE(none.config_maps.has_value());
   EXPECT_THAT(*none.config_maps, IsEmpty());
-  ASSERT_TRUE(none.storage.claims.has_value());
 }
 
 TEST(SnapshotReaderTest, ReadsWhatPodsReferTo) {
@@ -157,7 +154,7 @@ TEST(SnapshotReaderTest, ReadsWhatPodsReferTo) {
       one("csiDrivers"), ",", one("csiStorageCapacities"), ",", one("csiNodes"), "}}"));
   EXPECT_EQ(rows.config_maps->size(), 1);
   EXPECT_EQ(rows.namespaces.size(), 1);
-  EXPECT_EQ(rows.storage.claims->size(), 1);
+  EXPECT_EQ(rows.storage.claims.size(), 1);
   EXPECT_EQ(rows.storage.volumes.size(), 1);
   EXPECT_EQ(rows.storage.classes.size(), 1);
   EXPECT_EQ(rows.storage.drivers.size(), 1);

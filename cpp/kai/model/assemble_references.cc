@@ -14,7 +14,6 @@ void ClusterAssembler::Know(const std::vector<ConfigMapRow>* config_maps,
     for (const ConfigMapRow& row : *config_maps) config_maps_.emplace(row.namespace_name, row.name);
   }
   for (const NamespaceRow& row : namespaces) namespaces_.push_back(&row);
-  if (!storage.claims) return;
   const bool counts_capacity = c_.params_.schedule_csi_storage;
   volume_desk_ =
       std::make_unique<VolumeDesk>(storage, counts_capacity, &c_.names_, &c_.rejections_);
@@ -35,7 +34,7 @@ HostPortId ClusterAssembler::PortId(const HostPort& row) {
 
 VolumeNeedsId ClusterAssembler::VolumesOf(const PodDraft& draft) {
   const PodRow& row = *draft.row;
-  if (row.volumes.empty() || volume_desk_ == nullptr) return VolumeNeedsId();
+  if (row.volumes.empty()) return VolumeNeedsId();
   VolumeNeeds needs = volume_desk_->NeedsOf(row);
   if (storage_desk_ != nullptr) storage_desk_->AddNeeds(row, draft.node.valid(), &needs);
   if (needs.empty()) return VolumeNeedsId();

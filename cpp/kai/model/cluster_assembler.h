@@ -152,7 +152,7 @@ class ClusterAssembler {
   std::vector<const NamespaceRow*> namespaces_;     // as given
   std::map<NameId, LabelSet> labels_of_namespace_;  // also of those that only pods mention
   std::map<VolumeNeeds, VolumeNeedsId> volume_needs_ids_;
-  std::unique_ptr<VolumeDesk> volume_desk_;    // null: nothing is known of volumes
+  std::unique_ptr<VolumeDesk> volume_desk_;
   std::unique_ptr<StorageDesk> storage_desk_;  // null: nobody counts storage or its volumes
   // Places in their nodes' lists, by name.
   absl::flat_hash_map<std::pair<NodeId, NameId>, int32_t> shared_gpus_;

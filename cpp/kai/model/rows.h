@@ -584,9 +584,9 @@ struct CsiNodeRow {
   std::vector<std::pair<std::string, int64_t>> most_volumes;  // by driver; not there: any number
 };
 
-// What is known of storage. Without claims in the input nothing is: then nobody asks.
+// What the input has of storage. A claim that is not here does not exist: pods that name it wait.
 struct StorageRows {
-  std::optional<std::vector<PersistentVolumeClaimRow>> claims;
+  std::vector<PersistentVolumeClaimRow> claims;
   std::vector<PersistentVolumeRow> volumes;
   std::vector<StorageClassRow> classes;
   std::vector<CsiDriverRow> drivers;

@@ -75,13 +75,19 @@ void Statement::EvictAgain(PodId pod) {
 }
 
 bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {
-  const auto is_there = [&](NodeId its_node, const GpuList& its_gpus) {
-    return its_node == node && std::ranges::is_permutation(its_gpus, gpus);
+  const auto is_same = [&](const GpuList& own) {
+    return own_devices_.in_any_order ? std::ranges::is_permutation(own, gpus) : own == gpus;
   };
-  return (is_there(cluster_->pods_.node[pod], cluster_->pods_.gpus[pod]) && !IsForgotten(pod)) ||
-         std::any_of(left_.begin(), left_.end(), [&](const Left& left) {
-           return left.pod == pod && is_there(left.node, left.gpus);
-         });
+  if (cluster_->pods_.node[pod] == node) {
+    if (!IsForgotten(pod) && is_same(cluster_->pods_.gpus[pod])) return true;
+    if (!own_devices_.all) return false;
+  }
+  for (auto left = left_.rbegin(); left != left_.rend(); ++left) {
+    if (left->pod != pod || left->node != node) continue;
+    if (is_same(left->gpus)) return true;
+    if (!own_devices_.all) return false;
+  }
+  return false;
 }
 
 bool Statement::IsMoveWithin(PodId pod, NodeId node) const {

@@ -80,6 +80,13 @@ class Statement {
   // until the statement ends (decision 0010).
   void KeepTraces();
 
+  // Which devices of a node an evicted pod returns to, where it shares some. Both as KAI if false (docs/compatibility.md).
+  struct OwnDevices {
+    bool in_any_order = true;  // the same ones in another order are the same place
+    bool all = true;  // any that it still stands on, not only the last of that node
+  };
+  void Recognize(const OwnDevices& own) { own_devices_ = own; }
+
   const Cluster& cluster() const { return *cluster_; }
 
  private:
@@ -120,6 +127,7 @@ class Statement {
     GpuList gpus;
   };
   std::vector<Left> left_;
+  OwnDevices own_devices_;
   // What a change of a pod that shares GPUs has overwritten; by its rules KAI's own count of
   // devices does not come back (spec 3 N5).
   struct Sharing {

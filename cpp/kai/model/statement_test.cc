@@ -506,6 +506,80 @@ TEST_F(TracesTest, AsKaiItIsPromisedItsOwnGpuInsteadOfStaying) {  // decision 00
   EXPECT_EQ(cluster_->pods().status[stay_], PodStatus::kPipelined);
 }
 
+// ns/wide-0 has a quarter of each of a node's two GPUs.
+class OwnGpusTest : public ::testing::Test {
+ protected:
+  OwnGpusTest() {
+    ClusterMaker maker = MakeCluster();
+    maker.Node("n", {.gpus = 2});
+    maker.Running("ns/wide", {.gpu_fraction = 0.25, .node = "n"});
+    maker.rows().pods.back().gpu.count = 2;
+    maker.rows().pods.back().gpu_groups = {"first", "second"};
+    maker.Running("ns/run", {.gpu_fraction = 0.25, .node = "n"});
+    maker.rows().pods.back().gpu_groups = {"first"};
+    cluster_ = maker.Build();
+    node_ = NodeNamed(*cluster_, "n");
+    wide_ = PodNamed(*cluster_, "ns/wide-0");
+    run_ = PodNamed(*cluster_, "ns/run-0");
+    statement_ = Statement::Open(cluster_.get(), {});
+  }
+
+  PodStatus AfterEvictionTo(PodId pod, const GpuList& gpus) {
+    statement_->Evict(pod);
+    statement_->Pipeline(pod, node_, gpus);
+    return cluster_->pods().status[pod];
+  }
+  int64_t UsedOfFirst() { return cluster_->nodes().shared_gpus[node_].front().used; }
+
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<Statement> statement_;
+  NodeId node_;
+  PodId wide_, run_;
+};
+
+TEST_F(OwnGpusTest, AreTheSameInAnyOrder) {  // FINDINGS 13
+  EXPECT_EQ(AfterEvictionTo(wide_, {1, 0}), PodStatus::kRunning);
+  EXPECT_EQ(AfterEvictionTo(wide_, {0, 2}), PodStatus::kPipelined) << "one of them is another";
+}
+
+TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {  // FINDINGS 13
+  const Columns start(*cluster_);
+  statement_->Recognize({.in_any_order = false});
+  EXPECT_EQ(AfterEvictionTo(wide_, {0, 1}), PodStatus::kRunning);
+  EXPECT_EQ(AfterEvictionTo(wide_, {1, 0}), PodStatus::kPipelined);
+  EXPECT_EQ(UsedOfFirst(), 25 + 25 + 25) << "it leaves the device, and is promised it";
+  statement_->RollBackTo(0);
+  EXPECT_EQ(Columns(*cluster_), start);
+}
+
+TEST_F(OwnGpusTest, AreAllThatAPodStillHolds) {  // FINDINGS 14
+  EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
+  EXPECT_EQ(AfterEvictionTo(run_, {0}), PodStatus::kPipelined);
+  EXPECT_EQ(cluster_->pods().gpus[run_], GpuList({1})) << "back where it was promised a place";
+  EXPECT_EQ(UsedOfFirst(), 25 + 25);
+}
+
+TEST_F(OwnGpusTest, AsKaiAreOnlyTheLastOfTheNode) {  // FINDINGS 14
+  statement_->Recognize({.all = false});
+  EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
+  EXPECT_EQ(AfterEvictionTo(run_, {0}), PodStatus::kPipelined);
+  EXPECT_EQ(cluster_->pods().gpus[run_], GpuList({0}));
+  EXPECT_EQ(UsedOfFirst(), 25 + 25 + 25) << "it leaves the device, and is promised it";
+}
+
+TEST_F(OwnGpusTest, AsKaiMemoryStaysOnGpusThatAPodPassedThrough) {  // FINDINGS 14
+  statement_->Recognize({.all = false});
+  statement_->KeepTraces();
+  EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
+  EXPECT_EQ(cluster_->nodes().shared_gpus[node_].back().used, 25 + 25);
+  for (int64_t tries = 1; tries <= 3; ++tries) {
+    const Statement::Checkpoint moved = statement_->Mark();
+    AfterEvictionTo(run_, {0});
+    statement_->RollBackTo(moved);
+    EXPECT_EQ(cluster_->nodes().shared_gpus[node_].back().used, 25 + 25 + 25 * tries);
+  }
+}
+
 #ifndef NDEBUG
 using StatementDeathTest = StatementTest;
 

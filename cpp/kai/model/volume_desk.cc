@@ -67,7 +67,7 @@ VolumeDesk::VolumeDesk(const StorageRows& storage, bool ignores_space, Interner*
                        std::vector<Rejection>* rejections)
     : ignores_space_(ignores_space), names_(names) {
   for (const Claim* row :
-       UniqueOf(*storage.claims, "PersistentVolumeClaim", NamespacedKey<Claim>, rejections)) {
+       UniqueOf(storage.claims, "PersistentVolumeClaim", NamespacedKey<Claim>, rejections)) {
     claims_.emplace(NamespacedKey(*row), row);
   }
   volumes_ =

@@ -85,7 +85,9 @@ class Manifests:
         by_kind["Pod"] = self._group(pods, items, by_kind, rejected)
         _add_root_certificates(by_kind["ConfigMap"], by_kind["Pod"])
         if not by_kind["StorageClass"] and not by_kind["PersistentVolume"]:
-            by_kind["PersistentVolumeClaim"] = []  # how they would be served is not known
+            # How claims would be served is not known, so no pod waits for them.
+            by_kind["PersistentVolumeClaim"] = []
+            by_kind["Pod"] = [_without_claims(pod) for pod in by_kind["Pod"]]
         lists = {
             kinds.LISTS[kind]: sorted(
                 (_with_uid(kind, manifest) for manifest in manifests), key=_sort_key
@@ -174,6 +176,7 @@ _IN_WHOLE_GROUPS = [name for name, kind in kinds.KINDS.items() if kind.group in 
 ROOT_CERTIFICATES = "kube-root-ca.crt"
 """The ConfigMap that Kubernetes puts into every namespace."""
 
+_OF_A_CLAIM = frozenset(("persistentVolumeClaim", "ephemeral"))
 _ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
 
 
@@ -340,6 +343,18 @@ def _pod(pod: Mapping[str, Any]) -> dict[str, Any]:
         if not status.get("qosClass") and qos.is_guaranteed(spec):
             status["qosClass"] = "Guaranteed"
     return {**pod, "spec": spec, "status": status}
+
+
+def _without_claims(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    volumes = pod["spec"].get("volumes")
+    if not isinstance(volumes, list):
+        return pod
+    kept = [
+        each
+        for each in volumes
+        if not isinstance(each, Mapping) or _OF_A_CLAIM.isdisjoint(each.keys())
+    ]
+    return {**pod, "spec": {**pod["spec"], "volumes": kept}}
 
 
 def _container(container: Any) -> Any:

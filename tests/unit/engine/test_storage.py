@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import kai
 
 ZONE = "topology.kubernetes.io/zone"
@@ -103,3 +105,34 @@ def test_a_pod_goes_to_the_zone_of_its_volume() -> None:
     )
     assert nodes(made) == ["a"]
     assert nodes(made, volume_zones=True) == ["b"]
+
+
+@pytest.mark.parametrize("as_kai", [False, True])
+@pytest.mark.parametrize("claims", [None, [], ["other"]])
+def test_nobody_leaves_for_a_pod_whose_claim_does_not_exist(
+    claims: list[str] | None, as_kai: bool
+) -> None:
+    made = kai.Cluster().queue("q", deserved_gpus=2).queue("r").node("n", gpus=2)
+    made.running("r/borrows", gpus=1, node="n").running("q/low", gpus=1, node="n", priority=10)
+    made.pending("q/waits", gpus=1, priority=60)
+    snapshot = made.to_snapshot()
+    scheduler = kai.Scheduler(as_kai=as_kai)
+
+    def plan_of_waits() -> kai.Plan:
+        return scheduler.plan(kai.Cluster.from_snapshot(snapshot), now="2026-01-01T00:00:00Z")
+
+    assert [each.kind for each in plan_of_waits().decisions] == ["evict", "pipeline"]
+    [pod] = [each for each in snapshot["rawObjects"]["pods"] if "waits" in each["metadata"]["name"]]
+    pod["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    if claims is not None:
+        snapshot["rawObjects"]["persistentVolumeClaims"] = [
+            {"metadata": {"namespace": "q", "name": name}} for name in claims
+        ]
+    plan = plan_of_waits()
+    assert plan.decisions == ()
+    assert [(reason.code, reason.pod) for reason in plan.pod_groups["q/waits"].reasons] == [
+        ("volume_not_ready", "q/waits-0")
+    ]
+    assert (
+        'VolumeBinding: persistentvolumeclaim "data" not found.' in plan.pods["q/waits-0"].message
+    )

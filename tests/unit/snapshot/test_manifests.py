@@ -126,7 +126,10 @@ def test_claims_are_looked_for_once_the_input_says_how_they_are_served() -> None
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {}}
     at_once = {"kind": "StorageClass", "metadata": {"name": "c"}, "provisioner": "p"}
+    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    assert reasons(load(NODE, pod(volumes=[volume, scratch]))) == []
     assert reasons(load(NODE, claim, pod(volumes=[volume]))) == []
+    assert reasons(load(NODE, at_once, pod(volumes=[volume]))) == ["volume_not_ready"]
     assert reasons(load(NODE, claim, at_once, pod(volumes=[volume]))) == ["volume_not_ready"]
 
 

@@ -41,7 +41,6 @@ class StorageFilterTest : public testing::Test {
   StorageFilterTest() {
     maker_.params().schedule_csi_storage = true;
     maker_.Node("a", {.labels = {{"host", "a"}}}).Node("b", {.labels = {{"host", "b"}}});
-    storage().claims.emplace();
     storage().classes = {MakesVolumes("fast")};
     storage().drivers = {{.name = "csi.example.com", .reports_capacity = true}};
     PersistentVolumeRow volume;
@@ -65,7 +64,7 @@ class StorageFilterTest : public testing::Test {
     spec.node = std::move(node);
     for (PersistentVolumeClaimRow& claim : claims) {
       spec.volumes.push_back({.claim = claim.name, .ephemeral = false});
-      storage().claims->push_back(std::move(claim));
+      storage().claims.push_back(std::move(claim));
     }
     return spec;
   }
@@ -83,7 +82,7 @@ class StorageFilterTest : public testing::Test {
 TEST_F(StorageFilterTest, ClaimsOfAClassHaveToFitTogether) {
   maker_.Pending("ns/p", With({Claim("x", 60), Claim("y", 40)}));
   EXPECT_EQ(Answer("a"), "");
-  storage().claims->front().bytes = 61;
+  storage().claims.front().bytes = 61;
   EXPECT_EQ(Answer("a"), kTooLittle);
 }
 
@@ -155,7 +154,7 @@ TEST_F(StorageFilterTest, UnboundClaimsOfPodsThatAreThereTakeTheirPlace) {
   maker_.Running("ns/r", With({Claim("r", 60), Bound(Claim("bound", 60))}, "a"))
       .Pending("ns/p", With({Claim("x", 41)}));
   EXPECT_EQ(Answer("a"), kTooLittle);
-  storage().claims->back().bytes = 40;
+  storage().claims.back().bytes = 40;
   EXPECT_EQ(Answer("a"), "");
 }
 
@@ -170,17 +169,17 @@ TEST_F(StorageFilterTest, ClaimsWithoutTheirOwnerAreWaitedFor) {
   // KAI says so only where storage is short as well, and one comma too often.
   maker_.Pending("ns/p", With({Claim("x", 60, "gone")}));
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a later");
-  storage().claims->front().bytes = 101;
+  storage().claims.front().bytes = 101;
   EXPECT_EQ(Answer("a"), "task has deleted storage claims: , ns/x");
   Uid("gone");
   EXPECT_EQ(Answer("a"), kTooLittle);
-  storage().claims->front().bytes = 100;
+  storage().claims.front().bytes = 100;
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a");
 }
 
 TEST_F(StorageFilterTest, AClaimWithSeveralOwnersIsNobodys) {
   maker_.Pending("ns/p", With({Claim("x", 60, "gone")}));
-  storage().claims->front().has_other_owners = true;
+  storage().claims.front().has_other_owners = true;
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a");
 }
 

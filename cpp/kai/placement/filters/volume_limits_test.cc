@@ -14,7 +14,6 @@ class VolumeLimitFilterTest : public testing::Test {
  protected:
   VolumeLimitFilterTest() {
     maker_.Node("n");
-    storage().claims.emplace();
     storage().nodes = {{.name = "n", .most_volumes = {{"disk", 2}}}};
     storage().classes = {{.name = "made-later",
                           .provisioner = "disk",
@@ -36,14 +35,14 @@ class VolumeLimitFilterTest : public testing::Test {
     claim.volume = name;
     claim.is_bound = true;
     claim.bind_completed = true;
-    storage().claims->push_back(std::move(claim));
+    storage().claims.push_back(std::move(claim));
     return {.claim = name, .ephemeral = false};
   }
   // Of a volume that is made once its pod has a node.
   VolumeClaimRow NewClaim(const std::string& name) {
     const VolumeClaimRow volume = Claim(name);
     storage().volumes.pop_back();
-    PersistentVolumeClaimRow& claim = storage().claims->back();
+    PersistentVolumeClaimRow& claim = storage().claims.back();
     claim.volume.clear();
     claim.is_bound = claim.bind_completed = false;
     claim.storage_class = "made-later";

@@ -54,7 +54,6 @@ class VolumeFilterTest : public testing::Test {
  protected:
   VolumeFilterTest() {
     maker_.Node("a1", {.labels = {{"zone", "a"}}}).Node("b1", {.labels = {{"zone", "b"}}});
-    storage().claims.emplace();
     storage().classes = {{.name = "local",
                           .provisioner = "kubernetes.io/no-provisioner",
                           .waits_for_consumer = true,
@@ -74,7 +73,7 @@ class VolumeFilterTest : public testing::Test {
     PodsSpec spec;
     for (const PersistentVolumeClaimRow& claim : claims)
       spec.volumes.push_back({.claim = claim.name, .ephemeral = false});
-    *storage().claims = std::move(claims);
+    storage().claims = std::move(claims);
     maker_.Pending("ns/p", std::move(spec));
   }
   std::string Answer(std::string_view node) {
@@ -204,26 +203,26 @@ TEST_F(VolumeFilterTest, ANodeMayRefuseForBothKindsOfClaimsInOneReason) {
 TEST_F(VolumeFilterTest, WhatNoNodeCanHelpIsSaidBeforeNodesAreAsked) {
   Claims({Claim("data", "at-once")});
   EXPECT_EQ(Explanation(), Refused("pod has unbound immediate PersistentVolumeClaims"));
-  storage().claims->front() = Claim("data", "nowhere");
+  storage().claims.front() = Claim("data", "nowhere");
   EXPECT_EQ(Explanation(), Refused("pod has unbound immediate PersistentVolumeClaims"));
-  storage().claims->front().is_lost = true;
-  storage().claims->front().volume = "v";
+  storage().claims.front().is_lost = true;
+  storage().claims.front().volume = "v";
   EXPECT_EQ(Explanation(), Refused("persistentvolumeclaim \"data\" bound to non-existent "
                                    "persistentvolume \"v\""));
-  storage().claims->front() = Claim("data");
-  storage().claims->front().deletion_ns = 1;
+  storage().claims.front() = Claim("data");
+  storage().claims.front().deletion_ns = 1;
   EXPECT_EQ(Explanation(), Refused("persistentvolumeclaim \"data\" is being deleted"));
-  storage().claims->clear();
+  storage().claims.clear();
   EXPECT_EQ(Explanation(), Refused("persistentvolumeclaim \"data\" not found"));
   maker_.rows().pods.back().volumes = {{.claim = "p-0-scratch", .ephemeral = true}};
   EXPECT_EQ(Explanation(), Refused("waiting for ephemeral volume controller to create the "
                                    "persistentvolumeclaim \"p-0-scratch\""));
 }
 
-TEST_F(VolumeFilterTest, ClaimsOfAnInputThatSaysNothingOfClaimsAreNotAskedFor) {
+TEST_F(VolumeFilterTest, AnInputWithoutAnyStorageHasNoClaims) {
   Claims({Claim("data")});
-  storage().claims.reset();
-  EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a1");
+  storage() = StorageRows();
+  EXPECT_EQ(Explanation(), Refused("persistentvolumeclaim \"data\" not found"));
 }
 
 TEST_F(VolumeFilterTest, TwoClaimsOfOneNameAreNoneAndAreReported) {

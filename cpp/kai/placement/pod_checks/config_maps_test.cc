@@ -40,7 +40,6 @@ TEST(ConfigMapCheckTest, EverythingThatKeepsThePodOutIsSaid) {  // spec 3 P15
       "ns/p",
       {.gpus = 1, .config_maps = {"a", "c"}, .volumes = {{.claim = "data", .ephemeral = false}}});
   maker.rows().config_maps.emplace();
-  maker.rows().storage.claims.emplace();
   EXPECT_EQ(Rooms(maker.Build()).Explain("ns/p-0"),
             "Scheduling conditions were not met for pod ns/p-0:\n"
             "VolumeBinding: persistentvolumeclaim \"data\" not found.\n"

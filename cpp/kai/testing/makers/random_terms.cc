@@ -17,7 +17,8 @@ class Terms {
       : random_(seed ^ kTermsSeed), options_(options), rows_(*rows) {}
 
   void Add() {
-    if (options_.volumes && random_.Coin()) AddStorage();
+    const bool volumes = options_.volumes && random_.Coin();
+    if (volumes) AddStorage();
     if (options_.config_maps && random_.OneIn(3))
       rows_.config_maps = std::vector{ConfigMapRow{.namespace_name = "ns", .name = "settings"}};
     const bool ports = options_.host_ports && random_.Coin();
@@ -31,7 +32,7 @@ class Terms {
         if (ports && random_.OneIn(3)) AddPorts(&found->second);
         if (spread && random_.OneIn(4)) AddSpread(&found->second);
         if (preferred && random_.OneIn(4)) AddPreferred(&found->second);
-        if (rows_.storage.claims && random_.OneIn(3)) AddVolumes(&found->second);
+        if (volumes && random_.OneIn(3)) AddVolumes(&found->second);
         if (options_.config_maps && random_.OneIn(10))
           found->second.config_maps = {random_.Coin() ? "settings" : "missing"};
       }
@@ -42,6 +43,7 @@ class Terms {
       pod.config_maps = found->second.config_maps;
     }
     if (options_.namespaces && random_.OneIn(3)) SelectNamespaces();
+    if (volumes && random_.OneIn(8)) rows_.storage = StorageRows();
   }
 
  private:
@@ -91,7 +93,6 @@ class Terms {
   // A few classes, volumes and claims of every kind, under names that pods draw from.
   void AddStorage() {
     StorageRows& storage = rows_.storage;
-    storage.claims.emplace();
     storage.classes = {
         {.name = "fast",
          .provisioner = "csi.example.com",
@@ -154,7 +155,7 @@ class Terms {
           claim.volume = random_.OneIn(6) ? "gone" : StrCat("pv-", random_.Below(6));
           claim.bind_completed = !random_.OneIn(6);
         }
-        storage.claims->push_back(claim);
+        storage.claims.push_back(claim);
       }
     }
   }

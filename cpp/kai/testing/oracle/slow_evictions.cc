@@ -690,16 +690,20 @@ class Simulation {
  private:
   // Other devices of the same node are another place (spec 3 S7).
   bool IsThere(int pod, int node, const Groups& groups) const {
-    const auto is_same = [&](int its_node, Groups its) {
-      Groups chosen = groups;
-      std::sort(its.begin(), its.end());
-      std::sort(chosen.begin(), chosen.end());
-      return its_node == node && its == chosen;
+    const Mends& mends = world_.settings().mends;
+    const auto in_order = [&](Groups names) {
+      if (mends.on(Mend::kDeviceOrder)) std::sort(names.begin(), names.end());
+      return names;
     };
     const World::PodState& state = At(world_.pods(), pod);
-    return is_same(state.node, state.groups) ||
-           std::any_of(state.leaving.begin(), state.leaving.end(),
-                       [&](const World::Spot& spot) { return is_same(spot.node, spot.groups); });
+    std::vector<Groups> spots;  // of this node, the last one first
+    if (state.node == node) spots.push_back(state.groups);
+    for (auto spot = state.leaving.rbegin(); spot != state.leaving.rend(); ++spot) {
+      if (spot->node == node) spots.push_back(spot->groups);
+    }
+    if (!spots.empty() && !mends.on(Mend::kPassedDevices)) spots.resize(1);
+    return std::any_of(spots.begin(), spots.end(),
+                       [&](const Groups& own) { return in_order(own) == in_order(groups); });
   }
 
   void Pipeline(int pod, int node, const Groups& groups) {

@@ -51,7 +51,7 @@ const Row* FindByName(const std::vector<Row>& rows, const std::string& name) {
 const PersistentVolumeClaimRow* FindClaim(const StorageRows& storage, const std::string& space,
                                           const std::string& name) {
   const PersistentVolumeClaimRow* found = nullptr;
-  for (const PersistentVolumeClaimRow& row : *storage.claims) {
+  for (const PersistentVolumeClaimRow& row : storage.claims) {
     if (row.namespace_name != space || row.name != name) continue;
     if (found != nullptr) return nullptr;
     found = &row;
@@ -137,7 +137,6 @@ std::vector<const PersistentVolumeClaimRow*> WaitingClaims(const StorageRows& st
 }
 
 bool ClaimsRefuse(const StorageRows& storage, const PodRow& pod) {
-  if (!storage.claims) return false;
   for (const VolumeClaimRow& volume : pod.volumes) {
     const PersistentVolumeClaimRow* claim = FindClaim(storage, pod.namespace_name, volume.claim);
     if (claim == nullptr || claim->is_lost || claim->deletion_ns) return true;
@@ -205,7 +204,7 @@ std::string TextOfWaiting(const StorageRows& storage, const PersistentVolumeClai
 // What the pod's volumes ask of nodes; what asks nothing leaves no trace.
 std::string VolumesText(const World& world, const PodRow& pod) {
   const StorageRows& storage = world.rows().storage;
-  if (!storage.claims || pod.volumes.empty()) return "";
+  if (pod.volumes.empty()) return "";
   if (ClaimsRefuse(storage, pod)) {
     std::string text = "refused";
     for (const VolumeClaimRow& volume : pod.volumes)
@@ -254,7 +253,7 @@ NeighbourAnswer PortsAnswer(const World& world, int pod, int node) {
 
 bool VolumesAllowOn(const World& world, const PodRow& pod, const NodeRow& node) {
   const StorageRows& storage = world.rows().storage;
-  if (!storage.claims || pod.volumes.empty() || ClaimsRefuse(storage, pod)) return true;
+  if (pod.volumes.empty() || ClaimsRefuse(storage, pod)) return true;
   for (const VolumeClaimRow& volume : pod.volumes) {
     const PersistentVolumeClaimRow& claim = *FindClaim(storage, pod.namespace_name, volume.claim);
     if (!IsBound(claim)) continue;
