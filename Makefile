@@ -3,7 +3,7 @@ PYTHON ?= python3
 export PYTHON
 .NOTPARALLEL:
 
-.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench wheel wheels pins clean
+.PHONY: help setup setup-run build demo test test-all test-integrations lint format bench mutants wheel wheels pins clean
 help:
 	@echo 'kai-sched: a GPU scheduler for Kubernetes'
 	@echo
@@ -14,10 +14,11 @@ help:
 	@echo 'While you work:'
 	@echo '  make build      compile kai._core into python/kai; .venv/bin/kai and .venv/bin/python then use it'
 	@echo '  make test-model the C++ tests of one floor, here cpp/kai/model, in the debug build'
-	@echo '  make test-all   make test, and what takes longer: all orchestrators, more random clusters, fuzzing'
+	@echo '  make test-all   make test, and what takes longer: all orchestrators, more random clusters, fuzzing, mutants'
 	@echo '  make test-integrations  the builders beside every orchestrator; tools/test.sh lint pytest  runs single stages'
-	@echo '  make lint       formatting, types and import floors;  make format  mends what a tool can mend'
+	@echo '  make lint       formatting, types, import floors, sizes;  make format  mends what a tool can mend'
 	@echo '  make bench      the C++ benchmarks, e.g. ARGS=--benchmark_filter=Cycle'
+	@echo '  make mutants    change operators one at a time, and report changes that no test notices; ARGS="--files fairshare"'
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
 	@echo '  make wheels     the same for every Python that is on the PATH'
 	@echo '  make clean      remove everything built; .venv stays'
@@ -60,6 +61,9 @@ format: setup
 bench: setup
 	@tools/build.sh release
 	@for benchmark in build/release/bin/*_benchmark; do "$$benchmark" $(ARGS) || exit; done
+
+mutants: setup
+	@.venv/bin/python tools/mutants.py $(ARGS)
 
 wheel: setup
 	@tools/wheel.sh

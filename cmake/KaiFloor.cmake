@@ -21,7 +21,8 @@
 # and templates instantiated once for several. CMake's own unity builds name the files by absolute paths, which would end
 # up in __FILE__: ccache then finds nothing for a clone elsewhere.
 function(kai_sources out target)
-  if(NOT KAI_UNITY OR NOT ARGN)
+  string(COMPARE EQUAL "${KAI_UNITY}" TESTS only_tests)
+  if(NOT KAI_UNITY OR NOT ARGN OR (only_tests AND NOT target MATCHES "_test$" AND NOT arg_FOR_TESTS))
     set(${out} ${ARGN} PARENT_SCOPE)
     return()
   endif()

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CPP = ROOT / "cpp"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(kai/[^"]+)"', re.MULTILINE)
 FLOOR = re.compile(
-    r"kai_floor\((\w+)(?:\s+FOR_TESTS)?(?:\s+TEST_SHARDS \d+)?"
+    r"kai_floor\((\w+)(\s+FOR_TESTS)?(?:\s+TEST_SHARDS \d+)?"
     r"(?:\s+LINKS([^)]*?))?(?:\s+TEST_LINKS([^)]*?))?\)",
     re.DOTALL,
 )
@@ -31,11 +31,11 @@ class Floor:
         match = FLOOR.search(text)
         if match is None:
             sys.exit(f"{folder.relative_to(ROOT)}/CMakeLists.txt does not call kai_floor()")
-        self.name = match[1]
+        self.name, self.for_tests = match[1], match[2] is not None
         # kai::x_for_test is a part of the floor x
         self.links, self.test_links = (
             {link.removesuffix("_for_test") for link in re.findall(r"kai::(\w+)", part or "")}
-            for part in match.groups()[1:]
+            for part in match.groups()[2:]
         )
 
 

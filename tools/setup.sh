@@ -53,6 +53,7 @@ set_up_system() {
   have ninja || missing+=(ninja-build)
   has_headers absl/status/statusor.h absl/container/flat_hash_map.h || missing+=(libabsl-dev)
   has_headers simdjson.h || missing+=(libsimdjson-dev)
+  has_headers re2/re2.h || missing+=(libre2-dev)
   has_headers gtest/gtest.h gmock/gmock.h || missing+=(libgtest-dev libgmock-dev)
   has_headers benchmark/benchmark.h || missing+=(libbenchmark-dev)
   has_venv || missing+=("$version-venv")

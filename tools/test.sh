@@ -2,10 +2,10 @@
 # tools/test.sh [STAGE...]: runs checks, and says of each how long it took and how much CPU time.
 #
 #   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest quick
-#   tools/test.sh all             before a release: those, and  includes orchestrators seeds fuzz
+#   tools/test.sh all             before a release: those, and  includes orchestrators seeds fuzz mutants
 #   tools/test.sh lint pytest     just these
 #
-# lint           formatting, types, import floors of C++ and Python
+# lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates
 # cpp            C++ tests, release build
 # sanitize       C++ tests under address and undefined-behaviour sanitizers, in one build; each fuzz entry for 3 s
 # stubs          _core.pyi against the compiled module
@@ -16,12 +16,13 @@
 # orchestrators  builders beside every orchestrator (20 minutes, needs a package registry)
 # seeds          property tests over many more random clusters (KAI_SEEDS, KAI_CLUSTERS)
 # fuzz           each fuzz entry for a minute
+# mutants        changes operators of the product one at a time, and reports changes that no test notices (15 minutes)
 #
 # A failure does not stop the others; the exit status tells at the end. Expects tools/setup.sh to have run.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 every=(lint cpp sanitize stubs wheel pytest quick)
-rare=(includes orchestrators seeds fuzz)
+rare=(includes orchestrators seeds fuzz mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
@@ -36,6 +37,8 @@ run_lint() {  # all of it, even when the first tool objects
   local bad=0
   part find cpp \( -name '*.h' -o -name '*.cc' \) -exec $bin/clang-format --dry-run -Werror {} + || bad=1
   part $bin/python tools/check_floors.py || bad=1
+  part $bin/python tools/check_sizes.py || bad=1
+  part $bin/python tools/check_duplicates.py || bad=1
   part $bin/ruff check --quiet . || bad=1
   part $bin/ruff format --quiet --check --diff . || bad=1
   part $bin/mypy || bad=1
@@ -48,7 +51,7 @@ run_sanitize() { cpp_tests sanitize; }
 run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._core --mypy-config-file pyproject.toml; }
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
 pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
-run_pytest() { tools/build.sh release _core && pytest; }
+run_pytest() { tools/build.sh release _core kai_questions && pytest; }
 run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
 run_includes() { tools/build.sh debug; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }
@@ -64,6 +67,9 @@ run_fuzz() {
     "$entry" --seconds=60 --seed="$(date +%j)" "cpp/fuzz/corpus/${subject#kai_}" || return 1
   done
 }
+
+# Survivors are to be read, and no reason to stop: which ones are drawn changes from day to day.
+run_mutants() { $bin/python tools/mutants.py --jobs "$jobs" || [ $? = 1 ]; }
 
 case "${1:-}" in help | -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit ;; esac
 
@@ -82,9 +88,9 @@ done
 
 failed=()
 for name in "${stages[@]}"; do
-  # pytest is shown as it goes: it is the longest to read, and its closing line counts the tests.
+  # These are shown as they go: what they count is of interest also when all is well.
   show=()
-  [ "$name" = pytest ] && show=(--show)
+  case $name in pytest | mutants) show=(--show) ;; esac
   $bin/python tools/progress.py --always --log "$logs/$name.log" "${show[@]}" "$name" -- "$0" --stage "$name" ||
     failed+=("$name")
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the wheel that users get into dist/, with Abseil and simdjson inside.
+# Builds the wheel that users get into dist/, with Abseil, RE2 and simdjson inside.
 #
 #   tools/wheel.sh              for the Python of .venv
 #   tools/wheel.sh python3.12   for that one; any number may be named

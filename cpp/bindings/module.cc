@@ -1,4 +1,4 @@
-// The compiled core, kai._core: names its parts. Defaults, looks and sugar are Python (kai.engine).
+// The compiled core, kai._core. Defaults, looks and sugar are Python (kai.engine).
 #include <pybind11/pybind11.h>
 
 #include "register.h"
@@ -6,6 +6,4 @@
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The compiled core: a cluster in, a plan out.";
   kai::bindings::RegisterSession(module);
-  kai::bindings::RegisterFairshare(module);
-  kai::bindings::RegisterPlacement(module);
 }

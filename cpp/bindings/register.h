@@ -7,10 +7,6 @@
 namespace kai::bindings {
 
 void RegisterSession(pybind11::module_& module);  // clusters, configurations, plans
-void RegisterFairshare(
-    pybind11::module_& module);  // kai._core.fairshare: single questions of fair share
-void RegisterPlacement(
-    pybind11::module_& module);  // kai._core.placement: single questions of placement
 
 }  // namespace kai::bindings
 

@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "kai/base/clock.h"
 #include "kai/base/rounding.h"
 #include "kai/ingest/snapshot_reader.h"
+#include "kai/session/plan_texts.h"
 #include "kai/session/session.h"
 #include "register.h"
+#include "situation.h"
 #include "status.h"
 
 namespace kai::bindings {
@@ -144,7 +149,7 @@ py::list Decisions(const HeldPlan& self) {
     if (each.kind == CycleLog::Decision::Kind::kEvict) {
       action = py::str(each.action.data(), each.action.size());
       if (each.for_group.valid()) for_group = py::str(cluster.PodGroupName(each.for_group));
-      message = py::str(self.plan.MessageOf(each));
+      message = py::str(MessageOf(self.plan, each));
     } else {
       const std::string_view name = cluster.Text(cluster.nodes().name[each.node]);
       node = py::str(name.data(), name.size());
@@ -198,6 +203,26 @@ py::list Requirements(const std::vector<Requirement>& requirements, const Cluste
     rows.append(py::make_tuple(std::string(cluster.Text(each.key)), NameOf(each.op), values));
   }
   return rows;
+}
+
+py::dict ToDict(const Facts& facts) {
+  py::dict members;
+  for (const Fact& fact : facts) {
+    members[py::str(fact.name.data(), fact.name.size())] = std::visit(
+        []<typename Value>(const Value& value) -> py::object {
+          if constexpr (std::is_same_v<Value, std::monostate>) {
+            return py::none();
+          } else if constexpr (std::is_same_v<Value, std::vector<Facts>>) {
+            py::list rows;
+            for (const Facts& each : value) rows.append(ToDict(each));
+            return rows;
+          } else {
+            return py::cast(value);
+          }
+        },
+        fact.value);
+  }
+  return members;
 }
 
 // By pod: its rank, and its narrowest domain or None.
@@ -257,11 +282,11 @@ py::dict PodGroups(const HeldPlan& self) {
   for (const PodGroupId group : self.plan.groups.ids()) {
     const GroupOutcome& outcome = self.plan.groups[group];
     py::list reasons;
-    for (const PlanReason& reason : self.plan.ReasonsOf(group)) {
+    for (const ToldReason& reason : ReasonsOf(self.plan, group)) {
       py::object pod = py::none();
       if (reason.pod.valid()) pod = py::str(cluster.PodName(reason.pod));
-      reasons.append(
-          py::make_tuple(py::str(reason.code.data(), reason.code.size()), reason.message, pod));
+      reasons.append(py::make_tuple(py::str(reason.code.data(), reason.code.size()), reason.message,
+                                    pod, ToDict(FactsOf(self.plan, reason, group))));
     }
     const auto stamp = [&](bool written) -> py::object {
       return written ? py::object(py::int_(self.plan.now_ns)) : py::object(py::none());
@@ -270,17 +295,17 @@ py::dict PodGroups(const HeldPlan& self) {
     if (outcome.writes_stale_since == StampWrite::kRemove) stale_since = py::str("");
     const std::string_view verdict = VerdictName(outcome.verdict);
     const std::string queue(cluster.Text(cluster.pod_groups().queue_name[group]));
-    groups[py::str(cluster.PodGroupName(group))] =
-        py::make_tuple(queue, py::str(verdict.data(), verdict.size()), outcome.messages, reasons,
-                       py::make_tuple(stamp(outcome.writes_last_start), stale_since,
-                                      stamp(outcome.writes_last_eviction)));
+    groups[py::str(cluster.PodGroupName(group))] = py::make_tuple(
+        queue, py::str(verdict.data(), verdict.size()), EventsOf(self.plan, group), reasons,
+        py::make_tuple(stamp(outcome.writes_last_start), stale_since,
+                       stamp(outcome.writes_last_eviction)));
   }
   return groups;
 }
 
 py::dict PodMessages(const HeldPlan& self) {
   py::dict messages;
-  for (const auto& [pod, text] : self.plan.pod_messages)
+  for (const auto& [pod, text] : ConditionsOf(self.plan))
     messages[py::str(self.plan.cluster->PodName(pod))] = text;
   return messages;
 }
@@ -326,7 +351,8 @@ void RegisterSession(py::module_& module) {
       .def_property_readonly("rejected", &Rejected)
       .def_readonly("config_json", &LoadedCluster::config_json)
       .def_readonly("load_ns", &LoadedCluster::load_ns)
-      .def_property_readonly("counts", &Counts);
+      .def_property_readonly("counts", &Counts)
+      .def("situation", [](const LoadedCluster& self) { return SituationOf(*self.cluster); });
   module.def("load_snapshot", &LoadSnapshot, py::arg("data"));
 
   py::class_<Config>(module, "Config", py::is_final())

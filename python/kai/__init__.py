@@ -15,21 +15,19 @@ TYPE_CHECKING = False  # what type checkers take for true; `typing` itself would
 if TYPE_CHECKING:
     from kai.engine.claims import ClaimAllocation, ExtendedClaim
     from kai.engine.cluster import Cluster, Rejected
-    from kai.engine.plan import (
+    from kai.engine.plan import Plan
+    from kai.engine.queues import QueuePlan, Queues, QueueShare
+    from kai.engine.scheduler import Scheduler
+    from kai.engine.values import (
         Bind,
         Decision,
         Evict,
         GroupPlan,
         NumaZone,
         Pipeline,
-        Plan,
-        QueuePlan,
-        Queues,
-        QueueShare,
         Reason,
         Writes,
     )
-    from kai.engine.scheduler import Scheduler
     from kai.errors import (
         BusyError,
         InvalidClusterError,
@@ -83,21 +81,19 @@ __all__ = [
 _HOME = {
     "kai.engine.claims": ("ClaimAllocation", "ExtendedClaim"),
     "kai.engine.cluster": ("Cluster", "Rejected"),
-    "kai.engine.plan": (
+    "kai.engine.plan": ("Plan",),
+    "kai.engine.queues": ("QueuePlan", "QueueShare", "Queues"),
+    "kai.engine.scheduler": ("Scheduler",),
+    "kai.engine.values": (
         "Bind",
         "Decision",
         "Evict",
         "GroupPlan",
         "NumaZone",
         "Pipeline",
-        "Plan",
-        "QueuePlan",
-        "QueueShare",
-        "Queues",
         "Reason",
         "Writes",
     ),
-    "kai.engine.scheduler": ("Scheduler",),
     "kai.errors": (
         "BusyError",
         "InvalidClusterError",

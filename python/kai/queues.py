@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from kai.api import keys, quantities
+from kai.api import keys, quantities, rules
+from kai.api.fields import check_fields
 from kai.errors import InvalidRequestError
-from kai.settings import check_fields, rules
 
 UNLIMITED = -1
 

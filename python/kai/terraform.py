@@ -8,11 +8,15 @@ What a ZenML stack gets beside them: `kai.integrations.zenml.terraform_pod_setti
 
 from __future__ import annotations
 
-from kai.settings import PodRequest, rules
+from kai.api import rules
+from kai.settings import PodRequest
 
 
 def variables(request: PodRequest) -> dict[str, str]:
-    """The three variables of a KAI stack, as texts; "" is none (TF4)."""
+    """The three variables of a KAI stack, as texts; "" is none (TF4).
+
+    Raises InvalidRequestError for a request for GPUs that is no fraction.
+    """
     if request.gpu_kind not in ("none", "fraction"):
         raise rules.refuse(
             "the variable gpu_fraction holds a fraction: write gpu_fraction= in the request"

@@ -73,7 +73,6 @@ class Measured:
     pod_groups: int
     megabytes: float
     decided: dict[str, int]  # by kind
-    not_built: list[str]
     runs: int
     load_ms: list[float]
     first_ms: list[float]  # the first plan of a cluster
@@ -139,7 +138,6 @@ def measure(workload: str, runs: int, again: int = 5) -> Measured:
         pod_groups=counts["pod_groups"],
         megabytes=len(data) / 1e6,
         decided={kind: kinds[kind] for kind in KINDS},
-        not_built=[warning for warning in known.warnings if "not built" in warning],
         runs=runs,
         load_ms=load_ms,
         first_ms=first_ms,
@@ -176,9 +174,7 @@ def table(measured: Sequence[Measured]) -> str:
     used = [column for column in columns if any(column[1](each) for each in measured)]
     rows = [[title for title, _ in used], ["---", *["---:"] * (len(used) - 1)]]
     rows += [[show(each) for _, show in used] for each in measured]
-    missing = sorted({what for each in measured for what in each.not_built})
-    notes = [f"\nNot comparable yet: {'; '.join(missing)}."] if missing else []
-    return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), *notes])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _both(times: Sequence[float]) -> str:

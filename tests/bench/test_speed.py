@@ -32,8 +32,6 @@ def test_a_small_workload_is_placed_whole(workload: str, pods: int, placed: int)
 )
 def test_a_small_search_finds_what_there_is(workload: str, decided: tuple[int, int, int]) -> None:
     measured = bench_plan.measure(workload, runs=1, again=1)
-    if measured.not_built:
-        pytest.skip(f"{workload}: {'; '.join(measured.not_built)}")
     assert tuple(measured.decided.values()) == decided
     if workload in bench_plan.kais():
         assert list(decided) == bench_plan.kais()[workload]["decided"]

@@ -82,7 +82,7 @@ def plan_of(record: Mapping[str, Any], world: World) -> SimpleNamespace:
         )
         for queue, shares in outcome.queues.items()
     }
-    return SimpleNamespace(decisions=decisions, queues=queues, pod_groups={}, warnings=())
+    return SimpleNamespace(decisions=decisions, queues=queues, pod_groups={})
 
 
 def _is_search(decision: SimpleNamespace) -> bool:

@@ -1,4 +1,4 @@
-"""docs/reference/reasons.md has a section for every code of the engine, and for no other."""
+"""docs/reference/reasons.md has a section for every code of the engine, and names every fact."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,16 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_reason_code_is_explained() -> None:
-    header = (ROOT / "cpp/kai/session/plan.h").read_text()
+    header = (ROOT / "cpp/kai/model/reason_codes.h").read_text()
     page = (ROOT / "docs/reference/reasons.md").read_text()
     codes = set(re.findall(r'string_view k\w+ = "(\w+)"', header))
     assert codes == set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
+
+
+def test_every_fact_and_cause_is_named() -> None:
+    page = (ROOT / "docs/reference/reasons.md").read_text()
+    named = set(re.findall(r"`(\w+)`", page[page.index("## Facts by code") :]))
+    facts = (ROOT / "cpp/kai/texts/reason_facts.cc").read_text()
+    assert set(re.findall(r'\{"(\w+)", ', facts)) - named == set()
+    words = (ROOT / "cpp/kai/texts/refusal_words.cc").read_text()
+    assert set(re.findall(r'"(\w+)"', words)) - named == set()

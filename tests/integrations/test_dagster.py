@@ -17,7 +17,7 @@ from dagster_k8s.pipes import build_pod_body
 
 import kai
 from kai.integrations import dagster
-from kai.integrations.native import to_plain
+from kai.settings.native import to_plain
 
 
 def step_job(config: UserDefinedDagsterK8sConfig) -> Any:

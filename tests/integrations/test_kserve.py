@@ -9,7 +9,7 @@ from kubernetes import client
 
 import kai
 from kai.integrations import kserve
-from kai.integrations.native import to_plain
+from kai.settings.native import to_plain
 
 
 def test_the_service(expected: Any) -> None:

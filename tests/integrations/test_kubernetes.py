@@ -11,8 +11,8 @@ from kubernetes import client
 
 from kai.errors import InvalidRequestError
 from kai.integrations import kubernetes
-from kai.integrations.native import to_native, to_plain
 from kai.settings import PodRequest
+from kai.settings.native import to_native, to_plain
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "none": {"cpu": "1"},

@@ -18,7 +18,7 @@ from metaflow.plugins.kubernetes.kubernetes_jobsets import KubernetesJobSet
 
 import kai
 from kai.integrations import metaflow
-from kai.integrations.native import to_plain
+from kai.settings.native import to_plain
 
 REQUEST = kai.PodRequest(
     queue="team-a",

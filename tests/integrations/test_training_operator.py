@@ -11,8 +11,8 @@ from kubernetes.client import ApiClient, V1PodSpec
 
 from kai.errors import InvalidRequestError
 from kai.integrations import training_operator
-from kai.integrations.native import to_plain
 from kai.settings import PodRequest
+from kai.settings.native import to_plain
 
 HALF = HALF_A_T4.with_changes(gang_min=2)
 KINDS = ("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob")

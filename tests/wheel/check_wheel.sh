@@ -27,7 +27,8 @@ mapped = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") 
 foreign = sorted(
     path
     for path in mapped
-    if ("absl" in path or "simdjson" in path) and not pathlib.Path(path).resolve().is_relative_to(home)
+    if any(name in path for name in ("libabsl", "libre2", "libsimdjson"))
+    and not pathlib.Path(path).resolve().is_relative_to(home)
 )
 assert not foreign, f"these libraries come from outside the wheel: {foreign}"
 PYTHON

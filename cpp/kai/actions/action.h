@@ -16,6 +16,7 @@
 #include "kai/actions/worklist.h"
 #include "kai/base/mends.h"
 #include "kai/fairshare/usage.h"
+#include "kai/model/reason.h"
 #include "kai/model/statement.h"
 #include "kai/placement/group_placer.h"
 #include "kai/placement/numa/zone_ledger.h"
@@ -23,9 +24,16 @@
 
 namespace kai {
 
-// What an evicted pod is told, as parts of a text that is put together when somebody reads it
-// (Plan::MessageOf): the thousand victims of a search differ by their names alone.
+// Why a pod is evicted; session/plan_texts.h has the sentence.
 enum class EvictionNote : uint8_t { kNone, kReclaimed, kPreempted, kConsolidated, kStale };
+
+// What a queue had before any eviction, in internal units (spec 2 R6).
+struct QueueUse {
+  QueueId queue;
+  QuotaVector used{};
+  QuotaVector quota{};
+  QuotaVector fair_share{};
+};
 
 // What happened to pods and pod groups so far, in order.
 struct CycleLog {
@@ -58,12 +66,12 @@ struct CycleLog {
   }
   // What the claims of pods that were bound hold, as it stood then (spec 3 D9).
   std::vector<std::pair<PodId, std::vector<ClaimBook::GivenClaim>>> claims;
-  std::vector<std::string> queue_uses;  // messages::QueueUse()
-  std::span<const PlaceError> ErrorsOf(PodGroupId group) const {
-    const auto found = errors.find(group);
-    return found == errors.end() ? std::span<const PlaceError>() : found->second;
+  std::vector<QueueUse> queue_uses;
+  std::span<const Reason> ReasonsOf(PodGroupId group) const {
+    const auto found = reasons.find(group);
+    return found == reasons.end() ? std::span<const Reason>() : found->second;
   }
-  absl::flat_hash_map<PodGroupId, std::vector<PlaceError>> errors;  // of those that have any
+  absl::flat_hash_map<PodGroupId, std::vector<Reason>> reasons;  // of groups that have any
   IndexVector<PodGroupId, uint8_t>
       started_now;  // first real allocation of the group in this cycle (spec 2 A1)
   IndexVector<PodGroupId, uint8_t> placed_now;   // some pod was placed or promised a place

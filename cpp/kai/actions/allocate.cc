@@ -45,7 +45,7 @@ class Allocate final : public Action {
     const Statement::Checkpoint start = statement.Mark();
     GroupPlacer::Result result = cycle.placer->Place(group, GroupPlacer::Mode::kReal, &statement);
     if (!result.placed) {
-      std::ranges::move(result.errors, std::back_inserter(cycle.log->errors[group]));
+      std::ranges::move(result.reasons, std::back_inserter(cycle.log->reasons[group]));
       return false;
     }
     if (MustWaitTogether(cycle, group)) PipelineAll(&statement, start);

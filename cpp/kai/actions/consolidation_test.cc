@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "kai/actions/cycle_for_test.h"
+#include "kai/base/text.h"
 
 namespace kai::consolidation_test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Not;
 
 Plan Consolidate(const ClusterMaker& maker, std::string_view config = "") {
   return RunActions("consolidation", maker, config);
@@ -135,6 +138,33 @@ TEST(ConsolidationTest, OnlyWhatReadyNodesHaveFreeCounts) {
   EXPECT_THAT(Consolidate(of(false)), PlanIs());
 }
 
+// Half of each of two devices of 10,000 MiB is free.
+ClusterMaker TwoHalfFullDevices() {
+  ClusterMaker maker = MakeCluster();
+  for (const char* node : {"n1", "n2"})
+    maker.Node(node, {.gpus = 1, .labels = {{"nvidia.com/gpu.memory", "10000"}}});
+  for (const char* node : {"n1", "n2"}) {
+    maker.Running(StrCat("ns/on-", node), {.gpu_memory_mib = 5000, .node = node});
+    maker.rows().pods.back().gpu_groups = {node};
+  }
+  return maker;
+}
+
+TEST(ConsolidationTest, MovesASharerSoThatAWholeDeviceIsFree) {
+  EXPECT_THAT(Consolidate(TwoHalfFullDevices().Pending("ns/new", {.gpu_memory_mib = 10'000})),
+              PlanIs(Evicts("ns/on-n2-0"), Pipelines("ns/on-n2-0", "n1"), Pipelines("ns/new-0")));
+}
+
+TEST(ConsolidationTest, DoesNotSearchForMoreGpuMemoryThanIsFree) {
+  const auto plan_for = [](int pods) {
+    return Consolidate(TwoHalfFullDevices().Pending(
+                           "ns/new", {.pods = pods, .gpu_memory_mib = 5001, .min_member = pods}),
+                       R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 0}})");
+  };
+  EXPECT_THAT(plan_for(1), Reasons("ns/new", reason_codes::kSearchBudgetSpent));
+  EXPECT_THAT(plan_for(2), Not(Reasons("ns/new", reason_codes::kSearchBudgetSpent)));
+}
+
 // b and c may not move anywhere; a may.
 ClusterMaker OneOfThreeMayMove(int64_t limit) {
   ClusterMaker maker = MakeCluster();
@@ -153,6 +183,13 @@ TEST(ConsolidationLimitTest, CountsPodGroupsTheYoungestFirst) {  // mend consoli
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(2)), PlanIs());
   EXPECT_THAT(Consolidate(OneOfThreeMayMove(3)),
               PlanIs(Evicts("ns/a-0"), Pipelines("ns/a-0"), Pipelines("ns/new-0", "n1")));
+}
+
+TEST(ConsolidationLimitTest, TheYoungestIsEnough) {
+  ClusterMaker maker = OneOfThreeMayMove(1);
+  std::swap(maker.rows().pods[0].node_selector, maker.rows().pods[2].node_selector);
+  EXPECT_THAT(Consolidate(maker),
+              PlanIs(Evicts("ns/c-0"), Pipelines("ns/c-0"), Pipelines("ns/new-0", "n3")));
 }
 
 TEST(ConsolidationLimitTest, AsKaiOneMoreIsTaken) {  // spec 2 W10

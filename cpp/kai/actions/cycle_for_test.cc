@@ -80,7 +80,7 @@ std::vector<std::string> EvictionMessages(const Plan& plan) {
   std::vector<std::string> messages;
   for (const CycleLog::Decision& decision : plan.decisions) {
     if (decision.kind == CycleLog::Decision::Kind::kEvict)
-      messages.push_back(plan.MessageOf(decision));
+      messages.push_back(MessageOf(plan, decision));
   }
   return messages;
 }

@@ -5,7 +5,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "kai/actions/failed_groups.h"
 #include "kai/model/gpu_sums.h"
-#include "kai/model/messages.h"
 
 namespace kai {
 namespace {
@@ -188,18 +187,12 @@ bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
   const std::optional<int64_t> end_ns =
       EndOfPreemptionDelay(*cycle.cluster, group, last_eviction_ns, cycle.now_ns);
   if (!end_ns) return true;
-  std::vector<PlaceError>& errors = cycle.log->errors[group];
-  const bool is_known = std::any_of(errors.begin(), errors.end(), [](const PlaceError& error) {
-    return error.kind == PlaceError::Kind::kPreemptionDelay;
-  });
+  std::vector<Reason>& reasons = cycle.log->reasons[group];
+  const bool is_known = std::ranges::any_of(
+      reasons, [](const Reason& each) { return std::holds_alternative<PreemptionDelay>(each); });
   if (!is_known) {
-    errors.push_back(
-        {.kind = PlaceError::Kind::kPreemptionDelay,
-         .reason = std::string(messages::kPreemptionDelayNotElapsed),
-         .message = messages::PreemptionDelayNotElapsed(groups.preemption_delay_ns[group], *end_ns),
-         .pod = PodId(),
-         .pod_message = {},
-         .queue = QueueId()});
+    reasons.push_back(
+        PreemptionDelay{.delay_ns = groups.preemption_delay_ns[group], .end_ns = *end_ns});
   }
   return false;
 }

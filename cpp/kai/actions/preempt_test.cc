@@ -257,7 +257,7 @@ TEST(PreemptionDelayTest, ItRunsAnewFromTheLastEviction) {
 TEST(PreemptionDelayTest, ItIsSaidOnceHoweverManyActionsRun) {  // E12
   const Plan plan = RunActions("consolidation, reclaim, preempt", Delayed(300, 60));
   int said = 0;
-  for (const PlanReason& reason : OutcomeOf(plan, "q/new").reasons)
+  for (const ToldReason& reason : OutcomeOf(plan, "q/new").reasons)
     said += reason.code == reason_codes::kPreemptionDelay ? 1 : 0;
   EXPECT_EQ(said, 1);
 }

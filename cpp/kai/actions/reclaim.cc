@@ -6,7 +6,6 @@
 #include "kai/actions/candidates.h"
 #include "kai/actions/eviction_action.h"
 #include "kai/actions/victim_protection.h"
-#include "kai/model/messages.h"
 
 namespace kai {
 namespace {
@@ -85,20 +84,17 @@ class Reclaim final : public EvictionAction {
   }
 
  private:
-  // In the log's list of texts.
+  // In the log's list.
   int32_t UseOf(CycleView& cycle, QueueId queue) {
-    std::vector<std::string>& texts = cycle.log->queue_uses;
     if (uses_[queue] >= 0) return uses_[queue];
-    const Cluster& cluster = *cycle.cluster;
-    messages::ReclaimQueue text{.name = cluster.Text(cluster.queues().display_name[queue]),
-                                .priority = cluster.queues().priority[queue]};
+    QueueUse use{.queue = queue};
     for (size_t i = 0; i < kQuotaResources; ++i) {
-      text.used[i] = before_[queue][i].allocated;
-      text.quota[i] = before_[queue][i].deserved;
-      text.fair_share[i] = before_[queue][i].fair_share;
+      use.used[i] = before_[queue][i].allocated;
+      use.quota[i] = before_[queue][i].deserved;
+      use.fair_share[i] = before_[queue][i].fair_share;
     }
-    texts.push_back(messages::QueueUse(text));
-    return uses_[queue] = static_cast<int32_t>(texts.size()) - 1;
+    cycle.log->queue_uses.push_back(use);
+    return uses_[queue] = static_cast<int32_t>(cycle.log->queue_uses.size()) - 1;
   }
 
   static Reclaimer ReclaimerOf(const CycleView& cycle, PodGroupId group) {

@@ -61,7 +61,7 @@ TEST(StaleGangTest, TheFirstCycleOnlyNotesTheTime) {
   EXPECT_THAT(plan, PlanIs());
   EXPECT_EQ(StaleSince(plan), StampWrite::kNow);
   EXPECT_THAT(plan, AllOf(HasVerdict("ns/g", Verdict::kRunning), Reasons("ns/g", "stale")));
-  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages, IsEmpty()) << "KAI's event starts one cycle later";
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").events, IsEmpty()) << "KAI's event starts one cycle later";
 }
 
 TEST(StaleGangTest, InsideItsGracePeriodItStays) {
@@ -78,7 +78,7 @@ TEST(StaleGangTest, AfterItAllPodsGo) {
     const CycleLog::Decision& first = plan.decisions[0];
     EXPECT_EQ(first.action, "stalegangeviction");
     EXPECT_FALSE(first.for_group.valid());
-    EXPECT_EQ(plan.MessageOf(first),
+    EXPECT_EQ(MessageOf(plan, first),
               "Workload doesn't meet the minimum required number of pods (3), evicting remaining "
               "pod: ns/g-0");
     EXPECT_EQ(StaleSince(plan), StampWrite::kNone);
@@ -119,7 +119,7 @@ TEST(StaleGangTest, WhoIsWholeAgainLosesTheTimeStamp) {
   const Plan plan = RunStale(maker.Running("ns/g", {.node = "n"}));
   EXPECT_THAT(plan, PlanIs());
   EXPECT_EQ(StaleSince(plan), StampWrite::kRemove);
-  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages, IsEmpty());
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").events, IsEmpty());
   EXPECT_THAT(OutcomeOf(plan, "ns/g").reasons, IsEmpty());
 }
 
@@ -202,7 +202,7 @@ TEST(StaleGangTest, EnoughSubGroupsAreEnough) {
   EXPECT_THAT(RunStale(ThreeOfFourReplicas()), PlanIs());
   const Plan plan = RunStale(ThreeOfFourReplicas(), kAsKaiCountsSubgroups);
   EXPECT_THAT(plan, PlanIs(Evicts(3, "ns/g")));
-  EXPECT_EQ(plan.MessageOf(plan.decisions[1]),
+  EXPECT_EQ(MessageOf(plan, plan.decisions[1]),
             "Workload doesn't meet the minimum required number of pods (1) in sub-group b, "
             "evicting remaining pod: ns/g-1");
   EXPECT_THAT(plan, Says("ns/g",

@@ -52,6 +52,7 @@ inline constexpr std::string_view kTopologyRank = "kai.scheduler/topology-rank";
 inline constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 
 // Pod group annotations (spec 2 G16).
+inline constexpr std::string_view kTopOwner = "kai.scheduler/top-owner-metadata";
 inline constexpr std::string_view kLastStart = "kai.scheduler/last-start-timestamp";
 inline constexpr std::string_view kStaleSince = "kai.scheduler/stale-podgroup-timestamp";
 inline constexpr std::string_view kLastEviction = "kai.scheduler/last-eviction-timestamp";

@@ -141,8 +141,7 @@ class Call {
 
   Result Matches(std::string_view text, std::string_view pattern) {
     if (regex_ != nullptr) return CelValue(regex_->FoundIn(text, steps_));
-    *steps_ -= 500;  // about what compiling costs
-    KAI_ASSIGN_OR_RETURN(const Regex regex, Regex::Compile(pattern));
+    KAI_ASSIGN_OR_RETURN(const Regex regex, Regex::Compile(pattern, steps_));
     return CelValue(regex.FoundIn(text, steps_));
   }
 

@@ -86,21 +86,27 @@ class Lexer {
     return absl::OkStatus();
   }
 
+  bool TakeFraction() {
+    if (Peek() != '.' || !IsDigit(Peek(1))) return false;
+    for (++at_; IsDigit(Peek());) ++at_;
+    return true;
+  }
+
+  bool TakeExponent() {
+    const size_t sign = Peek(1) == '+' || Peek(1) == '-' ? 1 : 0;
+    if ((Peek() | 0x20) != 'e' || !IsDigit(Peek(1 + sign))) return false;
+    for (at_ += 1 + sign; IsDigit(Peek());) ++at_;
+    return true;
+  }
+
   absl::Status ReadNumber(CelToken* token) {
     const size_t start = at_;
     const bool hex = Peek() == '0' && (Peek(1) == 'x' || Peek(1) == 'X');
-    bool real = false;
     if (hex) at_ += 2;
     while (hex ? IsHexDigit(Peek()) : IsDigit(Peek())) ++at_;
-    if (!hex && Peek() == '.' && IsDigit(Peek(1))) {
-      real = true;
-      for (++at_; IsDigit(Peek());) ++at_;
-    }
-    const size_t exponent_sign = Peek(1) == '+' || Peek(1) == '-' ? 1 : 0;
-    if (!hex && (Peek() | 0x20) == 'e' && IsDigit(Peek(1 + exponent_sign))) {
-      real = true;
-      for (at_ += 1 + exponent_sign; IsDigit(Peek());) ++at_;
-    }
+    const bool fraction = !hex && TakeFraction();
+    const bool exponent = !hex && TakeExponent();
+    const bool real = fraction || exponent;
     const std::string_view digits = text_.substr(start, at_ - start);
     const bool is_unsigned = !real && (Peek() | 0x20) == 'u';
     if (is_unsigned) ++at_;

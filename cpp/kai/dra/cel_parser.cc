@@ -179,7 +179,7 @@ class Parser : private CelCursor {
     }
     CelNode node{.op = CelOp::kCall, .function = *function, .position = position};
     if (*function == CelFunction::kMatches && At(arguments[1]).op == CelOp::kText) {
-      absl::StatusOr<Regex> regex = Regex::Compile(At(arguments[1]).text);
+      absl::StatusOr<Regex> regex = Regex::Compile(At(arguments[1]).text, &regex_steps_);
       if (!regex.ok()) return CelError(At(arguments[1]).position, regex.status());
       node.regex = std::make_shared<const Regex>(*std::move(regex));
     }
@@ -310,7 +310,8 @@ class Parser : private CelCursor {
   }
 
   int descent_ = 0;
-  std::vector<std::string> scope_;  // variables by slot, the innermost last
+  int64_t regex_steps_ = CelSelector::kBudget;  // for compiling all patterns of the expression
+  std::vector<std::string> scope_;              // variables by slot, the innermost last
   CelProgram program_;
 };
 

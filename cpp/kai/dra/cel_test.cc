@@ -172,9 +172,9 @@ TEST(CelTest, KnowsTheMethodsOfStrings) {
              "'aBc'.lowerAscii() == 'abc'", "'aBc'.upperAscii() == 'ABC'", "'abc'.matches('^a.c$')",
              "matches('abc', 'b')", "'A100'.matches('[AH]' + '100')", "!'abc'.contains('x')"});
   EXPECT_EQ(Answer("'a'.matches('(')"),
-            "refused: byte 12: regular expression \"(\" has a '(' that is not closed");
+            "refused: byte 12: regular expression \"(\" is invalid: missing ): (");
   EXPECT_EQ(Answer("'a'.matches('(' + '')"),
-            "error: byte 4: regular expression \"(\" has a '(' that is not closed");
+            "error: byte 4: regular expression \"(\" is invalid: missing ): (");
   EXPECT_EQ(Answer("'a'.startsWith(1)"),
             "error: byte 4: startsWith() does not take string and int");
   EXPECT_EQ(Answer("1.startsWith('a')"),
@@ -305,7 +305,8 @@ TEST(CelTest, StopsWhenTheBudgetEndsAndNothingHidesThat) {
     sharing = StrCat("cel.bind(x, [x, x], cel.bind(y, [y, y], ", sharing, "))");
   }
   sharing = StrCat("cel.bind(x, [0], cel.bind(y, [0], ", sharing, "))");
-  const std::string slow_regex = "'" + std::string(5000, 'a') + "'.matches('^(a*){500}b$')";
+  const std::string slow_regex = StrCat(ten, ".all(i, ", ten, ".all(j, !'", std::string(5000, 'a'),
+                                        "'.matches('(a*){999}b')))");
   for (const std::string& expression : {loops, doubling, sharing, slow_regex}) {
     for (const std::string& hidden :
          {expression, "(" + expression + ") || true", "true ? " + expression + " : true"}) {
@@ -316,6 +317,12 @@ TEST(CelTest, StopsWhenTheBudgetEndsAndNothingHidesThat) {
           << hidden.substr(0, 80);
     }
   }
+}
+
+TEST(CelTest, RefusesExpressionsWithTooManyLargePatterns) {
+  std::string expression = "''.matches('x{9}')";
+  for (int i = 0; i < 25; ++i) StrAppend(&expression, " || ''.matches('\\\\pL{40}')");
+  EXPECT_THAT(Answer(expression), testing::EndsWith("\"\\\\pL{40}\" is too large"));
 }
 
 TEST(CelTest, CountsOneStepPerOperation) {

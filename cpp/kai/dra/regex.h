@@ -1,59 +1,50 @@
-// Regex: the regular expressions of CEL's matches(), in time proportional to pattern times text.
+// Regex: the regular expressions of CEL's matches(), by RE2.
 //
-//   KAI_ASSIGN_OR_RETURN(const Regex a100, Regex::Compile("^NVIDIA A100.*(40|80)GB$"));
 //   int64_t steps = 10'000;
+//   KAI_ASSIGN_OR_RETURN(const Regex a100, Regex::Compile("^NVIDIA A100.*(40|80)GB$", &steps));
 //   a100.FoundIn("NVIDIA A100-SXM4-80GB", &steps);   // true; steps is what is left
 //
-// The dialect is RE2's: characters and escapes, . [a-z] [^a-z] [[:alpha:]] \d \w \s \b ^ $ \A \z,
-// groups (their captures are not kept), alternatives, * + ? {n} {n,} {n,m} with or without a ?
-// behind, and the flags i and s. Refused with one sentence, because selectors have no use for them:
-// classes of Unicode (\pL), \Q, \C and the flags m and U. With the flag i only ASCII letters lose
-// their case. Text is compared by code point; bytes that are not UTF-8 count as one each.
+// Syntax and meaning are those of Go's regexp, which Kubernetes uses; docs/internals/dra.md
+// lists the differences. Text is UTF-8; a byte of it that is not matches nothing.
+//
+// Cost: compiling is linear in the size of the pattern with its repeats written out, matching in
+// that size times the text; a pattern takes at most kMostBytes of memory. Copies are cheap. Safe to
+// share among threads.
 #ifndef KAI_DRA_REGEX_H_
 #define KAI_DRA_REGEX_H_
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "absl/status/statusor.h"
-#include "kai/dra/regex_parser.h"
+
+namespace re2 {
+class RE2;
+}
 
 namespace kai {
 
 class Regex {
  public:
-  static constexpr size_t kMostInstructions = 5000;
+  static constexpr int64_t kMostBytes = 1 << 20;
 
-  static absl::StatusOr<Regex> Compile(std::string_view pattern);
+  // Takes from `*steps` what compiling costs: 500, and more for a large pattern. InvalidArgument
+  // for a pattern with an error, and for one that is too large for kMostBytes or the steps.
+  static absl::StatusOr<Regex> Compile(std::string_view pattern, int64_t* steps);
 
-  // Does the pattern match somewhere in the text? Takes what it costs from `*steps` and gives up
-  // with false when they end (then they are below zero).
+  // Does the pattern match somewhere in the text? Takes from `*steps` what Kubernetes charges,
+  // which depends on the lengths of text and pattern, and more for patterns that are short but
+  // large, like
+  // `(x{100}){9}`. When the steps end (they are below zero then) the answer is false.
   bool FoundIn(std::string_view text, int64_t* steps) const;
 
  private:
-  enum class Op : uint8_t {
-    kSet,        // one character that lies in sets_[x]
-    kSplit,      // continue at x and at y
-    kTextStart,  // these four take no character
-    kTextEnd,
-    kWordBoundary,
-    kNotWordBoundary,
-    kMatch,
-  };
-  struct Instruction {
-    Op op;
-    int32_t x = 0;
-    int32_t y = 0;
-  };
-  class Emitter;
-  struct Threads;
+  Regex(std::shared_ptr<const re2::RE2> re2, int64_t cost) : re2_(std::move(re2)), cost_(cost) {}
 
-  void Follow(int32_t start, char32_t before, char32_t next, Threads* threads,
-              int64_t* steps) const;
-
-  std::vector<Instruction> program_;  // an instruction without a jump continues behind itself
-  std::vector<RegexRanges> sets_;
+  std::shared_ptr<const re2::RE2> re2_;
+  int64_t cost_;  // steps for ten characters of text
 };
 
 }  // namespace kai

@@ -7,15 +7,26 @@
 namespace kai::regex_test {
 namespace {
 
+absl::StatusOr<Regex> Compile(std::string_view pattern) {
+  int64_t steps = 1'000'000;
+  return Regex::Compile(pattern, &steps);
+}
+
 bool Found(std::string_view pattern, std::string_view text) {
-  const auto regex = Regex::Compile(pattern);
+  const auto regex = Compile(pattern);
   EXPECT_TRUE(regex.ok()) << regex.status();
   int64_t steps = 1'000'000;
   return regex.ok() && regex->FoundIn(text, &steps);
 }
 
 std::string Complaint(std::string_view pattern) {
-  return std::string(Regex::Compile(pattern).status().message());
+  return std::string(Compile(pattern).status().message());
+}
+
+int64_t StepsToMatch(std::string_view pattern, std::string_view text) {
+  int64_t steps = 0;
+  Compile(pattern).value().FoundIn(text, &steps);
+  return -steps;
 }
 
 TEST(RegexTest, FindsAPatternAnywhereUnlessItIsTiedDown) {
@@ -70,51 +81,94 @@ TEST(RegexTest, SeesWordBoundaries) {
   EXPECT_TRUE(Found("A100\\B", "A1000"));
 }
 
-TEST(RegexTest, IgnoresCaseWhereAskedTo) {
+TEST(RegexTest, HasFlags) {
   EXPECT_TRUE(Found("(?i)nvidia", "NVIDIA"));
+  EXPECT_TRUE(Found("(?i)é", "É"));
   EXPECT_TRUE(Found("(?i:nv)IDIA", "nVIDIA"));
   EXPECT_FALSE(Found("(?i:nv)IDIA", "nvidia"));
   EXPECT_FALSE(Found("(?i)^[^a]$", "A"));
   EXPECT_TRUE(Found("((?i)a)b|c", "Ab"));
   EXPECT_FALSE(Found("((?i)a)b", "AB"));
+  EXPECT_FALSE(Found("^b$", "a\nb"));
+  EXPECT_TRUE(Found("(?m)^b$", "a\nb"));
 }
 
 TEST(RegexTest, CountsCharactersAndNotBytes) {
   EXPECT_TRUE(Found("^.$", "é"));
   EXPECT_TRUE(Found("^[а-я]+$", "где"));
-  EXPECT_TRUE(Found("^..$", "\xFFx"));  // no UTF-8: one byte, one character
+  EXPECT_TRUE(Found("^\\pL$", "é"));
 }
 
-TEST(RegexTest, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(Complaint("a("), "regular expression \"a(\" has a '(' that is not closed");
-  EXPECT_EQ(Complaint("a)"), "regular expression \"a)\" has a ')' too many");
-  EXPECT_EQ(Complaint("[a"), "regular expression \"[a\" has a '[' that is not closed");
-  EXPECT_EQ(Complaint("*a"), "regular expression \"*a\" repeats nothing");
-  EXPECT_EQ(Complaint("a**"), "regular expression \"a**\" repeats a repeat");
-  EXPECT_EQ(Complaint("a{3,2}"), "regular expression \"a{3,2}\" has a bad number of repeats");
-  EXPECT_EQ(Complaint("a{1001}"), "regular expression \"a{1001}\" has a bad number of repeats");
+TEST(RegexTest, DoesNotMatchBytesThatAreNotUtf8) {
+  EXPECT_FALSE(Found("^.x$", "\xFFx"));
+  EXPECT_TRUE(Found("x$", "\xFFx"));
+  EXPECT_FALSE(Compile("\xFF").ok());
+}
+
+TEST(RegexTest, ExplainsWhatIsInvalid) {
+  EXPECT_EQ(Complaint("a("), "regular expression \"a(\" is invalid: missing ): a(");
+  EXPECT_EQ(Complaint("[a"), "regular expression \"[a\" is invalid: missing ]: [a");
+  EXPECT_EQ(Complaint("a{1001}"),
+            "regular expression \"a{1001}\" is invalid: invalid repetition size: {1001}");
   for (const std::string_view pattern :
-       {"(?=a)", "(?<!a)", "(?<=a)", "\\1", "\\pL", "\\Qa\\E", "[[:x:]]", "[[:alpha", "(?m)^",
-        "[z-a]", "[a-\\d]", "\\", "[\\", "\\xg", "\\x{110000}", "(?i)é", "(?", "(?P<"}) {
-    EXPECT_FALSE(Regex::Compile(pattern).ok()) << pattern;
+       {"a)", "*a", "a**", "a{3,2}", "(?=a)", "(?<!a)", "(?<=a)", "\\1", "[[:x:]]", "[[:alpha",
+        "[z-a]", "[a-\\d]", "\\", "[\\", "\\xg", "\\x{110000}", "(?", "(?P<"}) {
+    EXPECT_FALSE(Compile(pattern).ok()) << pattern;
   }
-  EXPECT_FALSE(Regex::Compile(std::string(100, '(') + std::string(100, ')')).ok());
 }
 
 TEST(RegexTest, RefusesPatternsThatGrowWithoutBounds) {
-  EXPECT_FALSE(Regex::Compile("((a{1000}){1000}){1000}").ok());
-  EXPECT_FALSE(Regex::Compile("(((){1000}){1000}){1000}").ok());
+  for (const std::string_view pattern :
+       {"((a{1000}){1000}){1000}", "(((){1000}){1000}){1000}", "(.{100}){100}"}) {
+    EXPECT_FALSE(Compile(pattern).ok()) << pattern;
+  }
+  EXPECT_EQ(Complaint("\\pL{1000}"), "regular expression \"\\\\pL{1000}\" is too large");
+}
+
+TEST(RegexTest, CompilingTakesStepsAlsoInVain) {
+  int64_t steps = 1'000'000;
+  ASSERT_TRUE(Regex::Compile("a", &steps).ok());
+  const int64_t small = 1'000'000 - steps;
+  EXPECT_GE(small, 500);
+  EXPECT_LT(small, 520);
+
+  steps = 1'000'000;
+  ASSERT_TRUE(Regex::Compile("a{1000}", &steps).ok());
+  EXPECT_LT(steps, 1'000'000 - small - 900);
+
+  steps = 1'000'000;
+  EXPECT_FALSE(Regex::Compile("\\pL{1000}", &steps).ok());
+  EXPECT_LT(steps, 1'000'000 - 60'000);
+
+  steps = small - 1;
+  EXPECT_EQ(Regex::Compile("a", &steps).status().message(),
+            "regular expression \"a\" is too large");
+  EXPECT_LT(steps, 0);
+}
+
+TEST(RegexTest, CostsWhatKubernetesCharges) {  // a tenth of the text times a quarter of the pattern
+  EXPECT_EQ(StepsToMatch("a", ""), 1);
+  EXPECT_EQ(StepsToMatch("abcd", "123456789"), 1);
+  EXPECT_EQ(StepsToMatch("abcd", "1234567890"), 2);
+  EXPECT_EQ(StepsToMatch("abcde", "1234567890"), 4);
+  EXPECT_EQ(StepsToMatch("äöüß", "äöüßäöüßä"), 1);  // characters, not bytes
+  EXPECT_EQ(StepsToMatch("^NVIDIA A100.*(40|80)GB$", "NVIDIA A100-SXM4-80GB"), 3 * 6);
+}
+
+TEST(RegexTest, CostsMoreForRepeatsThatAreLarge) {
+  EXPECT_EQ(StepsToMatch("x{5}", std::string(99, 'x')), 10);
+  EXPECT_GT(StepsToMatch("x{1000}", std::string(99, 'x')), 600);
 }
 
 TEST(RegexTest, TakesTimeInProportionAndStopsWhenStepsEnd) {
-  const auto regex = Regex::Compile("^(a*)*(a|aa)+(a?){30}b$");
+  const auto regex = Compile("^(a*)*(a|aa)+(a?){30}b$");
   ASSERT_TRUE(regex.ok());
-  const std::string text(1000, 'a');
+  const std::string text(100'000, 'a');
   int64_t steps = 1'000'000;
   EXPECT_FALSE(regex->FoundIn(text, &steps));
   EXPECT_GT(steps, 0);  // a backtracking matcher would not end before the universe does
   steps = 100;
-  EXPECT_FALSE(regex->FoundIn(text, &steps));
+  EXPECT_FALSE(regex->FoundIn(text + "b", &steps));
   EXPECT_LT(steps, 0);
 }
 

@@ -51,6 +51,11 @@ class Tree {
     return *this;
   }
 
+  // The queues below the common one: "a b", "-" for a queue that is not below it.
+  std::string Fork(const std::string& first, const std::string& second) const {
+    const QueueFork fork = ForkOf(queues_, ids_.at(first), ids_.at(second));
+    return NameOf(fork.first) + " " + NameOf(fork.second);
+  }
   QueueId operator[](const std::string& name) const { return ids_.at(name); }
   ReclaimRule Rule(const std::string& reclaimer, bool preemptible = true,
                    double multiplier = 1) const {
@@ -76,12 +81,41 @@ class Tree {
   }
 
  private:
+  std::string NameOf(QueueId queue) const {
+    for (const auto& [name, id] : ids_) {
+      if (id == queue) return name;
+    }
+    return "-";
+  }
+
   QueueColumns queues_;
   IndexVector<QueueId, QueueShare> shares_;
   std::map<std::string, QueueId> ids_;
 };
 
 constexpr double kGpuOnly = 0;
+
+// ---- where two queues part ----------------------------------------------------------------------
+
+TEST(QueueForkTest, IsBelowTheFirstCommonQueue) {
+  Tree tree;
+  tree.Queue("all", {}).Queue("a", {}, "all").Queue("b", {}, "all").Queue("other", {});
+  tree.Queue("a1", {}, "a").Queue("a2", {}, "a").Queue("b1", {}, "b");
+  EXPECT_EQ(tree.Fork("a1", "a2"), "a1 a2");
+  EXPECT_EQ(tree.Fork("a1", "b1"), "a b");
+  EXPECT_EQ(tree.Fork("a1", "b"), "a b");
+  EXPECT_EQ(tree.Fork("b", "a1"), "b a");
+  EXPECT_EQ(tree.Fork("a1", "other"), "all other");
+}
+
+TEST(QueueForkTest, AQueueIsNotBelowItself) {
+  Tree tree;
+  tree.Queue("all", {}).Queue("a", {}, "all").Queue("a1", {}, "a");
+  EXPECT_EQ(tree.Fork("a1", "a1"), "- -");
+  EXPECT_EQ(tree.Fork("a1", "a"), "a1 -");
+  EXPECT_EQ(tree.Fork("a1", "all"), "a -");
+  EXPECT_EQ(tree.Fork("all", "a1"), "- a");
+}
 
 // ---- who may start (F84) ------------------------------------------------------------------------
 

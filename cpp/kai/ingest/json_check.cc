@@ -95,7 +95,7 @@ class Checker {
           next = Next::kCommaOrEnd;
           continue;
         }
-        if (at_ < end_ && (*at_ == '{' || *at_ == '[')) {
+        if (AtOpeningBracket()) {
           if (depth_ == kDeepestJson) {
             return Fail(StrCat("nested deeper than ", kDeepestJson, " levels"));
           }
@@ -114,6 +114,8 @@ class Checker {
   void SkipSpace() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
   }
+
+  bool AtOpeningBracket() const { return at_ < end_ && (*at_ == '{' || *at_ == '['); }
 
   bool Take(char c) {
     if (at_ == end_ || *at_ != c) return false;

@@ -44,11 +44,26 @@ FieldStatus ReadYesOrNo(JsonValue& value, bool* out) {
   return FieldStatus();
 }
 
+// The line "name: ..." of a few lines of YAML.
+FieldStatus ReadOwnerName(JsonValue& value, std::string* out) {
+  constexpr std::string_view kName = "name: ";
+  JsonText text;
+  KAI_RETURN_IF_BAD(text.Read(value));
+  std::string_view rest = text.view();
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    if (line.starts_with(kName)) *out = line.substr(kName.size());
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+  return FieldStatus();
+}
+
 FieldStatus ReadAnnotations(JsonValue& annotations, PodGroupRow* row) {
   return ForEachEntry(annotations, [&](std::string_view key, JsonValue& value) {
     if (key == keys::kLeastDomains) return ReadCount(value, &row->domain_wish.least);
     if (key == keys::kMostDomains) return ReadCount(value, &row->domain_wish.most);
     if (key == keys::kBalancedDomains) return ReadYesOrNo(value, &row->domain_wish.balanced);
+    if (key == keys::kTopOwner) return ReadOwnerName(value, &row->owner_name);
     if (key == keys::kLastStart) {
       return ReadLenientTimestamp(value, &row->last_start_ns);
     }

@@ -15,6 +15,7 @@ TEST(PodGroupReaderTest, ReadsAPodGroup) {
                  "annotations": {"kai.scheduler/last-start-timestamp": "1970-01-01T00:00:02Z",
                      "kai.scheduler/stale-podgroup-timestamp": "1970-01-01T00:00:03Z",
                                  "kai.scheduler/last-eviction-timestamp": "1970-01-01T00:00:04Z",
+                                 "kai.scheduler/top-owner-metadata": "kind: Job\nname: train\nuid: a name: b",
                                      "other": 5}},
     "spec": {"queue": "q", "priorityClassName": "train", "preemptibility": "non-preemptible",
         "minMember": 3, "minSubGroup": 1,
@@ -32,6 +33,7 @@ TEST(PodGroupReaderTest, ReadsAPodGroup) {
   EXPECT_EQ(row.last_start_ns, 2'000'000'000);
   EXPECT_EQ(row.stale_since_ns, 3'000'000'000);
   EXPECT_EQ(row.last_eviction_ns, 4'000'000'000);
+  EXPECT_EQ(row.owner_name, "train");
   EXPECT_EQ(row.queue, "q");
   EXPECT_EQ(row.priority_class, "train");
   EXPECT_EQ(row.preemptibility, "non-preemptible");

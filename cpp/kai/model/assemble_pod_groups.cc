@@ -137,6 +137,7 @@ void ClusterAssembler::PodGroups(std::vector<PodGroupRow> rows,
     const PodGroupId group = groups.name.Add(Name(row.name));
     groups.namespace_name.Add(Name(row.namespace_name));
     group_by_name_.emplace(std::pair(Name(row.namespace_name), Name(row.name)), group);
+    groups.owner_name.Add(row.owner_name.empty() ? NameId() : Name(row.owner_name));
     groups.queue_name.Add(Name(row.queue));
     const auto queue = queue_by_name_.find(Name(row.queue));
     const bool queue_known = queue != queue_by_name_.end();

@@ -8,50 +8,51 @@ namespace kai {
 
 // ---- before nodes are asked -----------------------------------------------------------------
 
-ClaimRefusal ClaimBook::LastingRefusalOf(PodId pod, const Use& use) const {
-  if (!is_served_) return ClaimRefusal::kNotServed;
-  if (!use.claim_name.valid()) return ClaimRefusal::kNoClaimYet;
-  if (!use.claim.valid()) return ClaimRefusal::kMissing;
+ClaimRefusalKind ClaimBook::LastingRefusalOf(PodId pod, const Use& use) const {
+  if (!is_served_) return ClaimRefusalKind::kNotServed;
+  if (!use.claim_name.valid()) return ClaimRefusalKind::kNoClaimYet;
+  if (!use.claim.valid()) return ClaimRefusalKind::kMissing;
   const Claim& claim = claims_[use.claim];
   const NameId queue = queue_of_[pod];
   if (use.from_template || claim.gpus == 0 || !queue.valid() || claim.queue_label == queue)
-    return ClaimRefusal::kNone;
-  return claim.queue_label.valid() ? ClaimRefusal::kWrongQueueLabel : ClaimRefusal::kNoQueueLabel;
+    return ClaimRefusalKind::kNone;
+  return claim.queue_label.valid() ? ClaimRefusalKind::kWrongQueueLabel
+                                   : ClaimRefusalKind::kNoQueueLabel;
 }
 
-ClaimRefusal ClaimBook::LastingRefusalOf(PodId pod) const {
+ClaimRefusalKind ClaimBook::LastingRefusalOf(PodId pod) const {
   for (const Use& use : UsesOf(pod)) {
-    const ClaimRefusal refusal = LastingRefusalOf(pod, use);
-    if (refusal != ClaimRefusal::kNone) return refusal;
+    const ClaimRefusalKind refusal = LastingRefusalOf(pod, use);
+    if (refusal != ClaimRefusalKind::kNone) return refusal;
   }
-  return ClaimRefusal::kNone;
+  return ClaimRefusalKind::kNone;
 }
 
-ClaimBook::Refusal ClaimBook::WhyNot(PodId pod) const {
+ClaimRefusal ClaimBook::WhyNot(PodId pod) const {
   // In the order of the spec's claims, and of spec 3 D5 for each.
   for (const Use& use : UsesOf(pod)) {
-    Refusal refusal{.kind = LastingRefusalOf(pod, use), .use = use.name, .claim = use.claim_name};
+    ClaimRefusal refusal{
+        .kind = LastingRefusalOf(pod, use), .use = use.name, .claim = use.claim_name};
     if (use.claim.valid()) {
       const Claim& claim = claims_[use.claim];
       refusal.queue_label = claim.queue_label;
       if (ConsumersOf(use.claim) >= kMostConsumers) {
-        refusal.kind = ClaimRefusal::kTooManyConsumers;
+        refusal.kind = ClaimRefusalKind::kTooManyConsumers;
       } else if (const auto& missing = specs_[static_cast<size_t>(claim.spec)].missing_class;
-                 refusal.kind == ClaimRefusal::kNone && missing &&
+                 refusal.kind == ClaimRefusalKind::kNone && missing &&
                  allocation_[use.claim] == nullptr) {
-        refusal.kind = ClaimRefusal::kNoDeviceClass;
+        refusal.kind = ClaimRefusalKind::kNoDeviceClass;
         std::tie(refusal.request, refusal.device_class) = *missing;
       }
     }
-    if (refusal.kind != ClaimRefusal::kNone) return refusal;
+    if (refusal.kind == ClaimRefusalKind::kNone) continue;
+    if (refusal.kind == ClaimRefusalKind::kWrongQueueLabel) refusal.queue = queue_of_[pod];
+    if (refusal.kind == ClaimRefusalKind::kNotServed) {
+      for (const Use& each : UsesOf(pod)) refusal.uses.push_back(each.name);
+    }
+    return refusal;
   }
   return {};
-}
-
-std::vector<NameId> ClaimBook::ClaimNames(PodId pod) const {
-  std::vector<NameId> names;
-  for (const Use& use : UsesOf(pod)) names.push_back(use.name);
-  return names;
 }
 
 bool ClaimBook::RefusesNow(ClaimNeedsId id) const {

@@ -37,6 +37,7 @@
 #include "kai/base/index_vector.h"
 #include "kai/dra/allocator.h"
 #include "kai/dra/pools.h"
+#include "kai/model/claim_refusal.h"
 #include "kai/model/extended_claims.h"
 #include "kai/model/ledger.h"
 #include "kai/model/listener.h"
@@ -58,18 +59,6 @@ struct ClaimAllocation {
 };
 using ClaimAllocationPtr = std::shared_ptr<const ClaimAllocation>;
 
-// Why no node will do for a pod (spec 3 D5).
-enum class ClaimRefusal : uint8_t {
-  kNone,
-  kNotServed,         // the cluster has no such API
-  kNoClaimYet,        // none was made yet from its template
-  kMissing,           // there is no such claim
-  kTooManyConsumers,  // changes in a cycle
-  kNoQueueLabel,
-  kWrongQueueLabel,
-  kNoDeviceClass,  // of a claim that is not allocated: changes in a cycle
-};
-
 // What the claims of a pod ask of nodes: part of its class.
 struct ClaimNeeds {
   struct Use {
@@ -80,7 +69,7 @@ struct ClaimNeeds {
     friend auto operator<=>(const Use&, const Use&) = default;
   };
   std::vector<Use> uses;
-  ClaimRefusal refusal = ClaimRefusal::kNone;  // one that stays
+  ClaimRefusalKind refusal = ClaimRefusalKind::kNone;  // one that stays
 
   friend auto operator<=>(const ClaimNeeds&, const ClaimNeeds&) = default;
 };
@@ -95,19 +84,8 @@ class ClaimBook {
   // ---- before nodes are asked
 
   // Why no node would do as things stand, and which claim of the pod says so first.
-  struct Refusal {
-    ClaimRefusal kind = ClaimRefusal::kNone;
-    NameId use = {};           // the claim's name in the pod's spec
-    NameId claim = {};         // its own name
-    NameId queue_label = {};   // kWrongQueueLabel
-    std::string request = {};  // kNoDeviceClass
-    std::string device_class = {};
-  };
-  Refusal WhyNot(PodId pod) const;
-  NameId QueueOf(PodId pod) const { return queue_of_[pod]; }  // that labels have to name
-  // Names of the pod's claims, in the order of its spec.
-  std::vector<NameId> ClaimNames(PodId pod) const;
-  ClaimRefusal LastingRefusal(ClaimNeedsId needs) const { return needs_[needs].refusal; }
+  ClaimRefusal WhyNot(PodId pod) const;
+  ClaimRefusalKind LastingRefusal(ClaimNeedsId needs) const { return needs_[needs].refusal; }
   bool RefusesNow(ClaimNeedsId needs) const;  // apart from that
 
   // ---- a node
@@ -234,8 +212,8 @@ class ClaimBook {
                                     static_cast<size_t>(range.end - range.begin));
   }
   // Like WhyNot(), of what does not change in a cycle.
-  ClaimRefusal LastingRefusalOf(PodId pod) const;
-  ClaimRefusal LastingRefusalOf(PodId pod, const Use& use) const;
+  ClaimRefusalKind LastingRefusalOf(PodId pod) const;
+  ClaimRefusalKind LastingRefusalOf(PodId pod, const Use& use) const;
   bool IsConsumer(ClaimId claim, PodId pod) const;
   void SetConsumer(ClaimId claim, PodId pod, bool is_consumer);
   void SetAllocation(ClaimId claim, ClaimAllocationPtr allocation);

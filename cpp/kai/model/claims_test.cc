@@ -390,7 +390,8 @@ TEST(ClaimsBuilderTest, ObjectsThatShareANameAllGo) {
     kinds.push_back(StrCat(rejection.kind, " ", rejection.name));
   EXPECT_THAT(kinds, ElementsAre("DeviceClass gpu.nvidia.com", "ResourceClaim ns/c",
                                  "ResourceSlice n1-gpus"));
-  EXPECT_EQ(cluster->claims().WhyNot(PodNamed(*cluster, "ns/p-0")).kind, ClaimRefusal::kMissing);
+  EXPECT_EQ(cluster->claims().WhyNot(PodNamed(*cluster, "ns/p-0")).kind,
+            ClaimRefusalKind::kMissing);
 }
 
 }  // namespace

@@ -98,6 +98,7 @@ struct PodGroupLists {
 struct PodGroupColumns {
   IndexVector<PodGroupId, NameId> namespace_name;
   IndexVector<PodGroupId, NameId> name;
+  IndexVector<PodGroupId, NameId> owner_name;  // its workload's; invalid: unknown
   IndexVector<PodGroupId, QueueId> queue;      // invalid: the queue does not exist
   IndexVector<PodGroupId, NameId> queue_name;  // as written
   IndexVector<PodGroupId, int32_t> priority;

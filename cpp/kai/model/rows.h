@@ -358,7 +358,8 @@ struct PodGroupRow {
 
   std::string namespace_name;
   std::string name;
-  StringPairs labels;  // only the node-pool label is looked at
+  StringPairs labels;      // only the node-pool label is looked at
+  std::string owner_name;  // of the workload that the group was made for; empty: unknown
   std::optional<int64_t> created_ns;
   std::string queue;
   std::string priority_class;

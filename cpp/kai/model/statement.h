@@ -80,10 +80,10 @@ class Statement {
   // until the statement ends (decision 0010).
   void KeepTraces();
 
-  // Which devices of a node an evicted pod returns to, where it shares some. Both as KAI if false.
+  // Which devices of a node an evicted pod returns to, where it shares some. Both as KAI if false (docs/compatibility.md).
   struct OwnDevices {
-    bool in_any_order = true;  // the same ones in another order are the same place (FINDINGS 13)
-    bool all = true;  // any that it still stands on, not only the last of that node (FINDINGS 14)
+    bool in_any_order = true;  // the same ones in another order are the same place
+    bool all = true;  // any that it still stands on, not only the last of that node
   };
   void Recognize(const OwnDevices& own) { own_devices_ = own; }
 

@@ -41,7 +41,6 @@ class DomainTree {
   NameId name() const { return name_; }
   // Of the levels, without the root.
   int32_t depth() const { return static_cast<int32_t>(levels_.size()); }
-  NameId LabelAt(int32_t depth) const { return levels_[static_cast<size_t>(depth) - 1]; }
   // The depth of a level by its label; -1: it has none.
   int32_t DepthOf(NameId label) const;
 

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "kai/base/keys.h"
-#include "kai/base/text.h"
 #include "kai/model/row_lookup.h"
 
 namespace kai {
@@ -22,9 +21,6 @@ auto UniqueOf(const std::vector<Row>& rows, const char* kind, const KeyOf& key,
   for (const Row* row : SortedAndUnique(&all, kind, key, rejections)) kept.push_back(row);
   return kept;
 }
-
-// Whole, as these are KAI's own words.
-std::string InQuotes(std::string_view name) { return StrCat("\"", name, "\""); }
 
 // The zones of a volume's label; a label that names an empty one says nothing.
 std::vector<std::string> ZonesIn(std::string_view label) {
@@ -209,55 +205,58 @@ VolumeNeeds::Delayed VolumeDesk::DelayedOf(const Claim& claim,
   return delayed;
 }
 
+VolumeRefusal VolumeDesk::RefusalOf(const PodRow& pod, const VolumeClaimRow& volume,
+                                    const Claim* claim) const {
+  using Kind = VolumeRefusal::Kind;
+  VolumeRefusal refusal{.kind = Kind::kNone, .claim = names_->Intern(volume.claim), .volume = {}};
+  if (claim == nullptr) {
+    refusal.kind = volume.ephemeral ? Kind::kNotMadeYet : Kind::kNotFound;
+  } else if (claim->is_lost) {
+    refusal.kind = Kind::kLost;
+    refusal.volume = names_->Intern(claim->volume);
+  } else if (claim->deletion_ns) {
+    refusal.kind = Kind::kDeleted;
+  } else if (volume.ephemeral && !claim->owner_pod_uid.empty() && !pod.uid.empty() &&
+             claim->owner_pod_uid != pod.uid) {
+    refusal.kind = Kind::kNotOwner;
+  }
+  return refusal;
+}
+
+void VolumeDesk::AddBound(const Claim& claim, VolumeNeeds* needs) const {
+  const PersistentVolumeRow* volume = FindVolume(claim.volume);
+  if (volume == nullptr) {
+    needs->volume_is_gone = true;
+    return;
+  }
+  NodeSet nodes = NodesOf(*volume);
+  if (!nodes.all) needs->bound.push_back(std::move(nodes));
+  AddZones(*volume, &needs->zones);
+}
+
 VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
   VolumeNeeds needs;
   std::vector<std::pair<const Claim*, const StorageClassRow*>> waiting;
   bool has_unbound = false;
-  const auto refuse = [&](std::string text) {
-    if (!needs.refusal.valid()) needs.refusal = names_->Intern(text);
-  };
   for (const VolumeClaimRow& volume : pod.volumes) {
-    const Claim* found = FindClaim(pod.namespace_name, volume.claim);
-    if (found == nullptr) {
-      refuse(volume.ephemeral
-                 ? StrCat("waiting for ephemeral volume controller to create the "
-                          "persistentvolumeclaim ",
-                          InQuotes(volume.claim))
-                 : StrCat("persistentvolumeclaim ", InQuotes(volume.claim), " not found"));
-      continue;
-    }
-    const Claim& claim = *found;
-    if (claim.is_lost) {
-      refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name),
-                    " bound to non-existent persistentvolume ", InQuotes(claim.volume)));
-    } else if (claim.deletion_ns) {
-      refuse(StrCat("persistentvolumeclaim ", InQuotes(claim.name), " is being deleted"));
-    } else if (volume.ephemeral && !claim.owner_pod_uid.empty() && !pod.uid.empty() &&
-               claim.owner_pod_uid != pod.uid) {
-      refuse(StrCat("PVC ", pod.namespace_name, "/", claim.name, " was not created for pod ",
-                    pod.namespace_name, "/", pod.name, " (pod is not owner)"));
-    } else if (!claim.volume.empty() && claim.bind_completed) {
-      const PersistentVolumeRow* bound_to = FindVolume(claim.volume);
-      if (bound_to == nullptr) {
-        needs.volume_is_gone = true;
-      } else {
-        NodeSet nodes = NodesOf(*bound_to);
-        if (!nodes.all) needs.bound.push_back(std::move(nodes));
-        AddZones(*bound_to, &needs.zones);
-      }
+    const Claim* claim = FindClaim(pod.namespace_name, volume.claim);
+    if (const VolumeRefusal refusal = RefusalOf(pod, volume, claim); refusal.any()) {
+      if (!needs.refusal.any()) needs.refusal = refusal;
+    } else if (!claim->volume.empty() && claim->bind_completed) {
+      AddBound(*claim, &needs);
     } else {
-      const StorageClassRow* storage_class = FindClass(claim.storage_class);
+      const StorageClassRow* storage_class = FindClass(claim->storage_class);
       const bool waits =
-          storage_class != nullptr && storage_class->waits_for_consumer && claim.volume.empty();
+          storage_class != nullptr && storage_class->waits_for_consumer && claim->volume.empty();
       if (waits) {
-        waiting.emplace_back(&claim, storage_class);
+        waiting.emplace_back(claim, storage_class);
       } else {
         has_unbound = true;
       }
     }
   }
-  if (has_unbound) refuse("pod has unbound immediate PersistentVolumeClaims");
-  if (needs.refusal.valid()) {  // and nothing else will be asked
+  if (has_unbound && !needs.refusal.any()) needs.refusal.kind = VolumeRefusal::Kind::kUnbound;
+  if (needs.refusal.any()) {  // and nothing else will be asked
     VolumeNeeds refused;
     refused.refusal = needs.refusal;
     return refused;

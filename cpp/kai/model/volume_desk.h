@@ -7,6 +7,7 @@
 #define KAI_MODEL_VOLUME_DESK_H_
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,10 @@ class VolumeDesk {
   using Claim = PersistentVolumeClaimRow;
 
   NodeSet NodesOf(const PersistentVolumeRow& volume) const;
+  // The first thing that keeps the pod from this claim everywhere. `claim` is null: there is none.
+  VolumeRefusal RefusalOf(const PodRow& pod, const VolumeClaimRow& volume,
+                          const Claim* claim) const;
+  void AddBound(const Claim& claim, VolumeNeeds* needs) const;
   VolumeNeeds::Delayed DelayedOf(const Claim& claim, const StorageClassRow& storage_class) const;
   bool WouldDo(const PersistentVolumeRow& volume, const Claim& claim) const;
   void AddZones(const PersistentVolumeRow& volume, std::vector<NodeSet>* zones) const;

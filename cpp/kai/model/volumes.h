@@ -2,7 +2,7 @@
 // (spec 3 P8, kube-scheduler's VolumeBinding).
 //
 //   const VolumeNeeds& needs = cluster.volume_needs()[constraint.volumes];
-//   if (needs.refusal.valid()) ...              // no node will do, and this is why
+//   if (needs.refusal.any()) ...                // no node will do, and this is why
 //   VolumeAnswer answer = AnswerOf(needs, labels, node_name, names);
 #ifndef KAI_MODEL_VOLUMES_H_
 #define KAI_MODEL_VOLUMES_H_
@@ -22,6 +22,26 @@ struct NodeSet {
   std::vector<NodeTerm> terms;
 
   friend auto operator<=>(const NodeSet&, const NodeSet&) = default;
+};
+
+// Why no node will do for the volumes of a pod (kube-scheduler's VolumeBinding, before nodes are
+// asked).
+struct VolumeRefusal {
+  enum class Kind : uint8_t {
+    kNone,
+    kNotFound,
+    kNotMadeYet,  // the claim of an ephemeral volume
+    kLost,        // bound to a volume that does not exist
+    kDeleted,     // is being deleted
+    kNotOwner,    // a claim of that name was made for another pod
+    kUnbound,     // its class binds at once, and did not yet
+  };
+  Kind kind = Kind::kNone;
+  NameId claim;   // but of kUnbound
+  NameId volume;  // kLost
+
+  bool any() const { return kind != Kind::kNone; }
+  friend auto operator<=>(const VolumeRefusal&, const VolumeRefusal&) = default;
 };
 
 struct VolumeNeeds {
@@ -45,7 +65,7 @@ struct VolumeNeeds {
     friend auto operator<=>(const Delayed&, const Delayed&) = default;
   };
 
-  NameId refusal;                // valid: why no node will do
+  VolumeRefusal refusal;         // why no node will do
   bool volume_is_gone = false;   // a claim is bound to a volume that does not exist
   std::vector<NodeSet> bound;    // where the volumes of bound claims can be reached
   std::vector<Delayed> delayed;  // the smallest claim first

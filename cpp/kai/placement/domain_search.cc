@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "kai/base/rounding.h"
-#include "kai/model/messages.h"
 
 namespace kai {
 namespace {
@@ -123,6 +122,26 @@ double DomainSearch::RatioOf(const Ask& ask, std::span<const double> free) const
   return ratio;
 }
 
+namespace {
+
+// spec 4 C5, C6
+Reason WrongLevels(const DomainSearch::Question& question) {
+  const TopologyConstraint& wanted = question.constraint;
+  const auto unknown = [&](NameId level, bool is_required) {
+    return UnknownLevel{.topology = wanted.topology,
+                        .subgroup = question.subgroup,
+                        .level = level,
+                        .is_required = is_required};
+  };
+  if (wanted.required_depth == TopologyConstraint::kUnknownLevel)
+    return unknown(wanted.required, true);
+  if (wanted.preferred_depth != TopologyConstraint::kNoLevel)
+    return unknown(wanted.preferred, false);
+  return NoLevel{.topology = wanted.topology, .subgroup = question.subgroup};
+}
+
+}  // namespace
+
 // One answer on the way.
 struct DomainSearch::Search {
   const Question& question;
@@ -187,10 +206,61 @@ struct DomainSearch::Search {
     if (domains.empty()) return;
     const TopologyDomainId best = *std::ranges::max_element(
         domains, {}, [&](TopologyDomainId domain) { return (*counts)[domain]; });
-    answer->errors.push_back({.reason = std::string(messages::kNotEnoughForWorkload),
-                              .message = messages::DomainHoldsTooFew(
-                                  tree().Text(best, cluster.names()), (*counts)[best], ask.pods),
-                              .is_ours = true});
+    answer->reasons.push_back(DomainTooSmall{.domain = tree().Text(best, cluster.names()),
+                                             .holds = (*counts)[best],
+                                             .wanted = ask.pods,
+                                             .is_best = true});
+  }
+
+  // By name, as the texts come.
+  void AddRefused(const Cluster& cluster, Answer* answer) {
+    std::sort(refused.begin(), refused.end());
+    for (const TopologyDomainId domain : refused) {
+      if (counts != nullptr) {
+        answer->reasons.push_back(DomainTooSmall{.domain = tree().Text(domain, cluster.names()),
+                                                 .holds = (*counts)[domain],
+                                                 .wanted = ask.pods});
+        continue;
+      }
+      const std::span<const double> free = in.rooms.FreeOf(domain);
+      for (size_t i = 0; i < free.size(); ++i) {
+        if (ask.sum[i] > free[i]) answer->reasons.push_back(DomainsLack{.slot = ResourceSlot(i)});
+      }
+    }
+  }
+
+  // Domains of the widest level that the rest of the group rules out: KAI takes them for empty, and
+  // lists what they lack.
+  void AddOutside(TopologyDomainId start, Answer* answer) const {
+    for (const TopologyDomainId domain : DomainsAt(tree(), DomainTree::kRoot, widest)) {
+      if (tree().Holds(start, domain) || !IsInPool(domain)) continue;
+      for (size_t i = 0; i < ask.sum.size(); ++i) {
+        if (ask.sum[i] > 0)
+          answer->reasons.push_back(DomainsLack{.slot = ResourceSlot(i), .is_outside = true});
+      }
+    }
+  }
+
+  // Pods that stand already hold the new ones in their domains of the required level.
+  void Pin() {
+    const int32_t required = question.constraint.required_depth;
+    has_pins = required > 0 && !question.held.empty();
+    for (const NodeId node : question.held) {
+      const TopologyDomainId domain = node.valid() ? tree().DomainOf(node) : TopologyDomainId();
+      if (domain.valid() && tree().DepthOf(domain) >= required)
+        pinned.push_back(tree().AncestorAt(domain, required));
+    }
+  }
+
+  std::shared_ptr<const DomainScores> Scores() const {
+    auto scores = std::make_shared<DomainScores>(DomainScores{
+        .tree = &tree(),
+        .depth = question.constraint.preferred_depth,
+        .steps = IndexVector<TopologyDomainId, int8_t>(tree().size(), DomainScores::kNone)});
+    const size_t count = preferred.size();
+    for (size_t i = 0; i < count; ++i)
+      scores->steps[preferred[i]] = static_cast<int8_t>(DomainScores::kMostSteps * (i + 1) / count);
+    return scores;
   }
 
   // The best fit first.
@@ -211,108 +281,70 @@ struct DomainSearch::Search {
 DomainSearch::Answer DomainSearch::Find(const Question& question) {
   const TopologyConstraint& wanted = question.constraint;
   Answer answer;
-  const auto refuse = [&](std::string message) {
-    if (question.explains)
-      answer.errors.push_back({std::string(messages::kPodSchedulingErrors), std::move(message)});
+  const auto refuse = [&](Reason reason) {
+    if (question.explains) answer.reasons.push_back(std::move(reason));
     return std::move(answer);
   };
-  const std::string_view topology = cluster_.Text(wanted.topology);
-  const std::string_view required =
-      wanted.required.valid() ? cluster_.Text(wanted.required) : std::string_view();
-  const auto unsatisfied = [&](std::string_view tail) {
-    return messages::TopologyNotSatisfied(topology, required, cluster_.PodGroupName(question.group),
-                                          question.subgroup, tail);
-  };
-  if (!wanted.tree.valid()) return refuse(messages::NoSuchTopology(topology));
+  if (!wanted.tree.valid()) return refuse(NoSuchTopology{.topology = wanted.topology});
+  TopologyNotSatisfied unsatisfied{.topology = wanted.topology,
+                                   .level = wanted.required,
+                                   .subgroup = question.subgroup,
+                                   .within = {}};
 
   Tree& in = TreeOf(wanted.tree);
   answer.tree = &in.tree;
   const Ask ask = AskOf(question.pods);
-  TopologyDomainId common = CommonDomainOf(in.tree, question.within);
-  const int32_t lowest = wanted.preferred_depth > 0 ? wanted.preferred_depth
-                         : options_.stop_at_required && wanted.required_depth > 0
-                             ? wanted.required_depth
-                             : in.tree.depth();
-  common = in.tree.AncestorAt(common, lowest);
   Search search{.question = question, .ask = ask, .in = in};
-  if (ask.alike && !ask.only_slots) search.counts = &in.rooms.CountsFor(ask.largest);
-  if (options_.best_fit && !ask.only_slots && ask.kinds.size() > 1 &&
-      ask.kinds.size() <= kMostKinds) {
-    for (const auto& [pod_class, pods] : ask.kinds)
-      search.kinds.emplace_back(&in.rooms.CountsFor(cluster_.pod_classes().request[pod_class]),
-                                pods);
-  }
+  Count(&search);
+  const TopologyDomainId common =
+      in.tree.AncestorAt(CommonDomainOf(in.tree, question.within), LowestStart(wanted, in.tree));
   if (!search.Accepts(*this, common)) {
     if (question.explains && wanted.required_depth > 0) search.AddBest(common, cluster_, &answer);
-    return refuse(unsatisfied(messages::NotEnoughIn(
-        common == DomainTree::kRoot ? "" : in.tree.Text(common, cluster_.names()))));
+    unsatisfied.within = common == DomainTree::kRoot ? "" : in.tree.Text(common, cluster_.names());
+    return refuse(std::move(unsatisfied));
   }
 
   // spec 4 C5, C6: levels that make no sense are found after what there is too little of.
-  const auto unknown = [&](std::string_view which, NameId level) {
-    return messages::UnknownTopologyLevel(question.subgroup, cluster_.Text(level), which, topology);
-  };
   const std::optional<DomainDepths> depths = DepthsFor(wanted);
   if (!depths && !options_.tells_levels) return answer;
-  if (!depths) {
-    if (wanted.required_depth == TopologyConstraint::kUnknownLevel)
-      return refuse(unknown("required", wanted.required));
-    if (wanted.preferred_depth != TopologyConstraint::kNoLevel)
-      return refuse(unknown("preferred", wanted.preferred));
-    return refuse(messages::NoTopologyLevel(question.subgroup, topology));
-  }
+  if (!depths) return refuse(WrongLevels(question));
 
   search.widest = depths->widest;
   search.narrowest = depths->narrowest;
   search.found.resize(static_cast<size_t>(search.narrowest) + 1);
-  search.has_pins = wanted.required_depth > 0 && !question.held.empty();
-  for (const NodeId node : question.held) {
-    if (!node.valid()) continue;
-    const TopologyDomainId domain = in.tree.DomainOf(node);
-    if (domain.valid() && in.tree.DepthOf(domain) >= wanted.required_depth)
-      search.pinned.push_back(in.tree.AncestorAt(domain, wanted.required_depth));
-  }
+  search.Pin();
   // KAI counts nothing above where it starts, but pods that ask for nothing need nothing there
   // (A10).
   const bool starts_too_low = in.tree.DepthOf(common) > search.narrowest;
-  search.Walk(*this, ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest)
-                                                      : common);
-
-  if (wanted.preferred_depth > 0) {
-    auto scores = std::make_shared<DomainScores>(DomainScores{
-        .tree = &in.tree,
-        .depth = wanted.preferred_depth,
-        .steps = IndexVector<TopologyDomainId, int8_t>(in.tree.size(), DomainScores::kNone)});
-    const size_t count = search.preferred.size();
-    for (size_t i = 0; i < count; ++i)
-      scores->steps[search.preferred[i]] =
-          static_cast<int8_t>(DomainScores::kMostSteps * (i + 1) / count);
-    answer.scores = std::move(scores);
-  }
+  const TopologyDomainId start =
+      ask.only_slots && starts_too_low ? in.tree.AncestorAt(common, search.narrowest) : common;
+  search.Walk(*this, start);
+  if (wanted.preferred_depth > 0) answer.scores = search.Scores();
   if (options_.best_fit) {
     for (std::vector<TopologyDomainId>& level : search.found) search.Sort(*this, &level);
   }
   for (auto level = search.found.rbegin(); level != search.found.rend(); ++level)
     answer.domains.insert(answer.domains.end(), level->begin(), level->end());
   if (!answer.domains.empty() || !question.explains) return answer;
-  std::sort(search.refused.begin(), search.refused.end());  // by name, as the texts come
-  for (const TopologyDomainId domain : search.refused) {
-    const std::string name = in.tree.Text(domain, cluster_.names());
-    if (search.counts != nullptr) {
-      answer.errors.push_back(
-          {std::string(messages::kNotEnoughForWorkload),
-           messages::DomainHoldsTooFew(name, (*search.counts)[domain], ask.pods)});
-      continue;
-    }
-    const std::span<const double> free = in.rooms.FreeOf(domain);
-    for (size_t i = 0; i < free.size(); ++i) {
-      if (ask.sum[i] > free[i])
-        answer.errors.push_back({std::string(messages::kNotEnoughForWorkload),
-                                 messages::DomainsLack(cluster_.slots().Name(ResourceSlot(i)),
-                                                       cluster_.slots().IsMig(ResourceSlot(i)))});
-    }
-  }
-  return refuse(unsatisfied(""));
+  search.AddRefused(cluster_, &answer);
+  search.AddOutside(start, &answer);
+  return refuse(std::move(unsatisfied));
+}
+
+void DomainSearch::Count(Search* search) const {
+  const Ask& ask = search->ask;
+  DomainRooms& rooms = search->in.rooms;
+  if (ask.only_slots) return;
+  if (ask.alike) search->counts = &rooms.CountsFor(ask.largest);
+  if (!options_.best_fit || ask.kinds.size() <= 1 || ask.kinds.size() > kMostKinds) return;
+  for (const auto& [pod_class, pods] : ask.kinds)
+    search->kinds.emplace_back(&rooms.CountsFor(cluster_.pod_classes().request[pod_class]), pods);
+}
+
+int32_t DomainSearch::LowestStart(const TopologyConstraint& wanted, const DomainTree& tree) const {
+  if (wanted.preferred_depth > 0) return wanted.preferred_depth;
+  const bool stops = options_.stop_at_required && wanted.required_depth > 0;
+  return stops ? wanted.required_depth : tree.depth();
 }
 
 std::vector<DomainSearch::Part> DomainSearch::PartsOf(const Question& question,

@@ -5,7 +5,7 @@
 //   const DomainSearch::Answer answer = search.Find({.constraint = constraint, .pods = pods});
 //   for (TopologyDomainId domain : answer.domains)
 //     TryOn(search.NodesOf(answer, domain, within));
-//   answer.errors;                       // without domains: why there are none
+//   answer.reasons;                      // without domains: why there are none
 //
 // Domains of the preferred level come before wider ones; of one level those below the tightest
 // domain that holds the pods come first, and then the tightest of these. Whether the pods really
@@ -17,11 +17,11 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "kai/model/cluster.h"
 #include "kai/model/listener.h"
+#include "kai/model/reason.h"
 #include "kai/placement/domain_rooms.h"
 #include "kai/placement/node_subset.h"
 
@@ -73,7 +73,7 @@ class DomainSearch final : public Listener {
     const TopologyConstraint& constraint;
     std::span<const PodId> pods;
     const NodeSubset& within;
-    std::string_view subgroup;  // of whom the texts speak; empty: of the group as a whole
+    NameId subgroup;  // that reasons speak of; empty text: the group as a whole
     PodGroupId group;
     // Where pods stand that have to have the new ones in their domain of the required level; who
     // stands on a node that nobody knows is in none.
@@ -81,16 +81,11 @@ class DomainSearch final : public Listener {
     int64_t more_pods = 0;  // that the group would like to have after these
     bool explains = false;
   };
-  struct Error {
-    std::string reason;  // KAI's name of it
-    std::string message;
-    bool is_ours = false;  // KAI says nothing of it
-  };
   struct Answer {
     const DomainTree* tree = nullptr;
     std::vector<TopologyDomainId> domains;
     std::shared_ptr<const DomainScores> scores;  // null: no level is preferred
-    std::vector<Error> errors;                   // where something explains
+    std::vector<Reason> reasons;                 // where something explains
   };
 
   DomainSearch(const Cluster& cluster, const Options& options);
@@ -144,6 +139,9 @@ class DomainSearch final : public Listener {
 
   Tree& TreeOf(TopologyId id);
   Ask AskOf(std::span<const PodId> pods) const;
+  // For how many of the pods domains have room.
+  void Count(Search* search) const;
+  int32_t LowestStart(const TopologyConstraint& wanted, const DomainTree& tree) const;
   TopologyDomainId CommonDomainOf(const DomainTree& tree, const NodeSubset& within) const;
   double RatioOf(const Ask& ask, std::span<const double> free) const;
 

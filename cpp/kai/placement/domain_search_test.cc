@@ -13,6 +13,7 @@
 #include "kai/base/text.h"
 #include "kai/placement/rooms_for_test.h"
 #include "kai/testing/makers/random_cluster.h"
+#include "kai/texts/reason_text.h"
 
 namespace kai::domain_search_test {
 namespace {
@@ -77,8 +78,11 @@ class TopologyTest : public testing::Test {
     const GroupPlacer::Result result =
         rooms->placer().Place(rooms->Group(StrCat("ns/", group)), Mode::kReal, &rooms->statement());
     messages_.clear();
-    for (const PlaceError& error : result.errors) {
-      if (!error.is_ours) messages_.push_back(error.message);
+    for (const Reason& reason : result.reasons) {
+      const auto* too_small = std::get_if<DomainTooSmall>(&reason);
+      if (too_small != nullptr && too_small->is_best) continue;  // not in KAI's event
+      messages_.push_back(
+          EventErrorOf(reason, rooms->Group(StrCat("ns/", group)), rooms->cluster()).message);
     }
     std::map<std::string, int> placed;
     const std::vector<std::string> placements = rooms->Placements();
@@ -177,6 +181,25 @@ TEST_F(TopologyTest, SiblingsThatWerePlacedAreNotMoved) {  // spec 4 E9
                                      "node-group z1.r2 can allocate only 2 of 5 required pods",
                                      "topology t, requirement rack couldn't be satisfied for job "
                                      "<ns/g>, subgroup c"));
+}
+
+TEST_F(TopologyTest, RacksOfOtherZonesAreToldAsEmpty) {  // as KAI counts them
+  Levels({"zone", "rack"});
+  for (const std::string zone : {"a", "b"}) {
+    for (const std::string rack : {"1", "2"}) Node(zone + rack, {zone, rack}, 1);
+  }
+  GroupOfRacks({{"one", 2}});
+  EXPECT_THAT(Place("g"), IsEmpty());
+  const auto times = [&](std::string_view message) {
+    return std::ranges::count(messages_, message);
+  };
+  EXPECT_EQ(times("node-group a.1 can allocate only 1 of 2 required pods"), 1);
+  EXPECT_EQ(times("node-group b.2 can allocate only 1 of 2 required pods"), 1);
+  // Each of the two zones is tried, and has two racks outside.
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: GPUs"), 4);
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: CPU cores"), 4);
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: pods"), 4);
+  EXPECT_EQ(times("node-group(s) didn't have enough resources: memory"), 0) << "not asked for";
 }
 
 TEST_F(TopologyTest, ASingleRackIsAZone) {  // spec 4 E10, W1
@@ -299,6 +322,16 @@ TEST_F(TopologyTest, ByBestFitUnequalPodsAreCountedByKind) {  // spec 4 E7, W6
   maker_.Pending("ns/g", {.pods = 4, .gpus = 2});
   Constrain("g", "rack");
   EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1), Pair("n2", 4)));
+}
+
+TEST_F(TopologyTest, ByBestFitADomainThatHoldsJustEnoughOfAKindIsTaken) {
+  Levels({"rack"});
+  Node("n1", {"r1"}, 8);
+  Node("n2", {"r1"}, 2);
+  maker_.Pending("ns/g", {.pods = 1, .gpus = 8, .min_member = 3});
+  maker_.Pending("ns/g", {.pods = 2, .gpus = 1});
+  Constrain("g", "rack");
+  EXPECT_THAT(Place("g", BestFit()), UnorderedElementsAre(Pair("n1", 1), Pair("n2", 2)));
 }
 
 TEST_F(TopologyTest, ByBestFitAGangStartsWhereTheRestOfItHasRoom) {  // spec 4 E5, W7

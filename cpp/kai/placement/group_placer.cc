@@ -1,9 +1,10 @@
 #include "kai/placement/group_placer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
-#include "kai/model/messages.h"
 #include "kai/placement/domain_split.h"
 
 namespace kai {
@@ -16,7 +17,7 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
   Attempt attempt{.mode = mode, .statement = statement};
   result.placed = TryToPlace(group, pods, &attempt);
   if (result.placed) return result;
-  result.errors = std::move(attempt.errors);
+  result.reasons = std::move(attempt.reasons);
   // Where some sub-groups suffice, others may find a place (spec 4 W5).
   std::vector<SubGroupId> passed_over;
   while (mode == Mode::kReal) {
@@ -28,7 +29,7 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
     attempt = {.mode = mode, .statement = statement};
     if (!pods.empty() && TryToPlace(group, pods, &attempt)) {
       result.placed = true;
-      result.errors.clear();
+      result.reasons.clear();
       return result;
     }
   }
@@ -36,62 +37,55 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
 }
 
 bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt) {
-  PlaceError error;
-  if (options_.check_capacity && !PassesGates(group, pods, &error)) {
-    attempt->errors.push_back(std::move(error));
-    return false;
+  if (options_.check_capacity) {
+    if (const QueueRefusal refusal = RefusalOfQueues(group, pods)) {
+      attempt->reasons.push_back(
+          std::visit([](const auto& bound) -> Reason { return bound; }, *refusal));
+      return false;
+    }
   }
   const NodeSubset nodes = NodeSubset::All();
   return PlaceSet(cluster_.pod_groups().root[group], pods, {.nodes = &nodes, .scores = nullptr},
                   attempt, NobodyElse);
 }
 
-bool GroupPlacer::PassesGates(PodGroupId group, std::span<const PodId> pods,
-                              PlaceError* error) const {
-  QuotaVector requested{};
-  for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
-  return PassesGates(group, requested, error);
-}
-
 bool GroupPlacer::NodeAllowance::Allows(double gpus) const {
   if (!placer_.options_.check_capacity || !placer_.options_.check_nodes) return true;
-  PlaceError error;
-  return placer_.PassesGates(group_, RequestedWith(gpus), &error);
+  return !placer_.RefusalOfQueues(group_, RequestedWith(gpus));
 }
 
-std::string GroupPlacer::NodeAllowance::Why(double gpus) const {
-  PlaceError error;
-  placer_.PassesGates(group_, RequestedWith(gpus), &error);
-  return messages::NoCapacityOnNode(error.reason, error.message);
+QueueRefuses GroupPlacer::NodeAllowance::Why(double gpus) const {
+  return {.bound = *placer_.RefusalOfQueues(group_, RequestedWith(gpus))};
 }
 
-bool GroupPlacer::PassesGates(PodGroupId group, const QuotaVector& requested,
-                              PlaceError* error) const {
+GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
+                                                       std::span<const PodId> pods) const {
+  QuotaVector requested{};
+  for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
+  return RefusalOfQueues(group, requested);
+}
+
+GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
+                                                       const QuotaVector& requested) const {
   const QueueId queue = cluster_.pod_groups().queue[group];
   const auto path = usage_->path(queue);
   CapacityAnswer answer = CheckLimit(path, requested, options_.quota_tolerance);
   if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0)
     answer = CheckNonPreemptibleQuota(path, requested, options_.quota_tolerance);
-  if (answer.fits()) return true;
+  if (answer.fits()) return std::nullopt;
 
-  QueueId refusing = queue;
-  for (size_t i = 0; i < answer.level; ++i) refusing = cluster_.queues().parent[refusing];
-  const std::string_view name = cluster_.Text(cluster_.queues().display_name[refusing]);
+  QueueBound bound{.queue = queue, .resource = answer.resource};
+  for (size_t i = 0; i < answer.level; ++i) bound.queue = cluster_.queues().parent[bound.queue];
   const Share& share = (*path[answer.level])[answer.resource];
-  const double wanted = requested[answer.resource];
-  error->queue = refusing;
+  bound.requested = requested[answer.resource];
   if (answer.reason == CapacityReason::kOverLimit) {
-    error->kind = PlaceError::Kind::kOverLimit;
-    error->reason = messages::kOverLimit;
-    error->message =
-        messages::OverLimit(name, answer.resource, share.limit, share.allocated, wanted);
-  } else {
-    error->kind = PlaceError::Kind::kNonPreemptibleOverQuota;
-    error->reason = messages::kNonPreemptibleOverQuota;
-    error->message = messages::NonPreemptibleOverQuota(name, answer.resource, share.deserved,
-                                                       share.allocated_non_preemptible, wanted);
+    bound.bound = share.limit;
+    bound.allocated = share.allocated;
+    return OverLimit{bound};
   }
-  return false;
+  bound.bound = share.deserved;
+  bound.allocated = share.allocated_non_preemptible;
+  return OverQuota{bound};
 }
 
 NodeSubset GroupPlacer::Offered() const {
@@ -150,21 +144,13 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
       .constraint = constraint,
       .pods = pods,
       .within = within,
-      .subgroup = cluster_.Text(sets.name[set]),
+      .subgroup = sets.name[set],
       .group = sets.group[set],
       .held = held,
       .more_pods = options_.best_fit ? MorePodsOf(set, pods) : 0,
       .explains = attempt->mode == Mode::kReal};
   DomainSearch::Answer answer = domains_->Find(question);
-  for (DomainSearch::Error& error : answer.errors) {
-    attempt->errors.push_back({.kind = PlaceError::Kind::kNoDomain,
-                               .reason = std::move(error.reason),
-                               .message = std::move(error.message),
-                               .is_ours = error.is_ours,
-                               .pod = pods.front(),
-                               .pod_message = {},
-                               .queue = QueueId()});
-  }
+  std::ranges::move(answer.reasons, std::back_inserter(attempt->reasons));
   for (const TopologyDomainId domain : answer.domains) {
     if (options_.best_fit && attempt->tries_left-- <= 0) return false;
     const bool is_wide = answer.tree->DepthOf(domain) < constraint.preferred_depth;
@@ -179,7 +165,10 @@ bool GroupPlacer::PlaceInDomain(SubGroupId set, std::span<const PodId> pods,
     if (PlaceMembers(set, pods, inside, attempt, others)) return true;
   }
   if (constraint.CountsDomains() && !answer.domains.empty() && attempt->mode == Mode::kReal)
-    attempt->errors.push_back(DomainCountError(constraint, pods.front()));
+    attempt->reasons.push_back(DomainCountNotMet{.level = constraint.preferred,
+                                                 .least = constraint.least_domains,
+                                                 .most = constraint.most_domains,
+                                                 .is_balanced = constraint.balanced});
   return false;
 }
 
@@ -196,7 +185,7 @@ bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId 
     }
   }
   const Statement::Checkpoint start = attempt->statement->Mark();
-  const size_t errors = attempt->errors.size();
+  const size_t reasons = attempt->reasons.size();
   for (int tries = 0; tries < kMostSplits; ++tries) {
     const std::optional<std::vector<int64_t>> split =
         SplitPods({.pods = static_cast<int64_t>(question.pods.size()),
@@ -222,21 +211,9 @@ bool GroupPlacer::PlaceSplit(const DomainSearch::Question& question, SubGroupId 
     if (failed == parts.size()) return false;
     // Counting took it for roomier than it is.
     rooms[failed] = (*split)[failed] - 1;
-    attempt->errors.erase(attempt->errors.begin() + static_cast<ptrdiff_t>(errors),
-                          attempt->errors.end());
+    attempt->reasons.resize(reasons);
   }
   return false;
-}
-
-PlaceError GroupPlacer::DomainCountError(const TopologyConstraint& constraint, PodId pod) const {
-  return {.kind = PlaceError::Kind::kNoDomain,
-          .reason = std::string(messages::kPodSchedulingErrors),
-          .message =
-              messages::DomainsWanted(cluster_.Text(constraint.preferred), constraint.least_domains,
-                                      constraint.most_domains, constraint.balanced),
-          .pod = pod,
-          .pod_message = {},
-          .queue = QueueId()};
 }
 
 int64_t GroupPlacer::MorePodsOf(SubGroupId set, std::span<const PodId> pods) const {
@@ -312,8 +289,7 @@ bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods,
     placed = found.node.valid();
     if (!placed) {
       if (attempt->mode == Mode::kReal)
-        attempt->errors.push_back(
-            NoNodeError(pod_set, pods[i], static_cast<int32_t>(i), allowance));
+        ExplainNoNode(pod_set, pods[i], static_cast<int32_t>(i), allowance, attempt);
     } else if (attempt->mode == Mode::kReal && found.now) {
       attempt->statement->Place(pods[i], found.node, found.gpus);
     } else {
@@ -324,33 +300,26 @@ bool GroupPlacer::PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods,
   return placed;
 }
 
-PlaceError GroupPlacer::NoNodeError(SubGroupId pod_set, PodId pod, int32_t found,
-                                    const NodeAllowance& allowance) const {
+void GroupPlacer::ExplainNoNode(SubGroupId pod_set, PodId pod, int32_t found,
+                                const NodeAllowance& allowance, Attempt* attempt) const {
   // spec 2 P6
   const SubGroupColumns& sets = cluster_.sub_groups();
-  const PodGroupId group = sets.group[pod_set];
-  const Span32 range = cluster_.pod_groups().pod_sets[group];
+  const Span32 range = cluster_.pod_groups().pod_sets[sets.group[pod_set]];
   const auto begin = cluster_.pod_groups().pod_set_list.begin();
   const bool is_gang = std::any_of(begin + range.begin, begin + range.end,
                                    [&](SubGroupId id) { return order_->MinimumOf(id) > 1; });
-  const bool had_minimum = sets.counts[pod_set].active_used() >= order_->MinimumOf(pod_set);
-  PlaceError error{.kind = PlaceError::Kind::kNoNode,
-                   .reason = std::string(messages::kPodSchedulingErrors),
-                   .message = {},
-                   .pod = pod,
-                   .pod_message = search_->Explain(pod, &allowance),
-                   .below_minimum = is_gang && !had_minimum,
-                   .queue = QueueId()};
   const int32_t minimum = order_->MinimumOf(pod_set);
-  if (!error.below_minimum) {
-    error.message = messages::NoNodeForPod(cluster_.PodName(pod), error.pod_message);
-  } else if (range.size() == 1 && cluster_.SubgroupText(pod_set).empty()) {
-    error.message = messages::GangIncomplete(found, minimum, error.pod_message);
-  } else {
-    error.message = messages::SubgroupGangIncomplete(found, cluster_.Text(sets.name[pod_set]),
-                                                     minimum, error.pod_message);
+  const NoNodeCausePtr cause = search_->Explain(pod, &allowance);
+  if (is_gang && sets.counts[pod_set].active_used() < minimum) {
+    attempt->reasons.push_back(GangIncomplete{
+        .pod = pod,
+        .cause = cause,
+        .found = found,
+        .minimum = minimum,
+        .pod_set = pod_set,
+        .is_whole_group = range.size() == 1 && cluster_.SubgroupText(pod_set).empty()});
   }
-  return error;
+  attempt->reasons.push_back(NoNode{.pod = pod, .cause = cause});
 }
 
 }  // namespace kai

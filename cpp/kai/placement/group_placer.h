@@ -2,39 +2,23 @@
 //
 //   GroupPlacer placer(cluster, &order, &usage, &search);
 //   PlaceResult result = placer.Place(group, Mode::kReal, &statement);
-//   if (!result.placed) ... result.error says why; the statement is back where it was
+//   if (!result.placed) ... result.reasons; the statement is back where it was
 #ifndef KAI_PLACEMENT_GROUP_PLACER_H_
 #define KAI_PLACEMENT_GROUP_PLACER_H_
 
-#include <string>
+#include <optional>
+#include <span>
+#include <variant>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "kai/fairshare/usage.h"
+#include "kai/model/reason.h"
 #include "kai/model/statement.h"
 #include "kai/placement/node_search.h"
 #include "kai/placement/pod_order.h"
 
 namespace kai {
-
-// Why a pod group could not be placed, with what its text needs (spec 2 M10).
-struct PlaceError {
-  enum class Kind : uint8_t {
-    kOverLimit,
-    kNonPreemptibleOverQuota,
-    kNoNode,
-    kPreemptionDelay,
-    kNoDomain,
-  };
-  Kind kind = Kind::kNoNode;
-  std::string reason;    // KAI's name of it
-  std::string message;   // KAI's text
-  bool is_ours = false;  // KAI has no text for it: a reason, and no message
-  PodId pod;             // kNoNode: the pod that found none
-  std::string pod_message;
-  bool below_minimum = false;  // kNoNode: without that pod its gang cannot start
-  QueueId queue;               // gates: the queue that refuses
-};
 
 class GroupPlacer {
  public:
@@ -47,8 +31,8 @@ class GroupPlacer {
   enum class Mode : uint8_t { kReal, kSimulate };
   struct Result {
     bool placed = false;
-    bool had_pods = false;           // there was something to place
-    std::vector<PlaceError> errors;  // when not placed and kReal
+    bool had_pods = false;        // there was something to place
+    std::vector<Reason> reasons;  // when not placed and kReal
   };
 
   struct Options {
@@ -73,8 +57,7 @@ class GroupPlacer {
   Result Place(PodGroupId group, Mode mode, Statement* statement);
   // The queues' limits and quotas let it have them, as they stand.
   bool IsWithinLimits(PodGroupId group, std::span<const PodId> pods) const {
-    PlaceError error;
-    return !options_.check_capacity || PassesGates(group, pods, &error);
+    return !options_.check_capacity || !RefusalOfQueues(group, pods);
   }
 
  private:
@@ -84,7 +67,7 @@ class GroupPlacer {
     NodeAllowance(const GroupPlacer& placer, PodGroupId group, const QuotaVector& requested)
         : placer_(placer), group_(group), requested_(requested) {}
     bool Allows(double gpus) const override;
-    std::string Why(double gpus) const override;
+    QueueRefuses Why(double gpus) const override;
 
    private:
     QuotaVector RequestedWith(double gpus) const {
@@ -101,13 +84,15 @@ class GroupPlacer {
     return {*this, cluster_.pods().group[pod], cluster_.ClassOf(pod).requested};
   }
 
-  bool PassesGates(PodGroupId group, std::span<const PodId> pods, PlaceError* error) const;
-  bool PassesGates(PodGroupId group, const QuotaVector& requested, PlaceError* error) const;
+  // What the queue, or one above it, has against so much more.
+  using QueueRefusal = std::optional<std::variant<OverLimit, OverQuota>>;
+  QueueRefusal RefusalOfQueues(PodGroupId group, std::span<const PodId> pods) const;
+  QueueRefusal RefusalOfQueues(PodGroupId group, const QuotaVector& requested) const;
   // One attempt, as it goes down the tree of sub-groups.
   struct Attempt {
     Mode mode;
     Statement* statement;
-    std::vector<PlaceError> errors = {};
+    std::vector<Reason> reasons = {};
     int tries_left = kMostTries;          // of domains, where choices are taken back
     std::vector<SubGroupId> failed = {};  // the last one that found no place, and those above it
   };
@@ -133,14 +118,13 @@ class GroupPlacer {
   // What takes most room first.
   SubGroupList LargestFirst(SubGroupList children, std::span<const PodId> pods) const;
   int64_t MorePodsOf(SubGroupId set, std::span<const PodId> pods) const;
-  PlaceError DomainCountError(const TopologyConstraint& constraint, PodId pod) const;
   bool PlacePodSet(SubGroupId pod_set, std::span<const PodId> pods, const NodeSearch::Area& area,
                    Attempt* attempt);
   // Where pods stand whose domain the others have to share (spec 4 L1).
   std::vector<NodeId> HeldNodes(SubGroupId set, std::span<const PodId> pods) const;
   NodeSubset Offered() const;
-  PlaceError NoNodeError(SubGroupId pod_set, PodId pod, int32_t found,
-                         const NodeAllowance& allowance) const;
+  void ExplainNoNode(SubGroupId pod_set, PodId pod, int32_t found, const NodeAllowance& allowance,
+                     Attempt* attempt) const;
 
   const Cluster& cluster_;
   PodOrder* order_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kai/placement/rooms_for_test.h"
+#include "kai/texts/reason_text.h"
 
 namespace kai::group_placer_test {
 namespace {
@@ -19,6 +20,39 @@ using Mode = GroupPlacer::Mode;
 
 GroupPlacer::Result Place(Rooms* rooms, std::string_view group, Mode mode = Mode::kReal) {
   return rooms->placer().Place(rooms->Group(group), mode, &rooms->statement());
+}
+
+// What KAI's event says last of an attempt that failed, and of what.
+struct Told {
+  std::string_view code;
+  std::string_view name;
+  std::string message;
+  PodId pod;
+  std::string pod_message;
+  bool below_minimum = false;
+  QueueId queue;
+};
+Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
+  const Cluster& cluster = rooms.cluster();
+  const std::vector<Reason>& reasons = result.reasons;
+  EXPECT_FALSE(reasons.empty());
+  const bool is_gang =
+      reasons.size() > 1 && std::holds_alternative<GangIncomplete>(reasons[reasons.size() - 2]);
+  const PodId first(0);  // of any pod group here: the reasons do not name it
+  const EventError event = EventErrorOf(is_gang ? reasons[reasons.size() - 2] : reasons.back(),
+                                        cluster.pods().group[first], cluster);
+  Told told{.code = CodeOf(reasons.back()),
+            .name = event.name,
+            .message = event.message,
+            .pod = PodOf(reasons.back()),
+            .pod_message = {},
+            .below_minimum = is_gang,
+            .queue = {}};
+  if (const auto* no_node = std::get_if<NoNode>(&reasons.back()))
+    told.pod_message = TextOf(*no_node->cause, no_node->pod, cluster);
+  if (const auto* over = std::get_if<OverLimit>(&reasons.back())) told.queue = over->queue;
+  if (const auto* over = std::get_if<OverQuota>(&reasons.back())) told.queue = over->queue;
+  return told;
 }
 
 // ---- placing ------------------------------------------------------------------------------------
@@ -82,7 +116,7 @@ TEST(GroupPlacerTest, InSimulationNothingIsExplained) {
   Rooms rooms(MakeCluster().Node("n1").Pending("ns/g", {.millicpu = 64'001}).Build());
   const GroupPlacer::Result result = Place(&rooms, "ns/g", Mode::kSimulate);
   EXPECT_FALSE(result.placed);
-  EXPECT_TRUE(result.errors.empty());
+  EXPECT_TRUE(result.reasons.empty());
 }
 
 TEST(GroupPlacerTest, AGroupWithNothingToPlaceIsNeitherPlacedNorAtFault) {
@@ -156,10 +190,11 @@ TEST(GroupPlacerGateTest, ALimitHoldsForAllPodsOfTheAttemptTogether) {
                   .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/more");
   EXPECT_FALSE(result.placed);
-  EXPECT_EQ(result.errors.back().kind, PlaceError::Kind::kOverLimit);
-  EXPECT_EQ(result.errors.back().reason, "OverLimit");
-  EXPECT_EQ(result.errors.back().queue, QueueNamed(rooms.cluster(), "team"));
-  EXPECT_EQ(result.errors.back().message,
+  const Told told = LastOf(rooms, result);
+  EXPECT_EQ(told.code, reason_codes::kOverLimit);
+  EXPECT_EQ(told.name, "OverLimit");
+  EXPECT_EQ(told.queue, QueueNamed(rooms.cluster(), "team"));
+  EXPECT_EQ(told.message,
             "team quota has reached the allowable limit of GPUs. Limit is 4 GPUs, currently 2 GPUs "
             "allocated and workload requested 3 GPUs");
   EXPECT_TRUE(Place(&rooms, "team/fits").placed) << "exactly the limit is allowed";
@@ -172,9 +207,9 @@ TEST(GroupPlacerGateTest, TheLimitOfAnyAncestorHoldsAndIsNamed) {
                   .Node("n1", {.gpus = 8})
                   .Pending("team/g", {.gpus = 2})
                   .Build());
-  const GroupPlacer::Result result = Place(&rooms, "team/g");
-  EXPECT_EQ(result.errors.back().queue, QueueNamed(rooms.cluster(), "org"));
-  EXPECT_EQ(result.errors.back().message,
+  const Told told = LastOf(rooms, Place(&rooms, "team/g"));
+  EXPECT_EQ(told.queue, QueueNamed(rooms.cluster(), "org"));
+  EXPECT_EQ(told.message,
             "The Organisation quota has reached the allowable limit of GPUs. Limit is 1 GPUs, "
             "currently 0 GPUs allocated and workload requested 2 GPUs");
 }
@@ -187,10 +222,10 @@ TEST(GroupPlacerGateTest, CpuAndMemoryAreSaidInCoresAndGigabytes) {
                   .Pending("cpu/g", {.millicpu = 2250})
                   .Pending("memory/g", {.mb = 3000})
                   .Build());
-  EXPECT_EQ(Place(&rooms, "cpu/g").errors.back().message,
+  EXPECT_EQ(LastOf(rooms, Place(&rooms, "cpu/g")).message,
             "cpu quota has reached the allowable limit of CPU cores. Limit is 1.5 cores, currently "
             "0 cores allocated and workload requested 2.25 cores");
-  EXPECT_EQ(Place(&rooms, "memory/g").errors.back().message,
+  EXPECT_EQ(LastOf(rooms, Place(&rooms, "memory/g")).message,
             "memory quota has reached the allowable limit of memory. Limit is 2.5 GB, currently 0 "
             "GB allocated and workload requested 3 GB");
 }
@@ -217,10 +252,11 @@ TEST(GroupPlacerGateTest, WhoCannotBePreemptedStaysWithinTheQuota) {
           .Pending("team/softer", {.gpus = 2})
           .Build());
   const GroupPlacer::Result result = Place(&rooms, "team/hard");
-  EXPECT_EQ(result.errors.back().kind, PlaceError::Kind::kNonPreemptibleOverQuota);
-  EXPECT_EQ(result.errors.back().reason, "NonPreemptibleOverQuota");
+  const Told told = LastOf(rooms, result);
+  EXPECT_EQ(told.code, reason_codes::kNonPreemptibleOverQuota);
+  EXPECT_EQ(told.name, "NonPreemptibleOverQuota");
   EXPECT_EQ(
-      result.errors.back().message,
+      told.message,
       "Non-preemptible workload is over quota. Workload requested 2 GPUs, but team quota is 2 "
       "GPUs, while 1 GPUs are already allocated for non-preemptible pods. Use a preemptible "
       "workload to go over quota.");
@@ -235,7 +271,7 @@ TEST(GroupPlacerGateTest, TheQuotaOfAnyAncestorHolds) {
                   .Node("n1", {.gpus = 8})
                   .Pending("team/g", {.gpus = 2, .preemptibility = "non-preemptible"})
                   .Build());
-  EXPECT_EQ(Place(&rooms, "team/g").errors.back().queue, QueueNamed(rooms.cluster(), "org"));
+  EXPECT_EQ(LastOf(rooms, Place(&rooms, "team/g")).queue, QueueNamed(rooms.cluster(), "org"));
 }
 
 TEST(GroupPlacerGateTest, TheLimitIsAskedBeforeTheQuota) {
@@ -244,7 +280,7 @@ TEST(GroupPlacerGateTest, TheLimitIsAskedBeforeTheQuota) {
                   .Node("n1", {.gpus = 8})
                   .Pending("team/g", {.gpus = 2, .preemptibility = "non-preemptible"})
                   .Build());
-  EXPECT_EQ(Place(&rooms, "team/g").errors.back().kind, PlaceError::Kind::kOverLimit);
+  EXPECT_EQ(LastOf(rooms, Place(&rooms, "team/g")).code, reason_codes::kOverLimit);
 }
 
 TEST(GroupPlacerGateTest, WithoutThePluginNobodyAsks) {
@@ -282,12 +318,12 @@ TEST(GroupPlacerErrorTest, APodThatIsNoGangIsNamed) {
                   .Running("ns/old", {.gpus = 1, .node = "n1"})
                   .Pending("ns/g", {.gpus = 1})
                   .Build());
-  const PlaceError error = Place(&rooms, "ns/g").errors.back();
-  EXPECT_EQ(error.kind, PlaceError::Kind::kNoNode);
-  EXPECT_EQ(error.reason, "PodSchedulingErrors");
-  EXPECT_EQ(error.pod, rooms.Pod("ns/g-0"));
-  EXPECT_EQ(error.pod_message, kNoGpus);
-  EXPECT_EQ(error.message,
+  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_EQ(told.code, reason_codes::kNotEnoughGpus);
+  EXPECT_EQ(told.name, "PodSchedulingErrors");
+  EXPECT_EQ(told.pod, rooms.Pod("ns/g-0"));
+  EXPECT_EQ(told.pod_message, kNoGpus);
+  EXPECT_EQ(told.message,
             std::string("Resources were not found for pod ns/g-0 due to: ") + kNoGpus);
 }
 
@@ -296,9 +332,9 @@ TEST(GroupPlacerErrorTest, AGangSaysHowFarItCame) {
                   .Node("n1", {.gpus = 2})
                   .Pending("ns/g", {.pods = 3, .gpus = 1, .min_member = 3})
                   .Build());
-  const PlaceError error = Place(&rooms, "ns/g").errors.back();
-  EXPECT_TRUE(error.below_minimum);
-  EXPECT_EQ(error.message,
+  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(told.below_minimum);
+  EXPECT_EQ(told.message,
             std::string("Resources were found for 2 pods while 3 are required for gang scheduling. "
                         "Additional pods cannot be scheduled due to: ") +
                 kNoGpus);
@@ -310,9 +346,9 @@ TEST(GroupPlacerErrorTest, AGangThatHasItsMinimumSpeaksOfThePodAgain) {
                   .Running("ns/g", {.pods = 2, .gpus = 1, .node = "n1", .min_member = 2})
                   .Pending("ns/g", {.gpus = 1})
                   .Build());
-  const PlaceError error = Place(&rooms, "ns/g").errors.back();
-  EXPECT_FALSE(error.below_minimum);
-  EXPECT_EQ(error.message,
+  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_FALSE(told.below_minimum);
+  EXPECT_EQ(told.message,
             std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
 }
 
@@ -324,29 +360,39 @@ TEST(GroupPlacerErrorTest, PodsThatLeaveStillCountTowardsHavingTheMinimum) {
                   .Releasing("ns/g", {.gpus = 1, .millicpu = 0, .node = "n1"})
                   .Pending("ns/g", {.gpus = 2})
                   .Build());
-  EXPECT_EQ(Place(&rooms, "ns/g").errors.back().message,
+  EXPECT_EQ(LastOf(rooms, Place(&rooms, "ns/g")).message,
             std::string("Resources were not found for pod ns/g-2 due to: ") + kNoGpus);
 }
 
 TEST(GroupPlacerErrorTest, ASubGroupIsNamed) {
   Rooms rooms(TwoSubGroups().Node("n1", {.gpus = 2}).Build());
-  const PlaceError error = Place(&rooms, "ns/g").errors.back();
-  EXPECT_TRUE(error.below_minimum);
-  EXPECT_EQ(error.message,
+  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(told.below_minimum);
+  EXPECT_EQ(told.message,
             std::string("Resources were found for 1 pods from all sub-groups while sub-group "
                         "workers requires 2 pods for gang scheduling. Additional pods cannot be "
                         "scheduled in this sub-group due to: ") +
                 kNoGpus);
 }
 
+TEST(GroupPlacerErrorTest, AnOnlySubGroupIsNamedToo) {
+  Rooms rooms(GroupOf({Leaf("workers", 2)})
+                  .Pending("ns/g", {.pods = 2, .gpus = 1, .subgroup = "workers"})
+                  .Node("n1", {.gpus = 1})
+                  .Build());
+  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_TRUE(told.below_minimum);
+  EXPECT_THAT(told.message, testing::HasSubstr("while sub-group workers requires 2 pods"));
+}
+
 TEST(GroupPlacerErrorTest, APodLargerThanAnyNodeKeepsItsOwnWords) {
   Rooms rooms(MakeCluster().Node("n1", {.gpus = 1}).Pending("ns/g", {.gpus = 2}).Build());
-  const PlaceError error = Place(&rooms, "ns/g").errors.back();
-  EXPECT_EQ(error.pod_message,
+  const Told told = LastOf(rooms, Place(&rooms, "ns/g"));
+  EXPECT_EQ(told.pod_message,
             "Scheduling conditions were not met for pod ns/g-0:\nMaxNodePoolResources: The pod "
             "ns/g-0 requires GPU: 2, CPU: 1 (cores), memory: 0 (GB), pods: 1. Max GPU resources "
             "available in a single node in the default node-pool is topped at 1.\n");
-  EXPECT_EQ(error.message, "Resources were not found for pod ns/g-0 due to: " + error.pod_message);
+  EXPECT_EQ(told.message, "Resources were not found for pod ns/g-0 due to: " + told.pod_message);
 }
 
 }  // namespace

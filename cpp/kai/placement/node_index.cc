@@ -276,7 +276,6 @@ bool NodeIndex::MayFit(int32_t at, const Search& search) const {
 bool NodeIndex::DoesFit(int32_t at, const Search& search) const {
   const Entry& entry = At(at);
   const NodeId node = entry.node;
-  if (search.after != nullptr && entry.key <= *search.after) return false;
   const NodeColumns& nodes = cluster_.nodes();
   if (search.class_ok[nodes.node_class[node].index()] == 0 ||
       !entry.own_shared.Covers(search.shared))

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "kai/model/messages.h"
-
 namespace kai {
 namespace {
 
@@ -494,21 +492,15 @@ NodeSearch::Found NodeSearch::FindByScan(PodClassId pod_class, const ClassPlan& 
   return On(pod_class, plan, best.node, best.now);
 }
 
-std::string NodeSearch::RefusalOf(PodId pod) const {
+NoNodeCausePtr NodeSearch::RefusalOf(PodId pod) const {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
-  std::vector<std::pair<std::string_view, std::string>> errors;
-  std::string alone;  // of the first check without a name
+  NoNodeCause cause;
   for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
-    if (check->Allows(pod_class) &&
-        (!check->AsksEachTime(pod_class) || check->AllowsNow(pod_class)))
-      continue;
-    if (!check->name().empty()) {
-      errors.emplace_back(check->name(), check->Why(pod));
-    } else if (alone.empty()) {
-      alone = check->Why(pod);
-    }
+    if (!check->Allows(pod_class) ||
+        (check->AsksEachTime(pod_class) && !check->AllowsNow(pod_class)))
+      cause.pod.push_back(check->Why(pod));
   }
-  return errors.empty() ? alone : messages::ConditionsNotMet(cluster_.PodName(pod), errors);
+  return std::make_shared<const NoNodeCause>(std::move(cause));
 }
 
 int64_t NodeSearch::CountScoreKeys() const {
@@ -519,14 +511,11 @@ int64_t NodeSearch::CountScoreKeys() const {
   return keys;
 }
 
-const std::string& NodeSearch::Explain(PodId pod, const Allowance* allowance) {
+NoNodeCausePtr NodeSearch::Explain(PodId pod, const Allowance* allowance) {
   const PodClassId pod_class = cluster_.pods().pod_class[pod];
   ClassPlan& plan = PlanFor(pod_class);
-  if (plan.is_refused ||
-      IsRefusedNow(pod_class, plan)) {  // names the pod: not to be shared by the class
-    pod_explanation_ = RefusalOf(pod);
-    return pod_explanation_;
-  }
+  // Speaks of the pod: not to be shared by the class.
+  if (plan.is_refused || IsRefusedNow(pod_class, plan)) return RefusalOf(pod);
   // What a queue says to nodes is not to be shared by the class either.
   const bool is_limited = plan.shares && allowance != nullptr && !plan.charges.empty() &&
                           !allowance->Allows(plan.charges.back());
@@ -537,7 +526,7 @@ const std::string& NodeSearch::Explain(PodId pod, const Allowance* allowance) {
   if (plan.explanation->version != version())
     RefreshExplanation(pod_class, allowance, plan.explanation.get());
   if (is_passing) plan.explanation->version = -1;
-  return plan.explanation->text;
+  return plan.explanation->cause;
 }
 
 void NodeSearch::RefreshExplanation(PodClassId pod_class, const Allowance* allowance,
@@ -567,27 +556,26 @@ void NodeSearch::RefreshExplanation(PodClassId pod_class, const Allowance* allow
   FitReport report;
   for (size_t i = 0; i < explanation->answers.size(); ++i)
     report.Add(explanation->answers[i], explanation->nodes_with[i]);
-  explanation->text = report.Text(cluster_.slots(), cluster_.pod_classes().overhead[pod_class]);
+  explanation->cause = std::make_shared<const NoNodeCause>(report.cause());
 }
 
 void NodeSearch::ExplainNode(PodClassId pod_class, NodeId node, const Allowance* allowance,
                              Explanation* explanation) {
-  FitReport::Reasons reasons;
-  ReasonsOf(pod_class, node, allowance, &reasons);
-  int32_t& answer = explanation->of_node[node];
-  std::vector<FitReport::Reasons>& answers = explanation->answers;
-  if (answer >= 0) --explanation->nodes_with[static_cast<size_t>(answer)];
-  const auto known = std::find(answers.begin(), answers.end(), reasons);
-  answer = static_cast<int32_t>(known - answers.begin());
+  FitReport::Answer answer = WhyNot(pod_class, node, allowance);
+  int32_t& place = explanation->of_node[node];
+  std::vector<FitReport::Answer>& answers = explanation->answers;
+  if (place >= 0) --explanation->nodes_with[static_cast<size_t>(place)];
+  const auto known = std::find(answers.begin(), answers.end(), answer);
+  place = static_cast<int32_t>(known - answers.begin());
   if (known == answers.end()) {
-    answers.push_back(reasons);
+    answers.push_back(std::move(answer));
     explanation->nodes_with.push_back(0);
   }
-  ++explanation->nodes_with[static_cast<size_t>(answer)];
+  ++explanation->nodes_with[static_cast<size_t>(place)];
 }
 
-void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* allowance,
-                           FitReport::Reasons* reasons) {
+FitReport::Answer NodeSearch::WhyNot(PodClassId pod_class, NodeId node,
+                                     const Allowance* allowance) {
   const ClassPlan& plan = plans_[pod_class];
   node_report_.Clear();
   const bool has_other_room = std::ranges::all_of(plan.room_filters, [&](const Filter* filter) {
@@ -595,21 +583,19 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
   });
   if (has_other_room && HasRoom(pod_class, plan, node, Room::kLater)) {
     ReportRefusal(pod_class, plan, node, allowance);
-    *reasons = node_report_.reasons();
-    return;
+    return node_report_.answer();
   }
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> request = RequestOn(pod_class, node);
   if (Fits(plan.shares ? std::span<const double>(plan.request) : request, nodes.idle[node]) &&
-      (!plan.shares || picker_.HasEnough(pod_class, node, Room::kNow))) {
-    *reasons = node_report_.reasons();
-    return;
-  }
+      (!plan.shares || picker_.HasEnough(pod_class, node, Room::kNow)))
+    return node_report_.answer();
   // spec 3 E1, E2: only a node that lacks idle room has reasons, one per resource of which less
   // than asked for is free of use, promises included. A node that lacks only what was promised
   // away of the releasing says no without a reason.
-  const auto add = [&](Reason reason) {
-    reasons->codes.push_back(static_cast<uint16_t>(reason.index()));
+  FitReport::Answer answer;
+  const auto add = [&](Refusal refusal) {
+    answer.refusals.push_back(static_cast<uint16_t>(refusal.index()));
   };
   const GpuRequest& gpu = cluster_.pod_classes().info[pod_class].gpu;
   const std::span<const double> allocatable = nodes.allocatable[node];
@@ -622,7 +608,7 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
   const bool for_overhead = plan.has_overhead && WouldFitWithoutOverhead(pod_class, plan, node);
   // Memory is no GPU, unless it is more than one has.
   const bool too_large = gpu.memory_mib > cluster_.GpuCapacityMib(node);
-  if (too_large) add(Reason::kNotEnoughGpuMemory);
+  if (too_large) add(Refusal::kNotEnoughGpuMemory);
   for (size_t i = 0; i < request.size(); ++i) {
     double wanted = request[i];
     double taken = used[i];
@@ -636,10 +622,11 @@ void NodeSearch::ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* a
     if (i == kGpuSlot.index() && claimed > 0 && wanted - claimed <= std::max(free, 0.0)) {
       lacks_claimed = true;
     } else {
-      add(Reason::NotEnough(ResourceSlot(i), for_overhead));
+      add(Refusal::NotEnough(ResourceSlot(i), for_overhead));
     }
   }
-  if (lacks_claimed && reasons->codes.empty()) add(Reason::kWithoutWords);
+  if (lacks_claimed && answer.refusals.empty()) add(Refusal::kUnsaid);
+  return answer;
 }
 
 // Of a pod that fits with nothing else taken from it (spec 3 E4).
@@ -659,7 +646,7 @@ void NodeSearch::ReportRefusal(PodClassId pod_class, const ClassPlan& plan, Node
     if (!allowance->Allows(gpus)) return node_report_.Count(allowance->Why(gpus));
   }
   if (plan.shares && !HasPodSlots(pod_class, node))
-    return node_report_.Count(Reason::kNotEnoughPodSlots);
+    return node_report_.Count(Refusal::kNotEnoughPodSlots);
   for (const std::unique_ptr<Filter>& filter : rules_.filters) {
     if (filter->ScopeFor(pod_class) == Filter::Scope::kNothing) continue;
     if (!filter->Check(pod_class, node, &node_report_)) return;

@@ -52,7 +52,7 @@ class NodeSearch final : public Listener {
    public:
     virtual ~Allowance() = default;
     virtual bool Allows(double gpus) const = 0;
-    virtual std::string Why(double gpus) const = 0;
+    virtual QueueRefuses Why(double gpus) const = 0;
   };
 
   // What is asked of pods, of nodes, and which of these are liked best.
@@ -104,9 +104,9 @@ class NodeSearch final : public Listener {
   // design §4.3 lives on there being few.
   int64_t CountScoreKeys() const;
 
-  // Why no node takes the pod, as the cluster stands: the text of spec 2 M6. Cached until something
-  // changes, so that a thousand pods of one class that find no room cost one walk over the nodes.
-  const std::string& Explain(PodId pod, const Allowance* allowance = nullptr);
+  // Why no node takes the pod, as the cluster stands. Cached until something changes, so that a
+  // thousand pods of one class that find no room cost one walk over the nodes.
+  NoNodeCausePtr Explain(PodId pod, const Allowance* allowance = nullptr);
 
   // Every change so far, counted: two equal versions are the same state.
   int64_t version() const { return static_cast<int64_t>(touched_.size()); }
@@ -121,10 +121,10 @@ class NodeSearch final : public Listener {
     int64_t version = -1;
     // The different answers there are, how many nodes give each, and which one a node gives: -1
     // before it is asked.
-    std::vector<FitReport::Reasons> answers;
+    std::vector<FitReport::Answer> answers;
     std::vector<int64_t> nodes_with;
     IndexVector<NodeId, int32_t> of_node;
-    std::string text;
+    NoNodeCausePtr cause;
   };
 
   // What never changes in a cycle about a class of pods, and what was found out about it.
@@ -213,12 +213,11 @@ class NodeSearch final : public Listener {
   void ExplainNode(PodClassId pod_class, NodeId node, const Allowance* allowance,
                    Explanation* explanation);
   // Why the node refuses the class; empty where it does not say.
-  void ReasonsOf(PodClassId pod_class, NodeId node, const Allowance* allowance,
-                 FitReport::Reasons* reasons);
+  FitReport::Answer WhyNot(PodClassId pod_class, NodeId node, const Allowance* allowance);
   bool WouldFitWithoutOverhead(PodClassId pod_class, const ClassPlan& plan, NodeId node);
   void ReportRefusal(PodClassId pod_class, const ClassPlan& plan, NodeId node,
                      const Allowance* allowance);
-  std::string RefusalOf(PodId pod) const;
+  NoNodeCausePtr RefusalOf(PodId pod) const;
 
   static constexpr double kUnlimitedCharge = std::numeric_limits<double>::infinity();
 
@@ -247,9 +246,8 @@ class NodeSearch final : public Listener {
   // Where the search is confined: the nodes it may look at, those that are liked most in front.
   std::vector<NodeIndex::Member> confined_;
   bool is_confined_ = false;
-  bool has_bands_ = false;  // nodes are liked by their domain
-  FitReport node_report_;   // scratch
-  std::string pod_explanation_;
+  bool has_bands_ = false;               // nodes are liked by their domain
+  FitReport node_report_;                // scratch
   mutable std::vector<double> request_;  // scratch
 };
 

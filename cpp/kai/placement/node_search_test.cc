@@ -14,6 +14,7 @@
 #include "kai/placement/rooms_for_test.h"
 #include "kai/testing/makers/random_cluster.h"
 #include "kai/testing/oracle/slow_oracle.h"
+#include "kai/texts/reason_text.h"
 
 namespace kai::node_search_test {
 namespace {
@@ -543,7 +544,9 @@ class ThreeWays {
   // The explanation that followed all changes is the one a newcomer would give.
   void ExpectFreshExplanation(const std::string& pod, const RoomsOptions& options) {
     const auto fresh = MakeSearch(rooms_.cluster(), options);
-    EXPECT_EQ(rooms_.Explain(pod), fresh->Explain(rooms_.Pod(pod))) << pod;
+    EXPECT_EQ(rooms_.Explain(pod),
+              TextOf(*fresh->Explain(rooms_.Pod(pod)), rooms_.Pod(pod), rooms_.cluster()))
+        << pod;
   }
 
  private:

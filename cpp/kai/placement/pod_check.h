@@ -1,28 +1,24 @@
 // A PodCheck refuses pods before any node is asked: no node, and nobody's leaving, could help (spec
 // 3 P15, P16). Allows() is asked once per class of pods and cycle; AllowsNow(), of what can change
-// in a cycle, at every search; Why() names the pod.
+// in a cycle, at every search.
 #ifndef KAI_PLACEMENT_POD_CHECK_H_
 #define KAI_PLACEMENT_POD_CHECK_H_
 
 #include <memory>
-#include <string>
-#include <string_view>
 
 #include "kai/model/cluster.h"
+#include "kai/model/refusal.h"
 
 namespace kai {
 
 class PodCheck {
  public:
   virtual ~PodCheck() = default;
-  // In messages (spec 3 P8). Empty: its text stands for itself, and is given where no check with
-  // a name has anything to say (spec 3 E6).
-  virtual std::string_view name() const = 0;
   virtual bool Allows(PodClassId pod_class) const = 0;
   // The pods' class has something to ask each time.
   virtual bool AsksEachTime(PodClassId) const { return false; }
   virtual bool AllowsNow(PodClassId) const { return true; }
-  virtual std::string Why(PodId pod) const = 0;  // of one that it does not allow
+  virtual PodRefusal Why(PodId pod) const = 0;  // of one that it does not allow
 };
 
 // In the order in which they are named.

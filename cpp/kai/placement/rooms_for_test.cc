@@ -1,5 +1,7 @@
 #include "kai/placement/rooms_for_test.h"
 
+#include "kai/texts/reason_text.h"
+
 namespace kai {
 
 std::vector<std::unique_ptr<Filter>> AllFilters(const Cluster& cluster,
@@ -125,7 +127,9 @@ PodGroupId Rooms::Group(std::string_view name) const { return PodGroupNamed(*clu
 std::string Rooms::Find(std::string_view pod) {
   return FoundText(*cluster_, search_->Find(cluster_->pods().pod_class[Pod(pod)]));
 }
-std::string Rooms::Explain(std::string_view pod) { return search_->Explain(Pod(pod)); }
+std::string Rooms::Explain(std::string_view pod) {
+  return TextOf(*search_->Explain(Pod(pod)), Pod(pod), *cluster_);
+}
 void Rooms::Place(std::string_view pod, std::string_view node) {
   statement_->Place(Pod(pod), Node(node));
 }

@@ -382,7 +382,7 @@ TEST_P(EvictionPropertyTest, NobodyIsPlacedAndEvictedInOnePlan) {
 
 bool SaysThatItStopped(const Plan& plan) {
   for (const PodGroupId group : plan.groups.ids()) {
-    for (const PlanReason& reason : plan.ReasonsOf(group)) {
+    for (const ToldReason& reason : ReasonsOf(plan, group)) {
       if (reason.code == reason_codes::kSearchBudgetSpent) return true;
     }
   }

@@ -2,36 +2,16 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
+#include <map>
+#include <span>
+#include <utility>
 
 #include "kai/actions/candidates.h"
-#include "kai/base/text.h"
-#include "kai/model/messages.h"
 
 namespace kai {
 namespace {
 
 constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
-
-// The stable word for a pod that found no node, from the text that says why.
-std::string_view CodeOfNoNode(std::string_view text) {
-  if (text.find(messages::kNotEnoughGpus) != std::string_view::npos)
-    return reason_codes::kNotEnoughGpus;
-  if (text.find("didn't have enough") != std::string_view::npos)
-    return reason_codes::kNotEnoughResources;
-  if (text == messages::kNoNodeWithResources)  // GPUs that others claim (spec 3 E5)
-    return reason_codes::kNotEnoughGpus;
-  if (messages::IsAboutClaims(text)) return reason_codes::kResourceClaimNotReady;
-  if (messages::IsAboutDevices(text)) return reason_codes::kNoFreeDevices;
-  if (text.substr(0, 21) ==
-      "Scheduling conditions") {  // the first line that says what (spec 3 P15)
-    if (text.find("\nVolumeBinding: ") != std::string_view::npos)
-      return reason_codes::kVolumeNotReady;
-    return text.find("\nConfigMap: ") != std::string_view::npos ? reason_codes::kConfigMapMissing
-                                                                : reason_codes::kLargerThanAnyNode;
-  }
-  return reason_codes::kNoMatchingNode;
-}
 
 class Describer {
  public:
@@ -44,7 +24,7 @@ class Describer {
     const std::vector<PodGroupId> groups = NotableOrChanged(*cycle_.statement);
     plan_.groups.Reserve(groups.size());
     for (const PodGroupId group : groups) Describe(group);
-    std::sort(plan_.pod_messages.begin(), plan_.pod_messages.end());
+    std::sort(plan_.waiting_pods.begin(), plan_.waiting_pods.end());
   }
 
  private:
@@ -115,58 +95,71 @@ class Describer {
     outcome.verdict = VerdictOf(group, waiting, ready);
     // KAI loses what it wanted to write on groups that wait for pods of their own (spec 2 W5).
     if (ready || cycle_.mends->on(Mend::kNotReadyWrites)) DescribeWrites(group, &outcome);
-    if (SaysItIsStale(group)) outcome.messages.push_back(StaleText(group));
+    if (SaysItIsStale(group)) AddToEvent(StaleOf(group), &outcome);
     DescribeMisfits(group, &outcome);
     DescribeState(group, waiting, ready, &outcome);
-    if (IsStale(group))
-      outcome.reasons.push_back({reason_codes::kStale, StaleText(group), PodId()});
+    if (IsStale(group)) AddToPlan(StaleOf(group), &outcome);
+  }
+
+  static void AddToEvent(Reason reason, GroupOutcome* outcome) {
+    outcome->reasons.push_back({.reason = std::move(reason), .in_event = true, .in_plan = false});
+  }
+  static void AddToPlan(Reason reason, GroupOutcome* outcome) {
+    outcome->reasons.push_back({.reason = std::move(reason), .in_event = false, .in_plan = true});
+  }
+  static void Add(Reason reason, GroupOutcome* outcome) {
+    outcome->reasons.push_back({.reason = std::move(reason)});
   }
 
   void DescribeBudget(PodGroupId group, GroupOutcome* outcome) const {
-    if (cycle_.log->search_budget_spent[group] == 0) return;
-    outcome->reasons.push_back({reason_codes::kSearchBudgetSpent,
-                                "the search for pods to evict ended before it was complete: its "
-                                "budget was spent",
-                                PodId()});
+    if (cycle_.log->search_budget_spent[group] != 0) AddToPlan(SearchBudgetSpent(), outcome);
   }
 
   void DescribeState(PodGroupId group, int32_t waiting, bool ready, GroupOutcome* outcome) {
     if (waiting == 0) {
       if (outcome->verdict == Verdict::kNotReady) {
-        outcome->reasons.push_back(
-            {reason_codes::kNoPods, "the pod group has no pods yet", PodId()});
+        AddToPlan(NoPods(), outcome);
       } else if (outcome->verdict == Verdict::kRunning && !HasActivePods(group)) {
-        outcome->reasons.push_back({reason_codes::kCompleted, "all pods have ended", PodId()});
+        AddToPlan(Completed(), outcome);
       } else if (outcome->verdict == Verdict::kInvalid) {
-        DescribeMissingQueue(group, outcome);
+        AddToPlan(NoQueue(), outcome);
       }
       DescribeBudget(group, outcome);  // one action was cut short, and a later one found room
       return;
     }
     if (!ready) {
-      outcome->messages.push_back(NotReadyText(group));
-      outcome->reasons.push_back({reason_codes::kNotReady, outcome->messages.back(), PodId()});
+      Add(NotReadyOf(group), outcome);
       DescribeBudget(group, outcome);  // an action was cut short before a later one broke its gang
       // KAI's text stops here; that no queue is waiting for the pods is worth knowing all the same.
-      if (outcome->verdict == Verdict::kInvalid) DescribeMissingQueue(group, outcome);
+      if (outcome->verdict == Verdict::kInvalid) AddToPlan(NoQueue(), outcome);
       return;
     }
 
-    std::vector<std::pair<std::string, std::string>>
-        errors;  // (reason, message), as KAI collects them
-    if (!cluster_.pod_groups().queue[group].valid()) {
-      errors.emplace_back(messages::kQueueDoesNotExist, DescribeMissingQueue(group, outcome));
-    }
-    for (const PlaceError& error : cycle_.log->ErrorsOf(group)) {
-      if (!error.is_ours) errors.emplace_back(error.reason, error.message);
-      DescribeError(error, outcome);
-    }
+    const bool has_queue = cluster_.pod_groups().queue[group].valid();
+    if (!has_queue) Add(NoQueue(), outcome);
+    const size_t begin = outcome->reasons.size();
+    AddLogged(cycle_.log->ReasonsOf(group), outcome);
+    const bool has_errors = !has_queue || outcome->reasons.size() > begin;
+    outcome->has_errors_event = true;
+    const size_t end = outcome->reasons.size();
     DescribeBudget(group, outcome);
-    DescribeWhatKeepsOut(group, errors.empty(), outcome);
-    const std::string text = messages::PodGroupText(errors);
-    outcome->messages.push_back(Prefixed(group, text));
+    DescribeWhatKeepsOut(group, has_errors, outcome);
     if (cycle_.order->CountOf(group, PodStatus::kPending) > 0)
-      DescribePods(group, errors.empty() ? std::string(messages::kUnableToSchedulePod) : text);
+      ListWaitingPods(group, std::span(outcome->reasons).subspan(begin, end - begin), begin);
+  }
+
+  // KAI's event names a gang and why its next pod found no node as one error.
+  static void AddLogged(std::span<const Reason> reasons, GroupOutcome* outcome) {
+    bool is_told = false;  // with its gang
+    for (const Reason& reason : reasons) {
+      const auto* too_small = std::get_if<DomainTooSmall>(&reason);
+      const auto* lacks = std::get_if<DomainsLack>(&reason);
+      const bool is_ours = too_small != nullptr && too_small->is_best;
+      const bool is_kais = lacks != nullptr && lacks->is_outside;
+      outcome->reasons.push_back(
+          {.reason = reason, .in_event = !is_told && !is_ours, .in_plan = !is_kais});
+      is_told = std::holds_alternative<GangIncomplete>(reason);
+    }
   }
 
   void DescribeWrites(PodGroupId group, GroupOutcome* outcome) const {
@@ -191,101 +184,54 @@ class Describer {
     return cycle_.StaleSince(group) != kNoTime && !cycle_.order->IsGangSatisfied(group);
   }
 
-  std::string StaleText(PodGroupId group) const {
+  Stale StaleOf(PodGroupId group) const {
     const SubGroupColumns& sets = cluster_.sub_groups();
-    std::vector<messages::StalePodSet> all;
+    Stale stale;
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       const SubGroupId id = cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)];
-      all.push_back({.subgroup = std::string(cluster_.SubgroupText(id)),
-                     .minimum = sets.minimum[id],
-                     .active = sets.counts[id].active_used()});
+      stale.pod_sets.push_back(
+          {.pod_set = id, .minimum = sets.minimum[id], .pods = sets.counts[id].active_used()});
     }
-    return messages::StaleJob(all);
+    return stale;
   }
 
   // Pods of sub-groups that do not exist (spec 2 M9).
   void DescribeMisfits(PodGroupId group, GroupOutcome* outcome) {
     for (const PodId pod : cluster_.pod_groups().misfits[group]) {
-      std::string text = messages::UnknownSubgroup(cluster_.Text(cluster_.pods().subgroup[pod]),
-                                                   cluster_.PodGroupName(group));
-      outcome->reasons.push_back({reason_codes::kSubgroupDoesNotExist, text, pod});
-      plan_.pod_messages.emplace_back(pod, std::move(text));
+      plan_.waiting_pods.emplace_back(pod, static_cast<int32_t>(outcome->reasons.size()));
+      AddToPlan(NoSubgroup{.pod = pod}, outcome);
     }
   }
 
-  std::string DescribeMissingQueue(PodGroupId group, GroupOutcome* outcome) {
-    std::string text =
-        messages::QueueDoesNotExist(cluster_.Text(cluster_.pod_groups().queue_name[group]));
-    outcome->reasons.push_back({reason_codes::kQueueDoesNotExist, text, PodId()});
-    return text;
-  }
-
-  static void DescribeError(const PlaceError& error, GroupOutcome* outcome) {
-    switch (error.kind) {
-      case PlaceError::Kind::kOverLimit:
-        outcome->reasons.push_back({reason_codes::kOverLimit, error.message, PodId()});
-        return;
-      case PlaceError::Kind::kNonPreemptibleOverQuota:
-        outcome->reasons.push_back(
-            {reason_codes::kNonPreemptibleOverQuota, error.message, PodId()});
-        return;
-      case PlaceError::Kind::kPreemptionDelay:
-        outcome->reasons.push_back({reason_codes::kPreemptionDelay, error.message, PodId()});
-        return;
-      case PlaceError::Kind::kNoDomain:
-        outcome->reasons.push_back({reason_codes::kTopologyTooSmall, error.message, PodId()});
-        return;
-      case PlaceError::Kind::kNoNode:
-        if (error.below_minimum) {
-          outcome->reasons.push_back({reason_codes::kGangIncomplete, error.message, PodId()});
-        }
-        outcome->reasons.push_back({CodeOfNoNode(error.pod_message), error.pod_message, error.pod});
-        return;
-    }
-  }
-
-  // What no action says a word about: features that are not built, queues that are no leaves.
-  void DescribeWhatKeepsOut(PodGroupId group, bool no_errors, GroupOutcome* outcome) {
+  // What no action has a reason for: features that are not built, queues that are no leaves.
+  void DescribeWhatKeepsOut(PodGroupId group, bool has_errors, GroupOutcome* outcome) {
     const QueueId queue = cluster_.pod_groups().queue[group];
-    if (queue.valid() && !cluster_.queues().IsLeaf(queue)) {
-      outcome->reasons.push_back(
-          {reason_codes::kQueueNotLeaf,
-           StrCat("queue ", cluster_.Text(cluster_.queues().name[queue]),
-                  " has queues below it; pod groups run in leaf queues only"),
-           PodId()});
-      return;
-    }
+    if (queue.valid() && !cluster_.queues().IsLeaf(queue))
+      return AddToPlan(QueueNotLeaf{.queue = queue}, outcome);
     if (cycle_.MayRun(group)) {
-      if (no_errors && outcome->reasons.empty() && outcome->verdict == Verdict::kUnschedulable) {
-        outcome->reasons.push_back({reason_codes::kNotConsidered,
-                                    "no action that ran in this cycle considered the pod group",
-                                    PodId()});
-      }
+      const bool has_any = std::ranges::any_of(outcome->reasons, &OutcomeReason::in_plan);
+      if (!has_errors && !has_any && outcome->verdict == Verdict::kUnschedulable)
+        AddToPlan(NotConsidered(), outcome);
       return;
     }
-    std::set<NameId> features;
+    std::map<std::string_view, NameId> features;
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       for (const PodId pod :
            cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
         const PodStatus status = cluster_.pods().status[pod];
         if (status != PodStatus::kPending && status != PodStatus::kGated) continue;
-        const std::vector<NameId>& needed = cluster_.ClassOf(pod).not_built;
-        features.insert(needed.begin(), needed.end());
+        for (const NameId feature : cluster_.ClassOf(pod).not_built)
+          features.emplace(cluster_.Text(feature), feature);
       }
     }
-    std::set<std::string_view> names;
-    for (const NameId feature : features) names.insert(cluster_.Text(feature));
-    for (const std::string_view name : names) {
-      outcome->reasons.push_back(
-          {reason_codes::kNotBuilt, StrCat("needs ", name, ", which is not built yet"), PodId()});
-    }
+    for (const auto& [name, feature] : features) AddToPlan(NotBuilt{.feature = feature}, outcome);
   }
 
-  std::string NotReadyText(PodGroupId group) const {
+  NotReady NotReadyOf(PodGroupId group) const {
     const SubGroupColumns& sets = cluster_.sub_groups();
-    std::vector<messages::NotReadyPodSet> unready;
+    NotReady not_ready;
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       const SubGroupId id = cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)];
@@ -294,32 +240,27 @@ class Describer {
       const int32_t gated = counts[PodStatus::kGated];
       const int32_t minimum = cycle_.order->MinimumOf(id);
       if (alive - gated >= minimum) continue;
-      unready.push_back({.subgroup = std::string(cluster_.SubgroupText(id)),
-                         .minimum = minimum,
-                         .alive = alive,
-                         .gated = gated});
+      not_ready.pod_sets.push_back(
+          {.pod_set = id, .minimum = minimum, .pods = alive, .gated = gated});
     }
-    return messages::NotReady(unready);
+    return not_ready;
   }
 
-  std::string Prefixed(PodGroupId group, std::string text) const {
-    if (cluster_.pod_groups().backoff_prefix[group] == 0) return text;
-    return messages::WithNodePool(cluster_.Text(cluster_.pod_groups().node_pool[group]), text);
-  }
-
-  // Every waiting pod gets the reason why it found no node itself, else its group's (spec 2 M2).
-  void DescribePods(PodGroupId group, const std::string& group_text) {
+  // Every waiting pod with the reason why it found no node itself, else its group's (spec 2 M2).
+  // `reasons` are those of its group from place `begin` on.
+  void ListWaitingPods(PodGroupId group, std::span<const OutcomeReason> reasons, size_t begin) {
     const Span32 range = cluster_.pod_groups().pod_sets[group];
     for (int32_t i = range.begin; i < range.end; ++i) {
       for (const PodId pod :
            cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
         if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
-        const std::span<const PlaceError> errors = cycle_.log->ErrorsOf(group);
-        const auto own = std::find_if(errors.begin(), errors.end(), [&](const PlaceError& error) {
-          return error.pod == pod && !error.pod_message.empty();
+        const auto own = std::ranges::find_if(reasons, [&](const OutcomeReason& each) {
+          const auto* no_node = std::get_if<NoNode>(&each.reason);
+          return no_node != nullptr && no_node->pod == pod;
         });
-        plan_.pod_messages.emplace_back(
-            pod, Prefixed(group, own != errors.end() ? own->pod_message : group_text));
+        const auto place =
+            static_cast<int32_t>(begin) + static_cast<int32_t>(own - reasons.begin());
+        plan_.waiting_pods.emplace_back(pod, own == reasons.end() ? -1 : place);
       }
     }
   }

@@ -1,4 +1,4 @@
-// What became of every pod group and waiting pod, and why, in KAI's words (spec 2 §13).
+// What became of every pod group and waiting pod, and why, as data (spec 2 §13).
 #ifndef KAI_SESSION_OUTCOME_H_
 #define KAI_SESSION_OUTCOME_H_
 
@@ -7,7 +7,7 @@
 
 namespace kai {
 
-// Fills plan->groups and plan->pod_messages from the cycle as its actions left it.
+// Fills plan->groups and plan->waiting_pods from the cycle as its actions left it.
 void DescribeOutcomes(const CycleView& cycle, Plan* plan);
 
 }  // namespace kai

@@ -34,7 +34,7 @@ Plan RunPlan(const ClusterMaker& maker,
 std::vector<std::pair<std::string, std::string>> ReasonsOf(const Plan& plan,
                                                            std::string_view group) {
   std::vector<std::pair<std::string, std::string>> reasons;
-  for (const PlanReason& reason : OutcomeOf(plan, group).reasons) {
+  for (const ToldReason& reason : OutcomeOf(plan, group).reasons) {
     EXPECT_NE(reason.message, "") << reason.code;
     reasons.emplace_back(reason.code, reason.pod.valid() ? plan.cluster->PodName(reason.pod) : "");
   }
@@ -45,7 +45,7 @@ std::vector<std::pair<std::string, std::string>> ReasonsOf(const Plan& plan,
 std::string TextOfPod(const Plan& plan, std::string_view name) {
   const PodId pod = PodNamed(*plan.cluster, name);
   std::string text;
-  for (const auto& [id, message] : plan.pod_messages) {
+  for (const auto& [id, message] : ConditionsOf(plan)) {
     if (id == pod) text = message;
   }
   return text;
@@ -60,8 +60,8 @@ TEST(VerdictTest, PlacedIsWhoseWaitingPodsAllGotANode) {
   const Plan plan = RunPlan(MakeCluster().Node("n").Pending("ns/g", {.pods = 2, .min_member = 2}));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kPlaced));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), IsEmpty());
-  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages, IsEmpty());
-  EXPECT_THAT(plan.pod_messages, IsEmpty());
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").events, IsEmpty());
+  EXPECT_THAT(ConditionsOf(plan), IsEmpty());
 }
 
 TEST(VerdictTest, PipelinedIsWhosePodsAllHaveToWait) {
@@ -70,7 +70,7 @@ TEST(VerdictTest, PipelinedIsWhosePodsAllHaveToWait) {
                                 .Releasing("ns/old", {.gpus = 1, .node = "n"})
                                 .Pending("ns/g", {.gpus = 1}));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kPipelined));
-  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages, IsEmpty());
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").events, IsEmpty());
 }
 
 TEST(VerdictTest, PartlyPlacedIsWhoGotSomething) {
@@ -134,7 +134,7 @@ TEST(NotReadyTest, AGangWhosePodsHaveNotAllArrivedIsToldHowManyAreMissing) {
                          "Job is not ready for scheduling. Waiting for 4 pods, currently 3 "
                          "exist, 1 are gated"));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_ready", "")));
-  EXPECT_THAT(plan.pod_messages, IsEmpty()) << "its pods hear nothing";
+  EXPECT_THAT(ConditionsOf(plan), IsEmpty()) << "its pods hear nothing";
 }
 
 TEST(NotReadyTest, EverySubGroupThatIsNotReadyIsNamed) {
@@ -327,8 +327,8 @@ TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {
   const Plan plan = RunPlan(std::move(maker));
   EXPECT_EQ(OutcomeOf(plan, "ns/g").reasons.at(0).message,
             "node-group r2 can allocate only 2 of 4 required pods");
-  ASSERT_EQ(OutcomeOf(plan, "ns/g").messages.size(), size_t{1});
-  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages.front(), Not(HasSubstr("node-group")));
+  ASSERT_EQ(OutcomeOf(plan, "ns/g").events.size(), size_t{1});
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").events.front(), Not(HasSubstr("node-group")));
 }
 
 TEST(UnschedulableTest, WhoNoActionConsideredIsToldSo) {
@@ -410,7 +410,7 @@ TEST(EvictionOutcomeTest, WhoLosesPodsIsToldWhichAndWhy) {
   EXPECT_THAT(OutcomeOf(plan, "rich/young").reasons[0].message,
               AllOf(HasSubstr("Pod rich/young-1 was preempted by workload poor/new.\nrich uses "),
                     HasSubstr("\npoor uses ")));
-  EXPECT_THAT(OutcomeOf(plan, "rich/young").messages, IsEmpty()) << "the decision has KAI's text";
+  EXPECT_THAT(OutcomeOf(plan, "rich/young").events, IsEmpty()) << "the decision has KAI's text";
   EXPECT_TRUE(OutcomeOf(plan, "rich/young").writes_last_eviction);
   EXPECT_FALSE(OutcomeOf(plan, "rich/old").writes_last_eviction);
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes_last_eviction);
@@ -420,7 +420,7 @@ TEST(EvictionOutcomeTest, WhoIsPromisedWhatTheyLeaveIsPipelined) {
   const Plan plan = RunPlan(RichAndPoor(), kReclaim);
   EXPECT_THAT(plan, HasVerdict("poor/new", Verdict::kPipelined));
   EXPECT_THAT(ReasonsOf(plan, "poor/new"), IsEmpty());
-  EXPECT_THAT(OutcomeOf(plan, "poor/new").messages, IsEmpty())
+  EXPECT_THAT(OutcomeOf(plan, "poor/new").events, IsEmpty())
       << "that allocate found no room for it is over";
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes_last_start);
 }
@@ -436,7 +436,7 @@ TEST(EvictionOutcomeTest, WhoMovesHasAPromiseAndLosesNothing) {
   ASSERT_THAT(plan.decisions, testing::SizeIs(3));
   const PodGroupId moved = plan.cluster->pods().group[plan.decisions[0].pod];
   EXPECT_EQ(plan.groups[moved].verdict, Verdict::kPipelined);
-  EXPECT_THAT(plan.ReasonsOf(moved), IsEmpty());
+  EXPECT_THAT(ReasonsOf(plan, moved), IsEmpty());
   EXPECT_TRUE(plan.groups[moved].writes_last_eviction);
   EXPECT_THAT(plan, HasVerdict("ns/new", Verdict::kPipelined));
 }
@@ -459,7 +459,7 @@ TEST(EvictionOutcomeTest, AStaleGangSaysSoAfterWhyItWaits) {
                            .Pending("ns/g", {.gpus = 1});
   maker.rows().pod_groups[0].stale_since_ns = kTestNowNs - 1;
   const Plan plan = RunPlan(maker, R"({"actions": "allocate, stalegangeviction"})");
-  EXPECT_THAT(OutcomeOf(plan, "ns/g").messages,
+  EXPECT_THAT(OutcomeOf(plan, "ns/g").events,
               ElementsAre("Job is stale. 1 pods are active, minMember is 2",
                           HasSubstr("Resources were found for 0 pods while 2 are required")));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"),
@@ -503,7 +503,7 @@ TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
                                 .Pending("z/g", {.pods = 2, .gpus = 2})
                                 .Pending("a/g", {.pods = 2, .gpus = 2}));
   std::vector<std::string> pods;
-  for (const auto& [pod, text] : plan.pod_messages) pods.push_back(plan.cluster->PodName(pod));
+  for (const auto& [pod, text] : ConditionsOf(plan)) pods.push_back(plan.cluster->PodName(pod));
   EXPECT_THAT(pods, ElementsAre("a/g-0", "a/g-1", "z/g-0", "z/g-1"));
 }
 

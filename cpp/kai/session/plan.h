@@ -1,6 +1,6 @@
 // Plan: the answer of a cycle as plain data: decisions in the order in which they have to happen, a
 // verdict and its reasons per pod group, the queues' numbers (design §3). Ids refer to the cluster
-// that was planned; names are looked up where the plan is shown.
+// that was planned; plan_texts.h makes sentences of it.
 #ifndef KAI_SESSION_PLAN_H_
 #define KAI_SESSION_PLAN_H_
 
@@ -14,6 +14,7 @@
 #include "kai/actions/action.h"
 #include "kai/fairshare/share.h"
 #include "kai/model/cluster.h"
+#include "kai/model/reason.h"
 
 namespace kai {
 
@@ -28,38 +29,11 @@ enum class Verdict : uint8_t {
 };
 std::string_view VerdictName(Verdict verdict);
 
-// Stable words for why something waits; docs/reference/reasons.md lists them.
-namespace reason_codes {
-inline constexpr std::string_view kOverLimit = "over_limit";
-inline constexpr std::string_view kNonPreemptibleOverQuota = "non_preemptible_over_quota";
-inline constexpr std::string_view kGangIncomplete = "gang_incomplete";
-inline constexpr std::string_view kNotEnoughGpus = "not_enough_gpus";
-inline constexpr std::string_view kNotEnoughResources = "not_enough_resources";
-inline constexpr std::string_view kNoMatchingNode = "no_matching_node";
-inline constexpr std::string_view kTopologyTooSmall = "topology_too_small";
-inline constexpr std::string_view kLargerThanAnyNode = "larger_than_any_node";
-inline constexpr std::string_view kConfigMapMissing = "config_map_missing";
-inline constexpr std::string_view kVolumeNotReady = "volume_not_ready";
-inline constexpr std::string_view kResourceClaimNotReady = "resource_claim_not_ready";
-inline constexpr std::string_view kNoFreeDevices = "no_free_devices";
-inline constexpr std::string_view kQueueDoesNotExist = "queue_does_not_exist";
-inline constexpr std::string_view kQueueNotLeaf = "queue_not_leaf";
-inline constexpr std::string_view kSubgroupDoesNotExist = "subgroup_does_not_exist";
-inline constexpr std::string_view kNotReady = "not_ready";
-inline constexpr std::string_view kNotBuilt = "not_built";
-inline constexpr std::string_view kCompleted = "completed";
-inline constexpr std::string_view kNoPods = "no_pods";
-inline constexpr std::string_view kNotConsidered = "not_considered";
-inline constexpr std::string_view kPreemptionDelay = "preemption_delay";
-inline constexpr std::string_view kSearchBudgetSpent = "search_budget_spent";
-inline constexpr std::string_view kEvicted = "evicted";
-inline constexpr std::string_view kStale = "stale";
-}  // namespace reason_codes
-
-struct PlanReason {
-  std::string_view code;  // one of reason_codes
-  std::string message;
-  PodId pod;  // invalid: the group as a whole
+// A reason of a pod group, and where it is given: in KAI's event and condition, and to programs.
+struct OutcomeReason {
+  Reason reason;
+  bool in_event = true;
+  bool in_plan = true;
 };
 
 // What the cycle does to a time stamp among the annotations of a pod group. Whatever is written is
@@ -68,8 +42,9 @@ enum class StampWrite : uint8_t { kNone, kNow, kRemove };
 
 struct GroupOutcome {
   Verdict verdict = Verdict::kRunning;
-  std::vector<std::string> messages;  // the text of KAI's event and condition
-  std::vector<PlanReason> reasons;    // without evictions: Plan::ReasonsOf()
+  std::vector<OutcomeReason> reasons;  // without evictions: Plan::evictions
+  // The group could start, and pods of it wait: KAI's event lists why, or that it is not known.
+  bool has_errors_event = false;
   bool writes_last_start = false;
   bool writes_last_eviction = false;
   StampWrite writes_stale_since = StampWrite::kNone;
@@ -104,18 +79,14 @@ class GroupOutcomes {
 };
 
 struct Plan {
-  // What the pod of a decision to evict is told.
-  std::string MessageOf(const CycleLog::Decision& decision) const;
   // The devices that the pod of a decision shares, by name; empty: none.
   std::vector<std::string> GpuGroupsOf(const CycleLog::Decision& decision) const;
-  // Those of its outcome, then why pods of it leave, by pod.
-  std::vector<PlanReason> ReasonsOf(PodGroupId group) const;
 
   std::shared_ptr<const Cluster> cluster;
   int64_t now_ns = 0;
   std::vector<CycleLog::Decision> decisions;
-  std::vector<std::string> queue_uses;  // CycleLog::queue_uses
-  std::vector<GpuList> shared_gpus;     // CycleLog::shared_gpus
+  std::vector<QueueUse> queue_uses;  // CycleLog::queue_uses
+  std::vector<GpuList> shared_gpus;  // CycleLog::shared_gpus
   // NUMA zones that pods of decisions get (CycleLog::Decision::zones).
   std::vector<ZoneLedger::Record> zones;
   // What the decisions leave of zones, by node; as a table of NumaNode.
@@ -140,8 +111,10 @@ struct Plan {
   };
   std::vector<Eviction> evictions;
   GroupOutcomes groups;
-  std::vector<std::pair<PodId, std::string>> pod_messages;  // by pod
-  IndexVector<QueueId, QueueShare> queues;                  // as the cycle began
+  // Pods whose condition is written, by pod; each with its own reason of those of its group, or -1:
+  // that of the group as a whole.
+  std::vector<std::pair<PodId, int32_t>> waiting_pods;
+  IndexVector<QueueId, QueueShare> queues;  // as the cycle began
   // Searches that a budget ended, and the scenarios each had tried: with these counts in
   // scenarioSearchBudgets.maxScenarios.searches the plan can be had again, whatever the machine.
   std::vector<std::pair<std::string, int64_t>> spent_searches;

@@ -64,7 +64,7 @@ std::string TextOf(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   std::string text = DecisionsText(plan);
   for (const CycleLog::Decision& decision : plan.decisions) {
-    StrAppend(&text, "\n", decision.action, " ", plan.MessageOf(decision));
+    StrAppend(&text, "\n", decision.action, " ", MessageOf(plan, decision));
     if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
   }
   for (const PodGroupId group : plan.groups.ids()) {
@@ -73,13 +73,13 @@ std::string TextOf(const Plan& plan) {
               outcome.writes_last_start ? " starts" : "",
               outcome.writes_last_eviction ? " evicted" : "",
               std::to_string(static_cast<int>(outcome.writes_stale_since)));
-    for (const std::string& message : outcome.messages) StrAppend(&text, "\n  says ", message);
-    for (const PlanReason& reason : plan.ReasonsOf(group)) {
+    for (const std::string& message : EventsOf(plan, group)) StrAppend(&text, "\n  says ", message);
+    for (const ToldReason& reason : ReasonsOf(plan, group)) {
       StrAppend(&text, "\n  ", reason.code, " ", reason.message, " ",
                 reason.pod.valid() ? cluster.PodName(reason.pod) : "");
     }
   }
-  for (const auto& [pod, message] : plan.pod_messages) {
+  for (const auto& [pod, message] : ConditionsOf(plan)) {
     StrAppend(&text, "\n", cluster.PodName(pod), ": ", message);
   }
   for (const QueueId queue : plan.queues.ids()) {

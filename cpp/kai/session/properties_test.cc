@@ -399,12 +399,13 @@ TEST_P(CyclePropertyTest, WhoeverWaitsIsToldWhy) {
       EXPECT_EQ(got_something, says_so) << name << ": " << VerdictName(outcome.verdict);
       if (outcome.verdict == Verdict::kUnschedulable || outcome.verdict == Verdict::kNotReady ||
           outcome.verdict == Verdict::kInvalid) {
-        EXPECT_FALSE(plan.ReasonsOf(group).empty()) << name << ": " << VerdictName(outcome.verdict);
+        EXPECT_FALSE(ReasonsOf(plan, group).empty())
+            << name << ": " << VerdictName(outcome.verdict);
       }
     }
     // Every waiting pod of a group that is ready has a text of its own.
     std::map<PodId, int> texts;
-    for (const auto& [pod, text] : plan.pod_messages) {
+    for (const auto& [pod, text] : ConditionsOf(plan)) {
       EXPECT_NE(text, "");
       ++texts[pod];
     }

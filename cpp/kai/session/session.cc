@@ -42,6 +42,46 @@ void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statemen
   }
 }
 
+std::unique_ptr<NodeSearch> MakeNodeSearch(const Config& config, const Cluster& cluster,
+                                           const std::shared_ptr<ZoneLedger>& zones,
+                                           bool always_scan) {
+  NodeSearch::Options options = SearchOptions(config);
+  options.always_scan = always_scan;
+  return std::make_unique<NodeSearch>(
+      cluster,
+      NodeSearch::Rules{MakePodChecks(config, cluster), MakeFilters(config, cluster, zones),
+                        MakeScorers(config, cluster, zones)},
+      options);
+}
+
+// Null: no group has a topology constraint.
+std::unique_ptr<DomainSearch> MakeDomainSearch(const Config& config, const Cluster& cluster) {
+  if (!config.HasPlugin("topology") || cluster.topology_constraints().empty()) return nullptr;
+  return std::make_unique<DomainSearch>(
+      cluster, DomainSearch::Options{.whole_nodes = !config.mends.on(Mend::kPartialLabels),
+                                     .stop_at_required = config.mends.on(Mend::kCommonDomain),
+                                     .tells_levels = config.mends.on(Mend::kTopologyLevels),
+                                     .best_fit = PlacesByBestFit(config)});
+}
+
+GroupPlacer::Options PlacerOptions(const Config& config) {
+  return {.check_capacity = config.HasPlugin("proportion"),
+          .check_nodes = config.HasPlugin("predicates"),
+          .pin_siblings = config.mends.on(Mend::kPinnedSiblings),
+          .level_free = config.mends.on(Mend::kTopologyLevels),
+          .best_fit = PlacesByBestFit(config),
+          .quota_tolerance = config.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0};
+}
+
+void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
+  plan->zones = zones.records();
+  for (const NodeId node : cluster.nodes().name.ids()) {
+    if (cluster.numa().Find(node) == nullptr) continue;
+    const std::span<const double> left = zones.AvailableOf(node);
+    plan->zones_available.emplace_back(node, std::vector<double>(left.begin(), left.end()));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
@@ -68,20 +108,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
 
   order = std::make_unique<PodOrder>(*cluster, PodOrderOptions(config_));
   const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
-  NodeSearch::Options search_options = SearchOptions(config_);
-  search_options.always_scan = options_.always_scan;
-  search = std::make_unique<NodeSearch>(
-      *cluster,
-      NodeSearch::Rules{MakePodChecks(config_, *cluster), MakeFilters(config_, *cluster, zones),
-                        MakeScorers(config_, *cluster, zones)},
-      search_options);
-  const bool best_fit = PlacesByBestFit(config_);
-  if (config_.HasPlugin("topology") && !cluster->topology_constraints().empty())
-    domains = std::make_unique<DomainSearch>(
-        *cluster, DomainSearch::Options{.whole_nodes = !config_.mends.on(Mend::kPartialLabels),
-                                        .stop_at_required = config_.mends.on(Mend::kCommonDomain),
-                                        .tells_levels = config_.mends.on(Mend::kTopologyLevels),
-                                        .best_fit = best_fit});
+  search = MakeNodeSearch(config_, *cluster, zones, options_.always_scan);
+  domains = MakeDomainSearch(config_, *cluster);
   std::vector<Listener*> listeners = {usage.get(), order.get(), search.get()};
   if (domains != nullptr) listeners.push_back(domains.get());
   statement->Listen(std::move(listeners));
@@ -92,15 +120,8 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, now_ns, statement.get());
   statement->Settle();  // nobody tries that out
 
-  GroupPlacer placer(
-      *cluster, order.get(), usage.get(), search.get(),
-      {.check_capacity = config_.HasPlugin("proportion"),
-       .check_nodes = config_.HasPlugin("predicates"),
-       .pin_siblings = config_.mends.on(Mend::kPinnedSiblings),
-       .level_free = config_.mends.on(Mend::kTopologyLevels),
-       .best_fit = best_fit,
-       .quota_tolerance = config_.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0},
-      domains.get());
+  GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(), PlacerOptions(config_),
+                     domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
                   .now_ns = now_ns,
@@ -130,14 +151,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   plan.decisions = std::move(log.decisions);
   plan.queue_uses = std::move(log.queue_uses);
   plan.shared_gpus = std::move(log.shared_gpus);
-  if (zones != nullptr) {
-    plan.zones = zones->records();
-    for (const NodeId node : cluster->nodes().name.ids()) {
-      if (cluster->numa().Find(node) == nullptr) continue;
-      const std::span<const double> left = zones->AvailableOf(node);
-      plan.zones_available.emplace_back(node, std::vector<double>(left.begin(), left.end()));
-    }
-  }
+  if (zones != nullptr) ReportZones(*zones, *cluster, &plan);
   if (config_.HasPlugin("dynamicresources")) plan.claims = std::move(log.claims);
   plan.spent_searches = std::move(log.spent_searches);
   plan.score_keys = search->CountScoreKeys();

@@ -341,7 +341,7 @@ TEST_P(SharingAllocateTest, WhoeverFindsNoDeviceIsToldWhatNodesLack) {
     }
     const Plan plan = RunPlan(Session(config_), rows.Build());
     const oracle::World world(rows, oracle::SettingsOf(config_));
-    for (const auto& [pod, text] : plan.pod_messages) {
+    for (const auto& [pod, text] : ConditionsOf(plan)) {
       if (text.find("no nodes with enough resources") == std::string::npos) continue;
       ++told;
       EXPECT_EQ(ShortagesIn(text), oracle::ShortagesOf(world, plan.cluster->PodName(pod))) << text;

@@ -15,6 +15,7 @@ DEFAULT_PARENT_QUEUE = "default-parent-queue"
 TRAIN = "train"
 """Priority class of a pod group that names none (spec 6 C27)."""
 INFERENCE = "inference"
+BUILD = "build"
 
 PRIORITIES = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The chart's priority classes (spec 5 A65)."""

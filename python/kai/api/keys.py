@@ -4,8 +4,6 @@
 SCHEDULING_GROUP = "scheduling.run.ai"
 KAI_GROUP = "kai.scheduler"
 QUEUE_API = "scheduling.run.ai/v2"
-POD_GROUP_API = "scheduling.run.ai/v2alpha2"
-TOPOLOGY_API = "kai.scheduler/v1alpha1"
 
 SCHEDULER_NAME = "kai-scheduler"
 """`spec.schedulerName` of the pods that are ours to place."""
@@ -61,6 +59,8 @@ TOPOLOGY_PREFERRED_ANNOTATION = "kai.scheduler/topology-preferred-placement"
 SEGMENT_SIZE_ANNOTATION = "kai.scheduler/segment-size"
 SEGMENT_REQUIRED_ANNOTATION = "kai.scheduler/segment-topology-required-placement"
 SEGMENT_PREFERRED_ANNOTATION = "kai.scheduler/segment-topology-preferred-placement"
+SEGMENTS = (SEGMENT_SIZE_ANNOTATION, SEGMENT_REQUIRED_ANNOTATION, SEGMENT_PREFERRED_ANNOTATION)
+TOPOLOGY = (TOPOLOGY_ANNOTATION, TOPOLOGY_REQUIRED_ANNOTATION, TOPOLOGY_PREFERRED_ANNOTATION)
 
 # Annotations of pod groups, and of workloads that groups are made for: in how many domains of the
 # preferred level the pods are to be.

@@ -1,128 +1,276 @@
-"""Kinds of objects: their API group, and which list of a snapshot holds them (spec 2 L7)."""
+"""Kinds of objects: one table of all that kai knows of each.
+
+    kinds.KINDS["CronJob"].group     # "batch"
+    kinds.KINDS["CronJob"].owner     # "spec.jobTemplate.metadata"
+
+Reading of files, grouping, builders and lint use the same rows. What takes code to say, such as the
+gang of a PyTorchJob, stands with those who need it.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from kai.api import defaults
 from kai.api.keys import KAI_GROUP, SCHEDULING_GROUP
 
-LISTS = {
-    "Pod": "pods",
-    "Node": "nodes",
-    "Queue": "queues",
-    "PodGroup": "podGroups",
-    "BindRequest": "bindRequests",
-    "PriorityClass": "priorityClasses",
-    "ConfigMap": "configMaps",
-    "Namespace": "namespaces",
-    "PersistentVolume": "persistentVolumes",
-    "PersistentVolumeClaim": "persistentVolumeClaims",
-    "CSIStorageCapacity": "csiStorageCapacities",
-    "StorageClass": "storageClasses",
-    "CSIDriver": "csiDrivers",
-    "CSINode": "csiNodes",  # in no snapshot of KAI's: it does not look at them
-    "ResourceClaim": "resourceClaims",
-    "ResourceSlice": "resourceSlices",
-    "DeviceClass": "deviceClasses",
-    "Topology": "topologies",
-    "NodeResourceTopology": "nodeResourceTopologies",
-}
 
-GROUPS = {
-    "Pod": "",
-    "Node": "",
-    "ConfigMap": "",
-    "Namespace": "",
-    "PersistentVolume": "",
-    "PersistentVolumeClaim": "",
-    "ReplicationController": "",
-    "Deployment": "apps",
-    "StatefulSet": "apps",
-    "ReplicaSet": "apps",
-    "DaemonSet": "apps",
-    "Job": "batch",
-    "CronJob": "batch",
-    "Queue": SCHEDULING_GROUP,
-    "PodGroup": SCHEDULING_GROUP,
-    "BindRequest": SCHEDULING_GROUP,
-    "Topology": KAI_GROUP,
-    "PriorityClass": "scheduling.k8s.io",
-    "CSIStorageCapacity": "storage.k8s.io",
-    "StorageClass": "storage.k8s.io",
-    "CSIDriver": "storage.k8s.io",
-    "CSINode": "storage.k8s.io",
-    "ResourceClaim": "resource.k8s.io",
-    "ResourceSlice": "resource.k8s.io",
-    "DeviceClass": "resource.k8s.io",
-    "NodeResourceTopology": "topology.node.k8s.io",
-}
-"""The group of every kind kai reads. Others have a Queue, a Job and a PodGroup too."""
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """Pods of one description in a workload.
 
-GANG_WORKLOADS = {
-    "PyTorchJob": "kubeflow.org",
-    "LeaderWorkerSet": "leaderworkerset.x-k8s.io",
-}
-"""Kinds of other projects, with their groups, whose gangs have parts that kai knows."""
+    `path` has ``[name]`` for each item of a list, known by that key, and ``{}`` for each entry of a
+    mapping. `role`: what they are called, where the path does not name them. `shape`: how they are
+    described where that is no pod template (kai.integrations.workloads.shapes).
+    """
 
-WORKLOADS = frozenset(
-    ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", *GANG_WORKLOADS)
-)
-"""Kinds whose pods kai makes when a manifest gives none."""
+    path: str
+    role: str = ""
+    gpu: bool = True  # they are the ones that GPUs are asked for
+    no_gpu: tuple[str, ...] = ()  # roles and types among them that are not
+    type_field: str = ""  # what says their type, in the description or beside it
+    shape: str = ""
 
-OTHER_WORKLOADS = {
-    "DaemonSet": "apps",
-    "TFJob": "kubeflow.org",
-    "MPIJob": "kubeflow.org",
-    "XGBoostJob": "kubeflow.org",
-    "JAXJob": "kubeflow.org",
-    "PaddleJob": "kubeflow.org",
-    "Notebook": "kubeflow.org",
-    "TrainJob": "trainer.kubeflow.org",
-    "RayJob": "ray.io",
-    "RayCluster": "ray.io",
-    "RayService": "ray.io",
-    "JobSet": "jobset.x-k8s.io",
-    "SparkApplication": "sparkoperator.k8s.io",
-    "Workflow": "argoproj.io",
-    "PodCliqueSet": "grove.io",
-    "PodGangSet": "grove.io",
-}
-"""Kinds that would run pods, but whose pods have to be given."""
 
-IRRELEVANT = frozenset(
-    (
-        "Binding",
-        "ComponentStatus",
-        "Config",
-        "ControllerRevision",
-        "Endpoints",
-        "Event",
-        "LimitRange",
-        "PodTemplate",
-        "ResourceQuota",
-        "SchedulingShard",
-        "Secret",
-        "Service",
-        "ServiceAccount",
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of objects; what is said of pods and gangs is about workloads.
+
+    `group`: its API group. `listed`: which list of a snapshot holds its objects (spec 2 L7).
+    `read`: a plan depends on objects of this kind. `makes_pods`: True: kai makes its pods where a
+    manifest gives none; False: they have to be given; None: it runs no pods itself. `priority`: the
+    class of its pod groups when nobody names one (spec 6 C28).
+
+    `pods`: where they are described. `owner`: metadata of the object that KAI takes for the owner;
+    `owns_itself`: there is none that it reads, so that the pod says everything. `gang`: how
+    `gang_min` is said: "owner" in an annotation there, "leaf" on each replicated job, else the path
+    of a field; None: not at all, and `gang_hint` says what to do. `container`: what the operator
+    calls the main one. `parts`: where KAI looks for the topology of one role: "pod", the template,
+    or "job", the replicated job. `ray`: path of the Ray cluster that it describes.
+    """
+
+    group: str
+    listed: str = ""
+    cluster_scoped: bool = False
+    read: bool = True
+    makes_pods: bool | None = None
+    priority: str = defaults.TRAIN
+    pods: tuple[Pods, ...] = ()
+    owner: str = "metadata"
+    owns_itself: bool = False
+    container: str | None = None
+    parts: str | None = None
+    gang: str | None = None
+    gang_hint: str = "use a Job, a JobSet or a PyTorchJob for pods that have to start together"
+    segments: bool = False  # its workers can be cut into segments
+    native: str | None = None  # class of the kubernetes client
+    topology: bool = True
+    ray: str = ""
+    queue_annotation: str | None = None  # in which its operator looks for the queue
+    scheduled_by_operator: bool = False  # which, or whose settings, may name the scheduler
+
+
+_TEMPLATE = (Pods("spec.template"),)
+MIN_AVAILABLE = "spec.runPolicy.schedulingPolicy.minAvailable"
+_REPLICATED = "replicatedJobs[name].template.spec.template"
+_RAY_HINT = "set minReplicas of the worker groups: KAI waits for the head and that many workers"
+_NO_ENGINES = ("Frontend", "Planner", "frontend", "planner", "epp")
+_STORAGE, _DEVICES = "storage.k8s.io", "resource.k8s.io"
+_IGNORED = Kind("", read=False)
+
+
+def _service(group: str, native: str | None = None, **more: Any) -> Kind:
+    hint = "use a Job, JobSet or LeaderWorkerSet: KAI starts each of these pods by itself"
+    return Kind(group, pods=_TEMPLATE, native=native, gang_hint=hint, **more)
+
+
+def _training(family: str, container: str, *no_gpu: str, **more: Any) -> Kind:
+    pods = Pods(f"spec.{family}ReplicaSpecs{{}}.template", no_gpu=no_gpu)
+    return Kind(
+        "kubeflow.org", pods=(pods,), container=container, gang=MIN_AVAILABLE,
+        **{"makes_pods": False, **more},
+    )  # fmt: skip
+
+
+def _runtime() -> Kind:
+    """A template of JobSets."""
+    return Kind(
+        "trainer.kubeflow.org", read=False, pods=(Pods(f"spec.template.spec.{_REPLICATED}"),),
+        owner="spec.template.metadata", parts="job", gang="leaf",
+    )  # fmt: skip
+
+
+def _ray(path: str) -> Kind:
+    return Kind(
+        "ray.io",
+        makes_pods=False,
+        pods=(
+            Pods(f"{path}.headGroupSpec.template", role="head", gpu=False),
+            Pods(f"{path}.workerGroupSpecs[groupName].template"),
+        ),
+        parts="pod",
+        gang_hint=_RAY_HINT,
+        ray=path,
+        scheduled_by_operator=True,
     )
-)
-"""Kinds of the groups above that no plan depends on. Other groups are not looked into at all."""
 
-CLUSTER_SCOPED = frozenset(
-    (
-        "Node",
-        "Namespace",
-        "Queue",
-        "PriorityClass",
-        "PersistentVolume",
-        "StorageClass",
-        "CSIDriver",
-        "CSINode",
-        "ResourceSlice",
-        "DeviceClass",
-        "Topology",
-        "NodeResourceTopology",
-    )
-)
+
+def _spark(path: str, **more: Any) -> Kind:
+    return Kind(
+        "sparkoperator.k8s.io",
+        pods=(
+            Pods(f"{path}.driver", "driver", False, shape="spark-driver"),
+            Pods(f"{path}.executor", "executor", shape="spark-executor"),
+        ),
+        owner="", owns_itself=True,
+        gang_hint="leave it out: KAI starts the pods of an application one by one",
+        scheduled_by_operator=True,
+        **more,
+    )  # fmt: skip
+
+
+def _workflow(path: str = "spec", **more: Any) -> Kind:
+    return Kind(
+        "argoproj.io", pods=(Pods(f"{path}.templates[name]", shape="argo"),), owns_itself=True,
+        container="main", scheduled_by_operator=True, **more,
+    )  # fmt: skip
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        # What a snapshot holds.
+        "Pod": Kind("", "pods", pods=(Pods(""),), owner="", owns_itself=True, native="V1Pod"),
+        "Node": Kind("", "nodes", cluster_scoped=True),
+        "Queue": Kind(SCHEDULING_GROUP, "queues", cluster_scoped=True),
+        "PodGroup": Kind(SCHEDULING_GROUP, "podGroups"),
+        "BindRequest": Kind(SCHEDULING_GROUP, "bindRequests"),
+        "PriorityClass": Kind("scheduling.k8s.io", "priorityClasses", cluster_scoped=True),
+        "ConfigMap": Kind("", "configMaps"),
+        "Namespace": Kind("", "namespaces", cluster_scoped=True),
+        "PersistentVolume": Kind("", "persistentVolumes", cluster_scoped=True),
+        "PersistentVolumeClaim": Kind("", "persistentVolumeClaims"),
+        "CSIStorageCapacity": Kind(_STORAGE, "csiStorageCapacities"),
+        "StorageClass": Kind(_STORAGE, "storageClasses", cluster_scoped=True),
+        "CSIDriver": Kind(_STORAGE, "csiDrivers", cluster_scoped=True),
+        # In no snapshot of KAI's: it does not look at them.
+        "CSINode": Kind(_STORAGE, "csiNodes", cluster_scoped=True),
+        "ResourceClaim": Kind(_DEVICES, "resourceClaims"),
+        "ResourceSlice": Kind(_DEVICES, "resourceSlices", cluster_scoped=True),
+        "DeviceClass": Kind(_DEVICES, "deviceClasses", cluster_scoped=True),
+        "Topology": Kind(KAI_GROUP, "topologies", cluster_scoped=True),
+        "NodeResourceTopology": Kind(
+            "topology.node.k8s.io", "nodeResourceTopologies", cluster_scoped=True
+        ),
+        # Workloads of Kubernetes itself.
+        "Job": Kind("batch", makes_pods=True, pods=_TEMPLATE, gang="owner", native="V1Job"),
+        "CronJob": Kind(  # J3: KAI groups by the Job
+            "batch", pods=(Pods("spec.jobTemplate.spec.template"),),
+            owner="spec.jobTemplate.metadata",
+            gang_hint="use a JobSet: KAI reads the number from Jobs that no CronJob made",
+            native="V1CronJob",
+        ),
+        "Deployment": _service(
+            "apps", "V1Deployment", makes_pods=True, priority=defaults.INFERENCE
+        ),
+        "StatefulSet": _service("apps", "V1StatefulSet", makes_pods=True),
+        "ReplicaSet": _service("apps", "V1ReplicaSet", makes_pods=True),
+        "DaemonSet": _service("apps", "V1DaemonSet", makes_pods=False),
+        "ReplicationController": Kind("", makes_pods=True),
+        # Workloads of other projects.
+        "JobSet": Kind(
+            "jobset.x-k8s.io", makes_pods=False, pods=(Pods(f"spec.{_REPLICATED}"),),
+            parts="job", gang="leaf",
+        ),
+        "TrainJob": Kind("trainer.kubeflow.org", makes_pods=False),
+        "TrainingRuntime": _runtime(),
+        "ClusterTrainingRuntime": _runtime(),
+        "LeaderWorkerSet": Kind(
+            "leaderworkerset.x-k8s.io", makes_pods=True, segments=True,
+            pods=(
+                Pods("spec.leaderWorkerTemplate.leaderTemplate", role="leader"),
+                Pods("spec.leaderWorkerTemplate.workerTemplate", role="worker"),
+            ),
+            gang_hint="leave it out: KAI waits for spec.leaderWorkerTemplate.size pods",
+        ),
+        "PyTorchJob": _training("pytorch", "pytorch", makes_pods=True, segments=True),
+        "TFJob": _training("tf", "tensorflow", "PS"),
+        "XGBoostJob": _training("xgb", "xgboost"),
+        "JAXJob": _training("jax", "jax"),
+        "PaddleJob": _training("paddle", "paddle"),
+        "MPIJob": _training("mpi", "mpi", "Launcher"),
+        "Notebook": Kind("kubeflow.org", makes_pods=False, priority=defaults.BUILD),
+        "RayCluster": _ray("spec"),
+        "RayJob": _ray("spec.rayClusterSpec"),
+        "RayService": _ray("spec.rayClusterConfig"),
+        "SparkApplication": _spark("spec", makes_pods=False),
+        "ScheduledSparkApplication": _spark("spec.template", read=False),
+        "InferenceService": Kind(
+            "serving.kserve.io", read=False,
+            pods=tuple(
+                Pods(f"spec.{each}", each, each == "predictor", shape="predictor")
+                for each in ("predictor", "transformer", "explainer")
+            ),
+            container="kserve-container", topology=False,
+            gang_hint="use a LeaderWorkerSet: KAI starts each of these pods by itself",
+        ),
+        "DynamoGraphDeployment": Kind(
+            "nvidia.com", read=False,
+            pods=(
+                Pods(
+                    "spec.services{}",
+                    no_gpu=_NO_ENGINES, type_field="componentType", shape="service",
+                ),
+                Pods("spec.components[name].podTemplate", no_gpu=_NO_ENGINES, type_field="type"),
+            ),
+            queue_annotation="nvidia.com/kai-scheduler-queue",
+            container="main",
+            gang_hint="set replicas of the services: Grove says how many pods start together",
+        ),
+        "PodCliqueSet": Kind(
+            "grove.io", makes_pods=False,
+            pods=(Pods("spec.template.cliques[name]", shape="clique"),),
+            gang_hint="set minAvailable of the cliques: Grove says how many pods start together",
+            scheduled_by_operator=True,
+        ),
+        "PodGangSet": Kind("grove.io", makes_pods=False),
+        "Workflow": _workflow(makes_pods=False),
+        "WorkflowTemplate": _workflow(read=False),
+        "ClusterWorkflowTemplate": _workflow(read=False),
+        "CronWorkflow": _workflow("spec.workflowSpec", read=False),
+        # Of Kubernetes and KAI themselves, and no plan depends on them.
+        "PodTemplate": Kind(
+            "", read=False, pods=(Pods("template"),), owner="", topology=False,
+            native="V1PodTemplate",
+        ),
+        "Service": Kind("", read=False, priority=defaults.INFERENCE),  # Knative's owns pods
+        "Binding": _IGNORED,
+        "ComponentStatus": _IGNORED,
+        "Endpoints": _IGNORED,
+        "Event": _IGNORED,
+        "LimitRange": _IGNORED,
+        "ResourceQuota": _IGNORED,
+        "Secret": _IGNORED,
+        "ServiceAccount": _IGNORED,
+        "ControllerRevision": Kind("apps", read=False),
+        "Config": Kind(KAI_GROUP, read=False),
+        "SchedulingShard": Kind(KAI_GROUP, read=False),
+    }
+)  # fmt: skip
+
+_UNKNOWN = Kind("")
+
+LISTS = {name: kind.listed for name, kind in KINDS.items() if kind.listed}
+CLUSTER_SCOPED = frozenset(name for name, kind in KINDS.items() if kind.cluster_scoped)
+WORKLOADS = {name: kind for name, kind in KINDS.items() if kind.pods}
+"""Kinds whose manifests describe pods in a way that kai knows."""
+WHOLE_GROUPS = frozenset((*(KINDS[name].group for name in LISTS), "apps", "batch"))
+"""API groups with all their kinds in the table: another one of these groups is misspelt."""
+
+
+def known(kind: str) -> Kind:
+    """The row of a kind; for a kind that is in no table what holds for any."""
+    return KINDS.get(kind, _UNKNOWN)
 
 
 def group_of(api_version: str) -> str:

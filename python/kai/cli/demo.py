@@ -38,8 +38,9 @@ def command(save: str | None) -> int:
     from kai.cli.show import Page
     from kai.engine import report
     from kai.engine.cluster import Cluster
-    from kai.engine.plan import Evict
+    from kai.engine.queues import queue_tables
     from kai.engine.scheduler import Scheduler
+    from kai.engine.values import Evict
     from kai.sim.world import step
 
     page, scheduler = Page(), Scheduler()
@@ -53,7 +54,7 @@ def command(save: str | None) -> int:
         cluster = happens(cluster, now)
         plan = scheduler.plan(cluster, now=now)
         page.heading(f"{now[11:19]}  {story}")
-        queues = report.queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True)
+        queues = queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True)
         shows_queues = cycle in (1, len(_STORY) - 1)  # while one team borrows, and at the end
         page.tables([report.decisions(plan), report.waiting(plan), *queues[:shows_queues]])
         told = [each.message for each in plan.decisions if isinstance(each, Evict)]

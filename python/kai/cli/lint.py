@@ -12,7 +12,9 @@ from kai.cli import ANSWER_IS_NO, BAD_INPUT, DONE
 from kai.errors import KaiError
 
 if TYPE_CHECKING:
-    from kai.linting.text import File
+    from collections.abc import Iterable
+
+    from kai.linting.text import File, Located
 
 
 @click.command(
@@ -80,20 +82,23 @@ def command(
                 _write(name, mended)
                 click.echo(f"{name}: {count} mended", err=True)
                 found = text.check(text.read(mended), known, **options)
-        for each in found:
-            finding = each.finding
-            if as_json:
-                told = {"file": name, "line": each.line, **finding.to_dict()}
-                click.echo(json.dumps(told))
-                continue
-            where = ", ".join(part for part in (finding.object, finding.path) if part)
-            click.echo(f"{name}:{each.line}: {finding.severity} {finding.code}: {finding.message}")
-            click.echo(f"    {where}\n    {finding.fix}")
+        _show(name, found, as_json)
         if status == DONE and any(strict or each.finding.severity == "error" for each in found):
             status = ANSWER_IS_NO
     if fixable:
         click.echo(f"kai: --fix mends {fixable} of these", err=True)
     return status
+
+
+def _show(name: str, found: Iterable[Located], as_json: bool) -> None:
+    for each in found:
+        finding = each.finding
+        if as_json:
+            click.echo(json.dumps({"file": name, "line": each.line, **finding.to_dict()}))
+            continue
+        where = ", ".join(part for part in (finding.object, finding.path) if part)
+        click.echo(f"{name}:{each.line}: {finding.severity} {finding.code}: {finding.message}")
+        click.echo(f"    {where}\n    {finding.fix}")
 
 
 def _read(name: str) -> File:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli import BAD_INPUT, DONE
+from kai.cli import BAD_INPUT
 from kai.cli.work import Warner, plan_inputs, planning_options
 from kai.errors import NotFoundError
 
@@ -52,20 +52,13 @@ def command(
     GROUP is namespace/name of a pod group, its workload or one of its pods; the
     namespace may be left out where the name says enough.
     """
-    status = DONE
     warn = Warner()
     not_found: NotFoundError | None = None
     explained = False
     page = None
-    for planned in plan_inputs(inputs, config=config, as_kai=as_kai, now=now):
-        if planned.plan is None:
-            warn(planned.error)
-            status = BAD_INPUT
-            continue
-        made = planned.plan
-        warn(*made.warnings)
+    for made in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
         if strict and made.rejected:
-            status = BAD_INPUT
+            warn.status = BAD_INPUT
             for rejected in made.rejected:
                 warn(f"left out: {rejected}")
         if page is None and not as_json:
@@ -92,7 +85,7 @@ def command(
             click.echo(made.to_json())
     if not_found is not None and not explained:
         raise not_found
-    return status
+    return warn.status
 
 
 def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import json
 
 import click
 
-from kai.cli import BAD_INPUT, DONE
 from kai.cli.work import Warner, plan_inputs, planning_options
 
 
@@ -30,16 +29,9 @@ def command(
     what it has, "wanted" that and what its pods wait for. Queues stand below
     their parents. INPUT is as for `kai plan`.
     """
-    status = DONE
     warn = Warner()
     page = None
-    for planned in plan_inputs(inputs, config=config, as_kai=as_kai, now=now):
-        if planned.plan is None:
-            warn(planned.error)
-            status = BAD_INPUT
-            continue
-        plan = planned.plan
-        warn(*plan.warnings)
+    for plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
         for rejected in plan.rejected:
             warn(f"left out: {rejected}")
         if as_json:
@@ -54,4 +46,4 @@ def command(
         page.tables(report.queue_tables_of(plan))
         if not plan.queues:
             page.paragraph("No queue has numbers: is the plugin proportion configured?")
-    return status
+    return warn.status

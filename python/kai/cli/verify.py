@@ -195,7 +195,7 @@ def _some(cases: Sequence[Case]) -> str:
 
 def _unexplained(report: Report, result: Result) -> str:
     """What the mends have to do with a difference that not one of them explains."""
-    if report.as_kai or result.verdict != "differ" or result.case.kind in ("table", "scenario"):
+    if report.as_kai or result.verdict != "differ" or result.case.kind == "scenario":
         return ""
     if result.together:
         return f"; only {' and '.join(result.together)} together explain it"

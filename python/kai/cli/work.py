@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from kai.cli import BAD_INPUT, DONE
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
 
 THREAD_NAME = "kai-work"
@@ -40,18 +39,9 @@ def planning_options(command: Command) -> Command:
     return command
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """One input, planned, or why it could not be read."""
-
-    plan: Plan | None
-    cluster: Cluster | None
-    error: str = ""
-
-
 def plan_inputs(
-    inputs: Sequence[str], *, config: str | None, as_kai: bool, now: str | None
-) -> Iterator[Planned]:
+    inputs: Sequence[str], warn: Warner, *, config: str | None, as_kai: bool, now: str | None
+) -> Iterator[Plan]:
     """Plans every input, one after the other. One that cannot be read stops no other."""
     from pathlib import Path
 
@@ -71,16 +61,19 @@ def plan_inputs(
         if cluster is None:
             return
         if isinstance(cluster, InvalidInputError):
-            yield Planned(None, None, str(cluster))
+            warn(str(cluster))
+            warn.status = BAD_INPUT
             continue
         plan = patiently("planning", lambda each=cluster: scheduler.plan(each))  # type: ignore[misc]
-        yield Planned(plan, cluster)
+        warn(*plan.warnings)
+        yield plan
 
 
 class Warner:
-    """Says things beside the answer, each once."""
+    """Says things beside the answer, each once, and holds the status that the command ends with."""
 
     def __init__(self) -> None:
+        self.status = DONE
         self._said: set[str] = set()
 
     def __call__(self, *sentences: str) -> None:

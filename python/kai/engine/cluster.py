@@ -60,6 +60,9 @@ class Cluster:
 
     `kai.load` makes one from a file; ``kai.Cluster()`` is empty, except for the priority classes of
     KAI's chart, and its methods add to it. They return the cluster, so that they can be chained.
+
+    Raises InvalidInputError for a `now` that is no time; methods that look into the objects raise
+    it where the bytes of a snapshot cannot be read.
     """
 
     def __init__(self, *, name: str | None = None, now: datetime | str | None = None) -> None:
@@ -182,8 +185,11 @@ class Cluster:
     ) -> Cluster:
         """Adds a queue. None is unlimited; `weight` shares out what others leave idle.
 
-        Memory is in bytes, or a quantity such as "64Gi". `spec` is put over the rest, for what has
-        no argument: ``spec={"reclaimMinRuntime": "10m"}``.
+        CPUs are in cores and memory in bytes; both may be quantities such as "64Gi". `spec` is put
+        over the rest, for what has no argument: ``spec={"reclaimMinRuntime": "10m"}``.
+
+        Raises InvalidClusterError for an amount that is no quantity, and for a value that no object
+        can hold.
         """
         return self.add(
             "Queue",
@@ -204,7 +210,10 @@ class Cluster:
         return self.add("Queue", *defaults.queues())
 
     def priority_class(self, name: str, value: int) -> Cluster:
-        """Adds a priority class. Below 100 a pod group is preemptible unless it says otherwise."""
+        """Adds a priority class. Below 100 a pod group is preemptible unless it says otherwise.
+
+        Raises InvalidClusterError for a value that no object can hold.
+        """
         return self.add("PriorityClass", defaults.priority_class(name, value))
 
     def node(
@@ -222,7 +231,14 @@ class Cluster:
         cordoned: bool = False,
         ready: bool = True,
     ) -> Cluster:
-        """Adds a node. A taint is written as for kubectl: "key=value:NoSchedule"."""
+        """Adds a node. A taint is written as for kubectl: "key=value:NoSchedule".
+
+        CPUs are in cores and memory in bytes; both may be quantities such as "64Gi".
+        `gpu_memory_mib` is of each GPU; None: the node has no label that says so.
+
+        Raises InvalidClusterError for a negative number of GPUs, and for a value that no object can
+        hold.
+        """
         _at_least("gpus", gpus, 0)
         return self.add(
             "Node",
@@ -248,6 +264,8 @@ class Cluster:
         >>> cluster = kai.Cluster().topology("site", "example.com/zone", rack="example.com/rack")
         >>> cluster.objects["topologies"][0]["spec"]["levels"][1]
         {'nodeLabel': 'example.com/rack', 'alias': 'rack'}
+
+        Raises InvalidClusterError for a level that no object can hold.
         """
         listed: list[dict[str, str]] = [{"nodeLabel": label} for label in levels]
         listed += [{"nodeLabel": label, "alias": alias} for alias, label in aliases.items()]
@@ -259,6 +277,8 @@ class Cluster:
         >>> import kai
         >>> [n["metadata"]["name"] for n in kai.Cluster().nodes("n", 10, gpus=8).objects["nodes"]]
         ['n01', 'n02', 'n03', 'n04', 'n05', 'n06', 'n07', 'n08', 'n09', 'n10']
+
+        Raises InvalidClusterError for a negative count, and as `node` does.
         """
         _at_least("count", count, 0)
         width = len(str(count))
@@ -275,19 +295,28 @@ class Cluster:
         >>> import kai
         >>> kai.Cluster().queue("vision").pending("vision/train", pods=4, gpus=8, min_member=4)
         <kai.Cluster: 0 nodes, 1 pod group with 4 pods (4 pending), 1 queue>
+
+        Raises InvalidClusterError for a group without a queue, for negative numbers, and for whole
+        GPUs beside a part of one; TypeError for an unknown option.
         """
         return self._add_pods("pending", group, pod)
 
     def running(
         self, group: str, *, node: str | Sequence[str], **pod: Unpack[PodOptions]
     ) -> Cluster:
-        """Adds running pods, all on one node, or by turns on the nodes of a list."""
+        """Adds running pods, all on one node, or by turns on the nodes of a list.
+
+        Raises InvalidClusterError as `pending` does, and without a node.
+        """
         return self._add_pods("running", group, pod, node)
 
     def releasing(
         self, group: str, *, node: str | Sequence[str], **pod: Unpack[PodOptions]
     ) -> Cluster:
-        """Adds running pods that are being deleted: what they hold will be free soon."""
+        """Adds running pods that are being deleted: what they hold will be free soon.
+
+        Raises InvalidClusterError as `pending` does, and without a node.
+        """
         return self._add_pods("releasing", group, pod, node)
 
     def add(self, kind: str, *manifests: Mapping[str, Any]) -> Cluster:
@@ -295,6 +324,9 @@ class Cluster:
 
         >>> import kai
         >>> cluster = kai.Cluster().add("Topology", {"metadata": {"name": "racks"}, "spec": {}})
+
+        Raises InvalidClusterError for a kind that no snapshot holds, and for a value that no object
+        can hold.
         """
         if kind not in kinds.LISTS:
             raise InvalidClusterError(f"a snapshot holds no {kind}{_hint(kind, kinds.LISTS)}")
@@ -308,6 +340,8 @@ class Cluster:
         """Sets the scheduler configuration the snapshot carries, and its `schedulerParams`.
 
         Parameters that are not given keep KAI's command line default.
+
+        Raises InvalidClusterError for a value that no object can hold.
         """
         tree = self._writable()
         if config is not None:
@@ -319,7 +353,10 @@ class Cluster:
         return self
 
     def at(self, now: datetime | str) -> Cluster:
-        """Sets the time of a plan that is given no other."""
+        """Sets the time of a plan that is given no other.
+
+        Raises InvalidInputError for what is no time.
+        """
         self._now_ns = times.to_ns(now)
         return self
 

@@ -1,8 +1,8 @@
 """Why a pod group waits, in sentences for people, and what would help where that is certain.
 
-The engine says why with a code and with KAI's text; the numbers come from the queues of the plan
-and from the objects it was made from. Nothing is guessed: where the facts do not decide, the
-explanation ends with what is known.
+The engine gives reasons as codes with facts; more numbers come from the queues of the plan and from
+the cluster it was made from. Nothing is guessed: where the facts do not decide, the explanation
+ends with what is known.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
-from kai.api import kinds
-from kai.api.reading import at
 from kai.engine import text
+from kai.engine.answer import Answer
+from kai.engine.situation import GroupFacts, PodFacts
+from kai.engine.values import Decision, Evict, GroupPlan, Reason
 from kai.errors import NotFoundError
 
-if TYPE_CHECKING:
-    from kai.engine.plan import Decision, Evict, GroupPlan, Plan, Reason
-    from kai.engine.situation import GroupFacts, PodFacts
+Facts = Mapping[str, Any]
+"""What a reason speaks of, by name (docs/reference/reasons.md)."""
 
 _NONE = Fraction(0)
 _WAITING = frozenset(("unschedulable", "not_ready", "partly_placed", "invalid", "pipelined"))
@@ -33,7 +33,7 @@ def waits(group: GroupPlan) -> bool:
     return group.verdict in _WAITING
 
 
-def why(plan: Plan, group: GroupPlan) -> str:
+def why(plan: Answer, group: GroupPlan) -> str:
     """Everything there is to say about one pod group, a sentence per line."""
     case = _Case(plan, group)
     return "\n".join(
@@ -41,7 +41,7 @@ def why(plan: Plan, group: GroupPlan) -> str:
     )
 
 
-def in_short(plan: Plan, group: GroupPlan, account: Account | None = None) -> str:
+def in_short(plan: Answer, group: GroupPlan, account: Account | None = None) -> str:
     """One sentence, the same for all groups that wait for the same."""
     case = _Case(plan, group, account)
     if group.verdict == "pipelined":  # where is with the decisions
@@ -57,7 +57,7 @@ def in_short(plan: Plan, group: GroupPlan, account: Account | None = None) -> st
 # ---- finding the group ---------------------------------------------------------------------------
 
 
-def find_group(plan: Plan, name: str) -> GroupPlan:
+def find_group(plan: Answer, name: str) -> GroupPlan:
     """A pod group by its name, its owner's, or a pod's, each also without the namespace."""
     groups, situation = plan.pod_groups, plan.situation
     own = [(group, group) for group in groups]
@@ -79,7 +79,7 @@ def find_group(plan: Plan, name: str) -> GroupPlan:
 class Account:
     """What a plan leaves to everybody, worked out once, however many groups are asked about."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Answer) -> None:
         self.plan = plan
         self._room: dict[Fraction, int] = {}
 
@@ -99,17 +99,11 @@ class Account:
         Promises are kept out of what is leaving, and out of what is free where that is too little.
         """
         situation = self.plan.situation
-        names = dict.fromkeys(node.name for node in situation.nodes)
-        idle = dict(zip(names, situation.free_gpus(self.plan.decisions), strict=True))
+        idle = situation.free_gpus(self.plan.decisions)
         leaving = dict.fromkeys(idle, _NONE)  # less what is promised
         goes = {each.pod for each in self.plan.decisions if each.kind == "evict"}
-        goes |= {
-            kinds.full_name(pod)
-            for pod in situation._objects("pods")
-            if at(pod, "metadata", "deletionTimestamp")
-        }
         for pod in situation.pods:
-            if pod.node in leaving and pod.name in goes:
+            if pod.node in leaving and (pod.state == "leaves" or pod.name in goes):
                 leaving[pod.node] += pod.gpus
         for decision in self.plan.decisions:
             node = getattr(decision, "node", None)
@@ -166,7 +160,7 @@ class Account:
 class _Case:
     """A pod group of a plan, with the facts about it."""
 
-    def __init__(self, plan: Plan, group: GroupPlan, account: Account | None = None) -> None:
+    def __init__(self, plan: Answer, group: GroupPlan, account: Account | None = None) -> None:
         self.plan = plan
         self.account = account or Account(plan)
         self.situation = plan.situation
@@ -186,8 +180,8 @@ class _Case:
         """Its pods that have to make room, with the last that was decided about each."""
         found: dict[str, Evict] = {}
         for decision in self.decisions:
-            if decision.kind == "evict":
-                found[decision.pod] = decision  # type: ignore[assignment]
+            if isinstance(decision, Evict):
+                found[decision.pod] = decision
         return found
 
     def moves(self) -> bool:
@@ -320,141 +314,129 @@ class _Case:
     # ---- the engine's reasons --------------------------------------------------------------------
 
     def _sentence(self, reason: Reason) -> str:
-        message = tidy(reason.message)
         tell = _TELL.get(reason.code)
-        said = tell(self, message) if tell else None
-        return _as_sentence(message) if said is None else said
+        said = tell(self, reason.facts) if tell else None
+        return _as_sentence(tidy(reason.message)) if said is None else said
 
-    def _over_limit(self, message: str) -> str | None:
-        found = _OVER_LIMIT.fullmatch(message)
-        if not found:
-            return None
-        queue, _, limit, unit, used, asked = found.groups()
+    def _over_limit(self, facts: Facts) -> str:
+        resource = facts["resource"]
+        limit, used, asked = (facts[name] for name in ("limit", "allocated", "requested"))
         return (
-            f"Queue {queue} is at its limit of {_units(limit, unit)}: {used} are in use, and "
-            f"this asks for {asked}."
+            f"Queue {facts['queue']} is at its limit of {_amount(resource, limit)}: "
+            f"{_number(resource, used)} are in use, and this asks for {_number(resource, asked)}."
         )
 
-    def _over_quota(self, message: str) -> str | None:
-        found = _OVER_QUOTA.match(message)
-        if not found:
-            return None
-        asked, _, queue, quota, unit, used = found.groups()
+    def _over_quota(self, facts: Facts) -> str:
+        resource = facts["resource"]
+        quota, used, asked = (facts[name] for name in ("deserved", "allocated", "requested"))
         return (
-            f"Queue {queue} deserves {_units(quota, unit)}, non-preemptible pods hold {used}, "
-            f"and this asks for {asked} more without being preemptible. With a priority below "
-            "100 it could use what others leave idle."
+            f"Queue {facts['queue']} deserves {_amount(resource, quota)}, non-preemptible pods "
+            f"hold {_number(resource, used)}, and this asks for {_number(resource, asked)} more "
+            "without being preemptible. With a priority below 100 it could use what others leave "
+            "idle."
         )
 
-    def _preemption_delay(self, message: str) -> str | None:
-        found = _DELAY.search(message)
-        if not found:
+    def _preemption_delay(self, facts: Facts) -> str:
+        return (
+            f"It may not evict others before {facts['until']}: its preemption delay is "
+            f"{facts['delay']}."
+        )
+
+    def _stale(self, facts: Facts) -> str | None:
+        if len(facts["pod_sets"]) != 1:
             return None
-        delay, end = found.groups()
-        return f"It may not evict others before {end}: its preemption delay is {delay}."
+        [pods] = facts["pod_sets"]
+        verb = "runs" if pods["active"] == 1 else "run"
+        needed = text.count(pods["minimum"], "pod")
+        return f"It is stale: it needs {needed} to go on, and {pods['active']} {verb}."
 
-    def _stale(self, message: str) -> str | None:
-        found = _STALE.fullmatch(message)
-        if not found:
-            return None
-        active, least = (int(number) for number in found.groups())
-        verb = "runs" if active == 1 else "run"
-        return f"It is stale: it needs {text.count(least, 'pod')} to go on, and {active} {verb}."
+    def _not_built(self, facts: Facts) -> str:
+        return f"It needs {facts['feature']}, which kai does not have yet."
 
-    def _not_built(self, message: str) -> str | None:
-        found = _NOT_BUILT.fullmatch(message)
-        return f"It needs {found[1]}, which kai does not have yet." if found else None
-
-    def _queue_does_not_exist(self, message: str) -> str | None:
-        close = difflib.get_close_matches(self.group.queue, self.plan.queues, n=1)
+    def _queue_does_not_exist(self, facts: Facts) -> str:
+        close = difflib.get_close_matches(facts["queue"], self.plan.queues, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "."
-        return f"There is no queue {self.group.queue!r}{hint}"
+        return f"There is no queue {facts['queue']!r}{hint}"
 
-    def _not_ready(self, message: str) -> str | None:
-        found = _NOT_READY.search(message)
-        if not found or message.count("Waiting for") > 1:
+    def _not_ready(self, facts: Facts) -> str | None:
+        if len(facts["pod_sets"]) != 1 or facts["pod_sets"][0]["subgroup"]:
             return None
-        needed, exist, gated = (int(number) for number in found.groups())
+        [pods] = facts["pod_sets"]
+        exist, gated = pods["exist"], pods["gated"]
         there = f"{text.number(exist)} {'exists' if exist == 1 else 'exist'}"
         but = f", {text.number(gated)} of them behind a scheduling gate" if gated else ""
-        return f"It needs {text.count(needed, 'pod')} to start; {there}{but}."
+        return f"It needs {text.count(pods['minimum'], 'pod')} to start; {there}{but}."
 
-    def _gang_incomplete(self, message: str) -> str | None:
-        if found := _SUB_GROUP.match(message):
-            placed, needed = int(found[1]), int(found[3])
-            refused = self._refused(message)
+    def _gang_incomplete(self, facts: Facts) -> str:
+        placed, needed = facts["found"], facts["minimum"]
+        refused = self._refused(facts["refusals"])
+        room = f"{text.number(placed) if placed else 'none'}{': ' if refused else ''}{refused}"
+        pods = text.count(needed, "pod")
+        if facts["subgroup"]:
             return (
-                f"Its sub-group {found[2]} has to start with {text.count(needed, 'pod')}, and "
-                f"there is room for {text.number(placed) if placed else 'none'}"
-                f"{': ' if refused else ''}{refused}."
+                f"Its sub-group {facts['subgroup']} has to start with {pods}, and there is room "
+                f"for {room}."
             )
-        found = _GANG.match(message)
-        if not found:
-            return ""  # the reason after it says the same without the gang
-        placed, needed = (int(number) for number in found.groups())
         if crowded := self._short_of_gpus(needed - self._placed()):
             return crowded
-        refused = self._refused(message)
-        return (
-            f"{text.count(needed, 'pod')} have to start together, and there is room for "
-            f"{text.number(placed) if placed else 'none'}{': ' if refused else ''}{refused}."
-        )
+        return f"{pods} have to start together, and there is room for {room}."
 
-    def _no_node(self, message: str) -> str | None:
-        gangs = (_GANG, _SUB_GROUP)
-        if any(gang.match(each.message) for each in self.group.reasons for gang in gangs):
+    def _no_node(self, facts: Facts) -> str | None:
+        if any(each.code == "gang_incomplete" for each in self.group.reasons):
             return ""  # said with the gang
-        if self.facts is not None and "resources: GPUs" in message:
+        lacks_gpus = any(each.get("resource") == "gpu" for each in facts["refusals"])
+        if self.facts is not None and lacks_gpus:
             missing = self.facts.min_member - self._placed()
             if crowded := self._short_of_gpus(max(1, missing)):
                 return crowded
-        refused = self._refused(message)
+        refused = self._refused(facts["refusals"])
         # Nodes give no reason, or only that of GPUs, for parts that are short (spec 3 E5).
-        if not refused or "resources: GPUs" in message:
+        if not refused or lacks_gpus:
             sharer = next((pod for pod in self.pods if pod.waits and pod.devices), None)
             if sharer:
                 return _no_devices_for(sharer)
         return f"No node can take the next pod: {refused}." if refused else None
 
-    def _refused(self, message: str) -> str:
-        """What nodes said no for: "2 nodes short of free CPUs, 1 node cordoned"."""
+    def _refused(self, refusals: list[Facts]) -> str:
+        """Why nodes refuse: "2 nodes short of free CPUs, 1 node cordoned"."""
         counts: Counter[str] = Counter()
-        for times, refused in _REFUSED.findall(message):
-            counts[_said_of_nodes(refused)] += int(times)
+        for each in refusals:
+            if said := _said_of_nodes(each):
+                counts[said] += each["nodes"]
         # KAI counts over all attempts of the cycle; more than there are nodes says nothing.
         if counts.total() > len(self.situation.nodes):
             return ", ".join(f"nodes {said}" for said in sorted(counts))
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return ", ".join(f"{text.count(times, 'node')} {said}" for said, times in ranked)
 
-    def _larger_than_any_node(self, message: str) -> str | None:
-        found = _LARGEST.search(message)
-        if found is None:
+    def _larger_than_any_node(self, facts: Facts) -> str | None:
+        found = [each for each in facts["refusals"] if each["cause"] == "larger_than_any_node"]
+        if not found:
             return None
-        resource, largest, none = found.group("resource"), found["largest"], found["none"]
-        has = f"the largest node has {largest}" if largest else f"no node has any {none}"
-        return (
-            f"It can never start here: one pod asks for more {resource or none} than that: {has}."
-        )
+        resource, largest = found[0]["resource"], found[0]["largest"]
+        name = _RESOURCE_NAMES.get(resource, resource)
+        has = f"the largest node has {_number(resource, largest)}"
+        if not largest:
+            has = f"no node has any {name}"
+        return f"It can never start here: one pod asks for more {name} than that: {has}."
 
-    def _topology_too_small(self, message: str) -> str | None:
-        if _DOMAIN_HOLDS.search(message) or message.startswith("node-group(s)"):
-            return ""  # said once for all domains
-        found = _TOPOLOGY.match(message)
-        if found is None:
-            return None
-        level = found["level"].rpartition("/")[2]
-        in_one = f"in one {level}" if level else f"in topology {found['topology']}"
-        who = f"Sub-group {found['subgroup']}" if found["subgroup"] else "It"
+    def _topology_too_small(self, facts: Facts) -> str | None:
+        if "within" not in facts:
+            # Domains are said once for all of them; the rest in KAI's words.
+            return "" if "domain" in facts or facts.keys() == {"resource"} else None
+        level = (facts["level"] or "").rpartition("/")[2]
+        in_one = f"in one {level}" if level else f"in topology {facts['topology']}"
+        who = f"Sub-group {facts['subgroup']}" if facts["subgroup"] else "It"
         held = [
-            (int(holds), -number, domain, int(wanted))
-            for number, reason in enumerate(self.group.reasons)
-            for domain, holds, wanted in _DOMAIN_HOLDS.findall(reason.message)
+            (each.facts["holds"], -number, each.facts["domain"], each.facts["wanted"])
+            for number, each in enumerate(self.group.reasons)
+            if "domain" in each.facts
         ]
         asked = {pod.gpus for pod in self.pods if pod.waits}
         if not held:
-            where = found["where"] or ""
-            has = f"all of {where} has too little" if where else "there is too little"
+            has = f"all of {facts['within'] or 'the cluster'} has too little"
+            if facts["within"] is None:
+                has = "there is too little"
             return f"{who} needs more {in_one} than there is: {has} free for it."
         holds, _, domain, wanted = max(held)
         best = f"the best {level}, {domain}," if level else f"the best domain, {domain},"
@@ -525,7 +507,7 @@ def _lost(group: GroupPlan) -> set[str]:
     return {reason.pod for reason in group.reasons if reason.code == "evicted" and reason.pod}
 
 
-_TELL: dict[str, Callable[[_Case, str], str | None]] = {
+_TELL: dict[str, Callable[[_Case, Facts], str | None]] = {
     "over_limit": _Case._over_limit,
     "non_preemptible_over_quota": _Case._over_quota,
     "queue_does_not_exist": _Case._queue_does_not_exist,
@@ -545,71 +527,62 @@ _TELL: dict[str, Callable[[_Case, str], str | None]] = {
 
 _SETTLED_BY_NEVER = frozenset(("gang_incomplete", "not_enough_gpus", "larger_than_any_node"))
 
-# KAI's texts (spec 1 F77, F78; spec 2 D2, M4, M6, P6; spec 3 P14), after tidy().
-_OVER_LIMIT = re.compile(
-    r"(.+) quota has reached the allowable limit of (GPUs|CPU cores|memory)\. Limit is ([\d.]+) "
-    r"(\w+), currently ([\d.]+) \w+ allocated and workload requested ([\d.]+) \w+\.?"
-)
-_OVER_QUOTA = re.compile(
-    r"Non-preemptible workload is over quota\. Workload requested ([\d.]+) ([\w ]+), but (.+) "
-    r"quota is ([\d.]+) (\w+), while ([\d.]+) "
-)
-_NOT_BUILT = re.compile(r"needs (.+), which is not built yet")
-_NOT_READY = re.compile(r"Waiting for (\d+) pods, currently (\d+) exist, (\d+) are gated")
-_DELAY = re.compile(r"preemption delay window \((\S+)\) and may not .* before (\S+Z)")
-_STALE = re.compile(r"Job is stale\. (\d+) pods are active, minMember is (\d+)")
-_GANG = re.compile(r"Resources were found for (\d+) pods while (\d+) are required")
-_SUB_GROUP = re.compile(
-    r"Resources were found for (\d+) pods from all sub-groups while sub-group (.+) requires (\d+) "
-)
-_REFUSED = re.compile(
-    r"(?<![\w.])(\d+) ((?:node\(s\)|node|gpu task|cpu task|non MIG)[^.]*)\.(?: |$)"
-)
-_TOPOLOGY = re.compile(
-    r"topology (?P<topology>\S+), requirement (?P<level>\S*) couldn't be satisfied for job <[^>]+>"
-    r"(?:, subgroup (?P<subgroup>[^:]+))?(?:: not enough resources in (?P<where>.+) to allocate)?"
-)
-_DOMAIN_HOLDS = re.compile(r"node-group (\S+) can allocate only (\d+) of (\d+) required pods")
-_LARGEST = re.compile(
-    r"Max (?P<resource>\S+) resources available in a single node .* is topped at "
-    r"(?P<largest>[\d.]+)|No node in the .* node-pool has (?P<none>\S+) resources"
-)
+_RESOURCE_NAMES = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory"}
 
 _NODES_SAID = {
-    "node(s) didn't have enough resources: GPUs": "short of free GPUs",
-    "node(s) didn't have enough resources: CPU cores": "short of free CPUs",
-    "node(s) didn't have enough resources: memory": "short of free memory",
-    "node is unschedulable": "cordoned",
-    "node has NotReady condition": "not ready",
-    "node(s) had untolerated taint(s)": "with a taint it does not tolerate",
-    "node(s) didn't match Pod's node affinity/selector": "outside its node selector or affinity",
-    "node(s) didn't match pod affinity rules": "far from the pods it has to be near",
-    "node(s) didn't match pod anti-affinity rules": "near pods it must not be near",
-    "node(s) didn't satisfy existing pods anti-affinity rules": "near pods that do not want it",
-    "node cannot NUMA-align the pod's resources under its Topology Manager policy": (
-        "without NUMA zones that can hold it"
-    ),
-    "node(s) pod number exceeded": "full of pods",
-    "node(s) didn't have enough resources: pods": "full of pods",
+    "node_unschedulable": "cordoned",
+    "node_not_ready": "not ready",
+    "untolerated_taints": "with a taint it does not tolerate",
+    "node_affinity": "outside its node selector or affinity",
+    "pod_affinity": "far from the pods it has to be near",
+    "pod_anti_affinity": "near pods it must not be near",
+    "existing_pods_anti_affinity": "near pods that do not want it",
+    "numa": "without NUMA zones that can hold it",
+    "pod_slots": "full of pods",
+    "gpu_memory": "whose GPUs have too little memory",
+    "gpu_memory_unknown": "whose GPU memory is not known",
+    "not_gpu_worker": "that are not for pods with GPUs",
+    "not_cpu_worker": "that are not for pods without GPUs",
+    "host_ports": "whose ports are taken",
+    "volumes": "out of reach of its volumes",
+    "volume_count": "with too many volumes",
+    "volume_zone": "in another zone than its volumes",
+    "topology_spread": "where its pods would be spread too unevenly",
+    "topology_spread_label": "without the label its pods are spread by",
+    "mig_strategy_mixed": "whose GPUs are cut into slices",
+    "mig_strategy_single": "whose slices are for whole GPUs",
+    "no_mig": "without MIG slices",
+    "shared_gpus_on_dra_node": "that give out GPUs by claims only",
+    "no_devices": "without free devices for its claims",
+    "claim_elsewhere": "out of reach of its claims",
+    "claim_expression": "for which its claims cannot be worked out",
+    "storage": "short of storage",
 }
 
 
-def _said_of_nodes(refused: str) -> str:
-    if refused in _NODES_SAID:
-        return _NODES_SAID[refused]
-    if resource := refused.partition("didn't have enough resources: ")[2]:
-        return f"short of free {resource}"
-    return f"where {refused.replace('node(s)', 'the node')}"
+def _said_of_nodes(refusal: Facts) -> str:
+    """ "cordoned", after "2 nodes"; "" where there is nothing to say."""
+    if refusal["cause"] != "shortage":
+        return _NODES_SAID.get(refusal["cause"], "")
+    if (resource := refusal["resource"]) == "pods":
+        return "full of pods"
+    return f"short of free {_RESOURCE_NAMES.get(resource, resource)}"
+
+
+def _amount(resource: str, value: float | None) -> str:
+    """ "1 GPU", "1.5 CPUs", "2.5 GB"."""
+    if resource == "memory":
+        return f"{_number(resource, value)} GB"
+    return text.count(value or 0, "GPU" if resource == "gpu" else "CPU")
+
+
+def _number(resource: str, value: float | None) -> str:
+    return text.number(value / 1e9 if value is not None and resource == "memory" else value)
 
 
 def _as_sentence(message: str) -> str:
     """What starts in lower case and ends without a full stop, as one."""
     return message and message[0].upper() + message[1:] + ("" if message[-1] in ".!?" else ".")
-
-
-def _units(number: str, unit: str) -> str:
-    """ "1 GPU", "2 GPUs": KAI writes the plural always."""
-    return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
 
 
 def _pods_on(nodes: Counter[str]) -> str:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kai.engine import explain, text
+from kai.engine.queues import queue_tables
 from kai.engine.text import Table
 
 if TYPE_CHECKING:
-    from kai.engine.plan import Decision, Plan, QueuePlan, QueueShare
+    from kai.engine.answer import Answer
+    from kai.engine.values import Decision
 
 MOST_ROWS = 12
-MOST_QUEUES = 24
 
 _VERBS = {"bind": "bound", "pipeline": "pipelined", "evict": "evicted"}
 
 
-def title(plan: Plan) -> str:
+def title(plan: Answer) -> str:
     """One line: which input, when, and how it went."""
     name = f"{plan.input} at " if plan.input else ""
     return f"{name}{plan.now_text}: {summary(plan)}"
 
 
-def summary(plan: Plan) -> str:
+def summary(plan: Answer) -> str:
     """ "4 pods bound, 1 evicted; 2 of 5 pod groups wait"."""
     kinds = Counter(decision.kind for decision in plan.decisions)
     done = [
@@ -39,7 +40,7 @@ def summary(plan: Plan) -> str:
     return f"{', '.join(done) or 'nothing to do'}; {wait if plan.pod_groups else 'no pod groups'}"
 
 
-def tables_of(plan: Plan) -> list[Table]:
+def tables_of(plan: Answer) -> list[Table]:
     """Everything a person wants to see of a plan, most important first."""
     return [
         decisions(plan),
@@ -49,7 +50,7 @@ def tables_of(plan: Plan) -> list[Table]:
     ]
 
 
-def decisions(plan: Plan) -> Table:
+def decisions(plan: Answer) -> Table:
     """One row per pod group and kind of decision, in the order of the first of them.
 
     When that is too long to read, the groups of a queue share a row.
@@ -97,7 +98,7 @@ def _cause(decision: Decision) -> str:
 
 
 def _by_queue(
-    plan: Plan, rows: dict[tuple[str, str, str], _Row]
+    plan: Answer, rows: dict[tuple[str, str, str], _Row]
 ) -> dict[tuple[str, str, str], _Row]:
     folded: dict[tuple[str, str, str], _Row] = {}
     for (kind, group, cause), row in rows.items():
@@ -116,7 +117,7 @@ def places(nodes: Iterable[str]) -> str:
     return text.listing(f"{node} ({number})" for node, number in counts.items())
 
 
-def waiting(plan: Plan) -> Table:
+def waiting(plan: Answer) -> Table:
     """One row per reason to wait, whichever the queues of those who wait for the same."""
     rows: dict[str, list[str]] = {}
     account = explain.Account(plan)
@@ -129,7 +130,7 @@ def waiting(plan: Plan) -> Table:
     return Table("Waiting", ("pod group", "why"), shown, note=note)
 
 
-def rejected(plan: Plan) -> Table:
+def rejected(plan: Answer) -> Table:
     rows = [
         (f"{each.kind} {each.name}".strip(), f"{each.field}: {each.message}".removeprefix(": "))
         for each in plan.rejected
@@ -139,81 +140,9 @@ def rejected(plan: Plan) -> Table:
     return Table("Left out", ("object", "why"), rows[:MOST_ROWS], note=note)
 
 
-def queue_tables_of(plan: Plan) -> list[Table]:
+def queue_tables_of(plan: Answer) -> list[Table]:
     """The queues of a plan, below their parents: a table per resource."""
     return queue_tables(plan.queues, plan.situation.queue_parents)
-
-
-_RESOURCES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
-    ("gpu", "GPUs", text.number),
-    ("cpu", "CPUs", text.number),
-    ("memory", "memory", text.size),
-)
-
-
-def queue_tables(
-    queues: Mapping[str, QueuePlan],
-    parents: Mapping[str, str | None] | None = None,
-    *,
-    busy_only: bool = False,
-) -> list[Table]:
-    """One table per resource, queues below their parents.
-
-    With `busy_only`, GPUs alone, or what else is asked for when nobody asks for GPUs.
-    """
-    names = _as_tree(queues, parents or {})
-    made = []
-    for resource, label, show in _RESOURCES:
-        shares: list[tuple[str, QueueShare]] = [
-            ("  " * depth + name, getattr(queues[name], resource)) for name, depth in names
-        ]
-        if busy_only and not any(share.request or share.allocated for _, share in shares):
-            continue
-        rows = [
-            (
-                name,
-                _amount(show, share.deserved),
-                show(share.fair_share),
-                show(share.allocated),
-                show(share.request),
-                _amount(show, share.limit),
-                text.number(share.over_quota_weight),
-            )
-            for name, share in shares
-        ]
-        hidden = len(rows) - MOST_QUEUES if busy_only else 0
-        note = f"and {text.count(hidden, 'more queue')}" if hidden > 0 else ""
-        made.append(
-            Table(
-                f"Queues, {label}",
-                ("queue", "deserved", "fair share", "in use", "wanted", "limit", "weight"),
-                rows[: MOST_QUEUES if busy_only else None],
-                right=frozenset(range(1, 7)),
-                note=note,
-            )
-        )
-        if busy_only:
-            break
-    return made
-
-
-def _amount(show: Callable[[float | None], str], value: float | None) -> str:
-    return "unlimited" if value is None else show(value)
-
-
-def _as_tree(queues: Mapping[str, Any], parents: Mapping[str, str | None]) -> list[tuple[str, int]]:
-    """Names with their depth: each queue right after its parent, siblings by name."""
-    children: dict[str | None, list[str]] = {}
-    for name in sorted(queues):
-        parent = parents.get(name)
-        children.setdefault(parent if parent in queues else None, []).append(name)
-    ordered: list[tuple[str, int]] = []
-    open_names = [(name, 0) for name in reversed(children.get(None, []))]
-    while open_names:
-        name, depth = open_names.pop()
-        ordered.append((name, depth))
-        open_names += [(child, depth + 1) for child in reversed(children.get(name, []))]
-    return ordered
 
 
 def _marking_first(items: Iterable[str]) -> Iterable[tuple[bool, str]]:

@@ -34,7 +34,7 @@ class Scheduler:
     `config` is a mapping, the text of a YAML or JSON file, or its path, in the form that KAI's
     ``--scheduler-conf`` has (spec 2 C5); None is the configuration each snapshot carries, and KAI's
     defaults where it carries none. `as_kai` decides as KAI does also where kai knows better
-    (docs/compatibility.md). Raises InvalidConfigError.
+    (docs/compatibility.md). Raises InvalidConfigError for a configuration that cannot be used.
     """
 
     def __init__(self, config: Config = None, *, as_kai: bool = False) -> None:
@@ -49,7 +49,11 @@ class Scheduler:
 
         `now` is the time of the cycle, a datetime with a time zone or an RFC 3339 text; unless
         given, the cluster's own, else the current time. The same input gives the same plan. Other
-        Python threads run meanwhile; raises BusyError when one of them plans the same cluster.
+        Python threads run meanwhile.
+
+        Raises InvalidInputError for a time that is none and for a snapshot that cannot be read,
+        InvalidConfigError for the configuration that a snapshot carries, and BusyError when another
+        thread plans the same cluster.
         """
         if not isinstance(cluster, Cluster):
             raise TypeError(
@@ -71,7 +75,7 @@ class Scheduler:
             now_ns=now_ns,
             rejected=cluster.rejected,
             warnings=tuple(dict.fromkeys((*warnings, *plan.warnings))),
-            situation=Situation(cluster._snapshot_bytes()),
+            situation=Situation(compiled),
         )
 
     def _session(self, config: str) -> tuple[_core.Session, tuple[str, ...]]:

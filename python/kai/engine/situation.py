@@ -1,49 +1,50 @@
-"""The facts behind a plan that its explanation needs: who asks for what, what there is.
+"""The facts behind a plan that its explanation needs: which pods ask for what, and what there is.
 
-Read from the snapshot the plan was made from, and only when somebody asks; a plan that is turned
-into JSON never pays for it.
+They come from the compiled cluster, and only when a person asks: a plan that is turned into JSON
+never pays for them.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kai.api import keys, kinds, quantities
-from kai.api.reading import annotations_of, at, mapping, objects, text
+if TYPE_CHECKING:
+    from kai import _core
+
+_NONE = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """What one pod asks for, and where it is."""
+    """What one pod asks for, and where it is. GPUs are devices, or parts of them."""
 
     name: str
-    group: str
+    group: str | None
     gpus: Fraction
     node: str | None
-    phase: str
+    state: str  # waits, holds, leaves, ended
     devices: int = 0  # that it shares, and of each:
-    gpu_fraction: Fraction = Fraction(0)
+    gpu_fraction: Fraction = _NONE
     gpu_memory_mib: int = 0
 
     @property
     def waits(self) -> bool:
-        return self.phase == "Pending" and self.node is None
+        return self.state == "waits"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """A pod group with the pods that name it."""
+    """A pod group with its pods; `min_member` of them have to start together."""
 
     name: str
     queue: str
     min_member: int
+    owner: str | None  # name of its workload
     pods: tuple[PodFacts, ...]
 
 
@@ -56,85 +57,62 @@ class NodeFacts:
 
 
 class Situation:
-    """Facts about the objects of a snapshot; objects that make no sense are passed over."""
+    """Facts about a compiled cluster; None has none."""
 
-    def __init__(self, snapshot: bytes) -> None:
-        self._snapshot = snapshot
+    def __init__(self, compiled: _core.Cluster | None) -> None:
+        self._compiled = compiled
 
     @cached_property
-    def _lists(self) -> Mapping[str, Any]:
-        if not self._snapshot:
-            return {}
-        tree = json.loads(self._snapshot)
-        return mapping(mapping(tree).get("rawObjects"))
-
-    def _objects(self, kind: str) -> list[Mapping[str, Any]]:
-        return objects(self._lists.get(kind))
+    def _lists(self) -> dict[str, list[Any]]:
+        return self._compiled.situation() if self._compiled else {}
 
     @cached_property
     def pods(self) -> tuple[PodFacts, ...]:
-        return tuple(_pod_facts(pod) for pod in self._objects("pods"))
+        return tuple(_pod_facts(*row) for row in self._lists.get("pods", ()))
 
     @cached_property
     def groups(self) -> dict[str, GroupFacts]:
         """By "namespace/name"."""
-        pods: dict[str, list[PodFacts]] = defaultdict(list)
+        pods: dict[str | None, list[PodFacts]] = defaultdict(list)
         for pod in self.pods:
             pods[pod.group].append(pod)
-        found = {}
-        for group in self._objects("podGroups"):
-            name, least = kinds.full_name(group), at(group, "spec", "minMember")
-            # Pods name their group without a namespace (spec 5 A14).
-            members = sorted(pods[name.rpartition("/")[2]], key=lambda pod: pod.name)
-            found[name] = GroupFacts(
-                name,
-                str(at(group, "spec", "queue") or ""),
-                least if isinstance(least, int) else 1,
-                tuple(members),
+        return {
+            name: GroupFacts(
+                name, queue, least, owner, tuple(sorted(pods[name], key=lambda pod: pod.name))
             )
-        return found
+            for name, queue, least, owner in self._lists.get("pod_groups", ())
+        }
 
     @cached_property
     def group_of_pod(self) -> dict[str, str]:
-        return {pod.name: group.name for group in self.groups.values() for pod in group.pods}
+        return {pod.name: pod.group for pod in self.pods if pod.group is not None}
 
     @cached_property
     def groups_of_owners(self) -> list[tuple[str, str]]:
-        """ "namespace/name" of a workload and of a group that says it belongs to that workload."""
-        found = []
-        for group in self._objects("podGroups"):
-            owner = _OWNER_NAME.search(text(annotations_of(group).get(keys.TOP_OWNER_ANNOTATION)))
-            namespace, _, name = kinds.full_name(group).rpartition("/")
-            if owner:
-                found.append((f"{namespace}/{owner.group(1)}", f"{namespace}/{name}"))
-        return found
+        """ "namespace/name" of a workload and of a group that was made for it."""
+        return [
+            (f"{name.rpartition('/')[0]}/{group.owner}", name)
+            for name, group in self.groups.items()
+            if group.owner
+        ]
 
     @cached_property
     def nodes(self) -> tuple[NodeFacts, ...]:
-        found = []
-        for node in self._objects("nodes"):
-            held = mapping(at(node, "status", "allocatable"))
-            gpus = sum(
-                (quantities.parse_or_zero(held.get(name)) for name in keys.WHOLE_GPUS),
-                start=Fraction(0),
-            )
-            name = kinds.full_name(node, cluster_scoped=True)
-            found.append(NodeFacts(name, gpus))
-        return tuple(found)
+        return tuple(NodeFacts(name, _exact(gpus)) for name, gpus in self._lists.get("nodes", ()))
 
-    def free_gpus(self, decisions: Iterable[Any]) -> list[Fraction]:
-        """Per node, what is free once these decisions are carried out.
+    def free_gpus(self, decisions: Iterable[Any]) -> dict[str, Fraction]:
+        """By node, what is free once these decisions are carried out.
 
         Evicted pods hold theirs until they are gone; a place that is promised is counted as free.
         """
         free = {node.name: node.gpus for node in self.nodes}
         for pod in self.pods:
-            if pod.node in free and pod.phase in ("Running", "Pending"):
+            if pod.node in free and pod.state in ("holds", "leaves"):
                 free[pod.node] -= pod.gpus
         for decision in decisions:
             if decision.kind == "bind" and decision.node in free:
                 free[decision.node] -= Fraction(decision.gpus)
-        return list(free.values())
+        return free
 
     def path_to_root(self, queue: str) -> list[str]:
         """The queue and those above it, its own first."""
@@ -147,38 +125,24 @@ class Situation:
 
     @cached_property
     def queue_parents(self) -> dict[str, str | None]:
-        parents = {}
-        for queue in self._objects("queues"):
-            parent = at(queue, "spec", "parentQueue")
-            parents[kinds.full_name(queue, cluster_scoped=True)] = str(parent) if parent else None
-        return parents
+        return dict(self._lists.get("queues", ()))
 
 
-_OWNER_NAME = re.compile(r"^name: (\S+)$", re.MULTILINE)
+def _pod_facts(
+    name: str,
+    group: str | None,
+    node: str | None,
+    state: str,
+    gpus: float,
+    devices: int,
+    fraction: float,
+    memory_mib: int,
+) -> PodFacts:
+    part = _exact(fraction)
+    total = _exact(gpus) + part * devices
+    return PodFacts(name, group, total, node, state, devices, part, memory_mib)
 
 
-def _pod_facts(pod: Mapping[str, Any]) -> PodFacts:
-    fraction, memory, devices = (
-        quantities.parse_or_zero(annotations_of(pod).get(annotation))
-        for annotation in (
-            keys.GPU_FRACTION_ANNOTATION,
-            keys.GPU_MEMORY_ANNOTATION,
-            keys.GPU_DEVICES_ANNOTATION,
-        )
-    )
-    devices = (devices or Fraction(1)) if fraction or memory else Fraction(0)
-    gpus = fraction * devices
-    for container in objects(at(pod, "spec", "containers")):
-        requests = mapping(at(container, "resources", "requests"))
-        gpus += sum(quantities.parse_or_zero(requests.get(name)) for name in keys.WHOLE_GPUS)
-    node = at(pod, "spec", "nodeName")
-    return PodFacts(
-        kinds.full_name(pod),
-        text(annotations_of(pod).get(keys.POD_GROUP_ANNOTATION)),
-        gpus,
-        str(node) if node else None,
-        text(at(pod, "status", "phase")),
-        int(devices),
-        fraction,
-        int(memory),
-    )
+def _exact(amount: float) -> Fraction:
+    """As people write it: 0.3 is 3/10."""
+    return Fraction(str(amount))

@@ -13,18 +13,18 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.integrations.libraries import installed_version
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
 )
 
 CONTAINER = "base"
@@ -57,6 +57,10 @@ def build(
     startup_timeout_seconds, schedule_timeout_seconds: how long a pod may start, and wait before.
     pod_template: a pod of your own, in Kubernetes' JSON names. The settings then go into it and it
       is returned as ``pod_template_dict``: left beside them it could bring whole GPUs along.
+
+    Raises InvalidRequestError for an unknown operator or version, for timeouts that are no seconds,
+    for a pod template that no pod can have, with `as_native` where the provider is not installed,
+    and with `strict` for what Airflow cannot express.
     """
     rules.one_of("operator", operator, ("pod", "job"))
     rules.count("startup_timeout_seconds", startup_timeout_seconds)
@@ -96,6 +100,9 @@ def pod_override(request: PodRequest, *, as_native: bool | None = None) -> Any:
     container of the task comes first; a V1Pod where Airflow's provider is installed.
 
     Airflow itself counts how long such a pod is queued: ``[scheduler] task_queued_timeout``.
+
+    Raises InvalidRequestError for a request that names another container than the task's, and with
+    `as_native` where the provider is not installed.
     """
     part = _part(request, keeps_gang=False)
     if part.container != CONTAINER:

@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from kai.api import kinds, rules
+from kai.api.fields import check_fields
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
 )
 
 CONTAINER = "main"  # behind Argo's own, which is called wait or supervisor (A2)
@@ -53,6 +53,10 @@ def build(
     kind: ``container`` or ``script``, the field of the template.
     every_pod: the queue label is also in ``spec.podMetadata``, so that it is on every pod even
       where KAI may not read workflows.
+
+    Raises InvalidRequestError for an unknown kind of template, for a request that names another
+    container than Argo's, with `as_native` where Hera is not installed, and with `strict` for what
+    Argo cannot express.
     """
     rules.one_of("kind", kind, ("container", "script"))
     if request.container not in (None, CONTAINER):
@@ -91,6 +95,10 @@ def patch(
 
     templates: the names of those that run the request. What is in the manifest stays, but whole
     GPUs beside a part of one, which KAI refuses (`warnings` says so). The result is the manifest.
+
+    Raises InvalidRequestError for another kind of manifest, for one whose fields are malformed, for
+    a template that is not in it or runs no container, and with `strict` for what Argo cannot
+    express.
     """
     part = _part(request)
     check_fields("the workflow", workflow)
@@ -131,7 +139,7 @@ def patch(
     return built.strict() if strict else built
 
 
-_KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+_KINDS = [name for name, kind in kinds.WORKLOADS.items() if kind.pods[0].shape == "argo"]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kai.settings import PodRequest, Unsupported, filled, merge, rules
+from kai.api import rules
+from kai.settings import PodRequest, Unsupported, filled, merge
 
 POLICY_GROUP = "admissionregistration.k8s.io"
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -44,6 +45,9 @@ def scheduler_name_policy(
       Namespaces without such a label are free.
     api_version: of MutatingAdmissionPolicy; ``v1beta1`` on Kubernetes 1.34 and 1.35, where it has
       to be switched on.
+
+    Raises InvalidRequestError for an unknown form or version, and for a name that no object can
+    have.
     """
     rules.one_of("form", form, ("policy", "kyverno"))
     rules.one_of("api_version", api_version, ("v1", "v1beta1"))
@@ -87,6 +91,8 @@ def workflow_defaults(
 
     existing: the text that is in `data.workflowDefaults` today, which is kept; Kubeflow Pipelines
     ships one (K8). The queue, where the request has one, is that of workflows that name none.
+
+    Raises InvalidRequestError for an `existing` text that is no mapping.
     """
     import yaml
 

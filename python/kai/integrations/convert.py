@@ -14,17 +14,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields
 from kai.integrations import jobset, kubernetes, workloads
 from kai.integrations.workloads import with_warnings
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    rules,
-)
+from kai.settings import Built, PodRequest, Unsupported, filled
 
 KUEUE_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 KUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
@@ -47,6 +41,9 @@ def volcano(
     """A JobSet of a Volcano Job: a replicated job for each task.
 
     Volcano's default queue is called ``default``; queues: its queues -> KAI's.
+
+    Raises InvalidRequestError for another kind of Job, for malformed fields, for a Job without
+    tasks, for numbers of pods that make no sense, and with `strict` for what has no counterpart.
     """
     check_fields("the Job", job)
     if not str(job.get("apiVersion", "")).startswith("batch.volcano.sh/"):
@@ -187,6 +184,9 @@ def kueue(
 
     Kueue's own labels and annotations go, so that both do not act, and so does `spec.suspend`,
     which Kueue sets to hold a workload back. queues: local queues of Kueue -> KAI's.
+
+    Raises InvalidRequestError for a kind that is not in the table, for malformed fields, for a
+    workload without a queue of Kueue, and with `strict` for what has no counterpart.
     """
     manifest = copy.deepcopy(dict(check_fields("the workload", workload)))
     name = str(manifest.get("kind"))

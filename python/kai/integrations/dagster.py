@@ -16,21 +16,19 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules, spelling
+from kai.api.fields import check_fields
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
-    spelling,
 )
 
 TAG = "dagster-k8s/config"
@@ -55,6 +53,10 @@ def build(
     what the instance and the executor say: DEEP, which is its default, or SHALLOW.
     owner_references: the executor has enable_owner_references.
     native: dagster_k8s' UserDefinedDagsterK8sConfig, or for Pipes the settings.
+
+    Raises InvalidRequestError for malformed `existing` settings, for an unknown `merge_behavior`,
+    with `as_native` where dagster_k8s is not installed, and with `strict` for what Dagster cannot
+    express.
     """
     built = (
         _for_pipes(request, existing)
@@ -157,15 +159,12 @@ def _warnings(request: PodRequest, existing: Mapping[str, Any]) -> list[str]:
 
 
 def _for_pipes(request: PodRequest, existing: Mapping[str, Any] | None) -> Built:
-    unsupported = []
-    if request.gang_min is not None and request.gang_min > 1:
-        unsupported.append(
-            Unsupported(
-                "gang_min",
-                "Pipes starts one pod that nobody owns",
-                "start the pods as one Job or JobSet instead",
-            )
-        )
+    no_gang = Unsupported(
+        "gang_min",
+        "Pipes starts one pod that nobody owns",
+        "start the pods as one Job or JobSet instead",
+    )
+    unsupported = [no_gang] if request.is_gang else []
     request = request.with_changes(gang_min=None)
     before = {} if existing is None else rules.mapping("existing", existing)
     # Of those no more than these: env is a mapping there, and not a pod's list.

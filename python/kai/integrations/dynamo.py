@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kai.api import defaults, rules
 from kai.integrations import workloads
 from kai.integrations.workloads import with_warnings
-from kai.settings import Built, PodRequest, rules
+from kai.settings import Built, PodRequest
 
 API = "nvidia.com/v1alpha1"
 QUEUE_ANNOTATION = "nvidia.com/kai-scheduler-queue"
@@ -38,6 +39,11 @@ def build(
     version, or a PodCliqueSet of Grove; instead of services. gpu_services: those that take GPUs;
     None: all but ``Frontend``, ``Planner`` and those of type frontend, planner or epp. requests:
     other settings for some of them.
+
+    Raises InvalidRequestError for no services, for a manifest of another kind or with malformed
+    fields, for a service that it does not have, with `as_native`, as no library has classes for it,
+    with `as_native`, as no library has classes for it, and with `strict` for what Dynamo cannot
+    express.
     """
     if manifest is None:
         every: dict[str, Any] = {str(service): {} for service in services}
@@ -63,7 +69,7 @@ def build(
     said = []
     if request.queue is None:
         said.append(
-            f"no queue is named: {QUEUE_ANNOTATION} says {workloads.DEFAULT_QUEUE}, because"
+            f"no queue is named: {QUEUE_ANNOTATION} says {defaults.DEFAULT_QUEUE}, because"
             " Dynamo's own default is a queue that KAI does not make"
         )
     without = (manifest.get("metadata") or {}).get("annotations") or {}

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kai.api.fields import check_fields
 from kai.integrations.registry import builder_for
-from kai.settings import Built, PodRequest, check_fields, merge_into_pod, pod_part
+from kai.settings import Built, PodRequest, merge_into_pod, pod_part
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,10 @@ class PodSettings:
     request: PodRequest
 
     def for_orchestrator(self, orchestrator: str, **options: Any) -> Built:
-        """The settings for one of `kai.integrations.ORCHESTRATORS`."""
+        """The settings for one of `kai.integrations.ORCHESTRATORS`.
+
+        Raises InvalidRequestError for an unknown orchestrator, and as its builder does.
+        """
         return builder_for(orchestrator)(self.request, **options)
 
     def __getattr__(self, name: str) -> Any:
@@ -33,7 +37,10 @@ class PodSettings:
         return lambda **options: self.for_orchestrator(orchestrator, **options)
 
     def to_pod_patch(self, *, container: str | None = None) -> dict[str, Any]:
-        """Metadata and spec to merge into a bare pod, as the API server takes them."""
+        """Metadata and spec to merge into a bare pod, as the API server takes them.
+
+        Raises InvalidRequestError for ``style="nvfractions"`` without the name of a container.
+        """
         part = pod_part(self.request, container=container)
         patch: dict[str, Any] = {"metadata": part.metadata(owns_itself=True), "spec": part.spec()}
         fields = part.container_fields()
@@ -42,7 +49,11 @@ class PodSettings:
         return patch
 
     def apply_to(self, pod: Mapping[str, Any], *, container: str | None = None) -> dict[str, Any]:
-        """A copy of a pod or pod template with the settings."""
+        """A copy of a pod or pod template with the settings.
+
+        Raises InvalidRequestError for a pod with malformed fields or without that container, and
+        for ``style="nvfractions"`` without the name of a container.
+        """
         check_fields("the pod", pod)
         part = pod_part(self.request, container=container)
         return merge_into_pod(pod, part, container=container, owns_itself=True)[0]

@@ -17,19 +17,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.integrations.native import to_native, to_plain
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.integrations.placement import placement
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    merge_into_pod,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodRequest, Unsupported, filled, merge_into_pod, native_or, pod_part
+from kai.settings.native import to_native, to_plain
 
 PRIMARY = "primary"
 SDKS = ("flytekit", "flyte")  # Flyte 1 and 2
@@ -47,17 +39,17 @@ def build(
 
     sdk: whose PodTemplate `native` is: of ``flytekit``, or of ``flyte``, which is Flyte 2.
     existing: such values, or a PodTemplate, to which the settings are added.
+
+    Raises InvalidRequestError for an unknown sdk, for malformed `existing` values, with `as_native`
+    where the sdk is not installed, and with `strict` for what Flyte cannot express.
     """
     rules.one_of("sdk", sdk, SDKS)
-    unsupported = []
-    if request.gang_min is not None and request.gang_min > 1:
-        unsupported.append(
-            Unsupported(
-                "gang_min",
-                "each pod of a task is a group of its own for KAI",
-                "run the step as a PyTorchJob or RayCluster with the plugins of Flyte",
-            )
-        )
+    no_gang = Unsupported(
+        "gang_min",
+        "each pod of a task is a group of its own for KAI",
+        "run the step as a PyTorchJob or RayCluster with the plugins of Flyte",
+    )
+    unsupported = [no_gang] if request.is_gang else []
     request = request.with_changes(gang_min=None)
     before = check_fields("existing", _values(existing))
     part = pod_part(request, container=before.get("primary_container_name") or PRIMARY)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations.kubernetes import CONTAINER, pod_template
 from kai.integrations.workloads import head, patch, with_warnings
-from kai.settings import Built, PodRequest, rules
+from kai.settings import Built, PodRequest
 
 API = "jobset.x-k8s.io/v1alpha2"
 
@@ -44,6 +44,10 @@ def build(
     take the GPUs; None: all. requests: other settings for some of them. in_order: each starts when
     the one before it is ready. min_jobs: of the replicated jobs, those that have to start together;
     None: all.
+
+    Raises InvalidRequestError for numbers of pods and names that make no sense, for a `min_jobs`
+    above the number of jobs, with `as_native`, as no library has classes for it, and with `strict`
+    for what a JobSet cannot express.
     """
     pods = dict(jobs or {"worker": 1})
     rules.count("replicas", replicas)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
     scheduler_name_policy,
@@ -36,7 +36,6 @@ from kai.settings import (
     merge,
     native_or,
     pod_part,
-    rules,
     without_mounts,
 )
 from kai.settings.merging import is_gpu_annotation
@@ -60,6 +59,10 @@ def build(
 
     Where kfp is installed, `native` is a function of a task that applies them and returns it. Doing
     so twice is as once. form: of the policy in `cluster_objects` (``policy`` or ``kyverno``).
+
+    Raises InvalidRequestError for a request that names another container than the task's, for
+    amounts that Kubeflow Pipelines does not read, for an unknown form, with `as_native` where kfp
+    is not installed, and with `strict` for what Kubeflow Pipelines cannot express.
     """
     if request.container not in (None, CONTAINER):
         raise rules.refuse(

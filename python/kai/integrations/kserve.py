@@ -11,24 +11,24 @@ switched on: `cluster_objects` has the patch (V2).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.integrations.native import to_native
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
 )
+from kai.settings.native import to_native
 
 CONTAINER = "kserve-container"
 MODES = ("RawDeployment", "Serverless")
@@ -67,6 +67,10 @@ def build(
     RawDeployment or Serverless. name: of the service. model_format: of the predictor's model, such
     as ``huggingface``. native: kserve's V1beta1InferenceService, for which a model needs its
     format, and a service its predictor; else the plain values.
+
+    Raises InvalidRequestError for an unknown mode or component, for a request that names another
+    container than KServe's, for malformed `existing` fields, with `as_native` where kserve is not
+    installed, and with `strict` for what KServe cannot express.
     """
     rules.one_of("mode", mode, MODES)
     rules.one_of("component", component, COMPONENTS)
@@ -77,7 +81,7 @@ def build(
     service = dict(check_fields("existing", {} if existing is None else existing))
     described = dict((service.get("spec") or {}).get(component) or {})
     asked = request
-    unsupported = _unsupported(request, mode, described)
+    unsupported = list(_unsupported(request, mode, described))
     request = request.with_changes(
         gang_min=None,
         **dict.fromkeys(each.setting for each in unsupported if each.setting in _DROPPED),
@@ -162,53 +166,43 @@ def _field(described: Mapping[str, Any], component: str) -> str:
     return next((each for each in _MODELS if each in described), custom)
 
 
-def _unsupported(request: PodRequest, mode: str, described: Mapping[str, Any]) -> list[Unsupported]:
-    found = []
+def _unsupported(
+    request: PodRequest, mode: str, described: Mapping[str, Any]
+) -> Iterator[Unsupported]:
     if request.shares_gpus and "workerSpec" in described:
         kind = "gpu_fraction" if request.gpu_kind == "fraction" else "gpu_memory"
-        found.append(
-            Unsupported(
-                kind,
-                "KServe gives the pods of a predictor with a workerSpec whole GPUs, which KAI"
-                " refuses beside a part of one",
-                "leave workerSpec out, or ask for gpus=",
-            )
+        yield Unsupported(
+            kind,
+            "KServe gives the pods of a predictor with a workerSpec whole GPUs, which KAI"
+            " refuses beside a part of one",
+            "leave workerSpec out, or ask for gpus=",
         )
     if mode == "RawDeployment":
-        if request.gang_min is not None and request.gang_min > 1:
-            found.append(
-                Unsupported(
-                    "gang_min",
-                    "each pod of a Deployment is a group of its own for KAI",
-                    "use mode='Serverless', or a LeaderWorkerSet",
-                )
+        if request.is_gang:
+            yield Unsupported(
+                "gang_min",
+                "each pod of a Deployment is a group of its own for KAI",
+                "use mode='Serverless', or a LeaderWorkerSet",
             )
-        return found
+        return
     if request.topology is not None:
-        found.append(
-            Unsupported(
-                "topology",
-                "KAI reads it from the Service of Knative, which KServe gives no such annotations",
-                "use mode='RawDeployment'",
-            )
+        yield Unsupported(
+            "topology",
+            "KAI reads it from the Service of Knative, which KServe gives no such annotations",
+            "use mode='RawDeployment'",
         )
     if request.claim is not None:
-        found.append(
-            Unsupported(
-                "claim",
-                "Knative takes no resource claims in a pod",
-                "use mode='RawDeployment', or ask for gpus= or gpu_fraction=",
-            )
+        yield Unsupported(
+            "claim",
+            "Knative takes no resource claims in a pod",
+            "use mode='RawDeployment', or ask for gpus= or gpu_fraction=",
         )
     if request.privileged:
-        found.append(
-            Unsupported(
-                "privileged",
-                "Knative takes no privileged containers",
-                "use mode='RawDeployment'",
-            )
+        yield Unsupported(
+            "privileged",
+            "Knative takes no privileged containers",
+            "use mode='RawDeployment'",
         )
-    return found
 
 
 def _native(settings: Mapping[str, Any], as_native: bool | None) -> Any:

@@ -11,16 +11,21 @@ owns the pods, so the functions that make or change a whole workload write them 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from kai.api import kinds, rules
 from kai.integrations import workloads
-from kai.integrations.native import to_native
 from kai.integrations.placement import Placement
-from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part, rules
+from kai.settings import Built, PodRequest, Unsupported, filled, native_or, pod_part
+from kai.settings.native import to_native
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
+    "Options",
     "build",
     "cron_job",
     "daemon_set",
@@ -48,7 +53,11 @@ def build(
     args: Sequence[str] | None = None,
     restart_policy: str | None = None,
 ) -> Built:
-    """A pod template, for whatever makes pods of one."""
+    """A pod template, for whatever makes pods of one.
+
+    Raises InvalidRequestError as `patch` does, and for a command, arguments or a restart policy
+    that make no sense.
+    """
     part = pod_part(request, container=container)
     template = pod_template(
         part.container or container,
@@ -97,10 +106,15 @@ def patch(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A workload of any kind in `workloads.KINDS` with the settings; nothing else in it changes.
+    """A workload, of a kind in `kai.api.kinds.WORKLOADS`, with the settings; the rest of it stays.
 
     workload: a manifest, or an object of a client. roles: of its pods, those that get GPUs, such as
     ``["Worker"]``; None: those that usually do. requests: other settings for some roles.
+
+    Raises InvalidRequestError for a kind that is not in the table, for a manifest that describes no
+    pods or has malformed fields, for a role or container that it does not have, for a `gang_min`
+    above its pods, with `as_native` where the kubernetes client is not installed or has no class
+    for the kind, and with `strict` for what the kind cannot express.
     """
     options: dict[str, Any] = {
         "roles": roles,
@@ -108,16 +122,18 @@ def patch(
         "as_native": as_native,
         "strict": strict,
     }
-    if isinstance(workload, Mapping) and (own := _OWN_PATCH.get(str(workload.get("kind")))):
+    if isinstance(workload, Mapping) and (own := _own_patch(str(workload.get("kind")))):
         return import_module(own).patch(workload, request, **options)  # type: ignore[no-any-return]
     return workloads.patch(workload, request, **options)
 
 
-# Kinds that say some things in fields of their own.
-_OWN_PATCH = {
-    **dict.fromkeys(("RayCluster", "RayJob", "RayService"), "kai.integrations.ray"),
-    "SparkApplication": "kai.integrations.spark",
-}
+def _own_patch(kind: str) -> str | None:
+    """The module of a kind that says some things in fields of its own."""
+    known = kinds.known(kind)
+    if known.ray:
+        return "kai.integrations.ray"
+    is_spark = any(each.shape.startswith("spark") for each in known.pods)
+    return "kai.integrations.spark" if is_spark else None
 
 
 def pod_template(
@@ -128,7 +144,10 @@ def pod_template(
     args: Sequence[str] | None = None,
     restart_policy: str | None = None,
 ) -> dict[str, Any]:
-    """A pod template with one container, before any settings."""
+    """A pod template with one container, before any settings.
+
+    Raises InvalidRequestError for a command, arguments or a restart policy that make no sense.
+    """
     if restart_policy is not None:
         rules.one_of("restart_policy", restart_policy, _POLICIES)
     main = filled(
@@ -150,26 +169,30 @@ def words(name: str, value: Sequence[str] | None) -> list[str] | None:
     return list(value)
 
 
-def pod(
-    request: PodRequest,
-    *,
-    name: str,
-    image: str,
-    namespace: str | None = None,
-    container: str = CONTAINER,
-    command: Sequence[str] | None = None,
-    args: Sequence[str] | None = None,
-    restart_policy: str = "Never",
-    as_native: bool | None = None,
-    strict: bool = False,
-) -> Built:
-    """A pod by itself. It is its own owner, so that a topology is written on it."""
-    template = pod_template(
-        request.container or container,
-        image=image, command=command, args=args, restart_policy=restart_policy,
+class Options(TypedDict, total=False):
+    """What every function that makes a workload takes beside its name and its image."""
+
+    namespace: str | None
+    container: str
+    """The main container: "main" unless given; a name in the request goes before it."""
+    command: Sequence[str] | None
+    args: Sequence[str] | None
+    restart_policy: str
+    """Of a Pod, a Job and a CronJob; "Never" unless given."""
+    as_native: bool | None
+    strict: bool
+
+
+def pod(request: PodRequest, *, name: str, image: str, **options: Unpack[Options]) -> Built:
+    """A pod by itself, with `Options`. It is its own owner, so that a topology is written on it.
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    """
+    options.setdefault("restart_policy", "Never")
+    return _workload(
+        "v1", "Pod", request, lambda template: template["spec"],
+        name=name, image=image, **options,
     )  # fmt: skip
-    manifest = {**workloads.head("v1", "Pod", name, namespace), "spec": template["spec"]}
-    return patch(manifest, request, as_native=as_native, strict=strict)
 
 
 def job(
@@ -177,19 +200,17 @@ def job(
     *,
     name: str,
     image: str,
-    namespace: str | None = None,
-    container: str = CONTAINER,
-    command: Sequence[str] | None = None,
-    args: Sequence[str] | None = None,
-    restart_policy: str = "Never",
     parallelism: int | None = None,
     completions: int | None = None,
     indexed: bool = False,
     backoff_limit: int | None = None,
-    as_native: bool | None = None,
-    strict: bool = False,
+    **options: Unpack[Options],
 ) -> Built:
-    """A Job. Its pods start together when `gang_min` says how many of them have to (J2)."""
+    """A Job, with `Options`. Its pods start together when `gang_min` says how many have to (J2).
+
+    Raises InvalidRequestError as `patch` does, for numbers that make no sense, and for an indexed
+    Job without `completions`.
+    """
     counts = {"parallelism": parallelism, "completions": completions}
     for key, value in counts.items():
         if value is not None:
@@ -205,43 +226,35 @@ def job(
             "backoffLimit": backoff_limit,
         }
     )
-    spec["template"] = pod_template(
-        request.container or container,
-        image=image, command=command, args=args, restart_policy=restart_policy,
+    options.setdefault("restart_policy", "Never")
+    return _workload(
+        "batch/v1", "Job", request, lambda template: {**spec, "template": template},
+        name=name, image=image, **options,
     )  # fmt: skip
-    manifest = {**workloads.head("batch/v1", "Job", name, namespace), "spec": spec}
-    return patch(manifest, request, as_native=as_native, strict=strict)
 
 
 def cron_job(
-    request: PodRequest,
-    *,
-    name: str,
-    image: str,
-    schedule: str,
-    namespace: str | None = None,
-    container: str = CONTAINER,
-    command: Sequence[str] | None = None,
-    args: Sequence[str] | None = None,
-    restart_policy: str = "Never",
-    as_native: bool | None = None,
-    strict: bool = False,
+    request: PodRequest, *, name: str, image: str, schedule: str, **options: Unpack[Options]
 ) -> Built:
-    """A CronJob. KAI makes a group for each of its Jobs, and reads the template of them (J3)."""
-    template = pod_template(
-        request.container or container,
-        image=image, command=command, args=args, restart_policy=restart_policy,
+    """A CronJob, with `Options`: KAI makes a group for each of its Jobs, and reads their template.
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    """
+    options.setdefault("restart_policy", "Never")
+    return _workload(
+        "batch/v1", "CronJob", request,
+        lambda template: {"schedule": schedule, "jobTemplate": {"spec": {"template": template}}},
+        name=name, image=image, **options,
     )  # fmt: skip
-    spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": template}}}
-    manifest = {**workloads.head("batch/v1", "CronJob", name, namespace), "spec": spec}
-    return patch(manifest, request, as_native=as_native, strict=strict)
 
 
 def deployment(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
-    """A Deployment: replicas, namespace, container, command, args, as_native, strict.
+    """A Deployment, with `replicas` and `Options`.
 
     KAI makes a group for each of its pods, of priority inference, which is not preempted and stays
     within the queue's quota; priority= or preemptible=True changes that (J4).
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
     """
     built = _replicated("Deployment", request, name=name, image=image, **options)
     said = (
@@ -259,42 +272,59 @@ def deployment(request: PodRequest, *, name: str, image: str, **options: Any) ->
 
 
 def stateful_set(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
-    """A StatefulSet: replicas, namespace, container, command, args, as_native, strict."""
+    """A StatefulSet, with `replicas` and `Options`.
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    """
     return _replicated("StatefulSet", request, name=name, image=image, **options)
 
 
 def daemon_set(request: PodRequest, *, name: str, image: str, **options: Any) -> Built:
-    """A DaemonSet: namespace, container, command, args, as_native, strict."""
+    """A DaemonSet, with `Options`.
+
+    Raises InvalidRequestError as `patch` does, and for arguments that make no sense.
+    """
     return _replicated("DaemonSet", request, name=name, image=image, **options)
 
 
 def _replicated(
-    kind: str,
-    request: PodRequest,
-    *,
-    name: str,
-    image: str,
-    replicas: int | None = None,
-    namespace: str | None = None,
-    container: str = CONTAINER,
-    command: Sequence[str] | None = None,
-    args: Sequence[str] | None = None,
-    as_native: bool | None = None,
-    strict: bool = False,
+    kind: str, request: PodRequest, *, name: str, replicas: int | None = None, **options: Any
 ) -> Built:
     if replicas is not None:
         if kind == "DaemonSet":
             raise rules.refuse("a DaemonSet has a pod on each node: leave replicas= out")
         rules.count("replicas", replicas, least=0)
-    template = pod_template(request.container or container, image=image, command=command, args=args)
+    if "restart_policy" in options:
+        raise rules.refuse(f"a {kind} starts its pods again: leave restart_policy= out")
     selected = {"app.kubernetes.io/name": name}
-    template["metadata"] = {"labels": selected}
     spec: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
     if kind == "Deployment":  # which else counts as failed while its pods wait (B9)
         spec["progressDeadlineSeconds"] = PROGRESS_DEADLINE
     spec["selector"] = {"matchLabels": dict(selected)}
     if kind == "StatefulSet":
         spec["serviceName"] = name
-    spec["template"] = template
-    manifest = {**workloads.head("apps/v1", kind, name, namespace), "spec": spec}
+
+    def with_template(template: dict[str, Any]) -> dict[str, Any]:
+        return {**spec, "template": {**template, "metadata": {"labels": selected}}}
+
+    return _workload("apps/v1", kind, request, with_template, name=name, **options)
+
+
+def _workload(
+    api: str,
+    kind: str,
+    request: PodRequest,
+    spec: Callable[[dict[str, Any]], dict[str, Any]],
+    *,
+    name: str,
+    image: str,
+    namespace: str | None = None,
+    container: str = CONTAINER,
+    as_native: bool | None = None,
+    strict: bool = False,
+    **described: Any,
+) -> Built:
+    """The workload with a spec that is made of its pod template."""
+    template = pod_template(request.container or container, image=image, **described)
+    manifest = {**workloads.head(api, kind, name, namespace), "spec": spec(template)}
     return patch(manifest, request, as_native=as_native, strict=strict)

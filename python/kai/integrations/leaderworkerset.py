@@ -11,16 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations.kubernetes import CONTAINER, pod_template
-from kai.integrations.workloads import (
-    head,
-    patch,
-    placed,
-    segment_annotations,
-    with_warnings,
-)
-from kai.settings import Built, PodRequest, rules
+from kai.integrations.workloads import head, patch, placed, segment_annotations, with_warnings
+from kai.settings import Built, PodRequest
 
 API = "leaderworkerset.x-k8s.io/v1"
 STARTUP_POLICIES = ("LeaderCreated", "LeaderReady")
@@ -51,6 +45,11 @@ def build(
     size: pods of each replica, with its leader. leader: settings of the leaders; None: those of the
     workers. segment_size, with the levels: parts of a replica that are kept together.
     leader_in_segments=False: the leader is in none of them.
+
+    Raises InvalidRequestError for numbers of pods that make no sense, for an unknown startup
+    policy, for segments that have no size, are larger than a replica, or do not divide its workers
+    without the leader, with `as_native`, as no library has classes for it, with `as_native`, as no
+    library has classes for it, and with `strict` for what a LeaderWorkerSet cannot express.
     """
     rules.count("size", size)
     rules.count("replicas", replicas, least=0)

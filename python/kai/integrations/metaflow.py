@@ -15,10 +15,11 @@ It has no argument for a scheduler: `cluster_objects` has the policy that does i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.api import keys, quantities
+from kai.api import keys, quantities, rules, spelling
+from kai.api.fields import check_fields
 from kai.integrations.cluster_objects import (
     DEFAULT_SCHEDULER,
     scheduler_name_policy,
@@ -29,13 +30,10 @@ from kai.settings import (
     PodPart,
     PodRequest,
     Unsupported,
-    check_fields,
     filled,
     merge,
     merge_into_pod,
     pod_part,
-    rules,
-    spelling,
     without_mounts,
 )
 
@@ -63,6 +61,10 @@ def build(
     Argo without @parallel. existing: such arguments, to which the settings are added; of
     ``resources`` too. form: of the policy in `cluster_objects` (``policy`` or ``kyverno``).
     Metaflow has no objects for this: native is the same mapping.
+
+    Raises InvalidRequestError for an unknown target or form, for malformed `existing` arguments,
+    for a request that names another container than Metaflow's, for ``style="nvfractions"`` without
+    a `step`, and with `strict` for what Metaflow cannot express.
     """
     rules.one_of("target", target, TARGETS)
     container = _container(target, parallel, step)
@@ -74,7 +76,7 @@ def build(
     if request.style == "nvfractions" and container is None:
         raise rules.refuse("style nvfractions needs the container's name: write step=")
     before = _checked(existing)
-    unsupported = _unsupported(request, target, parallel)
+    unsupported = list(_unsupported(request, target, parallel))
     part = pod_part(_possible(request, target), container=container)
     arguments, pod, warnings = _arguments(part, before.get("kubernetes", {}), container)
     variables = {**(before.get("environment", {}).get("vars") or {}), **part.env}
@@ -261,66 +263,48 @@ def _placement(request: PodRequest, part: PodPart, target: str, parallel: bool) 
     return placed
 
 
-def _unsupported(request: PodRequest, target: str, parallel: bool) -> list[Unsupported]:
-    found = []
+def _unsupported(request: PodRequest, target: str, parallel: bool) -> Iterator[Unsupported]:
     if request.scheduler_name != DEFAULT_SCHEDULER:
-        found.append(
-            scheduler_name_unsupported(request, "Metaflow has no argument for a scheduler's name")
-        )
-    if request.gang_min is not None and request.gang_min > 1 and not parallel:
-        found.append(
-            Unsupported("gang_min", "a step is one pod", "use @parallel, and deploy it with Argo")
-        )
+        yield scheduler_name_unsupported(request, "Metaflow has no argument for a scheduler's name")
+    if request.is_gang and not parallel:
+        yield Unsupported("gang_min", "a step is one pod", "use @parallel, and deploy it with Argo")
     elif request.gang_min is not None and parallel and target == "job":
-        found.append(
-            Unsupported(
-                "gang_min",
-                "the workers of Metaflow's JobSet are made only when its first pod runs",
-                "deploy the flow with argo-workflows create, where they start together",
-            )
+        yield Unsupported(
+            "gang_min",
+            "the workers of Metaflow's JobSet are made only when its first pod runs",
+            "deploy the flow with argo-workflows create, where they start together",
         )
     if request.runtime_class is not None:
-        found.append(
-            Unsupported(
-                "runtime_class",
-                "Metaflow has no argument for a runtime class",
-                "leave it out: KAI gives its own to pods with a part of a GPU",
-            )
+        yield Unsupported(
+            "runtime_class",
+            "Metaflow has no argument for a runtime class",
+            "leave it out: KAI gives its own to pods with a part of a GPU",
         )
     if request.claim is not None:
-        found.append(
-            Unsupported(
-                "claim",
-                "Metaflow has no argument for resource claims",
-                "write gpus= or gpu_fraction=",
-            )
+        yield Unsupported(
+            "claim",
+            "Metaflow has no argument for resource claims",
+            "write gpus= or gpu_fraction=",
         )
     for name in ("cpu_limit", "memory_limit"):
         if getattr(request, name) is not None:
-            found.append(
-                Unsupported(
-                    name,
-                    "Metaflow limits all to what is requested, or nothing",
-                    "write qos='Guaranteed' in @kubernetes for the former",
-                )
+            yield Unsupported(
+                name,
+                "Metaflow limits all to what is requested, or nothing",
+                "write qos='Guaranteed' in @kubernetes for the former",
             )
     if target == "argo" and any("tolerationSeconds" in each for each in request.tolerations):
-        found.append(
-            Unsupported(
-                "tolerations",
-                "Metaflow writes tolerationSeconds for Argo in a spelling that nobody reads",
-                "tolerate without it, which is for ever",
-            )
+        yield Unsupported(
+            "tolerations",
+            "Metaflow writes tolerationSeconds for Argo in a spelling that nobody reads",
+            "tolerate without it, which is for ever",
         )
     if without_mounts(request) is not request:
-        found.append(
-            Unsupported(
-                "isolation",
-                "Metaflow mounts no directories of the node",
-                "write isolation='none' and name the framework=",
-            )
+        yield Unsupported(
+            "isolation",
+            "Metaflow mounts no directories of the node",
+            "write isolation='none' and name the framework=",
         )
-    return found
 
 
 def _warnings(request: PodRequest, target: str, parallel: bool) -> list[str]:

@@ -18,18 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kai.api import rules
+from kai.api.fields import check_fields, fields_at
 from kai.integrations.placement import placement
-from kai.settings import (
-    Built,
-    PodRequest,
-    check_fields,
-    fields_at,
-    filled,
-    merge,
-    merge_into_pod,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodRequest, filled, merge, merge_into_pod, pod_part
 
 TEMPLATE_PATH = "kubernetes_job_template.yaml"
 CONFIG_PATH = "kubernetes_config.json"
@@ -55,6 +47,10 @@ def build(
     have a namespace, and `namespace` is for one that has none. repository_uri: where MLflow pushes
     the image; it will not run without one. MLflow has no objects for this: native is the same
     mapping.
+
+    Raises InvalidRequestError for a `project` that can name no container, for a request that names
+    another one, for a template that is no Job, for ``style="nvfractions"`` without a `project`, and
+    with `strict` for what MLflow cannot express.
     """
     if project is not None:
         rules.dns_label("project", project)

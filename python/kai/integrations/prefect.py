@@ -19,20 +19,18 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields, fields_at
 from kai.integrations.placement import placement
 from kai.settings import (
     Built,
     PodPart,
     PodRequest,
-    check_fields,
-    fields_at,
     filled,
     merge,
     merge_into_pod,
     native_or,
     pod_part,
-    rules,
 )
 
 CONTAINER = "prefect-job"  # the worker accepts no other name, and no other place than the first
@@ -98,6 +96,10 @@ def build(
     template: the pool's own, to which the settings are added; None: one like Prefect's default.
     version: of the worker's prefect-kubernetes. native: made from the default template of the
     Prefect that is installed, where none is given.
+
+    Raises InvalidRequestError for a version that is none, for a template that is not one of
+    Prefect's, for a request that names another container than Prefect's, with `as_native` where
+    prefect-kubernetes is not installed, and with `strict` for what Prefect cannot express.
     """
     made, warnings = _templated(request, template, version)
     variables = job_variables(request)
@@ -136,12 +138,18 @@ def base_job_template(
     """A work pool's template, in which the settings of the request are the default.
 
     template: such as ``prefect work-pool get-default-base-job-template --type kubernetes`` prints.
+
+    Raises InvalidRequestError for a version that is none, for a template that is not one of
+    Prefect's, and for a request that names another container than Prefect's.
     """
     return _templated(request, template, version)[0]
 
 
 def job_variables(request: PodRequest) -> dict[str, Any]:
-    """What a deployment says for a pool with such a template."""
+    """What a deployment says for a pool with such a template.
+
+    Raises InvalidRequestError for a request that names another container than Prefect's.
+    """
     part = _part(request)
     values: dict[str, Any] = {
         "kai_queue": request.queue,
@@ -270,7 +278,7 @@ def _warnings(request: PodRequest, version: str) -> list[str]:
         f"pod_watch_timeout_seconds is {POD_WATCH_TIMEOUT_SECONDS}: a pod that waits in its queue"
         " for longer makes its run crash"
     ]
-    if request.gang_min is not None and request.gang_min > 1:
+    if request.is_gang:
         said.append(
             f"gang_min={request.gang_min}: KAI waits for that many pods of the Job, and a run has"
             " one, unless the template's job_manifest says parallelism"

@@ -15,31 +15,30 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, kinds, rules
 from kai.integrations import workloads
 from kai.integrations.kubernetes import pod_template
 from kai.integrations.workloads import with_warnings
-from kai.settings import Built, PodRequest, Unsupported, filled, rules
+from kai.settings import Built, PodRequest, Unsupported, filled
 
 API = "ray.io/v1"
 PRIORITY_LABEL = "ray.io/priority-class-name"  # KAI takes it before all others (R7)
 HEAD, WORKER = "ray-head", "ray-worker"
 
-# Kind -> where its cluster is described.
+# Kind -> the field of its spec that describes its cluster; "": the spec itself.
 CLUSTERS: Mapping[str, str] = MappingProxyType(
-    {"RayCluster": "", "RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}
+    {name: kind.ray.partition(".")[2] for name, kind in kinds.WORKLOADS.items() if kind.ray}
 )
 SUBMISSION_MODES = ("HTTPMode", "SidecarMode", "InteractiveMode", "K8sJobMode")
-_SEGMENTS = (
-    keys.SEGMENT_SIZE_ANNOTATION,
-    keys.SEGMENT_REQUIRED_ANNOTATION,
-    keys.SEGMENT_PREFERRED_ANNOTATION,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerGroup:
-    """Workers of one kind. request: their settings; None: those of the cluster."""
+    """Workers of one kind. request: their settings; None: those of the cluster.
+
+    Raises InvalidRequestError for numbers that make no sense, and unless min_replicas <= replicas
+    <= max_replicas.
+    """
 
     replicas: int = 1
     min_replicas: int | None = None  # as many as replicas
@@ -92,6 +91,10 @@ def build(
     the head; None: the request's, without a GPU. head_start_params: of ``ray start`` there, such as
     ``{"num-cpus": "0"}`` for a head that runs no tasks. entrypoint, submission_mode: of a RayJob.
     serve_config: of a RayService. The manifest is what KubeRay's Python client takes, too.
+
+    Raises InvalidRequestError for an unknown kind or submission mode, for an option of another
+    kind, for a group without a name of its own, for start parameters that are no texts, and with
+    `strict` for what Ray cannot express.
     """
     rules.one_of("kind", kind, CLUSTERS)
     rules.one_of("submission_mode", submission_mode, SUBMISSION_MODES)
@@ -149,6 +152,10 @@ def patch(
 
     roles: groups that take GPUs, ``head`` for the head; None: all groups of workers. requests:
     other settings for some of them.
+
+    Raises InvalidRequestError for another kind, for malformed fields, for a group that it does not
+    have, for one with more minReplicas than replicas, and with `strict` for what Ray cannot
+    express.
     """
     kind = rules.one_of("kind", rules.mapping("the manifest", manifest).get("kind"), CLUSTERS)
     built = workloads.patch(
@@ -193,7 +200,7 @@ def patch(
                 f"group {group.get('groupName')} begins with no workers: KAI does not wait for any"
             )
     unsupported = list(built.unsupported)
-    if any(key in request.annotations for key in _SEGMENTS):
+    if any(key in request.annotations for key in keys.SEGMENTS):
         unsupported.append(
             Unsupported(
                 "annotations",

@@ -7,7 +7,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from kai.settings import Built, PodRequest, rules
+from kai.api import rules
+from kai.settings import Built, PodRequest
 
 # Name -> module of this package. One line each.
 ORCHESTRATORS: Mapping[str, str] = MappingProxyType(

@@ -13,17 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields
 from kai.integrations.placement import placement
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    merge_into_pod,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodRequest, Unsupported, merge_into_pod, pod_part
 
 CONTAINER = "ray-node"
 PROVISION_TIMEOUT_SECONDS = 3600
@@ -43,21 +36,22 @@ def build(
     existing: such a configuration, to which the settings are added. provision_timeout: seconds that
     a pod may wait in its queue; -1 for ever. context: of the kubeconfig, for a pod_config of its
     own; only in ~/.sky/config.yaml. SkyPilot has no objects for this: native is the same mapping.
+
+    Raises InvalidRequestError for a `provision_timeout` that is no seconds, for a request that
+    names another container than SkyPilot's, for malformed `existing` fields, and with `strict` for
+    what SkyPilot cannot express.
     """
     if isinstance(provision_timeout, bool) or not isinstance(provision_timeout, int):
         raise rules.refuse(
             f"provision_timeout is {provision_timeout!r}: write seconds, or -1 to wait for ever"
         )
-    unsupported = []
-    if request.gang_min is not None and request.gang_min > 1:
-        unsupported.append(
-            Unsupported(
-                "gang_min",
-                "the nodes of a task are bare pods, each of which is a group of its own for KAI",
-                "make a PodGroup with that minMember, and name it in annotations="
-                f"{{{keys.POD_GROUP_ANNOTATION!r}: ...}}",
-            )
-        )
+    no_gang = Unsupported(
+        "gang_min",
+        "the nodes of a task are bare pods, each of which is a group of its own for KAI",
+        "make a PodGroup with that minMember, and name it in annotations="
+        f"{{{keys.POD_GROUP_ANNOTATION!r}: ...}}",
+    )
+    unsupported = [no_gang] if request.is_gang else []
     # On a bare pod nobody reads it.
     request = request.with_changes(gang_min=None)
     part = pod_part(request, container=CONTAINER)

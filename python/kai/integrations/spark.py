@@ -14,11 +14,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, kinds, rules
+from kai.api.reading import at
 from kai.integrations import workloads
 from kai.integrations.placement import Placement
 from kai.integrations.workloads import without_gpus
-from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, pod_part, rules
+from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, pod_part
 
 API = "sparkoperator.k8s.io/v1beta2"
 DRIVER, EXECUTOR = "spark-kubernetes-driver", "spark-kubernetes-executor"
@@ -35,7 +36,10 @@ def build(
     strict: bool = False,
 ) -> Built:
     """A SparkApplication to complete: its driver and executors. driver: settings of the driver;
-    None: the request's, without a GPU."""
+    None: the request's, without a GPU.
+
+    Raises InvalidRequestError as `patch` does, and for a name or namespace that no object can have.
+    """
     spec = {**filled({"image": image}), "driver": {}, "executor": {}}
     manifest = {**workloads.head(API, "SparkApplication", name, namespace), "spec": spec}
     requests = None if driver is None else {"driver": driver}
@@ -51,9 +55,16 @@ def patch(
     as_native: bool | None = None,
     strict: bool = False,
 ) -> Built:
-    """A SparkApplication with the settings. roles: those that take GPUs, ``executor`` if None."""
+    """A SparkApplication or ScheduledSparkApplication with the settings.
+
+    roles: those that take GPUs, ``executor`` if None.
+
+    Raises InvalidRequestError for another kind, for malformed fields, for a role that is neither
+    driver nor executor, with `as_native`, as no library has classes for it, and with `strict` for
+    what Spark cannot express.
+    """
     rules.mapping("the manifest", manifest)
-    rules.one_of("kind", manifest.get("kind"), ("SparkApplication",))
+    kind = rules.one_of("kind", manifest.get("kind"), _KINDS)
     own = {role: _without_memory(asked) for role, asked in (requests or {}).items()}
     built = workloads.patch(
         manifest, _without_memory(request),
@@ -61,12 +72,16 @@ def patch(
     )  # fmt: skip
     unsupported = [*built.unsupported, *_memory(request)]
     warnings = [*built.warnings, *_warnings(request)]
-    if scheduler := built["spec"].get("batchScheduler"):
+    *application, _ = kinds.KINDS[kind].pods[0].path.split(".")
+    if scheduler := at(built.settings, *application, "batchScheduler"):
         warnings.append(
             f"batchScheduler is {scheduler}, which makes groups of its own: leave it out with KAI"
         )
     built = replace(built, unsupported=tuple(unsupported), warnings=tuple(warnings))
     return built.strict() if strict else built
+
+
+_KINDS = ("SparkApplication", "ScheduledSparkApplication")
 
 
 def submit_conf(
@@ -81,6 +96,9 @@ def submit_conf(
 
     discovery_script: path in the image of a script that lists the GPUs of an executor, which Spark
     wants for whole ones.
+
+    Raises InvalidRequestError with `as_native`, for there are no objects, and with `strict` for
+    what Spark cannot express.
     """
     if as_native:
         raise rules.refuse("properties of Spark are plain values: leave as_native out")
@@ -122,7 +140,7 @@ def submit_conf(
         unsupported.append(_by_template("mig", "executor"))
     unsupported += _memory(request)
     if request.gang_min is not None:
-        hint = workloads.KINDS["SparkApplication"].gang_hint
+        hint = kinds.KINDS["SparkApplication"].gang_hint
         unsupported.append(Unsupported("gang_min", "KAI reads no such number from Spark", hint))
     built = Built(
         orchestrator="spark",

@@ -16,21 +16,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.fields import check_fields, fields_at
 from kai.integrations.placement import Placement
 from kai.integrations.workloads import head
-from kai.settings import (
-    Built,
-    PodPart,
-    PodRequest,
-    check_fields,
-    fields_at,
-    filled,
-    merge,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodPart, PodRequest, filled, merge, native_or, pod_part
 
 API = "trainer.kubeflow.org/v1alpha1"
 VERSIONS = ("2.0", "2.1", "2.2", "2.3")
@@ -63,6 +53,11 @@ def build(
     ``kai-`` and the name of the runtime. job: the replicated job that
     trains. native: the options for ``TrainerClient().train(options=)`` of the package kubeflow,
     from Trainer 2.2 on.
+
+    Raises InvalidRequestError for an unknown version, for names that no object can have, for
+    another runtime than the plain one without its `base`, for a `base` that is no training runtime
+    or lacks the job, for a `gang_min` above `num_nodes`, with `as_native` where the package
+    kubeflow is not installed, and with `strict` for what Trainer cannot express.
     """
     rules.one_of("trainer_version", trainer_version, VERSIONS)
     rules.object_name("runtime", runtime)
@@ -78,16 +73,7 @@ def build(
     if runtime_name is not None:
         copied["metadata"]["name"] = rules.object_name("runtime_name", runtime_name)
     placement = Placement()
-    owner = {
-        "labels": dict(part.owner_labels),
-        "annotations": {
-            key: value
-            for key, value in part.owner_annotations.items()
-            if key != keys.BATCH_MIN_MEMBER_ANNOTATION
-        },
-    }
-    if _starts_in_parts(copied):  # N8
-        owner["annotations"][keys.BATCH_MIN_MEMBER_ANNOTATION] = "1"
+    owner = {"labels": dict(part.owner_labels), "annotations": _owner_annotations(part, copied)}
     placement.of_metadata(owner, "TrainJob")
     shape.place(placement)
     trains = filled(
@@ -111,16 +97,7 @@ def build(
             "the trainer counts processes by whole GPUs, and by processors where there are none:"
             f" write num_proc_per_node={request.devices} if the runtime leaves it at auto"
         )
-    if request.gang_min is not None and not shape.patches:
-        warnings.append(
-            f"Trainer {trainer_version} keeps gang_min in the runtime {copied['metadata']['name']}:"
-            " all jobs of it have it"
-        )
-    if trainer_version == "2.0" and part.annotations:
-        warnings.append(
-            "Trainer 2.0 has no annotations for pods: these are in the runtime"
-            f" {copied['metadata']['name']}, so write another runtime_name= for other shares"
-        )
+    warnings += shape.warnings(copied["metadata"]["name"])
     built = Built(
         orchestrator="trainer",
         settings=settings,
@@ -131,6 +108,14 @@ def build(
         cluster_objects=(copied,),
     )
     return built.strict() if strict else built
+
+
+def _owner_annotations(part: PodPart, runtime: Mapping[str, Any]) -> dict[str, str]:
+    annotations = dict(part.owner_annotations)
+    annotations.pop(keys.BATCH_MIN_MEMBER_ANNOTATION, None)
+    if _starts_in_parts(runtime):  # N8
+        annotations[keys.BATCH_MIN_MEMBER_ANNOTATION] = "1"
+    return annotations
 
 
 class _Shape:
@@ -167,6 +152,21 @@ class _Shape:
             self.runtime_container["resources"] = {"claims": claims}
         if container:
             self.pod_spec["containers"] = [{"name": part.container or CONTAINER, **container}]
+
+    def warnings(self, runtime: str) -> list[str]:
+        """What the runtime holds that other jobs may not want."""
+        said = []
+        if self.runtime_job_annotations:
+            said.append(
+                f"Trainer {self.version} keeps gang_min in the runtime {runtime}: all jobs of it"
+                " have it"
+            )
+        if self.version == "2.0" and self.part.annotations:
+            said.append(
+                f"Trainer 2.0 has no annotations for pods: these are in the runtime {runtime}, so"
+                " write another runtime_name= for other shares"
+            )
+        return said
 
     def overrides(self) -> dict[str, Any]:
         """The field of a TrainJob that changes its pods."""

@@ -15,22 +15,23 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from kai.api import kinds, rules
 from kai.integrations.kubernetes import pod_template
-from kai.integrations.native import to_native
-from kai.integrations.workloads import KINDS, head, patch, placed, segment_annotations
-from kai.settings import Built, PodRequest, native_or, rules
+from kai.integrations.workloads import head, patch, placed, segment_annotations
+from kai.settings import Built, PodRequest, native_or
+from kai.settings.native import to_native
 
 API = "kubeflow.org/v1"
 
-# Kind -> field of its roles, and the roles that it has if nothing else is said.
-_ROLES: Mapping[str, tuple[str, Mapping[str, int]]] = MappingProxyType(
+# Kind -> the roles that it has if nothing else is said.
+_ROLES: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
-        "PyTorchJob": ("pytorchReplicaSpecs", {"Master": 1}),
-        "TFJob": ("tfReplicaSpecs", {"Worker": 1}),
-        "XGBoostJob": ("xgbReplicaSpecs", {"Master": 1}),
-        "JAXJob": ("jaxReplicaSpecs", {"Worker": 1}),
-        "PaddleJob": ("paddleReplicaSpecs", {"Worker": 1}),
-        "MPIJob": ("mpiReplicaSpecs", {"Launcher": 1, "Worker": 1}),
+        "PyTorchJob": {"Master": 1},
+        "TFJob": {"Worker": 1},
+        "XGBoostJob": {"Master": 1},
+        "JAXJob": {"Worker": 1},
+        "PaddleJob": {"Worker": 1},
+        "MPIJob": {"Launcher": 1, "Worker": 1},
     }
 )
 
@@ -62,13 +63,19 @@ def build(
     gpu_roles: those that take GPUs; None: all but parameter servers and launchers. requests: other
     settings for some roles. elastic: of a PyTorchJob, its fewest and most workers. segment_size,
     with the levels: parts of the workers of a PyTorchJob that are kept together.
+
+    Raises InvalidRequestError for an unknown kind or restart policy, for numbers that make no
+    sense, for `elastic` or segments of another kind than PyTorchJob, for a role that the job does
+    not have, with `as_native` where kubeflow.training is not installed, and with `strict` for what
+    the job cannot express.
     """
     rules.one_of("kind", kind, _ROLES)
-    field, usual = _ROLES[kind]
-    pods = dict(usual if replicas is None else replicas)
+    known = kinds.KINDS[kind]
+    field = known.pods[0].path.split(".")[1].removesuffix("{}")
+    pods = dict(_ROLES[kind] if replicas is None else replicas)
     for role, count in pods.items():  # T5: KAI groups no job that has an empty role
         rules.count(f"replicas[{role!r}]", count)
-    container = KINDS[kind].container or ""
+    container = known.container or ""
     words: dict[str, Any] = {"image": image, "command": command, "args": args}
     spec: dict[str, Any] = {
         "runPolicy": {},  # the API wants it, be it empty

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, kinds
 from kai.api.reading import at, labels_of, mapping, text
 from kai.errors import InvalidRequestError
 from kai.linting import gpus, groups, zenml
 from kai.linting.finding import Finding, Path, dotted
 from kai.linting.pods import Pod, pods_in
 from kai.linting.queue_tree import Queues, check_queue_object
+from kai.settings import Built
+from kai.settings.native import to_plain
 
 _DEEPEST = 200  # as in files
 _HINT = (
@@ -90,15 +92,11 @@ def _read(value: Any, depth: int = 0) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    from kai.settings import Built
-
     if isinstance(value, Built):
         return value.settings if value.orchestrator == "zenml" else value.pod
     if isinstance(value, (str, int, float, Mapping, list, tuple)):
         return value
     if isinstance(getattr(value, "attribute_map", None), Mapping):  # a Kubernetes client's
-        from kai.integrations.native import to_plain
-
         return to_plain(value)
     dump = getattr(value, "model_dump", None)  # a pydantic model, such as ZenML's
     return dump(exclude_unset=True) if callable(dump) else value
@@ -131,8 +129,9 @@ def _workload(
     pods = list(pods_in(manifest))
     if not pods or not groups.concerns_kai(manifest, pods, scheduler):
         return
-    owner_at = _owner_at(kind)
-    owner: Mapping[str, Any] = mapping(at(manifest, *(str(each) for each in owner_at)))
+    # KAI takes this object for the owner of the pods, such as the Job that a CronJob makes (J3).
+    owner_at = tuple(kinds.known(kind).owner.split(".")[:-1])
+    owner: Mapping[str, Any] = mapping(at(manifest, *owner_at))
     bare = len(pods) == 1 and pods[0].at == ()
     if not bare:
         metadata = mapping(owner.get("metadata"))
@@ -150,11 +149,6 @@ def _workload(
         yield from _pod(pod, kind, owner if not bare else {}, owner_at, scheduler, label_key)
     yield from groups.check_kind(manifest, kind)
     yield from _queues(pods, owner, owner_at, label_key, known)
-
-
-def _owner_at(kind: str) -> Path:
-    """The object that KAI takes for the owner of the pods (J3: the Job that a CronJob makes)."""
-    return ("spec", "jobTemplate") if kind == "CronJob" else ()
 
 
 def _pod(

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from kai.api import keys, quantities
+from kai.api import keys, quantities, rules
 from kai.linting.finding import Edit, Finding, Path, error, warning
 from kai.linting.pods import Container, Pod, amounts, environment
-from kai.settings import rules
 from kai.settings.merging import is_gpu_resource
 
 _WHOLE = re.compile(r"\+?[0-9]{1,18}")

@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, kinds, rules
 from kai.api.reading import annotations_of, at, labels_of, mapping, text
 from kai.linting import gpus
 from kai.linting.finding import Edit, Finding, Path, error, warning
 from kai.linting.pods import Pod
-from kai.settings import rules
 
 _WHOLE = re.compile(r"[1-9][0-9]{0,8}")
 _OLD_MIN_MEMBER = "kai.scheduler/min-member"
@@ -24,25 +23,9 @@ POD_ONLY = (
     keys.GPU_DEVICES_ANNOTATION,
     keys.GPU_CONTAINER_ANNOTATION,
 )
-TOPOLOGY = (
-    keys.TOPOLOGY_ANNOTATION,
-    keys.TOPOLOGY_REQUIRED_ANNOTATION,
-    keys.TOPOLOGY_PREFERRED_ANNOTATION,
-)
-SEGMENTS = (
-    keys.SEGMENT_SIZE_ANNOTATION,
-    keys.SEGMENT_REQUIRED_ANNOTATION,
-    keys.SEGMENT_PREFERRED_ANNOTATION,
-)
 _DURATIONS = (keys.PREEMPTION_DELAY_ANNOTATION, keys.STALENESS_ANNOTATION)
 _LABELS = (keys.PRIORITY_CLASS_LABEL, keys.PREEMPTIBILITY_LABEL)
 _QUEUES = (keys.QUEUE_LABEL, keys.LEGACY_QUEUE_LABEL)
-_RAY = ("RayCluster", "RayJob", "RayService")
-_WITH_SEGMENTS = ("PyTorchJob", "LeaderWorkerSet")
-_WITH_MIN_MEMBER = ("Job", "JobSet")
-# Kinds whose pods get the scheduler from their operator or from the cluster's settings.
-_SCHEDULED_BY_OTHERS = (*_RAY, "Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate",
-                        "CronWorkflow", "PodCliqueSet", "SparkApplication")  # fmt: skip
 
 _ANNOTATIONS = frozenset(
     value
@@ -109,106 +92,90 @@ def check_keys(
     """
     annotations = mapping(metadata.get("annotations"))
     labels = mapping(metadata.get("labels"))
+    known = kinds.known(kind)
     for key, value in annotations.items():
         here: Path = (*where, "annotations", key)
+        ignored = _why_ignored(key, kind, is_pod=is_pod, is_owner=is_owner, template=template)
         if key in _QUEUES:
-            yield error(
-                "queue-annotation",
-                here,
-                f"KAI reads {key} from labels, not from annotations",
-                "write it in labels",
-            )
-        elif key in _LABELS:
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"KAI reads {key} from labels, not from annotations",
-                "write it in labels",
-            )
-        elif key in POD_ONLY and not is_pod:
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"KAI reads {key} from pods, and does nothing for it on a {kind}",
-                f"write it in {template or 'the pod template'}.metadata.annotations",
-            )
-        elif key in (*TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not is_owner:
-            if key in TOPOLOGY and kind in _RAY:
-                continue
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"KAI reads {key} from the workload, and does nothing for it on the pods of a"
-                f" {kind or 'workload'}",
-                f"write it in metadata.annotations of the {kind or 'workload'}",
-            )
-        elif key == keys.BATCH_MIN_MEMBER_ANNOTATION:
-            if kind not in _WITH_MIN_MEMBER:
-                yield warning(
-                    "annotation-ignored",
-                    here,
-                    f"KAI reads {key} from a Job or JobSet, and does nothing for it on a {kind}",
-                    "leave it out",
-                )
-            elif not _WHOLE.fullmatch(str(value)):
-                yield error(
-                    "min-member-refused",
-                    here,
-                    f"{value!r} is no number of pods",
-                    "write a whole number from 1 on, in quotes",
-                )
-        elif key == _OLD_MIN_MEMBER:
-            certain = is_owner and kind in _WITH_MIN_MEMBER
-            yield warning(
-                "min-member-key",
-                here,
-                f"KAI does not read {key}, though its examples write it",
-                f"write {keys.BATCH_MIN_MEMBER_ANNOTATION}, on a Job or JobSet",
-                Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if certain else None,
-            )
-        elif key in SEGMENTS and not (is_pod and kind in _WITH_SEGMENTS):
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"KAI reads {key} from the worker pods of a PyTorchJob or LeaderWorkerSet only",
-                "leave it out, or write it there",
-            )
-        elif key.startswith(keys.GPU_TYPE_ANNOTATION):
-            yield warning(
-                "annotation-ignored",
-                here,
-                f"nobody reads {key}",
-                "select nodes by their labels, in nodeSelector",
-            )
-        elif key in _DURATIONS and not rules.is_duration(str(value)):
-            yield error(
-                "duration-refused",
-                here,
-                f"{value!r} is no duration",
-                "write one with its unit, such as 5m",
-            )
+            said = f"KAI reads {key} from labels, not from annotations"
+            yield error("queue-annotation", here, said, "write it in labels")
+        elif ignored is not None:
+            yield warning("annotation-ignored", here, *ignored)
         else:
-            yield from _unknown(key, here)
+            yield from _check_annotation(
+                key, value, here, is_owner and known.gang in ("owner", "leaf")
+            )
     for key, value in labels.items():
-        here = (*where, "labels", key)
-        if key in _ANNOTATIONS:
-            yield error(
-                "annotation-as-label",
-                here,
-                f"KAI reads {key} from annotations, not from labels",
-                "write it in annotations",
-            )
-        elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
-            yield warning(
-                "preemptibility-unknown",
-                here,
-                f"KAI does not know {value!r}",
-                "write preemptible or non-preemptible",
-            )
-        else:
-            yield from _unknown(key, here)
-    if is_owner or kind in _RAY:
+        yield from _check_label(key, value, (*where, "labels", key))
+    if is_owner or known.ray:
         yield from _topology(annotations, (*where, "annotations"))
+
+
+def _why_ignored(
+    key: str, kind: str, *, is_pod: bool, is_owner: bool, template: str
+) -> tuple[str, str] | None:
+    """Why KAI does nothing for an annotation in this place, and what to do; None: it may."""
+    known = kinds.known(kind)
+    if key in _LABELS:
+        return f"KAI reads {key} from labels, not from annotations", "write it in labels"
+    if key in POD_ONLY and not is_pod:
+        return (
+            f"KAI reads {key} from pods, and does nothing for it on a {kind}",
+            f"write it in {template or 'the pod template'}.metadata.annotations",
+        )
+    is_ray_part = key in keys.TOPOLOGY and bool(known.ray)
+    if key in (*keys.TOPOLOGY, keys.BATCH_MIN_MEMBER_ANNOTATION) and not (is_owner or is_ray_part):
+        owner = kind or "workload"
+        return (
+            f"KAI reads {key} from the workload, and does nothing for it on the pods of a {owner}",
+            f"write it in metadata.annotations of the {owner}",
+        )
+    if key == keys.BATCH_MIN_MEMBER_ANNOTATION and known.gang not in ("owner", "leaf"):
+        said = f"KAI reads {key} from a Job or JobSet, and does nothing for it on a {kind}"
+        return said, "leave it out"
+    if key in keys.SEGMENTS and not (is_pod and known.segments):
+        return (
+            f"KAI reads {key} from the worker pods of a PyTorchJob or LeaderWorkerSet only",
+            "leave it out, or write it there",
+        )
+    if key.startswith(keys.GPU_TYPE_ANNOTATION):
+        return f"nobody reads {key}", "select nodes by their labels, in nodeSelector"
+    return None
+
+
+def _check_annotation(key: str, value: Any, here: Path, may_rename: bool) -> Iterator[Finding]:
+    if key == keys.BATCH_MIN_MEMBER_ANNOTATION:
+        if not _WHOLE.fullmatch(str(value)):
+            yield error(
+                "min-member-refused",
+                here,
+                f"{value!r} is no number of pods",
+                "write a whole number from 1 on, in quotes",
+            )
+    elif key == _OLD_MIN_MEMBER:
+        yield warning(
+            "min-member-key",
+            here,
+            f"KAI does not read {key}, though its examples write it",
+            f"write {keys.BATCH_MIN_MEMBER_ANNOTATION}, on a Job or JobSet",
+            Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if may_rename else None,
+        )
+    elif key in _DURATIONS and not rules.is_duration(str(value)):
+        said = f"{value!r} is no duration"
+        yield error("duration-refused", here, said, "write one with its unit, such as 5m")
+    else:
+        yield from _unknown(key, here)
+
+
+def _check_label(key: str, value: Any, here: Path) -> Iterator[Finding]:
+    if key in _ANNOTATIONS:
+        said = f"KAI reads {key} from annotations, not from labels"
+        yield error("annotation-as-label", here, said, "write it in annotations")
+    elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
+        said = f"KAI does not know {value!r}"
+        yield warning("preemptibility-unknown", here, said, "write preemptible or non-preemptible")
+    else:
+        yield from _unknown(key, here)
 
 
 def _unknown(key: str, where: Path) -> Iterator[Finding]:
@@ -220,20 +187,21 @@ def _unknown(key: str, where: Path) -> Iterator[Finding]:
 
 
 def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
-    levels = [key for key in TOPOLOGY[1:] if key in annotations]
-    if levels and TOPOLOGY[0] not in annotations:
+    topology, required, preferred = keys.TOPOLOGY
+    levels = [key for key in (required, preferred) if key in annotations]
+    if levels and topology not in annotations:
         yield error(
             "topology-incomplete",
             (*where, levels[0]),
             "a level is of no topology",
-            f"write {TOPOLOGY[0]} beside it, with the name of the Topology",
+            f"write {topology} beside it, with the name of the Topology",
         )
-    if TOPOLOGY[0] in annotations and not levels:
+    if topology in annotations and not levels:
         yield warning(
             "topology-incomplete",
-            (*where, TOPOLOGY[0]),
+            (*where, topology),
             "a topology without a level asks for nothing",
-            f"write {TOPOLOGY[1]} or {TOPOLOGY[2]} beside it",
+            f"write {required} or {preferred} beside it",
         )
 
 
@@ -244,7 +212,8 @@ def check_scheduler(pod: Pod, kind: str, scheduler: str, *, asks: bool) -> Itera
     """asks: the pod or its owner is meant for KAI."""
     if pod.scheduler is None or pod.scheduler == scheduler or not asks:
         return
-    make = warning if kind in _SCHEDULED_BY_OTHERS and not pod.scheduler else error
+    by_operator = kinds.known(kind).scheduled_by_operator
+    make = warning if by_operator and not pod.scheduler else error
     if not pod.scheduler:
         said = "nobody names KAI for these pods, so another scheduler places them, and all that KAI"
         said += " is told has no effect"
@@ -322,8 +291,8 @@ def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
             " after the cluster, and breaks the gang",
             "write submissionMode: HTTPMode",
         )
-    if kind in _RAY:
-        yield from _ray_groups(manifest, kind)
+    if cluster := kinds.known(kind).ray:
+        yield from _ray_groups(manifest, tuple(cluster.split(".")))
     policy = mapping(at(manifest, "spec", "runPolicy", "schedulingPolicy"))
     for name, instead in (
         ("queue", f"the label {keys.QUEUE_LABEL}"),
@@ -338,10 +307,8 @@ def check_kind(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
             )
 
 
-def _ray_groups(manifest: Mapping[str, Any], kind: str) -> Iterator[Finding]:
-    inner = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(kind)
-    where: Path = ("spec",) if inner is None else ("spec", inner)
-    groups = at(manifest, *(str(each) for each in where), "workerGroupSpecs")
+def _ray_groups(manifest: Mapping[str, Any], where: tuple[str, ...]) -> Iterator[Finding]:
+    groups = at(manifest, *where, "workerGroupSpecs")
     for index, group in enumerate(groups if isinstance(groups, list) else ()):
         annotations = annotations_of(at(group, "template"))
         if not any(key in annotations for key in POD_ONLY[:2]):

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kai.api import kinds
+from kai.api.kinds import Pods
 from kai.api.reading import at, mapping, objects, text
 from kai.linting.finding import Path
 
 _DEEPEST = 60  # manifests are not; what is nested by mistake ends here
-_ARGO_KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,12 @@ class Pod:
 def pods_in(manifest: Mapping[str, Any]) -> Iterator[Pod]:
     """Those of a manifest, in the order in which they are written."""
     kind = text(manifest.get("kind"))
-    if kind in _ARGO_KINDS:
-        yield from _of_argo(manifest, kind)
-    elif kind == "SparkApplication" or kind == "ScheduledSparkApplication":
-        yield from _of_spark(manifest, kind)
+    described = kinds.known(kind).pods
+    if described and described[0].shape == "argo":
+        yield from _of_argo(manifest, described[0])
+    elif described and described[0].shape.startswith("spark"):
+        for pods in described:
+            yield from _of_spark(manifest, pods)
     elif not kind and at(manifest, "platforms", "kubernetes") is not None:
         yield from _of_kfp(manifest)
     else:
@@ -170,9 +173,9 @@ def _of_dynamo(service: Mapping[str, Any], where: Path) -> Pod:
     )
 
 
-def _of_argo(manifest: Mapping[str, Any], kind: str) -> Iterator[Pod]:
-    where: Path = ("spec", "workflowSpec") if kind == "CronWorkflow" else ("spec",)
-    spec = mapping(at(manifest, *(str(each) for each in where)))
+def _of_argo(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
+    where = tuple(described.path.split(".")[:-1])
+    spec = mapping(at(manifest, *where))
     shared = mapping(spec.get("podMetadata"))
     templates = spec.get("templates")
     for index, template in enumerate(templates if isinstance(templates, list) else ()):
@@ -222,31 +225,27 @@ def _of_kfp(manifest: Mapping[str, Any]) -> Iterator[Pod]:
             )
 
 
-def _of_spark(manifest: Mapping[str, Any], kind: str) -> Iterator[Pod]:
-    where: Path = ("spec",) if kind == "SparkApplication" else ("spec", "template")
-    spec = mapping(at(manifest, *(str(each) for each in where)))
-    for role in ("driver", "executor"):
-        part = spec.get(role)
-        if not isinstance(part, Mapping):
-            continue
-        here: Path = (*where, role)
-        container: dict[str, Any] = {
-            "name": f"spark-kubernetes-{role}",
-            "env": part.get("env"),
-        }
-        if isinstance(gpu := part.get("gpu"), Mapping):
-            container["resources"] = {"limits": {text(gpu.get("name")): gpu.get("quantity")}}
-        batch = text(spec.get("batchScheduler"))
-        yield Pod(
-            at=here,
-            metadata_at=here,
-            metadata=part,
-            scheduler=text(part.get("schedulerName")) or batch,
-            scheduler_at=(*here, "schedulerName"),
-            containers=[Container(here, container), *_containers(part, here, "sidecars")],
-            init_containers=_containers(part, here, "initContainers"),
-            owns_itself=True,  # grouped by a label, and read from the pod
-        )
+def _of_spark(manifest: Mapping[str, Any], described: Pods) -> Iterator[Pod]:
+    here = tuple(described.path.split("."))
+    spec, part = mapping(at(manifest, *here[:-1])), at(manifest, *here)
+    if not isinstance(part, Mapping):
+        return
+    container: dict[str, Any] = {
+        "name": f"spark-kubernetes-{described.role}",
+        "env": part.get("env"),
+    }
+    if isinstance(gpu := part.get("gpu"), Mapping):
+        container["resources"] = {"limits": {text(gpu.get("name")): gpu.get("quantity")}}
+    yield Pod(
+        at=here,
+        metadata_at=here,
+        metadata=part,
+        scheduler=text(part.get("schedulerName")) or text(spec.get("batchScheduler")),
+        scheduler_at=(*here, "schedulerName"),
+        containers=[Container(here, container), *_containers(part, here, "sidecars")],
+        init_containers=_containers(part, here, "initContainers"),
+        owns_itself=True,  # grouped by a label, and read from the pod
+    )
 
 
 def environment(container: Container) -> Iterator[tuple[Path, Mapping[str, Any]]]:

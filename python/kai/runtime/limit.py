@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from kai.api import gpu_memory
 from kai.runtime import driver, variables
-from kai.settings import memory
 
 HEADROOM_MIB = 512
 _JAX = ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")
@@ -147,7 +147,7 @@ def _devices(
             budget = math.floor((portion or 1) * total)
         if isolation != "mps":
             budget //= max(1, processes)
-        part = memory.allocator_fraction(budget=budget, total=total, headroom=headroom_mib)
+        part = gpu_memory.allocator_fraction(budget=budget, total=total, headroom=headroom_mib)
         if part is None:
             problems.append(
                 f"the share of device {ordinal}, {budget} MiB of {total}, leaves nothing beside"

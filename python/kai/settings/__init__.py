@@ -6,7 +6,6 @@
 """
 
 from kai.settings.built import Built, Unsupported, native_or
-from kai.settings.fields import check_fields, fields_at
 from kai.settings.merging import merge, merge_into_pod
 from kai.settings.pod import PodPart, filled, pod_part, without_mounts
 from kai.settings.request import PodRequest
@@ -16,8 +15,6 @@ __all__ = [
     "PodPart",
     "PodRequest",
     "Unsupported",
-    "check_fields",
-    "fields_at",
     "filled",
     "merge",
     "merge_into_pod",

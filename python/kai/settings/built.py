@@ -70,7 +70,8 @@ class Built(Mapping[str, Any]):
 def native_or(values: Any, make: Any, *, as_native: bool | None, library: str) -> Any:
     """`make()` where the library is there, else the values (B2).
 
-    as_native: None: native if it can be imported; True: raise if it cannot; False: never.
+    as_native: None: native if it can be imported; True: raises InvalidRequestError if it cannot;
+    False: never.
     """
     if as_native is False:
         return values

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kai.settings import memory, rules
-
-if TYPE_CHECKING:
-    from kai.settings.request import PodRequest
+from kai.api import gpu_memory, rules
+from kai.settings.request import PodRequest
+from kai.settings.share import Share
 
 MPS_PIPE_DIRECTORY = "/tmp/nvidia-mps"
 """Where NVIDIA's MPS daemon listens if nobody says otherwise."""
@@ -43,11 +42,10 @@ class MemorySettings:
 
 
 def settings_for(request: PodRequest) -> MemorySettings:
-    """Of the request's frameworks and isolation; raises InvalidRequestError for a share that is
-    too small for them."""
-    if not request.shares_gpus:
+    """The settings for the frameworks and the isolation of a request."""
+    share = request.share
+    if share is None:
         return MemorySettings(warnings=tuple(_without_share(request)))
-    share = Share.of(request)
     written = _Written(share, request)
     written.isolation()
     for framework in request.frameworks:
@@ -63,86 +61,6 @@ def _without_share(request: PodRequest) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """The share of one process on one device, as far as it is known when the pod is described.
-
-    budget: MiB that it may use, with what CUDA takes for itself. total: MiB that CUDA will report.
-    """
-
-    budget: int | None
-    total: int | None
-    part: float | None  # what KAI calls the portion
-    fraction: Fraction | None  # as asked for
-    limit: int | None  # HAMi's
-    isolation: str
-    headroom: int
-    processes: int
-
-    @staticmethod
-    def of(request: PodRequest) -> Share:
-        total = request.gpu_memory_total
-        asked = None if request.gpu_fraction is None else Fraction(str(request.gpu_fraction))
-        mib = None if request.gpu_memory is None else int(request.gpu_memory)
-        fraction = None if asked is None else float(asked)
-        known = asked is not None or total is not None
-        part = memory.portion(total, fraction=fraction, memory=mib) if known else None
-        limit = memory.hami_limit(total, part) if part is not None else None
-        budget = mib
-        if mib is None and total is not None:
-            budget = memory.reserved(total, fraction=fraction)
-        sees = None if total is None else memory.device_mib(total)
-        if request.isolation == "hamicore" and total is not None:
-            if limit is not None:
-                # What CUDA reports is the share already: a part of *that* (W2).
-                budget = limit if mib is None else min(mib, limit)
-                sees = limit
-        elif request.isolation == "hamicore":
-            sees = None
-        return Share(
-            budget=None if budget is None else budget // request.processes,
-            total=sees,
-            part=part,
-            fraction=asked,
-            limit=limit,
-            isolation=request.isolation,
-            headroom=request.headroom,
-            processes=request.processes,
-        )
-
-    @property
-    def free_mib(self) -> int | None:
-        """What an allocator may take; None where it is not known."""
-        return None if self.budget is None else self.budget - self.headroom
-
-    def allocator_fraction(self) -> Fraction | None:
-        """Of the total that CUDA will report; None where it is not known."""
-        if self.budget is not None and self.total is not None:
-            return memory.allocator_fraction(
-                budget=self.budget, total=self.total, headroom=self.headroom
-            )
-        if self.fraction is not None and self.isolation != "hamicore":
-            return memory.guessed_fraction(self.fraction, processes=self.processes)
-        return None
-
-    def utilization(self) -> Fraction | None:
-        """Of an engine that counts all it takes, of the total that CUDA will report."""
-        if self.isolation == "hamicore":
-            most = Fraction(90, 100 * self.processes)
-            if self.budget is None or self.total is None:
-                return Fraction(math.floor(100 * most), 100)
-            exact = min(most, memory.utilization(budget=self.budget, total=self.total))
-            return Fraction(math.floor(100 * exact), 100)
-        if self.budget is not None and self.total is not None:
-            return memory.utilization(budget=self.budget, total=self.total) or None
-        guess = (
-            None
-            if self.fraction is None
-            else memory.guessed_fraction(self.fraction, processes=self.processes)
-        )
-        return None if guess is None else Fraction(math.floor(100 * guess), 100)
-
-
 class _Written:
     """Settings that are being written."""
 
@@ -154,16 +72,6 @@ class _Written:
         self._warnings: list[str] = []
         self._volumes: list[Mapping[str, Any]] = []
         self._mounts: list[Mapping[str, Any]] = []
-        if share.free_mib is not None and share.free_mib <= 0 and self._needs_room():
-            each = f" in each of {share.processes} processes" if share.processes > 1 else ""
-            raise rules.refuse(
-                f"{share.budget} MiB of GPU memory leave nothing for"
-                f" {', '.join(request.frameworks)}{each} beside the {share.headroom} MiB that CUDA"
-                " takes: ask for a larger share, or write a smaller headroom="
-            )
-
-    def _needs_room(self) -> bool:
-        return any(each != "ray" for each in self.request.frameworks)
 
     def settings(self) -> MemorySettings:
         return MemorySettings(
@@ -211,7 +119,7 @@ class _Written:
     def isolation(self) -> None:
         share = self.share
         if share.isolation == "hamicore":
-            if share.part is not None and memory.announced(share.part) == "0.00":
+            if share.part is not None and gpu_memory.announced(share.part) == "0.00":
                 self.warn(
                     "KAI announces this share as 0.00, and HAMi-core sets no limit then: ask"
                     " for 0.01 of a GPU at least"

@@ -6,8 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from kai.api import keys
-from kai.settings import rules
+from kai.api import keys, rules
 from kai.settings.pod import PodPart
 
 # Lists whose entries are known by a name.
@@ -106,35 +105,41 @@ def _without_other_gpus(pod: dict[str, Any], part: PodPart) -> list[str]:
     shares = any(is_gpu_annotation(key) for key in part.annotations)
     if not (shares or part.resource_claims or any(is_gpu_resource(key) for key in asks)):
         return []
-    warnings = []
-    metadata = pod.get("metadata") or {}
-    annotations = metadata.get("annotations") or {}
-    for key in [
-        key for key in annotations if is_gpu_annotation(key) and key not in part.annotations
-    ]:
-        warnings.append(
-            f"the annotation {key}: {annotations.pop(key)} was taken away: it was asked for"
-            " otherwise"
-        )
-    if "annotations" in metadata and not annotations:
-        del metadata["annotations"]
-    why = "beside a part of a GPU KAI refuses the pod" if shares else "GPUs are asked for otherwise"
+    warnings = _take_annotations(pod.get("metadata") or {}, part)
     for kind in ("containers", "initContainers"):
         for each in pod["spec"].get(kind) or []:
-            resources = each.get("resources") or {}
-            for half in ("limits", "requests"):
-                amounts = resources.get(half) or {}
-                for key in [key for key in amounts if is_gpu_resource(key)]:
-                    # Of the same kind a limit is written over, and a request has to be equal.
-                    same = key in asks and (half == "limits" or amounts[key] == asks[key])
-                    if same and not shares:
-                        continue
-                    warnings.append(
-                        f"{key}: {amounts.pop(key)} in the {half} of container {each.get('name')}"
-                        f" was taken away: {why}"
-                    )
-                if half in resources and not amounts:
-                    del resources[half]
-            if "resources" in each and not resources:
-                del each["resources"]  # an empty one breaks some orchestrators
+            warnings += _take_resources(each, {} if shares else asks, shares)
+    return warnings
+
+
+def _take_annotations(metadata: dict[str, Any], part: PodPart) -> list[str]:
+    annotations = metadata.get("annotations") or {}
+    others = [key for key in annotations if is_gpu_annotation(key) and key not in part.annotations]
+    warnings = [
+        f"the annotation {key}: {annotations.pop(key)} was taken away: it was asked for otherwise"
+        for key in others
+    ]
+    if "annotations" in metadata and not annotations:
+        del metadata["annotations"]
+    return warnings
+
+
+def _take_resources(container: dict[str, Any], asks: Mapping[str, Any], shares: bool) -> list[str]:
+    """asks: amounts that stay. Of those a limit is written over, and a request has to be equal."""
+    warnings = []
+    why = "beside a part of a GPU KAI refuses the pod" if shares else "GPUs are asked for otherwise"
+    resources = container.get("resources") or {}
+    for half in ("limits", "requests"):
+        amounts = resources.get(half) or {}
+        for key in [key for key in amounts if is_gpu_resource(key)]:
+            if key in asks and (half == "limits" or amounts[key] == asks[key]):
+                continue
+            warnings.append(
+                f"{key}: {amounts.pop(key)} in the {half} of container {container.get('name')}"
+                f" was taken away: {why}"
+            )
+        if half in resources and not amounts:
+            del resources[half]
+    if "resources" in container and not resources:
+        del container["resources"]  # an empty one breaks some orchestrators
     return warnings

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kai.api import keys
-from kai.settings import frameworks, rules
+from kai.api import keys, rules
+from kai.settings import frameworks
 from kai.settings.request import PodRequest
-
-GPU_RESOURCE_PREFIXES = (keys.NVIDIA_GPU, keys.MIG_PREFIX)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +94,8 @@ def pod_part(request: PodRequest, *, container: str | None = None) -> PodPart:
 
     container: the orchestrator's name of the main container, where it is known; the request's own
     goes first.
+
+    Raises InvalidRequestError for ``style="nvfractions"`` without the name of a container.
     """
     name = request.container or container
     memory = frameworks.settings_for(request)

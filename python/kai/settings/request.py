@@ -16,9 +16,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
 
-from kai.api import keys
-from kai.settings import memory, platforms, rules
-from kai.settings.frameworks import settings_for
+from kai.api import gpu_memory, keys, rules
+from kai.settings import platforms
+from kai.settings.share import Share
 
 GpuKind = Literal["none", "whole", "fraction", "memory", "mig", "claim"]
 ISOLATIONS = ("none", "hamicore", "mps", "nvfractions")
@@ -79,6 +79,9 @@ class PodRequest:
       the pod's part.
     kai_version, style, compute_sharing: what the installed KAI understands (spec 7 §25).
     workaround_stale_gang: for KAI 0.16.2 to 0.17.0 (KW17).
+
+    Raises InvalidRequestError for what KAI would refuse or silently ignore; the message says what
+    to write instead.
     """
 
     queue: str | None = None
@@ -141,7 +144,7 @@ class PodRequest:
         self._check_nodes()
         self._check_container()
         self._check_kai()
-        settings_for(self)  # refuses a share that its frameworks cannot live in
+        self._check_share()
 
     def with_changes(self, **changes: Any) -> PodRequest:
         """Another request, checked anew, in which these arguments differ."""
@@ -169,6 +172,25 @@ class PodRequest:
     def shares_gpus(self) -> bool:
         """It gets parts of devices, and KAI's binder has to tell its container which."""
         return self.gpu_kind in ("fraction", "memory")
+
+    @property
+    def is_gang(self) -> bool:
+        """Several pods have to start together."""
+        return self.gang_min is not None and self.gang_min > 1
+
+    @property
+    def share(self) -> Share | None:
+        """What one process gets of each device; None unless the pod gets parts of devices."""
+        if not self.shares_gpus:
+            return None
+        return Share.of(
+            fraction=None if self.gpu_fraction is None else str(self.gpu_fraction),
+            memory=None if self.gpu_memory is None else int(self.gpu_memory),
+            total=self.gpu_memory_total,
+            isolation=self.isolation,
+            headroom=self.headroom,
+            processes=self.processes,
+        )
 
     @property
     def queue_labels(self) -> dict[str, str]:
@@ -373,8 +395,8 @@ class PodRequest:
             rules.one_of("framework_versions names a framework that", each, FRAMEWORKS)
         self._set("framework_versions", MappingProxyType(versions))
         if self.gpu_memory_total is not None:
-            rules.count("gpu_memory_total", self.gpu_memory_total, least=memory.UNKNOWN_MIB)
-            most = memory.capacity(self.gpu_memory_total)
+            rules.count("gpu_memory_total", self.gpu_memory_total, least=gpu_memory.UNKNOWN_MIB)
+            most = gpu_memory.capacity(self.gpu_memory_total)
             if self.gpu_memory is not None and int(self.gpu_memory) > most:
                 raise rules.refuse(
                     f"gpu_memory {self.gpu_memory} MiB is more than the {most} MiB that KAI hands"
@@ -399,6 +421,18 @@ class PodRequest:
                     "compute_sharing= needs KAI 0.18 and a part of a GPU: write kai_version='0.18'"
                     " and gpu_fraction= or gpu_memory="
                 )
+
+    def _check_share(self) -> None:
+        share = self.share
+        if share is None or share.free_mib is None or share.free_mib > 0:
+            return
+        if any(each != "ray" for each in self.frameworks):  # Ray allocates nothing itself
+            each = f" in each of {share.processes} processes" if share.processes > 1 else ""
+            raise rules.refuse(
+                f"{share.budget} MiB of GPU memory leave nothing for"
+                f" {', '.join(self.frameworks)}{each} beside the {share.headroom} MiB that CUDA"
+                " takes: ask for a larger share, or write a smaller headroom="
+            )
 
 
 def _made(kind: type[PodRequest], arguments: Mapping[str, Any]) -> PodRequest:

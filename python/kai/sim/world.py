@@ -81,7 +81,7 @@ def step(
 
     pods: list[Json] = []
     restarted: set[str] = set()
-    placed: dict[str, tuple[str, Any]] = {}  # pod -> node, the decision that bound it (or None)
+    placed: dict[str, Any] = {}  # pod -> the decision that bound it
     for pod in objects.get("pods") or []:
         key = key_of(pod)
         decision: Any = outcome.get(key)
@@ -91,11 +91,8 @@ def step(
         if _phase(pod) not in ("Running", "Pending") or (stuck and _phase(pod) == "Running"):
             pods.append(pod)
         elif kind == "bind":
-            running = _running(pod, decision.node, tuple(decision.gpu_groups or ()))
-            running = _in_zones(running, getattr(decision, "numa_zones", ()))
-            running = _with_rank(running, decision)
-            pods.append(with_claim_status(running, getattr(decision, "extended_claim", None)))
-            placed[key] = (decision.node, decision)
+            pods.append(_bound(pod, decision))
+            placed[key] = decision
         elif kind == "evict" or (kind is None and terminating is not None):
             node = _node(pod, bind_requests) or bound.get(key, "")
             if _group_key(pod) in delete_on_evict and node:
@@ -106,31 +103,16 @@ def step(
         elif kind == "pipeline":
             pods.append(_restarted(pod) if _was_placed(pod, bind_requests) else pod)
             restarted.add(key)
-        elif _phase(pod) == "Pending" and _node(pod, bind_requests):
-            # Bound in an earlier cycle, by node name or by a BindRequest that is still on its way.
-            request = bind_requests.get(key)
-            groups = tuple((request or {}).get("selectedGPUGroups") or ())
-            pods.append(_running(pod, _node(pod, bind_requests), groups))
         else:
-            pods.append(pod)
+            pods.append(_bound_before(pod, bind_requests))
 
     objects["pods"] = pods
     objects["podGroups"] = _with_start_times(objects.get("podGroups") or [], pods, clock)
     if objects.get("bindRequests"):
         objects["bindRequests"] = []
-    if objects.get("resourceClaims"):
-        objects["resourceClaims"] = _next_claims(
-            objects["resourceClaims"], pods, restarted=restarted, placed=placed
-        )
-    extended = {
-        key: decision.extended_claim
-        for key, (_, decision) in placed.items()
-        if getattr(decision, "extended_claim", None) is not None
-    }
-    if extended or objects.get("resourceClaims"):
-        objects["resourceClaims"] = next_extended_claims(
-            objects.get("resourceClaims") or [], pods, restarted=restarted, given=extended
-        )
+    claims = _all_next_claims(objects.get("resourceClaims") or [], pods, restarted, placed)
+    if claims or objects.get("resourceClaims"):
+        objects["resourceClaims"] = claims
     world: Json = dict(snapshot)
     world["rawObjects"] = objects
     return world
@@ -268,6 +250,23 @@ def _running(pod: Mapping[str, Any], node: str, gpu_groups: tuple[str, ...]) -> 
     return copy
 
 
+def _bound(pod: Mapping[str, Any], decision: Any) -> Json:
+    """The pod as the binder leaves it."""
+    running = _running(pod, decision.node, tuple(decision.gpu_groups or ()))
+    running = _in_zones(running, getattr(decision, "numa_zones", ()))
+    running = _with_rank(running, decision)
+    return with_claim_status(running, getattr(decision, "extended_claim", None))
+
+
+def _bound_before(pod: Json, bind_requests: Mapping[str, Json]) -> Json:
+    """The pod, which runs where an earlier cycle bound it, by name or by a BindRequest."""
+    node = _node(pod, bind_requests)
+    if _phase(pod) != "Pending" or not node:
+        return pod
+    request = bind_requests.get(key_of(pod)) or {}
+    return _running(pod, node, tuple(request.get("selectedGPUGroups") or ()))
+
+
 def _in_zones(pod: Json, zones: Sequence[Any]) -> Json:
     """The pod with the binder's record of its NUMA zones (spec 3 U12)."""
     if zones:
@@ -334,12 +333,25 @@ def _with_start_times(groups: Sequence[Json], pods: Sequence[Json], now: datetim
     return result
 
 
+def _all_next_claims(
+    claims: Sequence[Json], pods: Sequence[Json], restarted: set[str], placed: Mapping[str, Any]
+) -> list[Json]:
+    """Those that pods name, and those made for extended resources."""
+    extended = {
+        key: decision.extended_claim
+        for key, decision in placed.items()
+        if getattr(decision, "extended_claim", None) is not None
+    }
+    named = _next_claims(claims, pods, restarted=restarted, placed=placed)
+    return next_extended_claims(named, pods, restarted=restarted, given=extended)
+
+
 def _next_claims(
     claims: Sequence[Json],
     pods: Sequence[Json],
     *,
     restarted: Collection[str],
-    placed: Mapping[str, tuple[str, Any]],
+    placed: Mapping[str, Any],
 ) -> list[Json]:
     """Rule 3's second half: allocations and reservations of resource claims."""
     users: dict[str, list[Json]] = {}
@@ -356,9 +368,9 @@ def _next_claims(
         for pod in users.get(key, []):
             if key_of(pod) not in placed:
                 continue
-            node, decision = placed[key_of(pod)]
+            decision = placed[key_of(pod)]
             if not status.get("allocation"):
-                status["allocation"] = _allocation(claim, node, decision)
+                status["allocation"] = _allocation(claim, decision.node, decision)
             if all(r.get("name") != pod["metadata"]["name"] for r in reserved):
                 uid = pod["metadata"].get("uid", "")
                 reserved.append({"resource": "pods", "name": pod["metadata"]["name"], "uid": uid})

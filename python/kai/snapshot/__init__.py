@@ -53,7 +53,10 @@ def load(
 def load_all(
     source: Source | Iterable[Source], *, now: datetime | str | None = None
 ) -> list[Cluster]:
-    """Every cluster of the sources: one per snapshot, and one of all manifests together."""
+    """Every cluster of the sources: one per snapshot, and one of all manifests together.
+
+    Raises InvalidInputError for a source that cannot be read, and for a `now` that is no time.
+    """
     clusters = []
     for found in read(source, now=now):
         if isinstance(found, InvalidInputError):
@@ -65,7 +68,10 @@ def load_all(
 def read(
     source: Source | Iterable[Source], *, now: datetime | str | None = None
 ) -> Iterator[Cluster | InvalidInputError]:
-    """As `load_all`, one by one: what cannot be read comes as the error that says why."""
+    """As `load_all`, one by one: what cannot be read comes as the error that says why.
+
+    Raises InvalidInputError for a `now` that is no time.
+    """
     sources = [source] if isinstance(source, (str, os.PathLike, bytes)) else list(source)
     manifests = Manifests()
     named: dict[str, None] = {}  # the sources that manifests came from

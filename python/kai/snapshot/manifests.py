@@ -24,8 +24,8 @@ from typing import Any
 from kai.api import defaults, documents, keys, kinds
 from kai.api.reading import at, labels_of, mapping, objects, text
 from kai.engine.cluster import Rejected
-from kai.snapshot import grouping, qos, workloads
-from kai.snapshot.grouping import Key
+from kai.grouping import Key, Nonsense, gangs, group
+from kai.snapshot import qos, workloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +111,14 @@ class Manifests:
             if item.kind not in kinds.LISTS
         }
         classes = [text(at(each, "metadata", "name")) for each in by_kind["PriorityClass"]]
-        grouped = grouping.group(pods, owners, by_kind["PodGroup"], classes)
+        grouped = group(pods, owners, by_kind["PodGroup"], classes)
         by_kind["PodGroup"] += grouped.pod_groups
         rejected += [
             Rejected("Pod", kinds.full_name(problem.pod), problem.field, problem.message)
             for problem in grouped.problems
         ]
         for kind, namespace, name in sorted(grouped.unknown_gangs):
-            give = "it or its PodGroup" if kind in kinds.GANG_WORKLOADS else "its PodGroup"
+            give = "it or its PodGroup" if kind in gangs.KNOWN else "its PodGroup"
             said = f"how many pods of a {kind} start together is not known; give {give}"
             rejected.append(Rejected(kind, f"{namespace}/{name}", "kind", said))
         left_out = {kinds.full_name(problem.pod) for problem in grouped.problems}
@@ -148,7 +148,7 @@ class Manifests:
         relevant = self._is_relevant(kind, name, value, place)
         try:
             item = _Item(kind, {**value, "metadata": _metadata(kind, value)})
-        except workloads.Nonsense as error:
+        except Nonsense as error:
             if relevant:
                 self._reject(kind, name, error.field, f"{error.message} ({place})")
         else:
@@ -157,18 +157,12 @@ class Manifests:
     def _is_relevant(self, kind: str, name: str, value: Mapping[str, Any], place: str) -> bool:
         """Whether kai reads this kind; a misspelt one is rejected."""
         version = value.get("apiVersion")
-        group = kinds.GROUPS.get(kind)
-        if isinstance(version, str):
-            group = kinds.group_of(version)
-        if kind in kinds.GROUPS:
-            return group == kinds.GROUPS[kind]
-        if kind in kinds.GANG_WORKLOADS:
-            return group in (None, kinds.GANG_WORKLOADS[kind])
-        if kind in kinds.OTHER_WORKLOADS:
-            return True
-        if kind in kinds.IRRELEVANT or (group is not None and group not in _GROUPS):
+        group = kinds.group_of(version) if isinstance(version, str) else None
+        if known := kinds.KINDS.get(kind):
+            return known.read and group in (None, known.group)
+        if group is not None and group not in kinds.WHOLE_GROUPS:
             return False
-        close = difflib.get_close_matches(kind, [*kinds.GROUPS, *kinds.IRRELEVANT], n=1)
+        close = difflib.get_close_matches(kind, _IN_WHOLE_GROUPS, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
         self._reject(kind, name, "kind", f"is no kind that Kubernetes has{hint} ({place})")
         return False
@@ -178,7 +172,7 @@ class Manifests:
 
 
 _OF_A_SCENARIO = frozenset(("cluster", "pending", "expect"))
-_GROUPS = frozenset(kinds.GROUPS.values())
+_IN_WHOLE_GROUPS = [name for name, kind in kinds.KINDS.items() if kind.group in kinds.WHOLE_GROUPS]
 ROOT_CERTIFICATES = "kube-root-ca.crt"
 """The ConfigMap that Kubernetes puts into every namespace."""
 
@@ -189,17 +183,17 @@ _ALWAYS = frozenset(("Node", "Queue", "PriorityClass", "PodGroup", "Pod"))
 def _metadata(kind: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """With a name and, where there are namespaces, a namespace; raises Nonsense."""
     if not isinstance(manifest.get("metadata"), Mapping):
-        raise workloads.Nonsense("metadata", "is missing")
+        raise Nonsense("metadata", "is missing")
     metadata = dict(manifest["metadata"])
     if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
         metadata["name"] = metadata["generateName"].rstrip("-")
     if not metadata.get("name"):
-        raise workloads.Nonsense("metadata.name", "is missing")
+        raise Nonsense("metadata.name", "is missing")
     if kind not in kinds.CLUSTER_SCOPED:
         metadata["namespace"] = metadata.get("namespace") or "default"
     for member in ("name", "namespace"):
         if not isinstance(metadata.get(member, ""), str):
-            raise workloads.Nonsense(f"metadata.{member}", "is not a text")
+            raise Nonsense(f"metadata.{member}", "is not a text")
     return metadata
 
 
@@ -302,13 +296,14 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
     for item in items:
         if item.key in owning:
             continue
-        if item.kind in kinds.OTHER_WORKLOADS:
+        makes_pods = kinds.known(item.kind).makes_pods
+        if makes_pods is False:
             said = f"kai does not make the pods of a {item.kind} yet; give the pods themselves"
             rejected.append(Rejected(item.kind, item.name, "kind", said))
-        elif item.kind in kinds.WORKLOADS:
+        elif makes_pods:
             try:
                 made += workloads.pods_of(item.kind, item.manifest)
-            except workloads.Nonsense as error:
+            except Nonsense as error:
                 rejected.append(Rejected(item.kind, item.name, error.field, error.message))
     taken = {item.key for item in items if item.kind == "Pod"}
     kept = []

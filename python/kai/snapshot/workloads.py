@@ -13,18 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kai.api import keys
-from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
-
-MOST_PODS = 100_000
-
-
-class Nonsense(Exception):
-    """A field of a workload that makes no sense."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-        self.message = message
+from kai.api.reading import annotations_of, at, labels_of, mapping, objects
+from kai.grouping.replicas import (
+    MOST_PODS,
+    Nonsense,
+    field_of,
+    replica_size,
+    replicas_of,
+    roles_of,
+    whole,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +82,6 @@ def _template(value: Any, field: str) -> Mapping[str, Any]:
     return template
 
 
-def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int:
-    """A number of pods; raises Nonsense."""
-    value = spec.get(member)
-    if value is None:
-        return default
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise Nonsense(field, f"is {value!r}, not a number of pods")
-    if value > MOST_PODS:
-        raise Nonsense(field, f"is {value}, and kai makes at most {MOST_PODS} pods of a workload")
-    return value
-
-
 def _is_over(workload: Mapping[str, Any], *conditions: str) -> bool:
     return any(
         each.get("type") in conditions and each.get("status") == "True"
@@ -146,26 +132,6 @@ def _given_labels(
 # ---- PyTorchJob ----------------------------------------------------------------------------------
 
 
-def roles_of(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The replica specs of a PyTorchJob by role: "master", "worker"; raises Nonsense."""
-    roles = at(job, "spec", _ROLES)
-    if not isinstance(roles, Mapping):
-        raise Nonsense(f"spec.{_ROLES}", "is missing, so there is nothing to make pods of")
-    return {text(role).lower(): mapping(roles[role]) for role in sorted(roles, key=str)}
-
-
-_ROLES = "pytorchReplicaSpecs"
-
-
-def replicas_of(role: str, spec: Mapping[str, Any]) -> int:
-    """How many pods of a role a PyTorchJob has (spec 4 G2)."""
-    return whole(spec, "replicas", 1, f"{_field_of(role)}.replicas")
-
-
-def _field_of(role: str) -> str:
-    return f"spec.{_ROLES}.{role.capitalize()}"
-
-
 def _of_pytorch_job(job: Mapping[str, Any]) -> Iterator[_Planned]:
     owner = job["metadata"]["name"]
     suspended = at(job, "spec", "runPolicy", "suspend") is True
@@ -173,7 +139,7 @@ def _of_pytorch_job(job: Mapping[str, Any]) -> Iterator[_Planned]:
         return
     for role, spec in roles_of(job).items():
         number = replicas_of(role, spec)
-        template = _template(spec.get("template"), f"{_field_of(role)}.template") if number else {}
+        template = _template(spec.get("template"), f"{field_of(role)}.template") if number else {}
         for index in range(number):
             labels = {
                 keys.KUBEFLOW_OPERATOR_LABEL: "pytorchjob-controller",
@@ -187,15 +153,6 @@ def _of_pytorch_job(job: Mapping[str, Any]) -> Iterator[_Planned]:
 
 
 # ---- LeaderWorkerSet -----------------------------------------------------------------------------
-
-
-def replica_size(lws: Mapping[str, Any]) -> int:
-    """How many pods a replica of a LeaderWorkerSet has, with its leader; raises Nonsense."""
-    field = "spec.leaderWorkerTemplate.size"
-    size = whole(mapping(at(lws, "spec", "leaderWorkerTemplate")), "size", 1, field)
-    if size == 0:
-        raise Nonsense(field, "is 0, and a replica has a leader at least")
-    return size
 
 
 def _of_leader_worker_set(lws: Mapping[str, Any]) -> Iterator[_Planned]:

@@ -3,11 +3,11 @@
 ``read_cases(paths)`` takes files and directories:
 
 - a recorded case (``cases/<area>/*.json``, ``random/<family>/*.json``, ``large/*.json``),
-- a table of questions to single functions (``tables/*.json``), one case for each row,
 - an archive of those (``.tar.xz``), such as the project's own copy,
 - scenario files (``*.yaml``), see `kai.verify.scenario`.
 
-A recorded case is read from its file only when it is run; its area is where it lies.
+A recorded case is read from its file only when it is run; its area is where it lies. Tables of
+questions to single functions (``tables/*.json``) are no cases: the project's own tests read them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
+from kai.api import keys
 from kai.api.documents import why_unreadable
 from kai.errors import InvalidInputError
 from kai.verify.objects import Json
@@ -29,11 +30,10 @@ from kai.verify.objects import Json
 __all__ = ["Case", "CaseError", "default_cases", "in_area", "read_cases"]
 
 Value = TypeVar("Value")
-Kind = Literal["case", "random", "large", "table", "scenario"]
+Kind = Literal["case", "random", "large", "scenario"]
 
 FOLDERS: dict[str, Kind] = {"cases": "case", "random": "random", "large": "large"}
-TABLES = "tables"
-ENVIRONMENT = "KAI_CONFORMANCE"
+TABLES = "tables"  # lie beside the cases, and are none
 ARCHIVE = "cases.tar.xz"
 
 
@@ -49,19 +49,23 @@ class Case:
     """One question with a known answer."""
 
     id: str
-    area: str  # "cases/reclaim", "random/fairness", "tables/queue-order", "large", "scenarios"
+    area: str  # "cases/reclaim", "random/fairness", "large", "scenarios"
     kind: Kind
     source: str  # where it came from, for messages
     read: Callable[[], Any] = field(repr=False, compare=False)
 
     @cached_property
     def data(self) -> Any:
-        """The case as the file has it; a row for a table, a `Scenario` for a scenario."""
+        """The case as the file has it; a `Scenario` for a scenario."""
         return self.read()
 
 
 def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
-    """All cases of these files, directories and archives, by area and name."""
+    """All cases of these files, directories and archives, by area and name.
+
+    Raises CaseError for a path that does not exist and for a file that holds no cases, and
+    InvalidInputError for a scenario that makes no sense.
+    """
     found: list[Case] = []
     for path in map(Path, paths):
         if path.is_dir():
@@ -74,8 +78,11 @@ def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
 
 
 def default_cases() -> Path:
-    """Where cases are when nobody names any: $KAI_CONFORMANCE, else the checkout's own copy."""
-    elsewhere = os.environ.get(ENVIRONMENT)
+    """Where cases are when nobody names any: $KAI_CONFORMANCE, else the checkout's own copy.
+
+    Raises CaseError where there are none.
+    """
+    elsewhere = os.environ.get(keys.CONFORMANCE_ENV)
     if elsewhere:
         return Path(elsewhere)
     checkout = Path(__file__).resolve().parents[3]
@@ -83,7 +90,7 @@ def default_cases() -> Path:
     if not copy.exists():
         raise CaseError(
             f"this installation carries no recorded cases: name a file or a directory, or set "
-            f"{ENVIRONMENT}"
+            f"{keys.CONFORMANCE_ENV}"
         )
     return copy
 
@@ -98,7 +105,7 @@ def in_area(case: Case, wanted: str) -> bool:
 
 
 def _rank(area: str) -> int:
-    order = (TABLES, "cases", "random", "large", "scenarios")
+    order = ("cases", "random", "large", "scenarios")
     first = area.partition("/")[0]
     return order.index(first) if first in order else len(order)
 
@@ -108,7 +115,7 @@ def _rank(area: str) -> int:
 
 def _read_directory(root: Path) -> Iterator[Case]:
     """A collection by its folders, or any directory of cases and scenarios."""
-    folders = [root / name for name in (*FOLDERS, TABLES) if (root / name).is_dir()]
+    folders = [root / name for name in FOLDERS if (root / name).is_dir()]
     files = sorted(
         file
         for folder in folders or [root]
@@ -135,7 +142,7 @@ def _read_file(path: Path) -> list[Case]:
         text = path.read_bytes()
     except OSError as error:
         raise CaseError(f"{path}: {why_unreadable(error)}") from None
-    return _recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(text))
+    return [_recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(text))]
 
 
 def _read_archive(path: Path) -> Iterator[Case]:
@@ -149,8 +156,9 @@ def _read_archive(path: Path) -> Iterator[Case]:
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
         raise CaseError(f"{path}: this archive cannot be read: {error}") from None
     for name in sorted(members):
-        if name.endswith(".json"):
-            yield from _recorded(PurePosixPath(name), f"{path}:{name}", _ready(members[name]))
+        place = PurePosixPath(name)
+        if place.suffix == ".json" and place.parent.name != TABLES:
+            yield _recorded(place, f"{path}:{name}", _ready(members[name]))
 
 
 def _ready(value: Value) -> Callable[[], Value]:
@@ -160,31 +168,17 @@ def _ready(value: Value) -> Callable[[], Value]:
 # --- recorded cases ------------------------------------------------------------------------------
 
 
-def _recorded(path: PurePosixPath, source: str, text: Callable[[], bytes]) -> list[Case]:
-    """The cases of one JSON file: by its folder, else by what is in it."""
+def _recorded(path: PurePosixPath, source: str, text: Callable[[], bytes]) -> Case:
+    """The case of one JSON file: by its folder, else by what is in it."""
     folder, parent = path.parent.name, path.parent.parent.name
-    if folder == TABLES:
-        return _rows(path.stem, source, _parse(text(), source))
     if folder == "large" or parent in ("cases", "random"):
         kind = FOLDERS[parent] if parent in ("cases", "random") else "large"
         area = f"{parent}/{folder}" if kind != "large" else "large"
-        return [Case(path.stem, area, kind, source, lambda: _checked(text(), source, kind))]
+        return Case(path.stem, area, kind, source, lambda: _checked(text(), source, kind))
     value = _parse(text(), source)
-    if isinstance(value.get("cases"), list):
-        return _rows(path.stem, source, value)
     kind = _kind(value, source)
     area = {"case": "cases/files", "random": "random/files"}.get(kind, kind)
-    return [Case(str(value.get("id") or path.stem), area, kind, source, _ready(value))]
-
-
-def _rows(name: str, source: str, table: Json) -> list[Case]:
-    rows = table.get("cases")
-    if not isinstance(rows, list):
-        raise CaseError(f"{source}: a table needs a list of rows named 'cases'")
-    return [
-        Case(str(row.get("id") or number), f"{TABLES}/{name}", "table", source, _ready(row))
-        for number, row in enumerate(rows)
-    ]
+    return Case(str(value.get("id") or path.stem), area, kind, source, _ready(value))
 
 
 def _parse(text: bytes, source: str) -> Json:

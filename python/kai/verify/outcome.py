@@ -31,7 +31,7 @@ _RECORDED_NAMES = {
     "allocatedNonPreemptible": "allocated_non_preemptible",
     "overQuotaWeight": "over_quota_weight",
 }
-_NOT_BUILT = re.compile(r"(?:needs )?(.+?),?(?: which)? is not built yet")
+_NOT_BUILT = re.compile(r"needs (.+), which is not built yet")
 
 
 class PlanLike(Protocol):
@@ -45,9 +45,6 @@ class PlanLike(Protocol):
 
     @property
     def queues(self) -> Mapping[str, Any]: ...
-
-    @property
-    def warnings(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class Outcome:
     evict: Mapping[str, Eviction] = field(default_factory=dict)
     messages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     queues: Mapping[str, Numbers] = field(default_factory=dict)
-    not_built: tuple[str, ...] = ()  # features a pod of this input needs, actions it asks for
+    not_built: tuple[str, ...] = ()  # features that a pod of this input needs
     evicted_last: Mapping[str, Placement] = field(default_factory=dict)
     """Where pods were placed that were evicted afterwards, and that was all. A bind of theirs is
     among `bind`, as the BindRequest is written; a promise is forgotten."""
@@ -121,13 +118,8 @@ def from_plan(plan: PlanLike) -> Outcome:
 
 
 def not_built(plan: PlanLike) -> tuple[str, ...]:
-    """The features the plan says it would have needed, in order of their names.
-
-    Pod groups say so as a reason ("needs gpu-fraction, which is not built yet"), the configuration
-    as a warning ("action reclaim is not built yet").
-    """
-    warnings = (_NOT_BUILT.fullmatch(warning) for warning in plan.warnings)
-    features = {match.group(1) for match in warnings if match}
+    """The features that pod groups wait for, by the names in their reasons; sorted."""
+    features = set[str]()
     for group in plan.pod_groups.values():
         for reason in group.reasons:
             if reason.code == "not_built":

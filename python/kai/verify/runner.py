@@ -10,8 +10,7 @@
 ``crashed``    the engine raised an exception
 
 What counts is decided by the case itself, never by a list of names: ``notes`` and ``varies`` make a
-recorded case a reported one, and what is not built is what the plan says it would have needed, or
-what running pods need that a search for victims would meet (`kai.verify.features`).
+recorded case a reported one, and what is not built is what the plan says it would have needed.
 
 With mends on, a case that differs is tried again with each mend turned off, one at a time: exactly
 one has to explain it. A difference that no mend explains, or only several together, is a failure.
@@ -35,11 +34,9 @@ from kai.verify.compare import (
 )
 from kai.verify.evictions import SEARCHES
 from kai.verify.expect import check_bounds, check_state, state_after, state_of
-from kai.verify.features import FEATURES, lacks, needed_by_running
 from kai.verify.objects import Json, read_world
 from kai.verify.outcome import NUMBERS, Outcome, from_plan, from_record
 from kai.verify.scenario import Scenario, check_scenario
-from kai.verify.tables import check_row, missing_function
 from kai.verify.validate import check_decisions, validate
 
 if TYPE_CHECKING:
@@ -60,8 +57,7 @@ OBSERVED_QUEUES = ("fair_share", "allocated", "request")  # absent is 0
 class Planner(Protocol):
     """One cycle: a snapshot in, a plan out.
 
-    Two members are optional: ``as_kai`` says that it decides as KAI does also where that breaks a
-    rule of ours; ``missing(snapshot)`` names what running pods need that it does not have.
+    ``as_kai`` is optional: it decides as KAI does also where that breaks a rule of ours.
     """
 
     def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any: ...
@@ -103,7 +99,6 @@ class Engine:
         self._scheduler = kai.Scheduler(as_kai=as_kai)
         self._from_snapshot = kai.Cluster.from_snapshot
         self.as_kai = as_kai
-        self._lacks: dict[str, bool] = {}
 
     def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any:
         data = json.dumps(snapshot, separators=(",", ":")).encode()
@@ -116,15 +111,6 @@ class Engine:
         names: Callable[[], Iterable[str]] | None = getattr(_core, "compat_switches", None)
         return [] if self.as_kai or names is None else sorted(names())
 
-    def missing(self, snapshot: Mapping[str, Any]) -> tuple[str, ...]:
-        """What running pods need that is not built, where an action may meet them."""
-        if actions_of(snapshot).isdisjoint(SEARCHES):
-            return ()
-        needed = needed_by_running(snapshot).intersection(FEATURES)
-        for feature in needed.difference(self._lacks):
-            self._lacks[feature] = lacks(feature, self)
-        return tuple(sorted(feature for feature in needed if self._lacks[feature]))
-
 
 def verify(
     cases: Iterable[Case], planner: Planner, *, switches: Sequence[str] = ()
@@ -136,8 +122,6 @@ def verify(
 
 def run(case: Case, planner: Planner, *, switches: Sequence[str] = ()) -> Result:
     """Runs one case; a difference is tried again with each mend turned off."""
-    if case.kind == "table":
-        return _run_row(case)
     result = _run_once(case, planner)
     if result.verdict != "differ":
         return result
@@ -193,38 +177,9 @@ class _Switched:
         config["compat"] = {**(config.get("compat") or {}), **dict.fromkeys(self.switches, "kai")}
         return self.planner({**snapshot, "config": config}, now=now)
 
-    def missing(self, snapshot: Mapping[str, Any]) -> tuple[str, ...]:
-        return _missing(self.planner, snapshot)
-
 
 def _is_as_kai(planner: Planner) -> bool:
     return bool(getattr(planner, "as_kai", False))
-
-
-def _missing(planner: Planner, snapshot: Mapping[str, Any]) -> tuple[str, ...]:
-    missing = getattr(planner, "missing", None)
-    return tuple(missing(snapshot)) if missing is not None else ()
-
-
-def _needs(planner: Planner, snapshot: Mapping[str, Any], ours: Outcome) -> tuple[str, ...]:
-    """Everything that is not built and would have been needed."""
-    return tuple(sorted({*ours.not_built, *_missing(planner, snapshot)}))
-
-
-# --- tables --------------------------------------------------------------------------------------
-
-
-def _run_row(case: Case) -> Result:
-    table = case.area.rpartition("/")[2]
-    missing = missing_function(table)
-    if missing is not None:
-        return Result(case, "not_built", needs=(missing,))
-    try:
-        differences = tuple(check_row(table, case.data))
-    except Exception as error:
-        text = f"{case.id}: {type(error).__name__}: {error}"
-        return Result(case, "crashed", (Difference("crash", case.id, text),))
-    return Result(case, "differ" if differences else "agree", differences)
 
 
 # --- random and large: what KAI did ------------------------------------------------------------
@@ -237,7 +192,7 @@ def _run_random(case: Case, data: Json, planner: Planner) -> Result:
     differences = _compare(snapshot, ours, theirs, now=now, messages=True)
     queues = tuple(compare_queues(ours.queues, theirs.queues, absent_is_zero=()))
     reported = bool(data.get("notes") or data.get("varies"))
-    needs = _needs(planner, snapshot, ours)
+    needs = ours.not_built
     if needs:
         result = _unjudged(case, snapshot, plan, now, needs, queues, theirs, planner)
         return replace(result, numbers_judged=not reported)
@@ -255,7 +210,7 @@ def _run_large(case: Case, data: Json, planner: Planner) -> Result:
     plan = planner(snapshot, now=now)
     ours, theirs = from_plan(plan), from_record(data["observed"])
     differences = _compare(snapshot, ours, theirs, now=now, messages=False)
-    needs = _needs(planner, snapshot, ours)
+    needs = ours.not_built
     if needs:
         return _unjudged(case, snapshot, plan, now, needs, None, theirs, planner)
     if case.id in REPORTED_ONLY:
@@ -383,7 +338,7 @@ def _run_case(case: Case, data: Json, planner: Planner) -> Result:
     state = state_after(snapshot, plan, now=now)
     observed = from_record(data.get("observed") or {})
     queues = _observed_queues(state.outcome, observed)
-    needs = _needs(planner, snapshot, state.outcome)
+    needs = state.outcome.not_built
     if needs:
         return _unjudged(case, snapshot, plan, now, needs, queues, observed, planner)
     differences = [
@@ -419,7 +374,7 @@ def _run_rounds(case: Case, data: Json, planner: Planner) -> Result:
         record = from_record(records[number] if number < len(records) else {})
         if number == 0:
             queues = _observed_queues(state.outcome, from_record(data.get("observed") or {}))
-        needs = _needs(planner, world, state.outcome)
+        needs = state.outcome.not_built
         if needs:
             return _unjudged(case, world, plan, now, needs, queues, record, planner)
         differences += _in_round(number, _senseless(world, plan, now, planner=planner))
@@ -450,7 +405,7 @@ def _run_scenario(case: Case, data: tuple[Scenario, Cluster], planner: Planner) 
     for remaining in reversed(range(scenario.cycles)):
         plan = planner(snapshot, now=now)
         outcome = from_plan(plan)
-        needs = _needs(planner, snapshot, outcome)
+        needs = outcome.not_built
         if needs:
             return _unjudged(case, snapshot, plan, now, needs, None, None, planner)
         broken = validate(snapshot, plan, now=now, as_kai=_is_as_kai(planner))

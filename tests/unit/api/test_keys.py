@@ -32,6 +32,7 @@ SHARED = {  # in cpp/kai/base/keys.h -> in kai.api.keys
     "kStaleSince": "STALE_ANNOTATION",
     "kSubgroup": "SUBGROUP_LABEL",
     "kTaskPriority": "TASK_PRIORITY_LABEL",
+    "kTopOwner": "TOP_OWNER_ANNOTATION",
     "kTopologyRank": "TOPOLOGY_RANK_ANNOTATION",
 }
 

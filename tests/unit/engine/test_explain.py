@@ -208,7 +208,7 @@ def test_a_name_that_means_nothing_offers_close_ones() -> None:
 
 def test_a_sub_group_that_lacks_room_is_named() -> None:
     parts = [{"name": "decode", "minMember": 1}, {"name": "prefill", "minMember": 2}]
-    cluster = kai.Cluster().queue("a").node("n1", gpus=2)
+    cluster = kai.Cluster().queue("a").node("n1", gpus=3).running("a/run", gpus=1, node="n1")
     cluster.add(
         "PodGroup",
         {
@@ -395,3 +395,12 @@ def late_pod() -> dict[str, Any]:
         },
         "status": {"phase": "Pending"},
     }
+
+
+def test_a_group_is_known_by_its_workload() -> None:
+    cluster = full_node()
+    owner = {"kai.scheduler/top-owner-metadata": "kind: Job\nname: nightly\nuid: u1\n"}
+    metadata = {"name": "late", "namespace": "poor", "annotations": owner}
+    cluster.add("PodGroup", {"metadata": metadata, "spec": {"queue": "a", "minMember": 1}})
+    cluster.add("Pod", late_pod())
+    assert why(cluster, "poor/nightly") == why(cluster, "nightly") == why(cluster, "poor/late")

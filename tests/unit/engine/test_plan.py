@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 import kai
-from kai.engine.plan import Plan, PodPlan, Writes, _group_plan
+from kai.engine.plan import Plan
+from kai.engine.values import PodPlan, Writes, group_plan_of
 
 NOW = "2026-01-01T00:00:00Z"
+
+
+OVER_LIMIT = {"queue": "b", "resource": "gpu", "limit": 2.0, "allocated": 2.0, "requested": 1.0}
 
 
 class FakeCompiled:
@@ -36,7 +40,10 @@ class FakeCompiled:
 
     def pod_groups(self) -> dict[str, tuple[Any, ...]]:
         writes = (1_767_225_600_500_000_000, None, None)
-        reasons = [("over_limit", "too much", None), ("not_enough_gpus", "none", "b/z-0")]
+        reasons = [
+            ("over_limit", "too much", None, OVER_LIMIT),
+            ("not_enough_gpus", "none", "b/z-0", {"refusals": []}),
+        ]
         return {
             "b/z": ("b", "unschedulable", ["OverLimit: too much."], reasons, (None,) * 3),
             "a/y": ("a", "placed", [], [], writes),
@@ -103,8 +110,18 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
                 "verdict": "unschedulable",
                 "messages": ["OverLimit: too much."],
                 "reasons": [
-                    {"code": "over_limit", "message": "too much", "pod": None},
-                    {"code": "not_enough_gpus", "message": "none", "pod": "b/z-0"},
+                    {
+                        "code": "over_limit",
+                        "message": "too much",
+                        "pod": None,
+                        "facts": OVER_LIMIT,
+                    },
+                    {
+                        "code": "not_enough_gpus",
+                        "message": "none",
+                        "pod": "b/z-0",
+                        "facts": {"refusals": []},
+                    },
                 ],
                 "writes": {"last_start": None, "stale_since": None, "last_eviction": None},
             },
@@ -138,10 +155,10 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
 
 
 def test_a_time_stamp_that_goes_is_an_empty_string() -> None:
-    gone = _group_plan("a/x", "a", "running", [], [], (None, "", None)).to_dict()["writes"]
+    gone = group_plan_of("a/x", "a", "running", [], [], (None, "", None)).to_dict()["writes"]
     assert gone == {"last_start": None, "stale_since": "", "last_eviction": None}
     at = 1_767_225_600_500_000_000
-    written = _group_plan("a/x", "a", "running", [], [], (None, at, at))
+    written = group_plan_of("a/x", "a", "running", [], [], (None, at, at))
     assert written.writes.stale_since == written.writes.last_eviction
     assert written.to_dict()["writes"]["stale_since"] == NOW
     assert repr(written.writes).startswith("Writes(stale_since=datetime")
@@ -175,7 +192,7 @@ def test_their_repr_leaves_out_what_does_not_apply() -> None:
 
 def test_pod_groups_carry_reasons_and_the_stamps_that_are_written() -> None:
     groups = fake_plan().pod_groups
-    assert groups["b/z"].reasons[0] == kai.Reason("over_limit", "too much")
+    assert groups["b/z"].reasons[0] == kai.Reason("over_limit", "too much", facts=OVER_LIMIT)
     started = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=timezone.utc)
     assert groups["a/y"].writes == Writes(last_start=started)
     assert fake_plan().pods["b/z-0"] == PodPlan("no nodes")

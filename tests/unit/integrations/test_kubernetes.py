@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 import kai
+from kai.api import kinds
 from kai.errors import InvalidRequestError
-from kai.integrations import kubernetes, workloads
+from kai.integrations import kubernetes
 
 ROOT = Path(__file__).parents[3]
 GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -137,6 +138,11 @@ def test_waiting_in_a_queue_is_no_failure() -> None:
     assert not any("activeDeadline" in each for each in kubernetes.patch(pod, asked()).warnings)
 
 
+def test_services_have_pods_that_start_again() -> None:
+    with pytest.raises(InvalidRequestError, match="leave restart_policy= out"):
+        kubernetes.deployment(asked(), name="web", image="i", restart_policy="Never")
+
+
 def test_services_have_no_gang() -> None:
     for make in (kubernetes.deployment, kubernetes.stateful_set, kubernetes.daemon_set):
         built = make(asked(gang_min=2), name="web", image="i")
@@ -195,6 +201,9 @@ MANIFESTS: dict[str, dict[str, Any]] = {
         )
     },
     "SparkApplication": {"spec": {"driver": {"cores": 1}, "executor": {"instances": 2}}},
+    "ScheduledSparkApplication": {
+        "spec": {"template": {"driver": {"cores": 1}, "executor": {"instances": 2}}}
+    },
     "InferenceService": {
         "spec": {"predictor": {"model": {"modelFormat": {"name": "onnx"}}, "minReplicas": 1}}
     },
@@ -216,6 +225,7 @@ for _kind in ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate"):
             "templates": [{"name": "t", "container": {"image": "i"}}, {"name": "d", "dag": {}}]
         }
     }
+MANIFESTS["CronWorkflow"] = {"spec": {"workflowSpec": MANIFESTS["Workflow"]["spec"]}}
 _CLUSTER = {
     "headGroupSpec": {"template": pod_template()},
     "workerGroupSpecs": [{"groupName": "g", "replicas": 1, "template": pod_template()}],
@@ -245,7 +255,7 @@ def contains(whole: Any, part: Any) -> bool:
 
 
 def test_the_table_is_tested_whole() -> None:
-    assert set(MANIFESTS) == set(workloads.KINDS)
+    assert set(MANIFESTS) == set(kinds.WORKLOADS)
 
 
 @pytest.mark.parametrize("gpus", [each[0] for each in KINDS_OF_GPU])

@@ -73,6 +73,10 @@ def test_an_application_that_exists_keeps_what_is_its_own() -> None:
     assert built["spec"]["driver"]["memory"] == "512m"
     assert any("batchScheduler is volcano" in each for each in built.warnings)
     assert any("nvidia.com/gpu" in each for each in built.warnings)
+    scheduled = {"kind": "ScheduledSparkApplication", "spec": {"template": mine["spec"]}}
+    patched = kubernetes.patch(scheduled, asked(gpu_fraction=0.5, env={"B": "2"}))
+    assert patched["spec"]["template"] == built["spec"]
+    assert patched.warnings == built.warnings
 
 
 def test_what_an_application_has_no_field_for_is_reported() -> None:

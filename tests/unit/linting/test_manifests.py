@@ -292,6 +292,19 @@ def test_a_cron_job_is_read_from_the_job_it_makes() -> None:
     assert only(cron).code == "annotation-ignored"
 
 
+def test_a_training_runtime_is_a_template_of_the_owner() -> None:
+    """Its JobSets have the metadata of `spec.template`, and none of its own."""
+    replicated = [{"name": "w", "template": {"spec": {"template": pod(labels={})}}}]
+    template = {
+        "metadata": {"labels": QUEUE, "annotations": {"kai.scheduler/batch-min-member": "2"}},
+        "spec": {"replicatedJobs": replicated},
+    }
+    runtime = {"kind": "TrainingRuntime", "spec": {"template": template}}
+    assert lint(runtime) == []
+    template["metadata"]["annotations"] = HALF
+    assert only(runtime).path == "spec.template.metadata.annotations[gpu-fraction]"
+
+
 def test_segments_are_for_workers_of_two_kinds() -> None:
     segment = {"kai.scheduler/segment-size": "2"}
     assert only(job(None, segment)).code == "annotation-ignored"

@@ -100,6 +100,7 @@ def test_what_no_plan_depends_on_is_passed_over() -> None:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "s"}},
         {"apiVersion": "example.com/v1", "kind": "Anything", "spec": None},
         {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "q"}},
+        {"apiVersion": "example.com/v1", "kind": "Workflow", "metadata": {"name": "w"}},
         {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c"}, "spec": {}},
     ]
     cluster = load(NODE, *others)

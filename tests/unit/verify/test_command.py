@@ -137,7 +137,7 @@ class Engine:
         placed = SimpleNamespace(
             kind="bind", pod="ns/a-0", node=node, gpus=0, devices=None, portion=None, gpu_groups=()
         )
-        return SimpleNamespace(decisions=[placed], pod_groups={}, queues={}, warnings=())
+        return SimpleNamespace(decisions=[placed], pod_groups={}, queues={})
 
     def switches(self) -> list[str]:
         return ["queue_depth", "slow_job", "victim_shares"]

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kai.verify import Area, Case, Report, Result, run
-from kai.verify.features import needed_by_running
 
 SHARE = {
     "deserved": None,
@@ -37,10 +36,9 @@ def evict(pod: str) -> SimpleNamespace:
     return SimpleNamespace(kind="evict", pod=pod, action="reclaim", for_group="ns/a")
 
 
-def plan(
-    *decisions: SimpleNamespace, needs: str = "", warnings: tuple[str, ...] = (), share: float = 2.0
-) -> SimpleNamespace:
-    reasons = [SimpleNamespace(code="not_built", message=needs, pod=None)] if needs else []
+def plan(*decisions: SimpleNamespace, needs: str = "", share: float = 2.0) -> SimpleNamespace:
+    text = f"needs {needs}, which is not built yet"
+    reasons = [SimpleNamespace(code="not_built", message=text, pod=None)] if needs else []
     group = SimpleNamespace(
         messages=(), reasons=reasons, verdict="placed", writes=SimpleNamespace(last_start=None)
     )
@@ -49,7 +47,6 @@ def plan(
         decisions=decisions,
         pod_groups={"ns/a": group},
         queues={"q": SimpleNamespace(gpu=numbers, cpu=numbers, memory=numbers)},
-        warnings=warnings,
     )
 
 
@@ -159,18 +156,9 @@ def test_a_rule_that_kai_breaks_in_the_same_place_is_excused() -> None:
     assert run(case("random", data), Planner(decided, as_kai=False)).verdict == "invalid"
 
 
-@pytest.mark.parametrize(
-    ("decided", "needs"),
-    [
-        (plan(needs="gpu-fraction"), ("gpu-fraction",)),
-        (plan(warnings=("action reclaim is not built yet",)), ("action reclaim",)),
-    ],
-)
-def test_what_is_not_built_is_what_the_plan_says(
-    decided: SimpleNamespace, needs: tuple[str, ...]
-) -> None:
-    result = run(random_case(), planner(decided))
-    assert (result.verdict, result.needs, result.failed) == ("not_built", needs, False)
+def test_what_is_not_built_is_what_the_plan_says() -> None:
+    result = run(random_case(), planner(plan(needs="telepathy")))
+    assert (result.verdict, result.needs, result.failed) == ("not_built", ("telepathy",), False)
 
 
 def test_queue_numbers_count_also_where_decisions_wait_for_what_is_not_built() -> None:
@@ -210,16 +198,13 @@ def test_mends_that_explain_a_difference_only_together_do_not_excuse_it() -> Non
 
 
 class Planner:
-    """One plan for ever, in one of the two modes; shared devices are not built."""
+    """One plan for ever, in one of the two modes."""
 
     def __init__(self, decided: SimpleNamespace, *, as_kai: bool) -> None:
         self.decided, self.as_kai = decided, as_kai
 
     def __call__(self, snapshot: Mapping[str, Any], *, now: str) -> Any:
         return self.decided
-
-    def missing(self, snapshot: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(needed_by_running(snapshot))
 
 
 def test_with_mends_no_plan_evicts_what_it_bound() -> None:
@@ -242,18 +227,6 @@ def test_turning_a_mend_off_excuses_what_kai_does() -> None:
 
     result = run(case("random", data), mended, switches=["same_cycle_eviction"])
     assert (result.verdict, result.switch) == ("agree", "same_cycle_eviction")
-
-
-def test_what_running_pods_need_makes_a_case_not_built() -> None:
-    data = random_case().data
-    data["snapshot"] = snapshot(running=True)
-    data["expect"] |= {"bind": {}}
-    there = Planner(plan(), as_kai=True)
-    assert run(case("random", data), there).verdict == "agree"
-    pod = data["snapshot"]["rawObjects"]["pods"][0]
-    pod["metadata"]["annotations"]["gpu-fraction"] = "0.5"
-    result = run(case("random", data), there)
-    assert (result.verdict, result.needs) == ("not_built", ("gpu-fraction",))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "kai/base/text.h"
+#include "kai/texts/reason_text.h"
+
 namespace kai {
 
 std::string AnswerOf(const Filter& filter, const Cluster& cluster, std::string_view pod,
@@ -14,15 +19,14 @@ std::string AnswerOf(const Filter& filter, const Cluster& cluster, std::string_v
   EXPECT_EQ(filter.Check(pod_class, id, nullptr), fits) << "the report must not decide";
   EXPECT_EQ(report.empty(), fits);
   if (fits) return "";
-  // The report reads "no nodes with enough resources were found: 1 reason. \n1 reason."
-  std::string text = report.Text(cluster.slots());
-  text = text.substr(text.find(": 1 ") + 4);
-  text.pop_back();
-  constexpr std::string_view kBetween = ". \n1 ";
-  for (size_t at = text.find(kBetween); at != std::string::npos; at = text.find(kBetween)) {
-    text.replace(at, kBetween.size(), "; ");
-  }
-  return text;
+  const NoNodeCause cause = report.cause();
+  std::set<std::string> texts;
+  for (const auto& [refusal, times] : cause.refusals)
+    texts.insert(TextOf(refusal, PodNamed(cluster, pod), cluster));
+  for (const auto& [refusal, times] : cause.named) texts.insert(TextOf(refusal, cluster));
+  std::string all;
+  for (const std::string& text : texts) StrAppend(&all, all.empty() ? "" : "; ", text);
+  return all;
 }
 
 Filter::Scope ScopeOf(const Filter& filter, const Cluster& cluster, std::string_view pod) {

@@ -37,7 +37,7 @@ class HostPortFilter final : public Filter, private Listener {
     const bool is_free = !AnyRival(pod_class, node, [&](const StandingChange& taken) {
       return taken.all > (leaving_count_ ? 0 : taken.leaving);
     });
-    if (!is_free && report != nullptr) report->Count(Reason::kNoFreePorts);
+    if (!is_free && report != nullptr) report->Count(Refusal::kNoFreePorts);
     return is_free;
   }
 

@@ -46,17 +46,17 @@ class InterPodAffinityFilter final : public Filter, private Listener {
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
-    if (!MeetsAffinity(pods, node)) return No(Reason::kPodAffinityMismatch, report);
+    if (!MeetsAffinity(pods, node)) return No(Refusal::kPodAffinityMismatch, report);
     for (const AffinityTermId term : pods.affinity.required_anti) {
       const DomainId domain = affinity_.DomainOf(term, node);
       if (domain.valid() && Matching(term, domain) > 0)
-        return No(Reason::kPodAntiAffinityMismatch, report);
+        return No(Refusal::kPodAntiAffinityMismatch, report);
     }
     for (const AffinityTermId term : pods.matched_terms) {
       const DomainId domain = affinity_.DomainOf(term, node);
       if (domain.valid() &&
           affinity_.AntiOwners(term, domain) > (leaving_ ? leaving_->AntiOwners(term, domain) : 0))
-        return No(Reason::kExistingAntiAffinity, report);
+        return No(Refusal::kExistingAntiAffinity, report);
     }
     return true;
   }
@@ -82,8 +82,8 @@ class InterPodAffinityFilter final : public Filter, private Listener {
   Listener* listener() override { return leaving_ ? this : nullptr; }
 
  private:
-  static bool No(Reason reason, FitReport* report) {
-    if (report != nullptr) report->Count(reason);
+  static bool No(Refusal refusal, FitReport* report) {
+    if (report != nullptr) report->Count(refusal);
     return false;
   }
 

@@ -19,7 +19,7 @@ class NodeAffinityFilter final : public Filter {
     const NodeConstraint& constraint = cluster_.ConstraintOf(pod_class);
     const bool matches = MatchesNode(constraint, cluster_.nodes().labels[node],
                                      cluster_.nodes().name[node], cluster_.names());
-    if (!matches && report != nullptr) report->Count(Reason::kNodeAffinityMismatch);
+    if (!matches && report != nullptr) report->Count(Refusal::kNodeAffinityMismatch);
     return matches;
   }
 

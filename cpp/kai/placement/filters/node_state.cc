@@ -7,13 +7,13 @@
 namespace kai {
 namespace {
 
-constexpr std::pair<NodeStateBit, Reason::Fixed> kReasons[] = {
-    {kCordoned, Reason::kNodeUnschedulable},
-    {kNotReady, Reason::kNodeNotReady},
-    {kMemoryPressure, Reason::kNodeMemoryPressure},
-    {kDiskPressure, Reason::kNodeDiskPressure},
-    {kPidPressure, Reason::kNodePidPressure},
-    {kNetworkUnavailable, Reason::kNodeNetworkUnavailable},
+constexpr std::pair<NodeStateBit, Refusal::Cause> kReasons[] = {
+    {kCordoned, Refusal::kNodeUnschedulable},
+    {kNotReady, Refusal::kNodeNotReady},
+    {kMemoryPressure, Refusal::kNodeMemoryPressure},
+    {kDiskPressure, Refusal::kNodeDiskPressure},
+    {kPidPressure, Refusal::kNodePidPressure},
+    {kNetworkUnavailable, Refusal::kNodeNetworkUnavailable},
 };
 
 class NodeStateFilter final : public Filter {

@@ -16,7 +16,7 @@ class NumaFilter final : public Filter {
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
     const bool admits = ledger_->Ask(pod_class, node).admits;
-    if (!admits && report != nullptr) report->Count(Reason::kNotNumaAligned);
+    if (!admits && report != nullptr) report->Count(Refusal::kNotNumaAligned);
     return admits;
   }
 

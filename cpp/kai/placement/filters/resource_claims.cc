@@ -1,7 +1,5 @@
 // The devices that a pod's resource claims ask for have to be free on the node, or those that the
 // claims hold already have to be within its reach (spec 3 D7).
-#include "kai/base/text.h"
-#include "kai/model/messages.h"
 #include "kai/placement/filters/filters.h"
 
 namespace kai {
@@ -25,15 +23,12 @@ class ResourceClaimFilter final : public Filter {
     const ClaimBook::Answer answer = claims.Ask(NeedsOf(pod_class), node);
     if (answer.kind == Kind::kYes) return true;
     if (report == nullptr) return false;
-    const std::string_view name = cluster_.Text(cluster_.nodes().name[node]);
     if (answer.kind == Kind::kElsewhere) {
-      const std::string claim = StrCat(cluster_.Text(claims.NamespaceOf(answer.claim)), "/",
-                                       cluster_.Text(claims.NameOf(answer.claim)));
-      report->Count(messages::ClaimIsElsewhere(claim, name));
+      report->Count(ClaimIsElsewhere{.node = node, .claim = answer.claim});
     } else if (answer.kind == Kind::kError) {
-      report->Count(messages::CannotAllocateClaims(name, answer.error));
+      report->Count(ClaimsFail{.node = node, .error = answer.error});
     } else {
-      report->Count(messages::NoDevicesForClaims(name));
+      report->Count(NoDevicesForClaims{.node = node});
     }
     return false;
   }

@@ -2,9 +2,8 @@
 // (spec 3 P4, M4, M6, M7).
 #include <algorithm>
 #include <map>
+#include <vector>
 
-#include "kai/base/text.h"
-#include "kai/model/messages.h"
 #include "kai/placement/filters/filters.h"
 
 namespace kai {
@@ -23,8 +22,7 @@ class ResourceTypeFilter final : public Filter {
       if (!cluster.ClassOf(pod).gpu.legacy_mig || !node.valid() ||
           !IsActiveUsed(cluster.pods().status[pod]))
         continue;
-      std::string& pods = legacy_on_[node];
-      StrAppend(&pods, pods.empty() ? "" : " ", cluster.PodName(pod));
+      legacy_on_[node].push_back(pod);
     }
   }
 
@@ -42,34 +40,34 @@ class ResourceTypeFilter final : public Filter {
     const NodeClass& node_class = cluster_.node_classes()[cluster_.nodes().node_class[node]];
     const MigMode mig = node_class.mig;
     if (pods.gpu.legacy_mig) {
-      if (report != nullptr)
-        report->Count(messages::LegacyMig(cluster_.Text(cluster_.nodes().name[node])));
+      if (report != nullptr) report->Count(LegacyMig{.node = node});
       return false;
     }
-    if (pods.gpu.IsShared() && node_class.has_dra_gpus) return No(Reason::kSharedOnDraNode, report);
+    if (pods.gpu.IsShared() && node_class.has_dra_gpus)
+      return No(Refusal::kSharedOnDraNode, report);
     if (pods.gpu.kind != GpuRequestKind::kMig) {
-      if (mig == MigMode::kMixed) return No(Reason::kMixedMigStrategy, report);
+      if (mig == MigMode::kMixed) return No(Refusal::kMixedMigStrategy, report);
       if (mig == MigMode::kSingle && pods.gpu.kind != GpuRequestKind::kRegular)
-        return No(Reason::kSingleMigStrategy, report);
+        return No(Refusal::kSingleMigStrategy, report);
       return true;
     }
-    if (mig == MigMode::kOff) return No(Reason::kNoMigNode, report);
+    if (mig == MigMode::kOff) return No(Refusal::kNoMigNode, report);
     if (const auto legacy = legacy_on_.find(node); legacy != legacy_on_.end()) {
-      if (report != nullptr) report->Count(messages::LegacyMigPods(legacy->second));
+      if (report != nullptr) report->Count(LegacyMigPods{.pods = legacy->second});
       return false;
     }
-    return mig != MigMode::kSingle || No(Reason::kSingleMigStrategy, report);
+    return mig != MigMode::kSingle || No(Refusal::kSingleMigStrategy, report);
   }
 
  private:
-  static bool No(Reason reason, FitReport* report) {
-    if (report != nullptr) report->Count(reason);
+  static bool No(Refusal refusal, FitReport* report) {
+    if (report != nullptr) report->Count(refusal);
     return false;
   }
 
   const Cluster& cluster_;
   bool any_slices_ = false;
-  std::map<NodeId, std::string> legacy_on_;  // names of pods that ask in the old way
+  std::map<NodeId, std::vector<PodId>> legacy_on_;  // pods that ask in the old way, by name
 };
 
 }  // namespace

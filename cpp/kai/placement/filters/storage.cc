@@ -7,8 +7,6 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "kai/base/text.h"
-#include "kai/model/messages.h"
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/standing.h"
 
@@ -80,24 +78,17 @@ class StorageFilter final : public Filter, private Listener {
     });
   }
 
-  // KAI's words are those about now, whatever is to come.
-  std::string WhyNotNow(const VolumeNeeds& needs, NodeId node) const {
-    if (!needs.deleted_claims.empty()) {
-      std::vector<std::string_view> names;
-      for (const NameId claim : needs.deleted_claims) names.push_back(cluster_.Text(claim));
-      return messages::ClaimsAreDeleted(names);
-    }
-    std::string text;
+  // What is missing now, whatever is to come: KAI speaks of that alone.
+  NamedRefusal WhyNotNow(const VolumeNeeds& needs, NodeId node) const {
+    if (!needs.deleted_claims.empty()) return ClaimsAreDeleted{.claims = needs.deleted_claims};
+    NotEnoughStorage refusal;
     for (const StorageNeed& need : needs.storage) {
       if (!need.asks) continue;
-      const std::string_view name = cluster_.Text(need.storage_class);
       const int32_t capacity = map_.CapacityOn(node, need.storage_class);
       if (capacity >= 0 && Fits(need, node, capacity, Room::kNow)) continue;
-      StrAppend(&text, text.empty() ? "" : "; ",
-                capacity < 0 ? messages::NoStorageOfClass(name)
-                             : messages::NotEnoughStorageOfClass(name));
+      refusal.classes.push_back({.name = need.storage_class, .has_none = capacity < 0});
     }
-    return text;
+    return refusal;
   }
 
   void Count(PodId pod, NodeId node, const StandingChange& by, int32_t sign) {

@@ -24,7 +24,7 @@ class TaintFilter final : public Filter {
     const bool tolerated = std::all_of(
         node_class.taints.begin(), node_class.taints.end(),
         [&](const InternedTaint& taint) { return Tolerates(constraint.tolerations, taint); });
-    if (!tolerated && report != nullptr) report->Count(Reason::kUntoleratedTaints);
+    if (!tolerated && report != nullptr) report->Count(Refusal::kUntoleratedTaints);
     return tolerated;
   }
 

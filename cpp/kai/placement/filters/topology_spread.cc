@@ -44,11 +44,11 @@ class TopologySpreadFilter final : public Filter, private Listener {
     for (const size_t index : tallies_of_[pod_class]) {
       const Tally& tally = tallies_[index];
       const DomainId domain = cluster_.affinity().DomainOf(tally.spread.term, node);
-      if (!domain.valid()) return No(Reason::kSpreadWithoutLabel, report);
+      if (!domain.valid()) return No(Refusal::kSpreadWithoutLabel, report);
       const int32_t here = tally.held[domain];
       const int32_t least = tally.domains < tally.spread.min_domains ? 0 : tally.Least();
       const int32_t own = Counts(tally, pod_class) ? 1 : 0;
-      if (here + own - least > tally.spread.max_skew) return No(Reason::kTooUneven, report);
+      if (here + own - least > tally.spread.max_skew) return No(Refusal::kTooUneven, report);
     }
     return true;
   }
@@ -81,8 +81,8 @@ class TopologySpreadFilter final : public Filter, private Listener {
     }
   };
 
-  static bool No(Reason reason, FitReport* report) {
-    if (report != nullptr) report->Count(reason);
+  static bool No(Refusal refusal, FitReport* report) {
+    if (report != nullptr) report->Count(refusal);
     return false;
   }
 

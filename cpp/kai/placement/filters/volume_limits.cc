@@ -30,7 +30,7 @@ class VolumeLimitFilter final : public Filter, private Listener {
     const bool fits = Fits(pod_class, node, [](const StandingChange& attached) {
       return attached.all - attached.leaving;
     });
-    if (!fits && report != nullptr) report->Count(Reason::kTooManyVolumes);
+    if (!fits && report != nullptr) report->Count(Refusal::kTooManyVolumes);
     return fits;
   }
   bool MustWait(PodClassId pod_class, NodeId node) const override {

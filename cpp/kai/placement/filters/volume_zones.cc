@@ -19,7 +19,7 @@ class VolumeZoneFilter final : public Filter {
     const NodeColumns& nodes = cluster_.nodes();
     const VolumeNeeds& needs = cluster_.volume_needs()[cluster_.ConstraintOf(pod_class).volumes];
     const bool yes = IsInZones(needs, nodes.labels[node], nodes.name[node], cluster_.names());
-    if (!yes && report != nullptr) report->Count(Reason::kOtherZone);
+    if (!yes && report != nullptr) report->Count(Refusal::kOtherZone);
     return yes;
   }
 

@@ -20,7 +20,7 @@ class VolumeFilter final : public Filter {
     const VolumeNeeds& needs = cluster_.volume_needs()[cluster_.ConstraintOf(pod_class).volumes];
     const VolumeAnswer answer =
         AnswerOf(needs, nodes.labels[node], nodes.name[node], cluster_.names());
-    if (!answer.yes() && report != nullptr) report->Count(Reason::OfVolumes(answer));
+    if (!answer.yes() && report != nullptr) report->Count(Refusal::OfVolumes(answer));
     return answer.yes();
   }
 

@@ -18,7 +18,7 @@ class WorkerNodeFilter final : public Filter {
     const bool cpu_only = cluster_.pod_classes().info[pod_class].cpu_only;
     const bool allowed = cpu_only ? node_class.cpu_worker : node_class.gpu_worker;
     if (!allowed && report != nullptr)
-      report->Count(cpu_only ? Reason::kNotCpuWorker : Reason::kNotGpuWorker);
+      report->Count(cpu_only ? Refusal::kNotCpuWorker : Refusal::kNotGpuWorker);
     return allowed;
   }
 

@@ -17,33 +17,8 @@ enum Did : int32_t { kNothing = 0, kRecorded = 1, kChargedLater = 2, kChargedNow
 ZoneLedger::ZoneLedger(const Cluster& cluster, const Options& options)
     : cluster_(cluster), numa_(cluster.numa()), options_(options) {
   if (numa_.empty()) return;
-  tables_.resize(numa_.nodes.size());
-  for (size_t place = 0; place < tables_.size(); ++place) {
-    const NumaNode& node = numa_.nodes[place];
-    Table& table = tables_[place];
-    most_zones_ = std::max(most_zones_, static_cast<int32_t>(node.zones.size()));
-    table.later = options_.reconstruct ? node.allocatable : node.available;
-    for (const bool guaranteed : {false, true}) {
-      for (const NumaNode::Resource& resource : node.resources) {
-        const bool ignored = std::find(options_.ignored.begin(), options_.ignored.end(),
-                                       resource.name) != options_.ignored.end();
-        table.counts[guaranteed ? 1 : 0].push_back(
-            !ignored && (guaranteed || resource.is_device) ? 1 : 0);
-      }
-    }
-  }
-  without_zones_.zones = most_zones_;
-
-  for (const NumaNeedsId id : numa_.needs.ids()) {
-    const NumaNeeds& needs = numa_.needs[id];
-    uint8_t notes = needs.guaranteed ? kScored : 0;  // spec 3 U11
-    for (size_t place = 0; place < tables_.size() && notes != (kScored | kRefused); ++place) {
-      if (!IsAligned(needs, place)) continue;
-      notes |= kScored;
-      if (Refuses(numa_.nodes[place].policy)) notes |= kRefused;
-    }
-    notes_.Add(notes);
-  }
+  MakeTables();
+  for (const NumaNeedsId id : numa_.needs.ids()) notes_.Add(NotesOf(numa_.needs[id]));
   cache_ = IndexVector<NumaNeedsId, std::vector<Cached>>(notes_.size());
 
   record_of_ = IndexVector<PodId, int32_t>(cluster.pods().size(), -1);
@@ -67,6 +42,35 @@ ZoneLedger::ZoneLedger(const Cluster& cluster, const Options& options)
     if (IsActiveUsed(status) && !IsActiveAllocated(status))
       Charge(record, &TableOf(record.node).now, -1, nullptr);
   }
+}
+
+void ZoneLedger::MakeTables() {
+  tables_.resize(numa_.nodes.size());
+  for (size_t place = 0; place < tables_.size(); ++place) {
+    const NumaNode& node = numa_.nodes[place];
+    Table& table = tables_[place];
+    most_zones_ = std::max(most_zones_, static_cast<int32_t>(node.zones.size()));
+    table.later = options_.reconstruct ? node.allocatable : node.available;
+    for (const bool guaranteed : {false, true}) {
+      for (const NumaNode::Resource& resource : node.resources) {
+        const bool ignored = std::find(options_.ignored.begin(), options_.ignored.end(),
+                                       resource.name) != options_.ignored.end();
+        table.counts[guaranteed ? 1 : 0].push_back(
+            !ignored && (guaranteed || resource.is_device) ? 1 : 0);
+      }
+    }
+  }
+  without_zones_.zones = most_zones_;
+}
+
+uint8_t ZoneLedger::NotesOf(const NumaNeeds& needs) const {
+  uint8_t notes = needs.guaranteed ? kScored : 0;  // spec 3 U11
+  for (size_t place = 0; place < tables_.size() && notes != (kScored | kRefused); ++place) {
+    if (!IsAligned(needs, place)) continue;
+    notes |= kScored;
+    if (Refuses(numa_.nodes[place].policy)) notes |= kRefused;
+  }
+  return notes;
 }
 
 bool ZoneLedger::IsAligned(const NumaNeeds& needs, size_t place) const {

@@ -93,6 +93,8 @@ class ZoneLedger final : public Listener {
   const Table& TableOf(NodeId node) const {
     return tables_[static_cast<size_t>(numa_.place[node])];
   }
+  void MakeTables();
+  uint8_t NotesOf(const NumaNeeds& needs) const;
   bool IsAligned(const NumaNeeds& needs, size_t place) const;
   Answer Work(const NumaNeeds& needs, NodeId node) const;
   Alignment AlignIn(const NumaNeeds& needs, size_t place, std::span<const double> left) const;

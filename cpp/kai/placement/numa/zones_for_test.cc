@@ -6,6 +6,7 @@
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"
 #include "kai/placement/scorers/scorers.h"
+#include "kai/texts/reason_text.h"
 
 namespace kai {
 
@@ -53,7 +54,9 @@ NodeId ZoneRooms::Node(std::string_view name) const { return NodeNamed(*cluster_
 std::string ZoneRooms::Find(std::string_view pod) {
   return FoundText(*cluster_, search_->Find(cluster_->pods().pod_class[Pod(pod)]));
 }
-std::string ZoneRooms::Explain(std::string_view pod) { return search_->Explain(Pod(pod)); }
+std::string ZoneRooms::Explain(std::string_view pod) {
+  return TextOf(*search_->Explain(Pod(pod)), Pod(pod), *cluster_);
+}
 void ZoneRooms::Place(std::string_view pod, std::string_view node) {
   statement_->Place(Pod(pod), Node(node));
 }

@@ -9,16 +9,13 @@ class VolumeClaimCheck final : public PodCheck {
  public:
   explicit VolumeClaimCheck(const Cluster& cluster) : cluster_(cluster) {}
 
-  std::string_view name() const override { return "VolumeBinding"; }
-  bool Allows(PodClassId pod_class) const override { return !RefusalOf(pod_class).valid(); }
-  std::string Why(PodId pod) const override {
-    return std::string(cluster_.Text(RefusalOf(cluster_.pods().pod_class[pod])));
-  }
+  bool Allows(PodClassId pod_class) const override { return !RefusalOf(pod_class).any(); }
+  PodRefusal Why(PodId pod) const override { return RefusalOf(cluster_.pods().pod_class[pod]); }
 
  private:
-  NameId RefusalOf(PodClassId pod_class) const {
+  VolumeRefusal RefusalOf(PodClassId pod_class) const {
     const VolumeNeedsId needs = cluster_.ConstraintOf(pod_class).volumes;
-    return needs.valid() ? cluster_.volume_needs()[needs].refusal : NameId();
+    return needs.valid() ? cluster_.volume_needs()[needs].refusal : VolumeRefusal();
   }
 
   const Cluster& cluster_;

@@ -109,16 +109,15 @@ MATCHER_P2(HasVerdictMatcher, group, verdict, "") {
 }
 
 MATCHER_P2(SaysMatcher, group, text, "") {
-  const std::vector<std::string>& said = OutcomeOf(arg, group).messages;
+  const std::vector<std::string>& said = OutcomeOf(arg, group).events;
   return testing::ExplainMatchResult(text, said.empty() ? std::string() : said.front(),
                                      result_listener);
 }
 
 MATCHER_P2(ReasonsMatcher, group, code, "") {
-  const std::vector<PlanReason> reasons = OutcomeOf(arg, group).reasons;
-  for (const PlanReason& reason : reasons) *result_listener << "[" << reason.code << "] ";
-  return std::any_of(reasons.begin(), reasons.end(),
-                     [&](const PlanReason& reason) { return reason.code == code; });
+  const std::vector<ToldReason> reasons = OutcomeOf(arg, group).reasons;
+  for (const ToldReason& reason : reasons) *result_listener << "[" << reason.code << "] ";
+  return std::ranges::find(reasons, code, &ToldReason::code) != reasons.end();
 }
 
 }  // namespace
@@ -161,11 +160,15 @@ std::string DecisionsText(const Plan& plan) {
   return text;
 }
 
-GroupOutcome OutcomeOf(const Plan& plan, std::string_view group) {
+ToldOutcome OutcomeOf(const Plan& plan, std::string_view group) {
   const PodGroupId id = PodGroupNamed(*plan.cluster, group);
-  GroupOutcome outcome = plan.groups[id];
-  outcome.reasons = plan.ReasonsOf(id);
-  return outcome;
+  const GroupOutcome& outcome = plan.groups[id];
+  return {.verdict = outcome.verdict,
+          .events = EventsOf(plan, id),
+          .reasons = ReasonsOf(plan, id),
+          .writes_last_start = outcome.writes_last_start,
+          .writes_last_eviction = outcome.writes_last_eviction,
+          .writes_stale_since = outcome.writes_stale_since};
 }
 
 void PrintTo(const Plan& plan, std::ostream* out) {

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kai/session/plan.h"
+#include "kai/session/plan_texts.h"
 
 namespace kai {
 
@@ -50,8 +50,16 @@ testing::Matcher<const Plan&> Reasons(std::string group, std::string_view code);
 
 // "bind vision/train-0 on n1", one line per decision.
 std::string DecisionsText(const Plan& plan);
-// With all of its reasons.
-GroupOutcome OutcomeOf(const Plan& plan, std::string_view group);
+// What became of a pod group, in words.
+struct ToldOutcome {
+  Verdict verdict = Verdict::kRunning;
+  std::vector<std::string> events;
+  std::vector<ToldReason> reasons;
+  bool writes_last_start = false;
+  bool writes_last_eviction = false;
+  StampWrite writes_stale_since = StampWrite::kNone;
+};
+ToldOutcome OutcomeOf(const Plan& plan, std::string_view group);
 
 // For Google Test.
 void PrintTo(const Plan& plan, std::ostream* out);

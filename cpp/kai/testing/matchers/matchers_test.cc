@@ -34,8 +34,8 @@ class MatchersTest : public ::testing::Test {
     plan_.groups.Resize(plan_.cluster->pod_groups().size());
     GroupOutcome& outcome = plan_.groups.At(PodGroupNamed(*plan_.cluster, "v/late"));
     outcome.verdict = Verdict::kPipelined;
-    outcome.messages = {"wait for it"};
-    outcome.reasons = {{reason_codes::kNotEnoughGpus, "no room", PodId()}};
+    outcome.reasons = {{.reason = NoQueue()}};
+    outcome.has_errors_event = true;
   }
 
   void Decide(CycleLog::Decision::Kind kind, std::string_view pod, std::string_view node) {
@@ -82,10 +82,10 @@ TEST_F(MatchersTest, ItSaysWhereAPlanDiffers) {
 TEST_F(MatchersTest, OutcomesCanBeWrong) {
   EXPECT_THAT(plan_, HasVerdict("v/late", Verdict::kPipelined));
   EXPECT_THAT(plan_, Not(HasVerdict("v/late", Verdict::kPlaced)));
-  EXPECT_THAT(plan_, Says("v/late", HasSubstr("wait")));
+  EXPECT_THAT(plan_, Says("v/late", HasSubstr("does not exist")));
   EXPECT_THAT(plan_, Not(Says("v/late", HasSubstr("hurry"))));
   EXPECT_THAT(plan_, Says("v/train", ""));
-  EXPECT_THAT(plan_, Reasons("v/late", "not_enough_gpus"));
+  EXPECT_THAT(plan_, Reasons("v/late", "queue_does_not_exist"));
   EXPECT_THAT(plan_, Not(Reasons("v/late", "over_limit")));
 }
 

@@ -1,13 +1,14 @@
 """Where the pods of each kind of workload are described, and what KAI reads from its other parts.
 
-`patch` adds the settings of a request to a manifest of any of `KINDS` (spec 7 J1): to each pod
-template what belongs on pods, and to the object that KAI takes for their owner what it reads only
-there (§1.3). Nothing else in the manifest changes, and patching twice is as patching once (B5).
+`patch` adds the settings of a request to a manifest of a kind in `kai.api.kinds.WORKLOADS` (spec 7
+J1): to each pod template what belongs on pods, and to the object that KAI takes for their owner
+what it reads only there (§1.3). Nothing else in the manifest changes, and patching twice is as
+patching once (B5).
 """
 
-from kai.integrations.workloads.kinds import DEFAULT_QUEUE, KINDS, Kind, Pods, kind_of
 from kai.integrations.workloads.patching import (
     head,
+    kind_of,
     patch,
     placed,
     segment_annotations,
@@ -16,10 +17,6 @@ from kai.integrations.workloads.patching import (
 from kai.integrations.workloads.pods import without_gpus
 
 __all__ = [
-    "DEFAULT_QUEUE",
-    "KINDS",
-    "Kind",
-    "Pods",
     "head",
     "kind_of",
     "patch",

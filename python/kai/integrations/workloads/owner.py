@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
+from kai.api.kinds import MIN_AVAILABLE, Kind
 from kai.integrations.placement import Placement
-from kai.integrations.workloads.kinds import MIN_AVAILABLE, Kind
 from kai.integrations.workloads.pods import Found, found_in
-from kai.settings import PodRequest, Unsupported, merge, pod_part, rules
+from kai.settings import PodRequest, Unsupported, merge, pod_part
 
 
 def owner_name(name: str, kind: Kind) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kai.api import keys
+from kai.api import defaults, keys, kinds, rules
+from kai.api.fields import check_fields
+from kai.api.kinds import Kind
 from kai.api.reading import at
 from kai.errors import InvalidRequestError
-from kai.integrations.native import to_native, to_plain
 from kai.integrations.placement import Placement
-from kai.integrations.workloads.kinds import DEFAULT_QUEUE, Kind, kind_of
 from kai.integrations.workloads.owner import (
     deadlines,
     empty_roles,
@@ -22,17 +22,15 @@ from kai.integrations.workloads.owner import (
     write_ray_gpus,
     write_topology_of_part,
 )
-from kai.integrations.workloads.pods import check_roles, found_in, with_settings, without_gpus
-from kai.settings import (
-    Built,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    native_or,
-    pod_part,
-    rules,
+from kai.integrations.workloads.pods import (
+    Found,
+    check_roles,
+    found_in,
+    with_settings,
+    without_gpus,
 )
+from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, native_or, pod_part
+from kai.settings.native import to_native, to_plain
 
 
 def patch(
@@ -61,76 +59,117 @@ def patch(
     found = list(found_in(manifest, kind))
     check_roles(name, kind, found, [*(wanted or ()), *own])
 
-    warnings: dict[str, None] = {}
-    unsupported: dict[Unsupported, None] = {}
-    placement = Placement()
+    said = _Said()
     shown: tuple[bool, Mapping[str, Any]] | None = None
     gangs: dict[str, int] = {}  # of each role that has a number
     for each in found:
         takes_gpus = each.takes_gpus if wanted is None else each.role in wanted
         asked = own.get(each.role) or (request if takes_gpus else without_gpus(request))
-        written, part, said, lost = with_settings(each.read(), asked, kind, each.pods.shape)
-        each.write(written)
-        warnings |= dict.fromkeys((*part.warnings, *said))
-        unsupported |= dict.fromkeys(lost)
-        placement.of_pod(part, name if name == "Pod" else "pod template", kind.owns_itself)
-        if asked.topology is not None and each.role in own:
-            unsupported |= dict.fromkeys(write_topology_of_part(each, asked, kind, placement))
-        if kind.ray:
-            warnings |= dict.fromkeys(write_ray_gpus(each, asked))
+        written = _write_role(each, asked, name, kind, each.role in own, said)
         takes_gpus = takes_gpus or asked.gpu_kind != "none"
         if asked.gang_min is not None and (takes_gpus or each.role in own):
             gangs[each.role] = asked.gang_min
         if asked.queue not in (None, request.queue):
-            warnings[
+            said.warn(
                 f"{each.role} asks for queue {asked.queue}: KAI puts a whole workload into one, and"
-                f" takes {request.queue or DEFAULT_QUEUE} for this {name}"
-            ] = None
+                f" takes {request.queue or defaults.DEFAULT_QUEUE} for this {name}"
+            )
         if shown is None or (takes_gpus and not shown[0]):
             shown = (takes_gpus, written)
 
-    part = pod_part(request.with_changes(gang_min=None), container=kind.container or "main")
-    if kind.owner:
-        metadata = {"labels": dict(part.owner_labels)}
-        if not kind.owns_itself and kind.topology:
-            metadata["annotations"] = dict(part.owner_annotations)
-        if kind.queue_annotation is not None:  # without it the operator takes one of its own
-            queue = {kind.queue_annotation: request.queue or DEFAULT_QUEUE}
-            metadata["annotations"] = {**metadata.get("annotations", {}), **queue}
-        metadata = filled(metadata)
-        if metadata:
-            merge_at(manifest, kind.owner, metadata)
-            placement.of_metadata(metadata, owner_name(name, kind))
-    if request.topology is not None and not kind.topology:
-        unsupported[
-            Unsupported(
-                "topology",
-                f"KAI takes no topology from a {name}",
-                "choose the nodes with node_selector=, or use a LeaderWorkerSet",
-            )
-        ] = None
-    if request.gang_min is not None or gangs:
-        unsupported |= dict.fromkeys(
-            write_gang(manifest, name, kind, request.gang_min, gangs, placement)
-        )
-    warnings |= dict.fromkeys(empty_roles(name, kind, found))
+    _write_whole(manifest, request, name, kind, gangs, said)
+    said.warn(*empty_roles(name, kind, found))
     if name != "Pod":
-        warnings |= dict.fromkeys(deadlines(manifest))
+        said.warn(*deadlines(manifest))
     built = Built(
         orchestrator=orchestrator,
         settings=manifest,
         native=_native(manifest, kind, as_native),
         pod=copy.deepcopy({**(shown[1] if shown else {}), "apiVersion": "v1", "kind": "Pod"}),
-        placement=placement.written(),
-        unsupported=tuple(unsupported),
-        warnings=tuple(warnings),
+        placement=said.placement.written(),
+        unsupported=tuple(said.unsupported),
+        warnings=tuple(said.warnings),
     )
     return built.strict() if strict else built
+
+
+class _Said:
+    """What there is to say about a workload, each thing once."""
+
+    def __init__(self) -> None:
+        self.warnings: dict[str, None] = {}
+        self.unsupported: dict[Unsupported, None] = {}
+        self.placement = Placement()
+
+    def warn(self, *texts: str) -> None:
+        self.warnings |= dict.fromkeys(texts)
+
+    def lack(self, *unsupported: Unsupported) -> None:
+        self.unsupported |= dict.fromkeys(unsupported)
+
+
+def _write_role(
+    each: Found, asked: PodRequest, name: str, kind: Kind, is_own: bool, said: _Said
+) -> Mapping[str, Any]:
+    """Writes the settings into the pods of one role, and returns their template."""
+    written, part, warnings, lost = with_settings(each.read(), asked, kind, each.shape)
+    each.write(written)
+    said.warn(*part.warnings, *warnings)
+    said.lack(*lost)
+    said.placement.of_pod(part, name if name == "Pod" else "pod template", kind.owns_itself)
+    if asked.topology is not None and is_own:
+        said.lack(*write_topology_of_part(each, asked, kind, said.placement))
+    if kind.ray:
+        said.warn(*write_ray_gpus(each, asked))
+    return written
+
+
+def _write_whole(
+    manifest: dict[str, Any],
+    request: PodRequest,
+    name: str,
+    kind: Kind,
+    gangs: Mapping[str, int],
+    said: _Said,
+) -> None:
+    """Writes what is said once for all pods: queue, priority, topology, and how many start."""
+    part = pod_part(request.with_changes(gang_min=None), container=kind.container or "main")
+    metadata = _owner_metadata(part, kind, request)
+    if kind.owner and metadata:
+        merge_at(manifest, kind.owner, metadata)
+        said.placement.of_metadata(metadata, owner_name(name, kind))
+    if request.topology is not None and not kind.topology:
+        said.lack(
+            Unsupported(
+                "topology",
+                f"KAI takes no topology from a {name}",
+                "choose the nodes with node_selector=, or use a LeaderWorkerSet",
+            )
+        )
+    if request.gang_min is not None or gangs:
+        said.lack(*write_gang(manifest, name, kind, request.gang_min, gangs, said.placement))
+
+
+def _owner_metadata(part: PodPart, kind: Kind, request: PodRequest) -> dict[str, Any]:
+    metadata = {"labels": dict(part.owner_labels)}
+    if not kind.owns_itself and kind.topology:
+        metadata["annotations"] = dict(part.owner_annotations)
+    if kind.queue_annotation is not None:  # without it the operator takes one of its own
+        queue = {kind.queue_annotation: request.queue or defaults.DEFAULT_QUEUE}
+        metadata["annotations"] = {**metadata.get("annotations", {}), **queue}
+    return filled(metadata)
 
 
 def _called(kind: str, manifest: Mapping[str, Any]) -> str:
     name = at(manifest, "metadata", "name")
     return f"{kind} {name}" if isinstance(name, str) and name else f"the {kind}"
+
+
+def kind_of(name: str) -> Kind:
+    """What is known of a kind that `patch` takes; raises InvalidRequestError for any other."""
+    if name == "TrainJob":
+        raise rules.refuse("a TrainJob has no pod template: use kai.integrations.trainer.build()")
+    return kinds.WORKLOADS[rules.one_of("kind", name, kinds.WORKLOADS)]
 
 
 def with_warnings(built: Built, *more: str) -> Built:

@@ -7,18 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kai.integrations.native import to_plain
-from kai.integrations.workloads.kinds import Kind, Pods
-from kai.integrations.workloads.shapes import Shape
-from kai.settings import (
-    PodPart,
-    PodRequest,
-    Unsupported,
-    merge_into_pod,
-    platforms,
-    pod_part,
-    rules,
-)
+from kai.api import rules
+from kai.api.kinds import Kind, Pods
+from kai.integrations.workloads.shapes import SHAPES, Shape
+from kai.settings import PodPart, PodRequest, Unsupported, merge_into_pod, platforms, pod_part
+from kai.settings.native import to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +23,11 @@ class Found:
     role: str
     pods: Pods
     job: dict[str, Any] | None = None  # the template of the replicated job that has it
+
+    @property
+    def shape(self) -> Shape | None:
+        """How the pods are described; None: as a pod template."""
+        return SHAPES.get(self.pods.shape)
 
     @property
     def takes_gpus(self) -> bool:
@@ -49,15 +47,13 @@ class Found:
         """As a pod template, without fields that are null, which is as if they were not there."""
         described = self.holder if self.key is None else self.holder[self.key]
         plain = to_plain(described or {})
-        return self.pods.shape.read(plain) if self.pods.shape else dict(plain)
+        return self.shape.read(plain) if self.shape else dict(plain)
 
     def write(self, pod: Mapping[str, Any]) -> None:
         if self.key is None:
             self.holder.update(pod)  # type: ignore[union-attr] # a pod by itself
-        elif self.pods.shape:
-            self.holder[self.key] = self.pods.shape.write(
-                to_plain(self.holder[self.key] or {}), pod
-            )
+        elif self.shape:
+            self.holder[self.key] = self.shape.write(to_plain(self.holder[self.key] or {}), pod)
         else:
             self.holder[self.key] = pod
 
@@ -71,7 +67,7 @@ def found_in(manifest: dict[str, Any], kind: Kind) -> Iterator[Found]:
                 jobs[id(holder[key].get("spec"))] = holder[key]
         for holder, key, role in _walk(manifest, pods.path, pods.role):
             described = holder if key is None else holder[key]
-            if pods.shape is None or pods.shape.is_pod(described):
+            if not pods.shape or SHAPES[pods.shape].is_pod(described):
                 yield Found(holder, key, role, pods, jobs.get(id(holder)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from kai.api import keys
@@ -179,11 +180,11 @@ def _write_clique(clique: Manifest, pod: Manifest) -> dict[str, Any]:
     return {**clique, **pod.get("metadata", {}), "spec": spec}
 
 
-SERVICE = Shape(_read_dynamo, _write_dynamo)
-CLIQUE = Shape(
+_SERVICE = Shape(_read_dynamo, _write_dynamo)
+_CLIQUE = Shape(
     _read_clique, _write_clique, is_pod=lambda clique: "podSpec" in (clique.get("spec") or {})
 )
-ARGO = Shape(
+_ARGO = Shape(
     _read_argo,
     _write_argo,
     {
@@ -192,13 +193,26 @@ ARGO = Shape(
     },
     is_pod=lambda template: any(template.get(each) is not None for each in ("container", "script")),
 )
-PREDICTOR = Shape(_read_predictor, _write_predictor)
+_PREDICTOR = Shape(_read_predictor, _write_predictor)
 _IN_TEMPLATE = "write it in the pod template of the driver or executor (template:)"
 
 
-def spark(role: str) -> Shape:
+def _spark(role: str) -> Shape:
     return Shape(
         _read_spark(role),
         _write_spark,
         {"runtime_class": _IN_TEMPLATE, "resource_claims": _IN_TEMPLATE, "volumes": _IN_TEMPLATE},
     )
+
+
+SHAPES: Mapping[str, Shape] = MappingProxyType(
+    {
+        "argo": _ARGO,
+        "clique": _CLIQUE,
+        "predictor": _PREDICTOR,
+        "service": _SERVICE,
+        "spark-driver": _spark("driver"),
+        "spark-executor": _spark("executor"),
+    }
+)
+"""By the names that kai.api.kinds gives them."""

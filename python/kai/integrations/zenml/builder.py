@@ -6,22 +6,13 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from kai.api import rules
+from kai.api.fields import check_fields
 from kai.integrations.libraries import installed_version
 from kai.integrations.zenml import versions
 from kai.integrations.zenml.pods import CONTAINER, placement_of, pod_of
 from kai.integrations.zenml.values import plain
-from kai.settings import (
-    Built,
-    PodPart,
-    PodRequest,
-    Unsupported,
-    check_fields,
-    filled,
-    merge,
-    native_or,
-    pod_part,
-    rules,
-)
+from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, merge, native_or, pod_part
 from kai.settings.merging import is_gpu_annotation, is_gpu_resource
 
 TARGETS = ("orchestrator", "step_operator")
@@ -60,6 +51,11 @@ def build(
     resource_settings: the ResourceSettings of the step, if it has any, to be checked (Z12).
     existing: settings that the step has already: they stay, and these are added (B5).
     compat: "example" also writes keys that ZenML ignores, as the first KAI example had them (Z2).
+
+    Raises InvalidRequestError for an unknown target, version or `compat`, for malformed `existing`
+    settings, for GPUs in `resources`, for a request that ZenML cannot run as written (labels of
+    ZenML's own, another container), with `as_native` where zenml is not installed, and with
+    `strict` for what ZenML cannot express.
     """
     rules.one_of("target", target, TARGETS)
     if compat is not None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from kai.api import keys
+from kai.api import keys, rules
 from kai.integrations.zenml import builder
-from kai.settings import PodRequest, native_or, rules
+from kai.settings import PodRequest, native_or
 
 
 def step_settings(request: PodRequest, *, target: str = "orchestrator", **options: Any) -> Any:
     """For ``@step(settings=...)``, or of a pipeline: {"orchestrator": ...} (Z7), or
-    {"step_operator": ...}. The options are those of `build`."""
+    {"step_operator": ...}. The options are those of `build`.
+
+    Raises InvalidRequestError as `build` does.
+    """
     return {target: builder.build(request, target=target, **options).native}
 
 
@@ -45,13 +48,19 @@ def component_settings(request: PodRequest, **options: Any) -> dict[str, Any]:
 
     Scheduler, queue and priority. Of a request with a GPU neither that nor its nodes, variables or
     amounts: a step cannot take back what its component says, so a GPU there is a GPU for all.
+
+    Raises InvalidRequestError as `build` does.
     """
     built = builder.build(for_every_step(request), as_native=False, **options)
     return dict(built.settings)
 
 
 def docker_settings(*, as_native: bool | None = None, **values: Any) -> Any:
-    """ZenML's DockerSettings, with what would be lost or do harm refused (E13, Z3, C15)."""
+    """ZenML's DockerSettings, with what would be lost or do harm refused (E13, Z3, C15).
+
+    Raises InvalidRequestError for an `env`, for NVIDIA_VISIBLE_DEVICES in the environment, for an
+    environment of an image that is not built, and with `as_native` where zenml is not installed.
+    """
     if "env" in values:
         raise rules.refuse(
             "DockerSettings has no env and drops it without a word: write the variables as env= of"

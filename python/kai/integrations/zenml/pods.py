@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kai.settings import filled, merge, spelling
+from kai.api import spelling
+from kai.settings import filled, merge
 
 CONTAINER = "main"
 """Where ZenML runs a step: the first container of its pod."""

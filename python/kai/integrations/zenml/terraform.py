@@ -10,6 +10,9 @@ from kai.settings import PodRequest
 
 
 def terraform_pod_settings(request: PodRequest, **options: Any) -> str:
-    """`pod_settings` of the orchestrator's configuration: JSON, without GPU keys (TF1)."""
+    """`pod_settings` of the orchestrator's configuration: JSON, without GPU keys (TF1).
+
+    Raises InvalidRequestError as `build` does.
+    """
     settings = component_settings(request, **options)
     return json.dumps(settings["pod_settings"], indent=2, sort_keys=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kai.integrations.native import to_plain
-from kai.settings import rules
+from kai.api import rules
+from kai.settings.native import to_plain
 
 
 def plain(settings: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kai.settings import rules
+from kai.api import rules
 
 Version = tuple[int, int, int]
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")

@@ -1,0 +1,134 @@
+#include "kai/session/plan_texts.h"
+
+#include <algorithm>
+#include <map>
+
+#include "kai/texts/messages.h"
+#include "kai/texts/reason_text.h"
+
+namespace kai {
+namespace {
+
+std::string TextOf(const QueueUse& use, const Cluster& cluster) {
+  return messages::QueueUse({.name = cluster.Text(cluster.queues().display_name[use.queue]),
+                             .used = use.used,
+                             .quota = use.quota,
+                             .fair_share = use.fair_share,
+                             .priority = cluster.queues().priority[use.queue]});
+}
+
+std::string Prefixed(const Cluster& cluster, PodGroupId group, std::string text) {
+  const PodGroupColumns& groups = cluster.pod_groups();
+  if (groups.backoff_prefix[group] == 0) return text;
+  return messages::WithNodePool(cluster.Text(groups.node_pool[group]), text);
+}
+
+// The errors that keep pods of the group waiting, as KAI collects them.
+std::vector<std::pair<std::string, std::string>> ErrorsOf(const Plan& plan, PodGroupId group) {
+  std::vector<std::pair<std::string, std::string>> errors;
+  for (const OutcomeReason& each : plan.groups[group].reasons) {
+    if (!each.in_event || std::holds_alternative<Stale>(each.reason)) continue;
+    EventError error = EventErrorOf(each.reason, group, *plan.cluster);
+    errors.emplace_back(error.name, std::move(error.message));
+  }
+  return errors;
+}
+
+// Of a pod without a reason of its own.
+std::string ConditionOfGroup(const Plan& plan, PodGroupId group) {
+  const auto errors = ErrorsOf(plan, group);
+  return errors.empty() ? std::string(messages::kUnableToSchedulePod)
+                        : messages::PodGroupText(errors);
+}
+
+}  // namespace
+
+std::string MessageOf(const Plan& plan, const CycleLog::Decision& decision) {
+  const Cluster& cluster = *plan.cluster;
+  const std::string pod = cluster.PodName(decision.pod);
+  const auto use = [&](size_t side) {
+    return TextOf(plan.queue_uses[static_cast<size_t>(decision.queue_uses[side])], cluster);
+  };
+  switch (decision.note) {
+    case EvictionNote::kNone:
+      break;
+    case EvictionNote::kReclaimed:
+      return messages::Reclaimed(pod, cluster.PodGroupName(decision.for_group), use(0), use(1));
+    case EvictionNote::kPreempted:
+      return messages::Preempted(pod, cluster.PodGroupName(decision.for_group));
+    case EvictionNote::kConsolidated:
+      return messages::Consolidated(pod);
+    case EvictionNote::kStale: {
+      const SubGroupId pod_set = cluster.pods().pod_set[decision.pod];
+      return messages::StaleEviction(pod, cluster.sub_groups().minimum[pod_set],
+                                     cluster.SubgroupText(pod_set));
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group) {
+  const Cluster& cluster = *plan.cluster;
+  const GroupOutcome& outcome = plan.groups[group];
+  std::vector<std::string> events;
+  for (const OutcomeReason& each : outcome.reasons) {
+    if (each.in_event && (std::holds_alternative<Stale>(each.reason) || !outcome.has_errors_event))
+      events.push_back(MessageOf(each.reason, group, cluster));
+  }
+  if (outcome.has_errors_event)
+    events.push_back(Prefixed(cluster, group, messages::PodGroupText(ErrorsOf(plan, group))));
+  return events;
+}
+
+std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group) {
+  std::vector<ToldReason> told;
+  for (const OutcomeReason& each : plan.groups[group].reasons) {
+    if (!each.in_plan) continue;
+    told.push_back({.code = CodeOf(each.reason),
+                    .message = MessageOf(each.reason, group, *plan.cluster),
+                    .pod = PodOf(each.reason),
+                    .reason = &each.reason});
+  }
+  for (const Plan::Eviction& each :
+       std::ranges::equal_range(plan.evictions, group, {}, &Plan::Eviction::group)) {
+    const CycleLog::Decision& decision = plan.decisions[each.decision];
+    told.push_back({.code = reason_codes::kEvicted,
+                    .message = MessageOf(plan, decision),
+                    .pod = each.pod,
+                    .eviction = &decision});
+  }
+  return told;
+}
+
+Facts FactsOf(const Plan& plan, const ToldReason& reason, PodGroupId group) {
+  if (reason.reason != nullptr) return FactsOf(*reason.reason, group, *plan.cluster);
+  const PodGroupId winner = reason.eviction->for_group;
+  return {{"action", std::string(reason.eviction->action)},
+          {"for", winner.valid() ? FactValue(plan.cluster->PodGroupName(winner)) : FactValue()}};
+}
+
+std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  std::map<PodGroupId, std::string> of_groups;
+  std::vector<std::pair<PodId, std::string>> conditions;
+  conditions.reserve(plan.waiting_pods.size());
+  for (const auto& [pod, place] : plan.waiting_pods) {
+    const PodGroupId group = cluster.pods().group[pod];
+    std::string own;
+    bool is_prefixed = true;
+    if (place >= 0) {
+      const Reason& reason = plan.groups[group].reasons[static_cast<size_t>(place)].reason;
+      own = MessageOf(reason, group, cluster);
+      is_prefixed = !std::holds_alternative<NoSubgroup>(reason);
+    }
+    if (own.empty()) {
+      const auto [found, is_new] = of_groups.try_emplace(group);
+      if (is_new) found->second = ConditionOfGroup(plan, group);
+      own = found->second;
+    }
+    conditions.emplace_back(pod, is_prefixed ? Prefixed(cluster, group, std::move(own)) : own);
+  }
+  return conditions;
+}
+
+}  // namespace kai

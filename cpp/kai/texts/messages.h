@@ -1,0 +1,249 @@
+// Every text that KAI puts into events and conditions, word for word, in one place (spec 2 M2-M10,
+// P6, R6, D2, D7; spec 3 E2, P7, P8, P14).
+//
+// Functions take names and plain numbers: cpu in millicores, memory in bytes, GPUs in devices.
+#ifndef KAI_TEXTS_MESSAGES_H_
+#define KAI_TEXTS_MESSAGES_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kai/base/units.h"
+
+namespace kai::messages {
+
+// Reasons of job errors, as KAI names them (spec 2 M10).
+inline constexpr std::string_view kOverLimit = "OverLimit";
+inline constexpr std::string_view kNonPreemptibleOverQuota = "NonPreemptibleOverQuota";
+inline constexpr std::string_view kPodSchedulingErrors = "PodSchedulingErrors";
+inline constexpr std::string_view kQueueDoesNotExist = "QueueDoesNotExist";
+inline constexpr std::string_view kPreemptionDelayNotElapsed = "PreemptionDelayNotElapsed";
+
+// Why a node said no: the short reasons that are counted over nodes.
+inline constexpr std::string_view kNotEnoughGpus = "node(s) didn't have enough resources: GPUs";
+inline constexpr std::string_view kNotEnoughGpuMemory =
+    "node(s) didn't have enough resources: GPU memory";
+inline constexpr std::string_view kNotEnoughCpu = "node(s) didn't have enough resources: CPU cores";
+inline constexpr std::string_view kNotEnoughMemory = "node(s) didn't have enough resources: memory";
+inline constexpr std::string_view kNodeUnschedulable = "node is unschedulable";
+inline constexpr std::string_view kNodeNotReady = "node has NotReady condition";
+inline constexpr std::string_view kNodeMemoryPressure = "node has MemoryPressure condition";
+inline constexpr std::string_view kNodeDiskPressure = "node has DiskPressure condition";
+inline constexpr std::string_view kNodePidPressure = "node has PIDPressure condition";
+inline constexpr std::string_view kNodeNetworkUnavailable = "node has NetworkUnavailable condition";
+inline constexpr std::string_view kUntoleratedTaints = "node(s) had untolerated taint(s)";
+inline constexpr std::string_view kNodeAffinityMismatch =
+    "node(s) didn't match Pod's node affinity/selector";
+inline constexpr std::string_view kPodAffinityMismatch = "node(s) didn't match pod affinity rules";
+inline constexpr std::string_view kPodAntiAffinityMismatch =
+    "node(s) didn't match pod anti-affinity rules";
+inline constexpr std::string_view kExistingAntiAffinity =
+    "node(s) didn't satisfy existing pods anti-affinity rules";
+inline constexpr std::string_view kMixedMigStrategy =
+    "non MIG jobs cant run on a node with MigStrategy='mixed'";
+inline constexpr std::string_view kSingleMigStrategy =
+    "only whole gpu jobs can run on a node with MigStrategy='single'";
+inline constexpr std::string_view kNoMigNode = "MIG job cannot be scheduled on non-MIG node";
+inline constexpr std::string_view kSharedOnDraNode =
+    "fractional/shared GPU pods are not yet supported on DRA-only nodes";
+inline constexpr std::string_view kNotEnoughPodSlots = "node(s) pod number exceeded";
+std::string LegacyMig(std::string_view node);
+std::string LegacyMigPods(std::string_view pods);  // names, a space between
+std::string NotEnoughOfMig(std::string_view profile);
+// spec 3 E4; `overhead` is a list of " name: amount".
+std::string DueToOverhead(std::string_view reason, std::string_view overhead);
+
+inline constexpr std::string_view kNoFreePorts =
+    "node(s) didn't have free ports for the requested pod ports";
+inline constexpr std::string_view kVolumeOutOfReach =
+    "node(s) didn't match PersistentVolume's node affinity";
+inline constexpr std::string_view kNoVolumeToBind =
+    "node(s) didn't find available persistent volumes to bind";
+inline constexpr std::string_view kNotEnoughStorage = "node(s) did not have enough free storage";
+inline constexpr std::string_view kVolumeIsGone =
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
+// Not in KAI: kube-scheduler's words.
+inline constexpr std::string_view kTooManyVolumes = "node(s) exceed max volume count";
+inline constexpr std::string_view kOtherZone = "node(s) had no available volume zone";
+inline constexpr std::string_view kTooUneven =
+    "node(s) didn't match pod topology spread constraints";
+inline constexpr std::string_view kNotNumaAligned =
+    "node cannot NUMA-align the pod's resources under its Topology Manager policy";  // spec 3 U15
+inline constexpr std::string_view kSpreadWithoutLabel =
+    "node(s) didn't match pod topology spread constraints (missing required label)";
+
+// KAI names pod and node here, which makes every count 1; the counted form leaves the names out
+// (spec 3 P5, P10).
+inline constexpr std::string_view kGpuMemoryUnknown =
+    "node is not a gpu node or the gpu memory count on the node was not synced yet";
+inline constexpr std::string_view kNotGpuWorker = "gpu task can't run on non gpu nodes";
+inline constexpr std::string_view kNotCpuWorker = "cpu task can't run on non cpu nodes";
+
+// When nothing more is known.
+inline constexpr std::string_view kNoNodeWithResources =
+    "no nodes with enough resources were found";
+inline constexpr std::string_view kUnableToSchedulePod = "Unable to schedule pod";
+inline constexpr std::string_view kUnableToSchedulePodGroup = "Unable to schedule podgroup";
+
+std::string NotEnoughOf(std::string_view resource);
+bool IsStorage(std::string_view resource);  // counted in bytes
+std::string QueueDoesNotExist(std::string_view queue);
+// Ours: KAI leaves such pod groups out of its events.
+inline constexpr std::string_view kNoPods = "the pod group has no pods yet";
+inline constexpr std::string_view kCompleted = "all pods have ended";
+inline constexpr std::string_view kNotConsidered =
+    "no action that ran in this cycle considered the pod group";
+inline constexpr std::string_view kSearchBudgetSpent =
+    "the search for pods to evict ended before it was complete: its budget was spent";
+std::string QueueIsNoLeaf(std::string_view queue);
+std::string NotBuilt(std::string_view feature);
+// spec 2 G6
+std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group);
+
+// spec 1 F77, F78. `requested` etc. are amounts of `resource` in internal units.
+std::string OverLimit(std::string_view queue, QuotaResource resource, double limit,
+                      double allocated, double requested);
+std::string NonPreemptibleOverQuota(std::string_view queue, QuotaResource resource, double deserved,
+                                    double allocated, double requested);
+
+// spec 3 P3a: a node on which the pod would count for more GPUs than its queue may have.
+std::string NoCapacityOnNode(std::string_view reason, std::string_view details);
+
+struct NotReadyPodSet {
+  std::string subgroup;  // empty: the group has no sub-groups
+  int minimum = 0;
+  int alive = 0;
+  int gated = 0;
+};
+std::string NotReady(std::span<const NotReadyPodSet> pod_sets);  // spec 2 M4
+
+// Why a pod is evicted; `pod` and `pod_group` are "namespace/name".
+std::string Preempted(std::string_view pod, std::string_view pod_group);  // spec 2 R6
+std::string Consolidated(std::string_view pod);                           // spec 2 R6
+
+// What a reclaim text says of a queue, in internal units: the numbers from before any eviction.
+struct ReclaimQueue {
+  std::string_view name;
+  QuotaVector used{};
+  QuotaVector quota{};
+  QuotaVector fair_share{};
+  int64_t priority = 0;
+};
+// One of the two lines about queues. GPUs are printed as KAI prints them: 2.5 as 2, unlimited ones
+// as 0 (spec 1 F95b).
+std::string QueueUse(const ReclaimQueue& queue);
+// spec 2 R6; the lines are QueueUse() of the two queues: many pods share them.
+std::string Reclaimed(std::string_view pod, std::string_view pod_group,
+                      std::string_view victim_queue_use, std::string_view reclaimer_queue_use);
+
+// spec 2 D7. `minimum` and `subgroup` are those of the pod's own pod set; empty: the group has no
+// sub-groups.
+std::string StaleEviction(std::string_view pod, int minimum, std::string_view subgroup);
+
+// spec 2 M4
+struct StalePodSet {
+  std::string subgroup;  // empty: the group has no sub-groups
+  int minimum = 0;
+  int active = 0;
+};
+std::string StaleJob(std::span<const StalePodSet> pod_sets);  // all pod sets of the group
+
+// RFC 3339, cut to whole seconds.
+std::string Second(int64_t ns_since_1970);
+// spec 2 D2. `end_ns`: when the delay is over, since 1970.
+std::string PreemptionDelayNotElapsed(int64_t delay_ns, int64_t end_ns);
+
+// spec 2 P6
+std::string NoNodeForPod(std::string_view pod, std::string_view why);
+std::string GangIncomplete(int found, int minimum, std::string_view why);
+std::string SubgroupGangIncomplete(int found, std::string_view subgroup, int minimum,
+                                   std::string_view why);
+
+// spec 2 M6: why one pod found no node. `reasons` are (times, reason); `base` replaces the first
+// words when not empty.
+std::string PodFitError(std::string_view base,
+                        std::span<const std::pair<int64_t, std::string>> reasons);
+
+// spec 3 D5: why no node would do for the claims of a pod. Names without a namespace are those of
+// its claims; `uses` are the names that the pod's spec gives them.
+std::string ClaimsNotServed(std::string_view pod, std::span<const std::string_view> uses);
+std::string NoClaimYet(std::string_view pod, std::string_view use);
+std::string NoSuchClaim(std::string_view claim);               // "namespace/name"
+std::string ClaimHasTooManyConsumers(std::string_view claim);  // "namespace/name"
+std::string ClaimWithoutQueue(std::string_view pod, std::string_view claim);
+std::string ClaimOfOtherQueue(std::string_view pod, std::string_view claim, std::string_view queue,
+                              std::string_view label);
+// `claim`: "namespace/name"
+std::string NoDeviceClass(std::string_view device_class, std::string_view claim,
+                          std::string_view request);
+// spec 3 D7: why a node will not do; `claim`: "namespace/name".
+std::string ClaimIsElsewhere(std::string_view claim, std::string_view node);
+std::string NoDevicesForClaims(std::string_view node);
+std::string CannotAllocateClaims(std::string_view node, std::string_view error);
+// spec 3 P12: why a node has no storage for the claims of a pod; the claims are "namespace/name".
+std::string NoStorageOfClass(std::string_view storage_class);
+std::string NotEnoughStorageOfClass(std::string_view storage_class);
+std::string ClaimsAreDeleted(std::span<const std::string_view> claims);
+
+// kube-scheduler's texts for the PersistentVolumeClaims of a pod, given without a namespace but for
+// the one of another pod.
+inline constexpr std::string_view kUnboundVolumeClaims =
+    "pod has unbound immediate PersistentVolumeClaims";
+std::string NoVolumeClaim(std::string_view claim);
+std::string NoEphemeralVolumeClaimYet(std::string_view claim);
+std::string VolumeOfClaimIsLost(std::string_view claim, std::string_view volume);
+std::string VolumeClaimIsDeleted(std::string_view claim);
+std::string VolumeClaimOfOtherPod(std::string_view claim, std::string_view pod);
+
+// spec 3 P15
+std::string ConditionsNotMet(
+    std::string_view pod,
+    std::span<const std::pair<std::string_view, std::string>> errors);  // by check
+
+// spec 3 P13
+std::string MissingConfigMaps(std::span<const std::string_view> names);
+
+// spec 3 P14
+struct PoolLimit {
+  std::string pod;  // ns/name
+  double gpus = 0;
+  double cpu_millicores = 0;
+  double memory_bytes = 0;
+  std::vector<std::pair<std::string, double>>
+      others;  // "pods" and scalars, in the order of their slots; storage in bytes
+  std::vector<std::pair<std::string, double>> mig;
+  std::string_view node_pool;
+  std::string resource;  // the one that is too large: GPU, CPU, memory or its name
+  double largest = 0;    // what the largest node has of it, as KAI displays it
+};
+std::string LargerThanAnyNode(const PoolLimit& limit);
+
+// spec 2 M5: the text of a pod group's event and condition, from (reason, message) of its errors.
+std::string PodGroupText(std::span<const std::pair<std::string, std::string>> errors);
+
+// spec 4 §11. Empty domains and sub-groups are those of the whole topology, and of the whole group;
+// `pod_group` is "namespace/name".
+inline constexpr std::string_view kNotEnoughForWorkload = "Not enough resources for the workload";
+std::string NoSuchTopology(std::string_view topology);
+std::string TopologyNotSatisfied(std::string_view topology, std::string_view required,
+                                 std::string_view pod_group, std::string_view subgroup,
+                                 std::string_view why);
+std::string NotEnoughIn(std::string_view domain);
+std::string DomainHoldsTooFew(std::string_view domain, int64_t holds, int64_t wanted);
+std::string DomainsLack(std::string_view resource, bool is_mig);
+// spec 4 C5: KAI logs these only.
+// Ours: KAI counts no domains. `most`: 0, any number.
+std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced);
+std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology);
+std::string UnknownTopologyLevel(std::string_view subgroup, std::string_view level,
+                                 std::string_view which, std::string_view topology);
+
+// spec 2 M2
+std::string WithNodePool(std::string_view node_pool, std::string_view text);
+
+}  // namespace kai::messages
+
+#endif  // KAI_TEXTS_MESSAGES_H_

@@ -1,0 +1,29 @@
+// What the causes of refusals are called: a stable word for programs, and KAI's words for people
+// (spec 2 M6, spec 3 §9).
+//
+//   WordsOf(Refusal::kUntoleratedTaints).word   // "untolerated_taints"
+//   WordsOf(Refusal::kUntoleratedTaints).text   // "node(s) had untolerated taint(s)"
+#ifndef KAI_TEXTS_REFUSAL_WORDS_H_
+#define KAI_TEXTS_REFUSAL_WORDS_H_
+
+#include <string>
+#include <string_view>
+
+#include "kai/model/refusal.h"
+
+namespace kai {
+
+struct RefusalWords {
+  std::string_view word;
+  std::string_view text;  // empty: depends on more than the cause
+};
+RefusalWords WordsOf(Refusal::Cause cause);
+
+std::string_view WordOf(const NamedRefusal& refusal);
+std::string_view WordOf(const PodRefusal& refusal);
+std::string_view WordOf(VolumeRefusal::Kind kind);
+std::string_view WordOf(ClaimRefusalKind kind);
+
+}  // namespace kai
+
+#endif  // KAI_TEXTS_REFUSAL_WORDS_H_

@@ -1,0 +1,165 @@
+"""The compiled core: a cluster in, a plan out.
+
+Private to `kai.engine`, which gives these types their names, defaults and looks. Nothing here reads
+a clock, a file or a random source.
+"""
+
+from typing import Any, Literal, NoReturn, final
+
+class _Compiled(type):
+    """The metaclass of compiled classes."""
+
+# One row of Plan.decisions(): kind, pod, node, gpus, devices, portion, gpu_memory_mib, gpu_groups,
+# action, for_group, message, numa_zones. What does not apply is None, or () for gpu_groups and []
+# for numa_zones.
+# zone, amounts by resource
+_Zone = tuple[str, dict[str, float]]
+_Decision = tuple[
+    str,
+    str,
+    str | None,
+    float | None,
+    int | None,
+    float | None,
+    int | None,
+    tuple[str, ...],
+    str | None,
+    str | None,
+    str | None,
+    list[_Zone],
+]
+# key, operator, values
+_Requirement = tuple[str, str, list[str]]
+# One claim of Plan.claims(): the pod's name for it, its own, (request, driver, pool, device) of
+# each device, the terms (expressions, fields) of the nodes it can be used on; None: all. Of the one
+# for extended resources also (request, class, count) and (container, resource, request); else None.
+_ClaimAllocation = tuple[
+    str,
+    str,
+    list[tuple[str, str, str, str]],
+    list[tuple[list[_Requirement], list[_Requirement]]] | None,
+    tuple[list[tuple[str, str, int]], list[tuple[str, str, str]]] | None,
+]
+# code, message, pod, facts
+_Reason = tuple[str, str, str | None, dict[str, Any]]
+# last_start_ns, stale_since_ns, last_eviction_ns; None: not written, "": removed
+_Writes = tuple[int | None, int | Literal[""] | None, int | None]
+# queue, verdict, messages, reasons, writes
+_GroupPlan = tuple[str, str, list[str], list[_Reason], _Writes]
+# deserved, fair_share, limit, allocated, allocated_non_preemptible, request, over_quota_weight
+_QueueShare = tuple[
+    float | None,
+    float | None,
+    float | None,
+    float | None,
+    float | None,
+    float | None,
+    float | None,
+]
+
+def compat_switches() -> list[str]:
+    """The names of all mends, each of which `compat` in a configuration can set to "kai"."""
+
+@final
+class Cluster(metaclass=_Compiled):
+    """A loaded cluster. It never changes, and one plan at a time can run on it."""
+
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
+    @property
+    def rejected(self) -> list[tuple[str, str, str, str]]:
+        """What had to be left out: kind, name, field and message of each."""
+
+    @property
+    def config_json(self) -> str:
+        """The `config` member of the snapshot as it stands there; "" if it has none."""
+
+    @property
+    def load_ns(self) -> int:
+        """How long loading took."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many nodes, pods, pod_groups and queues there are."""
+
+    def situation(self) -> dict[str, list[Any]]:
+        """What an explanation needs; each a list of tuples.
+
+        nodes: name, GPUs. pods: name, pod group, node, state (waits, holds, leaves, ended), whole
+        GPUs, shared devices, part of each, MiB of each. pod_groups: name, queue, pods that have to
+        start together, name of the owner. queues: name, parent.
+        """
+
+def load_snapshot(data: bytes) -> Cluster:
+    """Reads the bytes of a snapshot.json in KAI's layout.
+
+    Raises kai.InvalidInputError when they are not JSON, or not a snapshot.
+    """
+
+@final
+class Config(metaclass=_Compiled):
+    """A scheduler configuration that was checked."""
+
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
+    @staticmethod
+    def parse(json: str, *, as_kai: bool = False) -> Config:
+        """Reads a configuration; "" is KAI's built-in default.
+
+        `as_kai` turns every mend of `compat` off. Raises kai.InvalidConfigError.
+        """
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was skipped, such as plugins nobody knows."""
+
+    def to_json(self) -> str:
+        """The configuration with every default written out."""
+
+@final
+class Session(metaclass=_Compiled):
+    """Plans with one configuration, any number of times."""
+
+    def __init__(self, config: Config) -> None: ...
+    def plan(self, cluster: Cluster, *, now_ns: int) -> Plan:
+        """Runs one cycle with the GIL released; leaves the cluster as it was.
+
+        Raises kai.BusyError when another plan runs on this cluster.
+        """
+
+@final
+class Plan(metaclass=_Compiled):
+    """What one cycle decided, converted when asked."""
+
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
+    @property
+    def warnings(self) -> list[str]:
+        """What the cycle skipped."""
+
+    def decisions(self) -> list[_Decision]:
+        """In the order in which they have to happen."""
+
+    def claims(self) -> dict[str, list[_ClaimAllocation]]:
+        """What the resource claims of bound pods hold, by "namespace/name" of the pod."""
+
+    def pod_groups(self) -> dict[str, _GroupPlan]:
+        """By "namespace/name"."""
+
+    def pods(self) -> dict[str, str]:
+        """The message of each waiting pod's condition, by "namespace/name"."""
+
+    def queues(self) -> dict[str, dict[str, _QueueShare]]:
+        """By queue and "gpu", "cpu", "memory": devices, cores, bytes; None is unlimited."""
+
+    def topology_ranks(self) -> dict[str, tuple[int, str | None]]:
+        """By pod that starts in a group with a topology: its rank, and its narrowest domain."""
+
+    def numa_zones_available(self) -> dict[str, list[_Zone]]:
+        """What the decisions leave of NUMA zones, by node that has any."""
+
+    def spent_searches(self) -> dict[str, int]:
+        """Scenarios tried by each search that a budget ended."""
+
+    def score_keys(self) -> int:
+        """Different places of nodes in the orders in which they were searched."""
+
+    def timing_ns(self) -> dict[str, int]:
+        """Nanoseconds by stage: load, fair_share, one per action, total."""

@@ -1,0 +1,176 @@
+"""The data of a plan: values made from the compiled plan when something asks for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kai.api import times
+from kai.engine.claims import claims_of
+from kai.engine.cluster import Rejected
+from kai.engine.queues import QueuePlan, Queues, queue_share_of
+from kai.engine.situation import Situation
+from kai.engine.values import (
+    Bind,
+    Decision,
+    GroupPlans,
+    NumaZone,
+    PodPlan,
+    PodPlans,
+    decision_of,
+    group_plan_of,
+    zones_of,
+)
+
+if TYPE_CHECKING:
+    from kai import _core
+
+
+class Answer:
+    """Everything that a plan holds, and nothing that explains or prints it."""
+
+    situation: Situation
+    """The facts it was made from; for `kai.engine.report` and `explain`."""
+
+    def __init__(
+        self,
+        compiled: _core.Plan,
+        *,
+        input: str | None,
+        now_ns: int,
+        rejected: tuple[Rejected, ...] = (),
+        warnings: tuple[str, ...] = (),
+        situation: Situation | None = None,
+    ) -> None:
+        self._compiled = compiled
+        self._now_ns = now_ns
+        self.situation = situation or Situation(None)
+        self.input = input
+        self.rejected = rejected
+        self.warnings = warnings
+
+    @property
+    def now(self) -> datetime:
+        """The time of the cycle."""
+        return times.to_datetime(self._now_ns)
+
+    @property
+    def now_text(self) -> str:
+        """The same as RFC 3339, to the nanosecond."""
+        return times.to_text(self._now_ns)
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What has to happen, in that order; a pod that moves is evicted and then pipelined."""
+        claims = self._compiled.claims()
+        ranks = self._compiled.topology_ranks()
+        decisions = (decision_of(*row) for row in self._compiled.decisions())
+        if not claims and not ranks:
+            return tuple(decisions)
+
+        def more(pod: str) -> dict[str, Any]:
+            members = claims_of(claims[pod]) if pod in claims else {}
+            if pod in ranks:
+                members["topology_rank"], members["topology_domain"] = ranks[pod]
+            return members
+
+        return tuple(
+            dataclasses.replace(each, **more(each.pod)) if isinstance(each, Bind) else each
+            for each in decisions
+        )
+
+    @cached_property
+    def pod_groups(self) -> GroupPlans:
+        """What became of every pod group, by "namespace/name"."""
+        return GroupPlans(
+            {name: group_plan_of(name, *row) for name, row in self._compiled.pod_groups().items()}
+        )
+
+    @cached_property
+    def pods(self) -> PodPlans:
+        """The message of every waiting pod's condition, by "namespace/name"."""
+        return PodPlans({name: PodPlan(said) for name, said in self._compiled.pods().items()})
+
+    @cached_property
+    def queues(self) -> Queues:
+        """The numbers of every queue; none when the configuration leaves `proportion` out."""
+        return Queues(
+            {
+                name: QueuePlan(
+                    name, *(queue_share_of(rows[each]) for each in ("gpu", "cpu", "memory"))
+                )
+                for name, rows in self._compiled.queues().items()
+            }
+        )
+
+    @cached_property
+    def numa_zones_available(self) -> dict[str, tuple[NumaZone, ...]]:
+        """What the decisions leave of the NUMA zones of nodes, once who has to leave is gone.
+
+        By node, with the plugin `numa`; zones in the order of their numbers.
+        """
+        rows = self._compiled.numa_zones_available()
+        return {node: zones_of(zones) for node, zones in rows.items()}
+
+    @cached_property
+    def spent_searches(self) -> dict[str, int]:
+        """Searches for victims that a budget ended, and how many sets of pods each had tried.
+
+        By "action namespace/group", with the generator's name where only its share was spent; -1
+        where the action had ended before. The same in
+        ``scenarioSearchBudgets.maxScenarios.searches`` gives this plan again, on any machine.
+        """
+        return self._compiled.spent_searches()
+
+    @cached_property
+    def score_keys(self) -> int:
+        """How many different places nodes had in the orders in which they were searched.
+
+        The fewer, the faster; 0 where the cycle was too small for an order to be made.
+        """
+        return self._compiled.score_keys()
+
+    @cached_property
+    def timing_ms(self) -> dict[str, float]:
+        """How long each stage took; `total` includes `load`."""
+        return {stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``kai plan --json`` prints (docs/reference/plan.md)."""
+        return {
+            "input": self.input,
+            "now": self.now_text,
+            "decisions": [decision.to_dict() for decision in self.decisions],
+            "pod_groups": {name: group.to_dict() for name, group in self.pod_groups.items()},
+            "pods": {name: pod.to_dict() for name, pod in self.pods.items()},
+            "queues": {name: queue.to_dict() for name, queue in self.queues.items()},
+            "rejected": [dataclasses.asdict(each) for each in self.rejected],
+            "spent_searches": self.spent_searches,
+            "score_keys": self.score_keys,
+            "timing_ms": self.timing_ms,
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both decide and say the same, wherever they came from and however fast."""
+        if not isinstance(other, Answer):
+            return NotImplemented
+        return self._said() == other._said()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _said(self) -> tuple[object, ...]:
+        return (
+            self._now_ns,
+            self.decisions,
+            self.pod_groups,
+            self.pods,
+            self.queues,
+            self.rejected,
+        )

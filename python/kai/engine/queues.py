@@ -1,0 +1,162 @@
+"""The queues of a plan with their numbers, and as tables for people."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kai.engine import text
+from kai.engine.text import Table
+from kai.engine.values import ByName, plain
+
+if TYPE_CHECKING:
+    import pandas
+
+MOST_QUEUES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShare:
+    """One resource of one queue at the start of the cycle. None is unlimited."""
+
+    deserved: float | None
+    fair_share: float | None
+    limit: float | None
+    allocated: float | None
+    allocated_non_preemptible: float | None
+    request: float | None
+    over_quota_weight: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """The numbers of one queue: GPUs in devices, CPU in cores, memory in bytes."""
+
+    name: str
+    gpu: QueueShare
+    cpu: QueueShare
+    memory: QueueShare
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "gpu": self.gpu.to_dict(),
+            "cpu": self.cpu.to_dict(),
+            "memory": self.memory.to_dict(),
+        }
+
+
+class Queues(ByName[QueuePlan]):
+    """The queues with their numbers at the start of the cycle, by name."""
+
+    _noun = "queue"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per queue and resource; unlimited is infinity. Needs pandas."""
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "to_pandas() needs pandas: pip install 'kai-sched[notebook]'"
+            ) from None
+        rows = [
+            {"queue": queue.name, "resource": resource}
+            | {
+                name: float("inf") if value is None else value
+                for name, value in getattr(queue, resource).to_dict().items()
+            }
+            for queue in self.values()
+            for resource in ("gpu", "cpu", "memory")
+        ]
+        columns = ["queue", "resource", *(field.name for field in dataclasses.fields(QueueShare))]
+        table = pandas.DataFrame(rows, columns=columns)
+        by_queue: pandas.DataFrame = table.set_index(["queue", "resource"])
+        return by_queue
+
+    def __repr__(self) -> str:
+        return text.to_text("", queue_tables(self)) or "no queues"
+
+    def _repr_html_(self) -> str:
+        return text.to_html("", queue_tables(self))
+
+
+def queue_share_of(row: tuple[float | None, ...]) -> QueueShare:
+    return QueueShare(*(None if value is None else plain(value) for value in row))
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+_RESOURCES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("gpu", "GPUs", text.number),
+    ("cpu", "CPUs", text.number),
+    ("memory", "memory", text.size),
+)
+
+
+def queue_tables(
+    queues: Mapping[str, QueuePlan],
+    parents: Mapping[str, str | None] | None = None,
+    *,
+    busy_only: bool = False,
+) -> list[Table]:
+    """One table per resource, queues below their parents.
+
+    With `busy_only`, GPUs alone, or what else is asked for when nobody asks for GPUs.
+    """
+    names = _as_tree(queues, parents or {})
+    made = []
+    for resource, label, show in _RESOURCES:
+        shares: list[tuple[str, QueueShare]] = [
+            ("  " * depth + name, getattr(queues[name], resource)) for name, depth in names
+        ]
+        if busy_only and not any(share.request or share.allocated for _, share in shares):
+            continue
+        rows = [
+            (
+                name,
+                _amount(show, share.deserved),
+                show(share.fair_share),
+                show(share.allocated),
+                show(share.request),
+                _amount(show, share.limit),
+                text.number(share.over_quota_weight),
+            )
+            for name, share in shares
+        ]
+        hidden = len(rows) - MOST_QUEUES if busy_only else 0
+        note = f"and {text.count(hidden, 'more queue')}" if hidden > 0 else ""
+        made.append(
+            Table(
+                f"Queues, {label}",
+                ("queue", "deserved", "fair share", "in use", "wanted", "limit", "weight"),
+                rows[: MOST_QUEUES if busy_only else None],
+                right=frozenset(range(1, 7)),
+                note=note,
+            )
+        )
+        if busy_only:
+            break
+    return made
+
+
+def _amount(show: Callable[[float | None], str], value: float | None) -> str:
+    return "unlimited" if value is None else show(value)
+
+
+def _as_tree(queues: Mapping[str, Any], parents: Mapping[str, str | None]) -> list[tuple[str, int]]:
+    """Names with their depth: each queue right after its parent, siblings by name."""
+    children: dict[str | None, list[str]] = {}
+    for name in sorted(queues):
+        parent = parents.get(name)
+        children.setdefault(parent if parent in queues else None, []).append(name)
+    ordered: list[tuple[str, int]] = []
+    open_names = [(name, 0) for name in reversed(children.get(None, []))]
+    while open_names:
+        name, depth = open_names.pop()
+        ordered.append((name, depth))
+        open_names += [(child, depth + 1) for child in reversed(children.get(name, []))]
+    return ordered

@@ -1,0 +1,313 @@
+"""What a plan is made of: decisions, reasons, what became of pod groups and pods. Frozen values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Literal, TypeVar
+
+from kai.api import times
+from kai.engine import text
+from kai.engine.brief import Brief
+from kai.engine.claims import ClaimAllocation, ExtendedClaim
+from kai.errors import NotFoundError
+
+Verdict = Literal[
+    "placed", "pipelined", "partly_placed", "unschedulable", "not_ready", "running", "invalid"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NumaZone:
+    """A NUMA zone of a node, and how much of each resource: cores, bytes, devices."""
+
+    zone: str
+    amount: Mapping[str, float] = dataclasses.field(hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"zone": self.zone, "amount": dict(self.amount)}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Placement(Brief):
+    pod: str
+    node: str
+    gpus: float = 0
+    devices: int | None = None
+    portion: float | None = None
+    gpu_memory_mib: int | None = None
+    gpu_groups: tuple[str, ...] = ()
+    numa_zones: tuple[NumaZone, ...] = ()
+    claims: tuple[ClaimAllocation, ...] = ()
+    extended_claim: ExtendedClaim | None = None
+    topology_rank: int | None = None
+    topology_domain: str | None = None
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        members: dict[str, Any] = {
+            "kind": self.kind,
+            "pod": self.pod,
+            "node": self.node,
+            "gpus": self.gpus,
+        }
+        if self.gpu_groups or self.devices is not None:
+            members |= {
+                "devices": self.devices,
+                "portion": self.portion,
+                "gpu_memory_mib": self.gpu_memory_mib,
+                "gpu_groups": list(self.gpu_groups),
+            }
+        if self.numa_zones:
+            members["numa_zones"] = [zone.to_dict() for zone in self.numa_zones]
+        if self.claims:
+            members["claims"] = [claim.to_dict() for claim in self.claims]
+        if self.extended_claim is not None:
+            members["extended_claim"] = self.extended_claim.to_dict()
+        if self.topology_rank is not None:
+            members["topology"] = {"rank": self.topology_rank, "domain": self.topology_domain}
+        return members
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bind(_Placement):
+    """The pod starts on the node now.
+
+    `gpus` is the sum it takes. The members after it are for a pod that shares devices with others:
+    on how many `devices`, which `portion` or how much memory of each, and which (`gpu_groups`).
+    `numa_zones` is where the node is expected to put the pod, with the plugin `numa`.
+    `claims` says what each of its resource claims holds, `extended_claim` which devices it gets
+    for resources that it asks for by number. `topology_rank` and `topology_domain` say where the
+    pod stands among those of its group, if that asks for a topology.
+    """
+
+    kind: ClassVar[str] = "bind"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pipeline(_Placement):
+    """The pod is promised a place on the node, which others are about to leave."""
+
+    kind: ClassVar[str] = "pipeline"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evict(Brief):
+    """The pod has to make room: which action decided so, and for which pod group."""
+
+    pod: str
+    action: str
+    for_group: str | None = None
+    message: str = ""
+
+    kind: ClassVar[str] = "evict"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "pod": self.pod,
+            "action": self.action,
+            "for": self.for_group,
+            "message": self.message,
+        }
+
+
+Decision = Bind | Pipeline | Evict
+"""Any of them; isinstance() knows it too."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reason(Brief):
+    """Why a pod group, or one pod of it, was not placed.
+
+    `code` is a stable word; `message` is KAI's text where it has one. `facts` are the numbers and
+    names that the message speaks of: cores, bytes, devices. docs/reference/reasons.md lists both.
+    """
+
+    code: str
+    message: str
+    pod: str | None = None
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "message": self.message,
+            "pod": self.pod,
+            "facts": dict(self.facts),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Writes(Brief):
+    """The time stamps that the cycle writes on the pod group; None for one it leaves alone.
+
+    `stale_since` is "" when the time stamp has to go: the group has all its pods again.
+    """
+
+    last_start: datetime | None = None
+    stale_since: datetime | Literal[""] | None = None
+    last_eviction: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GroupPlan(Brief):
+    """What the cycle says about one pod group.
+
+    `messages` are the texts of KAI's event and condition, `reasons` the same for programs.
+    """
+
+    name: str
+    queue: str
+    verdict: str
+    messages: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    writes: Writes = Writes()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "queue": self.queue,
+            "verdict": self.verdict,
+            "messages": list(self.messages),
+            "reasons": [reason.to_dict() for reason in self.reasons],
+            "writes": {
+                field.name: _second(getattr(self.writes, field.name))
+                for field in dataclasses.fields(Writes)
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PodPlan:
+    """What the cycle says about one waiting pod: the text of its condition."""
+
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"message": self.message}
+
+
+Value = TypeVar("Value")
+
+
+class ByName(Mapping[str, Value]):
+    """Values in the order of their names; a name that is not there gets close ones offered."""
+
+    _noun: ClassVar[str] = "pod"
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = {name: values[name] for name in sorted(values)}
+
+    def __getitem__(self, name: str) -> Value:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise _MissingKey(text.not_found(self._noun, name, self._values)) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self) == dict(other) if isinstance(other, Mapping) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+
+class _MissingKey(NotFoundError, KeyError):
+    """A NotFoundError that `dict.get` and `in` understand."""
+
+    __str__ = Exception.__str__
+
+
+class PodPlans(ByName[PodPlan]):
+    """The waiting pods, by "namespace/name"."""
+
+    _noun = "waiting pod"
+
+
+class GroupPlans(ByName[GroupPlan]):
+    """All pod groups, by "namespace/name"."""
+
+    _noun = "pod group"
+
+
+# ---- from the rows of the compiled plan ----------------------------------------------------------
+
+
+def decision_of(
+    kind: str,
+    pod: str,
+    node: str | None,
+    gpus: float | None,
+    devices: int | None,
+    portion: float | None,
+    gpu_memory_mib: int | None,
+    gpu_groups: tuple[str, ...],
+    action: str | None,
+    for_group: str | None,
+    message: str | None,
+    numa_zones: Sequence[tuple[str, Mapping[str, float]]] = (),
+) -> Decision:
+    if kind == "evict":
+        return Evict(pod, action or "", for_group, message or "")
+    make = Bind if kind == "bind" else Pipeline
+    # Whole devices, or none.
+    if not gpu_groups and gpu_memory_mib is None and portion in (None, 1):
+        return make(pod, node or "", plain(gpus or 0), numa_zones=zones_of(numa_zones))
+    return make(
+        pod,
+        node or "",
+        plain(gpus or 0),
+        devices,
+        None if portion is None else plain(portion),
+        gpu_memory_mib,
+        tuple(gpu_groups),
+        zones_of(numa_zones),
+    )
+
+
+def zones_of(rows: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[NumaZone, ...]:
+    return tuple(
+        NumaZone(zone, {name: plain(amount) for name, amount in amounts.items()})
+        for zone, amounts in rows
+    )
+
+
+def group_plan_of(
+    name: str,
+    queue: str,
+    verdict: str,
+    messages: list[str],
+    reasons: list[tuple[str, str, str | None, dict[str, Any]]],
+    writes: tuple[int | None, int | Literal[""] | None, int | None],
+) -> GroupPlan:
+    return GroupPlan(
+        name,
+        queue,
+        verdict,
+        tuple(messages),
+        tuple(Reason(*reason) for reason in reasons),
+        Writes(*(times.to_datetime(ns) if isinstance(ns, int) else ns for ns in writes)),  # type: ignore[arg-type]
+    )
+
+
+def plain(value: float) -> float:
+    """A whole number as an int, so that it prints as one."""
+    return int(value) if value == int(value) else value
+
+
+def _second(time: datetime | Literal[""] | None) -> str | None:
+    """As KAI writes time stamps on objects: whole seconds (spec 5 A22)."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(time, datetime) else time

@@ -1,0 +1,139 @@
+"""All pods of an input into pod groups, those that exist and those that are missing (spec 6 §6.4).
+
+Every pod has a top owner: itself, or what its owner references lead to. The owner's kind says
+whether all its pods are one group (a Job, a StatefulSet) or each its own (a Deployment), and how
+many have to start together, and in which parts.
+
+KAI names a group pg-<owner>-<uid>, with -group-<index> for a replica of a LeaderWorkerSet.
+Hand-written objects have no uid, and then the name is pg-<owner>; only when two groups would get
+the same name, each gets five more letters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api import keys, kinds
+from kai.api.reading import annotations_of, at, text
+from kai.grouping import gangs
+from kai.grouping.gangs import Gang, gang_of
+from kai.grouping.owners import Key, Manifest, Owner, key_of, top_owner
+from kai.grouping.pod_groups import pod_group
+from kai.grouping.replicas import Nonsense
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A pod that cannot be grouped, and why."""
+
+    pod: Manifest
+    field: str
+    message: str
+
+
+@dataclass(slots=True)
+class Grouped:
+    """New pod groups, where every pod that needs one belongs, and pods without one."""
+
+    pod_groups: list[dict[str, Any]] = field(default_factory=list)
+    group_of_pod: dict[str, str] = field(default_factory=dict)  # by "namespace/name"
+    sub_group_of_pod: dict[str, str] = field(default_factory=dict)  # those that are in one
+    problems: list[Problem] = field(default_factory=list)
+    unknown_gangs: set[Key] = field(default_factory=set)  # owners of whom more should be known
+
+
+def group(
+    pods: Sequence[Manifest],
+    workloads: Mapping[Key, Manifest],
+    existing_groups: Iterable[Manifest],
+    priority_classes: Iterable[str],
+) -> Grouped:
+    """Groups the pods of kai-scheduler that belong to no pod group of the input."""
+    owners = {**{key_of("Pod", pod): pod for pod in pods}, **workloads}  # a leader owns its workers
+    existing = {kinds.full_name(each).rpartition("/")[2] for each in existing_groups}
+    classes = frozenset(priority_classes)
+    result = Grouped()
+    named: dict[tuple[str, str], list[tuple[Owner, Manifest]]] = {}  # namespace, annotation
+    owned: dict[tuple[Key, str], list[tuple[Owner, Manifest]]] = {}  # and the replica
+    for pod in pods:
+        if at(pod, "spec", "schedulerName") != keys.SCHEDULER_NAME:
+            continue
+        owner = top_owner(pod, owners)
+        given = text(annotations_of(pod).get(keys.POD_GROUP_ANNOTATION))
+        if given in existing:
+            continue
+        if given:
+            # The group was not part of what somebody saved: made again, without its minimum.
+            named.setdefault((at(pod, "metadata", "namespace"), given), []).append((owner, pod))
+        elif _skips_grouper(pod, owner):
+            if at(pod, "status", "phase") == "Pending" and not at(pod, "spec", "nodeName"):
+                where = f"metadata.annotations[{keys.SKIP_GROUPER_ANNOTATION}]"
+                said = "asks that no pod group be made for it, and it names none"
+                result.problems.append(Problem(pod, where, said))
+        else:
+            owned.setdefault((owner.key, owner.replica), []).append((owner, pod))
+
+    for (_, name), members in sorted(named.items()):
+        _make(result, name, members, classes)
+    wanted = Counter(members[0][0].group_name for members in owned.values())
+    for (key, _), members in sorted(owned.items(), key=lambda item: item[0]):
+        owner = members[0][0]
+        name = owner.group_name
+        if owner.uid and name in existing:  # KAI made it, and its pods lost the annotation
+            _make(result, name, members, classes, exists=True)
+            continue
+        if wanted[name] > 1 or name in existing:
+            name += "-" + hashlib.sha256("/".join(key).encode()).hexdigest()[:5]
+        _make(result, name, members, classes)
+    return result
+
+
+def _make(
+    result: Grouped,
+    name: str,
+    members: list[tuple[Owner, Manifest]],
+    classes: frozenset[str],
+    *,
+    exists: bool = False,
+) -> None:
+    """Makes a group of these pods; one that exists already stays as it is (spec 4 K32)."""
+    pods = [pod for _, pod in members]
+    if not exists and all(at(pod, "status", "phase") in ("Succeeded", "Failed") for pod in pods):
+        return
+    owner, first = min(members, key=lambda member: _age(member[1]))
+    try:
+        gang = gang_of(owner, pods)
+    except Nonsense as error:
+        result.problems += [Problem(pod, error.field, error.message) for pod in pods]
+        return
+    if not exists:
+        result.pod_groups.append(pod_group(name, owner, first, gang, classes))
+        kind = owner.key[0]
+        if kinds.known(kind).makes_pods is False or (kind in gangs.KNOWN and not owner.manifest):
+            result.unknown_gangs.add(owner.key)
+    for pod in pods:
+        _assign(result, name, gang, pod)
+
+
+def _assign(result: Grouped, name: str, gang: Gang, pod: Manifest) -> None:
+    try:
+        sub_group = gang.sub_group_of(pod)
+    except Nonsense as error:
+        result.problems.append(Problem(pod, error.field, error.message))
+        return
+    result.group_of_pod[kinds.full_name(pod)] = name
+    if sub_group:
+        result.sub_group_of_pod[kinds.full_name(pod)] = sub_group
+
+
+def _skips_grouper(pod: Manifest, owner: Owner) -> bool:
+    key = keys.SKIP_GROUPER_ANNOTATION
+    return "true" in (annotations_of(pod).get(key), owner.annotations.get(key))
+
+
+def _age(pod: Manifest) -> tuple[str, str]:
+    return (text(at(pod, "metadata", "creationTimestamp")), kinds.full_name(pod))

@@ -1,0 +1,303 @@
+"""Gangs: how many pods of a group start together, and in which parts (spec 4 §10, spec 6 C28).
+
+PyTorchJobs and LeaderWorkerSets start in parts. Such a gang follows from its workload and from the
+pods that exist, in any order. KAI reads it from the latest pod, so that pods which differ make the
+group change back and forth (spec 4 W9). Here the template of the workers counts first, then the
+worker with the lowest index that has the annotation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api import keys, kinds
+from kai.api.reading import annotations_of, at, first_text, labels_of, mapping, text
+from kai.grouping import segments
+from kai.grouping.owners import Manifest, Owner, first_owner
+from kai.grouping.replicas import Nonsense, replica_size, replicas_of, roles_of, whole
+from kai.grouping.segments import Constraint, SubGroup
+
+
+def _in_none(_: Manifest) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """How many pods of a group start together, and in which sub-groups.
+
+    `sub_group_of` names the sub-group of a pod, "" where it is in none; it raises Nonsense for a
+    pod that does not say which one it is.
+    """
+
+    min_member: int = 1
+    sub_groups: Sequence[SubGroup] = ()
+    sub_group_of: Callable[[Manifest], str] = field(default=_in_none)
+
+
+def gang_of(owner: Owner, pods: Sequence[Manifest]) -> Gang:
+    """The gang of these pods: one pod starts it, unless the owner's kind knows better.
+
+    `pods` are those of one group: all of a PyTorchJob, or of one replica of a LeaderWorkerSet.
+    Raises Nonsense for a field of the owner or its pods that makes no sense.
+    """
+    known = KNOWN.get(owner.key[0])
+    return known(owner.manifest, pods) if known and owner.manifest else Gang(_min_member(owner))
+
+
+def _min_member(owner: Owner) -> int:
+    """1, but a Job may say how many of its pods have to start together; raises Nonsense."""
+    said = owner.annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
+    from_cron = (first_owner(owner.manifest) or {}).get("kind") == "CronJob"
+    if said is None or kinds.known(owner.key[0]).gang != "owner" or from_cron:
+        return 1
+    if not str(said).isdecimal():
+        where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
+        raise Nonsense(where, f"is {said!r} on Job {owner.key[2]}, not a number of pods")
+    return int(str(said))
+
+
+# ---- PyTorchJob ----------------------------------------------------------------------------------
+
+
+def _pytorch_job(job: Manifest, pods: Sequence[Manifest]) -> Gang:
+    """`master` and `worker`, whose workers may be cut into segments (spec 4 G2-G6)."""
+    roles = roles_of(job)
+    replicas = {role: replicas_of(role, spec) for role, spec in roles.items()}
+    masters, workers = replicas.get("master", 0), replicas.get("worker", 0)
+    minimum = _min_available(job, sum(replicas.values()))
+    least_workers = max(0, minimum - masters)
+
+    is_worker = [pod for pod in pods if _role(pod) == "worker"]
+    heard = _Workers(
+        mapping(at(roles, "worker", "template")), _by_index(is_worker, keys.REPLICA_INDEX_LABEL)
+    )
+    size = _size_of_worker_segments(heard)
+    parts = [segments.leaf("master", masters)] if masters else []
+    if size:
+        everywhere = heard.constraint(job)
+        with _told_at(_SIZE):
+            parts += segments.of_workers(workers, size, least_workers, everywhere)
+    elif "worker" in roles or least_workers:
+        parts.append(segments.leaf("worker", least_workers))
+    leaves = _leaves(parts)
+
+    def sub_group_of(pod: Manifest) -> str:
+        role = _role(pod)
+        if role == "worker" and size and "worker" not in leaves:
+            role = segments.of_worker(_index(pod, keys.REPLICA_INDEX_LABEL, "replica"), size)
+        return role if role in leaves else ""
+
+    return Gang(minimum, parts, sub_group_of)
+
+
+def _role(pod: Manifest) -> str:
+    return text(labels_of(pod).get(keys.REPLICA_TYPE_LABEL)).lower()
+
+
+def _min_available(job: Manifest, replicas: int) -> int:
+    """All replicas, unless the job is elastic or says how many are enough (spec 4 G2)."""
+    for path, member in ((("elasticPolicy",), "minReplicas"), (_SCHEDULING, "minAvailable")):
+        place = ".".join(("spec", *path, member))
+        replicas = whole(mapping(at(job, "spec", *path)), member, replicas, place)
+    return replicas
+
+
+_SCHEDULING = ("runPolicy", "schedulingPolicy")
+_SIZE = f"metadata.annotations[{keys.SEGMENT_SIZE_ANNOTATION}]"
+
+
+def _size_of_worker_segments(heard: _Workers) -> int | None:
+    """None: the workers are not cut (spec 4 G3). KAI divides by the 0 of a pod (W8)."""
+    value, where = next(heard.say(keys.SEGMENT_SIZE_ANNOTATION), (None, ""))
+    if value is None:
+        return None
+    size = _whole_number(value)
+    if size is None:
+        raise Nonsense(_SIZE, f'invalid segment size "{value}" on {where}: it is no whole number')
+    if size <= 0:
+        said = f"segment size {size} on {where} needs to be a positive integer"
+        raise Nonsense(_SIZE, said)
+    return size
+
+
+# ---- LeaderWorkerSet -----------------------------------------------------------------------------
+
+
+def _leader_worker_set(lws: Manifest, pods: Sequence[Manifest]) -> Gang:
+    """A leader and its workers: one replica, which may be cut into segments (spec 4 G7-G10).
+
+    With startup policy LeaderReady the workers are made once the leader is ready. Until one of them
+    exists only the leader is wanted: no part but the leader's has a minimum, and parts keep their
+    names and constraints. (KAI then sees a replica of 1 pod that is smaller than its segments, and
+    the group never starts: W8. It wants the workers as soon as the leader has a node, and the
+    leader that is still getting ready counts as what is left of a broken gang.)
+    """
+    label = keys.LWS_WORKER_INDEX_LABEL
+    in_order = _by_index(pods, label)
+    workers = [pod for pod in in_order if _whole_number(labels_of(pod).get(label)) != 0]
+    leader_first = _starts_with_leader(lws)
+    alone = leader_first and not workers
+    pods_wanted = _size_of_replica(lws, in_order if leader_first else ())
+
+    template = mapping(at(lws, "spec", "leaderWorkerTemplate", "workerTemplate"))
+    heard = _Workers(template, workers)
+    size, place = _size_of_replica_segments(lws, template)
+    excluded = _excludes_leader(lws)
+    if size is None:
+        parts = [segments.leaf("leader", 1)]
+        if pods_wanted > 1 and not alone:
+            parts.append(segments.leaf("workers", pods_wanted - 1))
+    else:
+        everywhere = heard.constraint(lws)
+        with _told_at(place):
+            parts = segments.of_replica(
+                pods_wanted, size, leader_excluded=excluded, constraint=everywhere
+            )
+        if alone:
+            parts = [_needs_nobody(part) if part["name"] != "leader" else part for part in parts]
+    leaves = _leaves(parts)
+
+    def sub_group_of(pod: Manifest) -> str:
+        index = _index(pod, label, "worker")
+        name = "leader" if index == 0 else "workers"
+        if index and size:
+            segment = segments.segment_of(index, pods_wanted, size)
+            if segment or excluded:
+                name = f"segment-{segment}"
+        return name if name in leaves else ""
+
+    return Gang(1 if alone else pods_wanted, parts, sub_group_of)
+
+
+def _starts_with_leader(lws: Manifest) -> bool:
+    policy = at(lws, "spec", "startupPolicy") or "LeaderCreated"
+    if policy not in ("LeaderCreated", "LeaderReady"):
+        raise Nonsense("spec.startupPolicy", f"is {policy!r}, not LeaderCreated or LeaderReady")
+    return bool(policy == "LeaderReady")
+
+
+def _size_of_replica(lws: Manifest, pods: Iterable[Manifest]) -> int:
+    """How many pods a replica has: as they say themselves, else as the LeaderWorkerSet (G7)."""
+    said = (annotations_of(pod).get(keys.LWS_SIZE_ANNOTATION) for pod in pods)
+    value = next((each for each in said if each is not None), None)
+    if value is None:
+        return replica_size(lws)
+    size = _whole_number(value)
+    if size is None or size < 1:
+        place = f"metadata.annotations[{keys.LWS_SIZE_ANNOTATION}]"
+        raise Nonsense(place, f"is {value!r}, not a number of pods")
+    return size
+
+
+def _size_of_replica_segments(lws: Manifest, template: Manifest) -> tuple[int | None, str]:
+    """None: the replica is not cut (spec 4 G8). Beside it, where that is said."""
+    path = ("spec", "leaderWorkerTemplate", "subGroupPolicy", "subGroupSize")
+    for value, place, where in (
+        (at(lws, *path), ".".join(path), "LeaderWorkerSet"),
+        (annotations_of(lws).get(keys.SEGMENT_SIZE_ANNOTATION), _SIZE, "LeaderWorkerSet"),
+        (annotations_of(template).get(keys.SEGMENT_SIZE_ANNOTATION), _SIZE, "worker podTemplate"),
+    ):
+        if value is None:
+            continue
+        size = _whole_number(value)
+        if size is None:
+            said = f'invalid segment size "{value}" on {where}: it is no whole number'
+            raise Nonsense(place, said)
+        return size, place
+    return None, ""
+
+
+def _excludes_leader(lws: Manifest) -> bool:
+    path = ("spec", "leaderWorkerTemplate", "subGroupPolicy", "subGroupPolicyType")
+    policy = at(lws, *path) or "LeaderWorker"
+    if policy not in ("LeaderWorker", "LeaderExcluded"):
+        raise Nonsense(".".join(path), f"is {policy!r}, not LeaderWorker or LeaderExcluded")
+    return bool(policy == "LeaderExcluded")
+
+
+def _needs_nobody(part: SubGroup) -> SubGroup:
+    return {**part, "minMember": 0} if "minMember" in part else part
+
+
+# ---- both ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Workers:
+    """Who speaks for the workers of a group, in the order in which they are heard."""
+
+    template: Manifest
+    pods: Sequence[Manifest]
+
+    def say(self, key: str) -> Iterator[tuple[Any, str]]:
+        """What an annotation says, and where it stands."""
+        if (said := annotations_of(self.template).get(key)) is not None:
+            yield said, "worker podTemplate"
+        for pod in self.pods:
+            if (said := annotations_of(pod).get(key)) is not None:
+                yield said, f"pod {kinds.full_name(pod)}"
+
+    def constraint(self, workload: Manifest) -> Constraint | None:
+        """That of every segment; the workload itself may name the topology (spec 4 G5)."""
+        named = annotations_of(workload).get(keys.TOPOLOGY_ANNOTATION)
+        return segments.constraint_of(
+            self._text(keys.TOPOLOGY_ANNOTATION) or text(named),
+            self._text(keys.SEGMENT_REQUIRED_ANNOTATION),
+            self._text(keys.SEGMENT_PREFERRED_ANNOTATION),
+        )
+
+    def _text(self, key: str) -> str:
+        return first_text(*(said for said, _ in self.say(key)))
+
+
+@contextmanager
+def _told_at(place: str) -> Iterator[None]:
+    """What cannot be cut into segments is a problem of this field."""
+    try:
+        yield
+    except ValueError as error:
+        raise Nonsense(place, str(error)) from None
+
+
+def _leaves(parts: Sequence[SubGroup]) -> frozenset[str]:
+    """The sub-groups that pods can be in."""
+    return frozenset(part["name"] for part in parts if "minMember" in part)
+
+
+def _by_index(pods: Iterable[Manifest], label: str) -> list[Manifest]:
+    def order(pod: Manifest) -> tuple[bool, int, str]:
+        index = _whole_number(labels_of(pod).get(label))
+        return (index is None, index or 0, kinds.full_name(pod))
+
+    return sorted(pods, key=order)
+
+
+def _index(pod: Manifest, label: str, what: str) -> int:
+    """Which replica or worker the pod is, with KAI's sentences (spec 4 G6); raises Nonsense."""
+    place = f"metadata.labels[{label}]"
+    value = labels_of(pod).get(label)
+    if value is None:
+        raise Nonsense(place, f"{what} index label not found on pod {kinds.full_name(pod)}")
+    index = _whole_number(value)
+    if index is None:
+        raise Nonsense(place, f"invalid {what} index {value}, err: it is no whole number")
+    if index < 0:
+        raise Nonsense(place, f"{what} index {value} is not valid. It must be bigger than 0")
+    return index
+
+
+def _whole_number(value: Any) -> int | None:
+    # int() alone would take 1_000 and digits of any script; 18 of them fit into 64 bits.
+    return int(str(value)) if re.fullmatch(r"[+-]?[0-9]{1,18}", str(value)) else None
+
+
+KNOWN: Mapping[str, Callable[[Manifest, Sequence[Manifest]], Gang]] = {
+    "PyTorchJob": _pytorch_job,
+    "LeaderWorkerSet": _leader_worker_set,
+}
+"""Kinds whose gang is read from the workload, and how."""

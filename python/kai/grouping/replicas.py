@@ -1,0 +1,60 @@
+"""How many pods a workload says that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kai.api.reading import at, mapping, text
+
+MOST_PODS = 100_000
+
+
+class Nonsense(Exception):
+    """A field of a workload that makes no sense."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+        self.message = message
+
+
+def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int:
+    """A number of pods; raises Nonsense."""
+    value = spec.get(member)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Nonsense(field, f"is {value!r}, not a number of pods")
+    if value > MOST_PODS:
+        raise Nonsense(field, f"is {value}, and kai makes at most {MOST_PODS} pods of a workload")
+    return value
+
+
+def roles_of(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The replica specs of a PyTorchJob by role: "master", "worker"; raises Nonsense."""
+    roles = at(job, "spec", _ROLES)
+    if not isinstance(roles, Mapping):
+        raise Nonsense(f"spec.{_ROLES}", "is missing, so there is nothing to make pods of")
+    return {text(role).lower(): mapping(roles[role]) for role in sorted(roles, key=str)}
+
+
+_ROLES = "pytorchReplicaSpecs"
+
+
+def replicas_of(role: str, spec: Mapping[str, Any]) -> int:
+    """How many pods of a role a PyTorchJob has (spec 4 G2)."""
+    return whole(spec, "replicas", 1, f"{field_of(role)}.replicas")
+
+
+def field_of(role: str) -> str:
+    return f"spec.{_ROLES}.{role.capitalize()}"
+
+
+def replica_size(lws: Mapping[str, Any]) -> int:
+    """How many pods a replica of a LeaderWorkerSet has, with its leader; raises Nonsense."""
+    field = "spec.leaderWorkerTemplate.size"
+    size = whole(mapping(at(lws, "spec", "leaderWorkerTemplate")), "size", 1, field)
+    if size == 0:
+        raise Nonsense(field, "is 0, and a replica has a leader at least")
+    return size

@@ -1,0 +1,212 @@
+"""tools/mutants.py finds what no test notices, and leaves the sources as they were."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import mutants  # noqa: E402
+
+SOURCE = """\
+#include "kai/low/low.h"
+
+int Most(int a) { return a > 10 ? 10 : a; }    // > or >=: at 10 both are 10
+int Sum(int a, int b) { return a + b; }        // tested here
+bool Both(bool a, bool b) { return a && b; }   // tested above
+int Twice(int a) { return a * 2; }             // not tested
+"""
+FILES = {
+    "CMakeLists.txt": """\
+cmake_minimum_required(VERSION 3.25)
+project(house LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 20)
+include(cmake/KaiFloor.cmake)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+enable_testing()
+find_package(GTest REQUIRED)
+add_subdirectory(cpp/kai/low)
+add_subdirectory(cpp/kai/high)
+""",
+    "cpp/kai/low/CMakeLists.txt": "kai_floor(low LINKS)\n",
+    "cpp/kai/low/low.h": "int Most(int), Sum(int, int), Twice(int);\nbool Both(bool, bool);\n",
+    "cpp/kai/low/low.cc": SOURCE,
+    "cpp/kai/low/low_test.cc": """\
+#include "kai/low/low.h"
+#include <gtest/gtest.h>
+TEST(LowTest, Works) {
+  EXPECT_EQ(Most(9), 9);
+  EXPECT_EQ(Most(11), 10);
+  EXPECT_EQ(Sum(1, 2), 3);
+}
+""",
+    "cpp/kai/high/CMakeLists.txt": "kai_floor(high LINKS kai::low)\n",
+    "cpp/kai/high/high_test.cc": """\
+#include "kai/low/low.h"
+#include <gtest/gtest.h>
+TEST(HighTest, Works) { EXPECT_FALSE(Both(true, false)); }
+""",
+    "tools/mutants_equal.txt": "# none\n",
+}
+
+
+def found(line: str) -> list[str]:
+    return [f"{each.old} -> {each.new}" for each in mutants.find_mutants("a.cc", line)]
+
+
+@pytest.mark.parametrize(
+    ("line", "operators"),
+    [
+        ("if (a < b && !c) {", ["< -> <=", "&& -> ||", "! -> "]),
+        ("a += b - c;", ["+= -> -=", "- -> +"]),
+        ("return std::max(a, b) >=", ["std::max -> std::min", ">= -> >"]),
+        ("for (int i = 0; i < n; ++i) {", ["< -> <="]),
+        ("std::vector<int> a; Foo* b; Foo&& c; *d = -e; f->g; h != i", ["!= -> =="]),
+        ('Say("a < b"); // a < b', []),
+        ("case '<': return a != '>' ;", ["!= -> =="]),
+        ("template <typename T>", []),
+        ("KAI_DCHECK(a < b);", []),
+        ("static_assert(a < b);", []),
+        ("#if a < b", []),
+        ("bool operator<(A a, A b) { return a < b; }", []),
+    ],
+)
+def test_an_operator_is_changed_wherever_there_is_one(line: str, operators: list[str]) -> None:
+    assert found(line) == operators
+
+
+def test_one_place_is_changed_at_a_time() -> None:
+    source = "int a;\nreturn a < b || c < d;\n"
+    assert [each.applied(source) for each in mutants.find_mutants("a.cc", source)] == [
+        "int a;\nreturn a <= b || c < d;\n",
+        "int a;\nreturn a < b && c < d;\n",
+        "int a;\nreturn a < b || c <= d;\n",
+    ]
+
+
+def test_what_is_drawn_depends_on_the_seed_alone() -> None:
+    all_of_them = list(mutants.find_mutants("a.cc", "a < b\n" * 100))
+    drawn = mutants.draw(all_of_them, 10, 1)
+    assert len(drawn) == 10
+    assert drawn == mutants.draw(all_of_them, 10, 1) == sorted(drawn, key=lambda each: each.line)
+    assert drawn != mutants.draw(all_of_them, 10, 2)
+    assert mutants.draw(all_of_them, 0, 1) == all_of_them
+
+
+def test_every_mutant_that_is_known_to_be_equal_exists() -> None:
+    for file, text, old in mutants.read_equal():
+        there = mutants.find_mutants(file, (ROOT / file).read_text())
+        assert any((each.text, each.old) == (text, old) for each in there), f"{file}: {text}"
+
+
+# --- a whole run ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout of two floors."""
+    house = tmp_path_factory.mktemp("house")
+    for name, content in FILES.items():
+        (house / name).parent.mkdir(parents=True, exist_ok=True)
+        (house / name).write_text(content)
+    shutil.copytree(ROOT / "cmake", house / "cmake")
+    for tool in ("mutants.py", "check_floors.py"):
+        shutil.copy(ROOT / "tools" / tool, house / "tools")
+    return house
+
+
+def command(house: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-u", str(house / "tools" / "mutants.py"), "--seed", "1", *arguments]
+
+
+def run(house: Path, *arguments: str) -> tuple[int, list[str]]:
+    done = subprocess.run(command(house, *arguments), capture_output=True, text=True)
+    assert done.stderr == "", done.stderr
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_a_survivor_is_found_unless_it_is_known_to_be_equal(house: Path) -> None:
+    report = house / "report.json"
+    status, lines = run(house, "--count", "0", "--json", str(report))
+    most, twice = "cpp/kai/low/low.cc:3: > -> >=", "cpp/kai/low/low.cc:6: * -> /"
+    assert lines[:5] == [
+        "4 of 4 mutants in 1 files, seed 1; 0 more are known to be equal",
+        f"[1/4] {most}: survived",
+        "[2/4] cpp/kai/low/low.cc:4: + -> -: caught by kai_low_test",
+        "[3/4] cpp/kai/low/low.cc:5: && -> ||: caught by kai_high_test",
+        f"[4/4] {twice}: survived",
+    ]
+    assert lines[5].startswith("2 of 4 were caught")
+    assert [line for line in lines if line.startswith("survived: ")] == [
+        f"survived: {most}",
+        f"survived: {twice}",
+    ]
+    assert status == 1
+    assert [each["verdict"] for each in json.loads(report.read_text())["mutants"]] == [
+        "survived",
+        "caught",
+        "caught",
+        "survived",
+    ]
+
+    texts = {line: SOURCE.splitlines()[line - 1] for line in (3, 6)}
+    equal = house / "tools" / "mutants_equal.txt"
+    equal.write_text(
+        f"cpp/kai/low/low.cc | {texts[3]} | > | both are 10\n"
+        f"cpp/kai/low/low.cc | {texts[6]} | * | says this test\n"
+    )
+    status, lines = run(house, "--count", "0", "--files", "low")
+    assert lines[0] == "2 of 2 mutants in 2 files, seed 1; 2 more are known to be equal"
+    assert status == 0
+    _, lines = run(house, "--list", "--files", "cpp/kai/low/low.cc:4")
+    assert lines[1:] == ["cpp/kai/low/low.cc:4: + -> -    " + SOURCE.splitlines()[3]]
+    equal.write_text(FILES["tools/mutants_equal.txt"])
+
+
+def test_an_interrupt_leaves_the_sources_as_they_were(house: Path) -> None:
+    test = house / "cpp/kai/low/low_test.cc"
+    test.write_text(
+        FILES["cpp/kai/low/low_test.cc"]
+        + "#include <unistd.h>\nTEST(LowTest, IsSlow) { EXPECT_EQ(sleep(2), 0); }\n"
+    )
+    running = subprocess.Popen(
+        command(house, "--count", "0"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    while not running.stdout.readline().startswith("[1/4]"):
+        assert running.poll() is None
+    running.send_signal(signal.SIGINT)  # amid the second mutant
+    said, error = running.communicate(timeout=60)
+    test.write_text(FILES["cpp/kai/low/low_test.cc"])
+    assert running.returncode == 130
+    assert error == "interrupted\n"
+    assert "were caught" in said
+    assert (house / "cpp/kai/low/low.cc").read_text() == SOURCE
+    assert (house / "build/mutants/source/cpp/kai/low/low.cc").read_text() == SOURCE
+
+
+def test_a_name_that_is_nowhere_is_refused(house: Path) -> None:
+    done = subprocess.run(command(house, "--files", "attic"), capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "mutants: no file of the product is attic\n"
+
+
+def test_tests_that_fail_without_a_mutant_are_shown(house: Path) -> None:
+    test = house / "cpp/kai/low/low_test.cc"
+    test.write_text(FILES["cpp/kai/low/low_test.cc"].replace("Sum(1, 2), 3", "Sum(1, 2), 4"))
+    done = subprocess.run(command(house, "--count", "1"), capture_output=True, text=True)
+    test.write_text(FILES["cpp/kai/low/low_test.cc"])
+    assert done.returncode == 1
+    assert "Sum(1, 2)" in done.stderr
+    assert "without any mutant this failed" in done.stderr

@@ -1,0 +1,73 @@
+"""What exists is looked at before settings are merged into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kai.api.fields import check_fields, fields_at
+from kai.errors import InvalidRequestError
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ([], "Job x is []: write a mapping"),
+        ({1: 2}, "Job x has the key 1: write a text"),
+        ({"spec": 5}, "spec of Job x is 5: write a mapping"),
+        ({"spec": {"containers": {}}}, "spec.containers of Job x is {}: write a list"),
+        ({"containers": [{}, None]}, "containers[1] of Job x is None: write a mapping"),
+        ({"containers": [{"env": 0}]}, "containers[0].env of Job x is 0: write a list"),
+        ({"metadata": {"labels": []}}, "metadata.labels of Job x is []: write a mapping"),
+        (
+            {"metadata": {"annotations": {5: "a"}}},
+            "metadata.annotations of Job x has the key 5: write a text",
+        ),
+        (
+            {"tolerations": [{"key": ["a"]}]},
+            "tolerations[0].key of Job x is ['a']: write a text",
+        ),
+        ({"spec": {"replicas": "2"}}, "spec.replicas of Job x is '2': write a whole number"),
+        ({"pod_spec": True}, "pod_spec of Job x is True: write a mapping"),
+        ({"pytorchReplicaSpecs": {"Worker": 1}}, "pytorchReplicaSpecs.Worker of Job x is 1: write"),
+        ({"services": {"web": {"resources": 1}}}, "services.web.resources of Job x is 1: write"),
+        ({"spec": "x" * 100}, "spec of Job x is 'xxx"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(given: Any, sentence: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        check_fields("Job x", given)
+    assert str(caught.value).startswith(sentence)
+    assert len(str(caught.value)) < 120
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"metadata": None, "spec": {"containers": None, "replicas": 2}},
+        {"data": {"containers": 5}},  # nobody's business
+        {"metadata": {"labels": {"spec": "x"}}},
+        {"tolerations": [{"key": "a", "operator": None}]},
+        {"services": {"env": {"replicas": 1}, "web": None}},
+    ],
+)
+def test_what_is_right_is_given_back(given: dict[str, Any]) -> None:
+    assert check_fields("Job x", given) is given
+
+
+def test_placeholders_stand_where_values_are_filled_in() -> None:
+    template = {"env": "{{ env }}", "labels": "{{ labels }}", "replicas": "{{ replicas }}"}
+    assert check_fields("template", template, placeholders=True) is template
+    with pytest.raises(InvalidRequestError, match="write a list"):
+        check_fields("template", template)
+    for name in ("spec", "limits"):
+        with pytest.raises(InvalidRequestError, match=f"{name} of template is '{{{{ x }}}}'"):
+            check_fields("template", {name: "{{ x }}"}, placeholders=True)
+
+
+def test_what_has_to_be_there_is_asked_for() -> None:
+    assert fields_at("base", {"spec": {"template": {"a": 1}}}, "spec", "template") == {"a": 1}
+    with pytest.raises(InvalidRequestError, match=r"base has no spec\.template: write it"):
+        fields_at("base", {"spec": {"template": None}}, "spec", "template", "spec")

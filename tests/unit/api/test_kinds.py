@@ -1,0 +1,32 @@
+"""The table of kinds agrees with itself, and with the code that knows more of a kind."""
+
+from __future__ import annotations
+
+from kai.api import defaults, kinds
+from kai.grouping import gangs
+from kai.integrations.workloads.shapes import SHAPES
+
+
+def test_every_shape_of_a_description_is_known_and_used() -> None:
+    assert {pods.shape for kind in kinds.KINDS.values() for pods in kind.pods} == {*SHAPES, ""}
+
+
+def test_what_a_snapshot_lists_is_read_and_runs_no_other_pods() -> None:
+    for name in kinds.LISTS:
+        kind = kinds.KINDS[name]
+        assert kind.read, name
+        assert kind.makes_pods is None, name
+    assert len(set(kinds.LISTS.values())) == len(kinds.LISTS)
+
+
+def test_priority_classes_are_those_of_the_chart() -> None:
+    assert {kind.priority for kind in kinds.KINDS.values()} <= set(defaults.PRIORITIES)
+
+
+def test_gangs_are_read_from_kinds_whose_workers_have_segments() -> None:
+    assert set(gangs.KNOWN) == {name for name, kind in kinds.KINDS.items() if kind.segments}
+
+
+def test_an_unknown_kind_is_like_any_workload() -> None:
+    unknown = kinds.known("MegaJob")
+    assert (unknown.owner, unknown.priority, unknown.pods) == ("metadata", defaults.TRAIN, ())

@@ -1,0 +1,76 @@
+"""The steps of grouping, for one pod and one group at a time (spec 6 C25-C28)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kai.grouping import Gang, Nonsense, gang_of, pod_group, top_owner
+
+
+def manifest(name: str, *, owner: tuple[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "ml", **metadata}
+    if owner is not None:
+        metadata["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "uid": "of-owner"}]
+    return {"metadata": metadata}
+
+
+def test_a_pod_without_an_owner_owns_itself() -> None:
+    owner = top_owner(manifest("p", uid="1"), {})
+    assert (owner.key, owner.group_name) == (("Pod", "ml", "p"), "pg-p-1")
+
+
+def test_the_walk_ends_at_the_last_owner_that_is_known() -> None:
+    pod = manifest("p", owner=("JobSet", "run"))
+    job_set = manifest("run", owner=("TrainJob", "train"), uid="2", labels={"a": "b"})
+    unknown = top_owner(pod, {})
+    assert (unknown.key, unknown.uid, unknown.manifest) == (("JobSet", "ml", "run"), "of-owner", {})
+    top = top_owner(pod, {("JobSet", "ml", "run"): job_set})
+    assert top.key == ("TrainJob", "ml", "train")
+
+
+def test_owners_that_own_each_other_end() -> None:
+    loop = {("Job", "ml", "j"): manifest("j", owner=("Job", "j"))}
+    assert top_owner(manifest("p", owner=("Job", "j")), loop).key == ("Job", "ml", "j")
+
+
+@pytest.mark.parametrize(
+    ("kind", "priority"),
+    [("Job", "train"), ("Notebook", "build"), ("Service", "inference"), ("MegaJob", "train")],
+)
+def test_the_priority_class_is_that_of_the_kind(kind: str, priority: str) -> None:
+    assert top_owner(manifest("p", owner=(kind, "w")), {}).priority_class == priority
+
+
+def test_a_pod_of_a_deployment_is_grouped_by_itself_with_the_labels_of_the_deployment() -> None:
+    deployment = manifest("d", labels={"kai.scheduler/queue": "q"})
+    replica_set = manifest("d-1", owner=("Deployment", "d"))
+    owners = {("Deployment", "ml", "d"): deployment, ("ReplicaSet", "ml", "d-1"): replica_set}
+    owner = top_owner(manifest("p", uid="1", owner=("ReplicaSet", "d-1")), owners)
+    assert (owner.group_name, owner.priority_class) == ("pg-p-1", "inference")
+    assert owner.labels == {"kai.scheduler/queue": "q"}
+
+
+def test_one_pod_starts_a_gang_unless_a_job_says_otherwise() -> None:
+    def gang(number: str) -> Gang:
+        job = manifest("j", annotations={"kai.scheduler/batch-min-member": number})
+        top = top_owner(manifest("p", owner=("Job", "j")), {("Job", "ml", "j"): job})
+        return gang_of(top, [])
+
+    assert gang("3").min_member == 3
+    with pytest.raises(Nonsense, match="not a number of pods") as caught:
+        gang("many")
+    assert caught.value.field == "metadata.annotations[kai.scheduler/batch-min-member]"
+
+
+def test_a_group_takes_the_first_priority_class_that_exists() -> None:
+    pod = manifest("p", labels={"priorityClassName": "urgent"})
+    owner = top_owner(pod, {})
+    for classes, priority in (({"urgent"}, "urgent"), ({"other"}, "train")):
+        made = pod_group("pg-p", owner, pod, Gang(), frozenset(classes))
+        assert made["spec"] == {
+            "queue": "default-queue",
+            "minMember": 1,
+            "priorityClassName": priority,
+        }
