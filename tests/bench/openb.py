@@ -41,6 +41,11 @@ def folder() -> Path:
     return root / "openb"
 
 
+def recorded() -> list[Path]:
+    """KAI's placement of some lists, one file each, in `conformance/openb` beside the data."""
+    return sorted((folder().parents[1] / "conformance" / "openb").glob("*.json"))
+
+
 def expected_share(workload: str, policy: str, demand: float) -> float | None:
     """The share of all GPUs that a policy of the published experiment had given out, in percent.
 
@@ -80,17 +85,18 @@ def models_of(pod: Row) -> list[str]:
     return sorted({model for model in (pod.get("gpu_spec") or "").split("|") if model})
 
 
-def snapshot(nodes: Iterable[Row], pods: Iterable[Row]) -> Json:
-    """The rows as a snapshot."""
+def snapshot(nodes: Iterable[Row], pods: Iterable[Row], **settings: Any) -> Json:
+    """The rows as a snapshot; `settings`: its other members, such as `config`."""
     waiting = list(pods)
     queues = sorted({_queue_of(pod) for pod in waiting})
     return {
+        **settings,
         "rawObjects": {
             "nodes": [_node(row) for row in nodes],
             "queues": [_queue(PARENT_QUEUE), *(_queue(name, PARENT_QUEUE) for name in queues)],
             "podGroups": [_pod_group(row) for row in waiting],
             "pods": [_pod(row) for row in waiting],
-        }
+        },
     }
 
 
