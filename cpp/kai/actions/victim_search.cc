@@ -284,12 +284,10 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
 
 bool VictimSearch::Simulate(const Scenario& scenario) {
   for (const Victim& victim : scenario.victims) {
-    if (cycle_.cluster->pods().status[victim.pod] == PodStatus::kReleasing) {
-      KAI_DCHECK(!cycle_.mends->on(Mend::kSingleVictims)) << cycle_.cluster->PodName(victim.pod);
-      cycle_.statement->EvictAgain(victim.pod);
-    } else {
-      cycle_.statement->Evict(victim.pod);
-    }
+    KAI_DCHECK(cycle_.cluster->pods().status[victim.pod] != PodStatus::kReleasing ||
+               !cycle_.mends->on(Mend::kSingleVictims))
+        << cycle_.cluster->PodName(victim.pod);
+    cycle_.statement->Evict(victim.pod);
   }
   offered_by_scenario_.clear();
   if (gpu_nodes_only_) {

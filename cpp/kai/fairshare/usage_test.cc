@@ -213,7 +213,7 @@ TEST_F(FollowingTest, EvictedPodsDoNotCountAndMovedOnesDoAgain) {
 
 TEST_F(FollowingTest, AsKaiEachEvictionIsChargedAndAReturnUndoesOne) {  // spec 2 W8
   statement_->Evict(Pod("q/run-0"));
-  statement_->EvictAgain(Pod("q/run-0"));
+  statement_->Evict(Pod("q/run-0"));
   EXPECT_EQ(Allocated("q"), -1);
   EXPECT_EQ(Allocated("ml"), -1);
   statement_->Pipeline(Pod("q/run-0"), Node("n1"));

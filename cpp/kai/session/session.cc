@@ -114,7 +114,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (domains != nullptr) listeners.push_back(domains.get());
   statement->Listen(std::move(listeners));
   const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
-  if (keeps_traces) statement->KeepTraces();
+  if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster.get()));
   statement->Recognize({.in_any_order = config_.mends.on(Mend::kDeviceOrder),
                         .all = config_.mends.on(Mend::kPassedDevices)});
   MarkOverduePods(*cluster, now_ns, statement.get());
