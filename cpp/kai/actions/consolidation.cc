@@ -45,6 +45,7 @@ class Consolidation final : public EvictionAction {
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     if (!FirstPodFitsWhatIsFree(cycle, group)) return {};
     std::vector<PodGroupId> candidates = MayLose(cycle);
+    EraseWithoutAlive(cycle, &candidates);
     std::erase(candidates, group);
     int64_t limit = cycle.cluster->params().max_consolidation_preemptees;
     if (limit == kNoLimit) return candidates;

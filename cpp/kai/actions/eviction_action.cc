@@ -140,6 +140,11 @@ std::vector<PodGroupId> EvictionAction::MayLose(const CycleView& cycle) {
   return WithNew(cycle, cycle.lists().may_lose, QueueId());
 }
 
+void EvictionAction::EraseWithoutAlive(const CycleView& cycle, std::vector<PodGroupId>* groups) {
+  if (cycle.mends->on(Mend::kSingleVictims)) return;
+  std::erase_if(*groups, [&](PodGroupId group) { return cycle.order->Alive(group) <= 0; });
+}
+
 bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group) {
   // A pod that moved in this cycle may be told that there is room where it was, and then stays
   // where it is: nothing adds up any more (spec 2 T5).

@@ -46,6 +46,9 @@ class EvictionAction : public Action {
   // order of creation.
   static std::vector<PodGroupId> MayLoseIn(const CycleView& cycle, QueueId queue);
   static std::vector<PodGroupId> MayLose(const CycleView& cycle);
+  // Takes groups without pods that are alive off the list (spec 2 R2, R4). Where a pod is a victim
+  // once, what may lose pods has some; in KAI who was evicted twice counts as two that are gone.
+  static void EraseWithoutAlive(const CycleView& cycle, std::vector<PodGroupId>* groups);
 
   // If nobody can lose anything, everybody who is asked to move has to find a place again, and what
   // the group's first pod needs must be free already, somewhere. False: it is not.

@@ -34,6 +34,7 @@ class Preempt final : public EvictionAction {
                         .ForPreempt(groups.queue[group]);
     }
     std::vector<PodGroupId> candidates = MayLoseIn(cycle, groups.queue[group]);
+    EraseWithoutAlive(cycle, &candidates);
     const PodGroupLists::Bounds& bounds = cycle.lists().bounds_in[groups.queue[group]];
     const bool all_are_lower = bounds.highest_priority < groups.priority[group];
     const bool any_is_protected =

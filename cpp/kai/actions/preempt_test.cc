@@ -19,6 +19,15 @@ Plan Preempt(const ClusterMaker& maker, std::string_view config = "") {
   return RunActions("preempt", maker, config);
 }
 
+std::vector<std::string> Evicted(const Plan& plan) {
+  std::vector<std::string> pods;
+  for (const CycleLog::Decision& each : plan.decisions) {
+    if (each.kind == CycleLog::Decision::Kind::kEvict)
+      pods.push_back(plan.cluster->PodName(each.pod));
+  }
+  return pods;
+}
+
 // Three pod groups of one GPU fill the node.
 ClusterMaker FullNode(int64_t priority = 50) {
   return MakeCluster()
@@ -37,6 +46,17 @@ TEST(PreemptTest, EvictsNoMoreThanItNeedsTheYoungestFirst) {
               PlanIs(Evicts("q/c-0"), Pipelines("q/new-0", "n1")));
   EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 2, .priority = 75})),
               PlanIs(Evicts("q/c-0"), Evicts("q/b-0"), Pipelines("q/new-0", "n1")));
+}
+
+TEST(PreemptTest, AsKaiWhoWasEvictedTwiceCountsAsTwoThatAreGone) {  // decision 0008
+  ClusterMaker maker = MakeCluster();
+  for (const char* node : {"n1", "n2", "n3"})
+    maker.Node(node, {.gpus = 1}).Running("ns/old", {.gpus = 1, .node = node, .priority = 50});
+  maker.Pending("ns/gang", {.pods = 2, .gpus = 1, .min_member = 2, .priority = 90});
+  maker.Pending("ns/next", {.gpus = 1, .priority = 75});
+  EXPECT_THAT(Evicted(Preempt(maker)), ElementsAre("ns/old-2", "ns/old-1", "ns/old-0"));
+  EXPECT_THAT(Evicted(Preempt(maker, AsKai("single_victims"))), ElementsAre("ns/old-2", "ns/old-1"))
+      << "ns/old-2 twice, by which none of three is left";
 }
 
 TEST(PreemptTest, EqualsAndBettersAreLeftAlone) {

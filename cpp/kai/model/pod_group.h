@@ -28,6 +28,7 @@ struct Span32 {
 // Pods of a pod set by status. Only a Statement changes it.
 struct StatusCounts {
   std::array<int32_t, kPodStatuses> pods{};
+  int32_t evicted_again = 0;  // as KAI only: each of these is one fewer alive (decision 0008)
 
   int32_t& operator[](PodStatus status) { return pods[static_cast<size_t>(status)]; }
   int32_t operator[](PodStatus status) const { return pods[static_cast<size_t>(status)]; }
@@ -43,7 +44,8 @@ struct StatusCounts {
            (*this)[PodStatus::kStuckInReleasing];
   }
   int32_t alive() const {
-    return active_allocated() + (*this)[PodStatus::kPending] + (*this)[PodStatus::kGated];
+    return active_allocated() + (*this)[PodStatus::kPending] + (*this)[PodStatus::kGated] -
+           evicted_again;
   }
   friend bool operator==(const StatusCounts&, const StatusCounts&) = default;
 };

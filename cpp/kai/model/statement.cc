@@ -151,6 +151,7 @@ void Statement::Apply(const Change& change, const GpuList& gpus) {
     StatusCounts& counts = cluster_->sub_groups_.counts[pod_set];
     --counts[change.from];
     ++counts[change.to];
+    counts.evicted_again += change.IsSecondEviction() ? 1 : 0;
   }
   changes_.push_back(change);
   for (Listener* listener : listeners_) listener->Applied(change, &saved_by_listeners_);
@@ -162,6 +163,7 @@ void Statement::Undo(const Change& change) {
     StatusCounts& counts = cluster_->sub_groups_.counts[pod_set];
     ++counts[change.from];
     --counts[change.to];
+    counts.evicted_again -= change.IsSecondEviction() ? 1 : 0;
   }
   if (change.from_node.valid() && !change.Stays()) left_.pop_back();
   if (change.to == PodStatus::kReleasing) {

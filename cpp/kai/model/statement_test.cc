@@ -158,10 +158,13 @@ TEST_F(StatementTest, WhoWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
   const Columns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   const Columns evicted(*cluster_);
+  const SubGroupId pod_set = cluster_->pods().pod_set[Pod("run-0")];
+  const int32_t alive = cluster_->sub_groups().counts[pod_set].alive();
   statement_->Evict(Pod("run-0"));
-  EXPECT_EQ(Columns(*cluster_), evicted);
+  EXPECT_EQ(cluster_->sub_groups().counts[pod_set].alive(), alive - 1) << "it counts twice";
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   EXPECT_EQ(cluster_->pods().status[Pod("run-0")], PodStatus::kRunning);
+  EXPECT_EQ(cluster_->sub_groups().counts[pod_set].alive(), alive) << "and returns once";
   statement_->RollBackTo(1);
   EXPECT_EQ(Columns(*cluster_), evicted);
   statement_->RollBackTo(0);

@@ -261,6 +261,13 @@ int32_t PodOrder::ActiveUsed(PodGroupId group) const {
   return active;
 }
 
+int32_t PodOrder::Alive(PodGroupId group) const {
+  int32_t alive = 0;
+  for (const SubGroupId pod_set : PodSetsOf(group))
+    alive += cluster_.sub_groups().counts[pod_set].alive();
+  return alive;
+}
+
 bool PodOrder::SetIsGangSatisfied(SubGroupId set) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) return sets.counts[set].active_used() >= minimum_[set];

@@ -96,6 +96,7 @@ class PodOrder final : public Listener {
   int32_t CountOf(PodGroupId group, PodStatus status) const;
   int32_t ActiveAllocated(PodGroupId group) const;
   int32_t ActiveUsed(PodGroupId group) const;
+  int32_t Alive(PodGroupId group) const;
   // Enough pods hold nodes, leaving ones included (spec 2 G8).
   bool IsGangSatisfied(PodGroupId group) const;
 

@@ -1050,6 +1050,11 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
     const bool waits = !IsActiveUsed(StatusOf(world, pod));
     return waits || NodeOf(world, pod) >= 0;  // F99
   });
+  // Who was evicted twice counts as two that are gone (decision 0008).
+  const auto again = std::count_if(
+      world.evicted_again().begin(), world.evicted_again().end(),
+      [&](const auto& pod_and_node) { return GroupOf(world, pod_and_node.first) == victim; });
+  if (static_cast<int64_t>(alive.size()) <= again) return false;
   if (action == "consolidation" || !known) return known;
   return its.queue == mine.queue && its.priority < mine.priority &&
          PassesRuntimeFilter(world, action, waiting, victim);

@@ -711,13 +711,21 @@ int64_t ActiveAllocated(const World& world, int group, const std::string& leaf) 
   return CountPods(world, group, leaf, [](PodStatus s) { return IsActiveAllocated(s); });
 }
 
+int64_t EvictedAgain(const World& world, int group, const std::string& leaf) {
+  return std::count_if(world.evicted_again().begin(), world.evicted_again().end(),
+                       [&](const auto& pod_and_node) {
+                         const Kept::Pod& pod = At(world.kept().pods, pod_and_node.first);
+                         return pod.group == group && pod.counts && SubGroupOf(*pod.row) == leaf;
+                       });
+}
+
 bool IsReady(const World& world, int group, const std::string& name) {  // spec 2 G7
   const SetTree& tree = world.group(group).shape->tree;
   const Set& set = tree.at(name);
   if (set.is_leaf) {
-    return CountPods(world, group, name, [](PodStatus s) {
-             return IsAlive(s) && s != PodStatus::kGated;
-           }) >= set.minimum;
+    const int64_t alive = CountPods(
+        world, group, name, [](PodStatus s) { return IsAlive(s) && s != PodStatus::kGated; });
+    return alive - EvictedAgain(world, group, name) >= set.minimum;
   }
   int64_t ready = 0;
   for (const std::string& child : set.children) ready += IsReady(world, group, child) ? 1 : 0;
