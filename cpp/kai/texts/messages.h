@@ -1,7 +1,9 @@
 // Every text that KAI puts into events and conditions, word for word, in one place (spec 2 M2-M10,
 // P6, R6, D2, D7; spec 3 E2, P7, P8, P14).
 //
-// Functions take names and plain numbers: cpu in millicores, memory in bytes, GPUs in devices.
+//   OverLimit("team-a", kQuotaGpu, 4, 4, 1)   // GPUs; cpu in millicores, memory in bytes
+//
+// Invariants: a text depends on its arguments alone. Cost: a string. Threads: pure functions.
 #ifndef KAI_TEXTS_MESSAGES_H_
 #define KAI_TEXTS_MESSAGES_H_
 
