@@ -7,8 +7,9 @@
 //   usage.share(queue)[kQuotaGpu].allocated                        // follows every change
 //
 // Invariants: a queue has the sums of its children; fair shares are fixed when the cycle starts
-// (spec 1 F31); undoing a change restores every bit. Cost: building is O(pods + queues) and the
-// division; a change is O(depth). Threads: many readers, while no statement changes the cluster.
+// (spec 1 F31); undoing a change restores every bit. Cost: building is O(queues * depth) and the
+// division (the cluster has the sums of pods); a change is O(depth). Threads: many readers, while
+// no statement changes the cluster.
 #ifndef KAI_FAIRSHARE_USAGE_H_
 #define KAI_FAIRSHARE_USAGE_H_
 

@@ -2,7 +2,7 @@
 //
 //   GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.usage(), &rooms.search(), {});
 //   const GroupPlacer::Result result = placer.Place(group, Mode::kReal, &rooms.statement());
-//   if (!result.placed) ...          // result.reasons; the statement is back where it was
+//   return result.placed;            // false: the statement is back where it was
 //
 // Of a gang below its minimum it takes the pods that are missing, else one more pod, as PodOrder
 // says. It asks the queues first, then places set by set, each in one topology domain where it asks

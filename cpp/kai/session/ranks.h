@@ -3,9 +3,9 @@
 //
 //   RankPods(cycle, &plan);
 //
-// Invariants: no two pods of a group have one rank; pods that run keep theirs. Call it before the
-// statement rolls back. Cost: O(pods of groups that ask for a topology), sorted. Threads: those of
-// the cycle: one thread.
+// Invariants: no pod that starts gets a rank that another pod of its group has; pods that run keep
+// theirs. Call it before the statement rolls back. Cost: O(pods of groups that ask for a topology),
+// sorted. Threads: those of the cycle: one thread.
 #ifndef KAI_SESSION_RANKS_H_
 #define KAI_SESSION_RANKS_H_
 

@@ -1,5 +1,4 @@
-// Every text that KAI puts into events and conditions, word for word, in one place (spec 2 M2-M10,
-// P6, R6, D2, D7; spec 3 E2, P7, P8, P14).
+// Every text that KAI puts into events and conditions, word for word, in one place.
 //
 //   OverLimit("team-a", kQuotaGpu, 4, 4, 1)   // GPUs; cpu in millicores, memory in bytes
 //
@@ -236,9 +235,9 @@ std::string TopologyNotSatisfied(std::string_view topology, std::string_view req
 std::string NotEnoughIn(std::string_view domain);
 std::string DomainHoldsTooFew(std::string_view domain, int64_t holds, int64_t wanted);
 std::string DomainsLack(std::string_view resource, bool is_mig);
-// spec 4 C5: KAI logs these only.
 // Ours: KAI counts no domains. `most`: 0, any number.
 std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced);
+// spec 4 C5: KAI logs these only.
 std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology);
 std::string UnknownTopologyLevel(std::string_view subgroup, std::string_view level,
                                  std::string_view which, std::string_view topology);
