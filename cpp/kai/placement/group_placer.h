@@ -9,9 +9,9 @@
 // for one.
 //
 // Invariants: Place() that fails rolls the statement back to where it found it. kSimulate never
-// allocates and gives no reasons. Queues, order, search and domains listen to the same statement.
-// Cost: a search for a node per pod and domain tried; where choices of domains are taken back, at
-// most kMostTries domains. Not thread-safe.
+// allocates, and does not explain why nodes refuse. Queues, order, search and domains listen to the
+// same statement. Cost: a search for a node per pod and domain tried; where choices of domains are
+// taken back, at most kMostTries domains. Not thread-safe.
 #ifndef KAI_PLACEMENT_GROUP_PLACER_H_
 #define KAI_PLACEMENT_GROUP_PLACER_H_
 
