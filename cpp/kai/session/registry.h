@@ -1,5 +1,11 @@
 // Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls
 // in registry.cc and nothing else.
+//
+//   const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
+//   MakeAction(name, config_)->Run(cycle);
+//
+// Invariants: every name that Config knows has its part here; what is made refers to the cluster,
+// which outlives it. Cost: that of what is made. Threads: pure functions of their arguments.
 #ifndef KAI_SESSION_REGISTRY_H_
 #define KAI_SESSION_REGISTRY_H_
 
