@@ -135,7 +135,7 @@ TEST(AllocatorTest, NamesTheDevicesOfAClaim) {
   const Device used{.driver = "gpu", .pool = "p", .name = "gpu-0"};
   const Device free{.driver = "gpu", .pool = "p", .name = "gpu-1"};
   const std::vector<Pool> pools = {{.driver = "gpu", .name = "p", .devices = {&used, &free}}};
-  const AllocatedDevices allocated{.devices = {used.id()}};
+  const AllocatedDevices allocated{.devices = {used.id()}, .shared = {}};
   const DeviceClass gpu{.name = "gpu", .selectors = {}};
   DeviceRequest request;
   request.name = "gpus";
