@@ -54,6 +54,10 @@ TEST(SplitPods, KeepsToTheDomainsThatAreWanted) {
   EXPECT_THAT(Split(2, {4, 4, 4}, 3), Eq(std::nullopt)) << "more domains than pods";
 }
 
+TEST(SplitPods, WhatIsLeftDoesNotMoveToADomainThatIsUsed) {
+  EXPECT_THAT(Split(4, {8, 4, 3}, 3), Optional(ElementsAre(2, 1, 1)));
+}
+
 TEST(SplitPods, BalancesOverTheFewestThatCanBeEven) {
   EXPECT_THAT(Split(10, {8, 4, 5}, 1, 0, true), Optional(ElementsAre(5, 0, 5)));
   EXPECT_THAT(Split(7, {8, 4, 5}, 3, 3, true), Optional(ElementsAre(3, 2, 2)));
