@@ -495,7 +495,7 @@ class ThreeWays {
     RoomsOptions plain = options;
     plain.always_scan = true;
     scan_ = MakeSearch(rooms_.cluster(), plain);
-    rooms_.statement().Listen({&rooms_.usage(), &rooms_.order(), &rooms_.search(), scan_.get()});
+    rooms_.statement().Listen({&rooms_.usage(), &rooms_.order(), &rooms_.search(), &scan_->search});
     // The oracle's world begins with the time in mind (spec 2 S2).
     const PodColumns& pods = rooms_.cluster().pods();
     const int64_t threshold_ns = rooms_.cluster().params().stuck_in_releasing_threshold_ns;
@@ -533,7 +533,7 @@ class ThreeWays {
     const Cluster& cluster = rooms_.cluster();
     const PodClassId pods = cluster.pods().pod_class[rooms_.Pod(pod)];
     const std::string by_index = FoundText(cluster, rooms_.search().Find(pods));
-    EXPECT_EQ(by_index, FoundText(cluster, scan_->Find(pods))) << pod << ": index and scan";
+    EXPECT_EQ(by_index, FoundText(cluster, scan_->search.Find(pods))) << pod << ": index and scan";
     const oracle::Choice choice = oracle::FindNode(world_, pod);
     const std::string by_oracle =
         choice.node.empty() ? "nowhere" : choice.node + (choice.now ? "" : " later");
@@ -545,7 +545,7 @@ class ThreeWays {
   void ExpectFreshExplanation(const std::string& pod, const RoomsOptions& options) {
     const auto fresh = MakeSearch(rooms_.cluster(), options);
     EXPECT_EQ(rooms_.Explain(pod),
-              TextOf(*fresh->Explain(rooms_.Pod(pod)), rooms_.Pod(pod), rooms_.cluster()))
+              TextOf(*fresh->search.Explain(rooms_.Pod(pod)), rooms_.Pod(pod), rooms_.cluster()))
         << pod;
   }
 
@@ -564,7 +564,7 @@ class ThreeWays {
   }
 
   Rooms rooms_;
-  std::unique_ptr<NodeSearch> scan_;
+  std::unique_ptr<SearchRooms> scan_;
   oracle::World world_;
   std::vector<std::pair<Statement::Checkpoint, oracle::World>> saved_;
 };

@@ -105,15 +105,17 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
   return scorers;
 }
 
+Strategies StrategiesOf(const Config& config) {
+  return {.gpu = StrategyOf(config, "gpu"), .cpu = StrategyOf(config, "cpu")};
+}
+
 NodeSearch::Options SearchOptions(const Config& config) {
-  return {.gpu = StrategyOf(config, "gpu"),
-          .cpu = StrategyOf(config, "cpu"),
-          .always_scan = false,
-          .devices = {.pack = config.HasPlugin("gpupack"),
-                      .spread = config.HasPlugin("gpuspread"),
-                      .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
-                      .bind_held = !config.mends.on(Mend::kHeldGpus)},
-          .pod_slots = config.HasPlugin("predicates")};
+  return {.always_scan = false,
+          .room = {.devices = {.pack = config.HasPlugin("gpupack"),
+                               .spread = config.HasPlugin("gpuspread"),
+                               .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
+                               .bind_held = !config.mends.on(Mend::kHeldGpus)},
+                   .pod_slots = config.HasPlugin("predicates")}};
 }
 
 PodOrder::Options PodOrderOptions(const Config& config) {

@@ -23,6 +23,7 @@ std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const
 // Scorers in plugin order: their scores are added in it.
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones);
+Strategies StrategiesOf(const Config& config);
 NodeSearch::Options SearchOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);
 Worklist::Options WorklistOptions(const Config& config);

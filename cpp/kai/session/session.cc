@@ -1,5 +1,7 @@
 #include "kai/session/session.h"
 
+#include <optional>
+
 #include "kai/base/text.h"
 #include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
@@ -42,16 +44,11 @@ void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statemen
   }
 }
 
-std::unique_ptr<NodeSearch> MakeNodeSearch(const Config& config, const Cluster& cluster,
-                                           const std::shared_ptr<ZoneLedger>& zones,
-                                           bool always_scan) {
-  NodeSearch::Options options = SearchOptions(config);
-  options.always_scan = always_scan;
-  return std::make_unique<NodeSearch>(
-      cluster,
-      NodeSearch::Rules{MakePodChecks(config, cluster), MakeFilters(config, cluster, zones),
-                        MakeScorers(config, cluster, zones)},
-      options);
+PlacementRules MakeRules(const Config& config, const Cluster& cluster,
+                         const std::shared_ptr<ZoneLedger>& zones) {
+  return {.checks = MakePodChecks(config, cluster),
+          .filters = MakeFilters(config, cluster, zones),
+          .scorers = MakeScorers(config, cluster, zones)};
 }
 
 // Null: no group has a topology constraint.
@@ -94,7 +91,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   // The listeners live longer than the statement, which tells them of its rollback when it closes.
   std::unique_ptr<QueueUsage> usage;
   std::unique_ptr<PodOrder> order;
-  std::unique_ptr<NodeSearch> search;
+  std::optional<ClassPlans> class_plans;
+  std::optional<OrderedNodes> nodes;
+  std::optional<NodeSearch> search;
   std::unique_ptr<DomainSearch> domains;  // null: nobody asks for a domain
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) {
@@ -108,9 +107,13 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
 
   order = std::make_unique<PodOrder>(*cluster, PodOrderOptions(config_));
   const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
-  search = MakeNodeSearch(config_, *cluster, zones, options_.always_scan);
+  NodeSearch::Options search_options = SearchOptions(config_);
+  search_options.always_scan = options_.always_scan;
+  class_plans.emplace(*cluster, MakeRules(config_, *cluster, zones));
+  nodes.emplace(*cluster, StrategiesOf(config_));
+  search.emplace(&*class_plans, &*nodes, search_options);
   domains = MakeDomainSearch(config_, *cluster);
-  std::vector<Listener*> listeners = {usage.get(), order.get(), search.get()};
+  std::vector<Listener*> listeners = {usage.get(), order.get(), &*search};
   if (domains != nullptr) listeners.push_back(domains.get());
   statement->Listen(std::move(listeners));
   const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
@@ -118,7 +121,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, now_ns, statement.get());
   statement->Settle();  // nobody tries that out
 
-  GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(), PlacerOptions(config_),
+  GroupPlacer placer(*cluster, order.get(), usage.get(), &*search, PlacerOptions(config_),
                      domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
@@ -126,7 +129,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .statement = statement.get(),
                   .usage = usage.get(),
                   .order = order.get(),
-                  .search = search.get(),
+                  .search = &*search,
                   .placer = &placer,
                   .zones = zones.get(),
                   .worklist = WorklistOptions(config_),
@@ -152,7 +155,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (zones != nullptr) ReportZones(*zones, *cluster, &plan);
   if (config_.HasPlugin("dynamicresources")) plan.claims = std::move(log.claims);
   plan.spent_searches = std::move(log.spent_searches);
-  plan.score_keys = search->CountScoreKeys();
+  plan.score_keys = nodes->CountKeys();
   statement->StopTelling();  // of what comes now: they go as well
   statement.reset();         // rolls back: the cluster is as it was
   laps.Lap("close");
