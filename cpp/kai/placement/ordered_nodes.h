@@ -18,6 +18,7 @@
 #define KAI_PLACEMENT_ORDERED_NODES_H_
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kai/model/cluster.h"
