@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-
 #include "kai/placement/rooms_for_test.h"
 
 namespace kai::explanation_test {

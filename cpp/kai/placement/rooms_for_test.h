@@ -111,6 +111,7 @@ class Rooms {
  private:
   std::unique_ptr<Cluster> cluster_;
   QueueUsage usage_;
+  PlacingOrder placing_;
   PodOrder order_;
   std::unique_ptr<SearchRooms> search_;
   DomainSearch domains_;

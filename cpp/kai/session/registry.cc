@@ -109,8 +109,8 @@ Strategies StrategiesOf(const Config& config) {
   return {.gpu = StrategyOf(config, "gpu"), .cpu = StrategyOf(config, "cpu")};
 }
 
-NodeSearch::Options SearchOptions(const Config& config) {
-  return {.always_scan = false,
+NodeSearch::Options SearchOptions(const Config& config, bool always_scan) {
+  return {.always_scan = always_scan,
           .room = {.devices = {.pack = config.HasPlugin("gpupack"),
                                .spread = config.HasPlugin("gpuspread"),
                                .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
@@ -118,19 +118,22 @@ NodeSearch::Options SearchOptions(const Config& config) {
                    .pod_slots = config.HasPlugin("predicates")}};
 }
 
-PodOrder::Options PodOrderOptions(const Config& config) {
-  PodOrder::Options options{.comparators = {},
-                            .by_satisfaction = config.HasPlugin("subgrouporder"),
-                            .count_completed = config.mends.on(Mend::kCompletedPods),
-                            .satisfy_tree = config.mends.on(Mend::kMinSubGroup),
-                            .choose_members = config.mends.on(Mend::kOptionalMembers),
-                            .spare_new = config.mends.on(Mend::kSameCycleEviction)};
+PlacingOrder::Options PlacingOrderOptions(const Config& config) {
+  PlacingOrder::Options options{.comparators = {},
+                                .count_completed = config.mends.on(Mend::kCompletedPods)};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);
     if (plugin.name == "ray") options.comparators.push_back(PodComparator::kRay);
     if (plugin.name == "taskorder") options.comparators.push_back(PodComparator::kTaskPriority);
   }
   return options;
+}
+
+PodOrder::Options PodOrderOptions(const Config& config) {
+  return {.by_satisfaction = config.HasPlugin("subgrouporder"),
+          .satisfy_tree = config.mends.on(Mend::kMinSubGroup),
+          .choose_members = config.mends.on(Mend::kOptionalMembers),
+          .spare_new = config.mends.on(Mend::kSameCycleEviction)};
 }
 
 Worklist::Options WorklistOptions(const Config& config) {
