@@ -343,7 +343,8 @@ std::vector<std::optional<std::string>> JobOrder(
   }
   const std::unique_ptr<Cluster> cluster = std::move(builder).Build();
   const QueueUsage usage(*cluster, {});
-  PodOrder order(*cluster, {});
+  const PlacingOrder placing(*cluster, {});
+  PodOrder order(placing, {});
   Worklist worklist(*cluster, &usage, &order,
                     {.by_fair_share = fair_share_order, .depth = max_per_queue});
   const CandidateFilter filter{.ready = filter_unready,

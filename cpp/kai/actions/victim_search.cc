@@ -322,7 +322,7 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   // cycle allocates. Who cannot be placed whatever the order does not speak for its queue, then and
   // now; KAI lets it (FINDINGS 4).
   const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
-  RoomCount room(cluster, cycle_.search);
+  RoomCount room(cluster, &cycle_.search->plans());
   Worklist worklist(cluster, cycle_.usage, cycle_.order, cycle_.worklist);
   for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, groups)) {
     if (takes_part_[group] == 0) {

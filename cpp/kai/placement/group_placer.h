@@ -71,7 +71,7 @@ class GroupPlacer {
 
  private:
   // What the queue says to one pod on single nodes (spec 1 F79).
-  class NodeAllowance final : public NodeSearch::Allowance {
+  class NodeAllowance final : public QueueAllowance {
    public:
     NodeAllowance(const GroupPlacer& placer, PodGroupId group, const QuotaVector& requested)
         : placer_(placer), group_(group), requested_(requested) {}
