@@ -237,7 +237,7 @@ class Workshop:
                 name = f"kai_{floor}_test"
                 if not self._run(self._ninja([name])):
                     return ended("broken")
-                if not self._run(self._test(name), timeout_s=10 + 10 * self.usual_s[name]):
+                if not self._run(self._test(name), timeout_s=10 + 4 * self.usual_s[name]):
                     return ended("caught", name)
             return ended("survived")
         finally:
