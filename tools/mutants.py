@@ -237,7 +237,7 @@ class Workshop:
                 name = f"kai_{floor}_test"
                 if not self._run(self._ninja([name])):
                     return ended("broken")
-                if not self._run(self._test(name), timeout_s=10 + 10 * self.usual_s[name]):
+                if not self._run(self._test(name), timeout_s=10 + 4 * self.usual_s[name]):
                     return ended("caught", name)
             return ended("survived")
         finally:
@@ -321,12 +321,12 @@ def main(arguments: Sequence[str]) -> int:
     equal = read_equal()
     all_mutants = [m for file in files for m in find_mutants(file, (ROOT / file).read_text())]
     all_mutants = [mutant for mutant in all_mutants if is_named(mutant, options.files)]
-    mutants = [mutant for mutant in all_mutants if not mutant.names() & equal.keys()]
     seed = int(time.strftime("%Y%m%d")) if options.seed is None else options.seed
-    chosen = draw(mutants, options.count, seed)
+    drawn = draw(all_mutants, options.count, seed)
+    chosen = [mutant for mutant in drawn if not mutant.names() & equal.keys()]
     print(
-        f"{len(chosen)} of {len(mutants)} mutants in {len(files)} files, seed {seed};"
-        f" {len(all_mutants) - len(mutants)} more are known to be equal",
+        f"{len(drawn)} of {len(all_mutants)} mutants in {len(files)} files, seed {seed};"
+        f" {len(drawn) - len(chosen)} of them are known to be equal",
         flush=True,
     )
     if options.list:
@@ -368,5 +368,6 @@ def report(outcomes: Sequence[Outcome], seed: int, file: str | None, *, interrup
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the copy is put back then, too
+    for each in (signal.SIGINT, signal.SIGTERM):  # also where a shell started it in the background
+        signal.signal(each, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))

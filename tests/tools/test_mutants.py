@@ -144,7 +144,7 @@ def test_a_survivor_is_found_unless_it_is_known_to_be_equal(house: Path) -> None
     status, lines = run(house, "--count", "0", "--json", str(report))
     most, twice = "cpp/kai/low/low.cc:3: > -> >=", "cpp/kai/low/low.cc:6: * -> /"
     assert lines[:5] == [
-        "4 of 4 mutants in 1 files, seed 1; 0 more are known to be equal",
+        "4 of 4 mutants in 1 files, seed 1; 0 of them are known to be equal",
         f"[1/4] {most}: survived",
         "[2/4] cpp/kai/low/low.cc:4: + -> -: caught by kai_low_test",
         "[3/4] cpp/kai/low/low.cc:5: && -> ||: caught by kai_high_test",
@@ -170,7 +170,7 @@ def test_a_survivor_is_found_unless_it_is_known_to_be_equal(house: Path) -> None
         f"cpp/kai/low/low.cc | {texts[6]} | * | says this test\n"
     )
     status, lines = run(house, "--count", "0", "--files", "low")
-    assert lines[0] == "2 of 2 mutants in 2 files, seed 1; 2 more are known to be equal"
+    assert lines[0] == "4 of 4 mutants in 2 files, seed 1; 2 of them are known to be equal"
     assert status == 0
     _, lines = run(house, "--list", "--files", "cpp/kai/low/low.cc:4")
     assert lines[1:] == ["cpp/kai/low/low.cc:4: + -> -    " + SOURCE.splitlines()[3]]
