@@ -4,12 +4,15 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "kai/actions/candidates.h"
+#include "kai/actions/victim_queue.h"
 #include "kai/actions/worklist.h"
 #include "kai/fairshare/capacity.h"
 #include "kai/fairshare/division.h"
@@ -282,9 +285,10 @@ struct JobValue {
   bool preemptible = false;
   bool ready = true;
   int64_t pending = 0;
+  int64_t running = 0;
   bool within_preemption_delay = false;
   std::vector<std::tuple<int64_t, int64_t, int64_t>> pod_sets;  // minimum, active, pods
-  QuotaVector request{};
+  QuotaVector request{};                                        // of each pod
 };
 
 constexpr int64_t kOrderNowNs =
@@ -304,14 +308,24 @@ PodGroupRow RowOf(const JobValue& job) {
   return row;
 }
 
-// The order in which a worklist hands out pod groups: `steps` are pops (None) and pushes (a job of
-// `jobs`, by name).
-std::vector<std::optional<std::string>> JobOrder(
-    const std::vector<QueueValue>& queues, const std::vector<JobValue>& jobs,
-    const std::vector<std::optional<JobValue>>& steps, bool fair_share_order, bool filter_unready,
-    bool filter_non_pending, bool filter_non_preemptible, bool filter_non_active_allocated,
-    bool filter_within_preemption_delay, bool victims, int64_t max_per_queue) {
-  if (victims) throw py::value_error("the order of victims is not built yet");
+PodRow PodOf(const JobValue& job, int64_t number) {
+  PodRow pod;
+  pod.namespace_name = "default";
+  pod.name = job.name + "-" + std::to_string(number);
+  pod.pod_group = job.name;
+  pod.scheduler_name = ShardParams{}.scheduler_name;
+  pod.phase = Phase::kPending;
+  pod.requests = {{"cpu", static_cast<int64_t>(job.request[kQuotaCpu])},
+                  {"memory", static_cast<int64_t>(job.request[kQuotaMemory])}};
+  if (job.request[kQuotaGpu] > 0) {
+    pod.gpu.portion = 1;
+    pod.gpu.count = static_cast<int64_t>(job.request[kQuotaGpu]);
+  }
+  return pod;
+}
+
+std::shared_ptr<Cluster> ClusterOf(const std::vector<QueueValue>& queues,
+                                   const std::vector<JobValue>& jobs) {
   ClusterBuilder builder{ShardParams{}};
   for (const QueueValue& queue : queues) {
     QueueRow row;
@@ -323,51 +337,112 @@ std::vector<std::optional<std::string>> JobOrder(
       quota = {.quota = 0, .over_quota_weight = 1, .limit = kUnlimited};
     builder.Add(std::move(row));
   }
+  NodeRow node;  // for all who run
+  node.name = "node";
+  node.ready = ConditionStatus::kTrue;
+  node.allocatable = {{"cpu", 1'000'000}, {"memory", 1'000'000'000}, {"pods", 1'000}};
+  builder.Add(std::move(node));
   for (const JobValue& job : jobs) {
     PriorityClassRow priority;
     priority.name = "priority-" + std::to_string(job.priority);
     priority.value = job.priority;
     builder.Add(std::move(priority));
     builder.Add(RowOf(job));
-    for (int64_t i = 0; i < job.pending; ++i) {
-      PodRow pod;
-      pod.namespace_name = "default";
-      pod.name = job.name + "-" + std::to_string(i);
-      pod.pod_group = job.name;
-      pod.scheduler_name = ShardParams{}.scheduler_name;
-      pod.phase = Phase::kPending;
-      pod.requests = {{"cpu", static_cast<int64_t>(job.request[kQuotaCpu])},
-                      {"memory", static_cast<int64_t>(job.request[kQuotaMemory])}};
+    for (int64_t i = 0; i < job.pending + job.running; ++i) {
+      PodRow pod = PodOf(job, i);
+      if (i >= job.pending) {
+        pod.phase = Phase::kRunning;
+        pod.node_name = "node";
+      }
       builder.Add(std::move(pod));
     }
   }
-  const std::unique_ptr<Cluster> cluster = std::move(builder).Build();
-  const QueueUsage usage(*cluster, {});
+  return std::move(builder).Build();
+}
+
+// The order in which a queue of victims gives them up, as KAI counts what was taken (spec 1 W13).
+class VictimPops {
+ public:
+  VictimPops(Cluster* cluster, QueueUsage* usage, PodOrder* order, bool fair_share_order,
+             const std::vector<PodGroupId>& candidates)
+      : nobody_(cluster->pods().size()) {
+    mends_.Set(Mend::kVictimShares, false);
+    cycle_.cluster = cluster;
+    cycle_.usage = usage;
+    cycle_.order = order;
+    cycle_.mends = &mends_;
+    cycle_.worklist.by_fair_share = fair_share_order;
+    pool_.emplace(cycle_, candidates);
+    queue_.emplace(&*pool_);
+  }
+
+  std::optional<PodGroupId> Next() {
+    const std::optional<VictimBatch> batch = queue_->Next(nobody_);
+    if (!batch) return std::nullopt;
+    return batch->group;
+  }
+
+ private:
+  Mends mends_;
+  CycleView cycle_;
+  PodMarks nobody_;
+  std::optional<VictimPool> pool_;
+  std::optional<VictimQueue> queue_;
+};
+
+// The order in which a worklist hands out pod groups, or a queue of victims: `steps` are pops
+// (None) and, for a worklist, pushes: of jobs that wait there from the start or come with the push.
+std::vector<std::optional<std::string>> JobOrder(
+    const std::vector<QueueValue>& queues, const std::vector<JobValue>& jobs,
+    const std::vector<std::optional<JobValue>>& steps, bool fair_share_order, bool filter_unready,
+    bool filter_non_pending, bool filter_non_preemptible, bool filter_non_active_allocated,
+    bool filter_within_preemption_delay, bool victims, int64_t max_per_queue) {
+  std::vector<JobValue> all = jobs;
+  std::set<std::string> waits_from_the_start;
+  for (const JobValue& job : jobs) waits_from_the_start.insert(job.name);
+  std::set<std::string> known = waits_from_the_start;
+  for (const std::optional<JobValue>& step : steps) {
+    if (step && victims) throw py::value_error("nothing is pushed into a queue of victims");
+    if (step && known.insert(step->name).second) all.push_back(*step);
+  }
+  const std::shared_ptr<Cluster> cluster = ClusterOf(queues, all);
+  QueueUsage usage(*cluster, {});
   const PlacingOrder placing(*cluster, {});
   PodOrder order(placing, {});
-  Worklist worklist(*cluster, &usage, &order,
-                    {.by_fair_share = fair_share_order, .depth = max_per_queue});
   const CandidateFilter filter{.ready = filter_unready,
                                .pending = filter_non_pending,
                                .preemptible = filter_non_preemptible,
                                .active = filter_non_active_allocated,
                                .may_evict_now = filter_within_preemption_delay};
+  Worklist worklist(*cluster, &usage, &order,
+                    {.by_fair_share = fair_share_order, .depth = max_per_queue});
   std::map<std::string, PodGroupId> by_name;
+  std::vector<PodGroupId> candidates;
   for (const PodGroupId group : cluster->pod_groups().lists.all) {
-    by_name[std::string(cluster->Text(cluster->pod_groups().name[group]))] = group;
-    if (IsCandidate(*cluster, order, group, filter, kOrderNowNs)) worklist.Push(group);
+    const std::string name(cluster->Text(cluster->pod_groups().name[group]));
+    by_name[name] = group;
+    if (waits_from_the_start.contains(name) &&
+        IsCandidate(*cluster, order, group, filter, kOrderNowNs)) {
+      candidates.push_back(group);
+      worklist.Push(group);
+    }
   }
+  VictimPops victim_pops(cluster.get(), &usage, &order, fair_share_order, candidates);
   std::vector<std::optional<std::string>> popped;
   for (const std::optional<JobValue>& step : steps) {
+    std::optional<PodGroupId> next;
     if (step) {
-      const auto found = by_name.find(step->name);
-      if (found == by_name.end()) throw py::value_error("a pushed job must be one of `jobs`");
-      worklist.Push(found->second);
-    } else if (worklist.empty()) {
-      popped.push_back(std::nullopt);
-    } else {
-      popped.emplace_back(std::string(cluster->Text(cluster->pod_groups().name[worklist.Pop()])));
+      worklist.Push(by_name.at(step->name));
+      continue;
     }
+    if (victims) {
+      next = victim_pops.Next();
+    } else if (!worklist.empty()) {
+      next = worklist.Pop();
+    }
+    popped.push_back(
+        next ? std::optional<std::string>(cluster->Text(cluster->pod_groups().name[*next]))
+             : std::nullopt);
   }
   return popped;
 }
@@ -408,7 +483,8 @@ void RegisterFairshare(py::module_& module) {
 
   py::class_<JobValue>(module, "Job", py::is_final())
       .def(py::init([](std::string name, std::string queue, int64_t priority, int64_t created_ns,
-                       bool preemptible, bool ready, int64_t pending, bool within_preemption_delay,
+                       bool preemptible, bool ready, int64_t pending, int64_t running,
+                       bool within_preemption_delay,
                        std::vector<std::tuple<int64_t, int64_t, int64_t>> pod_sets,
                        const QuotaVector& request) {
              return JobValue{.name = std::move(name),
@@ -418,13 +494,15 @@ void RegisterFairshare(py::module_& module) {
                              .preemptible = preemptible,
                              .ready = ready,
                              .pending = pending,
+                             .running = running,
                              .within_preemption_delay = within_preemption_delay,
                              .pod_sets = std::move(pod_sets),
                              .request = request};
            }),
            py::kw_only(), py::arg("name"), py::arg("queue"), py::arg("priority") = 0,
            py::arg("created_ns") = 0, py::arg("preemptible") = false, py::arg("ready") = true,
-           py::arg("pending") = 0, py::arg("within_preemption_delay") = false,
+           py::arg("pending") = 0, py::arg("running") = 0,
+           py::arg("within_preemption_delay") = false,
            py::arg("pod_sets") = std::vector<std::tuple<int64_t, int64_t, int64_t>>{},
            py::arg("request") = QuotaVector{});
 

@@ -320,7 +320,15 @@ def _job_order(op: str, given: Json, expect: Json) -> Iterator[str]:
         yield f"the order is {list(popped)}, in KAI {wanted}"
 
 
+_RUNNING = ("Allocated", "Binding", "Bound", "Running")
+
+
 def _job(job: Json) -> Any:
+    pods = job.get("pods") or {}
+    running = sum(pods.get(status, 0) for status in _RUNNING)
+    resources = job.get("resources") or {
+        name: amount // running for name, amount in (job.get("allocated") or {}).items()
+    }
     return kai_questions.Job(
         name=job["name"],
         queue=job["queue"],
@@ -328,13 +336,14 @@ def _job(job: Json) -> Any:
         created_ns=_created_ns(job.get("createdOrder")),
         preemptible=job.get("preemptible", False),
         ready=job.get("ready", True),
-        pending=(job.get("pods") or {}).get("Pending", 0),
+        pending=pods.get("Pending", 0),
+        running=running,
         within_preemption_delay=job.get("withinPreemptionDelay", False),
         pod_sets=[
             (pod_set.get("minMember", 0), pod_set.get("active", 0), pod_set.get("pods", 0))
             for pod_set in (job.get("podSets") or {}).values()
         ],
-        request=_triple(job.get("resources") or {}),
+        request=_triple(resources),
     )
 
 

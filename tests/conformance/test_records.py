@@ -24,6 +24,7 @@ BROKEN = {
     "gpusharing-040": "capacity",  # binds to a shared device that is not free yet (FINDINGS 9)
     "mixed-027": "capacity",  # promises a node twice (FINDINGS 10)
     "mixed-043": "capacity",
+    "openb-reclaim-12": "capacity",
     "preempt-042": "capacity",
     "preempt-038": "limit",  # takes a pod twice, and counts it twice (FINDINGS 5)
     "subgroups-057": "gang",  # starts a replica that is not there in full (spec 2 W3)

@@ -16,7 +16,7 @@ from kai.verify import default_cases
 TABLES = {
     "capacity-policy": 130,
     "fair-share-hierarchy": 175,
-    "job-order": 8,
+    "job-order": 11,
     "min-runtime": 56,
     "node-placement": 131,
     "queue-order": 199,

@@ -15,7 +15,7 @@ from kai.cli import ANSWER_IS_NO, DONE
 if TYPE_CHECKING:
     from kai.cli.show import Page
     from kai.engine.text import Table
-    from kai.verify import Area, Case, Report, Result
+    from kai.verify import Area, Report, Result
 
 PROGRESS_AFTER_S = 1.0
 SENTENCES_PER_CASE = 3
@@ -59,8 +59,9 @@ def command(
     run, or those that KAI_CONFORMANCE names. The exit status is 1 when anything
     that is judged differs.
 
-    Without --as-kai a recorded case may differ where a mend says so: turned off
-    alone, that mend has to explain the whole difference.
+    Without --as-kai a recorded case may differ where switches say so: turned
+    off, one has to explain the whole difference, or several of which it is known
+    how one changes what the others see.
     """
     from kai.verify import CaseError, Engine, Report, default_cases, in_area, read_cases, verify
 
@@ -113,6 +114,7 @@ def _print(report: Report, limit: int) -> None:
     from kai.engine.text import Table
 
     page = Page()
+    explained = report.explained
     page.heading(_headline(report))
     folders: dict[str, list[Area]] = {}
     for name, area in report.areas.items():
@@ -126,18 +128,27 @@ def _print(report: Report, limit: int) -> None:
         [
             Table("not built", ("cases", "need"), _ranked(report.needs.items()), right={0}),
             Table(
-                "explained by one mend",
+                "explained by one switch",
                 ("cases", "agree with compat", "such as"),
                 [
-                    (str(len(cases)), f"{name}: kai", _some(cases))
-                    for name, cases in sorted(
-                        report.switches.items(), key=lambda item: (-len(item[1]), item[0])
-                    )
+                    (str(len(results)), f"{switches[0]}: kai", _some(results))
+                    for switches, results in explained.items()
+                    if len(switches) == 1
                 ],
                 right={0},
             ),
         ]
     )
+    several = {names: results for names, results in explained.items() if len(names) > 1}
+    if several:
+        lines = ["explained by several switches"]
+        for names, results in several.items():
+            lines.append(f"  {', '.join(names[:-1])} and {names[-1]}: {_some(results)}")
+        page.paragraph("\n".join(lines))
+        reasons = dict.fromkeys(why for results in several.values() for why in results[0].why)
+        page.paragraph(
+            "\n".join(["what one changes that the other sees", *(f"  {why}" for why in reasons)])
+        )
     _print_differences(page, report, limit)
     failures = len(report.failures())
     if failures:
@@ -187,19 +198,19 @@ def _percent(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}".replace("100.0", "100")
 
 
-def _some(cases: Sequence[Case]) -> str:
+def _some(results: Sequence[Result]) -> str:
     """The first two by name; --json has all of them."""
-    shown = ", ".join(case.id for case in cases[:2])
-    return shown if len(cases) <= 2 else f"{shown} and {len(cases) - 2} more"
+    shown = ", ".join(result.case.id for result in results[:2])
+    return shown if len(results) <= 2 else f"{shown} and {len(results) - 2} more"
 
 
 def _unexplained(report: Report, result: Result) -> str:
-    """What the mends have to do with a difference that not one of them explains."""
+    """What the switches have to do with a difference that they do not explain."""
     if report.as_kai or result.verdict != "differ" or result.case.kind == "scenario":
         return ""
-    if result.together:
-        return f"; only {' and '.join(result.together)} together explain it"
-    return "; no mend explains it"
+    if result.switches:
+        return f"; only {' and '.join(result.switches)} together explain it, and why is not known"
+    return "; no switch explains it"
 
 
 def _ranked(counts: Iterable[tuple[str, int]]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ class Area:
     name: str
     judged: int = 0
     agree: int = 0
-    explained: int = 0  # of those that agree: only with one mend turned off
+    explained: int = 0  # of those that agree: only with switches turned off
     not_built: int = 0
     reported: int = 0
     alternatives: int = 0  # of those reported: KAI was seen to decide so
@@ -38,7 +38,7 @@ class Area:
     def add(self, result: Result) -> None:
         self.judged += result.judged
         self.agree += result.verdict == "agree"
-        self.explained += result.switch is not None
+        self.explained += result.verdict == "agree" and bool(result.switches)
         self.not_built += result.verdict == "not_built"
         self.reported += result.verdict == "reported"
         self.alternatives += bool(result.alternative)
@@ -99,13 +99,16 @@ class Report:
         return Counter(need for result in self.results for need in result.needs)
 
     @property
-    def switches(self) -> dict[str, list[Case]]:
-        """The mends that explain differences, and the cases that each of them explains."""
-        explained: dict[str, list[Case]] = {}
+    def explained(self) -> dict[tuple[str, ...], list[Result]]:
+        """The switches that explain differences, and the cases that they explain.
+
+        The fewest switches first, and of as many those that explain most.
+        """
+        found: dict[tuple[str, ...], list[Result]] = {}
         for result in self.results:
-            if result.switch:
-                explained.setdefault(result.switch, []).append(result.case)
-        return explained
+            if result.verdict == "agree" and result.switches:
+                found.setdefault(result.switches, []).append(result)
+        return dict(sorted(found.items(), key=lambda item: (len(item[0]), -len(item[1]), item[0])))
 
     @property
     def unseen(self) -> list[Case]:
@@ -126,9 +129,19 @@ class Report:
             "areas": {name: area.to_dict() for name, area in self.areas.items()},
             "not_built": dict(sorted(self.needs.items())),
             "explained_by": {
-                switch: [f"{case.area}/{case.id}" for case in cases]
-                for switch, cases in sorted(self.switches.items())
+                switches[0]: [_name(result) for result in results]
+                for switches, results in sorted(self.explained.items())
+                if len(switches) == 1
             },
+            "explained_together": [
+                {
+                    "switches": list(switches),
+                    "why": list(results[0].why),
+                    "cases": [_name(result) for result in results],
+                }
+                for switches, results in self.explained.items()
+                if len(switches) > 1
+            ],
             "unseen": [f"{case.area}/{case.id}" for case in self.unseen],
             "differences": [self._difference(result) for result in self.failures()],
         }
@@ -141,8 +154,12 @@ class Report:
             "differences": sentences(result),
         }
         if result.verdict == "differ" and not self.as_kai:
-            found["explained_only_together_by"] = list(result.together)
+            found["explained_only_together_by"] = list(result.switches)
         return found
+
+
+def _name(result: Result) -> str:
+    return f"{result.case.area}/{result.case.id}"
 
 
 def sentences(result: Result) -> list[str]:

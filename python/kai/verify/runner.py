@@ -2,7 +2,7 @@
 
 ``verify`` gives one ``Result`` per case. A case ends in one of these ways:
 
-``agree``      judged, and as KAI decided it (or, in default mode, explained by one named switch)
+``agree``      judged, and as KAI decided it (or, in default mode, explained by switches)
 ``differ``     judged, and different
 ``reported``   not judged: KAI contradicts itself here, or its answer varies
 ``not_built``  needs something that kai does not have yet
@@ -12,8 +12,9 @@
 What counts is decided by the case itself, never by a list of names: ``notes`` and ``varies`` make a
 recorded case a reported one, and what is not built is what the plan says it would have needed.
 
-With mends on, a case that differs is tried again with each mend turned off, one at a time: exactly
-one has to explain it. A difference that no mend explains, or only several together, is a failure.
+With mends on, a case that differs is run again with each switch turned off, one at a time, and then
+with several (`kai.verify.switches`). One has to explain the difference, or several of which it is
+known why they explain it only together. Any other difference is a failure.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ from kai.verify.expect import check_bounds, check_state, state_after, state_of
 from kai.verify.objects import Json, read_world
 from kai.verify.outcome import NUMBERS, Outcome, from_plan, from_record
 from kai.verify.scenario import Scenario, check_scenario
+from kai.verify.switches import fewest, why_together
 from kai.verify.validate import check_decisions, validate
 
 if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
 
-__all__ = ["Engine", "Planner", "Result", "Verdict", "verify"]
+__all__ = ["Engine", "Planner", "Result", "Switched", "Verdict", "verify"]
 
 Verdict = Literal["agree", "differ", "reported", "not_built", "invalid", "crashed"]
 
@@ -75,8 +77,8 @@ class Result:
     numbers_judged: bool = True  # also where decisions wait for what is not built
     observed: bool | None = None  # whether it is also what KAI did, where less is demanded
     alternative: bool | None = None  # of a reported case: whether KAI was seen to decide so
-    switch: str | None = None  # the mend that explains the difference
-    together: tuple[str, ...] = ()  # mends that explain it only together
+    switches: tuple[str, ...] = ()  # the fewest that explain the difference
+    why: tuple[str, ...] = ()  # why it takes several; none known: they excuse nothing
 
     @property
     def judged(self) -> bool:
@@ -105,7 +107,7 @@ class Engine:
         return self._scheduler.plan(self._from_snapshot(data), now=now)
 
     def switches(self) -> list[str]:
-        """The mends that can be turned off one by one; none in ``as_kai`` mode: all are."""
+        """The switches that can be turned off; none in ``as_kai`` mode: all are."""
         from kai import _core
 
         names: Callable[[], Iterable[str]] | None = getattr(_core, "compat_switches", None)
@@ -121,31 +123,24 @@ def verify(
 
 
 def run(case: Case, planner: Planner, *, switches: Sequence[str] = ()) -> Result:
-    """Runs one case; a difference is tried again with each mend turned off."""
+    """Runs one case, and a difference again with switches turned off."""
     result = _run_once(case, planner)
     if result.verdict != "differ":
         return result
+
+    def without(*chosen: str) -> Result:
+        return _run_once(case, Switched(planner, chosen))
+
+    near = []
     for switch in switches:
-        again = _run_once(case, _Switched(planner, (switch,)))
+        again = without(switch)
         if again.verdict == "agree":
-            return replace(again, switch=switch)
-    return replace(result, together=_together(case, planner, switches))
-
-
-def _together(case: Case, planner: Planner, switches: Sequence[str]) -> tuple[str, ...]:
-    """Mends that have to be turned off together, none of them superfluous; empty: not even all."""
-
-    def agrees(chosen: Sequence[str]) -> bool:
-        return _run_once(case, _Switched(planner, tuple(chosen))).verdict == "agree"
-
-    needed = list(switches)
-    if len(needed) < 2 or not agrees(needed):
-        return ()
-    for switch in switches:
-        fewer = [each for each in needed if each != switch]
-        if agrees(fewer):
-            needed = fewer
-    return tuple(needed)
+            return replace(again, switches=(switch,))
+        if again.differences != result.differences:
+            near.append(switch)
+    needed = fewest(switches, lambda chosen: without(*chosen).verdict == "agree", near=near)
+    why = why_together(needed)
+    return replace(without(*needed) if why else result, switches=needed, why=why)
 
 
 def _run_once(case: Case, planner: Planner) -> Result:
@@ -165,7 +160,7 @@ def _run_once(case: Case, planner: Planner) -> Result:
 
 
 @dataclass(frozen=True)
-class _Switched:
+class Switched:
     """A planner that decides as KAI does in some respects, and may break a rule as KAI does."""
 
     planner: Planner

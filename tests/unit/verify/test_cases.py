@@ -109,7 +109,7 @@ def test_without_an_environment_it_is_the_checkouts_own_copy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("KAI_CONFORMANCE", raising=False)
-    assert len(read_cases([default_cases()])) == 963
+    assert len(read_cases([default_cases()])) == 985
 
 
 @pytest.mark.parametrize("wanted", ["cases/reclaim", "reclaim", "cases"])

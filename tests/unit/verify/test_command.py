@@ -140,7 +140,7 @@ class Engine:
         return SimpleNamespace(decisions=[placed], pod_groups={}, queues={})
 
     def switches(self) -> list[str]:
-        return ["queue_depth", "slow_job", "victim_shares"]
+        return ["queue_depth", "same_cycle_eviction", "slow_job", "victim_shares"]
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_a_mend_that_explains_a_case_is_told_with_it(
+def test_a_switch_that_explains_a_case_is_told_with_it(
     verify: Callable[..., Ran], recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Engine, "turned_off", ("slow_job",))
@@ -162,6 +162,18 @@ def test_a_mend_that_explains_a_case_is_told_with_it(
     report = json.loads(verify(recorded, "--json").output)
     assert (report["mode"], report["agree"]) == ("default", True)
     assert report["explained_by"] == {"slow_job": ["random/reclaim/reclaim-7"]}
+    assert report["explained_together"] == []
+
+
+def test_switches_that_explain_a_case_together_are_told_with_the_reason(
+    verify: Callable[..., Ran], recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "turned_off", ("same_cycle_eviction", "victim_shares"))
+    result = verify(recorded)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "explained by several switches same_cycle_eviction and victim_shares: reclaim-7" in said
+    assert "same_cycle_eviction and victim_shares: the order of victims decides" in said
 
 
 @pytest.mark.parametrize(
@@ -169,12 +181,12 @@ def test_a_mend_that_explains_a_case_is_told_with_it(
     [
         (
             ("queue_depth", "slow_job"),
-            "differ; only queue_depth and slow_job together explain it",
+            "differ; only queue_depth and slow_job together explain it, and why is not known",
         ),
-        (("nothing",), "differ; no mend explains it"),
+        (("nothing",), "differ; no switch explains it"),
     ],
 )
-def test_what_no_single_mend_explains_is_status_1(
+def test_what_no_switches_explain_is_status_1(
     verify: Callable[..., Ran],
     recorded: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kai.verify import Area, Case, Report, Result, run
+from kai.verify.switches import TOGETHER
 
 SHARE = {
     "deserved": None,
@@ -181,20 +182,30 @@ def test_one_mend_may_explain_a_difference() -> None:
         return plan(bind("ns/a-0", "n1" if as_kai else "n2"))
 
     result = run(random_case(), mended, switches=["first", "second"])
-    assert (result.verdict, result.switch, result.failed) == ("agree", "second", False)
+    assert (result.verdict, result.switches, result.failed) == ("agree", ("second",), False)
     alone = run(random_case(), mended, switches=["first"])
-    assert (alone.verdict, alone.together) == ("differ", ())
+    assert (alone.verdict, alone.switches) == ("differ", ())
 
 
-def test_mends_that_explain_a_difference_only_together_do_not_excuse_it() -> None:
+@pytest.mark.parametrize(
+    ("pair", "verdict"),
+    [
+        (("same_cycle_eviction", "victim_shares"), "agree"),  # it is known why
+        (("queue_depth", "slow_job"), "differ"),
+    ],
+)
+def test_several_switches_explain_a_difference_if_it_is_known_why(
+    pair: tuple[str, str], verdict: str
+) -> None:
     def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
-        compat = snapshot["config"].get("compat") or {}
-        as_kai = compat.get("first") == compat.get("third") == "kai"
+        as_kai = set(pair) <= set(snapshot["config"].get("compat") or {})
         return plan(bind("ns/a-0", "n1" if as_kai else "n2"))
 
-    result = run(random_case(), mended, switches=["first", "second", "third"])
-    assert (result.verdict, result.switch, result.failed) == ("differ", None, True)
-    assert result.together == ("first", "third")
+    result = run(random_case(), mended, switches=sorted((*pair, "held_gpus")))
+    assert (result.verdict, result.failed) == (verdict, verdict == "differ")
+    assert result.switches == pair
+    assert bool(result.why) == (verdict == "agree")
+    assert bool(result.differences) == (verdict == "differ")
 
 
 class Planner:
@@ -226,7 +237,7 @@ def test_turning_a_mend_off_excuses_what_kai_does() -> None:
         return plan(bind("ns/a-0"), *([evict("ns/a-0")] if as_kai else []))
 
     result = run(case("random", data), mended, switches=["same_cycle_eviction"])
-    assert (result.verdict, result.switch) == ("agree", "same_cycle_eviction")
+    assert (result.verdict, result.switches) == ("agree", ("same_cycle_eviction",))
 
 
 @pytest.mark.parametrize(
@@ -374,16 +385,25 @@ def test_a_report_counts_by_area() -> None:
     assert failure["differences"] == ["pod ns/a-0: not bound, KAI bound it to n1"]
 
 
-def test_a_report_names_the_cases_that_a_mend_explains() -> None:
-    def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
-        as_kai = "first" in (snapshot["config"].get("compat") or {})
-        return plan(bind("ns/a-0", "n1" if as_kai else "n2"))
+def test_a_report_names_the_cases_that_switches_explain() -> None:
+    def run_with(*turned_off: str) -> Result:
+        def mended(snapshot: Mapping[str, Any], *, now: str) -> Any:
+            as_kai = set(turned_off) <= set(snapshot["config"].get("compat") or {})
+            return plan(bind("ns/a-0", "n1" if as_kai else "n2"))
 
-    explained = run(random_case(), mended, switches=["first"])
+        return run(random_case(), mended, switches=turned_off)
+
+    explained = run_with("first")
+    pair = ("same_cycle_eviction", "victim_shares")
+    together = run_with(*pair)
     differ = run(random_case(), planner(plan()), switches=["first", "second"])
     unseen = run(random_case(notes=["x"]), planner(plan()))
-    told = Report(as_kai=False, results=[explained, differ, unseen]).to_dict()
+    told = Report(as_kai=False, results=[explained, together, differ, unseen]).to_dict()
+    assert told["areas"]["random/fairness"]["explained"] == 2
     assert told["explained_by"] == {"first": ["random/fairness/it"]}
+    [several] = told["explained_together"]
+    assert (several["switches"], several["cases"]) == (list(pair), ["random/fairness/it"])
+    assert several["why"] == [f"same_cycle_eviction and victim_shares: {TOGETHER[frozenset(pair)]}"]
     assert told["unseen"] == ["random/fairness/it"]
     assert [each["explained_only_together_by"] for each in told["differences"]] == [[]]
 

@@ -1,0 +1,205 @@
+"""The fewest switches that explain a difference from KAI, and why they explain it only together.
+
+    fewest(["queue_depth", "slow_job"], agrees, near=[])     # ("queue_depth", "slow_job")
+    why_together(("same_cycle_eviction", "victim_shares"))   # ("same_cycle_eviction and ...",)
+
+A switch changes one thing, but what it changes is what others see. Pairs that do so in recorded or
+generated clusters are known: `TOGETHER` says why it takes both. A difference that takes switches
+without a known connection is not explained: it may as well be a bug that several switches hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import combinations
+
+__all__ = ["TOGETHER", "fewest", "why_together"]
+
+TOGETHER: Mapping[frozenset[str], str] = {
+    frozenset(pair): why
+    for *pair, why in (
+        (
+            "same_cycle_eviction",
+            "unrelated_blockers",
+            "the group that comes first in a what-if gets the place, and only without "
+            "same_cycle_eviction can a later search of the cycle take that place back.",
+        ),
+        (
+            "signature_skip",
+            "unrelated_blockers",
+            "a group that is not passed over gets pods, and what its queue has then decides "
+            "which group comes first in later what-ifs.",
+        ),
+        (
+            "optional_members",
+            "unrelated_blockers",
+            "which sub-groups a group asks for decides whether it can be placed, and so whether "
+            "its queue is judged by it.",
+        ),
+        (
+            "single_victims",
+            "unrelated_blockers",
+            "a pod that is listed twice is charged twice to its queue, and what a queue has "
+            "decides which group comes first in later what-ifs.",
+        ),
+        (
+            "same_cycle_eviction",
+            "victim_shares",
+            "the order of victims decides which group gets a place, and only without "
+            "same_cycle_eviction can a later search of the cycle take that place back.",
+        ),
+        (
+            "same_cycle_eviction",
+            "single_victims",
+            "a pod that is listed twice makes its queue seem to have less; what the queue gets "
+            "for that can be taken back only without same_cycle_eviction.",
+        ),
+        (
+            "same_cycle_eviction",
+            "signature_skip",
+            "only without same_cycle_eviction can a group evict what the cycle placed, and "
+            "signature_skip decides whether it is tried at all.",
+        ),
+        (
+            "same_cycle_eviction",
+            "whole_gangs",
+            "only without same_cycle_eviction is a pod that moved in this cycle a victim again, "
+            "and whole_gangs decides what the rest of its gang does.",
+        ),
+        (
+            "common_domain",
+            "same_cycle_eviction",
+            "where the search for a domain starts decides what is placed, and only without "
+            "same_cycle_eviction can a later search of the cycle evict it.",
+        ),
+        (
+            "exact_rollback",
+            "same_cycle_eviction",
+            "promised pods that a search evicts leave traces on shared GPUs, and only without "
+            "same_cycle_eviction are any evicted.",
+        ),
+        (
+            "device_order",
+            "same_cycle_eviction",
+            "device_order decides whether a pod counts as moved, and only without "
+            "same_cycle_eviction is a pod that moved in this cycle a victim again.",
+        ),
+        (
+            "optional_members",
+            "same_cycle_eviction",
+            "which sub-groups a group asks for decides what is placed, and only without "
+            "same_cycle_eviction can a later search of the cycle evict that.",
+        ),
+        (
+            "min_sub_group",
+            "same_cycle_eviction",
+            "min_sub_group decides whether a search succeeds for a group, and only without "
+            "same_cycle_eviction can a later search of the cycle take back what that group got.",
+        ),
+        (
+            "consolidation_limit",
+            "same_cycle_eviction",
+            "how many groups may be moved decides which are, and only without "
+            "same_cycle_eviction is a pod that moved in this cycle a victim again.",
+        ),
+        (
+            "same_cycle_eviction",
+            "scenario_filters",
+            "only without same_cycle_eviction are promised pods among the sets of victims, and "
+            "scenario_filters decides which sets are left out.",
+        ),
+        (
+            "protected_minimum",
+            "same_cycle_eviction",
+            "protected_minimum decides how many pods may be taken from a group that loses some "
+            "already, and only without same_cycle_eviction may those be pods of this cycle.",
+        ),
+        (
+            "queue_depth",
+            "same_cycle_eviction",
+            "queue_depth decides which groups get a turn, and only without same_cycle_eviction "
+            "can one of them evict what another got in this cycle.",
+        ),
+        (
+            "min_sub_group",
+            "optional_members",
+            "optional_members chooses the sub-groups that a search makes room for, and "
+            "min_sub_group decides whether the group is satisfied with them.",
+        ),
+        (
+            "optional_members",
+            "single_victims",
+            "optional_members decides for how many pods a search makes room, and only from one "
+            "part of a search to the next is a pod listed twice.",
+        ),
+        (
+            "held_gpus",
+            "same_cycle_eviction",
+            "held_gpus decides whether a pod is bound or promised a GPU, and only without "
+            "same_cycle_eviction can a later search of the cycle evict it again.",
+        ),
+        (
+            "completed_pods",
+            "same_cycle_eviction",
+            "completed_pods decides whether a gang starts, and only without same_cycle_eviction "
+            "can a later search of the cycle evict what started.",
+        ),
+        (
+            "protected_minimum",
+            "victim_shares",
+            "victim_shares decides which group loses pods next, and protected_minimum "
+            "how many a group may give up.",
+        ),
+        (
+            "scenario_filters",
+            "unrelated_blockers",
+            "scenario_filters decides which sets of victims are tried, and unrelated_blockers "
+            "which of them succeed.",
+        ),
+    )
+}
+"""Pairs of switches of which one changes what the other sees, and how; each is shown by a test."""
+
+_LARGEST = 3  # sets that are searched for one by one
+
+
+def fewest(
+    switches: Sequence[str], agrees: Callable[[tuple[str, ...]], bool], *, near: Collection[str]
+) -> tuple[str, ...]:
+    """A smallest set that explains a difference, where no single switch does; empty: none does.
+
+    ``agrees`` runs the case with these switches turned off, ``near`` are those that change
+    something alone. All switches together have to explain it. They are taken out one by one while
+    what is left still does. If more than two are left, pairs and then triples are tried: of what is
+    left and what is near, as 25 switches make 2,300 triples.
+    """
+    left = tuple(switches)
+    if len(left) < 2 or not agrees(left):
+        return ()
+    for switch in switches:
+        fewer = tuple(each for each in left if each != switch)
+        if agrees(fewer):
+            left = fewer
+    tried = [each for each in switches if each in left or each in near]
+    for size in range(2, min(len(left) - 1, _LARGEST) + 1):
+        for chosen in combinations(tried, size):
+            if agrees(chosen):
+                return chosen
+    return left
+
+
+def why_together(switches: Iterable[str]) -> tuple[str, ...]:
+    """Why these switches explain a difference only together: a sentence for each known pair.
+
+    Empty if some of them have no known connection with the rest.
+    """
+    chosen = sorted(switches)
+    connected = set(chosen[:1])
+    pairs = [pair for pair in TOGETHER if pair <= set(chosen)]
+    for _ in chosen:
+        for pair in pairs:
+            if not connected.isdisjoint(pair):
+                connected |= pair
+    if len(chosen) < 2 or connected != set(chosen):
+        return ()
+    return tuple(f"{' and '.join(sorted(pair))}: {TOGETHER[pair]}" for pair in pairs)
