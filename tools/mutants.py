@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,9 +58,15 @@ class Mutant:
     old: str
     new: str
     text: str  # of the line, without its indentation
+    place: int  # among equal operators of the line, from 1 on
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.old} -> {self.new or 'nothing'}"
+
+    def names(self) -> set[tuple[str, str, str]]:
+        """Under which it is in the list of those that are equal."""
+        operators = (self.old, f"{self.old} #{self.place}")
+        return {(self.file, self.text, each) for each in operators}
 
     def applied(self, source: str) -> str:
         lines = source.splitlines(keepends=True)
@@ -86,9 +93,12 @@ def find_mutants(file: str, source: str) -> Iterator[Mutant]:
     ):
         if PASSED_OVER.search(line):
             continue
+        seen: Counter[str] = Counter()
         for found in OPERATOR.finditer(line):
             old = found[0]
-            yield Mutant(file, number, found.start(), old, OPERATORS[old], text.strip())
+            seen[old] += 1
+            new = OPERATORS[old]
+            yield Mutant(file, number, found.start(), old, new, text.strip(), seen[old])
 
 
 def is_named(mutant: Mutant, named: Sequence[str]) -> bool:
@@ -102,7 +112,7 @@ def is_named(mutant: Mutant, named: Sequence[str]) -> bool:
 
 
 def read_equal(path: Path = EQUAL) -> dict[tuple[str, str, str], str]:
-    """Reasons by file, text of the line, and operator."""
+    """Reasons by file, text of the line, and operator: "<", or "< #2" for the second."""
     equal = {}
     for line in path.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -227,7 +237,7 @@ class Workshop:
                 name = f"kai_{floor}_test"
                 if not self._run(self._ninja([name])):
                     return ended("broken")
-                if not self._run(self._test(name), timeout_s=10 + 10 * self.usual_s[name]):
+                if not self._run(self._test(name), timeout_s=10 + 4 * self.usual_s[name]):
                     return ended("caught", name)
             return ended("survived")
         finally:
@@ -311,12 +321,12 @@ def main(arguments: Sequence[str]) -> int:
     equal = read_equal()
     all_mutants = [m for file in files for m in find_mutants(file, (ROOT / file).read_text())]
     all_mutants = [mutant for mutant in all_mutants if is_named(mutant, options.files)]
-    mutants = [m for m in all_mutants if (m.file, m.text, m.old) not in equal]
     seed = int(time.strftime("%Y%m%d")) if options.seed is None else options.seed
-    chosen = draw(mutants, options.count, seed)
+    drawn = draw(all_mutants, options.count, seed)
+    chosen = [mutant for mutant in drawn if not mutant.names() & equal.keys()]
     print(
-        f"{len(chosen)} of {len(mutants)} mutants in {len(files)} files, seed {seed};"
-        f" {len(all_mutants) - len(mutants)} more are known to be equal",
+        f"{len(drawn)} of {len(all_mutants)} mutants in {len(files)} files, seed {seed};"
+        f" {len(drawn) - len(chosen)} of them are known to be equal",
         flush=True,
     )
     if options.list:
@@ -358,5 +368,6 @@ def report(outcomes: Sequence[Outcome], seed: int, file: str | None, *, interrup
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the copy is put back then, too
+    for each in (signal.SIGINT, signal.SIGTERM):  # also where a shell started it in the background
+        signal.signal(each, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,8 @@
 #   tools/test.sh all             before a release: those, and  includes orchestrators seeds fuzz mutants
 #   tools/test.sh lint pytest     just these
 #
-# lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates
+# lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
+#                what headers say
 # cpp            C++ tests, release build
 # sanitize       C++ tests under address and undefined-behaviour sanitizers, in one build; each fuzz entry for 3 s
 # stubs          _core.pyi against the compiled module
@@ -39,6 +40,7 @@ run_lint() {  # all of it, even when the first tool objects
   part $bin/python tools/check_floors.py || bad=1
   part $bin/python tools/check_sizes.py || bad=1
   part $bin/python tools/check_duplicates.py || bad=1
+  part $bin/python tools/check_headers.py || bad=1
   part $bin/ruff check --quiet . || bad=1
   part $bin/ruff format --quiet --check --diff . || bad=1
   part $bin/mypy || bad=1

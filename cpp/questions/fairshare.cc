@@ -407,7 +407,8 @@ std::vector<std::optional<std::string>> JobOrder(
   }
   const std::shared_ptr<Cluster> cluster = ClusterOf(queues, all);
   QueueUsage usage(*cluster, {});
-  PodOrder order(*cluster, {});
+  const PlacingOrder placing(*cluster, {});
+  PodOrder order(placing, {});
   const CandidateFilter filter{.ready = filter_unready,
                                .pending = filter_non_pending,
                                .preemptible = filter_non_preemptible,

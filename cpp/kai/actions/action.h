@@ -1,7 +1,13 @@
 // An Action is one thing a cycle does: it walks over pod groups in order and changes the cluster
-// through the statement it is given. Run() is called once per cycle, in the configured order; what
-// it decides it tells the CycleLog as it goes. To add one: a file here, a line in
+// through the statement of its CycleView. Run() is called once per cycle, in the configured order;
+// it writes what it decides to the CycleLog as it goes. To add one: a file here, a line in
 // session/registry.cc.
+//
+//   MakeAction(name, config_)->Run(cycle);
+//
+// Invariants: an action changes the cluster only by the statement, and leaves only what the log has
+// decisions for. It keeps nothing from one cycle to the next. Cost: that of the action; the log is
+// O(pod groups) when it is made. Not thread-safe: a cycle is worked off by one thread.
 #ifndef KAI_ACTIONS_ACTION_H_
 #define KAI_ACTIONS_ACTION_H_
 

@@ -19,7 +19,7 @@ class Allocate final : public Action {
     // others of the queue waiting, in this cycle and when they have been promised something
     // (FINDINGS 4). KAI lets it.
     const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
-    RoomCount room(*cycle.cluster, cycle.search);
+    RoomCount room(*cycle.cluster, &cycle.search->plans());
     std::vector<PodGroupId> hopeless;
     for (const PodGroupId group : cycle.lists().waiting) {
       if (!cycle.MayRun(group) ||

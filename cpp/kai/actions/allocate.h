@@ -1,5 +1,11 @@
 // Allocate: gives waiting pod groups, in order, what is idle, or promises them what is being freed
 // (spec 2 §8).
+//
+//   return MakeAllocate(depth);
+//
+// Invariants: it evicts nothing; a group is placed whole or not at all. Cost: one attempt of the
+// group placer for each waiting group, and one more for each elastic pod. Threads: those of
+// action.h.
 #ifndef KAI_ACTIONS_ALLOCATE_H_
 #define KAI_ACTIONS_ALLOCATE_H_
 

@@ -1,4 +1,12 @@
 // Which pod groups an action considers at all (spec 2 O1).
+//
+//   IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns)
+//   HasHope(cycle, group, cycle.order->PodsToPlace(group), &room)
+//
+// Invariants: a group without a leaf queue is never a candidate; a group without hope cannot be
+// placed as the cluster stands. Cost: O(1) to O(pods of the group); HasHope() that of
+// RoomCount::MayHold(). Threads: many readers, while no statement changes the cluster; HasHope()
+// writes to `room`.
 #ifndef KAI_ACTIONS_CANDIDATES_H_
 #define KAI_ACTIONS_CANDIDATES_H_
 

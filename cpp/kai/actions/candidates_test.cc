@@ -21,7 +21,8 @@ constexpr CandidateFilter kAnybody = {.ready = false, .pending = false};
 
 bool Is(const Cluster& cluster, std::string_view group, const CandidateFilter& filter,
         int64_t now_ns = kTestNowNs) {
-  const PodOrder order(cluster, {});
+  const PlacingOrder placing(cluster, {});
+  const PodOrder order(placing, {});
   return IsCandidate(cluster, order, PodGroupNamed(cluster, group), filter, now_ns);
 }
 
@@ -67,7 +68,8 @@ TEST(CandidatesTest, WhoSucceededIsNotMissed) {  // mend completed_pods
   const PodGroupId ended = PodGroupNamed(*cluster, "q/ended");
   EXPECT_TRUE(Is(*cluster, "q/ended", {}));
   EXPECT_FALSE(Is(*cluster, "q/short", {}));
-  const PodOrder as_kai(*cluster, {.comparators = {}, .count_completed = false});  // spec 2 W21
+  const PlacingOrder placing(*cluster, {.comparators = {}, .count_completed = false});
+  const PodOrder as_kai(placing, {});  // spec 2 W21
   EXPECT_FALSE(IsCandidate(*cluster, as_kai, ended, {}, kTestNowNs));
 }
 
@@ -183,7 +185,8 @@ TEST(CandidatesPropertyTest, AreWhatTheSpecTakesFromTheRows) {
     const ClusterRows rows =
         MakeRandomCluster(seed, {.pod_affinity = false, .shared_gpus = false, .mig = false});
     const auto cluster = rows.Build();
-    const PodOrder order(*cluster, {});
+    const PlacingOrder placing(*cluster, {});
+    const PodOrder order(placing, {});
     std::vector<std::string> names;
     for (const PodGroupId group : cluster->pod_groups().lists.all) {
       if (IsCandidate(*cluster, order, group, {}, kTestNowNs)) {

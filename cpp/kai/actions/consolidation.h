@@ -1,5 +1,10 @@
-// Consolidation: moves running pods so that a waiting group finds room in one piece; nobody loses
+// Consolidation: moves running pods so that a waiting group finds room in one piece; no group loses
 // anything (spec 2 R2).
+//
+//   return MakeConsolidation(depth);
+//
+// Invariants: every pod that it evicts is promised another place in the same cycle. Cost: a search
+// for victims (victim_search.h) for each waiting group. Threads: those of action.h.
 #ifndef KAI_ACTIONS_CONSOLIDATION_H_
 #define KAI_ACTIONS_CONSOLIDATION_H_
 

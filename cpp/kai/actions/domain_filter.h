@@ -1,11 +1,14 @@
-// KAI's question before it simulates a scenario for a pod group that has to be in one domain: have
-// the domains of that level enough GPUs, with what the victims give back (spec 4 F4)? It can say no
-// where the group would fit, as it counts pods that run already and nested sets twice, and is asked
+// KAI's check before it simulates a scenario for a pod group that has to be in one domain: have the
+// domains of that level enough GPUs, with what the victims give back (spec 4 F4)? It can say no
+// where the group would fit, as it counts pods that run already and nested sets twice. It serves
 // only to decide as KAI does (mend scenario_filters).
 //
-//   DomainFilter filter(cluster, order, group, pods);
-//   filter.Free(node, gpus);        // of a victim
-//   if (!filter.MayHold()) ...
+//   domains_.emplace(cluster, *cycle.order, cluster.pods().group[pods_.front()], pods_);
+//   domains_->Free(victim.node, ...
+//   domains_->MayHold()
+//
+// Invariants: the capacity only grows. Cost: a look at every node to make one, O(levels) for a
+// victim, O(sets * domains) for an answer. Not thread-safe.
 #ifndef KAI_ACTIONS_DOMAIN_FILTER_H_
 #define KAI_ACTIONS_DOMAIN_FILTER_H_
 

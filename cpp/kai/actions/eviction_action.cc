@@ -201,7 +201,7 @@ bool EvictionAction::CanNeverRun(CycleView& cycle, PodGroupId group) const {
   // spec 2 R7; that no node is large enough has been said by then.
   const PodList pods = cycle.order->PodsToPlace(group);
   return std::any_of(pods.begin(), pods.end(), [&](PodId pod) {
-    return cycle.search->CanNeverRun(cycle.cluster->pods().pod_class[pod]);
+    return cycle.search->plans().CanNeverRun(cycle.cluster->pods().pod_class[pod]);
   });
 }
 

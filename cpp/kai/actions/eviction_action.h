@@ -1,5 +1,12 @@
 // EvictionAction: what consolidation, reclaim and preempt have in common (spec 2 R1). They differ
-// in whom they work for, who may be a victim, and which scenarios are acceptable.
+// in which groups they work for, which pods may be victims, and which scenarios are acceptable.
+//
+//   class Consolidation final : public EvictionAction {
+//
+// Invariants: a group gets its victims' places whole, or the cluster stays as it was; decisions to
+// evict stand in the log before the promise that they serve. Cost: a search for victims
+// (victim_search.h) for each waiting group, less those that one like them speaks for
+// (failed_groups.h). Threads: those of action.h.
 #ifndef KAI_ACTIONS_EVICTION_ACTION_H_
 #define KAI_ACTIONS_EVICTION_ACTION_H_
 

@@ -1,11 +1,15 @@
 // FailedGroups: which pod groups need not be tried, since one like them has just failed.
 //
-//   if (failed.Knows(group)) continue;
-//   if (!Search(group)) failed.Add(group);
+//   FailedGroups failed(cycle.view, Scope::kQueue);
+//   failed.Add(cycle.rooms.Group("ns/q"));
+//   failed.Knows(cycle.rooms.Group("ns/same"))      // true: skip it
 //
-// KAI takes a group that is "not easier" than a failed one of the same constraints for hopeless
-// (spec 2 §12). That is too coarse (W6), so by default only groups that ask exactly the same
-// question of an unchanged cluster are passed over.
+// KAI skips a group that is "not easier" than a failed one of the same constraints (spec 2 §12).
+// That is too coarse (W6), so by default only groups that ask exactly the same question of an
+// unchanged cluster are passed over.
+//
+// Invariants: by default a group that is skipped would have failed; any change of the statement
+// forgets what failed. Cost: O(pods of the group) a question. Not thread-safe.
 #ifndef KAI_ACTIONS_FAILED_GROUPS_H_
 #define KAI_ACTIONS_FAILED_GROUPS_H_
 

@@ -1,13 +1,17 @@
 // QueueHeaps: the tree of heaps of queues that worklists and victim queues walk down (spec 1 F60).
 // What stands in the leaves is the owner's.
 //
-//   heaps.Enter(leaf, less);             // something came into the leaf
-//   QueueId leaf = heaps.Best(less);     // where the next one is
-//   heaps.Leave(leaf, is_empty, less);   // something left it
+//   heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
+//   const QueueId leaf = heaps_.Best(queue_less);         // where the next one is
+//   heaps_.Leave(leaf, groups_[leaf].empty(), queue_less);    // something left it
 //
 // Shares change while the tree is worked off: what changed is only marked, and a marked queue is
 // sifted when it stands on top of its heap. The layout is KAI's to the last move, because it
 // decides between equals. `less` may look at the heaps as they stand.
+//
+// Invariants: a queue is in its parent's heap as long as a leaf below it has something; Best() is
+// for trees that are not empty, Leave() for the leaf that Best() gave last. Cost: O(depth * log
+// siblings) comparisons a move, plus one for each queue that is marked. Not thread-safe.
 #ifndef KAI_ACTIONS_QUEUE_HEAPS_H_
 #define KAI_ACTIONS_QUEUE_HEAPS_H_
 

@@ -1,5 +1,10 @@
 // Reclaim: a queue takes back what it deserves from queues that hold more than their share (spec 2
 // R3, spec 1 §8).
+//
+//   return MakeReclaim(
+//
+// Invariants: victims are in other queues, and ReclaimRule accepts each scenario. Cost: a search
+// for victims (victim_search.h) for each waiting group. Threads: those of action.h.
 #ifndef KAI_ACTIONS_RECLAIM_H_
 #define KAI_ACTIONS_RECLAIM_H_
 

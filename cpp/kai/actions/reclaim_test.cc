@@ -12,6 +12,7 @@ namespace kai::reclaim_test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Not;
 
 Plan Reclaim(const ClusterMaker& maker, std::string_view config = "") {
   return RunActions("reclaim", maker, config);
@@ -266,6 +267,23 @@ TEST(ReclaimTest, WithoutMovingItTakesWhatIsAboveTheQuota) {
   EXPECT_THAT(Reclaim(maker),
               PlanIs(Evicts("a/two-0"), Pipelines("b/new-0", "n2"), Pipelines("a/two-0", "n1")))
       << "it may lose a pod, so it may move one";
+}
+
+TEST(ReclaimTest, DoesNotSearchQueuesThatMayLoseNothing) {
+  const auto plan_for = [](double deserved_by_a) {
+    ClusterMaker maker = MakeCluster()
+                             .Queue("a", {.deserved_gpus = deserved_by_a})
+                             .Queue("b", {.deserved_gpus = 2})
+                             .Node("n1", {.gpus = 2})
+                             .Node("n2", {.gpus = 2})
+                             .Running("a/one", {.gpus = 1, .node = "n1"})
+                             .Running("a/two", {.gpus = 1, .node = "n2"})
+                             .Pending("b/new", {.gpus = 2});
+    maker.params().allow_consolidating_reclaim = false;
+    return Reclaim(maker, R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 0}})");
+  };
+  EXPECT_THAT(plan_for(1), Reasons("b/new", reason_codes::kSearchBudgetSpent));
+  EXPECT_THAT(plan_for(2), Not(Reasons("b/new", reason_codes::kSearchBudgetSpent)));
 }
 
 // ---- what is said (spec 2 R6, spec 1 F95b) ------------------------------------------------------

@@ -1,5 +1,13 @@
 // Scenarios: which pods would go; and the base they are taken from, which grows by one batch of
 // victims at a time (spec 2 V8-V12).
+//
+//   base.emplace(cycle.view, pods, cycle.Victims(recorded), &*pool, ...
+//   while (base->Grow()) {
+//   base->batches().back()
+//
+// Invariants: batches keep their order and never leave; the base reads the cluster as it stood when
+// it was made. Equal keys mean equal scenarios of one search. Cost: a look at every node to make
+// one, O(victims of the batch) to grow; a scenario costs what it names. Not thread-safe.
 #ifndef KAI_ACTIONS_SCENARIO_H_
 #define KAI_ACTIONS_SCENARIO_H_
 

@@ -95,6 +95,15 @@ TEST(ScenarioBaseTest, RecordedVictimsAreInEveryScenarioAndInNoBatch) {  // E24:
   EXPECT_FALSE(base.base->Grow());
 }
 
+TEST(ScenarioBaseTest, WhatAGroupGivesNextDependsOnWhatIsRecorded) {
+  Base base(MakeCluster()
+                .Node("n1", {.gpus = 8})
+                .Running("ns/e", {.pods = 4, .gpus = 1, .node = "n1", .min_member = 2})
+                .Pending("ns/new", {.gpus = 8}),
+            {"ns/e"}, {"ns/e-0"});
+  EXPECT_THAT(base.GrowAll(), ElementsAre("ns/e-3", "ns/e-2", "ns/e-1"));
+}
+
 TEST(ScenarioBaseTest, RecordedGroupsThatGiveAllAtOnceAreLeftOut) {
   Base base(ThreeGroups(), kThreeGroups, {"ns/b-1", "ns/b-0"});
   EXPECT_THAT(base.GrowAll(), ElementsAre("ns/a-0", "ns/c-0"));

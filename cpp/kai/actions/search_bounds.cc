@@ -44,9 +44,9 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
       double fit = 0;
       if (cluster.shares_gpus()) {
         FillRoom(cluster, node, room);
-        fit = PodsThatFit(cycle.search, cluster, each.pod_class, node, room);
+        fit = PodsThatFit(&cycle.search->plans(), cluster, each.pod_class, node, room);
       } else {
-        fit = PodsThatFit(cycle.search, cluster, each.pod_class, node);
+        fit = PodsThatFit(&cycle.search->plans(), cluster, each.pod_class, node);
       }
       each.free += std::min(fit, all);
     }
@@ -55,8 +55,9 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
 
 double SearchBounds::HoldsOf(const ClassCount& count, NodeId node,
                              std::span<const double> room) const {
-  return std::min(PodsThatFit(cycle_.search, *cycle_.cluster, count.pod_class, node, room),
-                  static_cast<double>(pods_.size()));
+  return std::min(
+      PodsThatFit(&cycle_.search->plans(), *cycle_.cluster, count.pod_class, node, room),
+      static_cast<double>(pods_.size()));
 }
 
 void SearchBounds::AddRoom(NodeId node) {

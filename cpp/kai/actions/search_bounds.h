@@ -1,12 +1,14 @@
 // Proofs that a search, or one scenario of it, cannot succeed, so that nothing need be simulated
 // (design §4.5). They count room and nothing else: how many pods of one class the nodes could hold
-// at most, were the victims gone and nobody else to come. What they rule out would have failed; the
-// property tests hold them against the plain search.
+// at most, were the victims gone and no other pod to come.
 //
-//   SearchBounds bounds(cycle, pods);            // to place, in order
-//   if (bounds.NeverFits(candidates)) ...
-//   bounds.StartPart(4, recorded);
-//   if (!bounds.MayHold(added)) ...              // on top of the recorded ones
+//   bounds.NeverFits(groups)
+//   bounds.StartPart(count, cycle.Victims(recorded));
+//   bounds.MayHold(cycle.Victims(added))            // on top of the recorded ones
+//
+// Invariants: what they rule out would have failed (property tests compare them with the plain
+// search); what they allow may still fail. Cost: a look at every node per class of pods to make
+// one; MayHold() O(victims), and a count for each node that they stand on. Not thread-safe.
 #ifndef KAI_ACTIONS_SEARCH_BOUNDS_H_
 #define KAI_ACTIONS_SEARCH_BOUNDS_H_
 

@@ -1,11 +1,14 @@
 // SearchBudgets: how long the eviction actions may search for victims (spec 2 V4).
 //
-//   budgets.ActionNs("reclaim");           // 0: no limit
-//   budgets.GeneratorNs("MultiNodeGang");
+//   SearchBudgets budgets;
+//   budgets.ActionNs("reclaim")           // 0: no limit
+//   budgets.GeneratorNs("MultiNodeGang")
 //
-// Times are wall-clock; only a search that was handed a stopwatch looks at them. Counts of
-// scenarios are for replays: what a budget of time cut short in a cluster, a count cuts at the same
-// place anywhere.
+// Times are wall-clock; only a search with a stopwatch looks at them. Counts of scenarios are for
+// replays: what a budget of time cut short in a cluster, a count cuts at the same place anywhere.
+//
+// Invariants: `action_ns` and `generator_ns` have a row "default". Cost: a look-up by name.
+// Threads: a plain value; many readers.
 #ifndef KAI_ACTIONS_SEARCH_BUDGETS_H_
 #define KAI_ACTIONS_SEARCH_BUDGETS_H_
 

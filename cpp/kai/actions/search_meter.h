@@ -1,8 +1,16 @@
 // SearchMeter: how much of its budget one action's search for victims has used (spec 2 V4-V6).
 //
+//   SearchMeter meter(budgets, "reclaim", &clock);
+//   meter.StartJob("ns/g")                          // false: nothing is left for another group
+//   meter.StartGenerator(generator);
+//   meter.JobIsSpent()
+//
 // Time comes from a stopwatch that the caller may inject. Without one, and without counts, a search
 // ends when there is nothing left to try. Where a search ends early is kept as a count of
 // scenarios, so that a replay stops at the same place.
+//
+// Invariants: what is spent stays spent until the next job or generator starts; with counts of a
+// replay no time counts. Cost: a reading of the stopwatch a question. Not thread-safe.
 #ifndef KAI_ACTIONS_SEARCH_METER_H_
 #define KAI_ACTIONS_SEARCH_METER_H_
 

@@ -25,6 +25,15 @@ int64_t NextJobMs(SearchMeter* meter, ManualClock* clock) {
   }
 }
 
+TEST(SearchBudgetsTest, AreByNameOrByDefault) {
+  SearchBudgets budgets;
+  EXPECT_EQ(budgets.ActionNs("reclaim"), 5 * SearchBudgets::kMinuteNs);
+  EXPECT_EQ(budgets.GeneratorNs("MultiNodeGang"), 2 * SearchBudgets::kMinuteNs);
+  EXPECT_EQ(budgets.GeneratorNs("NodeLocalGreedy"), SearchBudgets::kMinuteNs / 2);
+  budgets.action_ns["reclaim"] = 0;
+  EXPECT_EQ(budgets.ActionNs("reclaim"), 0);
+}
+
 TEST(SearchMeterTest, APodGroupGetsItsShareOfWhatTheActionHasLeft) {  // spec 2 V5
   const SearchBudgets budgets = Example();
   ManualClock clock;

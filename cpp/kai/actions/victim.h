@@ -1,4 +1,9 @@
 // Victim: a pod that a scenario evicts.
+//
+//   for (const Victim& victim : scenario.victims)
+//
+// Invariant: `node` is where the pod stands before the scenario. Cost: two ids. Threads: a plain
+// value.
 #ifndef KAI_ACTIONS_VICTIM_H_
 #define KAI_ACTIONS_VICTIM_H_
 

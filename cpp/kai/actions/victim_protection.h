@@ -1,4 +1,12 @@
 // VictimProtection: minimum run times, as the evicting actions ask for them (spec 1 §10).
+//
+//   const VictimsByGroup by_group(cycle, scenario);
+//   !IsElastic(cycle, loss.group) || ...
+//   KeepsMinimum(cycle, loss)
+//
+// Invariants: groups come in the order of their first victim, and their victims in that of the
+// scenario. Cost: O(victims), and O(pods of a group) for its minimum. Threads: many readers, while
+// no statement changes the cluster.
 #ifndef KAI_ACTIONS_VICTIM_PROTECTION_H_
 #define KAI_ACTIONS_VICTIM_PROTECTION_H_
 

@@ -1,15 +1,16 @@
-// Who would have to go next (spec 2 O4, spec 1 §11).
+// Which pods would have to go next (spec 2 O4, spec 1 §11).
 //
-//   VictimPool pool(cycle, candidates);          // once per search
-//   VictimQueue queue(&pool);                    // afresh per probe
-//   while (std::optional<VictimBatch> batch = queue.Next(is_recorded)) ...
+//   VictimPool pool(cycle->view, candidates);      // once per search
+//   VictimQueue queue(&pool);                      // afresh per probe
+//   while (const std::optional<VictimBatch> batch = queue.Next(marks)) {
 //
 // The queue that has most over what it deserves comes first, in it the lowest priority, then what
 // is above its minimum, then the youngest. A group gives up one batch at a time and comes back with
 // the rest (spec 2 G14, V8).
 //
-// A pool sorts and compares once; a queue made of it costs what is taken from it. Both hold as long
-// as the cluster stays as it is, what is rolled back apart.
+// Invariants: no pod is in two batches of one queue; a pool and its queues hold as long as the
+// cluster stays as it was, changes that were taken back apart. Cost: the pool sorts and compares
+// once; a queue made of it costs what is taken from it. Not thread-safe.
 #ifndef KAI_ACTIONS_VICTIM_QUEUE_H_
 #define KAI_ACTIONS_VICTIM_QUEUE_H_
 

@@ -284,12 +284,10 @@ std::vector<Victim> VictimSearch::NeededOf(const Scenario& scenario) const {
 
 bool VictimSearch::Simulate(const Scenario& scenario) {
   for (const Victim& victim : scenario.victims) {
-    if (cycle_.cluster->pods().status[victim.pod] == PodStatus::kReleasing) {
-      KAI_DCHECK(!cycle_.mends->on(Mend::kSingleVictims)) << cycle_.cluster->PodName(victim.pod);
-      cycle_.statement->EvictAgain(victim.pod);
-    } else {
-      cycle_.statement->Evict(victim.pod);
-    }
+    KAI_DCHECK(cycle_.cluster->pods().status[victim.pod] != PodStatus::kReleasing ||
+               !cycle_.mends->on(Mend::kSingleVictims))
+        << cycle_.cluster->PodName(victim.pod);
+    cycle_.statement->Evict(victim.pod);
   }
   offered_by_scenario_.clear();
   if (gpu_nodes_only_) {
@@ -324,7 +322,7 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   // cycle allocates. Who cannot be placed whatever the order does not speak for its queue, then and
   // now; KAI lets it (FINDINGS 4).
   const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
-  RoomCount room(cluster, cycle_.search);
+  RoomCount room(cluster, &cycle_.search->plans());
   Worklist worklist(cluster, cycle_.usage, cycle_.order, cycle_.worklist);
   for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, groups)) {
     if (takes_part_[group] == 0) {

@@ -1,7 +1,9 @@
-// VictimSearch: whom to evict so that a waiting pod group can be placed (spec 2 §9).
+// VictimSearch: which pods to evict so that a waiting pod group can be placed (spec 2 §9).
 //
-//   VictimSearch search(cycle, group, candidates, validator, &meter);
-//   if (search.Run() == SearchOutcome::kSolved) ...   // the statement holds the solution
+//   VictimSearch search(
+//       cycle.view, group, candidates, ...
+//   const SearchOutcome outcome = search.Run();
+//   if (outcome == SearchOutcome::kSolved) ...       // the statement holds the solution
 //
 // The search grows the part of the group that it makes room for (1, 2, 4, ... pods), each time
 // starting from the victims that sufficed before. For each part it adds victims one batch at a
@@ -9,7 +11,9 @@
 // group, and place the victims again where there is room. The first scenario that works and that
 // the validator accepts wins.
 //
-// An unsolved search leaves the statement as it was.
+// Invariants: an unsolved search leaves the statement as it was; equal input without a stopwatch
+// gives the same victims. Cost: O(log pods) parts, for each a simulation per scenario that
+// search_bounds.h does not rule out; SearchMeter bounds them. Not thread-safe.
 #ifndef KAI_ACTIONS_VICTIM_SEARCH_H_
 #define KAI_ACTIONS_VICTIM_SEARCH_H_
 

@@ -1,13 +1,15 @@
 // Worklist: which pod group is next (spec 1 F60, spec 2 O2, O3).
 //
-//   Worklist worklist(cluster, &usage, &order, options);
-//   for (PodGroupId group : lists.waiting) worklist.Push(group);
+//   Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
 //   while (!worklist.empty()) {
-//     const PodGroupId group = worklist.Pop();
-//     if (Attempt(group)) worklist.Push(group);             // it wants more
-//   }
+//   const PodGroupId group = worklist.Pop();
+//   worklist.Push(group);                            // it wants more
 //
 // Pod groups sit in a heap per leaf queue; queues sit in a heap per parent (queue_heaps.h).
+//
+// Invariants: Pop() follows the shares as they stand; the depth bounds what a leaf queue keeps.
+// Cost: O(log groups + depth * log siblings) comparisons a move, with keep_first O(depth) for each
+// group beyond the depth. Not thread-safe.
 #ifndef KAI_ACTIONS_WORKLIST_H_
 #define KAI_ACTIONS_WORKLIST_H_
 

@@ -21,8 +21,9 @@ struct Rig {
   explicit Rig(std::unique_ptr<Cluster> made, const Worklist::Options& options = {})
       : cluster(std::move(made)),
         usage(*cluster, {}),
-        order(*cluster, {.comparators = {PodComparator::kKubeflow, PodComparator::kRay,
-                                         PodComparator::kTaskPriority}}),
+        placing(*cluster, {.comparators = {PodComparator::kKubeflow, PodComparator::kRay,
+                                           PodComparator::kTaskPriority}}),
+        order(placing, {}),
         worklist(*cluster, &usage, &order, options),
         statement(Statement::Open(cluster.get(), {&usage, &order})) {}
 
@@ -45,6 +46,7 @@ struct Rig {
 
   std::unique_ptr<Cluster> cluster;
   QueueUsage usage;
+  PlacingOrder placing;
   PodOrder order;
   Worklist worklist;
   std::unique_ptr<Statement> statement;

@@ -1,8 +1,12 @@
 // What is known of each vendor's devices. Nothing else in the engine knows a vendor: a new one is a
 // row here, with its keys in keys.h.
 //
-//   if (IsGpuResource(name)) ...                    // one of the resources that count as GPUs
-//   for (const Accelerator& each : kAccelerators)   // labels that a node may carry
+//   for (const Accelerator& each : kAccelerators)
+//   IsGpuResource("amd.com/gpu")             // true
+//   IsMigResource("nvidia.com/mig-1g.5gb")   // true
+//
+// Invariants: each resource stands in one row. Cost: a look at every row, with no memory. Threads:
+// constants, thread-safe.
 #ifndef KAI_BASE_ACCELERATORS_H_
 #define KAI_BASE_ACCELERATORS_H_
 

@@ -1,10 +1,13 @@
 // Checks for our own bugs: KAI_CHECK always, KAI_DCHECK only where NDEBUG is off (hot loops).
 //
-//   KAI_CHECK(group.valid()) << "pod " << name << " has no group";
+//   KAI_CHECK(groups > 0) << "the pod has " << groups << " groups"
 //
 // A failed check prints file, line, condition and message, and aborts. What a user can cause is
 // never a check: it is a Status (see status_macros.h). The oldest Abseil we build with (20220623)
 // has no absl/log, hence these few lines.
+//
+// Invariants: the message is put together only when the check fails; a KAI_DCHECK in a release
+// build does not even evaluate its condition. Cost: one branch. Threads: any.
 #ifndef KAI_BASE_CHECK_H_
 #define KAI_BASE_CHECK_H_
 

@@ -1,8 +1,11 @@
-// Time as an argument. The engine never reads a clock: the time of a cycle is given to it, and a
-// stopwatch for its timings may be.
+// Time as an argument. The engine never reads a clock: it gets the time of a cycle, and optionally
+// a stopwatch for its timings.
 //
-//   ManualClock clock;           // in tests: moves only when told to
-//   clock.Advance(1'000'000);
+//   ManualClock clock;
+//   clock.Advance(1'000'000);   // in tests: it moves only so
+//
+// Invariants: NowNs() never decreases, as long as no caller advances by a negative number. Cost: a
+// system call at most. Threads: a SystemClock is thread-safe, a ManualClock is not.
 #ifndef KAI_BASE_CLOCK_H_
 #define KAI_BASE_CLOCK_H_
 

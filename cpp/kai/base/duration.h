@@ -1,9 +1,12 @@
 // Durations as Go writes them, which is how Kubernetes objects do: "90s", "1h30m", "1.5h", "-5m",
 // "0".
 //
-//   KAI_ASSIGN_OR_RETURN(const int64_t wait_ns, ParseDuration("1h30m"));
-//   KAI_ASSIGN_OR_RETURN(const int64_t week_ns, ParseLongDuration("1w"));
-//   FormatDuration(wait_ns);   // "1h30m0s"
+//   const absl::StatusOr<int64_t> duration = ParseDuration(text);   // "1h30m": 5400 * kSecondNs
+//   ParseLongDuration("1w")
+//   FormatDuration(kSecondNs)                                       // "1s"
+//
+// Invariants: nothing wraps round: what an int64 of nanoseconds does not hold is an error. Cost:
+// one pass over the text. Threads: pure functions, thread-safe.
 #ifndef KAI_BASE_DURATION_H_
 #define KAI_BASE_DURATION_H_
 

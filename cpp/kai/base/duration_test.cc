@@ -87,5 +87,10 @@ TEST(DurationTest, PrintsAsGoDoes) {
   for (const auto& [nanos, text] : table) EXPECT_EQ(FormatDuration(nanos), text);
 }
 
+TEST(DurationTest, PrintsWhatItReads) {
+  EXPECT_EQ(FormatDuration(*ParseLongDuration("1w")), "168h0m0s");
+  EXPECT_EQ(FormatDuration(kSecondNs), "1s");
+}
+
 }  // namespace
 }  // namespace kai::duration_test

@@ -1,9 +1,12 @@
-// What kai can do beyond KAI, for clusters that want it: each off unless the configuration turns it
-// on, as it changes decisions (docs/reference/config.md has a row for each).
+// What kai can do beyond KAI, for clusters that want it. Each is off unless the configuration turns
+// it on, because it changes decisions (docs/reference/config.md has a row for each).
 //
-//   Extras extras;                           // all off: the default, and with --as-kai
+//   Extras extras;                              // all off: the default, and with --as-kai
 //   extras.Set(Extra::kTopologySpread, true);
-//   if (extras.on(Extra::kTopologySpread)) ...
+//   extras.on(Extra::kTopologySpread)
+//
+// Invariants: kExtraNames has one name per Extra, in the order of the enum. Cost: one bit per
+// extra. Threads: a plain value; copies are independent.
 #ifndef KAI_BASE_EXTRAS_H_
 #define KAI_BASE_EXTRAS_H_
 

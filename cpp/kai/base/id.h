@@ -1,11 +1,11 @@
 // A typed integer id: a row number that cannot be mixed up with a row of another kind.
 //
-//   struct NodeTag {};
-//   using NodeId = Id<NodeTag>;
-//   NodeId node(3);            // explicit only
-//   NodeId none;               // invalid: !none.valid()
+//   using NodeId = Id<struct NodeTag>;
+//   NodeId(7).index()      // from a number only explicitly
+//   NodeId().valid()       // false: it names no row
 //
-// Cost: one int32. Ids compare and hash by value.
+// Invariants: an id that is valid is not negative; ids of two kinds do not convert or compare.
+// Cost: one int32. Ids compare and hash by value. Threads: a plain value.
 #ifndef KAI_BASE_ID_H_
 #define KAI_BASE_ID_H_
 

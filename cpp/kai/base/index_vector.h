@@ -1,8 +1,10 @@
 // A vector that only its own id type can index.
 //
-//   IndexVector<NodeId, double> score(nodes.size());
-//   score[node] = 9;           // score[pod] does not compile
-//   for (NodeId node : score.ids()) ...
+//   const IndexVector<NodeId, double> scores(3, 9.0);
+//   for (const NodeId node : scores.ids()) seen.push_back(node);    // scores[pod] does not compile
+//
+// Invariants: its ids are 0 to size()-1; a debug build checks every access. Cost: that of
+// std::vector. Threads: as std::vector: many readers, or one writer.
 #ifndef KAI_BASE_INDEX_VECTOR_H_
 #define KAI_BASE_INDEX_VECTOR_H_
 

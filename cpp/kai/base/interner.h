@@ -1,12 +1,14 @@
 // Names <-> ids at the edge of the engine: inside there are only ids.
 //
 //   Interner names;
-//   NameId vision = names.Intern("vision");
-//   names.Text(vision);        // "vision"; stays valid as long as the interner lives
-//   names.Find("speech");      // invalid id: never interned
+//   const NameId vision = names.Intern("vision");
+//   names.Text(vision)        // "vision"
+//   names.Find("speech")      // invalid id: never interned
 //
-// Ids follow first use; where order matters compare texts. Cost: one hash look-up per call. Not
-// thread-safe while interning.
+// Invariants: one id per text, one text per id; a text stays at its address as long as the interner
+// lives. Ids follow first use: where order matters, compare texts. Cost: one hash look-up per
+// Intern() or Find(), an array access per Text(). Threads: many readers, or one thread that
+// interns.
 #ifndef KAI_BASE_INTERNER_H_
 #define KAI_BASE_INTERNER_H_
 

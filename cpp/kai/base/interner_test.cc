@@ -15,6 +15,8 @@ TEST(InternerTest, GivesOneIdPerText) {
   const NameId vision = names.Intern("vision");
   const NameId speech = names.Intern("speech");
   EXPECT_NE(vision, speech);
+  EXPECT_EQ(names.Find("speech"), speech);
+  EXPECT_EQ(names.Text(vision), "vision");
   EXPECT_EQ(names.Intern("vision"), vision);
   EXPECT_EQ(names.Text(speech), "speech");
   EXPECT_EQ(names.size(), size_t{2});

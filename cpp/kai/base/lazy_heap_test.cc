@@ -38,6 +38,16 @@ TEST(LazyHeapTest, PushAppendsAndSiftsUpWhileTheChildIsLess) {
   EXPECT_THAT(Pushed({"5", "3", "8", "1", "2"}).items(), ElementsAre("1", "2", "8", "5", "3"));
 }
 
+TEST(LazyHeapTest, GivesItsElementsByTheirKeys) {
+  LazyHeap<std::string> heap;
+  for (const char* item : {"5", "3", "8"}) heap.Push(item, KeyLess);
+  EXPECT_EQ(heap.Top(), "3");
+  heap.SiftDownTop(KeyLess);  // no key has changed
+  EXPECT_EQ(heap.Pop(KeyLess), "3");
+  heap.DropLast();
+  EXPECT_THAT(heap.items(), ElementsAre("5"));
+}
+
 TEST(LazyHeapTest, PushLeavesATieBelowWhatWasThere) {
   EXPECT_THAT(Pushed({"1a", "1b", "1c", "1d"}).items(), ElementsAre("1a", "1b", "1c", "1d"));
 }

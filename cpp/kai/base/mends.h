@@ -1,9 +1,12 @@
 // The weaknesses of KAI's that we mend, and whether a cycle mends them (design §2). Every mend that
 // changes a decision is one switch; docs/compatibility.md has a row for each.
 //
-//   Mends mends;                        // all on: the default
-//   mends.Set(Mend::kQueueDepth, false);  // as KAI does it
-//   if (mends.on(Mend::kQueueDepth)) ...
+//   Mends mends;                           // all on: the default
+//   mends.Set(Mend::kQueueDepth, false);   // as KAI does it
+//   mends.on(Mend::kQueueDepth)
+//
+// Invariants: kMendNames has one name per Mend, in the order of the enum. Cost: one bit per mend.
+// Threads: a plain value; copies are independent.
 #ifndef KAI_BASE_MENDS_H_
 #define KAI_BASE_MENDS_H_
 

@@ -1,4 +1,10 @@
 // Numbers out of texts that others wrote.
+//
+//   ParseInteger("+42")      // 42
+//   ParseInteger("1 ")       // std::nullopt
+//
+// Invariants: no text makes it throw, and none is read in part. Cost: one pass over the text.
+// Threads: a pure function, thread-safe.
 #ifndef KAI_BASE_PARSE_H_
 #define KAI_BASE_PARSE_H_
 

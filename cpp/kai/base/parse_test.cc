@@ -18,6 +18,7 @@ TEST(ParseTest, ReadsWholeNumbersWithASign) {
 }
 
 TEST(ParseTest, ReadsNothingElse) {
+  EXPECT_EQ(ParseInteger("1 "), std::nullopt);
   for (const char* text : {"", "+", "-", "+-1", "-+1", "++1", " 1", "1 ", "1.0", "1e3", "0x10",
                            "one", "9223372036854775808", "1_000"}) {
     EXPECT_EQ(ParseInteger(text), std::nullopt) << '"' << text << '"';

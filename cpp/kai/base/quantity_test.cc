@@ -16,6 +16,14 @@ struct Amount {
   int64_t milli;
 };
 
+TEST(QuantityTest, NeverRoundsDownWhatIsAsked) {
+  const absl::StatusOr<Quantity> cpu = Quantity::Parse("500m");
+  ASSERT_TRUE(cpu.ok());
+  EXPECT_EQ(cpu->MilliValue(), 500);
+  EXPECT_EQ(cpu->Value(), 1);
+  EXPECT_EQ((*cpu + Quantity::Of(2)).MilliValue(), 2500);
+}
+
 TEST(QuantityTest, ReadsWhatKubernetesReads) {
   const Amount table[] = {
       // plain numbers, in odd spellings too

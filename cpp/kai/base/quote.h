@@ -1,7 +1,11 @@
 // Quote: text from the input as it appears inside an error message.
 //
-//   Quote("1Gx")                     // "1Gx", with the quotes
-//   Quote(std::string(1000, 'a'))    // "aaaa...": cut, so that a message stays readable
+//   Quote("1Gx")                       // "1Gx", with the quotes
+//   Quote(std::string(50'000'000, 'x'))   // "xxxx..."
+//
+// Invariants: the answer repeats at most kLongestQuote bytes of the text, and has no control
+// character in it. Cost: that of the bytes that are kept, however long the text is. Threads: a pure
+// function, thread-safe.
 #ifndef KAI_BASE_QUOTE_H_
 #define KAI_BASE_QUOTE_H_
 

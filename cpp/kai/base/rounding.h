@@ -1,4 +1,11 @@
 // Rounding and the printing of numbers: the only file that does either.
+//
+//   GpusOfPortions(0.333, 3)           // 0.99
+//   PortionOfMemory(4096, 15300)       // 0.27
+//
+// Invariants: equal numbers give equal texts on every machine; KAI's floating-point errors are kept
+// where decisions depend on them (spec 3 G2). Cost: a few operations, or one short string. Threads:
+// pure functions, thread-safe.
 #ifndef KAI_BASE_ROUNDING_H_
 #define KAI_BASE_ROUNDING_H_
 

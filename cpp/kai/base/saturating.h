@@ -1,4 +1,9 @@
 // Sums of untrusted integers: they stop at the largest number instead of wrapping round.
+//
+//   AddSaturating(kMost, 1)     // kMost
+//
+// Invariants: the sum is exact, or the end of the range that it would pass. Cost: one addition.
+// Threads: a pure function, thread-safe.
 #ifndef KAI_BASE_SATURATING_H_
 #define KAI_BASE_SATURATING_H_
 

@@ -3,6 +3,10 @@
 // with fractions have their printing in base/rounding.h.
 //
 //   StrCat("queue ", name, " has ", 3, " children")
+//   StrAppend(&text, "+", 2);
+//
+// Invariants: every integer is printed exactly, a char as a letter, a bool as a digit. Cost: one
+// string, grown part by part. Threads: pure functions, thread-safe.
 #ifndef KAI_BASE_TEXT_H_
 #define KAI_BASE_TEXT_H_
 

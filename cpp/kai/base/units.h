@@ -1,5 +1,11 @@
 // Units, once. CPU is counted in millicores, memory in bytes, GPUs in devices; people see cores,
 // gigabytes and GPUs.
+//
+//   QuotaVector sum = {1000, 2e9, 0.5};     // by QuotaResource: a core, 2 GB, half a device
+//   sum += QuotaVector{500, 1e9, 0.5};
+//
+// Invariants: the order of the three resources never changes; kUnlimited is exactly -1. Cost: none.
+// Threads: constants and plain values.
 #ifndef KAI_BASE_UNITS_H_
 #define KAI_BASE_UNITS_H_
 

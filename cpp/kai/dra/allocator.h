@@ -1,10 +1,9 @@
 // AllocateDevices: devices for claims that are allocated together, on one node, as Kubernetes'
 // structured allocator finds them.
 //
-//   KAI_ASSIGN_OR_RETURN(const DeviceAllocation found,
-//                        AllocateDevices(pools, allocated, claims, options));
-//   if (!found.fits) ...                       // not on this node, and not now
-//   found.claims[0].devices[0].device->name;   // "gpu-3", for found.claims[0].devices[0].request
+//   const auto found = AllocateDevices(pools, allocated, claims, options);
+//   found->fits                                // false: not on this node, and not now
+//   found->claims[0].devices[0].device->name   // "gpu-1", for found->claims[0].devices[0].request
 //
 // The answer is the first that a depth-first search finds: claims, requests and their alternatives
 // in their order, devices in that of the pools. So the same input gives the same devices, and a
@@ -16,15 +15,16 @@
 // while there are any. The devices that take from one counter take no more than it has. A tainted
 // device (NoSchedule, NoExecute) needs a toleration.
 //
-// Errors, which mean that the claim is at fault rather than the node:
-//   InvalidArgument     the claim makes no sense, its class does not exist, a selector fails on a
-//                       device, or a constraint forbids a device of a request for all of them
-//   Unimplemented       it asks for a feature that is switched off
-//   FailedPrecondition  it asks for all devices of a pool that is not ready, or nothing fits and a
-//                       pool is invalid
-//   ResourceExhausted   the search took more than options.budget steps
-// Cost: a step per device that is looked at for a place; each asks every selector once per request
-// and device. Without constraints and shared capacities the search hardly ever goes back.
+// Errors mean that the claim is at fault rather than the node. InvalidArgument: the claim makes no
+// sense, its class does not exist, a selector fails on a device, or a constraint forbids a device
+// of a request for all of them. Unimplemented: it asks for a feature that is switched off.
+// FailedPrecondition: it asks for all devices of a pool that is not ready, or nothing fits and a
+// pool is invalid. ResourceExhausted: the search took more than options.budget steps.
+//
+// Invariants: an answer that fits keeps all these rules; nothing that is passed changes. Cost: a
+// step per device that is looked at for a place; each asks every selector once per request and
+// device. Without constraints and shared capacities the search hardly ever goes back. Threads: a
+// pure function, thread-safe.
 #ifndef KAI_DRA_ALLOCATOR_H_
 #define KAI_DRA_ALLOCATOR_H_
 

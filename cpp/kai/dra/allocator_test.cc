@@ -131,6 +131,24 @@ class Node {
   std::vector<DeviceClaim> claims_;
 };
 
+TEST(AllocatorTest, NamesTheDevicesOfAClaim) {
+  const Device used{.driver = "gpu", .pool = "p", .name = "gpu-0"};
+  const Device free{.driver = "gpu", .pool = "p", .name = "gpu-1"};
+  const std::vector<Pool> pools = {{.driver = "gpu", .name = "p", .devices = {&used, &free}}};
+  const AllocatedDevices allocated{.devices = {used.id()}, .shared = {}};
+  const DeviceClass gpu{.name = "gpu", .selectors = {}};
+  DeviceRequest request;
+  request.name = "gpus";
+  request.device_class = &gpu;
+  const std::vector<DeviceClaim> claims = {{.name = "team/train", .requests = {request}}};
+  const AllocatorOptions options;
+  const auto found = AllocateDevices(pools, allocated, claims, options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_TRUE(found->fits);
+  EXPECT_EQ(found->claims[0].devices[0].device->name, "gpu-1");
+  EXPECT_EQ(found->claims[0].devices[0].request, "gpus");
+}
+
 TEST(AllocatorTest, GivesTheFirstDevicesThatAreFree) {
   Node node;
   node.AddPool("a", {"0", "1", "2"});

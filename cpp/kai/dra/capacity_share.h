@@ -1,11 +1,15 @@
 // What a claim takes of the capacities of a device that several claims may share.
 //
-//   const std::optional<CapacityShare> share = ShareOf(device, request.capacity);
-//   if (share.has_value() && HasRoom(device, *share, taken)) ...
+//   const CapacityShare share = *ShareOf(device, {{"memory", Amount("30Gi")}});
+//   HasRoom(device, share, taken)
+//   AddShare(share, &taken);
 //
 // What is asked for is rounded up to what the device's policy allows (least amount, steps, a list
 // of values). A capacity that the request does not name is taken by the policy's fallback, or
 // whole.
+//
+// Invariants: a share names every capacity of the device, and takes no less than the request asks.
+// Cost: O(capacities of the device). Threads: pure functions, thread-safe.
 #ifndef KAI_DRA_CAPACITY_SHARE_H_
 #define KAI_DRA_CAPACITY_SHARE_H_
 

@@ -1,4 +1,10 @@
 // Lists, maps and the device, looked into from CEL expressions.
+//
+//   return CelSelect(node, holder);      // device.driver
+//
+// Invariants: in the maps of the device an unused domain is there and empty; an unused name is an
+// error. Cost: O(log names), a search of a list a step per item. Threads: pure functions of their
+// arguments.
 #ifndef KAI_DRA_CEL_ACCESS_H_
 #define KAI_DRA_CEL_ACCESS_H_
 

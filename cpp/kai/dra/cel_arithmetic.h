@@ -1,4 +1,9 @@
 // + - * / % of CEL, and the minus in front of a number.
+//
+//   std::optional<Result> result = CelCalculate(node.op, a, b, &arena_, &steps_);
+//
+// Invariants: integers never wrap round: an overflow is an error. Cost: O(1), + of texts and lists
+// their length. Threads: pure functions, but for the arena and the steps of the caller.
 #ifndef KAI_DRA_CEL_ARITHMETIC_H_
 #define KAI_DRA_CEL_ARITHMETIC_H_
 

@@ -1,4 +1,8 @@
 // What goes wrong while a CEL expression is worked out, with the place where it does.
+//
+//   return CelWrongKind(node, holder);    // "byte 12: . does not take string"
+//
+// Invariants: each error begins with the place. Cost: a string. Threads: pure functions.
 #ifndef KAI_DRA_CEL_ERRORS_H_
 #define KAI_DRA_CEL_ERRORS_H_
 

@@ -1,4 +1,11 @@
 // Works out a compiled CEL expression for one device.
+//
+//   CelEvaluator evaluator(*program_, device, budget);
+//   evaluator.Run()
+//
+// Invariants: it runs once; what it returns may point into it, the program and the device. It takes
+// no more steps than its budget. Cost: a step for each operation, more for long values. Not
+// thread-safe; several evaluators may share a program.
 #ifndef KAI_DRA_CEL_EVALUATOR_H_
 #define KAI_DRA_CEL_EVALUATOR_H_
 

@@ -1,4 +1,10 @@
 // The functions and methods that CEL expressions may call.
+//
+//   const std::optional<CelFunction> function = FindCelFunction(name, form, arguments.size());
+//
+// Invariants: what FindCelFunction() gives takes exactly so many arguments. Cost: a look at a
+// table; a call takes steps by the length of its values. Threads: pure functions, but for the arena
+// and the steps of the caller.
 #ifndef KAI_DRA_CEL_FUNCTIONS_H_
 #define KAI_DRA_CEL_FUNCTIONS_H_
 

@@ -1,4 +1,9 @@
 // The words of a CEL expression.
+//
+//   KAI_ASSIGN_OR_RETURN(std::vector<CelToken> tokens, SplitCel(expression));
+//
+// Invariants: the last word is kEnd, and a cursor never passes it. Cost: linear in the expression.
+// Threads: pure functions; a cursor is not thread-safe.
 #ifndef KAI_DRA_CEL_LEXER_H_
 #define KAI_DRA_CEL_LEXER_H_
 

@@ -1,4 +1,8 @@
 // CEL's operators with two sides.
+//
+//   for (const CelOperator& candidate : kCelOperators) {
+//
+// Invariant: each sign stands here once. Cost: none. Threads: constants.
 #ifndef KAI_DRA_CEL_OPERATORS_H_
 #define KAI_DRA_CEL_OPERATORS_H_
 

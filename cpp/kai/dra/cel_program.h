@@ -1,4 +1,10 @@
 // A compiled CEL expression: a tree in a vector.
+//
+//   KAI_ASSIGN_OR_RETURN(CelProgram program, ParseCel(expression));
+//
+// Invariants: parts stand before the node that has them, and no node is deeper than
+// CelSelector::kDeepestNesting. Cost: linear in the expression. Threads: does not change once it is
+// parsed: many readers.
 #ifndef KAI_DRA_CEL_PROGRAM_H_
 #define KAI_DRA_CEL_PROGRAM_H_
 

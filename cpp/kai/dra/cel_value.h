@@ -1,4 +1,11 @@
 // What CEL expressions compute with.
+//
+//   const CelOrder compared = CelCompare(a, b);
+//   return CelValue(CelEqual(a, b, &steps_));
+//
+// Invariants: a value looks at texts, lists and versions, and owns none: they live in the program,
+// the device or the evaluation's CelArena. Cost: O(1), comparing lists a step per item. Threads:
+// plain values.
 #ifndef KAI_DRA_CEL_VALUE_H_
 #define KAI_DRA_CEL_VALUE_H_
 

@@ -1,13 +1,16 @@
 // Devices as drivers publish them in ResourceSlices (resource.k8s.io), and what selectors read.
 //
 //   Device gpu{.driver = "gpu.nvidia.com", .pool = "node-1", .name = "gpu-0"};
-//   gpu.SetAttribute("productName", std::string("NVIDIA A100"));     // the driver's own domain
-//   gpu.SetAttribute("dra.net/numaNode", int64_t{0});
+//   gpu.SetAttribute("type", std::string("gpu"));        // the driver's own domain
+//   gpu.SetAttribute("dra.net/numaNode", int64_t{1});
 //   gpu.SetCapacity("memory", {.value = Quantity::Parse("80Gi").value()});
-//   gpu.FindAttribute("gpu.nvidia.com/productName");
 //
-// Plain data. The reader of slices fills it; which nodes reach a device is settled before a device
-// gets here (pools.h).
+// The reader of slices fills it; which nodes reach a device is settled before a device gets here
+// (pools.h).
+//
+// Invariants: an attribute has one value; where a slice spells it with and without its domain, the
+// one with the domain counts, whichever is set first. Cost: O(log names). Threads: plain data: many
+// readers.
 #ifndef KAI_DRA_DEVICE_H_
 #define KAI_DRA_DEVICE_H_
 

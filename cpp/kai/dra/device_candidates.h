@@ -1,5 +1,12 @@
 // The devices among which an allocation chooses, and the requests that choose: checked, counted,
 // and each pair of them matched at most once.
+//
+//   const DeviceCandidates candidates(pools, allocated, options);
+//   KAI_ASSIGN_OR_RETURN(ClaimPlan plan, candidates.Plan(claim));
+//
+// Invariants: pools, allocated devices and options outlive it; candidates are in the order of the
+// pools. Cost: O(devices) to make one; a match asks every selector, once for each request and
+// device. Threads: many readers; what a match finds out is written to the caller's RequestOption.
 #ifndef KAI_DRA_DEVICE_CANDIDATES_H_
 #define KAI_DRA_DEVICE_CANDIDATES_H_
 

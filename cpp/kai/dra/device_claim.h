@@ -1,14 +1,15 @@
 // What a ResourceClaim asks for: so many devices of a class, with these properties, that go
 // together like that.
 //
-//   const DeviceClass gpu{.name = "gpu.nvidia.com", .selectors = {CelSelector::Compile(
-//       "device.driver == 'gpu.nvidia.com'")}};
-//   const DeviceClaim claim{.name = "team/train", .requests = {
-//       {.name = "gpus", .device_class = &gpu, .count = 4}},
-//       .constraints = {{.attribute = "dra.net/numaNode"}}};   // all four on one NUMA node
+//   request.name = name;
+//   request.device_class = &gpu_;
+//   request.count = count;
+//   request.selectors.push_back(Selects(expression));
+//   claim.requests = std::move(requests);
 //
-// A selector that does not compile is kept as its error: as in Kubernetes it hurts only when a
-// device is about to be held against it.
+// Invariants: a selector that does not compile is kept as its error: as in Kubernetes it hurts only
+// when a device is about to be compared with it. Cost: plain data; Tolerates() and Covers() compare
+// texts. Threads: many readers.
 #ifndef KAI_DRA_DEVICE_CLAIM_H_
 #define KAI_DRA_DEVICE_CLAIM_H_
 

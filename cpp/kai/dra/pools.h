@@ -1,13 +1,15 @@
 // Pools: what one node reaches of the devices in the cluster's ResourceSlices.
 //
-//   const std::vector<Pool> pools = GatherPools(slices, options,
-//       [&](const ResourceSlice& slice, const Device* device) { return Reaches(node, slice); });
+//   return GatherPools(slices, {.partitionable_devices = partitionable}, ...
 //
 // A driver publishes a pool in one or more slices and replaces them by slices of a higher
 // generation. So a pool may be seen half replaced: then it is incomplete, and nothing is taken from
-// it. Pools are in the order of driver and name, their slices in that of names, so that a driver
-// can say by its names which device goes first; Kubernetes 1.35 leaves both orders to chance. Cost:
-// O(slices log slices + devices). Pools point into the slices.
+// it.
+//
+// Invariants: pools are in the order of driver and name, their slices in that of names, so that a
+// driver can say by its names which device goes first; Kubernetes 1.35 leaves both orders to
+// chance. Pools point into the slices. Cost: O(slices log slices + devices). Threads: a pure
+// function; pools do not change.
 #ifndef KAI_DRA_POOLS_H_
 #define KAI_DRA_POOLS_H_
 

@@ -1,15 +1,15 @@
 // Regex: the regular expressions of CEL's matches(), by RE2.
 //
-//   int64_t steps = 10'000;
-//   KAI_ASSIGN_OR_RETURN(const Regex a100, Regex::Compile("^NVIDIA A100.*(40|80)GB$", &steps));
-//   a100.FoundIn("NVIDIA A100-SXM4-80GB", &steps);   // true; steps is what is left
+//   int64_t steps = 1'000'000;
+//   return Regex::Compile(pattern, &steps);
+//   return regex.ok() && regex->FoundIn(text, &steps);      // steps is what is left
 //
-// Syntax and meaning are those of Go's regexp, which Kubernetes uses; docs/internals/dra.md
-// lists the differences. Text is UTF-8; a byte of it that is not matches nothing.
+// Syntax and meaning are those of Go's regexp, which Kubernetes uses; docs/internals/dra.md lists
+// the differences. Text is UTF-8; a byte of it that is not matches nothing.
 //
-// Cost: compiling is linear in the size of the pattern with its repeats written out, matching in
-// that size times the text; a pattern takes at most kMostBytes of memory. Copies are cheap. Safe to
-// share among threads.
+// Invariants: a pattern takes at most kMostBytes of memory, and no match runs away: its time is
+// linear. Cost: compiling is linear in the size of the pattern with its repeats written out,
+// matching in that size times the text. Copies are cheap. Threads: thread-safe.
 #ifndef KAI_DRA_REGEX_H_
 #define KAI_DRA_REGEX_H_
 

@@ -1,11 +1,12 @@
 // Semver: a version as semver.org 2.0.0 writes it, and the order it gives versions.
 //
-//   KAI_ASSIGN_OR_RETURN(const Semver driver, Semver::Parse("550.54.15-beta.2+build7"));
-//   driver.major();                              // 550
-//   driver < Semver::Parse("550.54.15").value()  // true: a release comes after its betas
-//   Semver::ParseLoosely("v1.02").value();       // 1.2.0: what people write
+//   const Semver version = Version("12.4.99-rc.1+sha.5114f85");    // Semver::Parse(text).value()
+//   version.major()              // 12
 //
-// What stands behind a '+' is kept in text() and takes no part in comparisons.
+// ParseLoosely() reads what people write: "v1.02" is 1.2.0.
+//
+// Invariants: a release comes after its candidates; what stands behind a '+' is kept in text() and
+// takes no part in comparisons. Cost: one pass over the text. Threads: a plain value.
 #ifndef KAI_DRA_SEMVER_H_
 #define KAI_DRA_SEMVER_H_
 

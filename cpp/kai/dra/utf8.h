@@ -1,4 +1,10 @@
 // Code points in UTF-8 text.
+//
+//   AppendCodePoint(&text, point)
+//   NextCodePoint(text, &at)
+//
+// Invariants: reading always moves on, and gives back what was appended; a byte that starts no code
+// point counts as U+FFFD. Cost: O(1) a code point. Threads: pure functions, thread-safe.
 #ifndef KAI_DRA_UTF8_H_
 #define KAI_DRA_UTF8_H_
 

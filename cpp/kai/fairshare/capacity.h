@@ -1,5 +1,12 @@
-// May this much more be placed for a queue? Limits of everybody, quota of the non-preemptible (spec
-// 1 §7).
+// May this much more be placed for a queue? Limits hold for everything, the quota for what is not
+// preemptible (spec 1 §7).
+//
+//   CheckLimit(path, {0, 0, 1}).fits()
+//   CheckNonPreemptibleQuota(path, more, kQuotaTolerance).fits()
+//
+// Invariants: equality passes; a resource that is not requested is not looked at; an answer names
+// the lowest queue of the path that refuses, and of this one the first resource. Cost: O(depth).
+// Threads: pure functions, thread-safe.
 #ifndef KAI_FAIRSHARE_CAPACITY_H_
 #define KAI_FAIRSHARE_CAPACITY_H_
 

@@ -1,11 +1,15 @@
 // Division of what there is among sibling queues (spec 1 §4): first what each deserves, then by
 // weight and priority, then the remainders.
 //
-//   std::vector<Sibling> siblings = {{.share = &vision, .priority = 100, ...}, ...};
-//   const double left = Divide(total_gpus, k_value, siblings);    // sets every fair_share
+//   std::vector<Sibling> siblings;
+//   result.left = Divide(total, k_value, siblings);    // sets every fair_share
 //
-// Each resource is divided by itself. The grants of a round depend on no order; sums are taken in
-// the order of `siblings`.
+// Each resource is divided by itself.
+//
+// Invariants: the grants of a round depend on no order; sums are taken in the order of `siblings`,
+// so that equal input gives equal bits. What is left is never negative. Cost: a sort, and
+// O(siblings) a round; a round in which no queue gets all it wants is the last of its priority.
+// Threads: pure functions; writes through the `share` pointers of its own siblings alone.
 #ifndef KAI_FAIRSHARE_DIVISION_H_
 #define KAI_FAIRSHARE_DIVISION_H_
 

@@ -1,16 +1,16 @@
 // MinRuntime: how long a pod group may run before it can be a victim (spec 1 §10).
 //
-//   MinRuntime min_runtime(queues, {.reclaim_ns = 60'000'000'000});
-//   const int64_t runtime_ns = min_runtime.ForReclaim(waiting_queue, victim_queue);   // F105
-//   const bool is_protected = MinRuntime::Protects(started_ns, runtime_ns, now_ns);   // F103
-//   MinRuntime::MayBeVictim(elastic, is_protected);                // F104, before any scenario
-//   MinRuntime::MayLose(elastic, is_protected, losses);            // F106, for a scenario
+//   MinRuntime(queues, options).ForReclaim(waiting_queue, victim_queue)  // F105, in nanoseconds
+//   MinRuntime::Protects(started_ns, runtime_ns, now_ns)               // F103
+//   MinRuntime::MayBeVictim(elastic, is_protected)                     // F104, before a scenario
+//   MinRuntime::MayLose(elastic, is_protected, losses)                 // F106, for a scenario
 //
 // A pod group is elastic if one of its pod sets has more pods, of whatever status, than its
 // minimum. Such a group may be looked at even while it is protected, and then lose what is above
 // its minima.
 //
-// Cost: O(depth) to resolve a runtime. Thread-safe.
+// Invariants: it keeps no state besides its options; a queue that is not known has the defaults.
+// Cost: O(depth) to resolve a runtime, O(pod sets) for MayLose(). Threads: thread-safe.
 #ifndef KAI_FAIRSHARE_MIN_RUNTIME_H_
 #define KAI_FAIRSHARE_MIN_RUNTIME_H_
 

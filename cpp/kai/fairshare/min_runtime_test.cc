@@ -127,6 +127,26 @@ TEST(MinRuntimeTest, AnElasticGroupIsLookedAtEvenWhileProtected) {  // spec 1 F1
   EXPECT_TRUE(MinRuntime::MayBeVictim(false, false));
 }
 
+TEST(MinRuntimeTest, OneGroupFromItsQueueToItsScenario) {
+  QueueColumns queues;
+  const QueueId waiting_queue = queues.parent.Add(QueueId());
+  const QueueId victim_queue = queues.parent.Add(QueueId());
+  for (int i = 0; i < 2; ++i) queues.preempt_min_runtime_ns.Add(std::nullopt);
+  queues.reclaim_min_runtime_ns.Add(std::nullopt);
+  queues.reclaim_min_runtime_ns.Add(60);
+  const MinRuntime::Options options{.reclaim_ns = 10};
+  const int64_t runtime_ns = MinRuntime(queues, options).ForReclaim(waiting_queue, victim_queue);
+  EXPECT_EQ(runtime_ns, 60);
+  const int64_t started_ns = 100, now_ns = 159;
+  const bool is_protected = MinRuntime::Protects(started_ns, runtime_ns, now_ns);
+  EXPECT_TRUE(is_protected);
+  const bool elastic = true;
+  EXPECT_TRUE(MinRuntime::MayBeVictim(elastic, is_protected));
+  const std::vector<MinRuntime::PodSetLoss> losses = {
+      {.min_available = 2, .active = 3, .victims = 2}};
+  EXPECT_FALSE(MinRuntime::MayLose(elastic, is_protected, losses)) << "one would be left";
+}
+
 bool MayLose(const std::vector<MinRuntime::PodSetLoss>& pod_sets, bool elastic = true,
              bool is_protected = true) {
   return MinRuntime::MayLose(elastic, is_protected, pod_sets);

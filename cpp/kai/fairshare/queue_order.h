@@ -1,8 +1,12 @@
 // Which of two sibling queues goes first (spec 1 F61-F71).
 //
-// The answer need not be a strict order: queues of the same age and equal in all else are "right
-// first" both ways (spec 1 F71), so what stands on top of a heap depends on how it was filled.
-// base/lazy_heap.h reproduces that.
+//   GoesFirst(left.contender(), right.contender(), kTotal)
+//   DominantShare(queue.share, {}, kTotal)      // 0.7 of what it may have
+//
+// Invariants: the answer need not be a strict order: queues of the same age and equal in all else
+// are "right first" both ways (spec 1 F71), so what stands on top of a heap depends on how it was
+// filled; base/lazy_heap.h reproduces that. Cost: a few comparisons for each of the three
+// resources. Threads: pure functions, thread-safe.
 #ifndef KAI_FAIRSHARE_QUEUE_ORDER_H_
 #define KAI_FAIRSHARE_QUEUE_ORDER_H_
 

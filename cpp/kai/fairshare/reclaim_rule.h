@@ -1,16 +1,16 @@
 // ReclaimRule: may these victims be taken for that reclaimer? (spec 1 §8)
 //
-//   ReclaimRule rule(queues, shares, {.queue = leaf, .preemptible = true}, {});
-//   if (!rule.MayStart(request)) ...                     // F84
-//   rule.MayBeVictim(victim_queue, request);             // F86
-//   rule.Accepts(losses, request);                       // F88-F94, after a what-if placement
+//   ReclaimRule rule(queues, shares, {.queue = reclaimer, .preemptible = true}, {});
+//   rule.MayStart(request)                          // F84
+//   rule.MayBeVictim(victim, request)               // F86
+//   rule.Accepts(losses, request)                   // F88-F94, after a what-if placement
 //
-// `shares` are read when asked: hand in the live ones for F84 and F86, and a copy made when the
-// search began for Accepts (F87). The order of `losses` counts, since each is tested before it is
+// `shares` are read at each call: pass the live ones for F84 and F86, and a copy made when the
+// search began for Accepts() (F87). The order of `losses` counts, since each is tested before it is
 // taken (spec 1 W8): callers list them in the order in which the victims were chosen.
 //
-// Cost: O(depth) for the first two; Accepts O(losses * depth), and no allocation once the scratch
-// has grown. Not thread-safe.
+// Invariants: an answer changes nothing and depends on no earlier one. Cost: O(depth) for the first
+// two; Accepts() O(losses * depth), and no allocation once the scratch has grown. Not thread-safe.
 #ifndef KAI_FAIRSHARE_RECLAIM_RULE_H_
 #define KAI_FAIRSHARE_RECLAIM_RULE_H_
 

@@ -95,6 +95,30 @@ class Tree {
 
 constexpr double kGpuOnly = 0;
 
+TEST(ReclaimRuleTest, AQueueBelowItsDeservedTakesFromOneAboveIt) {
+  QueueColumns queues;
+  IndexVector<QueueId, QueueShare> shares;
+  const auto add = [&](double allocated) {
+    queues.name.Add(NameId());
+    queues.parent.Add(QueueId());
+    QueueShare share;
+    share.fill({.limit = kUnlimited});
+    share[kQuotaGpu] = {
+        .deserved = 4, .limit = kUnlimited, .allocated = allocated, .fair_share = 4};
+    return shares.Add(share);
+  };
+  const QueueId reclaimer = add(0);
+  const QueueId victim = add(8);
+  const QuotaVector request = {0, 0, 4};
+  ReclaimRule rule(queues, shares, {.queue = reclaimer, .preemptible = true}, {});
+  EXPECT_TRUE(rule.MayStart(request));
+  EXPECT_TRUE(rule.MayBeVictim(victim, request));
+  const std::vector<QueueLoss> losses(4, {victim, {0, 0, 1}, 1});
+  EXPECT_TRUE(rule.Accepts(losses, request));
+  const std::vector<QueueLoss> more(6, {victim, {0, 0, 1}, 1});
+  EXPECT_FALSE(rule.Accepts(more, request)) << "the fifth is one that it deserves";
+}
+
 // ---- where two queues part ----------------------------------------------------------------------
 
 TEST(QueueForkTest, IsBelowTheFirstCommonQueue) {

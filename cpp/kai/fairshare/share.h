@@ -1,5 +1,11 @@
 // One resource of one queue: what it was promised, what it uses, what it deserves; and the few
 // values derived from them (spec 1 §3).
+//
+//   Allocatable({.deserved = 2, .limit = kUnlimited, .fair_share = 3})               // 3
+//   Satisfied({.limit = 2, .request = 9, .fair_share = 2})                           // true
+//
+// Invariants: kUnlimited equals itself and is more than any number. Cost: O(1). Threads: plain
+// values.
 #ifndef KAI_FAIRSHARE_SHARE_H_
 #define KAI_FAIRSHARE_SHARE_H_
 

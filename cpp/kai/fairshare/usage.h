@@ -1,9 +1,15 @@
 // QueueUsage: what every queue uses and deserves in this cycle, rolled up the tree and kept up to
 // date by the statement.
 //
-//   QueueUsage usage(cluster, {.k_value = 1.0});
-//   usage.share(queue)[kQuotaGpu].fair_share;   // fixed when the cycle starts (spec 1 F31)
-//   Statement::Open(&cluster, {&usage, ...});   // allocated follows every change and goes back
+//   QueueUsage usage(*cluster, {});
+//   usage.share(queue)[kQuotaGpu].fair_share                       // what the queue may have
+//   const auto statement = Statement::Open(cluster.get(), {&usage});
+//   usage.share(queue)[kQuotaGpu].allocated                        // follows every change
+//
+// Invariants: a queue has the sums of its children; fair shares are fixed when the cycle starts
+// (spec 1 F31); undoing a change restores every bit. Cost: building is O(queues * depth) and the
+// division (the cluster has the sums of pods); a change is O(depth). Threads: many readers, while
+// no statement changes the cluster.
 #ifndef KAI_FAIRSHARE_USAGE_H_
 #define KAI_FAIRSHARE_USAGE_H_
 

@@ -41,6 +41,21 @@ TEST(QueueUsageTest, RollsEveryAmountUpToTheRoot) {  // spec 1 F33
   EXPECT_EQ(usage.share(QueueNamed(*cluster, "ml"))[kQuotaCpu].allocated, 3000);
 }
 
+TEST(QueueUsageTest, FollowsTheStatementAndGoesBack) {
+  const auto cluster =
+      MakeCluster().Queue("q").Node("n1", {.gpus = 8}).Pending("q/p", {.gpus = 2}).Build();
+  QueueUsage usage(*cluster, {});
+  const QueueId queue = QueueNamed(*cluster, "q");
+  const double fair_share = usage.share(queue)[kQuotaGpu].fair_share;
+  EXPECT_EQ(fair_share, 2);
+  const auto statement = Statement::Open(cluster.get(), {&usage});
+  statement->Place(PodNamed(*cluster, "q/p-0"), NodeNamed(*cluster, "n1"));
+  EXPECT_EQ(usage.share(queue)[kQuotaGpu].allocated, 2);
+  EXPECT_EQ(usage.share(queue)[kQuotaGpu].fair_share, fair_share) << "fixed for the cycle";
+  statement->RollBackTo(0);
+  EXPECT_EQ(usage.share(queue)[kQuotaGpu].allocated, 0);
+}
+
 TEST(QueueUsageTest, CountsOnlyWhatIsAllocatedOrWaits) {  // spec 1 F31, F32
   const auto cluster = MakeCluster()
                            .Queue("q")
@@ -213,7 +228,7 @@ TEST_F(FollowingTest, EvictedPodsDoNotCountAndMovedOnesDoAgain) {
 
 TEST_F(FollowingTest, AsKaiEachEvictionIsChargedAndAReturnUndoesOne) {  // spec 2 W8
   statement_->Evict(Pod("q/run-0"));
-  statement_->EvictAgain(Pod("q/run-0"));
+  statement_->Evict(Pod("q/run-0"));
   EXPECT_EQ(Allocated("q"), -1);
   EXPECT_EQ(Allocated("ml"), -1);
   statement_->Pipeline(Pod("q/run-0"), Node("n1"));

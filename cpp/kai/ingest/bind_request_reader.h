@@ -1,5 +1,10 @@
-// BindRequest -> BindRequestRow. Expects a fresh row; with a rejection the row is half filled and
-// of no use.
+// BindRequest -> BindRequestRow.
+//
+//   const BindRequestRow row = ReadForTest(&ReadBindRequest, ...
+//
+// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
+// document and row.
 #ifndef KAI_INGEST_BIND_REQUEST_READER_H_
 #define KAI_INGEST_BIND_REQUEST_READER_H_
 

@@ -1,13 +1,12 @@
 // FieldStatus: fine, or which field of an object is wrong and why.
 //
-//   FieldStatus ReadPort(JsonValue port) {
-//     return FieldStatus::Bad("is negative");    // knows what, not yet where
-//   }
-//   ReadPort(port).Inside("hostPort").Inside("[0]").Inside("ports").field();
-//                                                // "ports[0].hostPort"
+//   const FieldStatus status = FieldStatus::Bad("is negative") ...
+//   .Inside("requests")
+//   .Inside("spec")
+//   status.field()                      // "spec.containers[0].requests[\"cpu\"]"
 //
-// The path grows from the inside out while the readers return, so that reading well costs one null
-// pointer.
+// Invariants: the path grows from the inside out while the readers return; a good status stays
+// good. Cost: reading well costs one null pointer. Threads: a plain value.
 #ifndef KAI_INGEST_FIELD_STATUS_H_
 #define KAI_INGEST_FIELD_STATUS_H_
 

@@ -1,9 +1,16 @@
 // What a pod asks of GPUs: the whole devices and MIG instances of its containers, and the
 // annotations that replace them (spec 3 R6, R10, R12-R19).
 //
+//   GpuAnnotations annotations;
+//   annotations.fraction = std::move(text);
+//   const FieldStatus status = MakeGpuRequest(annotations, WholeGpus(), {}, &request);
+//
 // KAI ignores an annotation it cannot understand, and the pod silently becomes something else; here
 // it is one clear sentence instead, and the pod is left out: NaN as a fraction, a negative amount,
 // hexadecimal. What KAI understands means the same.
+//
+// Invariants: a request without an error is of one kind: whole, shared, or instances. Cost: a few
+// texts parsed. Threads: pure functions, thread-safe.
 #ifndef KAI_INGEST_GPU_REQUEST_H_
 #define KAI_INGEST_GPU_REQUEST_H_
 

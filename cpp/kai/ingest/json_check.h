@@ -1,9 +1,15 @@
 // CheckJson: one strict pass over JSON before anything is read from it.
 //
+//   const absl::Status status = CheckJson(text);
+//
 // simdjson on demand looks only at what it is asked for: a broken value in a skipped member goes
 // unseen, and a misplaced bracket shifts what later members mean. So every text is checked whole
 // first, and the readers behind may trust the grammar; what remains to be wrong is types and
-// values. The price is about a millisecond per megabyte.
+// values.
+//
+// Invariants: it accepts exactly what is one JSON value in valid UTF-8, no deeper than
+// kDeepestJson. Cost: about a millisecond per megabyte, and constant memory. Threads: a pure
+// function, thread-safe.
 #ifndef KAI_INGEST_JSON_CHECK_H_
 #define KAI_INGEST_JSON_CHECK_H_
 

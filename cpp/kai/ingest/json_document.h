@@ -1,12 +1,12 @@
 // JsonDocument: JSON bytes, checked and ready to be walked.
 //
 //   JsonDocument document;
-//   KAI_ASSIGN_OR_RETURN(const JsonObject object, document.Parse(bytes));
-//   std::optional<Rejection> rejection = ReadPod(object, &row);
+//   absl::StatusOr<JsonObject> object = document.Parse(json);
+//   NameOf(*object)
 //
-// Keeps its buffers for the next Parse, which ends the life of everything the last one gave. Cost:
-// the bytes are copied once, checked once, and indexed once, about 1.5 ms per megabyte together.
-// Not thread-safe.
+// Invariants: it keeps its buffers for the next Parse(), which ends the life of everything the last
+// one gave. Cost: the bytes are copied once, checked once, and indexed once, about 1.5 ms per
+// megabyte together. Not thread-safe.
 #ifndef KAI_INGEST_JSON_DOCUMENT_H_
 #define KAI_INGEST_JSON_DOCUMENT_H_
 

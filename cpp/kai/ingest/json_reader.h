@@ -1,23 +1,21 @@
 // Reading Kubernetes objects from JSON: walk the members, take those you know, and get every error
 // with its path for free.
 //
-//   FieldStatus ReadToleration(JsonValue& toleration, Toleration* out) {
-//     return ForEachMember(toleration, [&](std::string_view key, JsonValue& value) {
-//       if (key == "key") return ReadString(value, &out->key);
-//       if (key == "effect") return ReadTaintEffect(value, &out->effect);
-//       return Skip();
-//     });
-//   }
+//   return ForEachMember(metadata, [&](std::string_view key, JsonValue& value) {
+//   if (key == "name") return ReadString(value, &row->name);
+//   if (key == "labels") return ReadStringMap(value, &row->labels);
+//   return Skip();
 //
 // A thin layer over simdjson on demand with the habits of Kubernetes: members come in any order,
 // unknown ones are skipped unread, null is the same as absent, the last of two equal members wins.
 // simdjson itself stands in json_inside.h, which only this layer includes: its header and the code
 // that it inlines made a quarter of a cold build.
 //
-// The JSON must have passed CheckJson (JsonDocument sees to it): then nothing but types and values
-// can be wrong, and nothing here checks grammar again. Strings are read straight from the input,
-// never through simdjson's own buffer, so that an object may be looked at twice (NameOf). A value
-// must be looked at before the walk moves on to the next.
+// Invariants: the JSON has passed CheckJson (JsonDocument sees to it), so nothing here checks
+// grammar again. Strings are read straight from the input, never through simdjson's own buffer, so
+// that an object may be looked at twice (NameOf). A value must be looked at before the walk moves
+// on to the next. Cost: one pass over what is read; skipped members are skimmed. Threads: those of
+// the document: one.
 #ifndef KAI_INGEST_JSON_READER_H_
 #define KAI_INGEST_JSON_READER_H_
 

@@ -1,4 +1,9 @@
 // The members of metadata that rows of several kinds share.
+//
+//   if (key == "metadata") return ReadMetadata(value, row);
+//
+// Invariants: a row gets those members for which it has a place. Cost: one walk over the metadata.
+// Threads: functions of their own document and row.
 #ifndef KAI_INGEST_METADATA_READER_H_
 #define KAI_INGEST_METADATA_READER_H_
 

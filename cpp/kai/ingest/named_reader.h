@@ -1,4 +1,10 @@
 // Kinds of which hardly more than the name matters: ConfigMap and Namespace.
+//
+//   const ConfigMapRow map = ReadForTest(&ReadConfigMap, ...
+//
+// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
+// document and row.
 #ifndef KAI_INGEST_NAMED_READER_H_
 #define KAI_INGEST_NAMED_READER_H_
 

@@ -1,4 +1,10 @@
-// Node -> NodeRow. Expects a fresh row; with a rejection the row is half filled and of no use.
+// Node -> NodeRow.
+//
+//   const NodeRow row = ReadForTest(&ReadNode, ...
+//
+// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
+// document and row.
 #ifndef KAI_INGEST_NODE_READER_H_
 #define KAI_INGEST_NODE_READER_H_
 

@@ -1,11 +1,13 @@
 // Pod -> PodRow.
 //
-//   PodRow row;
-//   if (std::optional<Rejection> rejection = ReadPod(object, &row)) ...    // left out whole
+//   PodRow Read(std::string_view json) { return ReadForTest(&ReadPod, json); }
 //
 // Requests are added up here (spec 3 R1-R3), the GPU annotations understood (R12-R19), and template
-// claims resolved; everything else stays as the object says it. Expects a fresh row; with a
-// rejection the row is half filled and of no use.
+// claims resolved; everything else stays as the object says it.
+//
+// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
+// document and row.
 #ifndef KAI_INGEST_POD_READER_H_
 #define KAI_INGEST_POD_READER_H_
 

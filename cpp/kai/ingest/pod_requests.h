@@ -1,13 +1,13 @@
 // Adds up what a pod's containers ask for (spec 3 R1-R3).
 //
 //   PodRequests requests;
-//   requests.AddInitContainer(sidecar, /*sidecar=*/true);
-//   requests.AddInitContainer(setup, /*sidecar=*/false);    // runs beside the sidecars before it
-//   requests.AddContainer(main);
-//   requests.Total();                                       // the most at any time
+//   requests.AddContainer(Cpu(1000, 1));
+//   requests.AddInitContainer(Cpu(500), /*sidecar=*/true);
+//   requests.AddInitContainer(Cpu(2000, 2), /*sidecar=*/false);   // beside the sidecars before it
+//   const ContainerRequest total = std::move(requests).Total();   // the most at any time
 //
-// Init containers must be added in the order of the pod; when containers come in between does not
-// matter.
+// Invariants: init containers are added in the order of the pod; when containers come in between
+// does not matter. Sums saturate. Cost: O(resources) a container. Not thread-safe.
 #ifndef KAI_INGEST_POD_REQUESTS_H_
 #define KAI_INGEST_POD_REQUESTS_H_
 

@@ -4,11 +4,12 @@
 // rule).
 //
 //   PodResize resize;
-//   resize.ReadConditions(status_conditions);
-//   resize.ReadContainerStatuses(status_container_statuses);
-//   resize.Settle("main", &request);
+//   draft->resize.ReadConditions(value)
+//   draft->resize.ReadContainerStatuses(value)
+//   draft->resize.Settle(each.name.view(), &each.request.amounts);
 //
-// It is of use as long as the text that it was read from.
+// Invariants: Settle() comes after both lists were read; it is of use as long as the text that it
+// was read from. Cost: O(containers). Not thread-safe.
 #ifndef KAI_INGEST_POD_RESIZE_H_
 #define KAI_INGEST_POD_RESIZE_H_
 

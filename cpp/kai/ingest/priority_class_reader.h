@@ -1,5 +1,10 @@
-// PriorityClass -> PriorityClassRow. Expects a fresh row; with a rejection the row is half filled
-// and of no use.
+// PriorityClass -> PriorityClassRow.
+//
+//   &ReadPriorityClass, ...
+//
+// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
+// document and row.
 #ifndef KAI_INGEST_PRIORITY_CLASS_READER_H_
 #define KAI_INGEST_PRIORITY_CLASS_READER_H_
 

@@ -1,4 +1,10 @@
-// Queue -> QueueRow. Expects a fresh row; with a rejection the row is half filled and of no use.
+// Queue -> QueueRow.
+//
+//   const QueueRow row = ReadForTest(&ReadQueue, ...
+//
+// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
+// document and row.
 #ifndef KAI_INGEST_QUEUE_READER_H_
 #define KAI_INGEST_QUEUE_READER_H_
 

@@ -1,5 +1,12 @@
 // Resource lists ({"cpu": "500m", "nvidia.com/gpu": 1}) in the units of spec 3 R5, and arithmetic
 // on them that saturates instead of overflowing.
+//
+//   return ForEachResource(value, [&](ResourceKind, std::string_view name, int64_t amount) {
+//   SetAmount(&amounts, name, amount);
+//
+// Invariants: an amount is in the unit of its kind and not negative; a list has at most
+// kMostResources. Cost: names are looked up one by one: O(resources) each. Threads: pure functions
+// of their arguments.
 #ifndef KAI_INGEST_RESOURCE_LIST_H_
 #define KAI_INGEST_RESOURCE_LIST_H_
 

@@ -1,5 +1,10 @@
-// The parts of a pod spec and a node spec that say who may run where: selectors, affinity, taints,
-// tolerations.
+// The parts of a pod spec and a node spec that say which pods may run where: selectors, affinity,
+// taints, tolerations.
+//
+//   if (key == "tolerations") return ReadTolerations(value, &row->tolerations);
+//
+// Invariants: terms stand in the order of the input; label keys are settled once the pod's labels
+// are known. Cost: one walk over the terms. Threads: functions of their own document and row.
 #ifndef KAI_INGEST_SCHEDULING_TERMS_H_
 #define KAI_INGEST_SCHEDULING_TERMS_H_
 

@@ -1,15 +1,17 @@
 // ReadSnapshot: the bytes of a KAI snapshot.json in; a Cluster, and the configuration it ran with,
 // out.
 //
-//   KAI_ASSIGN_OR_RETURN(SnapshotFile file, ReadSnapshot(bytes));
-//   file.cluster->rejections();    // what was left out, each with kind, name and field
-//   file.config_json;              // for the session's configuration parser
+//   const absl::StatusOr<SnapshotFile> file = ReadSnapshot(kSmall);
+//   file->cluster->rejections()      // what was left out, each with kind, name and field
+//   file->config_json                // for the parser of session/config.h
 //
 // The text is {"config", "schedulerParams", "rawObjects": {"pods": [...], ...}, ...} (spec 2 L7),
-// or an object around it with the member "snapshot", as recorded cases have. What is wrong in one
-// object costs that object; what is wrong with the text as a whole (no JSON, cut off, no
-// rawObjects, nonsense in schedulerParams) is one InvalidArgument sentence. Reading never crashes,
-// whatever the bytes are.
+// or an object around it with the member "snapshot", as recorded cases have.
+//
+// Invariants: what is wrong in one object costs that object; what is wrong with the text as a whole
+// (no JSON, cut off, no rawObjects, nonsense in schedulerParams) is one InvalidArgument sentence.
+// Reading never crashes, whatever the bytes are. Cost: linear in the bytes, and a cluster built of
+// the rows. Threads: pure functions, thread-safe.
 #ifndef KAI_INGEST_SNAPSHOT_READER_H_
 #define KAI_INGEST_SNAPSHOT_READER_H_
 

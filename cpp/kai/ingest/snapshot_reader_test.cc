@@ -168,6 +168,7 @@ TEST(SnapshotReaderTest, BuildsTheCluster) {
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->cluster->pods().size(), 1);
   EXPECT_EQ(file->params.node_pool_label_key, "pool");
+  EXPECT_THAT(file->config_json, StartsWith(R"({"actions": "allocate")"));
   EXPECT_THAT(file->cluster->rejections(), IsEmpty());
 }
 

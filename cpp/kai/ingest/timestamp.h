@@ -1,7 +1,11 @@
 // Points in time as Kubernetes writes them: RFC 3339, "2024-02-01T00:19:05Z", with fractions and
 // offsets allowed.
 //
-//   KAI_ASSIGN_OR_RETURN(const int64_t created_ns, ParseTimestamp("2024-02-01T00:19:05Z"));
+//   const absl::StatusOr<int64_t> time = ParseTimestamp(text);
+//   *ParseTimestamp("0001-01-01T00:00:00Z")      // Go's zero time: the smallest int64
+//
+// Invariants: times that an int64 cannot count to become its ends, so that their order stays right.
+// Cost: one pass over the text. Threads: a pure function, thread-safe.
 #ifndef KAI_INGEST_TIMESTAMP_H_
 #define KAI_INGEST_TIMESTAMP_H_
 

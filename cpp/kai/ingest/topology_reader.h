@@ -1,5 +1,10 @@
-// Topology -> TopologyRow (spec 4 T1, T2). Expects a fresh row; with a rejection the row is half
-// filled and of no use.
+// Topology -> TopologyRow (spec 4 T1, T2).
+//
+//   const TopologyRow row = ReadForTest(&ReadTopology, ...
+//
+// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
+// document and row.
 #ifndef KAI_INGEST_TOPOLOGY_READER_H_
 #define KAI_INGEST_TOPOLOGY_READER_H_
 

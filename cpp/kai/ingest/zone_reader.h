@@ -1,5 +1,11 @@
 // NodeResourceTopology -> NodeZonesRow, and what others write down about the zones that a pod has.
-// Expects a fresh row; with a rejection the row is half filled and of no use.
+//
+//   const NodeZonesRow row = ReadForTest(&ReadNodeZones, ...
+//   ReadZoneRecord(ZoneRecordRow::Source::kObserved, text)
+//
+// Invariants: it expects a fresh row; with a rejection the row is half filled and of no use.
+// Unknown members are skipped. Cost: one walk over the object. Threads: functions of their own
+// document and row.
 #ifndef KAI_INGEST_ZONE_READER_H_
 #define KAI_INGEST_ZONE_READER_H_
 

@@ -66,6 +66,7 @@ void ClusterAssembler::ListClaimsOf(const PodDraft& draft, const ExtendedResourc
   const auto begin = static_cast<int32_t>(book.uses_.size());
   const NameId namespace_name = Name(row.namespace_name);
   for (const PodRow::Claim& claim : row.claims) {
+    if (draft.is_reservation) break;  // it holds a device for others (spec 3 N3)
     ClaimBook::Use& use = book.uses_.emplace_back();
     use.name = Name(claim.name);
     use.from_template = claim.from_template;
@@ -73,7 +74,7 @@ void ClusterAssembler::ListClaimsOf(const PodDraft& draft, const ExtendedResourc
     use.claim_name = Name(claim.resource_claim);
     use.claim = assembler->Find(namespace_name, use.claim_name);
   }
-  assembler->AddExtendedUse(row, IsActiveUsed(draft.status), extended);
+  if (!draft.is_reservation) assembler->AddExtendedUse(row, IsActiveUsed(draft.status), extended);
   book.uses_of_.Add({begin, static_cast<int32_t>(book.uses_.size())});
   NameId queue;
   if (!row.pod_group.empty()) {

@@ -136,6 +136,13 @@ TEST(PodGroupsTest, WithoutTheirClassTakeTheGlobalDefaultOrFifty) {  // spec 2 G
             (Standing{125, false}));
 }
 
+TEST(PodGroupsTest, OfTwoDefaultClassesTheLargerValueCounts) {
+  const PriorityClassRow small = {.name = "small", .value = 60, .global_default = true};
+  const PriorityClassRow large = {.name = "large", .value = 125, .global_default = true};
+  EXPECT_EQ(StandingOf(Group("g"), {small, large}), (Standing{125, false}));
+  EXPECT_EQ(StandingOf(Group("g"), {large, small}), (Standing{125, false}));
+}
+
 TEST(PodGroupsTest, MaySayThemselvesWhetherTheyArePreemptible) {  // spec 1 §16
   PodGroupRow row = Group("g");
   row.priority_class = "class";
@@ -363,6 +370,18 @@ TEST(PodGroupListsTest, WhatRunsInAWayThatIsNotBuiltIsNoVictim) {
   maker.rows().pods[1].not_built = {"levitation"};
   const auto cluster = maker.Build();
   EXPECT_THAT(NamesOf(*cluster, cluster->pod_groups().lists.may_lose), ElementsAre("ns/plain"));
+}
+
+TEST(PodGroupListsTest, OnlyAPodThatWaitsForWhatIsNotBuiltHoldsItsGroupUp) {
+  const auto may_run = [](size_t odd) {
+    ClusterMaker maker =
+        MakeCluster().Node("n").Running("ns/g", {.node = "n"}).Pending("ns/g").Pending("ns/other");
+    maker.rows().pods[odd].not_built = {"levitation"};
+    const auto cluster = maker.Build();
+    return cluster->pod_groups().may_run[PodGroupNamed(*cluster, "ns/g")] != 0;
+  };
+  EXPECT_TRUE(may_run(0)) << "runs already";
+  EXPECT_FALSE(may_run(1));
 }
 
 }  // namespace

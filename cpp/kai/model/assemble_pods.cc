@@ -11,7 +11,7 @@
 #include "kai/base/parse.h"
 #include "kai/base/saturating.h"
 #include "kai/model/cluster_assembler.h"
-#include "kai/model/ledger.h"
+#include "kai/model/occupancy.h"
 #include "kai/model/row_lookup.h"
 
 namespace kai {
@@ -206,6 +206,7 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
   PodColumns& pods = c_.pods_;
   SubGroupColumns& sets = c_.sub_groups_;
   pods_of_set_.resize(sets.size());
+  Occupancy occupancy(&c_);
   ListSharedGpus(drafts);
   for (const PodDraft& draft : drafts) {
     const PodRow& row = *draft.row;
@@ -267,16 +268,8 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     pods.gpus.Add(SharedGpusOf(draft));
     pods.accepted.Add(c_.AcceptedOn(pod_class, draft.node));
     NotePlacement(draft, pod);
-    if (!IsActiveUsed(draft.status) || !draft.node.valid()) continue;
-    const LedgerRow ledger = c_.LedgerOf(draft.node);
-    ChargeLedger(ledger, c_.pod_classes_.request[pod_class], ledger_gpus, WeightOf(draft.status));
-    for (const int32_t gpu : pods.gpus[pod]) {
-      AddSharer(c_.GpuLedgerOf(draft.node),
-                &c_.nodes_.shared_gpus[draft.node][static_cast<size_t>(gpu)],
-                c_.MibPerGpu(pod_class, draft.node), draft.status);
-    }
-    if (!draft.is_reservation) c_.claims_.Stand(pod, draft.node, draft.status, ledger);
-    if (!c_.affinity_.empty()) c_.affinity_.Count(c_.pod_classes_.info[pod_class], draft.node, 1);
+    if (IsActiveUsed(draft.status) && draft.node.valid())
+      occupancy.Occupy(pod, draft.node, draft.status, pods.gpus[pod]);
   }
   for (const SubGroupId set : sets.name.ids()) {
     const auto begin = static_cast<int32_t>(sets.pod_list.size());

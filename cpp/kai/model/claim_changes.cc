@@ -117,13 +117,9 @@ void ClaimBook::Take(PodId pod, NodeId node) {
     SetAllocation(unallocated[i], AllocationFrom(found->claims[i]));
 }
 
-void ClaimBook::Apply(const Change& change, const LedgerRow& ledger) {
+void ClaimBook::Apply(const Change& change) {
   const std::span<const Use> uses = UsesOf(change.pod);
   if (uses.empty()) return;
-  const bool was_there = change.from_node == change.to_node;
-  CountHolders(change.pod, change.to_node, was_there ? std::optional(change.from) : std::nullopt,
-               change.to, &ledger);
-
   SavedChange& saved = saved_.emplace_back();
   for (const Use& use : uses) {
     if (!use.claim.valid()) continue;
@@ -164,12 +160,6 @@ void ClaimBook::Undo(const Change& change) {
   }
   if (saved.was_eviction) remembered_[change.pod] = std::move(saved.remembered);
   saved_.pop_back();
-  const bool was_there = change.from_node == change.to_node;
-  if (was_there) {
-    CountHolders(change.pod, change.to_node, change.to, change.from, nullptr);
-  } else {
-    CountHolders(change.pod, change.to_node, change.to, PodStatus::kPending, nullptr);
-  }
 }
 
 // ---- GPUs that several pods hold together (spec 3 D6) -----------------------------------------
@@ -189,12 +179,12 @@ LedgerWeight ClaimBook::Holders::Weight() const {
           .used = one(any())};
 }
 
-void ClaimBook::CountHolders(PodId pod, NodeId node, std::optional<PodStatus> from, PodStatus to,
-                             const LedgerRow* ledger) {
-  if (!node.valid()) return;
-  const auto counts = [](PodStatus status) { return IsActiveUsed(status); };
-  const LedgerWeight charged = (counts(to) ? WeightOf(to) : LedgerWeight()) -
-                               (from && counts(*from) ? WeightOf(*from) : LedgerWeight());
+void ClaimBook::CountHolders(PodId pod, NodeId node, std::optional<PodStatus> from,
+                             std::optional<PodStatus> to, std::optional<LedgerRow> ledger) {
+  const auto weight = [](std::optional<PodStatus> status) {
+    return status ? WeightOf(*status) : LedgerWeight();
+  };
+  const LedgerWeight charged = weight(to) - weight(from);
   const std::span<const Use> uses = UsesOf(pod);
   for (size_t i = 0; i < uses.size(); ++i) {
     const Use& use = uses[i];
@@ -202,21 +192,17 @@ void ClaimBook::CountHolders(PodId pod, NodeId node, std::optional<PodStatus> fr
     const auto entry = holders_.try_emplace({use.claim, node}).first;
     Holders& holders = entry->second;
     const LedgerWeight before = holders.Weight();
-    if (from && counts(*from)) --holders.Of(*from);
-    if (counts(to)) ++holders.Of(to);
+    if (from) --holders.Of(*from);
+    if (to) ++holders.Of(*to);
     const LedgerWeight change = holders.Weight() - before - charged;
     if (!holders.any()) holders_.erase(entry);
     constexpr size_t kGpu = kGpuSlot.index();
-    if (ledger == nullptr || ledger->allocatable[kGpu] == 0) continue;
+    if (!ledger || ledger->allocatable[kGpu] == 0) continue;
     const auto gpus = static_cast<double>(claims_[use.claim].gpus);
     ledger->idle[kGpu] += change.idle * gpus;
     ledger->releasing[kGpu] += change.releasing * gpus;
     ledger->used[kGpu] += change.used * gpus;
   }
-}
-
-void ClaimBook::Stand(PodId pod, NodeId node, PodStatus status, const LedgerRow& ledger) {
-  CountHolders(pod, node, std::nullopt, status, &ledger);
 }
 
 }  // namespace kai

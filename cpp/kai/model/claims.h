@@ -129,6 +129,7 @@ class ClaimBook {
  private:
   friend class ClaimAssembler;
   friend class ClusterAssembler;
+  friend class Occupancy;
   friend class Statement;
 
   struct Claim {
@@ -188,9 +189,8 @@ class ClaimBook {
     bool was_eviction = false;
   };
 
-  // What a change of the cluster does to claims. `ledger` is of change.to_node, charged with the
-  // pod's whole request already; what it shares with others is taken back.
-  void Apply(const Change& change, const LedgerRow& ledger);
+  // What a change of the cluster does to claims: who uses them, and what they hold.
+  void Apply(const Change& change);
   void Undo(const Change& change);
   // Every term that says which nodes a slice or an allocated claim is for.
   template <typename Visit>
@@ -203,7 +203,11 @@ class ClaimBook {
       for (const NodeTerm& term : allocation->nodes) visit(term);
     }
   }
-  void Stand(PodId pod, NodeId node, PodStatus status, const LedgerRow& ledger);
+  // A pod comes to stand on the node (`from` is nothing), changes its status there, or goes (`to`
+  // is nothing). `ledger`, if any, is charged with its whole request already; what it shares with
+  // others is taken back.
+  void CountHolders(PodId pod, NodeId node, std::optional<PodStatus> from,
+                    std::optional<PodStatus> to, std::optional<LedgerRow> ledger);
 
   std::span<const Use> UsesOf(PodId pod) const {
     if (pod.index() >= uses_of_.size()) return {};
@@ -218,8 +222,6 @@ class ClaimBook {
   void SetConsumer(ClaimId claim, PodId pod, bool is_consumer);
   void SetAllocation(ClaimId claim, ClaimAllocationPtr allocation);
   void CountDevices(const ClaimAllocation& allocation, int32_t by);
-  void CountHolders(PodId pod, NodeId node, std::optional<PodStatus> from, PodStatus to,
-                    const LedgerRow* ledger);
   void Take(PodId pod, NodeId node);
   bool Reaches(size_t slice, NodeId node) const;
   const NodePools& PoolsOf(NodeId node) const;

@@ -198,6 +198,22 @@ TEST_F(ClaimsTest, WhatABindRequestPromisesIsTaken) {  // spec 3 D8
   EXPECT_THAT(DevicesOf("ns/p-1"), ElementsAre("n1/1"));
 }
 
+TEST_F(ClaimsTest, ABindRequestPromisesTheClaimsThatItNames) {
+  ClusterMaker maker = OneNode(2).Pending("ns/p", {.pods = 1});
+  maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/d", 1));
+  Claims(&maker, "ns/p-0", {"c", "d"});
+  BindRequestRow request;
+  request.namespace_name = "ns";
+  request.pod = "p-0";
+  request.node = "n1";
+  ClaimAllocationRow allocation;
+  allocation.devices.push_back({.request = "gpu", .device = {std::string(kGpuDriver), "n1", "0"}});
+  request.claims.emplace_back("d", allocation);
+  maker.Add(std::move(request));
+  Build(maker);
+  EXPECT_EQ(StateOf(*cluster_), "c:0[] d:1[n1/0 ] in use 1 0/0/2");
+}
+
 TEST_F(ClaimsTest, PodsWithClaimsOfTheirOwnAreAlikeWhenTheyAskForTheSame) {
   ClusterMaker maker = OneNode(4).Pending("ns/p", {.pods = 4});
   maker.Add(GpuClaim("ns/a", 1)).Add(GpuClaim("ns/b", 1)).Add(GpuClaim("ns/c", 2));

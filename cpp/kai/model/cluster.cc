@@ -45,24 +45,6 @@ double Cluster::GpusAskedOn(PodClassId pod_class, NodeId node) const {
   return portion * static_cast<double>(pod_classes_.info[pod_class].gpu.count);
 }
 
-LedgerRow Cluster::LedgerOf(NodeId node) {
-  return {.allocatable = nodes_.allocatable[node],
-          .idle = nodes_.idle[node],
-          .releasing = nodes_.releasing[node],
-          .used = nodes_.used[node]};
-}
-
-GpuLedger Cluster::GpuLedgerOf(NodeId node) {
-  // A label that counts devices which the kubelet does not offer would let the first sharer of a
-  // device have it beside those who hold it whole (spec 3 N17).
-  constexpr size_t kGpus = kGpuSlot.index();
-  return {.idle = &nodes_.idle[node][kGpus],
-          .releasing = &nodes_.releasing[node][kGpus],
-          .used = nodes_.used[node][kGpus],
-          .count = std::min(nodes_.gpu_count[node], std::trunc(nodes_.allocatable[node][kGpus])),
-          .all = nodes_.shared_gpus[node]};
-}
-
 QuotaVector Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {
   const PodClass& info = pod_classes_.info[pod_class];
   if (!node.valid()) return QuotaVector{};  // a node outside the snapshot: spec 1 F25

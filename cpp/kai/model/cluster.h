@@ -113,10 +113,10 @@ class Cluster {
  private:
   friend class ClusterBuilder;
   friend class ClusterAssembler;
+  friend class CountingUndo;
+  friend class ExactUndo;
+  friend class Occupancy;
   friend class Statement;
-
-  LedgerRow LedgerOf(NodeId node);
-  GpuLedger GpuLedgerOf(NodeId node);
 
   Interner names_;
   ResourceSlots slots_;

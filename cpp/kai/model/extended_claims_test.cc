@@ -86,6 +86,11 @@ TEST_F(ExtendedClaimTest, OnlyTheMostThatInitContainersNeedIsAskedFor) {
                                        "c2 container-1-request-0"));
 }
 
+TEST_F(ExtendedClaimTest, OfInitContainersThatNeedTheSameTheFirstNamesTheRequest) {
+  Make(Asked({{Kind::kInit, 2}, {Kind::kInit, 2}}));
+  EXPECT_THAT(requests_, ElementsAre("container-0-request-0 2"));
+}
+
 TEST_F(ExtendedClaimTest, AResourceThatNoClassStandsForIsNoneOfItsBusiness) {
   Make(Asked({{Kind::kApp, 1}}, "amd.com/gpu"));
   EXPECT_THAT(requests_, IsEmpty());

@@ -73,7 +73,8 @@ TEST(MigTest, CountsThePartOfItsGpuWhereThatIsAskedFor) {
   EXPECT_EQ(part("nvidia.com/mig-1c.2g.12gb"), 1.0 / 4) << "a compute instance counts its own";
   EXPECT_EQ(part("nvidia.com/mig-1g.10gb.me"), 1.0 / 7) << "no profile is free (spec 3 M3)";
   EXPECT_EQ(part("nvidia.com/mig-2g.20gb+me"), 2.0 / 7);
-  for (const char* other : {"nvidia.com/mig-", "nvidia.com/mig-g.5gb", "nvidia.com/gpu", "cpu"})
+  for (const char* other : {"nvidia.com/mig-", "nvidia.com/mig-g.5gb", "nvidia.com/mig-1x.5gb",
+                            "nvidia.com/gpu", "cpu"})
     EXPECT_EQ(part(other), 0) << other;
 }
 

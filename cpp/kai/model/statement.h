@@ -8,21 +8,21 @@
 //
 // Open() gives nothing while somebody else's statement is open.
 //
-// Invariants: rollback restores every column exactly, unless it keeps traces; a Statement destroyed
-// uncommitted rolls back whole; a Cluster has at most one open Statement. Cost: O(slots) per
-// change, O(changes) to roll back. Not thread-safe.
+// Invariants: rollback restores every column exactly, unless UndoWith() says otherwise; a Statement
+// destroyed uncommitted rolls back whole; a Cluster has at most one open Statement. Cost: O(slots)
+// per change, O(changes) to roll back. Not thread-safe.
 #ifndef KAI_MODEL_STATEMENT_H_
 #define KAI_MODEL_STATEMENT_H_
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "kai/model/cluster.h"
-#include "kai/model/ledger.h"
 #include "kai/model/listener.h"
+#include "kai/model/node_undo.h"
+#include "kai/model/occupancy.h"
 
 namespace kai {
 
@@ -47,11 +47,9 @@ class Statement {
   // was just evicted from that very node, and these devices, stays there instead, as if nothing had
   // been, unless a listener says that it would get something else there (spec 2 T5, spec 3 S7).
   void Pipeline(PodId pod, NodeId node, const GpuList& gpus = {});
-  // A pod that holds a node starts to leave it (spec 2 T4).
+  // A pod that holds a node starts to leave it (spec 2 T4). One that was just evicted may be
+  // evicted once more: it holds what it held, and listeners hear of it.
   void Evict(PodId pod);
-  // As KAI: a pod that was just evicted is evicted again. It holds what it held, but who counts
-  // evictions counts two, of which its return undoes one (spec 2 W8).
-  void EvictAgain(PodId pod);
   // A leaving pod is overdue: what it holds is not counted as coming back (spec 2 S2).
   void MarkStuck(PodId pod);
 
@@ -75,15 +73,17 @@ class Statement {
   // Keeps every change; nothing can be taken back any more.
   void Commit();
 
-  // As KAI, from the start: what is taken back is counted backwards by the rules of nodes instead
-  // of being restored. That does not come out even where GPUs are shared; what is left over stays
-  // until the statement ends (decision 0010).
-  void KeepTraces();
+  // How nodes come back when changes are taken back; exactly, unless this says otherwise.
+  void UndoWith(std::unique_ptr<NodeUndo> undo) {
+    KAI_CHECK(changes_.empty()) << "what was changed before would be undone in another way";
+    undo_ = std::move(undo);
+  }
 
-  // Which devices of a node an evicted pod returns to, where it shares some. Both as KAI if false (docs/compatibility.md).
+  // Which devices of a node an evicted pod returns to, where it shares some. Both as KAI if false
+  // (docs/compatibility.md).
   struct OwnDevices {
     bool in_any_order = true;  // the same ones in another order are the same place
-    bool all = true;  // any that it still stands on, not only the last of that node
+    bool all = true;           // any that it still stands on, not only the last of that node
   };
   void Recognize(const OwnDevices& own) { own_devices_ = own; }
 
@@ -91,7 +91,10 @@ class Statement {
 
  private:
   Statement(Cluster* cluster, std::vector<Listener*> listeners)
-      : cluster_(cluster), listeners_(std::move(listeners)) {}
+      : cluster_(cluster),
+        occupancy_(cluster),
+        undo_(MakeExactUndo(cluster)),
+        listeners_(std::move(listeners)) {}
 
   void Apply(const Change& change, const GpuList& gpus);
   // The pod stays where it is, with its devices.
@@ -99,16 +102,11 @@ class Statement {
   void Return(PodId pod);
   bool StandsOn(PodId pod, NodeId node, const GpuList& gpus) const;
   bool IsMoveWithin(PodId pod, NodeId node) const;
-  void ShareGpus(const Change& change, const GpuList& gpus);
-  void UnshareGpus(const Change& change);
-  void CountBack(const Change& change);
-  bool IsForgotten(PodId pod) const;
   void Undo(const Change& change);
-  void SaveLedger(NodeId node);
-  void RestoreLedger(NodeId node);
-  void Charge(PodId pod, NodeId node, const LedgerWeight& weight);
 
   Cluster* cluster_;
+  Occupancy occupancy_;
+  std::unique_ptr<NodeUndo> undo_;
   std::vector<Listener*> listeners_;
   std::vector<Change> changes_;
   std::vector<uint8_t> was_virtual_;  // beside changes_
@@ -128,24 +126,6 @@ class Statement {
   };
   std::vector<Left> left_;
   OwnDevices own_devices_;
-  // What a change of a pod that shares GPUs has overwritten; by its rules KAI's own count of
-  // devices does not come back (spec 3 N5).
-  struct Sharing {
-    GpuList gpus;       // that the pod had
-    size_t listed = 0;  // devices of the node
-  };
-  std::vector<Sharing> saved_sharing_;
-  std::vector<SharedGpu> saved_gpus_;  // of the devices it has from then on, in order
-  // With traces: what nodes had before any.
-  struct Exact {
-    ResourceTable<NodeId> idle, releasing, used;
-    IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus;
-  };
-  std::optional<Exact> exact_;
-  // Evicted pods that were tried on other devices of their node, which then no longer knows them:
-  // what they hold stays counted as leaving, and they come back as if they were new.
-  std::vector<PodId> forgotten_;
-  UndoStack saved_ledgers_;
   UndoStack saved_by_listeners_;
 };
 

@@ -160,7 +160,7 @@ TEST_F(StatementTest, WhoWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
   const Columns evicted(*cluster_);
   const SubGroupId pod_set = cluster_->pods().pod_set[Pod("run-0")];
   const int32_t alive = cluster_->sub_groups().counts[pod_set].alive();
-  statement_->EvictAgain(Pod("run-0"));
+  statement_->Evict(Pod("run-0"));
   EXPECT_EQ(cluster_->sub_groups().counts[pod_set].alive(), alive - 1) << "it counts twice";
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   EXPECT_EQ(cluster_->pods().status[Pod("run-0")], PodStatus::kRunning);
@@ -472,7 +472,7 @@ TEST_F(TracesTest, WhatWasTriedLeavesNone) {
 TEST_F(TracesTest, AsKaiAPromiseThatAllWouldLeaveCostsTheNodeAGpuEachTime) {  // decision 0010
   const Columns start(*cluster_);
   const SharedGpu untouched = First();
-  statement_->KeepTraces();
+  statement_->UndoWith(MakeCountingUndo(cluster_.get()));
   statement_->Pipeline(wait_, node_, first_);
   const SharedGpu promised = First();
   EXPECT_EQ(WholeGpusLeaving(), 0);
@@ -489,7 +489,7 @@ TEST_F(TracesTest, AsKaiAPromiseThatAllWouldLeaveCostsTheNodeAGpuEachTime) {  //
 TEST_F(TracesTest, AsKaiAPodThatWasTriedOnOtherGpusIsCountedTwice) {  // decision 0010
   const Columns start(*cluster_);
   const SharedGpu untouched = First();
-  statement_->KeepTraces();
+  statement_->UndoWith(MakeCountingUndo(cluster_.get()));
   statement_->Evict(stay_);
   TryOnTheSecond();
   statement_->RollBackTo(0);
@@ -502,7 +502,7 @@ TEST_F(TracesTest, AsKaiAPodThatWasTriedOnOtherGpusIsCountedTwice) {  // decisio
 }
 
 TEST_F(TracesTest, AsKaiItIsPromisedItsOwnGpuInsteadOfStaying) {  // decision 0010
-  statement_->KeepTraces();
+  statement_->UndoWith(MakeCountingUndo(cluster_.get()));
   statement_->Evict(stay_);
   TryOnTheSecond();
   statement_->Pipeline(stay_, node_, first_);
@@ -540,12 +540,12 @@ class OwnGpusTest : public ::testing::Test {
   PodId wide_, run_;
 };
 
-TEST_F(OwnGpusTest, AreTheSameInAnyOrder) {  // FINDINGS 13
+TEST_F(OwnGpusTest, AreTheSameInAnyOrder) {
   EXPECT_EQ(AfterEvictionTo(wide_, {1, 0}), PodStatus::kRunning);
   EXPECT_EQ(AfterEvictionTo(wide_, {0, 2}), PodStatus::kPipelined) << "one of them is another";
 }
 
-TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {  // FINDINGS 13
+TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {
   const Columns start(*cluster_);
   statement_->Recognize({.in_any_order = false});
   EXPECT_EQ(AfterEvictionTo(wide_, {0, 1}), PodStatus::kRunning);
@@ -555,14 +555,14 @@ TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {  // FINDINGS 13
   EXPECT_EQ(Columns(*cluster_), start);
 }
 
-TEST_F(OwnGpusTest, AreAllThatAPodStillHolds) {  // FINDINGS 14
+TEST_F(OwnGpusTest, AreAllThatAPodStillHolds) {
   EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
   EXPECT_EQ(AfterEvictionTo(run_, {0}), PodStatus::kPipelined);
   EXPECT_EQ(cluster_->pods().gpus[run_], GpuList({1})) << "back where it was promised a place";
   EXPECT_EQ(UsedOfFirst(), 25 + 25);
 }
 
-TEST_F(OwnGpusTest, AsKaiAreOnlyTheLastOfTheNode) {  // FINDINGS 14
+TEST_F(OwnGpusTest, AsKaiAreOnlyTheLastOfTheNode) {
   statement_->Recognize({.all = false});
   EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
   EXPECT_EQ(AfterEvictionTo(run_, {0}), PodStatus::kPipelined);
@@ -570,9 +570,9 @@ TEST_F(OwnGpusTest, AsKaiAreOnlyTheLastOfTheNode) {  // FINDINGS 14
   EXPECT_EQ(UsedOfFirst(), 25 + 25 + 25) << "it leaves the device, and is promised it";
 }
 
-TEST_F(OwnGpusTest, AsKaiMemoryStaysOnGpusThatAPodPassedThrough) {  // FINDINGS 14
+TEST_F(OwnGpusTest, AsKaiMemoryStaysOnGpusThatAPodPassedThrough) {
   statement_->Recognize({.all = false});
-  statement_->KeepTraces();
+  statement_->UndoWith(MakeCountingUndo(cluster_.get()));
   EXPECT_EQ(AfterEvictionTo(run_, {1}), PodStatus::kPipelined);
   EXPECT_EQ(cluster_->nodes().shared_gpus[node_].back().used, 25 + 25);
   for (int64_t tries = 1; tries <= 3; ++tries) {

@@ -92,7 +92,7 @@ TEST_P(CountingFilters, AgreeWithACountFromScratchAndComeBackExactly) {
     }
     const auto search =
         MakeSearch(*cluster, {.pod_affinity = false, .leaving = GetParam(), .spread = true});
-    listeners.push_back(search.get());
+    listeners.push_back(&search->search);
     const auto statement = Statement::Open(cluster.get(), listeners);
     // Pods that should have left are no concern of this test: none is marked, in neither.
     bool any_overdue = false;
@@ -108,7 +108,7 @@ TEST_P(CountingFilters, AgreeWithACountFromScratchAndComeBackExactly) {
         continue;
       const std::string name = cluster->PodName(pod);
       const oracle::Choice expected = oracle::FindNode(world, name);
-      EXPECT_EQ(FoundText(*cluster, search->Find(cluster->pods().pod_class[pod])),
+      EXPECT_EQ(FoundText(*cluster, search->search.Find(cluster->pods().pod_class[pod])),
                 expected.node.empty() ? "nowhere" : expected.node + (expected.now ? "" : " later"))
           << name;
     }

@@ -1,14 +1,18 @@
 // DomainRooms: what the domains of a topology have to give, kept up to date while pods come and go.
 //
 //   std::vector<NodeId> touched;
-//   DomainRooms rooms(cluster, tree, cluster.domain_totals(id), &touched, 0);
+//   DomainRooms rooms(*cluster, tree, cluster->domain_totals(id), &touched, 0);
 //   touched.push_back(node);                // its ledger changed
-//   rooms.FreeOf(rack);                     // idle and releasing, of all its nodes together
-//   const auto& counts = rooms.CountsFor(largest);
-//   counts[rack];                           // pods that fit, if each asks for `largest`
+//   rooms.FreeOf(rack)                      // idle and releasing, of all its nodes together
+//   rooms.CountsFor(largest)[rack]          // pods that fit, if each asks for `largest`
 //
-// It keeps what differs from the totals of the cluster as it was loaded. Cost: a change is a walk
-// from a node to the root; counts for a shape that nobody counted yet ask every node once.
+// It keeps what differs from the totals of the cluster as it was loaded.
+//
+// Invariants: an answer equals a fresh count over all nodes, as long as the caller lists in
+// `touched` every node that changed. The list only grows: a change that is undone is one more
+// change. Cost: a change is a walk from a node to the root; counts for a shape that the cluster has
+// no totals of look at every node once. The last 16 shapes are kept. Not thread-safe: questions
+// refresh what is kept.
 #ifndef KAI_PLACEMENT_DOMAIN_ROOMS_H_
 #define KAI_PLACEMENT_DOMAIN_ROOMS_H_
 

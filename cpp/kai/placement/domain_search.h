@@ -1,16 +1,19 @@
 // DomainSearch: the topology domains in which some pods are worth trying, best first (spec 4
 // §5-§7).
 //
-//   DomainSearch search(cluster, {});
-//   const DomainSearch::Answer answer = search.Find({.constraint = constraint, .pods = pods});
-//   for (TopologyDomainId domain : answer.domains)
-//     TryOn(search.NodesOf(answer, domain, within));
-//   answer.reasons;                      // without domains: why there are none
+//   DomainSearch search(cluster, {.whole_nodes = true, .stop_at_required = false});
+//   const DomainSearch::Answer answer = search.Find({.constraint = asked.constraint(), ...
+//   for (const TopologyDomainId domain : answer.domains) {
+//   const NodeSubset nodes_of_domain = search.NodesOf(answer, domain, within);
 //
 // Domains of the preferred level come before wider ones; of one level those below the tightest
-// domain that holds the pods come first, and then the tightest of these. Whether the pods really
-// fit is for who places them to find out: here they are counted. Cost: the size of the tree, and
-// for pods of a new shape a look at every node.
+// domain that holds the pods come first, and then the tightest of these. The search counts room
+// only: whether the pods really fit is found out by placing them.
+//
+// Invariants: the answer is that for the cluster as the open Statement left it: the search is one
+// of the statement's listeners. An answer without domains has reasons, if the question asked for
+// them. Cost: the size of the tree, and for pods of a new shape a look at every node. Not
+// thread-safe.
 #ifndef KAI_PLACEMENT_DOMAIN_SEARCH_H_
 #define KAI_PLACEMENT_DOMAIN_SEARCH_H_
 

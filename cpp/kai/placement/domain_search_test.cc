@@ -465,5 +465,20 @@ TEST_F(DomainCountTest, ABalancedGroupHasAsManyPodsInEach) {
   EXPECT_THAT(Place("g"), UnorderedElementsAre(Pair("n1", 2), Pair("n2", 2), Pair("n3", 2)));
 }
 
+TEST_F(TopologyTest, ADomainThatHoldsFewerThanWasCountedGetsFewer) {
+  // Each pod needs the port, so that n1 holds one, whatever its GPUs.
+  Levels({"rack"});
+  Node("n1", {"r1"}, 4);
+  for (const char* name : {"n2", "n3", "n4"}) Node(name, {"r2"}, 1);
+  maker_.Pending("ns/g", {.pods = 4,
+                          .gpus = 1,
+                          .host_ports = {{.port = 8080, .protocol = "TCP", .address = ""}},
+                          .min_member = 4});
+  Constrain("g", "", "rack");
+  maker_.rows().pod_groups.back().domain_wish = {.least = 2, .most = 2, .balanced = false};
+  EXPECT_THAT(Place("g"),
+              UnorderedElementsAre(Pair("n1", 1), Pair("n2", 1), Pair("n3", 1), Pair("n4", 1)));
+}
+
 }  // namespace
 }  // namespace kai::domain_search_test

@@ -34,6 +34,16 @@ TEST(SplitPods, TakesFewDomains) {
   EXPECT_THAT(Split(8, {3, 4, 1}), Optional(ElementsAre(3, 4, 1)));
 }
 
+TEST(SplitPods, FillsBalancesOrUsesAsManyDomainsAsAsked) {
+  const Pods rooms = {8, 4, 5}, standing = {0, 0, 0};
+  EXPECT_THAT(SplitPods({.pods = 10, .rooms = rooms, .standing = standing}),
+              Optional(ElementsAre(8, 2, 0)));
+  EXPECT_THAT(SplitPods({.pods = 10, .rooms = rooms, .standing = standing, .balanced = true}),
+              Optional(ElementsAre(5, 0, 5)));
+  EXPECT_THAT(SplitPods({.pods = 3, .rooms = rooms, .standing = standing, .least = 2}),
+              Optional(ElementsAre(0, 2, 1)));
+}
+
 TEST(SplitPods, TakesTheTightestThatHoldsAll) {
   EXPECT_THAT(Split(3, {8, 4, 3}), Optional(ElementsAre(0, 0, 3)));
 }
@@ -42,6 +52,10 @@ TEST(SplitPods, KeepsToTheDomainsThatAreWanted) {
   EXPECT_THAT(Split(3, {8, 4, 5}, 2), Optional(ElementsAre(0, 2, 1)));
   EXPECT_THAT(Split(10, {4, 4, 4}, 1, 2), Eq(std::nullopt));
   EXPECT_THAT(Split(2, {4, 4, 4}, 3), Eq(std::nullopt)) << "more domains than pods";
+}
+
+TEST(SplitPods, WhatIsLeftDoesNotMoveToADomainThatIsUsed) {
+  EXPECT_THAT(Split(4, {8, 4, 3}, 3), Optional(ElementsAre(2, 1, 1)));
 }
 
 TEST(SplitPods, BalancesOverTheFewestThatCanBeEven) {

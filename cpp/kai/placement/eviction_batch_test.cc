@@ -26,8 +26,10 @@ std::string Piece(const Cluster& cluster, const std::vector<PodId>& pods, bool m
 // All that ns/g gives up, piece by piece.
 std::vector<std::string> Pieces(const ClusterMaker& maker) {
   const auto cluster = maker.Build();
-  const PodOrder order(*cluster, {.comparators = {PodComparator::kKubeflow, PodComparator::kRay,
-                                                  PodComparator::kTaskPriority}});
+  const PlacingOrder placing(*cluster,
+                             {.comparators = {PodComparator::kKubeflow, PodComparator::kRay,
+                                              PodComparator::kTaskPriority}});
+  const PodOrder order(placing, {});
   const PodGroupId group = PodGroupNamed(*cluster, "ns/g");
   IndexVector<PodId, uint8_t> gone(cluster->pods().size());
   std::vector<std::string> pieces;
@@ -172,7 +174,8 @@ TEST(EvictionBatchTest, ASurplusSetGoesWithEverythingBelowIt) {
 TEST(EvictionBatchTest, AGroupShrinksToItsMinimumAndBelow) {  // spec 1 F73
   const auto cluster =
       MakeCluster().Node("n").Running("ns/g", {.pods = 3, .node = "n", .min_member = 2}).Build();
-  const PodOrder order(*cluster, {});
+  const PlacingOrder placing(*cluster, {});
+  const PodOrder order(placing, {});
   const PodGroupId group = PodGroupNamed(*cluster, "ns/g");
   IndexVector<PodId, uint8_t> gone(cluster->pods().size());
   EXPECT_EQ(order.ElasticStateWithout(group, gone), ElasticState::kAbove);

@@ -1,11 +1,16 @@
 // A Filter says whether a pod could run on a node, apart from room. ScopeFor() says how far an
 // answer of Check() holds for a class of pods: not needed at all, once per node class, or per node.
-// Answers per node class are asked once and kept for the cycle; a filter that looks at other pods
-// must say kNode. Check() reads the cluster as the open Statement left it and changes nothing. To
-// add one: a file in filters/, a line in session/registry.cc.
+// To add one: a file in filters/, a line in session/registry.cc.
 //
-// A filter that counts what stands where keeps its counts by the changes it hears of (listener()),
-// and must be back where it was when they are undone.
+//   filter.ScopeFor(pod_class) == Filter::Scope::kNothing
+//   const bool fits = filter.Check(pod_class, id, &report);
+//
+// Invariants: Check() reads the cluster as the open Statement left it, changes nothing, and answers
+// the same with and without a report. Answers per node class are asked once and kept for the cycle;
+// a filter that looks at other pods must say kNode. A filter that counts what stands where keeps
+// its counts by the changes that its listener() gets, and must be back where it was when they are
+// undone. Cost: with kNode Check() runs for up to every node in each search; what is the same for
+// all nodes belongs into the constructor. Not thread-safe.
 #ifndef KAI_PLACEMENT_FILTER_H_
 #define KAI_PLACEMENT_FILTER_H_
 

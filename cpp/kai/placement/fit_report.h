@@ -1,11 +1,12 @@
 // FitReport: why nodes refuse a pod, counted over nodes and attempts (spec 2 M6).
 //
 //   FitReport report;
-//   report.Count(Refusal::kNodeNotReady);
-//   report.Count(LegacyMig{node});
-//   const NoNodeCause cause = report.cause();
+//   report.Count(Refusal::NotEnough(kCpuSlot), 4);
+//   report.cause().refusals       // (refusal, times)
 //
-// Cost: a count is an addition; one that names its node is compared with those before it.
+// Invariants: counts of one refusal add up, and an answer can be taken back with a negative number;
+// a refusal that names its node is counted by what it names. Cost: a count is an addition; one that
+// names its node is compared with those before it. Not thread-safe.
 #ifndef KAI_PLACEMENT_FIT_REPORT_H_
 #define KAI_PLACEMENT_FIT_REPORT_H_
 

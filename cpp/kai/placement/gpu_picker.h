@@ -1,13 +1,18 @@
 // GpuPicker: which devices of a node a pod gets that shares GPUs, and whether there are enough
 // (spec 3 N10, §6).
 //
-//   GpuPicker picker(cluster, {.pack = true});
-//   if (picker.HasEnough(pod_class, node, Room::kLater))
-//     statement->Place(pod, node, picker.Pick(pod_class, node, fits_now).gpus);
+//   const GpuPicker picker(*cluster, {.pack = true});
+//   picker.HasEnough(pod_class, node, Room::kLater)
+//   picker.Pick(pod_class, node, fits_now).gpus
 //
 // Devices that others share already come first or last by what the strategy says of them, and among
 // equals in the order of the node's list; then whole devices, which the pod is the first to share.
 // KAI leaves the order of equals to chance.
+//
+// Invariants: it keeps no state: an answer is that of the cluster as it stands. Pick() needs a node
+// that has enough, and then names as many devices as the pod asks for, none twice. Cost: O(shared
+// devices of the node), Pick() also sorts them. Threads: many readers, while the cluster does not
+// change.
 #ifndef KAI_PLACEMENT_GPU_PICKER_H_
 #define KAI_PLACEMENT_GPU_PICKER_H_
 

@@ -82,6 +82,18 @@ TEST(GpuPickerTest, PackingTakesTheFullestDeviceThatHoldsThePod) {  // spec 3 T1
   EXPECT_FALSE(choice.waits);
 }
 
+TEST(GpuPickerTest, TwoPodsOfHalfADeviceFillIt) {
+  const auto cluster = OneNode(1).Running(0.5, {"a"}).With({.gpu_fraction = 0.5});
+  const GpuPicker picker(*cluster, {.pack = true});
+  const PodClassId pod_class = Waiting(*cluster);
+  const NodeId node(0);
+  EXPECT_TRUE(picker.Joins(pod_class, node));
+  EXPECT_TRUE(picker.HasEnough(pod_class, node, Room::kLater));
+  const bool fits_now = picker.HasEnough(pod_class, node, Room::kNow);
+  EXPECT_TRUE(fits_now);
+  EXPECT_THAT(picker.Pick(pod_class, node, fits_now).gpus, ElementsAre(0));
+}
+
 TEST(GpuPickerTest, SpreadingTakesAWholeDeviceFirstAndThenTheEmptiest) {  // spec 3 T17
   const auto with_idle =
       OneNode(3).Running(0.25, {"a"}).Running(0.5, {"b"}).With({.gpu_fraction = 0.25});

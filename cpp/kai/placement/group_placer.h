@@ -1,8 +1,17 @@
 // GroupPlacer: places what a pod group wants next, whole, or leaves no trace (spec 2 P1-P6).
 //
-//   GroupPlacer placer(cluster, &order, &usage, &search);
-//   PlaceResult result = placer.Place(group, Mode::kReal, &statement);
-//   if (!result.placed) ... result.reasons; the statement is back where it was
+//   GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.usage(), &rooms.search(), {});
+//   const GroupPlacer::Result result = placer.Place(group, Mode::kReal, &rooms.statement());
+//   return result.placed;            // false: the statement is back where it was
+//
+// Of a gang below its minimum it takes the pods that are missing, else one more pod, as PodOrder
+// says. It asks the queues first, then places set by set, each in one topology domain where it asks
+// for one.
+//
+// Invariants: Place() that fails rolls the statement back to where it found it. kSimulate never
+// allocates, and does not explain why nodes refuse. Queues, order, search and domains listen to the
+// same statement. Cost: a search for a node per pod and domain tried; where choices of domains are
+// taken back, at most kMostTries domains. Not thread-safe.
 #ifndef KAI_PLACEMENT_GROUP_PLACER_H_
 #define KAI_PLACEMENT_GROUP_PLACER_H_
 
@@ -62,7 +71,7 @@ class GroupPlacer {
 
  private:
   // What the queue says to one pod on single nodes (spec 1 F79).
-  class NodeAllowance final : public NodeSearch::Allowance {
+  class NodeAllowance final : public QueueAllowance {
    public:
     NodeAllowance(const GroupPlacer& placer, PodGroupId group, const QuotaVector& requested)
         : placer_(placer), group_(group), requested_(requested) {}

@@ -57,6 +57,24 @@ Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
 
 // ---- placing ------------------------------------------------------------------------------------
 
+TEST(GroupPlacerTest, AGroupThatCannotBePlacedLeavesNoTrace) {
+  Rooms rooms(MakeCluster()
+                  .Node("n", {.gpus = 3})
+                  .Pending("ns/fits", {.pods = 2, .gpus = 1, .min_member = 2})
+                  .Pending("ns/large", {.pods = 2, .gpus = 1, .min_member = 2})
+                  .Build());
+  GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.usage(), &rooms.search(), {});
+  const auto places = [&](PodGroupId group) {
+    const GroupPlacer::Result result = placer.Place(group, Mode::kReal, &rooms.statement());
+    EXPECT_EQ(result.reasons.empty(), result.placed);
+    return result.placed;
+  };
+  EXPECT_TRUE(places(rooms.Group("ns/fits")));
+  EXPECT_EQ(rooms.statement().ChangesSince(0).size(), size_t{2});
+  EXPECT_FALSE(places(rooms.Group("ns/large"))) << "one GPU is left";
+  EXPECT_EQ(rooms.statement().ChangesSince(0).size(), size_t{2});
+}
+
 TEST(GroupPlacerTest, AGangGetsItsPodsAllAtOnce) {
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 2})

@@ -1,10 +1,10 @@
-// NodeIndex: all nodes in the order in which a placement strategy likes them, with what fits where
-// kept beside.
+// NodeIndex: all nodes in the order in which a placement strategy prefers them, with what fits
+// where kept beside.
 //
-//   NodeIndex index(cluster, kGpuSlot, Strategy::kBinpack);
+//   NodeIndex index(*cluster, kGpuSlot, Strategy::kBinpack);
 //   index.Touch(node);       // its ledger changed
 //   index.Refresh();
-//   NodeId best = index.FirstFit(group, request, class_ok, Room::kNow);
+//   index.FirstFit(kWithGpus, request, all_ok, Room::kNow)
 //
 // For one class of pods the strategy's score is a function of a node's room alone (design §4.3), so
 // that the best node is the first one, in the order of (room, name), that fits. Fit is no part of
@@ -12,8 +12,11 @@
 // cannot fit are passed over. Nodes whose other scores differ by kind or by topology domain stand
 // in different groups, each a tree of its own.
 //
-// The index follows the columns and never leads them: it can be refreshed after any change,
-// rollback included. Cost: O(log nodes) a change and usually O(log nodes) a search.
+// Invariants: after Refresh() the index equals a fresh one, whatever changed and however often,
+// rollback included, provided that every node that changed was touched. The shape of a tree changes
+// no answer. Cost: building is O(nodes log nodes); a change and usually a search are O(log nodes),
+// each step as many numbers as there are resources. Not thread-safe while it is touched or
+// refreshed.
 #ifndef KAI_PLACEMENT_NODE_INDEX_H_
 #define KAI_PLACEMENT_NODE_INDEX_H_
 

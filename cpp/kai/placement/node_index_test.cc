@@ -70,6 +70,25 @@ TEST(NodeIndexTest, BinpackPrefersTheFullestNodeThatStillFits) {
   EXPECT_THAT(Bests(*cluster, index, kWithGpus, "ns/two-0", Room::kNow), ElementsAre("b", "a"));
 }
 
+TEST(NodeIndexTest, FollowsTheNodesThatWereTouched) {
+  const auto cluster = MakeCluster()
+                           .Node("a", {.gpus = 8})
+                           .Node("b", {.gpus = 4})
+                           .Pending("ns/four", {.gpus = 4})
+                           .Build();
+  NodeIndex index(*cluster, kGpuSlot, Strategy::kBinpack);
+  const PodId pod = PodNamed(*cluster, "ns/four-0");
+  const auto request = cluster->RequestOf(pod);
+  const std::vector<uint8_t> all_ok(cluster->node_classes().size(), 1);
+  const NodeId node = NodeNamed(*cluster, "b");
+  EXPECT_EQ(index.FirstFit(kWithGpus, request, all_ok, Room::kNow), node);
+  const auto statement = Statement::Open(cluster.get(), {});
+  statement->Place(pod, node);
+  index.Touch(node);
+  index.Refresh();
+  EXPECT_EQ(index.FirstFit(kWithGpus, request, all_ok, Room::kNow), NodeNamed(*cluster, "a"));
+}
+
 TEST(NodeIndexTest, TakesTheFirstThatPassesATestAndCountsItsKeys) {
   const auto cluster = MakeCluster()
                            .Node("a", {.gpus = 8})

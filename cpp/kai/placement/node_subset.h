@@ -1,4 +1,11 @@
 // NodeSubset: all nodes, or a list of them by id.
+//
+//   const NodeSubset some = NodeSubset::Of({NodeId(4), NodeId(2)});
+//   some.Holds(NodeId(2))               // true
+//   NodeSubset::All().Holds(NodeId(3))  // true
+//
+// Invariants: the list is sorted by id, and empty where it is all. Cost: O(log nodes) a question, a
+// sort to make one. Threads: a value that does not change, thread-safe.
 #ifndef KAI_PLACEMENT_NODE_SUBSET_H_
 #define KAI_PLACEMENT_NODE_SUBSET_H_
 

@@ -1,6 +1,11 @@
-// A PodCheck refuses pods before any node is asked: no node, and nobody's leaving, could help (spec
-// 3 P15, P16). Allows() is asked once per class of pods and cycle; AllowsNow(), of what can change
-// in a cycle, at every search.
+// A PodCheck refuses pods before any node is looked at: no node, and no eviction, could help (spec
+// 3 P15, P16).
+//
+//   checks.push_back(MakeConfigMapCheck(cluster));
+//
+// Invariants: Allows() never changes in a cycle, AllowsNow() may; Why() is for pods that one of
+// them refuses. Cost: Allows() runs once per class of pods and cycle; AllowsNow() at every search
+// for those classes with AsksEachTime(). Threads: many readers, while the cluster does not change.
 #ifndef KAI_PLACEMENT_POD_CHECK_H_
 #define KAI_PLACEMENT_POD_CHECK_H_
 

@@ -1,81 +1,18 @@
 #include "kai/placement/pod_order.h"
 
 #include <algorithm>
-#include <optional>
-
-#include "kai/base/parse.h"
 
 namespace kai {
-namespace {
 
-// spec 2 G12: labelled before unlabelled, integers before other values, larger integers first.
-struct TaskPriority {
-  int kind = 2;  // 0 integer, 1 not an integer, 2 no label
-  int64_t value = 0;
-};
-
-TaskPriority TaskPriorityOf(const Cluster& cluster, PodId pod) {
-  const NameId label = cluster.pods().task_priority[pod];
-  if (!label.valid()) return {};
-  const std::string_view text = cluster.Text(label);
-  const std::optional<int64_t> number = ParseInteger(text);
-  if (!number) return {.kind = 1, .value = 0};
-  return {.kind = 0, .value = *number};
-}
-
-// Negative: a first; positive: b first; 0: no word.
-int Compare(const Cluster& cluster, PodComparator comparator, PodId a, PodId b) {
-  const PodColumns& pods = cluster.pods();
-  switch (comparator) {
-    case PodComparator::kKubeflow:
-      return int{pods.is_kubeflow_lead[b]} - int{pods.is_kubeflow_lead[a]};
-    case PodComparator::kRay:
-      return int{pods.is_ray_head[b]} - int{pods.is_ray_head[a]};
-    case PodComparator::kTaskPriority: {
-      const TaskPriority pa = TaskPriorityOf(cluster, a);
-      const TaskPriority pb = TaskPriorityOf(cluster, b);
-      if (pa.kind != pb.kind) return pa.kind - pb.kind;
-      return pa.value == pb.value ? 0 : (pa.value > pb.value ? -1 : 1);
-    }
-  }
-  return 0;
-}
-
-}  // namespace
-
-PodOrder::PodOrder(const Cluster& cluster, const Options& options)
-    : cluster_(cluster),
+PodOrder::PodOrder(const PlacingOrder& placing, const Options& options)
+    : cluster_(placing.cluster()),
+      placing_(placing),
       options_(options),
-      ordered_(cluster.sub_groups().pod_list),
-      minimum_(cluster.sub_groups().minimum),
-      held_back_(cluster.pods().size()),
-      known_(cluster.pod_groups().size(), kState),
-      next_request_(std::make_unique_for_overwrite<QuotaVector[]>(cluster.pod_groups().size())),
-      elastic_state_(cluster.pod_groups().elastic_state) {
-  // Pods come by age, then UID: only labels that a comparator knows change that.
-  const auto first = [&](PodId a, PodId b) {
-    for (const PodComparator comparator : options_.comparators) {
-      if (const int order = Compare(cluster_, comparator, a, b); order != 0) return order < 0;
-    }
-    return false;
-  };
-  for (const SubGroupId pod_set : cluster.sub_groups().labelled) {
-    const Span32 range = cluster.sub_groups().pods[pod_set];
-    std::stable_sort(ordered_.begin() + range.begin, ordered_.begin() + range.end, first);
-  }
-  if (!options_.count_completed) return;
-  const SubGroupColumns& sets = cluster.sub_groups();
-  for (const SubGroupId pod_set : sets.completed) {
-    const int32_t completed = sets.counts[pod_set][PodStatus::kSucceeded];
-    minimum_[pod_set] = std::max(0, minimum_[pod_set] - completed);
-    Forget(sets.group[pod_set]);
-  }
-}
-
-std::span<const PodId> PodOrder::PodsOf(SubGroupId pod_set) const {
-  const Span32 range = cluster_.sub_groups().pods[pod_set];
-  return std::span(ordered_).subspan(static_cast<size_t>(range.begin),
-                                     static_cast<size_t>(range.size()));
+      part_(placing),
+      known_(cluster_.pod_groups().size(), kState),
+      next_request_(std::make_unique_for_overwrite<QuotaVector[]>(cluster_.pod_groups().size())),
+      elastic_state_(cluster_.pod_groups().elastic_state) {
+  for (const PodGroupId group : placing.lowered()) Forget(group);
 }
 
 std::span<const SubGroupId> PodOrder::PodSetsOf(PodGroupId group) const {
@@ -96,8 +33,8 @@ int32_t PodOrder::SatisfiedChildren(SubGroupId set) const {
 
 bool PodOrder::AllocationSatisfied(SubGroupId set) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
-  if (sets.is_pod_set[set] != 0) return sets.counts[set].active_allocated() >= minimum_[set];
-  return SatisfiedChildren(set) >= minimum_[set];
+  if (sets.is_pod_set[set] != 0) return sets.counts[set].active_allocated() >= MinimumOf(set);
+  return SatisfiedChildren(set) >= MinimumOf(set);
 }
 
 SubGroupList PodOrder::ChildrenOf(SubGroupId set) const {
@@ -109,7 +46,7 @@ SubGroupList PodOrder::ChildrenOf(SubGroupId set) const {
 }
 
 bool PodOrder::MayBePlaced(PodId pod) const {
-  if (held_back_[pod] != 0) return false;
+  if (part_.HoldsBack(pod)) return false;
   const PodStatus status = cluster_.pods().status[pod];
   return status == PodStatus::kPending ||
          (status == PodStatus::kReleasing && cluster_.pods().is_virtual[pod] != 0);
@@ -117,7 +54,7 @@ bool PodOrder::MayBePlaced(PodId pod) const {
 
 void PodOrder::CollectPodSet(SubGroupId pod_set, PodList* pods) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
-  const int32_t missing = minimum_[pod_set] - sets.counts[pod_set].active_allocated();
+  const int32_t missing = MinimumOf(pod_set) - sets.counts[pod_set].active_allocated();
   int32_t wanted = missing > 0 ? missing : 1;
   for (const PodId pod : PodsOf(pod_set)) {
     if (wanted == 0) return;
@@ -130,7 +67,7 @@ void PodOrder::CollectPodSet(SubGroupId pod_set, PodList* pods) const {
 SubGroupList PodOrder::MissingMembers(SubGroupId set,
                                       std::span<const SubGroupId> passed_over) const {
   const SubGroupList children = ChildrenOf(set);
-  const auto minimum = static_cast<size_t>(minimum_[set]);
+  const auto minimum = static_cast<size_t>(MinimumOf(set));
   SubGroupList missing;
   if (!options_.choose_members) {  // spec 4 W5
     for (size_t i = 0; i < std::min(minimum, children.size()); ++i) {
@@ -168,7 +105,7 @@ bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed
     const bool stays_out = each == child || is_passed_over(each);
     can_start += AllocationSatisfied(each) || (!stays_out && SetIsReady(each)) ? 1 : 0;
   }
-  return can_start >= minimum_[set];
+  return can_start >= MinimumOf(set);
 }
 
 bool PodOrder::SetHasChoice(SubGroupId set) const {
@@ -180,7 +117,7 @@ bool PodOrder::SetHasChoice(SubGroupId set) const {
     if (SetHasChoice(child)) return true;
     can_start += AllocationSatisfied(child) || SetIsReady(child) ? 1 : 0;
   }
-  return can_start > minimum_[set] && !AllocationSatisfied(set);
+  return can_start > MinimumOf(set) && !AllocationSatisfied(set);
 }
 
 void PodOrder::Collect(SubGroupId set, std::span<const SubGroupId> passed_over,
@@ -224,13 +161,13 @@ ElasticState PodOrder::FindElasticState(PodGroupId group) const {
 bool PodOrder::SetIsReady(SubGroupId set) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) {
-    return sets.counts[set].alive() - sets.counts[set][PodStatus::kGated] >= minimum_[set];
+    return sets.counts[set].alive() - sets.counts[set][PodStatus::kGated] >= MinimumOf(set);
   }
   const Span32 range = sets.children[set];
   int32_t ready = 0;
   for (int32_t i = range.begin; i < range.end; ++i)
     ready += SetIsReady(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
-  return ready >= minimum_[set];
+  return ready >= MinimumOf(set);
 }
 
 bool PodOrder::HasStarted(PodGroupId group) const {
@@ -270,12 +207,12 @@ int32_t PodOrder::Alive(PodGroupId group) const {
 
 bool PodOrder::SetIsGangSatisfied(SubGroupId set) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
-  if (sets.is_pod_set[set] != 0) return sets.counts[set].active_used() >= minimum_[set];
+  if (sets.is_pod_set[set] != 0) return sets.counts[set].active_used() >= MinimumOf(set);
   const Span32 range = sets.children[set];
   int32_t satisfied = 0;
   for (int32_t i = range.begin; i < range.end; ++i)
     satisfied += SetIsGangSatisfied(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
-  return satisfied >= minimum_[set];
+  return satisfied >= MinimumOf(set);
 }
 
 bool PodOrder::IsGangSatisfied(PodGroupId group) const {
@@ -286,59 +223,19 @@ bool PodOrder::IsGangSatisfied(PodGroupId group) const {
 }
 
 void PodOrder::Narrow(PodGroupId group, std::span<const PodId> pods) {
-  const SubGroupColumns& sets = cluster_.sub_groups();
-  if (narrowed_ != group) {
-    ForgetParts();
-    narrowed_ = group;
-    for (const SubGroupId pod_set : PodSetsOf(group)) {
-      for (const PodId pod : PodsOf(pod_set)) held_back_[pod] = 1;
-    }
-    part_count_.Resize(sets.size());
-  }
-  KAI_DCHECK(part_.empty());
-  part_.assign(pods.begin(), pods.end());
+  if (part_.group() != group) ForgetParts();
+  part_.Narrow(group, pods);
   Forget(group);
-  for (const PodId pod : pods) {
-    held_back_[pod] = 0;
-    ++part_count_[cluster_.pods().pod_set[pod]];
-  }
-  // Leaves first, as a set counts the children in which anything is left.
-  const auto lower = [&](const auto& self, SubGroupId set) -> bool {
-    int32_t there = 0;
-    if (sets.is_pod_set[set] != 0) {
-      there = sets.counts[set].active_allocated() + part_count_[set];
-    } else {
-      const Span32 range = sets.children[set];
-      for (int32_t i = range.begin; i < range.end; ++i)
-        there += self(self, sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
-    }
-    if (sets.is_pod_set[set] != 0 || sets.minimum_given[set] != 0) {
-      wide_minimum_.emplace_back(set, minimum_[set]);
-      minimum_[set] = std::min(minimum_[set], there);
-    }
-    return there > 0;
-  };
-  lower(lower, cluster_.pod_groups().root[group]);
 }
 
 void PodOrder::Widen() {
-  for (const auto& [set, minimum] : wide_minimum_) minimum_[set] = minimum;
-  wide_minimum_.clear();
-  for (const PodId pod : part_) {
-    held_back_[pod] = 1;
-    part_count_[cluster_.pods().pod_set[pod]] = 0;
-  }
-  part_.clear();
-  if (narrowed_.valid()) Forget(narrowed_);
+  part_.Widen();
+  if (part_.group().valid()) Forget(part_.group());
 }
 
 void PodOrder::ForgetParts() {
-  if (!narrowed_.valid()) return;
-  Widen();
-  for (const SubGroupId pod_set : PodSetsOf(narrowed_)) {
-    for (const PodId pod : PodsOf(pod_set)) held_back_[pod] = 0;
-  }
-  narrowed_ = PodGroupId();
+  if (part_.group().valid()) Forget(part_.group());
+  part_.Forget();
 }
 
 void PodOrder::Applied(const Change& change, UndoStack*) {

@@ -1,30 +1,38 @@
 // The order of sub-groups and pods inside a pod group, and which of its pods one attempt works on
 // (spec 2 G11-G15).
 //
-//   PodOrder order(cluster, {.comparators = {PodComparator::kKubeflow, PodComparator::kRay}});
+//   PlacingOrder placing(cluster, {.comparators = {PodComparator::kKubeflow}});
+//   PodOrder order(placing, {});
+//   auto statement = Statement::Open(&cluster, {&order});
 //   for (PodId pod : order.PodsToPlace(group)) ...
 //   order.NextRequest(group);         // what they ask for together
 //
-// What is cached holds until a pod of the group changes: it is a listener of the statement.
-//
 // Example: of a gang of 2 with five waiting pods and room for three, the first attempt works on two
 // pods, the next ones on one each.
+//
+// The placing order can be kept from one cycle to the next. This class notes what one cycle made of
+// it: requests and states of groups that have been asked for, and the part of a group that a search
+// for victims works on.
+//
+// Invariant: each answer is that of the cluster as it stands, because it hears each change of the
+// statement. Cost: a question about a group looks at its sub-groups, and PodsToPlace() at their
+// pods; the next request and the elastic state are kept until a pod of the group changes. Threads:
+// one; const functions any number, while nothing changes.
 #ifndef KAI_PLACEMENT_POD_ORDER_H_
 #define KAI_PLACEMENT_POD_ORDER_H_
 
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "kai/model/cluster.h"
 #include "kai/model/listener.h"
+#include "kai/placement/group_part.h"
+#include "kai/placement/placing_order.h"
 
 namespace kai {
-
-enum class PodComparator : uint8_t { kKubeflow, kRay, kTaskPriority };
 
 // Few in most groups.
 using PodList = absl::InlinedVector<PodId, 8>;
@@ -33,19 +41,18 @@ using SubGroupList = absl::InlinedVector<SubGroupId, 4>;
 class PodOrder final : public Listener {
  public:
   struct Options {
-    std::vector<PodComparator> comparators;  // in plugin order; then creation time, then UID
     bool by_satisfaction = true;  // plugin subgrouporder: sub-groups below their minimum first
-    bool count_completed = true;  // mend completed_pods: pods that succeeded lower the minimum
     bool satisfy_tree = true;     // mend min_sub_group: enough children satisfy a set
     bool choose_members = true;   // mend optional_members: a set of which some suffice asks for as
                                   // many as it lacks, of those that are ready
     bool spare_new = true;        // mend same_cycle_eviction: who was placed in this cycle stays
   };
 
-  PodOrder(const Cluster& cluster, const Options& options);
+  // It has to outlive the order.
+  PodOrder(const PlacingOrder& placing, const Options& options);
 
   // Pods of a pod set, first to place first.
-  std::span<const PodId> PodsOf(SubGroupId pod_set) const;
+  std::span<const PodId> PodsOf(SubGroupId pod_set) const { return placing_.PodsOf(pod_set); }
 
   // By name.
   std::span<const SubGroupId> PodSetsOf(PodGroupId group) const;
@@ -57,7 +64,7 @@ class PodOrder final : public Listener {
   }
 
   // How many pods a pod set needs, or children a set (spec 2 G5).
-  int32_t MinimumOf(SubGroupId id) const { return minimum_[id]; }
+  int32_t MinimumOf(SubGroupId id) const { return part_.MinimumOf(id); }
 
   // Direct children of a set, first to place first; as they stand, or with counts of one's own:
   // pods of a pod set, satisfied children of a set (spec 2 G11).
@@ -149,16 +156,9 @@ class PodOrder final : public Listener {
   enum Known : uint8_t { kNothing = 0, kRequest = 1, kState = 2 };
 
   const Cluster& cluster_;
+  const PlacingOrder& placing_;
   Options options_;
-  std::vector<PodId> ordered_;  // the cluster's pod_list, every pod set in placing order
-  IndexVector<SubGroupId, int32_t> minimum_;
-  // By Narrow(): whose parts are asked about, which of its pods are held back, the part, and the
-  // minima that it lowered.
-  PodGroupId narrowed_;
-  IndexVector<PodId, uint8_t> held_back_;
-  std::vector<PodId> part_;
-  IndexVector<SubGroupId, int32_t> part_count_;
-  std::vector<std::pair<SubGroupId, int32_t>> wide_minimum_;
+  GroupPart part_;
   bool any_changed_ = false;
   IndexVector<PodGroupId, uint8_t> known_;       // which of the following hold: Known bits
   std::unique_ptr<QuotaVector[]> next_request_;  // by group; not written before somebody asks
@@ -181,7 +181,7 @@ SubGroupList PodOrder::ChildrenOf(SubGroupId set, const Counter& count_of) const
   for (const SubGroupId child : children) {
     standings.push_back({.id = child,
                          .count = static_cast<double>(count_of(child)),
-                         .threshold = static_cast<double>(minimum_[child])});
+                         .threshold = static_cast<double>(MinimumOf(child))});
   }
   // Children come by name, and a stable sort keeps that among equals.
   std::stable_sort(standings.begin(), standings.end(), [](const Standing& a, const Standing& b) {
@@ -199,8 +199,8 @@ ElasticState PodOrder::StateFrom(PodGroupId group, const ActiveOf& active_of) co
   bool all_at = true;
   for (const SubGroupId pod_set : PodSetsOf(group)) {
     const int32_t active = active_of(pod_set);
-    if (active < minimum_[pod_set]) return ElasticState::kBelow;
-    all_at = all_at && active == minimum_[pod_set];
+    if (active < MinimumOf(pod_set)) return ElasticState::kBelow;
+    all_at = all_at && active == MinimumOf(pod_set);
   }
   return all_at ? ElasticState::kAt : ElasticState::kAbove;
 }

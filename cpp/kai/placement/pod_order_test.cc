@@ -18,70 +18,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// ---- the order of pods (spec 2 G12) -------------------------------------------------------------
-
-std::vector<std::string> OrderOf(const ClusterMaker& maker,
-                                 std::vector<PodComparator> comparators = {
-                                     PodComparator::kKubeflow, PodComparator::kRay,
-                                     PodComparator::kTaskPriority}) {
-  const auto cluster = maker.Build();
-  const PodOrder order(*cluster, {.comparators = std::move(comparators)});
-  return Names(*cluster, order.PodsOf(PodSetNamed(*cluster, "ns/g", "default")));
-}
-
-// A pod of ns/g with that label.
-void AddPod(ClusterMaker* maker, std::string key, std::string value) {
-  maker->Pending("ns/g", {.labels = {{std::move(key), std::move(value)}}});
-}
-
-TEST(PodOrderTest, MastersAndLaunchersGoFirst) {
-  ClusterMaker maker;
-  AddPod(&maker, "training.kubeflow.org/job-role", "worker");
-  AddPod(&maker, "training.kubeflow.org/job-role", "launcher");
-  AddPod(&maker, "training.kubeflow.org/job-role", "master");
-  EXPECT_THAT(OrderOf(maker), ElementsAre("g-1", "g-2", "g-0"));
-  EXPECT_THAT(OrderOf(maker, {}), ElementsAre("g-0", "g-1", "g-2"));
-}
-
-TEST(PodOrderTest, RayHeadsGoFirst) {
-  ClusterMaker maker;
-  AddPod(&maker, "ray.io/node-type", "worker");
-  AddPod(&maker, "ray.io/node-type", "head");
-  EXPECT_THAT(OrderOf(maker), ElementsAre("g-1", "g-0"));
-}
-
-TEST(PodOrderTest, LargerTaskPrioritiesGoFirstThenOtherValuesThenUnlabelledPods) {
-  ClusterMaker maker = MakeCluster().Pending("ns/g");     // g-0
-  AddPod(&maker, "kai.scheduler/task-priority", "high");  // g-1
-  AddPod(&maker, "kai.scheduler/task-priority", "-3");    // g-2
-  AddPod(&maker, "kai.scheduler/task-priority", "20");    // g-3
-  AddPod(&maker, "kai.scheduler/task-priority", "1000");  // g-4
-  EXPECT_THAT(OrderOf(maker), ElementsAre("g-4", "g-3", "g-2", "g-1", "g-0"));
-}
-
-TEST(PodOrderTest, ComparatorsAskInPluginOrder) {
-  ClusterMaker maker;
-  AddPod(&maker, "kai.scheduler/task-priority", "1");
-  AddPod(&maker, "ray.io/node-type", "head");
-  EXPECT_THAT(OrderOf(maker, {PodComparator::kRay, PodComparator::kTaskPriority}),
-              ElementsAre("g-1", "g-0"));
-  EXPECT_THAT(OrderOf(maker, {PodComparator::kTaskPriority, PodComparator::kRay}),
-              ElementsAre("g-0", "g-1"));
-}
-
-TEST(PodOrderTest, OlderPodsGoFirstThenLowerUids) {
-  ClusterMaker maker = MakeCluster().Pending("ns/g", {.pods = 4});
-  std::vector<PodRow>& pods = maker.rows().pods;
-  pods[0].created_ns = 30;
-  pods[0].uid = "b";
-  pods[1].created_ns = 30;
-  pods[1].uid = "a";
-  pods[2].created_ns = 20;
-  pods[2].uid = "c";
-  pods[3].created_ns = std::nullopt;  // older than everything
-  EXPECT_THAT(OrderOf(maker), ElementsAre("g-3", "g-2", "g-1", "g-0"));
-}
-
 // ---- which pods an attempt works on (spec 2 G11, G13)
 // --------------------------------------------
 
@@ -284,7 +220,8 @@ TEST(PodGroupStateTest, PodsThatLeaveDoNotCountTowardsTheMinimum) {
 
 bool IsReady(const ClusterMaker& maker) {
   const auto cluster = maker.Build();
-  return PodOrder(*cluster, {}).IsReady(PodGroupNamed(*cluster, "ns/g"));
+  const PlacingOrder placing(*cluster, {});
+  return PodOrder(placing, {}).IsReady(PodGroupNamed(*cluster, "ns/g"));
 }
 
 TEST(PodGroupStateTest, AGroupIsReadyWhenItsPodsHaveArrived) {  // spec 2 G7
@@ -300,7 +237,8 @@ TEST(PodGroupStateTest, PodsThatSucceededAreNotMissed) {  // mend completed_pods
       MakeCluster().Pending("ns/g", {.pods = 2, .min_member = 3}).Succeeded("ns/g");
   EXPECT_TRUE(IsReady(maker));
   const auto cluster = maker.Build();
-  const PodOrder as_kai(*cluster, {.comparators = {}, .count_completed = false});
+  const PlacingOrder placing(*cluster, {.comparators = {}, .count_completed = false});
+  const PodOrder as_kai(placing, {});
   EXPECT_FALSE(as_kai.IsReady(PodGroupNamed(*cluster, "ns/g"))) << "spec 2 W21";
 }
 
@@ -430,7 +368,8 @@ TEST_F(PartTest, WhoIsNarrowedNextEndsThePartsOfTheOther) {
 
 bool IsGangSatisfied(const ClusterMaker& maker, const PodOrder::Options& options = {}) {
   const auto cluster = maker.Build();
-  return PodOrder(*cluster, options).IsGangSatisfied(PodGroupNamed(*cluster, "ns/g"));
+  const PlacingOrder placing(*cluster, {});
+  return PodOrder(placing, options).IsGangSatisfied(PodGroupNamed(*cluster, "ns/g"));
 }
 
 TEST(GangTest, PodsThatLeaveStillCount) {
@@ -452,8 +391,7 @@ TEST(GangTest, EnoughSubGroupsSatisfyATree) {  // mend min_sub_group, spec 2 W2
   };
   EXPECT_TRUE(IsGangSatisfied(replicas(1)));
   EXPECT_FALSE(IsGangSatisfied(replicas({}))) << "all are needed";
-  EXPECT_FALSE(IsGangSatisfied(replicas(1), {.comparators = {}, .satisfy_tree = false}))
-      << "as KAI";
+  EXPECT_FALSE(IsGangSatisfied(replicas(1), {.satisfy_tree = false})) << "as KAI";
 }
 
 // ---- against the oracle

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kai/model/gpu_sums.h"
+#include "kai/placement/node_room.h"
 
 namespace kai {
 namespace {
@@ -13,12 +14,12 @@ constexpr double kTolerance = 1e-9;
 
 // `room_of(i)`: of a slot; `gpus`: that the pod takes there.
 template <typename RoomOf>
-double Count(NodeSearch* search, std::span<const double> request, double gpus, PodClassId pod_class,
+double Count(ClassPlans* plans, std::span<const double> request, double gpus, PodClassId pod_class,
              NodeId node, const RoomOf& room_of) {
   // What most nodes lack is asked first, without dividing.
   constexpr size_t kGpus = kGpuSlot.index();
   if (room_of(kGpus) < gpus * (1 - 3 * kTolerance) - kTolerance) return 0;
-  if (!search->MayRunOn(pod_class, node)) return 0;
+  if (!plans->MayRunOn(pod_class, node)) return 0;
   double fit = std::numeric_limits<int32_t>::max();
   for (size_t i = 0; i < request.size(); ++i) {
     const double room = room_of(i);
@@ -35,33 +36,33 @@ double Count(NodeSearch* search, std::span<const double> request, double gpus, P
   return fit;
 }
 
-double GpusTakenOn(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node) {
+double GpusTakenOn(const Cluster& cluster, PodClassId pod_class, NodeId node) {
   const double gpus = cluster.shares_gpus()
                           ? GpusHeldOn(cluster, pod_class, node)
                           : cluster.pod_classes().request[pod_class][kGpuSlot.index()];
-  return gpus - search->MostSharedGpus(pod_class);
+  return gpus - MostSharedGpus(cluster, pod_class);
 }
 
 // As the cluster stands; `gpus`: that a pod takes on this node.
-double CountOn(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node,
+double CountOn(ClassPlans* plans, const Cluster& cluster, PodClassId pod_class, NodeId node,
                double gpus) {
   const std::span<const double> idle = cluster.nodes().idle[node];
   const std::span<const double> releasing = cluster.nodes().releasing[node];
   const auto room_of = [&](size_t i) { return idle[i] + releasing[i]; };
   const std::span<const double> request = cluster.pod_classes().request[pod_class];
   if (!cluster.pod_classes().info[pod_class].gpu.IsShared())
-    return Count(search, request, gpus, pod_class, node, room_of);
+    return Count(plans, request, gpus, pod_class, node, room_of);
   const double most_gpus = MostGpusOf(cluster, node);
-  return Count(search, request, gpus, pod_class, node,
+  return Count(plans, request, gpus, pod_class, node,
                [&](size_t i) { return i == kGpuSlot.index() ? most_gpus : room_of(i); });
 }
 
 }  // namespace
 
-double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node,
+double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_class, NodeId node,
                    std::span<const double> room) {
-  return Count(search, cluster.pod_classes().request[pod_class],
-               GpusTakenOn(search, cluster, pod_class, node), pod_class, node,
+  return Count(plans, cluster.pod_classes().request[pod_class],
+               GpusTakenOn(cluster, pod_class, node), pod_class, node,
                [&](size_t i) { return room[i]; });
 }
 
@@ -72,20 +73,18 @@ void FillRoom(const Cluster& cluster, NodeId node, std::span<double> room) {
   if (cluster.shares_gpus()) room[kGpuSlot.index()] = MostGpusOf(cluster, node);
 }
 
-double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node) {
-  return CountOn(search, cluster, pod_class, node, GpusTakenOn(search, cluster, pod_class, node));
+double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_class, NodeId node) {
+  return CountOn(plans, cluster, pod_class, node, GpusTakenOn(cluster, pod_class, node));
 }
 
 bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   Counted& counted = counted_[pod_class];
   const size_t nodes = cluster_.nodes().size();
-  const auto gpus_on = [&](size_t node) {
-    return GpusTakenOn(search_, cluster_, pod_class, NodeId(node));
-  };
+  const auto gpus_on = [&](size_t node) { return GpusTakenOn(cluster_, pod_class, NodeId(node)); };
   // Where no device is shared it takes as much of every node.
   const double anywhere = nodes > 0 && !cluster_.shares_gpus() ? gpus_on(0) : 0;
   for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes) {
-    counted.held += CountOn(search_, cluster_, pod_class, NodeId(counted.nodes),
+    counted.held += CountOn(plans_, cluster_, pod_class, NodeId(counted.nodes),
                             cluster_.shares_gpus() ? gpus_on(counted.nodes) : anywhere);
   }
   return counted.held >= wanted;

@@ -1,8 +1,8 @@
 // How many pods of one class nodes could hold at most, by room and by what never changes about a
 // node: the count that proofs of "cannot work" rest on (design §4.5).
 //
-//   PodsThatFit(search, cluster, pod_class, node, room)   // on one node with that room
-//   RoomCount count(cluster, &search);
+//   PodsThatFit(&plans, cluster, pod_class, node, room)     // on one node with that room
+//   RoomCount count(cluster, &plans);
 //   if (!count.MayHold(pods)) ...                           // all of them, as the cluster stands
 #ifndef KAI_PLACEMENT_ROOM_COUNT_H_
 #define KAI_PLACEMENT_ROOM_COUNT_H_
@@ -10,23 +10,24 @@
 #include <span>
 #include <vector>
 
-#include "kai/placement/node_search.h"
+#include "kai/model/cluster.h"
+#include "kai/placement/class_plans.h"
 
 namespace kai {
 
 // Whole pods; a node in debt holds none (spec 3 R26). Never too few: sums of parts of devices are
 // not exact, and a bound must not fail for the last bit. Of GPUs the room counts parts and all.
-double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node,
+double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_class, NodeId node,
                    std::span<const double> room);
 // The room that the node has as the cluster stands: idle and releasing.
 void FillRoom(const Cluster& cluster, NodeId node, std::span<double> room);
 // With that room; of pods that want whole GPUs only those that are whole.
-double PodsThatFit(NodeSearch* search, const Cluster& cluster, PodClassId pod_class, NodeId node);
+double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_class, NodeId node);
 
 class RoomCount {
  public:
-  RoomCount(const Cluster& cluster, NodeSearch* search)
-      : cluster_(cluster), search_(search), counted_(cluster.pod_classes().size()) {}
+  RoomCount(const Cluster& cluster, ClassPlans* plans)
+      : cluster_(cluster), plans_(plans), counted_(cluster.pod_classes().size()) {}
 
   // False: there is not room enough for all of them, in whatever order others come. The cluster
   // must not have changed since the first question.
@@ -42,7 +43,7 @@ class RoomCount {
   bool Holds(PodClassId pod_class, double wanted);
 
   const Cluster& cluster_;
-  NodeSearch* search_;
+  ClassPlans* plans_;
   IndexVector<PodClassId, Counted> counted_;
 };
 

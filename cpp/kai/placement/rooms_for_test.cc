@@ -44,19 +44,17 @@ std::vector<std::unique_ptr<Scorer>> AllScorers(const Cluster& cluster,
   return scorers;
 }
 
-std::unique_ptr<NodeSearch> MakeSearch(const Cluster& cluster, const RoomsOptions& options) {
-  NodeSearch::Rules rules;
+std::unique_ptr<SearchRooms> MakeSearch(const Cluster& cluster, const RoomsOptions& options) {
+  PlacementRules rules;
   if (options.filters) {
     rules.checks = AllPodChecks(cluster);
     rules.filters = AllFilters(cluster, options);
   }
   rules.scorers = AllScorers(cluster, options);
-  return std::make_unique<NodeSearch>(cluster, std::move(rules),
-                                      NodeSearch::Options{.gpu = options.gpu,
-                                                          .cpu = options.cpu,
-                                                          .always_scan = options.always_scan,
-                                                          .devices = {.pack = true},
-                                                          .pod_slots = options.filters});
+  return std::make_unique<SearchRooms>(
+      cluster, std::move(rules), Strategies{.gpu = options.gpu, .cpu = options.cpu},
+      NodeSearch::Options{.always_scan = options.always_scan,
+                          .room = {.devices = {.pack = true}, .pod_slots = options.filters}});
 }
 
 std::vector<std::string> Names(const Cluster& cluster, std::span<const PodId> pods) {
@@ -105,18 +103,19 @@ DomainSearch::Options DomainOptions(const RoomsOptions& options) {
 Rooms::Rooms(std::unique_ptr<Cluster> cluster, const RoomsOptions& options)
     : cluster_(std::move(cluster)),
       usage_(*cluster_, {.k_value = 1}),
-      order_(*cluster_, {.comparators = options.comparators,
-                         .by_satisfaction = options.by_satisfaction,
-                         .satisfy_tree = options.satisfy_tree,
-                         .choose_members = options.choose_members}),
+      placing_(*cluster_, {.comparators = options.comparators}),
+      order_(placing_, {.by_satisfaction = options.by_satisfaction,
+                        .satisfy_tree = options.satisfy_tree,
+                        .choose_members = options.choose_members}),
       search_(MakeSearch(*cluster_, options)),
       domains_(*cluster_, DomainOptions(options)),
-      placer_(*cluster_, &order_, &usage_, search_.get(),
+      placer_(*cluster_, &order_, &usage_, &search_->search,
               {.check_capacity = options.check_capacity,
                .pin_siblings = options.pin_siblings,
                .best_fit = options.best_fit},
               &domains_),
-      statement_(Statement::Open(cluster_.get(), {&usage_, &order_, search_.get(), &domains_})) {}
+      statement_(Statement::Open(cluster_.get(), {&usage_, &order_, &search_->search, &domains_})) {
+}
 
 Rooms::~Rooms() = default;
 
@@ -125,10 +124,10 @@ NodeId Rooms::Node(std::string_view name) const { return NodeNamed(*cluster_, na
 PodGroupId Rooms::Group(std::string_view name) const { return PodGroupNamed(*cluster_, name); }
 
 std::string Rooms::Find(std::string_view pod) {
-  return FoundText(*cluster_, search_->Find(cluster_->pods().pod_class[Pod(pod)]));
+  return FoundText(*cluster_, search_->search.Find(cluster_->pods().pod_class[Pod(pod)]));
 }
 std::string Rooms::Explain(std::string_view pod) {
-  return TextOf(*search_->Explain(Pod(pod)), Pod(pod), *cluster_);
+  return TextOf(*search_->search.Explain(Pod(pod)), Pod(pod), *cluster_);
 }
 void Rooms::Place(std::string_view pod, std::string_view node) {
   statement_->Place(Pod(pod), Node(node));

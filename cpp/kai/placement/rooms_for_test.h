@@ -56,7 +56,19 @@ std::vector<std::unique_ptr<PodCheck>> AllPodChecks(const Cluster& cluster);
 // All scorers, in the order of the operator's default (spec 2 C8).
 std::vector<std::unique_ptr<Scorer>> AllScorers(const Cluster& cluster,
                                                 const RoomsOptions& options);
-std::unique_ptr<NodeSearch> MakeSearch(const Cluster& cluster, const RoomsOptions& options);
+// The search, with the plans and the order of nodes that it reads.
+struct SearchRooms {
+  SearchRooms(const Cluster& cluster, PlacementRules rules, const Strategies& strategies,
+              const NodeSearch::Options& options)
+      : plans(cluster, std::move(rules)),
+        nodes(cluster, strategies),
+        search(&plans, &nodes, options) {}
+
+  ClassPlans plans;
+  OrderedNodes nodes;
+  NodeSearch search;
+};
+std::unique_ptr<SearchRooms> MakeSearch(const Cluster& cluster, const RoomsOptions& options);
 
 // Names of pods without their namespace.
 std::vector<std::string> Names(const Cluster& cluster, std::span<const PodId> pods);
@@ -79,7 +91,7 @@ class Rooms {
   Cluster& cluster() { return *cluster_; }
   QueueUsage& usage() { return usage_; }
   PodOrder& order() { return order_; }
-  NodeSearch& search() { return *search_; }
+  NodeSearch& search() { return search_->search; }
   GroupPlacer& placer() { return placer_; }
   Statement& statement() { return *statement_; }
 
@@ -99,8 +111,9 @@ class Rooms {
  private:
   std::unique_ptr<Cluster> cluster_;
   QueueUsage usage_;
+  PlacingOrder placing_;
   PodOrder order_;
-  std::unique_ptr<NodeSearch> search_;
+  std::unique_ptr<SearchRooms> search_;
   DomainSearch domains_;
   GroupPlacer placer_;
   std::unique_ptr<Statement> statement_;  // last: tells the others of its rollback when it goes

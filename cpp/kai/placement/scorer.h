@@ -1,10 +1,16 @@
-// A Scorer says how much a pod would like a node. Scores of all scorers are added in plugin order,
-// in doubles, and the sums compared exactly (spec 3 W1).
+// A Scorer says how well a node suits a pod. Scores of all scorers are added in plugin order, in
+// doubles, and the sums compared exactly (spec 3 W1). To add one: a file in scorers/, a line in
+// session/registry.cc.
+//
+//   scorer->Score(PodClassId(0), NodeId(0), {.fits_now = true})
+//   scorer->DependsOn(PodClassId(0))          // kFitsNow
 //
 // DependsOn() says, for a class of pods, what the score is a function of. As long as every scorer
 // depends on the node's room and kind alone, the best node is found in the node index without
-// scoring any other; a scorer that looks further says kNode, and all nodes are scored. To add one:
-// a file in scorers/, a line in session/registry.cc.
+// scoring any other; a scorer that looks further says kNode, and all nodes are scored.
+//
+// Invariants: a score depends on nothing but what DependsOn() names; both change nothing. Cost:
+// with kNode a call for every node that fits, else for a few nodes of a search. Not thread-safe.
 #ifndef KAI_PLACEMENT_SCORER_H_
 #define KAI_PLACEMENT_SCORER_H_
 

@@ -1,11 +1,12 @@
-// Who stands on a node, and who of them is leaving: for filters that count either.
+// Which pods stand on a node, and which of them are leaving: for filters that count either.
 //
 //   const StandingChange by = StandingChangeOf(change);
 //   counts[change.to_node].all += by.all;          // -= when the change is undone
 //   counts[change.to_node].leaving += by.leaving;
 //
-// A pod that moves stays on its old node as one that is leaving, so that a change only ever touches
-// the counts of the node it names last.
+// Invariants: a change only ever touches the counts of the node that it names last: a pod that
+// moves stays on its old node as one that is leaving. Cost: O(1) a change; ForEachStanding() looks
+// at every pod. Threads: pure functions of their arguments.
 #ifndef KAI_PLACEMENT_STANDING_H_
 #define KAI_PLACEMENT_STANDING_H_
 

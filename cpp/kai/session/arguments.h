@@ -1,6 +1,9 @@
 // What plugins' arguments mean, with KAI's fallback for each that makes no sense.
 //
 //   const MinRuntime::Options options = MinRuntimeOptions(config);
+//
+// Invariants: every argument has a value that makes sense; CheckArguments() warns of each that was
+// replaced. Cost: a look-up and the parsing of short texts. Threads: pure functions, thread-safe.
 #ifndef KAI_SESSION_ARGUMENTS_H_
 #define KAI_SESSION_ARGUMENTS_H_
 

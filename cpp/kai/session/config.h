@@ -1,11 +1,14 @@
 // Config: which actions and plugins a cycle runs, parsed once and checked once (spec 2 C5-C9, spec
 // 5 A39, A40).
 //
-//   KAI_ASSIGN_OR_RETURN(Config config, Config::Parse(R"({"actions": "allocate"})", {}));
-//   Config::Parse("", {});              // KAI's built-in default
+//   absl::StatusOr<Config> config = Config::Parse(json, options);    // "": KAI's built-in default
+//   config.warnings
 //
 // What is missing has KAI's default; a name that is not known is reported in `warnings` and
 // skipped.
+//
+// Invariants: every action and plugin in it is known; ToJson() of a configuration parses to an
+// equal one. Cost: one pass over the JSON. Threads: a plain value; many readers.
 #ifndef KAI_SESSION_CONFIG_H_
 #define KAI_SESSION_CONFIG_H_
 

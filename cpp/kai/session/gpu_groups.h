@@ -1,6 +1,11 @@
 // Names for devices that pods start to share in a cycle (spec 3 S8). They follow from the cycle,
 // the node and the device's number there, so that the same input gives the same plan; KAI draws
 // them.
+//
+//   NewGpuGroup(1'767'225'600'000'000'000, "n1", 0)
+//
+// Invariants: equal arguments give equal names. Cost: a hash and a string. Threads: a pure
+// function, thread-safe.
 #ifndef KAI_SESSION_GPU_GROUPS_H_
 #define KAI_SESSION_GPU_GROUPS_H_
 

@@ -1,4 +1,10 @@
 // What became of every pod group and waiting pod, and why, as data (spec 2 §13).
+//
+//   DescribeOutcomes(cycle, &plan);
+//
+// Invariants: every pod group has an outcome; reasons come in KAI's order. Call it before the
+// statement rolls back. Cost: O(pod groups that wait, have changed or are notable, and their pods).
+// Threads: those of the cycle: one thread.
 #ifndef KAI_SESSION_OUTCOME_H_
 #define KAI_SESSION_OUTCOME_H_
 

@@ -1,6 +1,14 @@
 // Plan: the answer of a cycle as plain data: decisions in the order in which they have to happen, a
 // verdict and its reasons per pod group, the queues' numbers (design §3). Ids refer to the cluster
 // that was planned; plan_texts.h makes sentences of it.
+//
+//   for (const CycleLog::Decision& decision : plan.decisions) {
+//   VerdictName(outcome.verdict)
+//   plan.groups[group]
+//
+// Invariants: a plan keeps its cluster alive; equal input gives equal plans, timings apart. Cost:
+// reading is O(1); groups that simply go on running share one outcome. Threads: nothing in it
+// changes: many readers.
 #ifndef KAI_SESSION_PLAN_H_
 #define KAI_SESSION_PLAN_H_
 

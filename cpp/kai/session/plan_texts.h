@@ -1,10 +1,12 @@
 // A plan in sentences: KAI's events and conditions, and the message beside every reason. A cycle
-// makes none of them; whoever shows a plan asks for what it shows.
+// makes none of them; the caller asks for what it shows.
 //
-//   for (const std::string& message : EventsOf(plan, group)) Record(message);
-//   for (const ToldReason& reason : ReasonsOf(plan, group)) Print(reason.code, reason.message);
+//   for (const std::string& message : EventsOf(plan, group)) ...
+//   for (const ToldReason& reason : ReasonsOf(plan, group)) {
+//   MessageOf(plan, decision)
 //
-// Cost: a string for each. Threads: functions of a plan that does not change.
+// Invariants: texts depend on the plan alone. Cost: a string for each. Threads: pure functions of a
+// plan that does not change.
 #ifndef KAI_SESSION_PLAN_TEXTS_H_
 #define KAI_SESSION_PLAN_TEXTS_H_
 

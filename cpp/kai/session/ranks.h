@@ -1,5 +1,11 @@
 // Where pods of one group stand in the order of topology domains, so that a launcher can make
 // neighbours of those that are near each other.
+//
+//   RankPods(cycle, &plan);
+//
+// Invariants: no pod that starts gets a rank that another pod of its group has; pods that run keep
+// theirs. Call it before the statement rolls back. Cost: O(pods of groups that ask for a topology),
+// sorted. Threads: those of the cycle: one thread.
 #ifndef KAI_SESSION_RANKS_H_
 #define KAI_SESSION_RANKS_H_
 

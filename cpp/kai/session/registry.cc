@@ -105,30 +105,35 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
   return scorers;
 }
 
-NodeSearch::Options SearchOptions(const Config& config) {
-  return {.gpu = StrategyOf(config, "gpu"),
-          .cpu = StrategyOf(config, "cpu"),
-          .always_scan = false,
-          .devices = {.pack = config.HasPlugin("gpupack"),
-                      .spread = config.HasPlugin("gpuspread"),
-                      .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
-                      .bind_held = !config.mends.on(Mend::kHeldGpus)},
-          .pod_slots = config.HasPlugin("predicates")};
+Strategies StrategiesOf(const Config& config) {
+  return {.gpu = StrategyOf(config, "gpu"), .cpu = StrategyOf(config, "cpu")};
 }
 
-PodOrder::Options PodOrderOptions(const Config& config) {
-  PodOrder::Options options{.comparators = {},
-                            .by_satisfaction = config.HasPlugin("subgrouporder"),
-                            .count_completed = config.mends.on(Mend::kCompletedPods),
-                            .satisfy_tree = config.mends.on(Mend::kMinSubGroup),
-                            .choose_members = config.mends.on(Mend::kOptionalMembers),
-                            .spare_new = config.mends.on(Mend::kSameCycleEviction)};
+NodeSearch::Options SearchOptions(const Config& config, bool always_scan) {
+  return {.always_scan = always_scan,
+          .room = {.devices = {.pack = config.HasPlugin("gpupack"),
+                               .spread = config.HasPlugin("gpuspread"),
+                               .start_on_idle = config.extras.on(Extra::kStartOnIdleGpu),
+                               .bind_held = !config.mends.on(Mend::kHeldGpus)},
+                   .pod_slots = config.HasPlugin("predicates")}};
+}
+
+PlacingOrder::Options PlacingOrderOptions(const Config& config) {
+  PlacingOrder::Options options{.comparators = {},
+                                .count_completed = config.mends.on(Mend::kCompletedPods)};
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "kubeflow") options.comparators.push_back(PodComparator::kKubeflow);
     if (plugin.name == "ray") options.comparators.push_back(PodComparator::kRay);
     if (plugin.name == "taskorder") options.comparators.push_back(PodComparator::kTaskPriority);
   }
   return options;
+}
+
+PodOrder::Options PodOrderOptions(const Config& config) {
+  return {.by_satisfaction = config.HasPlugin("subgrouporder"),
+          .satisfy_tree = config.mends.on(Mend::kMinSubGroup),
+          .choose_members = config.mends.on(Mend::kOptionalMembers),
+          .spare_new = config.mends.on(Mend::kSameCycleEviction)};
 }
 
 Worklist::Options WorklistOptions(const Config& config) {

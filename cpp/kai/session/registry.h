@@ -1,5 +1,11 @@
 // Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls
 // in registry.cc and nothing else.
+//
+//   const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
+//   MakeAction(name, config_)->Run(cycle);
+//
+// Invariants: every name that Config knows has its part here; what is made refers to the cluster,
+// which outlives it. Cost: that of what is made. Threads: pure functions of their arguments.
 #ifndef KAI_SESSION_REGISTRY_H_
 #define KAI_SESSION_REGISTRY_H_
 
@@ -23,7 +29,9 @@ std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const
 // Scorers in plugin order: their scores are added in it.
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones);
-NodeSearch::Options SearchOptions(const Config& config);
+Strategies StrategiesOf(const Config& config);
+NodeSearch::Options SearchOptions(const Config& config, bool always_scan);
+PlacingOrder::Options PlacingOrderOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);
 Worklist::Options WorklistOptions(const Config& config);
 QueueUsage::Options UsageOptions(const Config& config);

@@ -1,5 +1,7 @@
 #include "kai/session/session.h"
 
+#include <optional>
+
 #include "kai/base/text.h"
 #include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
@@ -42,16 +44,11 @@ void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statemen
   }
 }
 
-std::unique_ptr<NodeSearch> MakeNodeSearch(const Config& config, const Cluster& cluster,
-                                           const std::shared_ptr<ZoneLedger>& zones,
-                                           bool always_scan) {
-  NodeSearch::Options options = SearchOptions(config);
-  options.always_scan = always_scan;
-  return std::make_unique<NodeSearch>(
-      cluster,
-      NodeSearch::Rules{MakePodChecks(config, cluster), MakeFilters(config, cluster, zones),
-                        MakeScorers(config, cluster, zones)},
-      options);
+PlacementRules MakeRules(const Config& config, const Cluster& cluster,
+                         const std::shared_ptr<ZoneLedger>& zones) {
+  return {.checks = MakePodChecks(config, cluster),
+          .filters = MakeFilters(config, cluster, zones),
+          .scorers = MakeScorers(config, cluster, zones)};
 }
 
 // Null: no group has a topology constraint.
@@ -63,6 +60,25 @@ std::unique_ptr<DomainSearch> MakeDomainSearch(const Config& config, const Clust
                                      .tells_levels = config.mends.on(Mend::kTopologyLevels),
                                      .best_fit = PlacesByBestFit(config)});
 }
+
+// First what could live on from one cycle to the next, then what notes what one cycle did.
+struct PlacementRooms {
+  PlacementRooms(const Config& config, const Cluster& cluster,
+                 const std::shared_ptr<ZoneLedger>& zones, bool always_scan)
+      : placing(cluster, PlacingOrderOptions(config)),
+        plans(cluster, MakeRules(config, cluster, zones)),
+        nodes(cluster, StrategiesOf(config)),
+        order(placing, PodOrderOptions(config)),
+        search(&plans, &nodes, SearchOptions(config, always_scan)),
+        domains(MakeDomainSearch(config, cluster)) {}
+
+  PlacingOrder placing;
+  ClassPlans plans;
+  OrderedNodes nodes;
+  PodOrder order;
+  NodeSearch search;
+  std::unique_ptr<DomainSearch> domains;  // null: no group asks for a domain
+};
 
 GroupPlacer::Options PlacerOptions(const Config& config) {
   return {.check_capacity = config.HasPlugin("proportion"),
@@ -93,9 +109,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
 
   // The listeners live longer than the statement, which tells them of its rollback when it closes.
   std::unique_ptr<QueueUsage> usage;
-  std::unique_ptr<PodOrder> order;
-  std::unique_ptr<NodeSearch> search;
-  std::unique_ptr<DomainSearch> domains;  // null: nobody asks for a domain
+  std::optional<PlacementRooms> rooms;
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) {
     return absl::FailedPreconditionError(
@@ -106,29 +120,27 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   for (const QueueId queue : cluster->queues().name.ids()) plan.queues.Add(usage->share(queue));
   laps.Lap("fair_share");
 
-  order = std::make_unique<PodOrder>(*cluster, PodOrderOptions(config_));
   const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
-  search = MakeNodeSearch(config_, *cluster, zones, options_.always_scan);
-  domains = MakeDomainSearch(config_, *cluster);
-  std::vector<Listener*> listeners = {usage.get(), order.get(), search.get()};
-  if (domains != nullptr) listeners.push_back(domains.get());
+  rooms.emplace(config_, *cluster, zones, options_.always_scan);
+  std::vector<Listener*> listeners = {usage.get(), &rooms->order, &rooms->search};
+  if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
   const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
-  if (keeps_traces) statement->KeepTraces();
+  if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster.get()));
   statement->Recognize({.in_any_order = config_.mends.on(Mend::kDeviceOrder),
                         .all = config_.mends.on(Mend::kPassedDevices)});
   MarkOverduePods(*cluster, now_ns, statement.get());
   statement->Settle();  // nobody tries that out
 
-  GroupPlacer placer(*cluster, order.get(), usage.get(), search.get(), PlacerOptions(config_),
-                     domains.get());
+  GroupPlacer placer(*cluster, &rooms->order, usage.get(), &rooms->search, PlacerOptions(config_),
+                     rooms->domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
                   .now_ns = now_ns,
                   .statement = statement.get(),
                   .usage = usage.get(),
-                  .order = order.get(),
-                  .search = search.get(),
+                  .order = &rooms->order,
+                  .search = &rooms->search,
                   .placer = &placer,
                   .zones = zones.get(),
                   .worklist = WorklistOptions(config_),
@@ -154,7 +166,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (zones != nullptr) ReportZones(*zones, *cluster, &plan);
   if (config_.HasPlugin("dynamicresources")) plan.claims = std::move(log.claims);
   plan.spent_searches = std::move(log.spent_searches);
-  plan.score_keys = search->CountScoreKeys();
+  plan.score_keys = rooms->nodes.CountKeys();
   statement->StopTelling();  // of what comes now: they go as well
   statement.reset();         // rolls back: the cluster is as it was
   laps.Lap("close");

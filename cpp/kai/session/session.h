@@ -1,13 +1,13 @@
-// Session: one cycle from start to end. A function of cluster, configuration and time: the cluster
-// is the same afterwards, and so is every further plan.
+// Session: one cycle from start to end. A function of cluster, configuration and time.
 //
-//   Session session(config);
-//   absl::StatusOr<Plan> plan = session.Run(cluster, now_ns, &stopwatch);
+//   const Session session = SessionWith("");        // Session(config)
+//   session.Run(cluster, kTestNowNs, nullptr)       // an absl::StatusOr<Plan>
 //
-// FailedPrecondition: somebody is planning this cluster already.
-//
-// Threads: several sessions may plan several clusters at once; two plans on one cluster at once are
-// refused.
+// Invariants: the cluster is the same afterwards, and so is every further plan for that time, as
+// long as no budget of time cuts a search. FailedPrecondition: another plan for this cluster is
+// being made. Cost: O(nodes + pods + queues) to open and to close, plus what its actions do.
+// Threads: several sessions, or one, may plan several clusters at once; two plans on one cluster at
+// once are refused.
 #ifndef KAI_SESSION_SESSION_H_
 #define KAI_SESSION_SESSION_H_
 

@@ -1,7 +1,8 @@
-// Every text that KAI puts into events and conditions, word for word, in one place (spec 2 M2-M10,
-// P6, R6, D2, D7; spec 3 E2, P7, P8, P14).
+// Every text that KAI puts into events and conditions, word for word, in one place.
 //
-// Functions take names and plain numbers: cpu in millicores, memory in bytes, GPUs in devices.
+//   OverLimit("team-a", kQuotaGpu, 4, 4, 1)   // GPUs; cpu in millicores, memory in bytes
+//
+// Invariants: a text depends on its arguments alone. Cost: a string. Threads: pure functions.
 #ifndef KAI_TEXTS_MESSAGES_H_
 #define KAI_TEXTS_MESSAGES_H_
 
@@ -234,9 +235,9 @@ std::string TopologyNotSatisfied(std::string_view topology, std::string_view req
 std::string NotEnoughIn(std::string_view domain);
 std::string DomainHoldsTooFew(std::string_view domain, int64_t holds, int64_t wanted);
 std::string DomainsLack(std::string_view resource, bool is_mig);
-// spec 4 C5: KAI logs these only.
 // Ours: KAI counts no domains. `most`: 0, any number.
 std::string DomainsWanted(std::string_view level, int64_t least, int64_t most, bool balanced);
+// spec 4 C5: KAI logs these only.
 std::string NoTopologyLevel(std::string_view subgroup, std::string_view topology);
 std::string UnknownTopologyLevel(std::string_view subgroup, std::string_view level,
                                  std::string_view which, std::string_view topology);

@@ -1,12 +1,14 @@
-// What a reason speaks of, as names and values for programs: the members `facts` of a plan's
+// What a reason is about, as names and values for programs: the members `facts` of a plan's
 // reasons.
 //
-//   FactsOf(OverLimit{...}, cluster)   // queue: "vision", resource: "gpu", limit: 8, allocated: 8,
-//   requested: 1
+//   FactsOf(reason, group_, *cluster_)    // queue: "ns", resource: "gpu", limit: 8, ...
 //
 // Amounts are those of people: cores, bytes, devices; unlimited is null. docs/reference/reasons.md
-// lists the names. Lists are in the order of their texts, so that equal input gives equal facts
-// whatever the order of its objects.
+// lists the names.
+//
+// Invariants: lists are in the order of their texts, so that equal input gives equal facts whatever
+// the order of its objects. Cost: a vector of the facts, and strings for names. Threads: a pure
+// function of a cluster that does not change.
 #ifndef KAI_TEXTS_REASON_FACTS_H_
 #define KAI_TEXTS_REASON_FACTS_H_
 

@@ -1,10 +1,11 @@
 // KAI's sentences for reasons: the one place where they are made (spec 2 M2-M10, spec 3 §9, spec 4
 // §11).
 //
-//   const Reason reason = NoQueue();
-//   MessageOf(reason, group, cluster)   // "Queue 'vison' does not exist"
+//   MessageOf(reason, group, cluster)               // "Queue 'vison' does not exist"
+//   EventErrorOf(each.reason, group, *plan.cluster)
 //
-// Cost: a string each time. Threads: functions of their arguments.
+// Invariants: a reason has all that its text needs, besides names in the cluster. Cost: a string
+// each time. Threads: pure functions of a cluster that does not change.
 #ifndef KAI_TEXTS_REASON_TEXT_H_
 #define KAI_TEXTS_REASON_TEXT_H_
 

@@ -94,6 +94,11 @@ TEST_F(ReasonTextTest, EveryCauseHasATextAndAWordOfItsOwn) {
   EXPECT_FALSE(words.contains(""));
 }
 
+TEST_F(ReasonTextTest, AWordIsForProgramsAndATextForPeople) {
+  EXPECT_EQ(WordsOf(Refusal::kUntoleratedTaints).word, "untolerated_taints");
+  EXPECT_EQ(WordsOf(Refusal::kUntoleratedTaints).text, "node(s) had untolerated taint(s)");
+}
+
 TEST_F(ReasonTextTest, AGangIsOneErrorOfTheEventAndItsPodAnother) {  // spec 2 P6
   const NoNodeCausePtr cause = CauseOf({{Refusal::NotEnough(kGpuSlot), 1}});
   const Reason gang =

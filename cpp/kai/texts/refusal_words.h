@@ -3,6 +3,9 @@
 //
 //   WordsOf(Refusal::kUntoleratedTaints).word   // "untolerated_taints"
 //   WordsOf(Refusal::kUntoleratedTaints).text   // "node(s) had untolerated taint(s)"
+//
+// Invariants: no two causes share a word; a word stays as it is, whatever the sentence becomes.
+// Cost: a look-up in a table. Threads: constants.
 #ifndef KAI_TEXTS_REFUSAL_WORDS_H_
 #define KAI_TEXTS_REFUSAL_WORDS_H_
 

@@ -1,5 +1,12 @@
-// The filters, one file per reason to say no. The order in which a node is asked is that of
-// session/registry.cc; the first no ends the node.
+// The filters, one file per reason to say no. They check a node in the order of
+// session/registry.cc; the first one that refuses ends the node.
+//
+//   filters.push_back(MakeTaintFilter(cluster));
+//   filters.push_back(MakeHostPortFilter(cluster, options.leaving));
+//
+// Invariants: those of filter.h; a filter keeps a reference to the cluster, which outlives it.
+// Cost: making one looks at the classes of pods and nodes, and where it counts also at every pod.
+// Threads: those of filter.h.
 #ifndef KAI_PLACEMENT_FILTERS_FILTERS_H_
 #define KAI_PLACEMENT_FILTERS_FILTERS_H_
 

@@ -210,7 +210,8 @@ TEST_F(ResourceClaimCheckTest, TheLastPlaceOfAClaimIsTakenByTheFirst) {
   const Statement::Checkpoint start = rooms.statement().Mark();
   rooms.Place("ns/p-0", "n1");
   EXPECT_EQ(rooms.Find("ns/p-1"), "nowhere");
-  EXPECT_FALSE(rooms.search().CanNeverRun(rooms.cluster().pods().pod_class[rooms.Pod("ns/p-1")]))
+  EXPECT_FALSE(
+      rooms.search().plans().CanNeverRun(rooms.cluster().pods().pod_class[rooms.Pod("ns/p-1")]))
       << "somebody's leaving would help";
   rooms.statement().RollBackTo(start);
   EXPECT_EQ(rooms.Find("ns/p-1"), "n1");

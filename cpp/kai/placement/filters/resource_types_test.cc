@@ -115,5 +115,20 @@ TEST(ResourceTypeFilterTest, PodsThatAskTheOldWayStayAmongThemselves) {  // spec
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/cpu-0", "n1"), "");
 }
 
+TEST(ResourceTypeFilterTest, NeitherOtherPodsNorFinishedOnesKeepSlicesAway) {
+  const NodeSpec mixed = {.more = {{kSlice, 7}}, .labels = {{"nvidia.com/mig.strategy", "mixed"}}};
+  ClusterMaker maker = MakeCluster()
+                           .Node("n1", mixed)
+                           .Node("n2", mixed)
+                           .Running("ns/usual", {.more = {{kSlice, 1}}, .node = "n1"})
+                           .Succeeded("ns/old", {.more = {{kSlice, 1}}, .node = "n2"})
+                           .Pending("ns/new", {.more = {{kSlice, 1}}});
+  for (PodRow& pod : maker.rows().pods) pod.gpu.legacy_mig = pod.pod_group == "old";
+  const auto cluster = maker.Build();
+  const auto filter = MakeResourceTypeFilter(*cluster);
+  EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/new-0", "n1"), "");
+  EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/new-0", "n2"), "");
+}
+
 }  // namespace
 }  // namespace kai::resource_types_test

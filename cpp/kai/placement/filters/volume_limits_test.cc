@@ -71,6 +71,18 @@ TEST_F(VolumeLimitFilterTest, AVolumeThatIsStillToBeMadeCounts) {
   EXPECT_EQ(Answer(), kTooMany);
 }
 
+TEST_F(VolumeLimitFilterTest, PodsWithVolumesOfTheirOwnAreAlike) {
+  const VolumeClaimRow shared = Claim("shared");
+  maker_.Pending("ns/p", {.volumes = {Claim("p1")}}).Pending("ns/q", {.volumes = {Claim("q1")}});
+  maker_.Pending("ns/s", {.pods = 2, .volumes = {shared}});
+  const auto cluster = maker_.Build();
+  const auto class_of = [&](const char* pod) {
+    return cluster->pods().pod_class[PodNamed(*cluster, pod)];
+  };
+  EXPECT_EQ(class_of("ns/p-0"), class_of("ns/q-0"));
+  EXPECT_NE(class_of("ns/p-0"), class_of("ns/s-0")) << "one of two counts once";
+}
+
 TEST_F(VolumeLimitFilterTest, AVolumeThatIsThereAlreadyIsNoOneMore) {
   const VolumeClaimRow shared = Claim("shared");
   maker_.Running("ns/r", {.pods = 2, .node = "n", .volumes = {shared}});

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kai/base/text.h"
@@ -223,6 +224,25 @@ TEST_F(VolumeFilterTest, AnInputWithoutAnyStorageHasNoClaims) {
   Claims({Claim("data")});
   storage() = StorageRows();
   EXPECT_EQ(Explanation(), Refused("persistentvolumeclaim \"data\" not found"));
+}
+
+TEST_F(VolumeFilterTest, AnEphemeralVolumeHasToBeMadeForThisPod) {
+  PersistentVolumeClaimRow claim = Claim("p-0-scratch");
+  claim.owner_pod_uid = "another";
+  Claims({claim});
+  PodRow& pod = maker_.rows().pods.back();
+  pod.uid = "this";
+  pod.volumes = {{.claim = "p-0-scratch", .ephemeral = true}};
+  EXPECT_EQ(Explanation(),
+            Refused("PVC ns/p-0-scratch was not created for pod ns/p-0 (pod is not owner)"));
+  const auto is_mine = testing::Not(testing::HasSubstr("not owner"));
+  pod.volumes[0].ephemeral = false;
+  EXPECT_THAT(Explanation(), is_mine);
+  pod.volumes[0].ephemeral = true;
+  pod.uid = "another";
+  EXPECT_THAT(Explanation(), is_mine);
+  pod.uid = "";
+  EXPECT_THAT(Explanation(), is_mine) << "not known";
 }
 
 TEST_F(VolumeFilterTest, TwoClaimsOfOneNameAreNoneAndAreReported) {

@@ -1,14 +1,14 @@
 // Which zones a node's Topology Manager would give to containers (spec 3 U6-U10). Pure functions
 // over tables of zones times resources.
 //
-//   ZoneTable room{.zones = 2, .resources = 1, .allocatable = {4, 4}, .available = {1, 4}};
-//   const Alignment found = Align(NumaPolicy::kSingleZone, room, {{3}}, {});
-//   found.fits;      // true: in zone 1
-//   found.placement; // {{.zone = 1, .resource = 0, .amount = 3}}
+//   const Alignment found = Align(NumaPolicy::kSingleZone, zones.table(), {{{3}}}, {});
+//   found.fits                       // true: in zone 1, of two with 1 and 4 left
+//   found.placement[0].zone          // 1
 //
-// Cost: O(zones * resources) per container, with policy restricted and several zones per container
-// times zones; where several resources compete for zones, what has to be tried is bounded by
-// kMostMasks.
+// Invariants: no zone gives more than it has; equal tables give equal answers. Cost: O(zones *
+// resources) per container, with policy restricted and several zones per container times zones;
+// where several resources compete for zones, the attempts are bounded by kMostMasks. Threads:
+// thread-safe.
 #ifndef KAI_PLACEMENT_NUMA_ALIGNMENT_H_
 #define KAI_PLACEMENT_NUMA_ALIGNMENT_H_
 

@@ -83,6 +83,17 @@ TEST(AlignmentTest, RestrictedWantsOneWidthForAllResources) {
   EXPECT_EQ(AlignText(kRestricted, Zones::Alike(2, {2, 100}), {{4, 1}}), "no");
 }
 
+TEST(AlignmentTest, APlacementNamesZonesResourcesAndAmounts) {
+  const Zones zones = Zones::Alike(2, {4}).Left({1, 4});
+  const Alignment found = Align(NumaPolicy::kSingleZone, zones.table(), {{{3}}}, {});
+  EXPECT_TRUE(found.fits);
+  ASSERT_EQ(found.placement.size(), size_t{1});
+  EXPECT_EQ(found.placement[0].zone, 1);
+  EXPECT_EQ(found.placement[0].resource, 0);
+  EXPECT_EQ(found.placement[0].amount, 3);
+  EXPECT_EQ(found.CountZones(), 1);
+}
+
 TEST(AlignmentTest, WidthsAreThoseOfAnEmptyNode) {
   const Zones used = Zones::Alike(2, {4}).Left({3, 3});
   EXPECT_EQ(AlignText(kRestricted, used, {{4}}), "no") << "width 1, and no zone has 4";

@@ -1,14 +1,15 @@
 // ZoneLedger: what is left in the NUMA zones of nodes, and which zones pods would get (spec 3 §13).
 //
-//   ZoneLedger ledger(cluster, {});
-//   ledger.Ask(pod_class, node).admits;     // the Topology Manager would let it in
-//   ledger.PlacementOf(pod);                // where it would put it, once the pod has the node
+//   ZoneLedger ledger(*cluster, {});
+//   ledger.Ask(pod_class, node).admits      // the Topology Manager would let it in
+//   ledger.RecordOf(pod)                    // where it is put, once it has the node
 //
 // It is a listener of the statement: a pod takes its zones with its node, and gives them back when
 // it is evicted. A pod that takes part in a search is predicted anew each time it gets a node.
 //
-// Invariants: undoing restores every amount exactly. Cost: nothing for pods that no node aligns;
-// else one alignment per class of pods and node, after each change of that node's zones.
+// Invariants: undoing restores every amount exactly; a record stays until the change that made it
+// is undone. Cost: nothing for pods that no node aligns; else one alignment per class of pods and
+// node, after each change of that node's zones. Not thread-safe: Ask() keeps its answers.
 #ifndef KAI_PLACEMENT_NUMA_ZONE_LEDGER_H_
 #define KAI_PLACEMENT_NUMA_ZONE_LEDGER_H_
 

@@ -47,6 +47,20 @@ TEST(ZoneLedgerTest, PodsTakeTheirZonesOneAfterTheOther) {  // spec 3 T39
   EXPECT_EQ(rooms.Find("ns/p-2"), "n");
 }
 
+TEST(ZoneLedgerTest, AnswersForPodsAndKeepsARecordOfThoseThatGotZones) {
+  const auto cluster = TwoZones().Pending("ns/p", ThreeCpus()).Build();
+  ZoneLedger ledger(*cluster, {});
+  const PodId pod = PodNamed(*cluster, "ns/p-0");
+  const NodeId node = NodeNamed(*cluster, "n");
+  const PodClassId pod_class = cluster->pods().pod_class[pod];
+  EXPECT_TRUE(ledger.MayRefuse(pod_class));
+  EXPECT_TRUE(ledger.Ask(pod_class, node).admits);
+  EXPECT_LT(ledger.RecordOf(pod), 0);
+  const auto statement = Statement::Open(cluster.get(), {&ledger});
+  statement->Place(pod, node);
+  EXPECT_EQ(ledger.records()[static_cast<size_t>(ledger.RecordOf(pod))].node, node);
+}
+
 TEST(ZoneLedgerTest, OnlyPoliciesThatRefuseRefuse) {  // spec 3 U4
   const auto find = [](NumaPolicy policy, int64_t millicpu) {
     return ZoneRooms(

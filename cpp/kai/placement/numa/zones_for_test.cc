@@ -38,12 +38,13 @@ std::string ZonesText(const NumaNode& node, const ZonePlacement& placement) {
 
 ZoneRooms::ZoneRooms(std::unique_ptr<Cluster> cluster, const ZoneLedger::Options& options)
     : cluster_(std::move(cluster)), ledger_(std::make_shared<ZoneLedger>(*cluster_, options)) {
-  NodeSearch::Rules rules;
+  PlacementRules rules;
   rules.filters.push_back(MakeNumaFilter(ledger_));
   rules.scorers.push_back(MakeNodeAvailabilityScorer());
   rules.scorers.push_back(MakeNumaScorer(ledger_));
-  search_ = std::make_unique<NodeSearch>(*cluster_, std::move(rules), NodeSearch::Options{});
-  statement_ = Statement::Open(cluster_.get(), {search_.get()});
+  search_ = std::make_unique<SearchRooms>(*cluster_, std::move(rules), Strategies{},
+                                          NodeSearch::Options{});
+  statement_ = Statement::Open(cluster_.get(), {&search_->search});
 }
 
 ZoneRooms::~ZoneRooms() = default;
@@ -52,10 +53,10 @@ PodId ZoneRooms::Pod(std::string_view name) const { return PodNamed(*cluster_, n
 NodeId ZoneRooms::Node(std::string_view name) const { return NodeNamed(*cluster_, name); }
 
 std::string ZoneRooms::Find(std::string_view pod) {
-  return FoundText(*cluster_, search_->Find(cluster_->pods().pod_class[Pod(pod)]));
+  return FoundText(*cluster_, search_->search.Find(cluster_->pods().pod_class[Pod(pod)]));
 }
 std::string ZoneRooms::Explain(std::string_view pod) {
-  return TextOf(*search_->Explain(Pod(pod)), Pod(pod), *cluster_);
+  return TextOf(*search_->search.Explain(Pod(pod)), Pod(pod), *cluster_);
 }
 void ZoneRooms::Place(std::string_view pod, std::string_view node) {
   statement_->Place(Pod(pod), Node(node));

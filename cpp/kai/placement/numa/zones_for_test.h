@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "kai/model/statement.h"
-#include "kai/placement/node_search.h"
 #include "kai/placement/numa/zone_ledger.h"
+#include "kai/placement/rooms_for_test.h"
 #include "kai/testing/makers/cluster_maker.h"
 
 namespace kai {
@@ -58,7 +58,7 @@ class ZoneRooms {
  private:
   std::unique_ptr<Cluster> cluster_;
   std::shared_ptr<ZoneLedger> ledger_;
-  std::unique_ptr<NodeSearch> search_;
+  std::unique_ptr<SearchRooms> search_;
   std::unique_ptr<Statement> statement_;  // last: tells the others of its rollback when it goes
 };
 

@@ -20,7 +20,8 @@ TEST(ConfigMapCheckTest, APodWaitsForConfigMapsThatAreNotThere) {  // spec 3 P13
   Rooms rooms(maker.Build());
   EXPECT_EQ(rooms.Find("ns/p-0"), "nowhere");
   EXPECT_EQ(rooms.Explain("ns/p-0"), kMissing);
-  EXPECT_TRUE(rooms.search().CanNeverRun(rooms.cluster().pods().pod_class[rooms.Pod("ns/p-0")]));
+  EXPECT_TRUE(
+      rooms.search().plans().CanNeverRun(rooms.cluster().pods().pod_class[rooms.Pod("ns/p-0")]));
 }
 
 TEST(ConfigMapCheckTest, WithAllOfThemThereNothingIsAsked) {

@@ -1,4 +1,11 @@
 // The scorers, one file per reason to prefer.
+//
+//   scorers.push_back(MakeNodePlacementScorer(cluster, options.gpu, options.cpu));
+//   scorers.push_back(MakeDomainScorer());
+//
+// Invariants: those of scorer.h; a scorer keeps a reference to the cluster, which outlives it.
+// Cost: most are O(1) a node, those that go by terms O(terms of the class), that of NUMA zones an
+// alignment where the zones have changed. Threads: those of scorer.h.
 #ifndef KAI_PLACEMENT_SCORERS_SCORERS_H_
 #define KAI_PLACEMENT_SCORERS_SCORERS_H_
 

@@ -1,0 +1,108 @@
+// ClaimRows: what ingest read of resource claims, of the slices that list devices, and of device
+// classes.
+#ifndef KAI_MODEL_ROWS_CLAIM_ROWS_H_
+#define KAI_MODEL_ROWS_CLAIM_ROWS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/dra/device_claim.h"
+#include "kai/dra/pools.h"
+#include "kai/model/rows/terms.h"
+
+namespace kai {
+
+// Devices that a claim asks for (spec 3 D2), as text. Tolerations are left out: KAI looks at no
+// taints of devices.
+struct DeviceChoiceRow {
+  std::string name;
+  std::string class_name;
+  std::vector<std::string> selectors;  // CEL
+  std::string mode;                    // empty: ExactCount
+  int64_t count = 0;                   // 0: not given
+  bool admin_access = false;
+  ByName<Quantity> capacity;
+
+  friend auto operator<=>(const DeviceChoiceRow&, const DeviceChoiceRow&) = default;
+};
+
+struct DeviceRequestRow {
+  DeviceChoiceRow exactly;
+  std::vector<DeviceChoiceRow> first_available;  // not empty: of `exactly` only the name counts
+
+  friend auto operator<=>(const DeviceRequestRow&, const DeviceRequestRow&) = default;
+};
+
+struct ClaimSpecRow {
+  std::vector<DeviceRequestRow> requests;
+  std::vector<DeviceConstraint> constraints;
+
+  friend auto operator<=>(const ClaimSpecRow&, const ClaimSpecRow&) = default;
+};
+
+// What a claim was given, and where that can be used.
+struct ClaimAllocationRow {
+  struct Given {
+    std::string request;
+    DeviceId device;
+    bool admin_access = false;
+  };
+  std::vector<Given> devices;
+  bool has_node_selector = false;  // with no terms it matches nothing
+  std::vector<NodeSelectorTerm> node_selector;
+};
+
+// A ResourceClaim (resource.k8s.io).
+struct ResourceClaimRow {
+  std::string namespace_name;
+  std::string name;
+  int64_t gpus = 0;       // spec 3 D2; 0 for extended-resource claims
+  std::string owner_pod;  // by owner reference, else the first it is reserved for (spec 3 D4)
+  std::string owner_uid = {};
+  StringPairs labels = {};
+  bool for_extended_resource = false;
+  ClaimSpecRow spec = {};
+  std::optional<ClaimAllocationRow> allocation = {};
+  struct Consumer {
+    std::string pod;  // empty: it is something else
+    std::string uid;
+  };
+  std::vector<Consumer> consumers = {};  // status.reservedFor
+};
+
+struct ResourceSliceRow {
+  std::string node;  // spec.nodeName; empty: not node-local
+  int64_t gpus = 0;  // devices, when the driver is a GPU driver (spec 3 D3)
+  std::string name = {};
+  ResourceSlice slice = {};
+  bool all_nodes = false;
+  bool has_node_selector = false;
+  std::vector<NodeSelectorTerm> node_selector = {};
+};
+
+struct DeviceClassRow {
+  std::string name;
+  std::vector<std::string> selectors;  // CEL
+  std::string extended_resource;       // containers may ask for it by this name (spec 3 D10)
+  std::optional<int64_t> created_ns = {};
+};
+
+// What is known of claims and devices.
+struct ClaimRows {
+  std::vector<ResourceClaimRow> claims;
+  std::vector<ResourceSliceRow> slices;
+  std::vector<DeviceClassRow> classes;
+  // Whether the cluster has the API of them; nothing: it has if it has any of them (spec 3 D1).
+  std::optional<bool> are_served = {};
+
+  bool IsServed() const {
+    return are_served.value_or(!claims.empty() || !slices.empty() || !classes.empty());
+  }
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_ROWS_CLAIM_ROWS_H_

@@ -1,0 +1,65 @@
+// NodeRow: what ingest read of a node, of its NUMA zones, and of topologies.
+#ifndef KAI_MODEL_ROWS_NODE_ROW_H_
+#define KAI_MODEL_ROWS_NODE_ROW_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kai/model/rows/terms.h"
+
+namespace kai {
+
+// What the kubelet's Topology Manager does with pods that cannot be aligned, and what it aligns
+// (spec 3 U2).
+enum class NumaPolicy : uint8_t { kNone, kBestEffort, kRestricted, kSingleZone };
+enum class NumaScope : uint8_t { kContainer, kPod };
+
+// The NUMA zones of the node of that name (spec 3 U1).
+struct NodeZonesRow {
+  struct Zone {
+    std::string name;
+    ResourceAmounts allocatable = {};
+    ResourceAmounts available = {};
+  };
+  std::string name;
+  NumaPolicy policy = NumaPolicy::kNone;
+  NumaScope scope = NumaScope::kContainer;
+  std::vector<Zone> zones = {};  // of type Node
+};
+
+enum class ConditionStatus : uint8_t { kAbsent, kTrue, kFalse, kUnknown };
+
+struct NodeRow {
+  NodeRow();
+  NodeRow(const NodeRow&);
+  NodeRow(NodeRow&&) noexcept;
+  NodeRow& operator=(const NodeRow&);
+  NodeRow& operator=(NodeRow&&) noexcept;
+  ~NodeRow();
+
+  std::string name;
+  StringPairs labels;
+  ResourceAmounts
+      allocatable;  // with nvidia.com/gpu and amd.com/gpu under those names, MIG names, "pods"
+  bool unschedulable = false;
+  std::vector<Taint> taints;
+  ConditionStatus ready = ConditionStatus::kAbsent;
+  ConditionStatus memory_pressure = ConditionStatus::kAbsent;
+  ConditionStatus disk_pressure = ConditionStatus::kAbsent;
+  ConditionStatus pid_pressure = ConditionStatus::kAbsent;
+  ConditionStatus network_unavailable = ConditionStatus::kAbsent;
+};
+
+struct TopologyRow {
+  struct Level {
+    std::string node_label;
+    std::string alias;
+  };
+  std::string name;
+  std::vector<Level> levels;  // the widest first
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_ROWS_NODE_ROW_H_

@@ -1,0 +1,99 @@
+// PodGroupRow, QueueRow: what ingest read of pod groups with their sub-groups, of queues and
+// priority classes.
+#ifndef KAI_MODEL_ROWS_POD_GROUP_ROW_H_
+#define KAI_MODEL_ROWS_POD_GROUP_ROW_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kai/model/rows/terms.h"
+
+namespace kai {
+
+struct TopologyConstraintRow {
+  std::string topology;
+  std::string required_level;
+  std::string preferred_level;
+};
+
+// In how many domains of its preferred level a pod group wants to be: its annotations.
+struct DomainWishRow {
+  int64_t least = 0;
+  int64_t most = 0;  // 0: any number
+  bool balanced = false;
+
+  bool Any() const { return least > 1 || most > 0 || balanced; }
+};
+
+struct SubGroupRow {
+  std::string name;
+  std::optional<std::string> parent;
+  std::optional<int64_t> min_member;
+  std::optional<int64_t> min_sub_group;
+  TopologyConstraintRow topology;
+};
+
+struct PodGroupRow {
+  PodGroupRow();
+  PodGroupRow(const PodGroupRow&);
+  PodGroupRow(PodGroupRow&&) noexcept;
+  PodGroupRow& operator=(const PodGroupRow&);
+  PodGroupRow& operator=(PodGroupRow&&) noexcept;
+  ~PodGroupRow();
+
+  std::string namespace_name;
+  std::string name;
+  StringPairs labels;      // only the node-pool label is looked at
+  std::string owner_name;  // of the workload that the group was made for; empty: unknown
+  std::optional<int64_t> created_ns;
+  std::string queue;
+  std::string priority_class;
+  std::string preemptibility;
+  std::optional<int64_t> min_member;
+  std::optional<int64_t> min_sub_group;
+  std::vector<SubGroupRow> sub_groups;
+  TopologyConstraintRow topology;
+  DomainWishRow domain_wish;
+  std::optional<int64_t> preemption_delay_ns;
+  std::optional<int64_t> staleness_grace_ns;
+  std::optional<int64_t> scheduling_backoff;
+  bool mark_unschedulable = true;
+  std::string latest_condition_node_pool;  // of status.schedulingConditions, highest transitionID;
+                                           // empty: no condition
+  std::optional<int64_t> last_start_ns;    // annotations of spec 2 G16
+  std::optional<int64_t> stale_since_ns;
+  std::optional<int64_t> last_eviction_ns;
+};
+
+// quota, overQuotaWeight and limit of one resource, as written: gpu in devices, cpu in millicores,
+// memory in megabytes (spec 1 F2).
+struct QuotaRow {
+  double quota = 0;
+  double over_quota_weight = 0;
+  double limit = 0;
+};
+
+struct QueueRow {
+  std::string name;
+  std::string display_name;
+  std::string parent;
+  StringPairs labels;  // only the node-pool label is looked at
+  std::optional<int64_t> created_ns;
+  std::optional<int64_t> priority;
+  std::array<QuotaRow, 3> resources;  // cpu, memory, gpu (the order of spec 1 §0)
+  std::optional<int64_t> preempt_min_runtime_ns;
+  std::optional<int64_t> reclaim_min_runtime_ns;
+};
+
+struct PriorityClassRow {
+  std::string name;
+  int64_t value = 0;
+  bool global_default = false;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_ROWS_POD_GROUP_ROW_H_

@@ -1,0 +1,93 @@
+// StorageRows: what ingest read of volumes, claims for them, storage classes and CSI drivers.
+#ifndef KAI_MODEL_ROWS_STORAGE_ROWS_H_
+#define KAI_MODEL_ROWS_STORAGE_ROWS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/model/rows/terms.h"
+
+namespace kai {
+
+// A claim for storage, and how far it has come.
+struct PersistentVolumeClaimRow {
+  std::string namespace_name;
+  std::string name;
+  std::string uid;
+  std::optional<int64_t> deletion_ns;
+  std::string volume;           // spec.volumeName
+  bool bind_completed = false;  // annotation pv.kubernetes.io/bind-completed
+  bool is_lost = false;         // phase Lost
+  bool is_bound = false;        // phase Bound
+  std::string selected_node;    // annotation volume.kubernetes.io/selected-node
+  std::string storage_class;    // by annotation or spec; empty: none
+  int64_t bytes = 0;            // 0: does not say
+  LabelSelector selector;       // of volumes
+  std::vector<std::string> access_modes;
+  bool is_block = false;          // volumeMode Block
+  std::string owner_pod_uid;      // of ephemeral volumes
+  bool has_other_owners = false;  // beside that pod
+};
+
+struct PersistentVolumeRow {
+  std::string name;
+  StringPairs labels;
+  std::optional<int64_t> deletion_ns;
+  std::string storage_class;
+  int64_t bytes = 0;
+  std::vector<std::string> access_modes;
+  bool is_block = false;
+  bool is_available = false;    // phase Available
+  std::string claim_namespace;  // spec.claimRef; no name: none
+  std::string claim_name;
+  std::string claim_uid;
+  bool has_node_affinity = false;  // with no terms it matches nothing
+  std::vector<NodeSelectorTerm> node_affinity;
+  std::string csi_driver;  // spec.csi; empty: of another kind
+  std::string csi_handle;
+};
+
+struct StorageClassRow {
+  std::string name;
+  std::string provisioner;
+  bool waits_for_consumer = false;                   // volumeBindingMode
+  std::vector<NodeSelectorTerm> allowed_topologies;  // any may match; none: everywhere
+};
+
+struct CsiDriverRow {
+  std::string name;
+  bool reports_capacity = false;  // spec.storageCapacity
+};
+
+struct CsiStorageCapacityRow {
+  std::string namespace_name;
+  std::string name;
+  std::string storage_class;
+  // nodeTopology; absent: no node has access, or every node (spec 3 P12)
+  std::optional<LabelSelector> nodes;
+  std::optional<int64_t> bytes;
+  std::optional<int64_t> largest_volume_bytes;
+};
+
+// The CSI drivers of the node of that name.
+struct CsiNodeRow {
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> most_volumes;  // by driver; not there: any number
+};
+
+// What the input has of storage. A claim that is not here does not exist: pods that name it wait.
+struct StorageRows {
+  std::vector<PersistentVolumeClaimRow> claims;
+  std::vector<PersistentVolumeRow> volumes;
+  std::vector<StorageClassRow> classes;
+  std::vector<CsiDriverRow> drivers;
+  std::vector<CsiStorageCapacityRow> capacities;
+  std::vector<CsiNodeRow> nodes;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_ROWS_STORAGE_ROWS_H_

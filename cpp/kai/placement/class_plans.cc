@@ -1,0 +1,102 @@
+#include "kai/placement/class_plans.h"
+
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace kai {
+
+ClassPlans::ClassPlans(const Cluster& cluster, PlacementRules rules)
+    : cluster_(cluster),
+      rules_(std::move(rules)),
+      examples_(cluster.node_classes().size()),
+      plans_(cluster.pod_classes().size()) {
+  for (const std::unique_ptr<Filter>& filter : rules_.filters) {
+    if (Listener* listener = filter->listener(); listener != nullptr)
+      listeners_.push_back(listener);
+  }
+  const NodeColumns& nodes = cluster.nodes();
+  for (const NodeId node : nodes.name.ids()) examples_[nodes.node_class[node].index()] = node;
+}
+
+void ClassPlans::Make(PodClassId pod_class, Entry* entry) {
+  entry->is_made = true;
+  ClassPlan& plan = entry->plan;
+  for (const std::unique_ptr<PodCheck>& check : rules_.checks) {
+    plan.is_refused = plan.is_refused || !check->Allows(pod_class);
+    if (check->AsksEachTime(pod_class)) plan.checks.push_back(check.get());
+  }
+  AddFilters(pod_class, &plan);
+  FindCandidates(pod_class, &plan);
+  FindShares(pod_class, &plan);
+}
+
+void ClassPlans::AddFilters(PodClassId pod_class, ClassPlan* plan) const {
+  plan->class_ok.assign(examples_.size(), 1);
+  for (const std::unique_ptr<Filter>& filter : rules_.filters) {
+    const Filter::Scope scope = filter->ScopeFor(pod_class);
+    if (scope == Filter::Scope::kNode || filter->LooksBeyondNode(pod_class))
+      plan->node_filters.push_back(filter.get());
+    if (scope != Filter::Scope::kNothing && filter->CountsRoom())
+      plan->room_filters.push_back(filter.get());
+    if (scope != Filter::Scope::kNodeClass) continue;
+    for (size_t i = 0; i < examples_.size(); ++i) {
+      if (plan->class_ok[i] != 0 && !filter->Check(pod_class, examples_[i], nullptr))
+        plan->class_ok[i] = 0;
+    }
+  }
+}
+
+void ClassPlans::FindCandidates(PodClassId pod_class, ClassPlan* plan) const {
+  // A label that has its own value on nearly every node, in the pod or in its volumes, pins the pod
+  // to few nodes. They are found once.
+  const ConstraintId id = cluster_.pod_classes().info[pod_class].constraint;
+  const NodeConstraint& constraint = cluster_.constraints()[id];
+  const bool by_volumes = constraint.volumes.valid() && cluster_.AskPerNode(constraint.volumes);
+  if (rules_.checks.empty() || (!cluster_.AskPerNode(id) && !by_volumes))
+    return;  // without checks there are no filters that look at labels either
+  const NodeColumns& nodes = cluster_.nodes();
+  for (const NodeId node : nodes.name.ids()) {
+    const std::span<const Label> labels(nodes.labels[node]);
+    if (MatchesNode(constraint, labels, nodes.name[node], cluster_.names()) &&
+        (!by_volumes || AnswerOf(cluster_.volume_needs()[constraint.volumes], labels,
+                                 nodes.name[node], cluster_.names())
+                            .yes())) {
+      plan->candidates.push_back(node);
+    }
+  }
+  plan->has_candidates = true;
+}
+
+void ClassPlans::FindShares(PodClassId pod_class, ClassPlan* plan) const {
+  const GpuRequest& gpu = cluster_.pod_classes().info[pod_class].gpu;
+  const std::span<const double> request = cluster_.pod_classes().request[pod_class];
+  plan->request.assign(request.begin(), request.end());
+  plan->has_overhead = std::ranges::any_of(cluster_.pod_classes().overhead[pod_class],
+                                           [](double amount) { return amount != 0; });
+  plan->claims = cluster_.pod_classes().info[pod_class].claims.valid() && !gpu.IsShared();
+  if (!cluster_.shares_gpus()) return;
+  plan->shares = gpu.IsShared();
+  const bool is_scored =
+      std::ranges::any_of(rules_.scorers, [&](const std::unique_ptr<Scorer>& scorer) {
+        return scorer->DependsOn(pod_class) == Scorer::Dependence::kJoins;
+      });
+  plan->may_join = gpu.portion < 1 && (plan->shares || is_scored);
+  if (gpu.kind == GpuRequestKind::kMemory) {
+    plan->join.mib = static_cast<double>(gpu.memory_mib);
+  } else if (gpu.portion > 0) {
+    plan->join.portion = gpu.portion;
+  } else {
+    plan->join.mib = 0;
+  }
+  if (!plan->shares) return;
+  plan->request[kGpuSlot.index()] = -std::numeric_limits<double>::infinity();
+  plan->request_alone = plan->request;
+  plan->request_alone[kGpuSlot.index()] = static_cast<double>(gpu.count);
+  std::set<double> charges;
+  for (const NodeId node : cluster_.nodes().name.ids())
+    charges.insert(cluster_.GpusAskedOn(pod_class, node));
+  plan->charges.assign(charges.begin(), charges.end());
+}
+
+}  // namespace kai

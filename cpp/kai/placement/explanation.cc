@@ -1,0 +1,168 @@
+#include "kai/placement/explanation.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kai {
+
+NoNodeCausePtr Explanations::Of(PodId pod, const OrderedNodes& nodes,
+                                const QueueAllowance* allowance) {
+  const PodClassId pod_class = cluster_.pods().pod_class[pod];
+  const ClassPlan& plan = plans_.Of(pod_class);
+  if (plan.is_refused || plan.IsRefusedNow(pod_class)) return RefusalOf(pod);
+  const bool is_limited = plan.shares && allowance != nullptr && !plan.charges.empty() &&
+                          !allowance->Allows(plan.charges.back());
+  const Question question{pod_class, plan, is_limited ? allowance : nullptr};
+  // Other pods of the class can be of other queues, and may search elsewhere.
+  if (is_limited || nodes.members() != nullptr) {
+    AskAll(question, nodes, &passing_);
+    return passing_.cause;
+  }
+  std::unique_ptr<Answers>& kept = kept_[pod_class];
+  if (kept == nullptr) kept = std::make_unique<Answers>();
+  Refresh(question, nodes, kept.get());
+  return kept->cause;
+}
+
+NoNodeCausePtr Explanations::RefusalOf(PodId pod) const {
+  const PodClassId pod_class = cluster_.pods().pod_class[pod];
+  NoNodeCause cause;
+  for (const std::unique_ptr<PodCheck>& check : plans_.rules().checks) {
+    if (!check->Allows(pod_class) ||
+        (check->AsksEachTime(pod_class) && !check->AllowsNow(pod_class)))
+      cause.pod.push_back(check->Why(pod));
+  }
+  return std::make_shared<const NoNodeCause>(std::move(cause));
+}
+
+void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers) {
+  const auto version = static_cast<int64_t>(touched_.size());
+  if (answers->version == version) return;
+  const bool looks_further = std::ranges::any_of(
+      question.plan.node_filters,
+      [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
+  const auto changes = static_cast<size_t>(version - answers->version);
+  if (answers->version < 0 || looks_further || changes > cluster_.nodes().size())
+    return AskAll(question, nodes, answers);
+  // Only nodes that were touched can answer anew; asking one twice does no harm.
+  for (size_t i = static_cast<size_t>(answers->version); i < touched_.size(); ++i) {
+    if (touched_[i].valid()) AskNode(question, touched_[i], answers);
+  }
+  Conclude(answers);
+}
+
+void Explanations::AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers) {
+  answers->answers.clear();
+  answers->nodes_with.clear();
+  answers->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
+  nodes.ForEach([&](NodeId node) { AskNode(question, node, answers); });
+  Conclude(answers);
+}
+
+void Explanations::Conclude(Answers* answers) const {
+  answers->version = static_cast<int64_t>(touched_.size());
+  FitReport report;
+  for (size_t i = 0; i < answers->answers.size(); ++i)
+    report.Add(answers->answers[i], answers->nodes_with[i]);
+  answers->cause = std::make_shared<const NoNodeCause>(report.cause());
+}
+
+void Explanations::AskNode(const Question& question, NodeId node, Answers* answers) {
+  FitReport::Answer answer = WhyNot(question, node);
+  int32_t& place = answers->of_node[node];
+  if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];
+  const auto known = std::ranges::find(answers->answers, answer);
+  place = static_cast<int32_t>(known - answers->answers.begin());
+  if (known == answers->answers.end()) {
+    answers->answers.push_back(std::move(answer));
+    answers->nodes_with.push_back(0);
+  }
+  ++answers->nodes_with[static_cast<size_t>(place)];
+}
+
+FitReport::Answer Explanations::WhyNot(const Question& question, NodeId node) {
+  const auto& [pod_class, plan, allowance] = question;
+  node_report_.Clear();
+  const bool has_other_room = std::ranges::all_of(plan.room_filters, [&](const Filter* filter) {
+    return filter->Check(question.pod_class, node, &node_report_);
+  });
+  if (has_other_room && room_.Holds(pod_class, plan, node, Room::kLater)) {
+    ReportRefusal(question, node);
+    return node_report_.answer();
+  }
+  const std::span<const double> request =
+      plan.shares ? std::span<const double>(plan.request) : room_.RequestOn(pod_class, node);
+  if (Fits(request, cluster_.nodes().idle[node]) &&
+      (!plan.shares || room_.HasDevices(pod_class, node, Room::kNow)))
+    return node_report_.answer();
+  return ShortagesOn(question, node);
+}
+
+void Explanations::ReportRefusal(const Question& question, NodeId node) {
+  const auto& [pod_class, plan, allowance] = question;
+  // The first refusal is the answer (spec 3 P3a-P10).
+  if (plan.shares && allowance != nullptr) {
+    const double gpus = cluster_.GpusAskedOn(pod_class, node);
+    if (!allowance->Allows(gpus)) return node_report_.Count(allowance->Why(gpus));
+  }
+  if (plan.shares && !room_.HasPodSlots(pod_class, node))
+    return node_report_.Count(Refusal::kNotEnoughPodSlots);
+  for (const std::unique_ptr<Filter>& filter : plans_.rules().filters) {
+    if (filter->ScopeFor(pod_class) == Filter::Scope::kNothing) continue;
+    if (!filter->Check(pod_class, node, &node_report_)) return;
+  }
+}
+
+// spec 3 E1, E2: only a node that lacks idle room has reasons: one for each resource of which less
+// than the request is free of use, promises included. A node that lacks only what was promised to
+// other pods refuses without a reason.
+FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId node) const {
+  const PodClassId pod_class = question.pod_class;
+  FitReport::Answer answer;
+  const auto add = [&](Refusal refusal) {
+    answer.refusals.push_back(static_cast<uint16_t>(refusal.index()));
+  };
+  const GpuRequest& gpu = cluster_.pod_classes().info[pod_class].gpu;
+  const NodeColumns& nodes = cluster_.nodes();
+  const std::span<const double> allocatable = nodes.allocatable[node];
+  const std::span<const double> used = nodes.used[node];
+  const auto shared = std::ranges::count_if(nodes.shared_gpus[node],
+                                            [](const SharedGpu& each) { return each.used > 0; });
+  const auto claimed = static_cast<double>(gpu.dra);
+  bool lacks_claimed = false;
+  const bool for_overhead = question.plan.has_overhead && WouldFitWithoutOverhead(question, node);
+  // Memory is no GPU, unless it is more than one has.
+  const bool too_large = gpu.memory_mib > cluster_.GpuCapacityMib(node);
+  if (too_large) add(Refusal::kNotEnoughGpuMemory);
+  const std::span<const double> request = room_.RequestOn(pod_class, node);
+  for (size_t i = 0; i < request.size(); ++i) {
+    double wanted = request[i];
+    double taken = used[i];
+    if (i == kGpuSlot.index()) {
+      if (too_large) wanted = cluster_.AcceptedOn(pod_class, node)[kQuotaGpu];
+      taken += static_cast<double>(shared);
+    }
+    const double free = allocatable[i] - taken;
+    if (wanted <= free) continue;
+    // spec 3 E5: only GPUs outside of claims are named.
+    if (i == kGpuSlot.index() && claimed > 0 && wanted - claimed <= std::max(free, 0.0)) {
+      lacks_claimed = true;
+    } else {
+      add(Refusal::NotEnough(ResourceSlot(i), for_overhead));
+    }
+  }
+  if (lacks_claimed && answer.refusals.empty()) add(Refusal::kUnsaid);
+  return answer;
+}
+
+// With all that others use left as it is (spec 3 E4).
+bool Explanations::WouldFitWithoutOverhead(const Question& question, NodeId node) const {
+  const auto& [pod_class, plan, allowance] = question;
+  const std::span<const double> overhead = cluster_.pod_classes().overhead[pod_class];
+  const std::span<const double> request =
+      plan.claims ? room_.RequestOn(pod_class, node) : std::span<const double>(plan.request);
+  return FitsSum(request, cluster_.nodes().idle[node], overhead) &&
+         (!plan.shares || room_.HasDevices(pod_class, node, Room::kNow));
+}
+
+}  // namespace kai

@@ -1,0 +1,84 @@
+// Explanations: why no node takes a pod as the cluster stands, counted over the nodes (spec 3 §8).
+//
+//   std::vector<NodeId> touched;
+//   Explanations explanations(&plans, room, &touched);
+//   touched.push_back(node);                        // its ledger changed
+//   const NoNodeCausePtr cause = explanations.Of(pod, nodes, nullptr);
+//
+// Invariants: the answer is the one that a walk over all nodes would give. It is meant for pods
+// that found no node; for others it counts the nodes that refuse. `touched` grows with each change,
+// and its length is the version of the cluster.
+//
+// Cost: the first answer for a class of pods asks all nodes, a later one only the nodes that were
+// touched since. Answers that hold for one pod, one queue or one domain are not kept, and neither
+// are those of classes that look at pods on other nodes. Threads: one.
+#ifndef KAI_PLACEMENT_EXPLANATION_H_
+#define KAI_PLACEMENT_EXPLANATION_H_
+
+#include <memory>
+#include <vector>
+
+#include "kai/model/cluster.h"
+#include "kai/placement/class_plans.h"
+#include "kai/placement/fit_report.h"
+#include "kai/placement/node_room.h"
+#include "kai/placement/ordered_nodes.h"
+#include "kai/placement/queue_allowance.h"
+
+namespace kai {
+
+class Explanations {
+ public:
+  // All three have to outlive it.
+  Explanations(ClassPlans* plans, const NodeRoom& room, const std::vector<NodeId>* touched)
+      : cluster_(plans->cluster()),
+        plans_(*plans),
+        room_(room),
+        touched_(*touched),
+        kept_(cluster_.pod_classes().size()) {}
+
+  // `nodes`: those that were searched. `allowance`: for pods that share GPUs; null: no limit.
+  NoNodeCausePtr Of(PodId pod, const OrderedNodes& nodes, const QueueAllowance* allowance);
+
+ private:
+  // What nodes answer to a class of pods.
+  struct Answers {
+    int64_t version = -1;                    // -1: nodes have not been asked
+    std::vector<FitReport::Answer> answers;  // each once
+    std::vector<int64_t> nodes_with;         // by answer
+    IndexVector<NodeId, int32_t> of_node;    // an answer; -1: the node has not been asked
+    NoNodeCausePtr cause;
+  };
+  // A class of pods, and what limits it.
+  struct Question {
+    PodClassId pod_class;
+    const ClassPlan& plan;
+    const QueueAllowance* allowance;
+  };
+
+  NoNodeCausePtr RefusalOf(PodId pod) const;
+  void Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers);
+  void AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers);
+  void AskNode(const Question& question, NodeId node, Answers* answers);
+  // Sums the answers up.
+  void Conclude(Answers* answers) const;
+  // Empty where the node refuses without a reason, or does not refuse.
+  FitReport::Answer WhyNot(const Question& question, NodeId node);
+  // Of a node with room.
+  void ReportRefusal(const Question& question, NodeId node);
+  // Of a node that lacks idle room.
+  FitReport::Answer ShortagesOn(const Question& question, NodeId node) const;
+  bool WouldFitWithoutOverhead(const Question& question, NodeId node) const;
+
+  const Cluster& cluster_;
+  ClassPlans& plans_;
+  const NodeRoom& room_;
+  const std::vector<NodeId>& touched_;
+  IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: nobody has asked
+  Answers passing_;                                         // those that are not kept
+  FitReport node_report_;                                   // scratch
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_EXPLANATION_H_

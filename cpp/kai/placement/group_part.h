@@ -1,0 +1,63 @@
+// GroupPart: the part of a pod group that a search for victims asks about (spec 2 V2): its active
+// pods and some of its waiting ones, which need no more than is there.
+//
+//   GroupPart part(placing);
+//   part.Narrow(group, pods);         // of a gang of 8, two pods
+//   part.MinimumOf(pod_set);          // 2
+//   part.Widen();                     // the group has no waiting pods now, and its own minima
+//   part.Forget();                    // it has all of them again
+//
+// Invariants: one group at a time has a part; for all others, and for this one after Forget(), the
+// answers are those of the placing order. Cost: Narrow() and Widen() look at the pods of the part;
+// the first Narrow() for a group also at its pods, and the first one of all makes room for every
+// pod. Threads: any number may read while nobody narrows.
+#ifndef KAI_PLACEMENT_GROUP_PART_H_
+#define KAI_PLACEMENT_GROUP_PART_H_
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kai/model/cluster.h"
+#include "kai/placement/placing_order.h"
+
+namespace kai {
+
+class GroupPart {
+ public:
+  // It has to outlive the part.
+  explicit GroupPart(const PlacingOrder& placing)
+      : cluster_(placing.cluster()), placing_(placing), minima_(&placing.minima()) {}
+  GroupPart(const GroupPart&) = delete;
+  GroupPart& operator=(const GroupPart&) = delete;
+
+  int32_t MinimumOf(SubGroupId id) const { return (*minima_)[id]; }
+  // The pod waits, but is not in the part of its group.
+  bool HoldsBack(PodId pod) const { return group_.valid() && held_back_[pod] != 0; }
+  // Invalid: no group has a part.
+  PodGroupId group() const { return group_; }
+
+  void Narrow(PodGroupId group, std::span<const PodId> pods);
+  void Widen();
+  void Forget();
+
+ private:
+  bool LowerMinima(SubGroupId set);
+  template <typename Visit>
+  void ForEachPod(const Visit& visit) const;
+
+  const Cluster& cluster_;
+  const PlacingOrder& placing_;
+  PodGroupId group_;
+  std::vector<PodId> pods_;
+  // Empty until some group is narrowed.
+  IndexVector<PodId, uint8_t> held_back_;
+  IndexVector<SubGroupId, int32_t> pod_count_;   // of the part, by pod set
+  IndexVector<SubGroupId, int32_t> own_minima_;  // those of the placing order but for the part's
+  const IndexVector<SubGroupId, int32_t>* minima_;
+  std::vector<SubGroupId> lowered_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_GROUP_PART_H_

@@ -1,0 +1,77 @@
+// NodeRoom: whether a node has room for a class of pods as the cluster stands, and which devices a
+// pod that shares GPUs gets there.
+//
+//   NodeRoom room(cluster, {.devices = {.pack = true}});
+//   if (room.Holds(pod_class, plan, node, Room::kNow)) ...
+//   room.RequestOn(pod_class, node);               // without GPUs that claims share already
+//
+// Invariant: it reads the cluster and keeps nothing between calls. Cost: one comparison per
+// resource; for pods that share GPUs also a look at the node's shared devices. Threads: one,
+// because of a scratch vector.
+#ifndef KAI_PLACEMENT_NODE_ROOM_H_
+#define KAI_PLACEMENT_NODE_ROOM_H_
+
+#include <span>
+#include <vector>
+
+#include "kai/model/cluster.h"
+#include "kai/placement/class_plans.h"
+#include "kai/placement/gpu_picker.h"
+#include "kai/placement/node_index.h"
+
+namespace kai {
+
+// GPUs that the class may have on some node without a device of its own (spec 3 D6).
+inline double MostSharedGpus(const Cluster& cluster, PodClassId pod_class) {
+  const ClaimNeedsId claims = cluster.pod_classes().info[pod_class].claims;
+  return claims.valid() ? cluster.claims().MostSharedGpus(claims) : 0;
+}
+
+class NodeRoom {
+ public:
+  struct Options {
+    GpuPicker::Options devices;
+    bool pod_slots = true;  // for pods that reserve devices (spec 3 P6); a rule of `predicates`
+  };
+
+  NodeRoom(const Cluster& cluster, const Options& options)
+      : cluster_(cluster), picker_(cluster, options.devices), counts_slots_(options.pod_slots) {}
+
+  // All that the class asks for, shared devices included.
+  bool Holds(PodClassId pod_class, const ClassPlan& plan, NodeId node, Room room) const {
+    const NodeColumns& nodes = cluster_.nodes();
+    const std::span<const double> request =
+        plan.claims ? RequestOn(pod_class, node) : std::span<const double>(plan.request);
+    if (!FitsSum(request, nodes.idle[node], nodes.releasing[node]) ||
+        (room == Room::kNow && !Fits(request, nodes.idle[node])))
+      return false;
+    return !plan.shares || (HasDevices(pod_class, node, Room::kLater) &&
+                            (room == Room::kLater || HasDevices(pod_class, node, room)));
+  }
+  bool HasDevices(PodClassId pod_class, NodeId node, Room room) const {
+    return picker_.HasEnough(pod_class, node, room);
+  }
+  // A slot for the pod, and another one for a pod that reserves its device where that is needed.
+  bool HasPodSlots(PodClassId pod_class, NodeId node) const;
+  // Some shared device has room for the pod, and that matters.
+  bool MayJoin(PodClassId pod_class, const ClassPlan& plan, NodeId node) const {
+    return plan.may_join && picker_.Joins(pod_class, node);
+  }
+  GpuPicker::Choice PickDevices(PodClassId pod_class, NodeId node, bool fits_now) const {
+    return picker_.Pick(pod_class, node, fits_now);
+  }
+
+  // What the class takes of the node: GPUs that its claims share with pods that stand there are
+  // taken already (spec 3 D6). Valid until the next call.
+  std::span<const double> RequestOn(PodClassId pod_class, NodeId node) const;
+
+ private:
+  const Cluster& cluster_;
+  GpuPicker picker_;
+  bool counts_slots_;
+  mutable std::vector<double> request_;  // scratch
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_NODE_ROOM_H_

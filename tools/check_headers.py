@@ -1,0 +1,107 @@
+"""Checks that every public C++ header says how it is used, and that its example is real code.
+
+A public header is a *.h below cpp/kai that serves not only tests. The comment that it begins with
+has four parts: a use (indented by three spaces: `//   Code();`), and sentences that begin with
+"Invariant:" or "Invariants:", "Cost:", and "Threads:" (or say "thread-safe"). All lines of one
+example stand in one other file of cpp/ that is compiled (of this floor or one that uses it: tests,
+or product code that makes such a call). Prints what is missing; exit status 1 if anything is.
+
+How lines are compared: comments and white space are left out on both sides, so a line may be
+wrapped elsewhere. `...` cuts a line: what stands before it has to be found. Lines that are only
+`...`, or only a comment, are skipped.
+
+Limits: words are looked for, not their truth. The lines of an example may stand in any order and
+anywhere in the file, also inside of a longer line. Results shown as comments are not compared.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from check_floors import CPP, ROOT
+
+# These are being split into rooms; a line goes as soon as its rooms are there.
+EXEMPT = (
+    "cpp/kai/model/",
+    "cpp/kai/placement/class_plans.h",
+    "cpp/kai/placement/explanation.h",
+    "cpp/kai/placement/group_part.h",
+    "cpp/kai/placement/node_room.h",
+    "cpp/kai/placement/node_search.h",
+    "cpp/kai/placement/ordered_nodes.h",
+    "cpp/kai/placement/placing_order.h",
+    "cpp/kai/placement/pod_order.h",
+    "cpp/kai/placement/queue_allowance.h",
+    "cpp/kai/placement/room_count.h",
+)
+PARTS = {
+    "Invariants": re.compile(r"\bInvariants?:"),
+    "Cost": re.compile(r"\bCost:"),
+    "Threads": re.compile(r"\bThreads:|\b[Tt]hread-safe\b"),
+}
+TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def bare(code: str) -> str:
+    """Code without comments and white space."""
+    return "".join(TOKEN.sub(lambda match: match[1] or " ", code).split())
+
+
+def leading_comment(text: str) -> list[str]:
+    lines = text.splitlines()
+    end = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+    return [line.removeprefix("//") for line in lines[:end]]
+
+
+def examples(comment: list[str]) -> Iterator[list[str]]:
+    """The lines of each example, without comments and white space."""
+    for is_code, lines in groupby(comment, key=lambda line: line.startswith("   ")):
+        if is_code:
+            code = [bare(line).partition("...")[0] for line in lines]
+            yield [line for line in code if line]
+
+
+def is_public(path: str) -> bool:
+    return not (path.endswith("_for_test.h") or path.startswith("cpp/kai/testing/"))
+
+
+def problems(path: str, text: str, code: Mapping[str, str]) -> Iterator[str]:
+    """What the header lacks; `code` has the text of every file, without comments, by path."""
+    comment = leading_comment(text)
+    words = " ".join(line.strip() for line in comment)
+    uses = [use for use in examples(comment) if use]
+    missing = [name for name, pattern in PARTS.items() if not pattern.search(words)]
+    if not uses:
+        missing.insert(0, "a use")
+    if missing:
+        yield f"{path}: the first comment lacks {', '.join(missing)}"
+    others = [text for other, text in code.items() if other != path]
+    for use in uses:
+        best = min(([line for line in use if line not in text] for text in others), key=len)
+        if best:
+            yield f"{path}: no test or other file has this line of the example: {best[0]}"
+
+
+def main() -> int:
+    files = {
+        file.relative_to(ROOT).as_posix(): file.read_text()
+        for file in sorted(CPP.rglob("*"))
+        if file.suffix in {".h", ".cc"}
+    }
+    code = {path: bare(text) for path, text in files.items()}
+    found = [
+        problem
+        for path, text in files.items()
+        if path.startswith("cpp/kai/") and path.endswith(".h") and is_public(path)
+        if not path.startswith(EXEMPT)
+        for problem in problems(path, text, code)
+    ]
+    print("".join(f"{each}\n" for each in found), end="")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
