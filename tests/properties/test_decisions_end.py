@@ -33,7 +33,7 @@ RESTLESS: dict[str, str] = {
         "consolidation beside spreading",
     ),
     **dict.fromkeys(
-        ("mixed-007", "mixed-024", "mixed-060"),
+        ("mixed-007", "mixed-024", "mixed-060", "large-mixed-77510"),
         "who reclaims in a what-if is not who gets the room in the next cycle: open",
     ),
 }
