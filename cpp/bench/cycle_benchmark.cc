@@ -18,9 +18,10 @@
 #include <string_view>
 #include <utility>
 
+#include "kai/base/clock.h"
 #include "kai/base/text.h"
 #include "kai/ingest/snapshot_reader.h"
-#include "kai/model/cluster_builder.h"
+#include "kai/model/building/cluster_builder.h"
 #include "kai/session/config.h"
 #include "kai/session/session.h"
 

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "kai/api/rounding.h"
 #include "kai/base/clock.h"
-#include "kai/base/rounding.h"
 #include "kai/ingest/snapshot_reader.h"
 #include "kai/session/plan_texts.h"
 #include "kai/session/session.h"

@@ -5,7 +5,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 
 namespace kai::bindings {
 

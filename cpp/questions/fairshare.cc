@@ -19,7 +19,7 @@
 #include "kai/fairshare/min_runtime.h"
 #include "kai/fairshare/queue_order.h"
 #include "kai/fairshare/reclaim_rule.h"
-#include "kai/model/cluster_builder.h"
+#include "kai/model/building/cluster_builder.h"
 #include "kai/texts/messages.h"
 #include "questions/register.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/model/cluster_builder.h"
+#include "kai/model/building/cluster_builder.h"
 #include "kai/placement/domain_search.h"
 #include "kai/placement/scorers/scorers.h"
 #include "questions/register.h"

@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_reason_code_is_explained() -> None:
-    header = (ROOT / "cpp/kai/model/reason_codes.h").read_text()
+    header = (ROOT / "cpp/kai/model/reasons/reason_codes.h").read_text()
     page = (ROOT / "docs/reference/reasons.md").read_text()
     codes = set(re.findall(r'string_view k\w+ = "(\w+)"', header))
     assert codes == set(re.findall(r"^## (\w+)$", page, re.MULTILINE))

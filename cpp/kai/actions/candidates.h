@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kai/actions/action.h"
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
 #include "kai/placement/pod_order.h"
 #include "kai/placement/room_count.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kai/base/units.h"
+#include "kai/base/clock.h"
 #include "kai/testing/makers/cluster_maker.h"
 #include "kai/testing/makers/random_cluster.h"
 #include "kai/testing/oracle/slow_oracle.h"

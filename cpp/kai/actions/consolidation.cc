@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kai/actions/eviction_action.h"
-#include "kai/model/gpu_sums.h"
+#include "kai/model/columns/gpu_sums.h"
 
 namespace kai {
 namespace {

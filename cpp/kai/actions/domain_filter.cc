@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "kai/model/gpu_sums.h"
+#include "kai/model/columns/gpu_sums.h"
 
 namespace kai {
 

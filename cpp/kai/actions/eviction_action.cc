@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/actions/failed_groups.h"
-#include "kai/model/gpu_sums.h"
+#include "kai/model/columns/gpu_sums.h"
 
 namespace kai {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kai/actions/cycle_for_test.h"
-#include "kai/base/units.h"
+#include "kai/base/clock.h"
 
 namespace kai::preempt_test {
 namespace {

@@ -16,7 +16,7 @@
 #define KAI_ACTIONS_QUEUE_HEAPS_H_
 
 #include "kai/base/lazy_heap.h"
-#include "kai/model/queue.h"
+#include "kai/model/columns/queue.h"
 
 namespace kai {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kai/actions/cycle_for_test.h"
-#include "kai/base/units.h"
+#include "kai/base/clock.h"
 
 namespace kai::reclaim_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "kai/model/gpu_sums.h"
+#include "kai/model/columns/gpu_sums.h"
 
 namespace kai {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kai/model/gpu_sums.h"
+#include "kai/model/columns/gpu_sums.h"
 #include "kai/placement/room_count.h"
 
 namespace kai {

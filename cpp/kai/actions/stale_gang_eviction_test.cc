@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kai/base/units.h"
+#include "kai/base/clock.h"
 #include "kai/session/config.h"
 #include "kai/session/session.h"
 #include "kai/testing/makers/cluster_maker.h"

@@ -7,7 +7,7 @@
 #ifndef KAI_ACTIONS_VICTIM_H_
 #define KAI_ACTIONS_VICTIM_H_
 
-#include "kai/model/ids.h"
+#include "kai/model/columns/ids.h"
 
 namespace kai {
 

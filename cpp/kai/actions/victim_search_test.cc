@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "kai/actions/cycle_for_test.h"
+#include "kai/api/units.h"
+#include "kai/base/clock.h"
 #include "kai/base/text.h"
-#include "kai/base/units.h"
 
 namespace kai::victim_search_test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "kai/actions/candidates.h"
 #include "kai/base/text.h"
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
 #include "kai/testing/makers/cluster_maker.h"
 #include "kai/testing/makers/random_cluster.h"
 #include "kai/testing/oracle/slow_oracle.h"

@@ -14,6 +14,8 @@
 
 namespace kai {
 
+inline constexpr int64_t kSecondNs = 1'000'000'000;
+
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "kai/base/units.h"
+#include "kai/base/clock.h"
 
 namespace kai::duration_test {
 namespace {

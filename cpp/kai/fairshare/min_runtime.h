@@ -19,7 +19,7 @@
 #include <optional>
 #include <span>
 
-#include "kai/model/queue.h"
+#include "kai/model/columns/queue.h"
 
 namespace kai {
 

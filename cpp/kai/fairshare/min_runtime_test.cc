@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kai/base/units.h"
+#include "kai/base/clock.h"
 
 namespace kai::min_runtime_test {
 namespace {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "kai/fairshare/share.h"
-#include "kai/model/queue.h"
+#include "kai/model/columns/queue.h"
 
 namespace kai {
 

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kai/base/units.h"
+#include "kai/api/units.h"
 
 namespace kai {
 

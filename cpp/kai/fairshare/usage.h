@@ -17,8 +17,8 @@
 
 #include "kai/fairshare/capacity.h"
 #include "kai/fairshare/share.h"
-#include "kai/model/cluster.h"
-#include "kai/model/listener.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/columns/cluster.h"
 
 namespace kai {
 

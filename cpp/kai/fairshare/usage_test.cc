@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
 #include "kai/testing/makers/random_cluster.h"
 #include "kai/testing/oracle/slow_oracle.h"
 

@@ -6,7 +6,7 @@
 #include "kai/ingest/claim_reader.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/zone_reader.h"
-#include "kai/model/extended_claims.h"
+#include "kai/model/claims/extended_claims.h"
 
 namespace kai {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kai/ingest/read_for_test.h"
-#include "kai/model/extended_claims.h"
+#include "kai/model/claims/extended_claims.h"
 
 namespace kai::bind_request_reader_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kai/base/keys.h"
+#include "kai/api/keys.h"
 #include "kai/base/saturating.h"
 #include "kai/ingest/device_reader.h"
 #include "kai/ingest/metadata_reader.h"

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <utility>
 
-#include "kai/base/accelerators.h"
-#include "kai/base/keys.h"
+#include "kai/api/accelerators.h"
+#include "kai/api/keys.h"
 #include "kai/base/parse.h"
 #include "kai/base/quote.h"
 #include "kai/base/saturating.h"

@@ -20,7 +20,7 @@
 #include <string_view>
 
 #include "kai/ingest/field_status.h"
-#include "kai/model/rows.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai {
 

@@ -29,7 +29,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "kai/ingest/field_status.h"
-#include "kai/model/rows.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai {
 

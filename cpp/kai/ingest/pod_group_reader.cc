@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kai/base/keys.h"
+#include "kai/api/keys.h"
 #include "kai/base/parse.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "kai/base/accelerators.h"
-#include "kai/base/keys.h"
+#include "kai/api/accelerators.h"
+#include "kai/api/keys.h"
 #include "kai/base/parse.h"
 #include "kai/base/text.h"
 #include "kai/ingest/gpu_request.h"

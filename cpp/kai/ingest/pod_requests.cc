@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kai/base/units.h"
+#include "kai/api/units.h"
 #include "kai/ingest/resource_list.h"
 
 namespace kai {

@@ -15,7 +15,7 @@
 
 #include "kai/ingest/gpu_request.h"
 #include "kai/ingest/json_reader.h"
-#include "kai/model/rows.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai {
 

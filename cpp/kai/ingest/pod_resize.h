@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "kai/ingest/json_reader.h"
-#include "kai/model/rows.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai {
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "kai/base/units.h"
+#include "kai/api/units.h"
 #include "kai/ingest/metadata_reader.h"
 
 namespace kai {

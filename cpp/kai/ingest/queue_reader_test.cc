@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kai/base/units.h"
+#include "kai/api/units.h"
 #include "kai/ingest/read_for_test.h"
 
 namespace kai::queue_reader_test {

@@ -14,7 +14,7 @@
 #include "kai/base/text.h"
 #include "kai/ingest/json_document.h"
 #include "kai/ingest/json_reader.h"
-#include "kai/model/rows.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai {
 

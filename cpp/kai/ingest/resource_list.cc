@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "kai/base/accelerators.h"
+#include "kai/api/accelerators.h"
 #include "kai/base/quantity.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"

@@ -16,7 +16,7 @@
 #include "kai/base/quantity.h"
 #include "kai/base/saturating.h"
 #include "kai/ingest/json_reader.h"
-#include "kai/model/rows.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai {
 

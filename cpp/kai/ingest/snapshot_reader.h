@@ -20,8 +20,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "kai/model/cluster.h"
-#include "kai/model/cluster_rows.h"
+#include "kai/model/columns/cluster.h"
+#include "kai/model/rows/cluster_rows.h"
 
 namespace kai {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "kai/base/keys.h"
+#include "kai/api/keys.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/resource_list.h"
 #include "kai/ingest/scheduling_terms.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "kai/base/keys.h"
+#include "kai/api/keys.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
 #include "kai/ingest/metadata_reader.h"

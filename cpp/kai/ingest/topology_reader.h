@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "kai/ingest/json_reader.h"
-#include "kai/model/rows.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai {
 

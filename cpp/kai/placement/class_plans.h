@@ -22,8 +22,8 @@
 #include <span>
 #include <vector>
 
-#include "kai/model/cluster.h"
-#include "kai/model/listener.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/filter.h"
 #include "kai/placement/node_index.h"
 #include "kai/placement/pod_check.h"

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 
 namespace kai {
 

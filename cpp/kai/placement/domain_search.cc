@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "kai/base/rounding.h"
+#include "kai/api/rounding.h"
 
 namespace kai {
 namespace {

@@ -22,9 +22,9 @@
 #include <span>
 #include <vector>
 
-#include "kai/model/cluster.h"
-#include "kai/model/listener.h"
-#include "kai/model/reason.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/columns/cluster.h"
+#include "kai/model/reasons/reason.h"
 #include "kai/placement/domain_rooms.h"
 #include "kai/placement/node_subset.h"
 

@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/class_plans.h"
 #include "kai/placement/fit_report.h"
 #include "kai/placement/node_room.h"

@@ -14,8 +14,8 @@
 #ifndef KAI_PLACEMENT_FILTER_H_
 #define KAI_PLACEMENT_FILTER_H_
 
-#include "kai/model/cluster.h"
-#include "kai/model/listener.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/fit_report.h"
 
 namespace kai {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "kai/model/refusal.h"
+#include "kai/model/reasons/refusal.h"
 
 namespace kai {
 

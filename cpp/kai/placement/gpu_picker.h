@@ -16,7 +16,7 @@
 #ifndef KAI_PLACEMENT_GPU_PICKER_H_
 #define KAI_PLACEMENT_GPU_PICKER_H_
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/node_index.h"
 
 namespace kai {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/placing_order.h"
 
 namespace kai {

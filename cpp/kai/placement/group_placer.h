@@ -22,8 +22,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "kai/fairshare/usage.h"
-#include "kai/model/reason.h"
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
+#include "kai/model/reasons/reason.h"
 #include "kai/placement/node_search.h"
 #include "kai/placement/pod_order.h"
 

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 
 namespace kai {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/model/cluster_builder.h"
-#include "kai/model/statement.h"
+#include "kai/model/building/cluster_builder.h"
+#include "kai/model/changes/statement.h"
 #include "kai/placement/node_index.h"
 
 namespace kai {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/model/listener.h"
-#include "kai/model/statement.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/changes/statement.h"
 #include "kai/testing/makers/cluster_maker.h"
 #include "kai/testing/makers/random_cluster.h"
 

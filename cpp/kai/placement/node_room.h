@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/class_plans.h"
 #include "kai/placement/gpu_picker.h"
 #include "kai/placement/node_index.h"

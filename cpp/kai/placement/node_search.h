@@ -26,8 +26,8 @@
 #include <span>
 #include <vector>
 
-#include "kai/model/cluster.h"
-#include "kai/model/listener.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/class_plans.h"
 #include "kai/placement/domain_search.h"
 #include "kai/placement/explanation.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/model/ids.h"
+#include "kai/model/columns/ids.h"
 
 namespace kai {
 

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/node_index.h"
 #include "kai/placement/scorer.h"
 

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 
 namespace kai {
 

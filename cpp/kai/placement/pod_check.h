@@ -11,8 +11,8 @@
 
 #include <memory>
 
-#include "kai/model/cluster.h"
-#include "kai/model/refusal.h"
+#include "kai/model/columns/cluster.h"
+#include "kai/model/reasons/refusal.h"
 
 namespace kai {
 

@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "kai/model/cluster.h"
-#include "kai/model/listener.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/group_part.h"
 #include "kai/placement/placing_order.h"
 

@@ -8,7 +8,7 @@
 #ifndef KAI_PLACEMENT_QUEUE_ALLOWANCE_H_
 #define KAI_PLACEMENT_QUEUE_ALLOWANCE_H_
 
-#include "kai/model/refusal.h"
+#include "kai/model/reasons/refusal.h"
 
 namespace kai {
 

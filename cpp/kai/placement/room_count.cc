@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kai/model/gpu_sums.h"
+#include "kai/model/columns/gpu_sums.h"
 #include "kai/placement/node_room.h"
 
 namespace kai {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/class_plans.h"
 
 namespace kai {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "kai/fairshare/usage.h"
-#include "kai/model/cluster.h"
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/domain_search.h"
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/group_placer.h"

@@ -14,7 +14,7 @@
 #ifndef KAI_PLACEMENT_SCORER_H_
 #define KAI_PLACEMENT_SCORER_H_
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 
 namespace kai {
 

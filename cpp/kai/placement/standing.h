@@ -10,8 +10,8 @@
 #ifndef KAI_PLACEMENT_STANDING_H_
 #define KAI_PLACEMENT_STANDING_H_
 
-#include "kai/model/cluster.h"
-#include "kai/model/listener.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/columns/cluster.h"
 
 namespace kai {
 

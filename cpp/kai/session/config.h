@@ -19,8 +19,8 @@
 
 #include "absl/status/statusor.h"
 #include "kai/actions/search_budgets.h"
-#include "kai/base/extras.h"
-#include "kai/base/mends.h"
+#include "kai/api/extras.h"
+#include "kai/api/mends.h"
 
 namespace kai {
 

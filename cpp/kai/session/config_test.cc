@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "kai/base/units.h"
+#include "kai/api/units.h"
+#include "kai/base/clock.h"
 
 namespace kai::config_test {
 namespace {

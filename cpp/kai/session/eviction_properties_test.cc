@@ -16,7 +16,7 @@
 
 #include "kai/base/text.h"
 #include "kai/fairshare/min_runtime.h"
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/session/config.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"

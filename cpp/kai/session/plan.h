@@ -21,8 +21,8 @@
 
 #include "kai/actions/action.h"
 #include "kai/fairshare/share.h"
-#include "kai/model/cluster.h"
-#include "kai/model/reason.h"
+#include "kai/model/columns/cluster.h"
+#include "kai/model/reasons/reason.h"
 
 namespace kai {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/model/cluster.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/session/config.h"
 #include "kai/session/session.h"
 #include "kai/testing/makers/cluster_maker.h"

@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "kai/base/units.h"
-#include "kai/model/statement.h"
+#include "kai/api/units.h"
+#include "kai/base/clock.h"
+#include "kai/model/changes/statement.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/testing/makers/cluster_maker.h"
 #include "kai/testing/matchers/matchers.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/model/cluster.h"
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/gpu_picker.h"
 #include "kai/session/config.h"
 #include "kai/session/plans_for_test.h"

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "absl/time/time.h"
+#include "kai/api/rounding.h"
 #include "kai/base/duration.h"
 #include "kai/base/quote.h"
-#include "kai/base/rounding.h"
 #include "kai/base/text.h"
 
 namespace kai::messages {

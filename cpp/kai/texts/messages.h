@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/base/units.h"
+#include "kai/api/units.h"
 
 namespace kai::messages {
 

@@ -18,8 +18,8 @@
 #include <variant>
 #include <vector>
 
-#include "kai/model/cluster.h"
-#include "kai/model/reason.h"
+#include "kai/model/columns/cluster.h"
+#include "kai/model/reasons/reason.h"
 
 namespace kai {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/base/rounding.h"
+#include "kai/api/rounding.h"
 #include "kai/base/text.h"
 #include "kai/texts/messages.h"
 #include "kai/texts/refusal_words.h"

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "kai/model/cluster.h"
-#include "kai/model/reason.h"
+#include "kai/model/columns/cluster.h"
+#include "kai/model/reasons/reason.h"
 
 namespace kai {
 

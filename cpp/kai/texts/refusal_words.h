@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "kai/model/refusal.h"
+#include "kai/model/reasons/refusal.h"
 
 namespace kai {
 

@@ -7,7 +7,7 @@ from kai.api import keys
 
 HEADER = Path(__file__).parents[3] / "cpp" / "kai" / "base" / "keys.h"
 
-SHARED = {  # in cpp/kai/base/keys.h -> in kai.api.keys
+SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kAmdGpu": "AMD_GPU",
     "kBalancedDomains": "BALANCED_DOMAINS_ANNOTATION",
     "kGpuCount": "GPU_COUNT_LABEL",

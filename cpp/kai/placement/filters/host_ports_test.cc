@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
 #include "kai/placement/rooms_for_test.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kai/base/keys.h"
+#include "kai/api/keys.h"
 #include "kai/placement/filters/filter_for_test.h"
 #include "kai/placement/filters/filters.h"
 

@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "kai/model/numa.h"
+#include "kai/model/columns/numa.h"
 
 namespace kai {
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "kai/model/cluster.h"
-#include "kai/model/listener.h"
+#include "kai/model/changes/listener.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/placement/numa/alignment.h"
 
 namespace kai {

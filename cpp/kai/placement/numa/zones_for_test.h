@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
 #include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/rooms_for_test.h"
 #include "kai/testing/makers/cluster_maker.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kai/model/statement.h"
+#include "kai/model/changes/statement.h"
 #include "kai/placement/scorers/scorers.h"
 #include "kai/testing/makers/cluster_maker.h"
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "kai/api/units.h"
 #include "kai/base/check.h"
+#include "kai/base/clock.h"
 #include "kai/base/text.h"
-#include "kai/base/units.h"
 
 namespace kai {
 namespace {

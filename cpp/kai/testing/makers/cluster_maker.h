@@ -25,10 +25,10 @@
 #include <string_view>
 #include <vector>
 
-#include "kai/base/units.h"
-#include "kai/model/cluster.h"
-#include "kai/model/cluster_rows.h"
-#include "kai/model/rows.h"
+#include "kai/api/units.h"
+#include "kai/model/columns/cluster.h"
+#include "kai/model/rows/cluster_rows.h"
+#include "kai/model/rows/rows.h"
 #include "kai/testing/makers/test_time.h"
 
 namespace kai {

@@ -4,8 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "kai/api/units.h"
+#include "kai/base/clock.h"
 #include "kai/base/text.h"
-#include "kai/base/units.h"
 #include "kai/testing/makers/random_cluster.h"
 
 namespace kai {

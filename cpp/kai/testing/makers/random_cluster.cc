@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "kai/api/units.h"
+#include "kai/base/clock.h"
 #include "kai/base/text.h"
-#include "kai/base/units.h"
 
 namespace kai {
 namespace {

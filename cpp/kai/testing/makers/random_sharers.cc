@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "kai/api/units.h"
+#include "kai/base/clock.h"
 #include "kai/base/text.h"
-#include "kai/base/units.h"
-#include "kai/model/row_lookup.h"
+#include "kai/model/building/row_lookup.h"
 #include "kai/testing/makers/random_cluster.h"
 
 namespace kai {

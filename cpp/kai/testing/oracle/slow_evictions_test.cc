@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/base/units.h"
+#include "kai/base/clock.h"
 #include "kai/testing/makers/random_cluster.h"
 
 namespace kai::oracle::slow_evictions_test {

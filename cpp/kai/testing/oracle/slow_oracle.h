@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
-#include "kai/base/extras.h"
-#include "kai/base/mends.h"
-#include "kai/model/cluster_rows.h"
-#include "kai/model/pod_status.h"
+#include "kai/api/extras.h"
+#include "kai/api/mends.h"
+#include "kai/model/columns/pod_status.h"
+#include "kai/model/rows/cluster_rows.h"
 #include "kai/testing/makers/test_time.h"
 #include "kai/testing/oracle/slow_sharing.h"
 

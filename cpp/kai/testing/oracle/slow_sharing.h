@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "kai/model/pod_status.h"
-#include "kai/model/rows.h"
+#include "kai/model/columns/pod_status.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai::oracle {
 

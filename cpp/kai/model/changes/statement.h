@@ -1,0 +1,134 @@
+// A Statement is a list of changes to a Cluster that can still be taken back.
+//
+//   std::unique_ptr<Statement> trial = Statement::Open(&cluster, {&usage, &search});
+//   const Statement::Checkpoint start = trial->Mark();
+//   trial->Evict(victim);
+//   if (!placer.Place(group, mode, trial.get()).placed) trial->RollBackTo(start);
+//   trial->Commit();                                        // keep what is left
+//
+// Open() gives nothing while somebody else's statement is open.
+//
+// Invariants: rollback restores every column exactly, unless UndoWith() says otherwise; a Statement
+// destroyed uncommitted rolls back whole; a Cluster has at most one open Statement. Cost: O(slots)
+// per change, O(changes) to roll back. Not thread-safe.
+#ifndef KAI_MODEL_CHANGES_STATEMENT_H_
+#define KAI_MODEL_CHANGES_STATEMENT_H_
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kai/model/changes/listener.h"
+#include "kai/model/changes/node_undo.h"
+#include "kai/model/changes/occupancy.h"
+#include "kai/model/columns/cluster.h"
+
+namespace kai {
+
+class Statement {
+ public:
+  using Checkpoint = size_t;
+
+  static std::unique_ptr<Statement> Open(Cluster* cluster, std::vector<Listener*> listeners);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  // Who hears of the changes from now on, in this order; undoing goes the other way.
+  void Listen(std::vector<Listener*> listeners) {
+    KAI_CHECK(changes_.empty()) << "a listener that joins late cannot follow the undoing";
+    listeners_ = std::move(listeners);
+  }
+
+  // A waiting pod gets a node now (spec 2 T3), and devices of it that it shares.
+  void Place(PodId pod, NodeId node, const GpuList& gpus = {});
+  // A waiting or just evicted pod is promised a node whose resources are being freed; a pod that
+  // was just evicted from that very node, and these devices, stays there instead, as if nothing had
+  // been, unless a listener says that it would get something else there (spec 2 T5, spec 3 S7).
+  void Pipeline(PodId pod, NodeId node, const GpuList& gpus = {});
+  // A pod that holds a node starts to leave it (spec 2 T4). One that was just evicted may be
+  // evicted once more: it holds what it held, and listeners hear of it.
+  void Evict(PodId pod);
+  // A leaving pod is overdue: what it holds is not counted as coming back (spec 2 S2).
+  void MarkStuck(PodId pod);
+
+  // What was done so far is decided: pods that were evicted do not come back (spec 2 T7), though
+  // rolling back past here still undoes it.
+  void Settle();
+
+  // Nobody hears of the changes any more: what is undone from now on is undone for good, and those
+  // who listened are left as they are.
+  void StopTelling() { listeners_.clear(); }
+
+  // A pod stands on two nodes: where it was and where it moved to.
+  bool AnyMoved() const { return !left_.empty(); }
+
+  Checkpoint Mark() const { return changes_.size(); }
+  void RollBackTo(Checkpoint checkpoint);
+  std::span<const Change> ChangesSince(Checkpoint checkpoint) const {
+    return std::span<const Change>(changes_).subspan(checkpoint);
+  }
+
+  // Keeps every change; nothing can be taken back any more.
+  void Commit();
+
+  // How nodes come back when changes are taken back; exactly, unless this says otherwise.
+  void UndoWith(std::unique_ptr<NodeUndo> undo) {
+    KAI_CHECK(changes_.empty()) << "what was changed before would be undone in another way";
+    undo_ = std::move(undo);
+  }
+
+  // Which devices of a node an evicted pod returns to, where it shares some. Both as KAI if false
+  // (docs/compatibility.md).
+  struct OwnDevices {
+    bool in_any_order = true;  // the same ones in another order are the same place
+    bool all = true;           // any that it still stands on, not only the last of that node
+  };
+  void Recognize(const OwnDevices& own) { own_devices_ = own; }
+
+  const Cluster& cluster() const { return *cluster_; }
+
+ private:
+  Statement(Cluster* cluster, std::vector<Listener*> listeners)
+      : cluster_(cluster),
+        occupancy_(cluster),
+        undo_(MakeExactUndo(cluster)),
+        listeners_(std::move(listeners)) {}
+
+  void Apply(const Change& change, const GpuList& gpus);
+  // The pod stays where it is, with its devices.
+  void ApplyInPlace(PodId pod, PodStatus to);
+  void Return(PodId pod);
+  bool StandsOn(PodId pod, NodeId node, const GpuList& gpus) const;
+  bool IsMoveWithin(PodId pod, NodeId node) const;
+  void Undo(const Change& change);
+
+  Cluster* cluster_;
+  Occupancy occupancy_;
+  std::unique_ptr<NodeUndo> undo_;
+  std::vector<Listener*> listeners_;
+  std::vector<Change> changes_;
+  std::vector<uint8_t> was_virtual_;  // beside changes_
+  Checkpoint settled_ = 0;
+  // Of pods that are virtually evicted: what they were before.
+  struct Before {
+    PodStatus status = PodStatus::kPending;
+    uint8_t is_virtual = 0;
+  };
+  IndexVector<PodId, Before> before_eviction_;
+  std::vector<Before> saved_before_;  // what evictions have overwritten
+  // Pods that moved, and where they still stand.
+  struct Left {
+    PodId pod;
+    NodeId node;
+    GpuList gpus;
+  };
+  std::vector<Left> left_;
+  OwnDevices own_devices_;
+  UndoStack saved_by_listeners_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_CHANGES_STATEMENT_H_

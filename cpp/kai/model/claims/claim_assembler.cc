@@ -1,0 +1,210 @@
+#include "kai/model/claims/claim_assembler.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "kai/model/building/row_lookup.h"
+#include "kai/model/claims/volume_desk.h"
+
+namespace kai {
+namespace {
+
+std::vector<DeviceSelector> Compile(const std::vector<std::string>& expressions) {
+  std::vector<DeviceSelector> selectors;
+  for (const std::string& expression : expressions)
+    selectors.push_back(CelSelector::Compile(expression));
+  return selectors;
+}
+
+}  // namespace
+
+void ClaimAssembler::AddClasses(const std::vector<DeviceClassRow*>& rows) {
+  book_.classes_.reserve(rows.size());  // requests point at them
+  for (const DeviceClassRow* row : rows) {
+    book_.classes_.push_back({.name = row->name, .selectors = Compile(row->selectors)});
+    classes_.emplace(row->name, &book_.classes_.back());
+  }
+}
+
+void ClaimAssembler::AddSlices(std::vector<ResourceSliceRow*> rows,
+                               const absl::flat_hash_map<std::string, NodeId>& node_by_name) {
+  std::sort(rows.begin(), rows.end(), [](const ResourceSliceRow* a, const ResourceSliceRow* b) {
+    return std::tie(a->slice.driver, a->slice.pool, a->name) <
+           std::tie(b->slice.driver, b->slice.pool, b->name);
+  });
+  for (ResourceSliceRow* row : rows) {
+    ClaimBook::Reach& reach = book_.reach_.emplace_back();
+    reach.is_local = !row->node.empty();
+    if (const auto node = node_by_name.find(row->node); node != node_by_name.end())
+      reach.node = node->second;
+    reach.all = row->all_nodes;
+    for (const NodeSelectorTerm& term : row->node_selector)
+      reach.terms.push_back(InternNodeTerm(term, &names_));
+    book_.slices_.push_back(std::move(row->slice));
+  }
+  for (size_t i = 0; i < book_.slices_.size(); ++i) {
+    const ResourceSlice& slice = book_.slices_[i];
+    const auto at = static_cast<int32_t>(i);
+    const auto [group, is_new] =
+        book_.group_of_pool_.try_emplace({slice.driver, slice.pool}, book_.groups_.size());
+    if (is_new) book_.groups_.push_back({.slices = {.begin = at, .end = at}});
+    book_.groups_[static_cast<size_t>(group->second)].slices.end = at + 1;
+    const ClaimBook::Reach& reach = book_.reach_[i];
+    if (!reach.is_local) {
+      book_.wide_groups_.push_back(group->second);
+    } else if (reach.node.valid()) {
+      book_.local_groups_[reach.node].push_back(group->second);
+    }
+    for (const Device& device : slice.devices) book_.slice_of_.emplace(&device, at);
+  }
+  book_.group_version_.resize(book_.groups_.size());
+}
+
+ClaimId ClaimAssembler::Add(ClaimBook::Claim claim) {
+  book_.allocation_.Add(nullptr);
+  book_.consumers_.Add({});
+  return book_.claims_.Add(std::move(claim));
+}
+
+void ClaimAssembler::AddClaims(const std::vector<ResourceClaimRow*>& rows,
+                               std::string_view queue_label_key) {
+  for (const ResourceClaimRow* row : rows) {
+    const std::string* label = FindLabelText(row->labels, queue_label_key);
+    const ClaimId id = Add({.namespace_name = names_.Intern(row->namespace_name),
+                            .name = names_.Intern(row->name),
+                            .spec = SpecOf(row->spec),
+                            .gpus = row->gpus,
+                            .queue_label = label == nullptr ? NameId() : names_.Intern(*label)});
+    if (row->allocation) book_.SetAllocation(id, AllocationOf(*row->allocation));
+    claims_.emplace(std::pair(book_.claims_[id].namespace_name, book_.claims_[id].name), id);
+    if (row->for_extended_resource && !row->owner_pod.empty()) {
+      made_for_[QualifiedName(row->namespace_name, row->owner_pod)].emplace_back(row->owner_uid,
+                                                                                 id);
+    }
+  }
+}
+
+ClaimId ClaimAssembler::FindMadeFor(const PodRow& pod) const {
+  if (!pod.extended_claim.empty()) {
+    const NameId name = names_.Intern(pod.extended_claim);
+    return Find(names_.Intern(pod.namespace_name), name);
+  }
+  const auto owned = made_for_.find(QualifiedName(pod.namespace_name, pod.name));
+  if (owned == made_for_.end()) return ClaimId();
+  for (const auto& [uid, claim] : owned->second) {
+    if (uid.empty() || pod.uid.empty() || uid == pod.uid) return claim;
+  }
+  return ClaimId();
+}
+
+void ClaimAssembler::AddExtendedUse(const PodRow& pod, bool is_bound,
+                                    const ExtendedResources& known) {
+  ExtendedClaim asked = MakeExtendedClaim(pod.extended_requests, known);
+  // One that is left of a binding that failed goes away; its devices are in use until then.
+  ClaimId claim = is_bound ? FindMadeFor(pod) : ClaimId();
+  if (!claim.valid()) {
+    if (asked.empty()) return;
+    claim = Add({.namespace_name = names_.Intern(pod.namespace_name),
+                 .name = names_.Intern(kExtendedClaim)});
+  }
+  // What it says is for the node it was made on; another one may lack something else.
+  if (!asked.empty()) book_.claims_[claim].spec = SpecOf(std::move(asked));
+  book_.uses_.push_back({.name = names_.Intern(kExtendedClaim),
+                         .claim_name = book_.claims_[claim].name,
+                         .claim = claim});
+}
+
+ClaimId ClaimAssembler::Find(NameId namespace_name, NameId name) const {
+  const auto found = claims_.find({namespace_name, name});
+  return found == claims_.end() ? ClaimId() : found->second;
+}
+
+void ClaimAssembler::Assume(ClaimId claim, PodId pod, const ClaimAllocationRow& allocation) {
+  book_.SetConsumer(claim, pod, true);
+  if (book_.allocation_[claim] == nullptr) book_.SetAllocation(claim, AllocationOf(allocation));
+}
+
+ClaimNeedsId ClaimAssembler::NeedsId(ClaimNeeds needs) {
+  const auto [found, added] =
+      needs_.try_emplace(std::move(needs), ClaimNeedsId(book_.needs_.size()));
+  if (added) book_.needs_.Add(found->first);
+  return found->second;
+}
+
+DeviceRequest ClaimAssembler::RequestOf(const DeviceChoiceRow& row) const {
+  const auto device_class = classes_.find(row.class_name);
+  return {.name = row.name,
+          .class_name = row.class_name,
+          .device_class = device_class == classes_.end() ? nullptr : device_class->second,
+          .selectors = Compile(row.selectors),
+          .mode = row.mode.empty() || row.mode == "ExactCount" ? AllocationMode::kExactCount
+                  : row.mode == "All"                          ? AllocationMode::kAll
+                                                               : AllocationMode::kUnknown,
+          .count = std::max<int64_t>(row.count, 1),
+          .admin_access = row.admin_access,
+          .capacity = row.capacity};
+}
+
+int32_t ClaimAssembler::SpecOf(const ClaimSpecRow& row) {
+  const auto [found, added] = specs_.try_emplace(row, static_cast<int32_t>(book_.specs_.size()));
+  if (!added) return found->second;
+  ClaimBook::Spec spec;
+  spec.constraints = row.constraints;
+  const auto require_class = [&](const DeviceRequestRow& of, const DeviceRequest& asked) {
+    if (asked.device_class == nullptr && !spec.missing_class)
+      spec.missing_class = {of.exactly.name, asked.class_name};
+  };
+  for (const DeviceRequestRow& each : row.requests) {
+    DeviceRequest request = RequestOf(each.exactly);
+    if (each.first_available.empty()) require_class(each, request);
+    for (const DeviceChoiceRow& choice : each.first_available) {
+      request.first_available.push_back(RequestOf(choice));
+      require_class(each, request.first_available.back());
+    }
+    spec.requests.push_back(std::move(request));
+  }
+  book_.specs_.push_back(std::move(spec));
+  return found->second;
+}
+
+int32_t ClaimAssembler::SpecOf(ExtendedClaim claim) {
+  const auto [found, added] =
+      extended_specs_.try_emplace(std::move(claim), static_cast<int32_t>(book_.specs_.size()));
+  if (!added) return found->second;
+  ClaimBook::Spec spec;
+  for (const ExtendedClaim::Request& each : found->first.requests) {
+    DeviceChoiceRow row;
+    row.name = each.name;
+    row.class_name = each.class_name;
+    row.count = each.count;
+    spec.requests.push_back(RequestOf(row));
+    spec.plugins.push_back(PluginOf(each.resource));
+  }
+  spec.extended = found->first;
+  book_.specs_.push_back(std::move(spec));
+  return found->second;
+}
+
+int32_t ClaimAssembler::PluginOf(const std::string& resource) {
+  const auto [found, added] =
+      plugins_.try_emplace(resource, static_cast<int32_t>(book_.has_plugin_.size()));
+  if (!added) return found->second;
+  IndexVector<NodeId, uint8_t>& has = book_.has_plugin_.emplace_back();
+  for (const NodeRow* node : nodes_) has.Add(AmountOf(node->allocatable, resource) != 0 ? 1 : 0);
+  return found->second;
+}
+
+ClaimAllocationPtr ClaimAssembler::AllocationOf(const ClaimAllocationRow& row) {
+  auto allocation = std::make_shared<ClaimAllocation>();
+  for (const ClaimAllocationRow::Given& given : row.devices) {
+    allocation->devices.push_back(
+        {.request = given.request, .device = given.device, .admin_access = given.admin_access});
+  }
+  allocation->anywhere = !row.has_node_selector;
+  for (const NodeSelectorTerm& term : row.node_selector)
+    allocation->nodes.push_back(InternNodeTerm(term, &names_));
+  return allocation;
+}
+
+}  // namespace kai

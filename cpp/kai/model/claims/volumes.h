@@ -1,0 +1,121 @@
+// What the volumes of a pod ask of its node, with all looked up that can be before a node is known
+// (spec 3 P8, kube-scheduler's VolumeBinding).
+//
+//   const VolumeNeeds& needs = cluster.volume_needs()[constraint.volumes];
+//   if (needs.refusal.any()) ...                // no node will do, and this is why
+//   VolumeAnswer answer = AnswerOf(needs, labels, node_name, names);
+#ifndef KAI_MODEL_CLAIMS_VOLUMES_H_
+#define KAI_MODEL_CLAIMS_VOLUMES_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kai/model/claims/storage.h"
+#include "kai/model/columns/labels.h"
+
+namespace kai {
+
+// Nodes by their labels: all of them, or those that meet any of the terms.
+struct NodeSet {
+  bool all = true;
+  std::vector<NodeTerm> terms;
+
+  friend auto operator<=>(const NodeSet&, const NodeSet&) = default;
+};
+
+// Why no node will do for the volumes of a pod (kube-scheduler's VolumeBinding, before nodes are
+// asked).
+struct VolumeRefusal {
+  enum class Kind : uint8_t {
+    kNone,
+    kNotFound,
+    kNotMadeYet,  // the claim of an ephemeral volume
+    kLost,        // bound to a volume that does not exist
+    kDeleted,     // is being deleted
+    kNotOwner,    // a claim of that name was made for another pod
+    kUnbound,     // its class binds at once, and did not yet
+  };
+  Kind kind = Kind::kNone;
+  NameId claim;   // but of kUnbound
+  NameId volume;  // kLost
+
+  bool any() const { return kind != Kind::kNone; }
+  friend auto operator<=>(const VolumeRefusal&, const VolumeRefusal&) = default;
+};
+
+struct VolumeNeeds {
+  // A volume that exists, by its number in the order of names.
+  struct Volume {
+    int32_t number = 0;
+    NodeSet nodes;
+
+    friend auto operator<=>(const Volume&, const Volume&) = default;
+  };
+  // A claim for which a volume is found, or made, when its pod has a node.
+  struct Delayed {
+    NameId selected_node;  // a volume is being made there
+    bool has_own = false;  // a volume is kept for this claim, and no other will do
+    Volume own;
+    std::vector<Volume> candidates;  // that would do, the one to take first in front
+    bool may_be_made = false;        // its class makes volumes
+    NodeSet made_on;                 // on these nodes
+    NodeSet capacity_on;             // of which these have the storage
+
+    friend auto operator<=>(const Delayed&, const Delayed&) = default;
+  };
+
+  VolumeRefusal refusal;         // why no node will do
+  bool volume_is_gone = false;   // a claim is bound to a volume that does not exist
+  std::vector<NodeSet> bound;    // where the volumes of bound claims can be reached
+  std::vector<Delayed> delayed;  // the smallest claim first
+  bool ignores_space = false;    // as room is counted otherwise (spec 3 P9)
+
+  // Of bound claims as well, but not in KAI: zones that the labels of their volumes name.
+  std::vector<NodeSet> zones;
+  std::vector<AttachedVolumes> attached;  // by driver; only of those with a limit somewhere
+  // With CSI storage (spec 3 P12).
+  std::vector<StorageNeed> storage;    // by class
+  std::vector<NameId> deleted_claims;  // that go with their owner, who is gone
+
+  bool empty() const { return *this == VolumeNeeds(); }
+  friend auto operator<=>(const VolumeNeeds&, const VolumeNeeds&) = default;
+};
+
+// What a node says to them; it may refuse for one reason of each half.
+struct VolumeAnswer {
+  enum class Bound : uint8_t { kReached, kOutOfReach, kGone };
+  enum class Delayed : uint8_t { kFound, kNoVolume, kNoSpace };
+  Bound bound = Bound::kReached;
+  Delayed delayed = Delayed::kFound;
+
+  bool yes() const { return bound == Bound::kReached && delayed == Delayed::kFound; }
+};
+
+VolumeAnswer AnswerOf(const VolumeNeeds& needs, std::span<const Label> labels, NameId node_name,
+                      const Interner& names);
+
+// Whether the node is in the zones of all bound volumes that have one (kube-scheduler's
+// VolumeZone).
+bool IsInZones(const VolumeNeeds& needs, std::span<const Label> labels, NameId node_name,
+               const Interner& names);
+
+// Calls visit(const NodeTerm&) for every term that they look at.
+template <typename Visit>
+void ForEachTerm(const VolumeNeeds& needs, const Visit& visit) {
+  const auto each = [&](const NodeSet& set) {
+    for (const NodeTerm& term : set.terms) visit(term);
+  };
+  for (const NodeSet& set : needs.bound) each(set);
+  for (const NodeSet& set : needs.zones) each(set);
+  for (const VolumeNeeds::Delayed& claim : needs.delayed) {
+    each(claim.own.nodes);
+    for (const VolumeNeeds::Volume& volume : claim.candidates) each(volume.nodes);
+    each(claim.made_on);
+    each(claim.capacity_on);
+  }
+}
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_CLAIMS_VOLUMES_H_

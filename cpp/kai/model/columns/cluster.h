@@ -1,0 +1,153 @@
+// Cluster: everything a cycle looks at, as columns. Built by ClusterBuilder, changed only through a
+// Statement, and the same again after it.
+//
+//   cluster.nodes().idle[node]                  // rows are integers, attributes lie beside them
+//   cluster.Text(cluster.nodes().name[node])    // names stay at the edge
+//
+// Invariants: ids follow names, so the order of the input is of no consequence; at most one
+// Statement is open. Reading from several threads is safe while no statement is open.
+#ifndef KAI_MODEL_COLUMNS_CLUSTER_H_
+#define KAI_MODEL_COLUMNS_CLUSTER_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kai/base/interner.h"
+#include "kai/model/claims/claims.h"
+#include "kai/model/claims/volumes.h"
+#include "kai/model/columns/affinity.h"
+#include "kai/model/columns/host_ports.h"
+#include "kai/model/columns/labels.h"
+#include "kai/model/columns/ledger.h"
+#include "kai/model/columns/node.h"
+#include "kai/model/columns/numa.h"
+#include "kai/model/columns/pod.h"
+#include "kai/model/columns/pod_group.h"
+#include "kai/model/columns/queue.h"
+#include "kai/model/rows/rows.h"
+#include "kai/model/topology/domain_totals.h"
+#include "kai/model/topology/topology.h"
+
+namespace kai {
+
+class Cluster {
+ public:
+  Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+  ~Cluster();
+
+  const NodeColumns& nodes() const { return nodes_; }
+  const IndexVector<NodeClassId, NodeClass>& node_classes() const { return node_classes_; }
+  const PodColumns& pods() const { return pods_; }
+  const PodClassColumns& pod_classes() const { return pod_classes_; }
+  const PodGroupColumns& pod_groups() const { return pod_groups_; }
+  const SubGroupColumns& sub_groups() const { return sub_groups_; }
+  const QueueColumns& queues() const { return queues_; }
+  const AffinityIndex& affinity() const { return affinity_; }
+  const IndexVector<ConstraintId, NodeConstraint>& constraints() const { return constraints_; }
+  const NodeConstraint& ConstraintOf(PodClassId pod_class) const {
+    return constraints_[pod_classes_.info[pod_class].constraint];
+  }
+  // True: the constraint mentions a label that nearly every node has a value of its own for; ask it
+  // per node, not per class.
+  bool AskPerNode(ConstraintId constraint) const { return ask_per_node_[constraint] != 0; }
+  // The ports of nodes that pods want, each once.
+  const IndexVector<HostPortId, NodePort>& host_ports() const { return host_ports_; }
+  const IndexVector<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
+  // Likewise with the labels that volumes mention.
+  bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
+  // What CSI drivers say of the nodes; without rows unless somebody counts it.
+  const StorageMap& storage() const { return storage_; }
+  const NumaColumns& numa() const { return numa_; }
+  const IndexVector<TopologyId, DomainTree>& topologies() const { return topologies_; }
+  const DomainTotals& domain_totals(TopologyId tree) const { return domain_totals_[tree]; }
+  const IndexVector<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
+    return topology_constraints_;
+  }
+  // Resource claims of pods, and the devices they hold.
+  const ClaimBook& claims() const { return claims_; }
+  const ResourceSlots& slots() const { return slots_; }
+  const ShardParams& params() const { return params_; }
+
+  std::string_view Text(NameId name) const { return names_.Text(name); }
+  const Interner& names() const { return names_; }
+  std::string PodName(PodId pod) const;  // "ns/name"
+  // What messages call a pod set; empty for the one of a group without sub-groups.
+  std::string_view SubgroupText(SubGroupId pod_set) const;
+  std::string PodGroupName(PodGroupId group) const;
+
+  // What there is to divide among queues (spec 1 F30).
+  const QuotaVector& total() const { return total_; }
+  // Element-wise maximum of what nodes offer (spec 3 P14).
+  const std::vector<double>& largest_node() const { return largest_node_; }
+
+  const std::vector<Rejection>& rejections() const { return rejections_; }
+
+  const PodClass& ClassOf(PodId pod) const { return pod_classes_.info[pods_.pod_class[pod]]; }
+  std::span<const double> RequestOf(PodId pod) const {
+    return pod_classes_.request[pods_.pod_class[pod]];
+  }
+
+  // Some pods share GPUs, or want to.
+  bool shares_gpus() const { return shares_gpus_; }
+  // Of some pod on a node nobody knows which GPUs it shares: it holds whole ones.
+  bool hides_shared_gpus() const { return hides_shared_gpus_; }
+  // MiB that a pod of the class takes of each of its devices on that node (spec 3 G4): of whole
+  // ones all, without GPUs none.
+  int64_t MibPerGpu(PodClassId pod_class, NodeId node) const;
+  // What a pod of the class takes of each of its devices there, as KAI accepts it (spec 3 G3).
+  double PortionOn(PodClassId pod_class, NodeId node) const;
+  int64_t GpuCapacityMib(NodeId node) const {
+    return static_cast<int64_t>(nodes_.gpu_memory_mib[node]);
+  }
+  // What a queue is asked for when a pod that shares GPUs is to go to that node (spec 1 F79).
+  double GpusAskedOn(PodClassId pod_class, NodeId node) const;
+
+  // What the pod counts in its queue once it has that node (spec 1 F24, F25).
+  QuotaVector AcceptedOn(PodClassId pod_class, NodeId node) const;
+
+ private:
+  friend class ClusterBuilder;
+  friend class ClusterAssembler;
+  friend class CountingUndo;
+  friend class ExactUndo;
+  friend class Occupancy;
+  friend class Statement;
+
+  Interner names_;
+  ResourceSlots slots_;
+  ShardParams params_;
+  NodeColumns nodes_;
+  IndexVector<NodeClassId, NodeClass> node_classes_;
+  PodColumns pods_;
+  PodClassColumns pod_classes_;
+  PodGroupColumns pod_groups_;
+  SubGroupColumns sub_groups_;
+  QueueColumns queues_;
+  AffinityIndex affinity_;
+  IndexVector<ConstraintId, NodeConstraint> constraints_;
+  IndexVector<ConstraintId, uint8_t> ask_per_node_;
+  IndexVector<HostPortId, NodePort> host_ports_;
+  IndexVector<VolumeNeedsId, VolumeNeeds> volume_needs_;
+  IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
+  StorageMap storage_;
+  bool shares_gpus_ = false;
+  NumaColumns numa_;
+  IndexVector<TopologyId, DomainTree> topologies_;
+  IndexVector<TopologyId, DomainTotals> domain_totals_;
+  IndexVector<TopologyConstraintId, TopologyConstraint> topology_constraints_;
+  ClaimBook claims_;
+  bool hides_shared_gpus_ = false;
+  QuotaVector total_{};
+  std::vector<double> largest_node_;
+  std::vector<Rejection> rejections_;
+  std::atomic<bool> statement_open_{false};
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_COLUMNS_CLUSTER_H_

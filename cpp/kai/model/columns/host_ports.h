@@ -1,0 +1,27 @@
+// Ports of the node itself, as pods want them.
+#ifndef KAI_MODEL_COLUMNS_HOST_PORTS_H_
+#define KAI_MODEL_COLUMNS_HOST_PORTS_H_
+
+#include <cstdint>
+
+#include "kai/base/interner.h"
+
+namespace kai {
+
+struct NodePort {
+  int32_t port = 0;
+  NameId protocol;
+  NameId address;  // invalid: every address of the node
+
+  friend auto operator<=>(const NodePort&, const NodePort&) = default;
+};
+
+// Two pods that want these cannot share a node.
+inline bool Collide(const NodePort& a, const NodePort& b) {
+  return a.port == b.port && a.protocol == b.protocol &&
+         (!a.address.valid() || !b.address.valid() || a.address == b.address);
+}
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_COLUMNS_HOST_PORTS_H_

@@ -1,0 +1,119 @@
+// Labels, selectors, taints and tolerations with every text interned, and the questions asked of
+// them.
+#ifndef KAI_MODEL_COLUMNS_LABELS_H_
+#define KAI_MODEL_COLUMNS_LABELS_H_
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kai/base/interner.h"
+#include "kai/model/columns/ids.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+struct Label {
+  NameId key;
+  NameId value;
+
+  friend auto operator<=>(const Label&, const Label&) = default;
+};
+
+// Sorted by key; at most one label per key.
+using LabelSet = std::vector<Label>;
+
+// The value of `key`, or an invalid id.
+NameId FindLabel(std::span<const Label> labels, NameId key);
+
+// A selector requirement with interned texts. Values of In and NotIn are sorted; `bound` is the
+// number of Gt and Lt, absent when it is none (then nothing matches).
+struct Requirement {
+  NameId key;
+  SelectorOp op = SelectorOp::kIn;
+  std::vector<NameId> values;
+  std::optional<int64_t> bound;
+
+  friend auto operator<=>(const Requirement&, const Requirement&) = default;
+};
+
+Requirement InternRequirement(const SelectorRequirement& row, Interner* names);
+
+// Whether a label value (invalid: the key is not there) meets the requirement.
+bool Matches(const Requirement& requirement, NameId value, const Interner& names);
+bool MatchesAll(std::span<const Requirement> requirements, std::span<const Label> labels,
+                const Interner& names);
+
+// One node selector term; a term without expressions and fields matches nothing, as in Kubernetes.
+struct NodeTerm {
+  std::vector<Requirement> expressions;
+  std::vector<Requirement> fields;  // metadata.name only
+
+  friend auto operator<=>(const NodeTerm&, const NodeTerm&) = default;
+};
+
+struct InternedTaint {
+  NameId key;
+  NameId value;
+  TaintEffect effect = TaintEffect::kNone;
+
+  friend auto operator<=>(const InternedTaint&, const InternedTaint&) = default;
+};
+
+struct InternedToleration {
+  NameId key;  // invalid: every key
+  bool exists = false;
+  NameId value;
+  TaintEffect effect = TaintEffect::kNone;
+
+  friend auto operator<=>(const InternedToleration&, const InternedToleration&) = default;
+};
+
+bool Tolerates(std::span<const InternedToleration> tolerations, const InternedTaint& taint);
+
+struct PreferredNodes {
+  NodeTerm term;
+  int32_t weight = 0;
+
+  friend auto operator<=>(const PreferredNodes&, const PreferredNodes&) = default;
+};
+
+// One required topology spread constraint.
+struct Spread {
+  AffinityTermId term;  // who is counted, in which domains
+  int32_t max_skew = 1;
+  int32_t min_domains = 1;
+  bool honor_node_affinity = true;
+  bool honor_taints = false;
+
+  friend auto operator<=>(const Spread&, const Spread&) = default;
+};
+
+// Where a pod may run and likes to, by its own word: node selector, node affinity, tolerations,
+// ports of the node, volumes, spread.
+struct NodeConstraint {
+  std::vector<Requirement> selector;  // all must hold
+  bool has_affinity = false;
+  std::vector<NodeTerm> affinity;  // any may hold
+  std::vector<InternedToleration> tolerations;
+  std::vector<PreferredNodes> preferred;
+  std::vector<HostPortId> host_ports;  // sorted, each once
+  VolumeNeedsId volumes;               // invalid: none that matter
+  std::vector<Spread> spread;
+
+  friend auto operator<=>(const NodeConstraint&, const NodeConstraint&) = default;
+};
+
+// Whether any of the terms holds; `node_name` serves metadata.name fields.
+bool MatchesAny(std::span<const NodeTerm> terms, std::span<const Label> labels, NameId node_name,
+                const Interner& names);
+bool MatchesTerm(const NodeTerm& term, std::span<const Label> labels, NameId node_name,
+                 const Interner& names);
+
+// Node selector and required node affinity.
+bool MatchesNode(const NodeConstraint& constraint, std::span<const Label> labels, NameId node_name,
+                 const Interner& names);
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_COLUMNS_LABELS_H_

@@ -1,0 +1,78 @@
+// The columns of nodes.
+#ifndef KAI_MODEL_COLUMNS_NODE_H_
+#define KAI_MODEL_COLUMNS_NODE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kai/base/index_vector.h"
+#include "kai/model/columns/labels.h"
+#include "kai/model/columns/resources.h"
+#include "kai/model/columns/shared_gpu.h"
+
+namespace kai {
+
+// Reasons of a node's own to refuse every pod, as bits (spec 3 P7). The texts stand in
+// placement/messages.
+enum NodeStateBit : uint8_t {
+  kCordoned = 1 << 0,
+  kNotReady = 1 << 1,
+  kMemoryPressure = 1 << 2,
+  kDiskPressure = 1 << 3,
+  kPidPressure = 1 << 4,
+  kNetworkUnavailable = 1 << 5,
+};
+
+// Whether GPUs are cut into MIG slices, and under which names they are offered (spec 3 M6, M7).
+enum class MigMode : uint8_t {
+  kOff,
+  kNone,    // beside whole GPUs
+  kSingle,  // as nvidia.com/gpu
+  kMixed,   // under their own names alone
+};
+
+// What static filters can tell apart: nodes of one class get one answer (design §4.2). Keys with
+// nearly as many values as nodes are no part of it.
+struct NodeClass {
+  LabelSet labels;  // of the keys that some constraint in the input mentions
+  std::vector<InternedTaint> taints;
+  uint8_t state = 0;  // NodeStateBits
+  bool cpu_only = false;
+  bool knows_gpu_memory = false;  // how much memory each of its devices has (spec 3 G1)
+  bool has_dra_gpus = false;
+  MigMode mig = MigMode::kOff;
+  bool gpu_worker = false;
+  bool cpu_worker = false;
+
+  friend auto operator<=>(const NodeClass&, const NodeClass&) = default;
+};
+
+struct NodeColumns {
+  IndexVector<NodeId, NameId> name;
+  IndexVector<NodeId, int32_t>
+      name_rank;  // position in the order of names: ties between nodes fall to the lower one
+  IndexVector<NodeId, NodeClassId> node_class;
+  IndexVector<NodeId, LabelSet> labels;  // of the keys that some constraint in the input mentions,
+                                         // also those outside of classes
+  IndexVector<NodeId, double>
+      gpu_count;  // devices: label nvidia.com/gpu.count, else whole allocatable GPUs (spec 3 N5)
+  IndexVector<NodeId, double> gpu_memory_mib;  // of one device (spec 3 G1); 100 means unknown
+  IndexVector<NodeId, uint8_t> cpu_only;       // spec 3 N16
+
+  // The ledger (spec 2 S5, spec 3 N1). Only a Statement changes it.
+  ResourceTable<NodeId> allocatable;
+  ResourceTable<NodeId> idle;  // allocatable minus what occupies the node
+  ResourceTable<NodeId>
+      releasing;  // comes back when evicted pods are gone, minus what is promised of it
+  ResourceTable<NodeId> used;
+  // Those of its GPUs that pods share or have shared in this cycle. The ones that the snapshot
+  // names come first, by name.
+  IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus;
+
+  size_t size() const { return name.size(); }
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_COLUMNS_NODE_H_

@@ -1,0 +1,136 @@
+// The columns of pod groups and of the trees of sub-groups inside them.
+//
+// Every pod group has a root set; below it are sets and, as leaves, pod sets (spec 2 G5). A group
+// without sub-groups is a root with one pod set called "default".
+#ifndef KAI_MODEL_COLUMNS_POD_GROUP_H_
+#define KAI_MODEL_COLUMNS_POD_GROUP_H_
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "kai/base/index_vector.h"
+#include "kai/model/columns/ids.h"
+#include "kai/model/columns/pod_status.h"
+
+namespace kai {
+
+// A piece of a list of ids that its owner keeps in one array.
+struct Span32 {
+  int32_t begin = 0;
+  int32_t end = 0;
+
+  int32_t size() const { return end - begin; }
+  friend bool operator==(const Span32&, const Span32&) = default;
+};
+
+// Pods of a pod set by status. Only a Statement changes it.
+struct StatusCounts {
+  std::array<int32_t, kPodStatuses> pods{};
+  int32_t evicted_again = 0;  // as KAI only: each of these is one fewer alive (decision 0008)
+
+  int32_t& operator[](PodStatus status) { return pods[static_cast<size_t>(status)]; }
+  int32_t operator[](PodStatus status) const { return pods[static_cast<size_t>(status)]; }
+  // The groups of model/pod_status.h, spelt out: these sums are asked for on every comparison of
+  // pod groups.
+  int32_t allocated() const {
+    return (*this)[PodStatus::kAllocated] + (*this)[PodStatus::kBinding] +
+           (*this)[PodStatus::kBound] + (*this)[PodStatus::kRunning];
+  }
+  int32_t active_allocated() const { return allocated() + (*this)[PodStatus::kPipelined]; }
+  int32_t active_used() const {
+    return active_allocated() + (*this)[PodStatus::kReleasing] +
+           (*this)[PodStatus::kStuckInReleasing];
+  }
+  int32_t alive() const {
+    return active_allocated() + (*this)[PodStatus::kPending] + (*this)[PodStatus::kGated] -
+           evicted_again;
+  }
+  friend bool operator==(const StatusCounts&, const StatusCounts&) = default;
+};
+
+// The elastic state of a pod group (spec 1 F73): some pod set below its minimum, all exactly at it,
+// or some above.
+enum class ElasticState : uint8_t { kBelow, kAt, kAbove };
+
+struct SubGroupColumns {
+  IndexVector<SubGroupId, NameId> name;
+  IndexVector<SubGroupId, PodGroupId> group;
+  IndexVector<SubGroupId, SubGroupId> parent;  // invalid for the root
+  IndexVector<SubGroupId, uint8_t> is_pod_set;
+  IndexVector<SubGroupId, int32_t>
+      minimum;  // pod set: minAvailable, in pods; set: K, in direct children
+  IndexVector<SubGroupId, uint8_t> minimum_given;  // sets: K is a minSubGroup, not all children
+  IndexVector<SubGroupId, TopologyConstraintId> topology;  // invalid: none
+  IndexVector<SubGroupId, Span32> children;                // of `child_list`, by name
+  IndexVector<SubGroupId, Span32> pods;                    // of `pod_list`, by age, then UID
+  std::vector<SubGroupId> child_list;
+  std::vector<PodId> pod_list;
+  std::vector<SubGroupId> labelled;   // pod sets with a pod that has a label some pod order goes by
+  std::vector<SubGroupId> completed;  // pod sets with a pod that has succeeded
+  IndexVector<SubGroupId, StatusCounts> counts;  // pod sets only
+
+  size_t size() const { return name.size(); }
+};
+
+// Groups that actions ask for, found once when a cluster is built, so that a cycle costs what waits
+// and not what runs. Each list goes by age, then name (spec 1 F60).
+struct PodGroupLists {
+  std::vector<PodGroupId> all;
+  // Some pod waits. During a cycle no other group comes to.
+  std::vector<PodGroupId> waiting;
+  // Preemptible, in a leaf queue, and some pod holds a node.
+  std::vector<PodGroupId> may_lose;
+  IndexVector<QueueId, std::vector<PodGroupId>> may_lose_in;  // the same, by leaf queue
+  // What is true of all groups of a queue that may lose pods, so that they need not be asked.
+  struct Bounds {
+    int32_t highest_priority = std::numeric_limits<int32_t>::min();
+    int64_t latest_start_ns = std::numeric_limits<int64_t>::min();
+    bool youngest_first = true;  // is the order in which they would be victims
+  };
+  IndexVector<QueueId, Bounds> bounds_in;
+  // All that are not simply running: only of these, and of those that a cycle touches, there is
+  // anything to say.
+  std::vector<PodGroupId> notable;
+};
+
+struct PodGroupColumns {
+  IndexVector<PodGroupId, NameId> namespace_name;
+  IndexVector<PodGroupId, NameId> name;
+  IndexVector<PodGroupId, NameId> owner_name;  // its workload's; invalid: unknown
+  IndexVector<PodGroupId, QueueId> queue;      // invalid: the queue does not exist
+  IndexVector<PodGroupId, NameId> queue_name;  // as written
+  IndexVector<PodGroupId, int32_t> priority;
+  IndexVector<PodGroupId, uint8_t> preemptible;
+  IndexVector<PodGroupId, int64_t> created_ns;  // INT64_MIN: unknown
+  IndexVector<PodGroupId, int32_t>
+      creation_rank;  // order of (created, name): ties between pod groups fall to the lower one
+  IndexVector<PodGroupId, SubGroupId> root;
+  IndexVector<PodGroupId, Span32>
+      pod_sets;  // ids first..last of its pod sets, by name, in `pod_set_list`
+  std::vector<SubGroupId> pod_set_list;
+  IndexVector<PodGroupId, std::vector<PodId>>
+      misfits;  // pods of a sub-group that does not exist (spec 2 G6)
+  IndexVector<PodGroupId, uint8_t>
+      backoff_prefix;  // schedulingBackoff 1: messages name the node pool (spec 2 M2)
+  IndexVector<PodGroupId, NameId> node_pool;       // its node-pool label, or "default"
+  IndexVector<PodGroupId, int64_t> last_start_ns;  // INT64_MIN: none
+  IndexVector<PodGroupId, int64_t> stale_since_ns;
+  IndexVector<PodGroupId, int64_t> last_eviction_ns;
+  IndexVector<PodGroupId, int64_t> preemption_delay_ns;  // 0: none
+  IndexVector<PodGroupId, int64_t>
+      staleness_grace_ns;                    // negative: never; the shard's default is filled in
+  IndexVector<PodGroupId, uint8_t> may_run;  // no missing feature keeps its waiting pods out
+  IndexVector<PodGroupId, ElasticState> elastic_state;  // as the cluster was built
+  // Order in which they would be victims, as the cluster was built: lowest priority first, then
+  // what is above its minimum, then the youngest (spec 1 F108).
+  IndexVector<PodGroupId, int32_t> victim_rank;
+  PodGroupLists lists;
+
+  size_t size() const { return name.size(); }
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_COLUMNS_POD_GROUP_H_

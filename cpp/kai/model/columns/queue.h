@@ -1,0 +1,47 @@
+// The columns of queues: what their owners wrote. What queues use and deserve is fair share's
+// business (fairshare/usage.h).
+#ifndef KAI_MODEL_COLUMNS_QUEUE_H_
+#define KAI_MODEL_COLUMNS_QUEUE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kai/api/units.h"
+#include "kai/base/index_vector.h"
+#include "kai/model/columns/ids.h"
+#include "kai/model/columns/pod_group.h"
+
+namespace kai {
+
+// What the pods in a queue ask for, hold, and hold without being preemptible (spec 1 F32).
+struct QueueSums {
+  QuotaVector requested{};
+  QuotaVector allocated{};
+  QuotaVector allocated_non_preemptible{};
+};
+
+struct QueueColumns {
+  IndexVector<QueueId, NameId> name;
+  IndexVector<QueueId, NameId> display_name;  // what messages call it
+  IndexVector<QueueId, QueueId> parent;       // invalid: top level
+  IndexVector<QueueId, Span32> children;      // of `child_list`, by name
+  std::vector<QueueId> child_list;
+  std::vector<QueueId> top_level;      // by name
+  std::vector<QueueId> parents_first;  // every queue after its parent
+  IndexVector<QueueId, int64_t> priority;
+  IndexVector<QueueId, int64_t> created_ns;    // INT64_MIN: unknown
+  IndexVector<QueueId, QuotaVector> deserved;  // millicores, bytes, devices; -1 unlimited
+  IndexVector<QueueId, QuotaVector> limit;
+  IndexVector<QueueId, QuotaVector> over_quota_weight;
+  IndexVector<QueueId, std::optional<int64_t>> preempt_min_runtime_ns;
+  IndexVector<QueueId, std::optional<int64_t>> reclaim_min_runtime_ns;
+  IndexVector<QueueId, QueueSums> sums;  // of its own pods, as the cluster was built
+
+  size_t size() const { return name.size(); }
+  bool IsLeaf(QueueId queue) const { return children[queue].size() == 0; }
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_COLUMNS_QUEUE_H_

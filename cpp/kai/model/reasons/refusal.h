@@ -1,0 +1,188 @@
+// Refusal: why a node refuses a pod, or why no node is asked, as data.
+//
+//   Refusal::NotEnough(kGpuSlot).cause();   // Refusal::kShortage
+//   NoNodeCause cause;                      // of one pod: how many nodes refused it, and why
+//   cause.refusals.emplace_back(Refusal::kNodeUnschedulable, 3);
+//   CodeOf(cause);                          // "no_matching_node"
+//
+// Invariants: a Refusal is one number, so that counting over thousands of nodes touches no text;
+// what names a node is a NamedRefusal. Cost: a few words each. Threads: plain values.
+#ifndef KAI_MODEL_REASONS_REFUSAL_H_
+#define KAI_MODEL_REASONS_REFUSAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kai/api/units.h"
+#include "kai/model/claims/claim_refusal.h"
+#include "kai/model/claims/volumes.h"
+#include "kai/model/columns/ids.h"
+#include "kai/model/columns/resources.h"
+#include "kai/model/reasons/reason_codes.h"
+
+namespace kai {
+
+// ---- why a node refuses a pod
+
+// A cause that thousands of nodes may share: a number, so that counting touches no text. Resources
+// have two each.
+class Refusal {
+ public:
+  enum Cause : int32_t {
+    kNodeUnschedulable,
+    kNodeNotReady,
+    kNodeMemoryPressure,
+    kNodeDiskPressure,
+    kNodePidPressure,
+    kNodeNetworkUnavailable,
+    kUntoleratedTaints,
+    kNodeAffinityMismatch,
+    kPodAffinityMismatch,
+    kPodAntiAffinityMismatch,
+    kExistingAntiAffinity,
+    kMixedMigStrategy,
+    kSingleMigStrategy,
+    kNoMigNode,
+    kSharedOnDraNode,
+    kGpuMemoryUnknown,
+    kNotEnoughGpuMemory,
+    kNotEnoughPodSlots,
+    kNotGpuWorker,
+    kNotCpuWorker,
+    kNoFreePorts,
+    kSpreadWithoutLabel,
+    kTooUneven,
+    kTooManyVolumes,
+    kOtherZone,
+    kNotNumaAligned,
+    kUnsaid,   // KAI has no words for it (spec 3 E5): GPUs that claims hold
+    kVolumes,  // the first of those of OfVolumes()
+    kCauses = kVolumes + 3 * 3 - 1,
+    kShortage = kCauses  // not a code: what cause() is of NotEnough()
+  };
+
+  constexpr Refusal(Cause cause) : code_(cause) {}  // NOLINT: a refusal is one of these
+  // `for_overhead`: the node has enough without the overhead of the pod (spec 3 E4).
+  static constexpr Refusal NotEnough(ResourceSlot slot, bool for_overhead = false) {
+    return Refusal(kCauses + 2 * slot.value() + (for_overhead ? 1 : 0));
+  }
+  // `answer` is a refusal.
+  static constexpr Refusal OfVolumes(const VolumeAnswer& answer) {
+    return Refusal(kVolumes - 1 + 3 * static_cast<int32_t>(answer.bound) +
+                   static_cast<int32_t>(answer.delayed));
+  }
+  static constexpr Refusal AtIndex(size_t index) { return Refusal(static_cast<int32_t>(index)); }
+
+  constexpr size_t index() const { return static_cast<size_t>(code_); }
+  // kVolumes stands for all of OfVolumes(), kShortage for all of NotEnough().
+  constexpr Cause cause() const {
+    return code_ >= kCauses ? kShortage : code_ >= kVolumes ? kVolumes : static_cast<Cause>(code_);
+  }
+  constexpr ResourceSlot slot() const { return ResourceSlot((code_ - kCauses) / 2); }  // kShortage
+  constexpr bool for_overhead() const { return (code_ - kCauses) % 2 != 0; }           // kShortage
+  constexpr VolumeAnswer volumes() const {                                             // kVolumes
+    const int32_t code = code_ - kVolumes + 1;
+    return {.bound = static_cast<VolumeAnswer::Bound>(code / 3),
+            .delayed = static_cast<VolumeAnswer::Delayed>(code % 3)};
+  }
+
+  friend constexpr bool operator==(Refusal, Refusal) = default;
+
+ private:
+  explicit constexpr Refusal(int32_t code) : code_(code) {}
+  int32_t code_;
+};
+
+// What a queue may not exceed (spec 1 F77, F78), in internal units.
+struct QueueBound {
+  QueueId queue;
+  QuotaResource resource = kQuotaCpu;
+  double bound = 0;      // the limit, or the quota
+  double allocated = 0;  // to all pods, or to those that cannot be preempted
+  double requested = 0;
+  friend bool operator==(const QueueBound&, const QueueBound&) = default;
+};
+struct OverLimit : QueueBound {
+  static constexpr std::string_view kCode = reason_codes::kOverLimit;
+};
+struct OverQuota : QueueBound {
+  static constexpr std::string_view kCode = reason_codes::kNonPreemptibleOverQuota;
+};  // of pods that cannot be preempted
+
+// Refusals that name the node, or what is on it; a node gives one of them at most.
+struct LegacyMig {
+  NodeId node;
+  friend bool operator==(const LegacyMig&, const LegacyMig&) = default;
+};
+struct LegacyMigPods {
+  std::vector<PodId> pods;
+  friend bool operator==(const LegacyMigPods&, const LegacyMigPods&) = default;
+};
+struct QueueRefuses {  // spec 3 P3a: on this node the pod counts for more GPUs than its queue may
+                       // have
+  std::variant<OverLimit, OverQuota> bound;
+  friend bool operator==(const QueueRefuses&, const QueueRefuses&) = default;
+};
+struct ClaimIsElsewhere {  // spec 3 D7, as the next two
+  NodeId node;
+  ClaimId claim;
+  friend bool operator==(const ClaimIsElsewhere&, const ClaimIsElsewhere&) = default;
+};
+struct NoDevicesForClaims {
+  NodeId node;
+  friend bool operator==(const NoDevicesForClaims&, const NoDevicesForClaims&) = default;
+};
+struct ClaimsFail {
+  NodeId node;
+  std::string error;  // of the expression that could not be worked out
+  friend bool operator==(const ClaimsFail&, const ClaimsFail&) = default;
+};
+struct ClaimsAreDeleted {  // spec 3 P12, as the next one
+  std::vector<NameId> claims;
+  friend bool operator==(const ClaimsAreDeleted&, const ClaimsAreDeleted&) = default;
+};
+struct NotEnoughStorage {
+  struct Class {
+    NameId name;
+    bool has_none = false;  // nothing of the class reaches the node
+    friend bool operator==(const Class&, const Class&) = default;
+  };
+  std::vector<Class> classes;
+  friend bool operator==(const NotEnoughStorage&, const NotEnoughStorage&) = default;
+};
+using NamedRefusal =
+    std::variant<LegacyMig, LegacyMigPods, QueueRefuses, ClaimIsElsewhere, NoDevicesForClaims,
+                 ClaimsFail, ClaimsAreDeleted, NotEnoughStorage>;
+
+// ---- why no node is asked
+
+struct MissingConfigMaps {  // spec 3 P13
+  std::vector<NameId> names;
+};
+struct LargerThanAnyNode {  // spec 3 P14
+  ResourceSlot slot;        // the first that is too large
+  double largest = 0;       // of any node
+};
+using PodRefusal = std::variant<VolumeRefusal, MissingConfigMaps, LargerThanAnyNode, ClaimRefusal>;
+
+// Why a pod found no node: how many nodes refused it and why, or why none was asked.
+struct NoNodeCause {
+  std::vector<std::pair<Refusal, int64_t>> refusals;  // by Refusal::index()
+  std::vector<std::pair<NamedRefusal, int64_t>> named;
+  std::vector<PodRefusal> pod;  // not empty: no node was asked
+
+  // Nodes that lack only what was promised to others refuse without a cause (spec 2 M2).
+  bool empty() const { return refusals.empty() && named.empty() && pod.empty(); }
+};
+using NoNodeCausePtr = std::shared_ptr<const NoNodeCause>;
+
+std::string_view CodeOf(const NoNodeCause& cause);  // one of reason_codes
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_REASONS_REFUSAL_H_

@@ -1,0 +1,56 @@
+// ClusterRows: a whole input as rows, which can be looked at, changed, and built more than once.
+//
+//   ClusterRows rows;
+//   rows.nodes.push_back(std::move(node_row));
+//   std::unique_ptr<Cluster> cluster = rows.Build();             // copies the rows
+//   std::unique_ptr<Cluster> cluster = std::move(rows).Build();  // uses them up
+//
+// Its special members stand in the .cc file, like those of the largest rows (rows.h).
+#ifndef KAI_MODEL_ROWS_CLUSTER_ROWS_H_
+#define KAI_MODEL_ROWS_CLUSTER_ROWS_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+class Cluster;
+
+struct ClusterRows {
+  ClusterRows();
+  ClusterRows(const ClusterRows&);
+  ClusterRows(ClusterRows&&) noexcept;
+  ClusterRows& operator=(const ClusterRows&);
+  ClusterRows& operator=(ClusterRows&&) noexcept;
+  ~ClusterRows();
+
+  std::unique_ptr<Cluster> Build() const&;
+  std::unique_ptr<Cluster> Build() &&;
+
+  ShardParams params;
+  std::vector<NodeRow> nodes;
+  std::vector<QueueRow> queues;
+  std::vector<PriorityClassRow> priority_classes;
+  std::vector<PodGroupRow> pod_groups;
+  std::vector<PodRow> pods;
+  std::vector<BindRequestRow> bind_requests;
+  std::vector<ResourceClaimRow> claims;
+  std::vector<ResourceSliceRow> slices;
+  std::vector<DeviceClassRow> device_classes;
+  // Whether the cluster has the API of the last three; nothing: it has if it has any of them (spec
+  // 3 D1).
+  std::optional<bool> serves_claims;
+  std::vector<NodeZonesRow> zones;
+  std::vector<TopologyRow> topologies;
+  std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: not known which there are
+  std::vector<NamespaceRow> namespaces;                  // never in a snapshot of KAI's
+  StorageRows storage;
+  std::vector<Rejection> rejections;  // of objects that could not be read
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_ROWS_CLUSTER_ROWS_H_

@@ -1,0 +1,57 @@
+// Rows: what ingest read of each object, before anything is believed.
+//
+// A row is one Kubernetes object reduced to the fields the scheduler uses, in exact integers, with
+// names still as text. The ClusterBuilder checks rows once and turns them into columns. Rows say
+// what the object said: an absent field stays absent (nullopt, empty), so that the one place that
+// knows a default is the builder. The special members of the largest stand in rows.cc: written into
+// every file that handles rows, they took a good part of its time to compile.
+#ifndef KAI_MODEL_ROWS_ROWS_H_
+#define KAI_MODEL_ROWS_ROWS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "kai/model/rows/claim_rows.h"
+#include "kai/model/rows/node_row.h"
+#include "kai/model/rows/pod_group_row.h"
+#include "kai/model/rows/pod_row.h"
+#include "kai/model/rows/storage_rows.h"
+#include "kai/model/rows/terms.h"
+
+namespace kai {
+
+struct ConfigMapRow {
+  std::string namespace_name;
+  std::string name;
+};
+
+struct NamespaceRow {
+  std::string name;
+  StringPairs labels;
+};
+
+// The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values here are
+// the flags' defaults: they hold when the whole object is missing. A member missing in a present
+// object is Go's zero, which the reader of `schedulerParams` fills in.
+struct ShardParams {
+  std::string scheduler_name = "kai-scheduler";
+  bool restrict_node_scheduling = false;
+  std::string node_pool_label_key = "kai.scheduler/node-pool";
+  std::string node_pool_label_value;
+  int64_t max_consolidation_preemptees = 16;
+  bool schedule_csi_storage = false;
+  bool use_scheduling_signatures = true;
+  bool full_hierarchy_fairness = true;
+  bool allow_consolidating_reclaim = true;
+  int64_t default_staleness_grace_ns = 60'000'000'000;
+  int64_t stuck_in_releasing_threshold_ns = 120'000'000'000;
+  bool detailed_fit_errors = false;
+  std::string queue_label_key = "kai.scheduler/queue";
+  // Not KAI's: how devices count as GPUs.
+  bool count_mig_as_parts = false;      // a MIG slice as its part of a GPU
+  bool count_all_accelerators = false;  // those of every vendor (accelerators.h)
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_ROWS_ROWS_H_

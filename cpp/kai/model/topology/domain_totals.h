@@ -1,0 +1,48 @@
+// What the domains of a topology have to give, when a cycle begins.
+//
+//   const DomainTotals& totals = cluster.domain_totals(tree);
+//   totals.free[rack]                              // idle and releasing, of all its nodes together
+//   totals.FindShape(largest)->of_domain[rack]     // pods that fit, if each asks for `largest`
+//
+// All nodes of a domain count, whatever a pod group may use of them (spec 4 A3).
+#ifndef KAI_MODEL_TOPOLOGY_DOMAIN_TOTALS_H_
+#define KAI_MODEL_TOPOLOGY_DOMAIN_TOTALS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kai/model/columns/resources.h"
+#include "kai/model/topology/topology.h"
+
+namespace kai {
+
+class Cluster;
+
+// Pods of one shape that fit now, on the node alone (spec 4 A4). `largest`: what each asks for.
+int32_t CountPodsOn(const Cluster& cluster, NodeId node, std::span<const double> largest);
+
+struct DomainTotals {
+  using Counts = IndexVector<TopologyDomainId, int64_t>;
+  // Pods of one shape, by node and by domain.
+  struct Shape {
+    Shape(const Cluster& cluster, const DomainTree& tree, std::span<const double> its_largest);
+
+    std::vector<double> largest;
+    IndexVector<NodeId, int32_t> of_node;
+    Counts of_domain;
+  };
+
+  DomainTotals(const Cluster& cluster, const DomainTree& tree);
+
+  // Null: nobody asked to have it counted.
+  const Shape* FindShape(std::span<const double> largest) const;
+
+  ResourceTable<NodeId> of_node;  // idle and releasing
+  ResourceTable<TopologyDomainId> free;
+  std::vector<Shape> shapes;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_TOPOLOGY_DOMAIN_TOTALS_H_

@@ -1,0 +1,130 @@
+// DomainTree: the zones, blocks and racks of one Topology, and the nodes in each (spec 4 T5-T8).
+//
+//   const DomainTree& tree = cluster.topologies()[constraint.tree];
+//   for (TopologyDomainId child = tree.FirstChild(zone); child.valid(); child = tree.Next(child))
+//   tree.NodesOf(rack)             // a piece of one array
+//   tree.AncestorAt(rack, 1)       // its zone
+//
+// Domains are numbered depth first, siblings by their label value, so that what is below a domain
+// is a range of ids, and its nodes are a range of one list. The root, depth 0, is all of the tree;
+// the widest level of the Topology has depth 1. Nothing in it changes during a cycle.
+#ifndef KAI_MODEL_TOPOLOGY_TOPOLOGY_H_
+#define KAI_MODEL_TOPOLOGY_TOPOLOGY_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kai/base/index_vector.h"
+#include "kai/base/interner.h"
+#include "kai/model/columns/ids.h"
+#include "kai/model/columns/pod_group.h"
+
+namespace kai {
+
+class DomainTree {
+ public:
+  static constexpr TopologyDomainId kRoot{0};
+
+  // The values of a node's labels, of the widest level first, down to the first that it lacks.
+  using Path = std::vector<NameId>;
+
+  DomainTree() = default;
+  // `levels`: label keys, the widest level first. A node belongs to the domains of its path; a path
+  // may be empty.
+  DomainTree(NameId name, std::vector<NameId> levels, const IndexVector<NodeId, Path>& paths,
+             const Interner& names);
+  // The same, of nodes alone that have the labels of all levels (spec 4 T6).
+  DomainTree OfWholeNodes(const Interner& names) const;
+
+  NameId name() const { return name_; }
+  // Of the levels, without the root.
+  int32_t depth() const { return static_cast<int32_t>(levels_.size()); }
+  // The depth of a level by its label; -1: it has none.
+  int32_t DepthOf(NameId label) const;
+
+  size_t size() const { return parent_.size(); }
+  IdRange<TopologyDomainId> ids() const { return parent_.ids(); }
+  int32_t DepthOf(TopologyDomainId domain) const { return depth_[domain]; }
+  TopologyDomainId ParentOf(TopologyDomainId domain) const { return parent_[domain]; }
+  // The first id that is not below the domain.
+  TopologyDomainId EndOf(TopologyDomainId domain) const { return end_[domain]; }
+  bool Holds(TopologyDomainId domain, TopologyDomainId other) const {
+    return domain <= other && other < end_[domain];
+  }
+  TopologyDomainId FirstChild(TopologyDomainId domain) const {
+    const TopologyDomainId next(domain.index() + 1);
+    return next < end_[domain] ? next : TopologyDomainId();
+  }
+  // The next sibling.
+  TopologyDomainId Next(TopologyDomainId domain) const {
+    const TopologyDomainId next = end_[domain];
+    return domain != kRoot && next < end_[parent_[domain]] ? next : TopologyDomainId();
+  }
+  // The domain itself, or the one above it, that has this depth.
+  TopologyDomainId AncestorAt(TopologyDomainId domain, int32_t depth) const;
+  TopologyDomainId CommonOf(TopologyDomainId a, TopologyDomainId b) const;
+
+  // In the order of their narrowest domains, then by id.
+  std::span<const NodeId> NodesOf(TopologyDomainId domain) const {
+    const Span32 range = nodes_[domain];
+    return std::span(node_list_)
+        .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+  }
+  // The narrowest domain of a node; invalid: it has not even the first label.
+  TopologyDomainId DomainOf(NodeId node) const { return domain_of_[node]; }
+  // The node has the labels of all levels.
+  bool IsWhole(NodeId node) const {
+    const TopologyDomainId domain = domain_of_[node];
+    return domain.valid() && depth_[domain] == depth();
+  }
+
+  const std::vector<NameId>& levels() const { return levels_; }
+  // The node's label of a level; invalid: it lacks that or one before it.
+  NameId ValueAt(NodeId node, int32_t depth) const {
+    const TopologyDomainId domain = domain_of_[node];
+    return domain.valid() && depth_[domain] >= depth ? value_[AncestorAt(domain, depth)] : NameId();
+  }
+
+  // Label values from the widest level on, dots between; "root" of all of it (spec 4 T7).
+  std::string Text(TopologyDomainId domain, const Interner& names) const;
+
+ private:
+  NameId name_;
+  std::vector<NameId> levels_;
+  IndexVector<TopologyDomainId, NameId> value_;
+  IndexVector<TopologyDomainId, int32_t> depth_;
+  IndexVector<TopologyDomainId, TopologyDomainId> parent_;
+  IndexVector<TopologyDomainId, TopologyDomainId> end_;
+  IndexVector<TopologyDomainId, Span32> nodes_;
+  std::vector<NodeId> node_list_;
+  IndexVector<NodeId, TopologyDomainId> domain_of_;
+};
+
+// What a set of sub-groups asks of its place (spec 4 C5), with names looked up and aliases
+// resolved.
+struct TopologyConstraint {
+  static constexpr int32_t kNoLevel = 0;
+  static constexpr int32_t kUnknownLevel = -1;  // the topology has none of that name
+
+  NameId topology;  // as written
+  NameId required;  // labels; invalid: nothing was said
+  NameId preferred;
+  TopologyId tree;  // invalid: there is no such topology
+  int32_t required_depth = kNoLevel;
+  int32_t preferred_depth = kNoLevel;
+  // In how many domains of the preferred level the pods are to be; 0: in any number.
+  int32_t least_domains = 0;
+  int32_t most_domains = 0;
+  bool balanced = false;  // with as many pods in each, or one more
+
+  bool CountsDomains() const { return least_domains > 1 || most_domains > 0 || balanced; }
+  bool HasLevel() const { return required_depth != kNoLevel || preferred_depth != kNoLevel; }
+
+  friend auto operator<=>(const TopologyConstraint&, const TopologyConstraint&) = default;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_TOPOLOGY_TOPOLOGY_H_
