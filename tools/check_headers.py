@@ -25,7 +25,9 @@ from check_floors import CPP, ROOT
 
 # These are being split into rooms; a line goes as soon as its rooms are there.
 EXEMPT = (
-    "cpp/kai/model/",
+    "cpp/kai/model/c",
+    "cpp/kai/model/r",
+    "cpp/kai/model/t",
     "cpp/kai/placement/class_plans.h",
     "cpp/kai/placement/explanation.h",
     "cpp/kai/placement/group_part.h",

@@ -21,7 +21,7 @@
 #include "kai/base/clock.h"
 #include "kai/base/text.h"
 #include "kai/ingest/snapshot_reader.h"
-#include "kai/model/building/cluster_builder.h"
+#include "kai/model/rows/cluster_rows.h"
 #include "kai/session/config.h"
 #include "kai/session/session.h"
 
@@ -60,7 +60,7 @@ std::string Padded(int64_t number, size_t width) {
 class Workload {
  public:
   explicit Workload(int64_t nodes, std::string_view strategy = "binpack")
-      : builder_(ShardParams{}), config_json_(ConfigJson(strategy)), nodes_(nodes) {
+      : config_json_(ConfigJson(strategy)), nodes_(nodes) {
     QuotaRow unlimited{.quota = kUnlimited, .over_quota_weight = 1, .limit = kUnlimited};
     const auto gpus = static_cast<double>(nodes * kGpusPerNode);
     for (const auto& [name, parent] : {std::pair("dept-a", ""), std::pair("team-a", "dept-a")}) {
@@ -70,9 +70,9 @@ class Workload {
       queue.created_ns = kLongAgoNs;
       queue.resources = {unlimited, unlimited,
                          QuotaRow{.quota = gpus, .over_quota_weight = 1, .limit = kUnlimited}};
-      builder_.Add(queue);
+      rows_.queues.push_back(queue);
     }
-    builder_.Add(PriorityClassRow{.name = "train", .value = 50});
+    rows_.priority_classes.push_back({.name = "train", .value = 50});
   }
 
   int64_t nodes() const { return nodes_; }
@@ -93,7 +93,7 @@ class Workload {
     node.ready = ConditionStatus::kTrue;
     return node;
   }
-  void Add(NodeRow node) { builder_.Add(std::move(node)); }
+  void Add(NodeRow node) { rows_.nodes.push_back(std::move(node)); }
   void AddNodes() {
     for (int64_t i = 0; i < nodes_; ++i) Add(Node(i));
   }
@@ -130,16 +130,16 @@ class Workload {
       pod.pod_group = group.name;
       pod.scheduler_name = "kai-scheduler";
       pod.phase = pod.node_name.empty() ? Phase::kPending : Phase::kRunning;
-      builder_.Add(std::move(pod));
+      rows_.pods.push_back(std::move(pod));
     }
-    builder_.Add(std::move(group));
+    rows_.pod_groups.push_back(std::move(group));
   }
 
-  std::shared_ptr<Cluster> Build() && { return std::move(builder_).Build(); }
+  std::shared_ptr<Cluster> Build() && { return std::move(rows_).Build(); }
   const std::string& config_json() const { return config_json_; }
 
  private:
-  ClusterBuilder builder_;
+  ClusterRows rows_;
   std::string config_json_;
   int64_t nodes_;
   int64_t groups_ = 0;

@@ -19,7 +19,7 @@
 #include "kai/fairshare/min_runtime.h"
 #include "kai/fairshare/queue_order.h"
 #include "kai/fairshare/reclaim_rule.h"
-#include "kai/model/building/cluster_builder.h"
+#include "kai/model/rows/cluster_rows.h"
 #include "kai/texts/messages.h"
 #include "questions/register.h"
 
@@ -326,7 +326,7 @@ PodRow PodOf(const JobValue& job, int64_t number) {
 
 std::shared_ptr<Cluster> ClusterOf(const std::vector<QueueValue>& queues,
                                    const std::vector<JobValue>& jobs) {
-  ClusterBuilder builder{ShardParams{}};
+  ClusterRows rows;
   for (const QueueValue& queue : queues) {
     QueueRow row;
     row.name = queue.name;
@@ -335,29 +335,29 @@ std::shared_ptr<Cluster> ClusterOf(const std::vector<QueueValue>& queues,
     row.created_ns = queue.created_ns;
     for (QuotaRow& quota : row.resources)
       quota = {.quota = 0, .over_quota_weight = 1, .limit = kUnlimited};
-    builder.Add(std::move(row));
+    rows.queues.push_back(std::move(row));
   }
   NodeRow node;  // for all who run
   node.name = "node";
   node.ready = ConditionStatus::kTrue;
   node.allocatable = {{"cpu", 1'000'000}, {"memory", 1'000'000'000}, {"pods", 1'000}};
-  builder.Add(std::move(node));
+  rows.nodes.push_back(std::move(node));
   for (const JobValue& job : jobs) {
     PriorityClassRow priority;
     priority.name = "priority-" + std::to_string(job.priority);
     priority.value = job.priority;
-    builder.Add(std::move(priority));
-    builder.Add(RowOf(job));
+    rows.priority_classes.push_back(std::move(priority));
+    rows.pod_groups.push_back(RowOf(job));
     for (int64_t i = 0; i < job.pending + job.running; ++i) {
       PodRow pod = PodOf(job, i);
       if (i >= job.pending) {
         pod.phase = Phase::kRunning;
         pod.node_name = "node";
       }
-      builder.Add(std::move(pod));
+      rows.pods.push_back(std::move(pod));
     }
   }
-  return std::move(builder).Build();
+  return std::move(rows).Build();
 }
 
 // The order in which a queue of victims gives them up, as KAI counts what was taken (spec 1 W13).

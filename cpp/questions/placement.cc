@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/model/building/cluster_builder.h"
+#include "kai/model/rows/cluster_rows.h"
 #include "kai/placement/domain_search.h"
 #include "kai/placement/scorers/scorers.h"
 #include "questions/register.h"
@@ -52,26 +52,26 @@ struct Constrained {
 
   Constrained(const std::vector<std::string>& levels, std::vector<NodeRow> nodes,
               std::vector<PodRow> pods, std::string required, std::string preferred) {
-    ClusterBuilder builder{ShardParams()};
+    ClusterRows rows;
     TopologyRow topology{.name = "topology", .levels = {}};
     for (const std::string& level : levels)
       topology.levels.push_back({.node_label = level, .alias = ""});
-    builder.Add(std::move(topology));
-    for (NodeRow& row : nodes) builder.Add(std::move(row));
+    rows.topologies.push_back(std::move(topology));
+    rows.nodes = std::move(nodes);
     PodGroupRow group;
     group.namespace_name = "ns";
     group.name = "group";
     group.topology = {.topology = "topology",
                       .required_level = std::move(required),
                       .preferred_level = std::move(preferred)};
-    builder.Add(std::move(group));
+    rows.pod_groups.push_back(std::move(group));
     for (PodRow& row : pods) {
       row.namespace_name = "ns";
       row.pod_group = "group";
       row.scheduler_name = ShardParams().scheduler_name;
-      builder.Add(std::move(row));
     }
-    cluster = std::move(builder).Build();
+    rows.pods = std::move(pods);
+    cluster = std::move(rows).Build();
   }
 
   const TopologyConstraint& constraint() const {

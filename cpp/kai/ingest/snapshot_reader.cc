@@ -21,7 +21,7 @@
 #include "kai/ingest/storage_reader.h"
 #include "kai/ingest/topology_reader.h"
 #include "kai/ingest/zone_reader.h"
-#include "kai/model/building/cluster_builder.h"
+#include "kai/model/rows/cluster_rows.h"
 
 namespace kai {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kai/base/text.h"
-#include "kai/model/building/cluster_builder.h"
 #include "kai/model/changes/statement.h"
+#include "kai/model/rows/cluster_rows.h"
 #include "kai/placement/node_index.h"
 
 namespace kai {
@@ -21,7 +21,7 @@ constexpr int64_t kGib = int64_t{1} << 30;
 // no GPU left. Where `either` is set, every other node has no core left and all the others no
 // memory: nobody takes the pod, but no two neighbours refuse it for the same reason.
 std::unique_ptr<Cluster> Nodes(int64_t count, int64_t full, bool either) {
-  ClusterBuilder builder(ShardParams{});
+  ClusterRows rows;
   PodGroupRow group;
   group.namespace_name = "ns";
   group.name = "group";
@@ -46,17 +46,17 @@ std::unique_ptr<Cluster> Nodes(int64_t count, int64_t full, bool either) {
         {"cpu", 64'000}, {"memory", 64 * kGib}, {"pods", 110}, {"nvidia.com/gpu", 8}};
     node.ready = ConditionStatus::kTrue;
     if (either) {
-      builder.Add(i % 2 == 0 ? pod(StrCat("cores-", i), 0, 64, 1, node.name)
-                             : pod(StrCat("memory-", i), 0, 1, 60, node.name));
+      rows.pods.push_back(i % 2 == 0 ? pod(StrCat("cores-", i), 0, 64, 1, node.name)
+                                     : pod(StrCat("memory-", i), 0, 1, 60, node.name));
     } else {
       const int64_t gpus = i % 10 < full ? 8 : i * 7919 % 5;
-      builder.Add(pod(StrCat("gpus-", i), gpus, 1, 1, node.name));
+      rows.pods.push_back(pod(StrCat("gpus-", i), gpus, 1, 1, node.name));
     }
-    builder.Add(std::move(node));
+    rows.nodes.push_back(std::move(node));
   }
-  builder.Add(pod("waits", 4, 4, 8, ""));
-  builder.Add(std::move(group));
-  return std::move(builder).Build();
+  rows.pods.push_back(pod("waits", 4, 4, 8, ""));
+  rows.pod_groups.push_back(std::move(group));
+  return std::move(rows).Build();
 }
 
 PodId WaitingPod(const Cluster& cluster) {

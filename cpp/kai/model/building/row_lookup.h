@@ -1,4 +1,9 @@
-// Small questions to rows, shared by the steps of the assembler.
+// Small questions to rows, shared by all that builds.
+//
+//   SortedAndUnique(&rows->pods, "Pod", NamespacedKey<PodRow>, &c_.rejections_)
+//
+// Invariants: what is found does not depend on the order of the input. Cost: O(labels), or
+// O(rows · log). Threads: thread-safe, but for what a function is given to change.
 #ifndef KAI_MODEL_BUILDING_ROW_LOOKUP_H_
 #define KAI_MODEL_BUILDING_ROW_LOOKUP_H_
 

@@ -19,6 +19,16 @@ std::vector<DeviceSelector> Compile(const std::vector<std::string>& expressions)
 
 }  // namespace
 
+ClaimAssembler::ClaimAssembler(const NodeColumns& nodes, const std::vector<const NodeRow*>& rows,
+                               bool is_served, Interner* names, ClaimBook* book)
+    : book_(*book), names_(*names), nodes_(rows) {
+  book_.nodes_ = &nodes;
+  book_.names_ = names;
+  book_.node_name_field_ = names_.Intern("metadata.name");
+  book_.is_served_ = is_served;
+  book_.pools_ = IndexVector<NodeId, std::unique_ptr<ClaimBook::NodePools>>(rows.size());
+}
+
 void ClaimAssembler::AddClasses(const std::vector<DeviceClassRow*>& rows) {
   book_.classes_.reserve(rows.size());  // requests point at them
   for (const DeviceClassRow* row : rows) {
@@ -27,8 +37,7 @@ void ClaimAssembler::AddClasses(const std::vector<DeviceClassRow*>& rows) {
   }
 }
 
-void ClaimAssembler::AddSlices(std::vector<ResourceSliceRow*> rows,
-                               const absl::flat_hash_map<std::string, NodeId>& node_by_name) {
+void ClaimAssembler::AddSlices(std::vector<ResourceSliceRow*> rows, const Directory& directory) {
   std::sort(rows.begin(), rows.end(), [](const ResourceSliceRow* a, const ResourceSliceRow* b) {
     return std::tie(a->slice.driver, a->slice.pool, a->name) <
            std::tie(b->slice.driver, b->slice.pool, b->name);
@@ -36,8 +45,7 @@ void ClaimAssembler::AddSlices(std::vector<ResourceSliceRow*> rows,
   for (ResourceSliceRow* row : rows) {
     ClaimBook::Reach& reach = book_.reach_.emplace_back();
     reach.is_local = !row->node.empty();
-    if (const auto node = node_by_name.find(row->node); node != node_by_name.end())
-      reach.node = node->second;
+    reach.node = directory.FindNode(row->node);
     reach.all = row->all_nodes;
     for (const NodeSelectorTerm& term : row->node_selector)
       reach.terms.push_back(InternNodeTerm(term, &names_));
@@ -83,53 +91,6 @@ void ClaimAssembler::AddClaims(const std::vector<ResourceClaimRow*>& rows,
                                                                                  id);
     }
   }
-}
-
-ClaimId ClaimAssembler::FindMadeFor(const PodRow& pod) const {
-  if (!pod.extended_claim.empty()) {
-    const NameId name = names_.Intern(pod.extended_claim);
-    return Find(names_.Intern(pod.namespace_name), name);
-  }
-  const auto owned = made_for_.find(QualifiedName(pod.namespace_name, pod.name));
-  if (owned == made_for_.end()) return ClaimId();
-  for (const auto& [uid, claim] : owned->second) {
-    if (uid.empty() || pod.uid.empty() || uid == pod.uid) return claim;
-  }
-  return ClaimId();
-}
-
-void ClaimAssembler::AddExtendedUse(const PodRow& pod, bool is_bound,
-                                    const ExtendedResources& known) {
-  ExtendedClaim asked = MakeExtendedClaim(pod.extended_requests, known);
-  // One that is left of a binding that failed goes away; its devices are in use until then.
-  ClaimId claim = is_bound ? FindMadeFor(pod) : ClaimId();
-  if (!claim.valid()) {
-    if (asked.empty()) return;
-    claim = Add({.namespace_name = names_.Intern(pod.namespace_name),
-                 .name = names_.Intern(kExtendedClaim)});
-  }
-  // What it says is for the node it was made on; another one may lack something else.
-  if (!asked.empty()) book_.claims_[claim].spec = SpecOf(std::move(asked));
-  book_.uses_.push_back({.name = names_.Intern(kExtendedClaim),
-                         .claim_name = book_.claims_[claim].name,
-                         .claim = claim});
-}
-
-ClaimId ClaimAssembler::Find(NameId namespace_name, NameId name) const {
-  const auto found = claims_.find({namespace_name, name});
-  return found == claims_.end() ? ClaimId() : found->second;
-}
-
-void ClaimAssembler::Assume(ClaimId claim, PodId pod, const ClaimAllocationRow& allocation) {
-  book_.SetConsumer(claim, pod, true);
-  if (book_.allocation_[claim] == nullptr) book_.SetAllocation(claim, AllocationOf(allocation));
-}
-
-ClaimNeedsId ClaimAssembler::NeedsId(ClaimNeeds needs) {
-  const auto [found, added] =
-      needs_.try_emplace(std::move(needs), ClaimNeedsId(book_.needs_.size()));
-  if (added) book_.needs_.Add(found->first);
-  return found->second;
 }
 
 DeviceRequest ClaimAssembler::RequestOf(const DeviceChoiceRow& row) const {

@@ -1,5 +1,11 @@
-// ClaimAssembler: turns rows of claims, device classes and slices into a ClaimBook. A part of
-// ClusterAssembler, which calls it in the order of its functions.
+// ClaimAssembler: turns rows of claims, device classes and slices, and what pods use of them, into
+// a ClaimBook.
+//
+//   ClaimAssembler assembler(nodes, node_rows, is_served, &names, &book);
+//   assembler.AddClasses(class_rows);                     // then slices, then claims,
+//   assembler.AddUsesOf(pod_row, {...}, extended);        // then every pod, in the order of ids,
+//   assembler.AddConsumers(claim, claim_row, find_pod);   // then who has a claim already,
+//   draft.claims = assembler.NeedsOf(pod, is_active);     // and then what pods ask of nodes
 #ifndef KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 #define KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 
@@ -12,6 +18,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/base/interner.h"
+#include "kai/model/building/directory.h"
 #include "kai/model/claims/claims.h"
 #include "kai/model/claims/extended_claims.h"
 #include "kai/model/rows/rows.h"
@@ -20,26 +27,49 @@ namespace kai {
 
 class ClaimAssembler {
  public:
-  // `nodes` are by NodeId.
-  ClaimAssembler(ClaimBook* book, Interner* names, const std::vector<const NodeRow*>& nodes)
-      : book_(*book), names_(*names), nodes_(nodes) {}
+  // `rows` are by NodeId. `is_served`: the cluster has the API of claims (spec 3 D1).
+  ClaimAssembler(const NodeColumns& nodes, const std::vector<const NodeRow*>& rows, bool is_served,
+                 Interner* names, ClaimBook* book);
 
   void AddClasses(const std::vector<DeviceClassRow*>& rows);
-  void AddSlices(std::vector<ResourceSliceRow*> rows,
-                 const absl::flat_hash_map<std::string, NodeId>& node_by_name);
+  void AddSlices(std::vector<ResourceSliceRow*> rows, const Directory& directory);
   void AddClaims(const std::vector<ResourceClaimRow*>& rows, std::string_view queue_label_key);
-  // The claim for what the pod asks of extended resources, if any: the one that was made for it
-  // when it was bound, else one that nobody has written down yet.
-  void AddExtendedUse(const PodRow& pod, bool is_bound, const ExtendedResources& known);
 
-  // Invalid: there is none.
-  ClaimId Find(NameId namespace_name, NameId name) const;
-  // Of a BindRequest that is being carried out (spec 3 D8).
-  void Assume(ClaimId claim, PodId pod, const ClaimAllocationRow& allocation);
-  ClaimNeedsId NeedsId(ClaimNeeds needs);
+  struct Standing {
+    bool is_reservation = false;  // it holds a device for others (spec 3 N3), and claims nothing
+    bool is_active = false;       // it holds a node
+    NameId queue = {};            // of its pod group
+  };
+  void AddUsesOf(const PodRow& pod, const Standing& standing, const ExtendedResources& extended);
+  // `find_pod(name)`: the pod of that name in the claim's namespace, as (PodId, uid); or an invalid
+  // id.
+  template <typename FindPod>
+  void AddConsumers(ClaimId claim, const ResourceClaimRow& row, const FindPod& find_pod) {
+    for (const ResourceClaimRow::Consumer& consumer : row.consumers) {
+      auto [pod, uid] = find_pod(consumer.pod);
+      // A pod of that name may be another one than the claim was reserved for.
+      if (!consumer.uid.empty() && !uid.empty() && uid != consumer.uid) pod = PodId();
+      if (pod.valid()) {
+        book_.SetConsumer(claim, pod, true);
+      } else {
+        ++book_.claims_[claim].foreign_consumers;
+      }
+    }
+  }
+  // What a BindRequest that is being carried out gives to the pod (spec 3 D8).
+  void Assume(PodId pod, const BindRequestRow& request);
+  // Once the uses and consumers of all pods are there: which claims several of them name.
+  void CountUses();
+  // Invalid: the pod has no claims.
+  ClaimNeedsId NeedsOf(PodId pod, bool is_active);
 
  private:
   ClaimId Add(ClaimBook::Claim claim);
+  // Invalid: there is none.
+  ClaimId Find(NameId namespace_name, NameId name) const;
+  // The claim for what the pod asks of extended resources, if any: the one that was made for it
+  // when it was bound, else one that nobody has written down yet.
+  void AddExtendedUse(const PodRow& pod, bool is_bound, const ExtendedResources& known);
   // The object that was made for the pod's extended resources.
   ClaimId FindMadeFor(const PodRow& pod) const;
   DeviceRequest RequestOf(const DeviceChoiceRow& row) const;
@@ -59,6 +89,7 @@ class ClaimAssembler {
   // Those for extended resources, by namespace and owner; with its uid.
   absl::flat_hash_map<std::string, std::vector<std::pair<std::string_view, ClaimId>>> made_for_;
   std::map<ClaimNeeds, ClaimNeedsId> needs_;
+  IndexVector<ClaimId, int32_t> named_;  // how often pods name it
 };
 
 }  // namespace kai

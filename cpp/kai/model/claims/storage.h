@@ -27,6 +27,10 @@ struct StorageNeed {
   double owned = 0;
 
   friend auto operator<=>(const StorageNeed&, const StorageNeed&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const StorageNeed& need) {
+    return H::combine(std::move(h), need.storage_class, need.request, need.own, need.shared);
+  }
 };
 
 // The volumes of a driver that a pod has attached to its node.
@@ -36,6 +40,10 @@ struct AttachedVolumes {
   std::vector<NameId> shared;  // by name
 
   friend auto operator<=>(const AttachedVolumes&, const AttachedVolumes&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const AttachedVolumes& each) {
+    return H::combine(std::move(h), each.driver, each.own, each.shared);
+  }
 };
 
 struct StorageMap {

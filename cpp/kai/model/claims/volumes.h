@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kai/model/claims/storage.h"
@@ -22,6 +23,10 @@ struct NodeSet {
   std::vector<NodeTerm> terms;
 
   friend auto operator<=>(const NodeSet&, const NodeSet&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const NodeSet& set) {
+    return H::combine(std::move(h), set.all, set.terms);
+  }
 };
 
 // Why no node will do for the volumes of a pod (kube-scheduler's VolumeBinding, before nodes are
@@ -42,6 +47,10 @@ struct VolumeRefusal {
 
   bool any() const { return kind != Kind::kNone; }
   friend auto operator<=>(const VolumeRefusal&, const VolumeRefusal&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const VolumeRefusal& each) {
+    return H::combine(std::move(h), each.kind, each.claim, each.volume);
+  }
 };
 
 struct VolumeNeeds {
@@ -51,6 +60,10 @@ struct VolumeNeeds {
     NodeSet nodes;
 
     friend auto operator<=>(const Volume&, const Volume&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Volume& volume) {
+      return H::combine(std::move(h), volume.number, volume.nodes);
+    }
   };
   // A claim for which a volume is found, or made, when its pod has a node.
   struct Delayed {
@@ -63,6 +76,10 @@ struct VolumeNeeds {
     NodeSet capacity_on;             // of which these have the storage
 
     friend auto operator<=>(const Delayed&, const Delayed&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Delayed& each) {
+      return H::combine(std::move(h), each.own, each.candidates, each.selected_node);
+    }
   };
 
   VolumeRefusal refusal;         // why no node will do
@@ -80,6 +97,11 @@ struct VolumeNeeds {
 
   bool empty() const { return *this == VolumeNeeds(); }
   friend auto operator<=>(const VolumeNeeds&, const VolumeNeeds&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const VolumeNeeds& needs) {
+    return H::combine(std::move(h), needs.refusal, needs.bound, needs.delayed, needs.zones,
+                      needs.attached, needs.storage);
+  }
 };
 
 // What a node says to them; it may refuse for one reason of each half.

@@ -13,6 +13,7 @@
 #define KAI_MODEL_COLUMNS_AFFINITY_H_
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kai/base/index_vector.h"
@@ -29,6 +30,10 @@ struct PodSelector {
   std::vector<NameId> namespaces;  // sorted
 
   friend auto operator<=>(const PodSelector&, const PodSelector&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PodSelector& each) {
+    return H::combine(std::move(h), each.requirements, each.namespaces, each.all_namespaces);
+  }
 };
 
 // Selects pods that meet every selector: required affinity terms of one pod count only pods that
@@ -38,6 +43,10 @@ struct AffinityTerm {
   TopologyKeyId key;
 
   friend auto operator<=>(const AffinityTerm&, const AffinityTerm&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const AffinityTerm& term) {
+    return H::combine(std::move(h), term.selectors, term.key);
+  }
 };
 
 bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const Label> labels,

@@ -1,4 +1,4 @@
-// Cluster: everything a cycle looks at, as columns. Built by ClusterBuilder, changed only through a
+// Cluster: everything a cycle looks at, as columns. Built from ClusterRows, changed only through a
 // Statement, and the same again after it.
 //
 //   cluster.nodes().idle[node]                  // rows are integers, attributes lie beside them
@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kai/base/interned.h"
 #include "kai/base/interner.h"
 #include "kai/model/claims/claims.h"
 #include "kai/model/claims/volumes.h"
@@ -41,14 +42,14 @@ class Cluster {
   ~Cluster();
 
   const NodeColumns& nodes() const { return nodes_; }
-  const IndexVector<NodeClassId, NodeClass>& node_classes() const { return node_classes_; }
+  const Interned<NodeClassId, NodeClass>& node_classes() const { return node_classes_; }
   const PodColumns& pods() const { return pods_; }
   const PodClassColumns& pod_classes() const { return pod_classes_; }
   const PodGroupColumns& pod_groups() const { return pod_groups_; }
   const SubGroupColumns& sub_groups() const { return sub_groups_; }
   const QueueColumns& queues() const { return queues_; }
   const AffinityIndex& affinity() const { return affinity_; }
-  const IndexVector<ConstraintId, NodeConstraint>& constraints() const { return constraints_; }
+  const Interned<ConstraintId, NodeConstraint>& constraints() const { return constraints_; }
   const NodeConstraint& ConstraintOf(PodClassId pod_class) const {
     return constraints_[pod_classes_.info[pod_class].constraint];
   }
@@ -56,8 +57,8 @@ class Cluster {
   // per node, not per class.
   bool AskPerNode(ConstraintId constraint) const { return ask_per_node_[constraint] != 0; }
   // The ports of nodes that pods want, each once.
-  const IndexVector<HostPortId, NodePort>& host_ports() const { return host_ports_; }
-  const IndexVector<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
+  const Interned<HostPortId, NodePort>& host_ports() const { return host_ports_; }
+  const Interned<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
   // Likewise with the labels that volumes mention.
   bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
   // What CSI drivers say of the nodes; without rows unless somebody counts it.
@@ -65,7 +66,7 @@ class Cluster {
   const NumaColumns& numa() const { return numa_; }
   const IndexVector<TopologyId, DomainTree>& topologies() const { return topologies_; }
   const DomainTotals& domain_totals(TopologyId tree) const { return domain_totals_[tree]; }
-  const IndexVector<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
+  const Interned<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
     return topology_constraints_;
   }
   // Resource claims of pods, and the devices they hold.
@@ -111,7 +112,6 @@ class Cluster {
   QuotaVector AcceptedOn(PodClassId pod_class, NodeId node) const;
 
  private:
-  friend class ClusterBuilder;
   friend class ClusterAssembler;
   friend class CountingUndo;
   friend class ExactUndo;
@@ -122,24 +122,24 @@ class Cluster {
   ResourceSlots slots_;
   ShardParams params_;
   NodeColumns nodes_;
-  IndexVector<NodeClassId, NodeClass> node_classes_;
+  Interned<NodeClassId, NodeClass> node_classes_;
   PodColumns pods_;
   PodClassColumns pod_classes_;
   PodGroupColumns pod_groups_;
   SubGroupColumns sub_groups_;
   QueueColumns queues_;
   AffinityIndex affinity_;
-  IndexVector<ConstraintId, NodeConstraint> constraints_;
+  Interned<ConstraintId, NodeConstraint> constraints_;
   IndexVector<ConstraintId, uint8_t> ask_per_node_;
-  IndexVector<HostPortId, NodePort> host_ports_;
-  IndexVector<VolumeNeedsId, VolumeNeeds> volume_needs_;
+  Interned<HostPortId, NodePort> host_ports_;
+  Interned<VolumeNeedsId, VolumeNeeds> volume_needs_;
   IndexVector<VolumeNeedsId, uint8_t> ask_volumes_per_node_;
   StorageMap storage_;
   bool shares_gpus_ = false;
   NumaColumns numa_;
   IndexVector<TopologyId, DomainTree> topologies_;
   IndexVector<TopologyId, DomainTotals> domain_totals_;
-  IndexVector<TopologyConstraintId, TopologyConstraint> topology_constraints_;
+  Interned<TopologyConstraintId, TopologyConstraint> topology_constraints_;
   ClaimBook claims_;
   bool hides_shared_gpus_ = false;
   QuotaVector total_{};

@@ -3,6 +3,7 @@
 #define KAI_MODEL_COLUMNS_HOST_PORTS_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "kai/base/interner.h"
 
@@ -14,6 +15,10 @@ struct NodePort {
   NameId address;  // invalid: every address of the node
 
   friend auto operator<=>(const NodePort&, const NodePort&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const NodePort& port) {
+    return H::combine(std::move(h), port.port, port.protocol, port.address);
+  }
 };
 
 // Two pods that want these cannot share a node.

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kai/base/interner.h"
@@ -18,6 +19,10 @@ struct Label {
   NameId value;
 
   friend auto operator<=>(const Label&, const Label&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Label& label) {
+    return H::combine(std::move(h), label.key, label.value);
+  }
 };
 
 // Sorted by key; at most one label per key.
@@ -35,6 +40,10 @@ struct Requirement {
   std::optional<int64_t> bound;
 
   friend auto operator<=>(const Requirement&, const Requirement&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Requirement& each) {
+    return H::combine(std::move(h), each.key, each.op, each.values, each.bound);
+  }
 };
 
 Requirement InternRequirement(const SelectorRequirement& row, Interner* names);
@@ -50,6 +59,10 @@ struct NodeTerm {
   std::vector<Requirement> fields;  // metadata.name only
 
   friend auto operator<=>(const NodeTerm&, const NodeTerm&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const NodeTerm& term) {
+    return H::combine(std::move(h), term.expressions, term.fields);
+  }
 };
 
 struct InternedTaint {
@@ -58,6 +71,10 @@ struct InternedTaint {
   TaintEffect effect = TaintEffect::kNone;
 
   friend auto operator<=>(const InternedTaint&, const InternedTaint&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const InternedTaint& taint) {
+    return H::combine(std::move(h), taint.key, taint.value, taint.effect);
+  }
 };
 
 struct InternedToleration {
@@ -67,6 +84,10 @@ struct InternedToleration {
   TaintEffect effect = TaintEffect::kNone;
 
   friend auto operator<=>(const InternedToleration&, const InternedToleration&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const InternedToleration& each) {
+    return H::combine(std::move(h), each.key, each.exists, each.value, each.effect);
+  }
 };
 
 bool Tolerates(std::span<const InternedToleration> tolerations, const InternedTaint& taint);
@@ -76,6 +97,10 @@ struct PreferredNodes {
   int32_t weight = 0;
 
   friend auto operator<=>(const PreferredNodes&, const PreferredNodes&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PreferredNodes& each) {
+    return H::combine(std::move(h), each.term, each.weight);
+  }
 };
 
 // One required topology spread constraint.
@@ -87,6 +112,10 @@ struct Spread {
   bool honor_taints = false;
 
   friend auto operator<=>(const Spread&, const Spread&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Spread& spread) {
+    return H::combine(std::move(h), spread.term, spread.max_skew, spread.min_domains);
+  }
 };
 
 // Where a pod may run and likes to, by its own word: node selector, node affinity, tolerations,
@@ -102,6 +131,11 @@ struct NodeConstraint {
   std::vector<Spread> spread;
 
   friend auto operator<=>(const NodeConstraint&, const NodeConstraint&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const NodeConstraint& each) {
+    return H::combine(std::move(h), each.selector, each.affinity, each.tolerations, each.preferred,
+                      each.host_ports, each.volumes, each.spread);
+  }
 };
 
 // Whether any of the terms holds; `node_name` serves metadata.name fields.

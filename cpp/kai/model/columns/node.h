@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kai/base/index_vector.h"
@@ -46,6 +47,10 @@ struct NodeClass {
   bool cpu_worker = false;
 
   friend auto operator<=>(const NodeClass&, const NodeClass&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const NodeClass& each) {
+    return H::combine(std::move(h), each.labels, each.taints, each.state, each.mig);
+  }
 };
 
 struct NodeColumns {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kai/base/index_vector.h"
+#include "kai/base/interned.h"
 #include "kai/model/columns/ids.h"
 #include "kai/model/columns/resources.h"
 #include "kai/model/rows/rows.h"
@@ -64,12 +65,16 @@ struct NumaNeeds {
   NumaRequest pod = {};  // scope pod
 
   friend auto operator<=>(const NumaNeeds&, const NumaNeeds&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const NumaNeeds& needs) {
+    return H::combine(std::move(h), needs.guaranteed, needs.concurrent, needs.serial, needs.pod);
+  }
 };
 
 struct NumaColumns {
   IndexVector<NodeId, int32_t> place;  // in `nodes`; negative: nothing is known. Empty: of none
   std::vector<NumaNode> nodes;
-  IndexVector<NumaNeedsId, NumaNeeds> needs;
+  Interned<NumaNeedsId, NumaNeeds> needs;
   // Pods that hold a node, and are known to have their place in these zones; by pod.
   std::vector<std::pair<PodId, ZonePlacement>> placements;
 

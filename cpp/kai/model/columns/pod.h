@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kai/api/units.h"
 #include "kai/base/index_vector.h"
+#include "kai/base/interned.h"
 #include "kai/model/columns/ids.h"
 #include "kai/model/columns/pod_status.h"
 #include "kai/model/columns/resources.h"
@@ -22,6 +24,10 @@ struct ScoringTerm {
   int32_t weight = 0;
 
   friend auto operator<=>(const ScoringTerm&, const ScoringTerm&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ScoringTerm& each) {
+    return H::combine(std::move(h), each.term, each.weight);
+  }
 };
 
 // The inter-pod affinity that a pod brings along.
@@ -34,10 +40,19 @@ struct PodAffinity {
 
   bool empty() const { return required.empty() && required_anti.empty() && as_owner.empty(); }
   friend auto operator<=>(const PodAffinity&, const PodAffinity&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PodAffinity& each) {
+    return H::combine(std::move(h), each.required, each.required_anti, each.as_owner);
+  }
 };
+
+// By slot; nothing that is zero.
+using SlotAmounts = std::vector<std::pair<ResourceSlot, double>>;
 
 // Pods of one class get one answer from every filter and score (design §4.2).
 struct PodClass {
+  SlotAmounts request;   // what must fit on a node (spec 3 R18)
+  SlotAmounts overhead;  // the part of it that is pod overhead
   GpuRequest gpu;
   ConstraintId constraint;
   PodAffinity affinity;
@@ -56,12 +71,20 @@ struct PodClass {
                             // device (spec 1 F24)
   QuotaVector
       gate_requested{};  // what the gates before placing count: gpu-memory by the largest device
+
+  friend bool operator==(const PodClass&, const PodClass&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PodClass& each) {
+    return H::combine(std::move(h), each.request, each.gpu.kind, each.gpu.count, each.gpu.portion,
+                      each.gpu.memory_mib, each.constraint, each.affinity, each.matched_terms,
+                      each.numa, each.claims);
+  }
 };
 
 struct PodClassColumns {
-  IndexVector<PodClassId, PodClass> info;
-  ResourceTable<PodClassId> request;   // what must fit on a node (spec 3 R18)
-  ResourceTable<PodClassId> overhead;  // the part of `request` that is pod overhead
+  Interned<PodClassId, PodClass> info;
+  ResourceTable<PodClassId> request;  // those of `info`, an element per slot
+  ResourceTable<PodClassId> overhead;
 
   size_t size() const { return info.size(); }
 };

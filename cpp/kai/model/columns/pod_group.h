@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "kai/base/index_vector.h"
@@ -22,6 +23,11 @@ struct Span32 {
   int32_t end = 0;
 
   int32_t size() const { return end - begin; }
+  // That piece of the list.
+  template <typename T>
+  std::span<const T> Of(const std::vector<T>& list) const {
+    return std::span(list).subspan(static_cast<size_t>(begin), static_cast<size_t>(size()));
+  }
   friend bool operator==(const Span32&, const Span32&) = default;
 };
 
@@ -71,6 +77,10 @@ struct SubGroupColumns {
   std::vector<SubGroupId> completed;  // pod sets with a pod that has succeeded
   IndexVector<SubGroupId, StatusCounts> counts;  // pod sets only
 
+  std::span<const SubGroupId> ChildrenOf(SubGroupId set) const {
+    return children[set].Of(child_list);
+  }
+  std::span<const PodId> PodsOf(SubGroupId pod_set) const { return pods[pod_set].Of(pod_list); }
   size_t size() const { return name.size(); }
 };
 
@@ -128,6 +138,9 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, int32_t> victim_rank;
   PodGroupLists lists;
 
+  std::span<const SubGroupId> PodSetsOf(PodGroupId group) const {
+    return pod_sets[group].Of(pod_set_list);
+  }
   size_t size() const { return name.size(); }
 };
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "kai/api/units.h"
@@ -38,6 +39,9 @@ struct QueueColumns {
   IndexVector<QueueId, std::optional<int64_t>> reclaim_min_runtime_ns;
   IndexVector<QueueId, QueueSums> sums;  // of its own pods, as the cluster was built
 
+  std::span<const QueueId> ChildrenOf(QueueId queue) const {
+    return children[queue].Of(child_list);
+  }
   size_t size() const { return name.size(); }
   bool IsLeaf(QueueId queue) const { return children[queue].size() == 0; }
 };

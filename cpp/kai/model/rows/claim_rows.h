@@ -90,19 +90,6 @@ struct DeviceClassRow {
   std::optional<int64_t> created_ns = {};
 };
 
-// What is known of claims and devices.
-struct ClaimRows {
-  std::vector<ResourceClaimRow> claims;
-  std::vector<ResourceSliceRow> slices;
-  std::vector<DeviceClassRow> classes;
-  // Whether the cluster has the API of them; nothing: it has if it has any of them (spec 3 D1).
-  std::optional<bool> are_served = {};
-
-  bool IsServed() const {
-    return are_served.value_or(!claims.empty() || !slices.empty() || !classes.empty());
-  }
-};
-
 }  // namespace kai
 
 #endif  // KAI_MODEL_ROWS_CLAIM_ROWS_H_

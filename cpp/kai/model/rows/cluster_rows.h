@@ -1,9 +1,15 @@
-// ClusterRows: a whole input as rows, which can be looked at, changed, and built more than once.
+// ClusterRows: a whole input as untrusted rows, which can be looked at, changed, and built more
+// than once: a valid Cluster, and a list of what had to be left out, is what comes of them.
 //
 //   ClusterRows rows;
 //   rows.nodes.push_back(std::move(node_row));
 //   std::unique_ptr<Cluster> cluster = rows.Build();             // copies the rows
 //   std::unique_ptr<Cluster> cluster = std::move(rows).Build();  // uses them up
+//   cluster->rejections();
+//
+// Everything about the input is checked here, once: beyond, code trusts the columns. The order of
+// the rows is of no consequence. A row that makes no sense is left out with one sentence; the rest
+// is built.
 //
 // Its special members stand in the .cc file, like those of the largest rows (rows.h).
 #ifndef KAI_MODEL_ROWS_CLUSTER_ROWS_H_
@@ -43,6 +49,9 @@ struct ClusterRows {
   // Whether the cluster has the API of the last three; nothing: it has if it has any of them (spec
   // 3 D1).
   std::optional<bool> serves_claims;
+  bool ServesClaims() const {
+    return serves_claims.value_or(!claims.empty() || !slices.empty() || !device_classes.empty());
+  }
   std::vector<NodeZonesRow> zones;
   std::vector<TopologyRow> topologies;
   std::optional<std::vector<ConfigMapRow>> config_maps;  // nothing: not known which there are

@@ -40,7 +40,7 @@ struct GpuRequest {
   int64_t memory_mib = 0;   // of each device, with kind kMemory
   ResourceAmounts mig;      // instances by full resource name, "nvidia.com/mig-1g.5gb"
   bool legacy_mig = false;  // asked by annotation (spec 3 M4)
-  int64_t dra = 0;          // GPUs of its resource claims (spec 3 D2); filled by the builder
+  int64_t dra = 0;          // GPUs of its resource claims (spec 3 D2); found while building
 
   // Asks for parts of devices, which others may have the rest of.
   bool IsShared() const {
@@ -137,7 +137,7 @@ struct PodRow {
   std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container
   std::string extended_claim;  // status.extendedResourceClaimStatus: made for those requests
   // Features that later floors bring: a pod that needs one is not placed, and says so. The features
-  // of `gpu`, topology and sub-groups are found by the builder.
+  // of `gpu`, topology and sub-groups are found while building.
   std::vector<std::string> not_built;
 };
 

@@ -1,10 +1,10 @@
 // Rows: what ingest read of each object, before anything is believed.
 //
 // A row is one Kubernetes object reduced to the fields the scheduler uses, in exact integers, with
-// names still as text. The ClusterBuilder checks rows once and turns them into columns. Rows say
+// names still as text. ClusterRows::Build() checks rows once and turns them into columns. Rows say
 // what the object said: an absent field stays absent (nullopt, empty), so that the one place that
-// knows a default is the builder. The special members of the largest stand in rows.cc: written into
-// every file that handles rows, they took a good part of its time to compile.
+// knows a default is model/building. The special members of the largest stand in rows.cc: written
+// into every file that handles rows, they took a good part of its time to compile.
 #ifndef KAI_MODEL_ROWS_ROWS_H_
 #define KAI_MODEL_ROWS_ROWS_H_
 

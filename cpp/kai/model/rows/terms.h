@@ -13,7 +13,7 @@
 
 namespace kai {
 
-// Names with values, in the order of the input; the builder sorts.
+// Names with values, in the order of the input.
 using StringPairs = std::vector<std::pair<std::string, std::string>>;
 
 // Amounts by resource name in internal units (spec 3 R5): cpu in millicores, memory and

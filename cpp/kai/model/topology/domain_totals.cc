@@ -63,4 +63,24 @@ const DomainTotals::Shape* DomainTotals::FindShape(std::span<const double> large
   return found == shapes.end() ? nullptr : &*found;
 }
 
+IndexVector<TopologyId, DomainTotals> SumDomains(const Cluster& cluster) {
+  constexpr size_t kMostShapes = 8;  // of one topology that are counted
+  IndexVector<TopologyId, DomainTotals> totals;
+  for (const DomainTree& tree : cluster.topologies().raw()) totals.Add(DomainTotals(cluster, tree));
+  const SubGroupColumns& sets = cluster.sub_groups();
+  for (const PodId pod : cluster.pods().name.ids()) {
+    if (cluster.pods().status[pod] != PodStatus::kPending) continue;
+    for (SubGroupId set = cluster.pods().pod_set[pod]; set.valid(); set = sets.parent[set]) {
+      if (!sets.topology[set].valid()) continue;
+      const TopologyId tree = cluster.topology_constraints()[sets.topology[set]].tree;
+      if (!tree.valid()) continue;
+      DomainTotals& of_tree = totals[tree];
+      const std::span<const double> request = cluster.RequestOf(pod);
+      if (of_tree.shapes.size() < kMostShapes && of_tree.FindShape(request) == nullptr)
+        of_tree.shapes.emplace_back(cluster, cluster.topologies()[tree], request);
+    }
+  }
+  return totals;
+}
+
 }  // namespace kai

@@ -43,6 +43,10 @@ struct DomainTotals {
   std::vector<Shape> shapes;
 };
 
+// Of every topology, with the shapes that pods which wait ask in: each is counted once, for all who
+// have it.
+IndexVector<TopologyId, DomainTotals> SumDomains(const Cluster& cluster);
+
 }  // namespace kai
 
 #endif  // KAI_MODEL_TOPOLOGY_DOMAIN_TOTALS_H_

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kai/base/index_vector.h"
@@ -123,6 +124,11 @@ struct TopologyConstraint {
   bool HasLevel() const { return required_depth != kNoLevel || preferred_depth != kNoLevel; }
 
   friend auto operator<=>(const TopologyConstraint&, const TopologyConstraint&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const TopologyConstraint& each) {
+    return H::combine(std::move(h), each.topology, each.required, each.preferred,
+                      each.least_domains, each.most_domains);
+  }
 };
 
 }  // namespace kai

@@ -141,7 +141,7 @@ class ClusterMaker {
 
 inline ClusterMaker MakeCluster() { return ClusterMaker(); }
 
-// Rows with sensible values, for tests that feed a ClusterBuilder by hand.
+// Rows with sensible values, for tests that fill ClusterRows by hand.
 NodeRow MakeNodeRow(std::string name, const NodeSpec& spec = {});
 QueueRow MakeQueueRow(std::string name, const QueueSpec& spec = {});
 

@@ -2,7 +2,7 @@
 // plain: no index, no cache, no undo log, names instead of ids, every sum taken from scratch.
 // Property tests compare the engine with it.
 //
-//   oracle::World world(rows, {});  // rows as the ClusterBuilder takes them
+//   oracle::World world(rows, {});  // rows as they are read
 //   oracle::Choice choice = oracle::FindNode(world, "vision/train-0");
 //   world.Place("vision/train-0", choice.node);  // a statement's words; undo by keeping a copy
 //   std::vector<oracle::Decision> plan = oracle::Allocate(&world);
@@ -11,7 +11,8 @@
 // slow_topology.h.
 //
 // It reads the rows themselves and none of the engine's columns, so it also finds what the
-// ClusterBuilder gets wrong; it does not say what is wrong with rows. Resource claims are left out.
+// ClusterRows::Build() gets wrong; it does not say what is wrong with rows. Resource claims are
+// left out.
 #ifndef KAI_TESTING_ORACLE_SLOW_ORACLE_H_
 #define KAI_TESTING_ORACLE_SLOW_ORACLE_H_
 

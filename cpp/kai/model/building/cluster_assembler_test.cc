@@ -1,6 +1,6 @@
-// The builder as a whole: the order of rows is of no consequence, what others rejected stays known,
+// Building as a whole: the order of rows is of no consequence, what others rejected stays known,
 // and on random clusters everything is what the specification's text makes of the same rows.
-#include "kai/model/building/cluster_builder.h"
+#include "kai/model/building/cluster_assembler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,32 +11,32 @@
 #include "kai/testing/makers/random_cluster.h"
 #include "kai/testing/oracle/slow_oracle.h"
 
-namespace kai::cluster_builder_test {
+namespace kai::cluster_assembler_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(ClusterBuilderTest, BuildsAClusterOfNothing) {
-  const auto cluster = ClusterBuilder(ShardParams()).Build();
+TEST(ClusterRowsTest, BuildsAClusterOfNothing) {
+  const auto cluster = ClusterRows().Build();
   EXPECT_EQ(cluster->nodes().size(), size_t{0});
   EXPECT_EQ(cluster->pods().size(), size_t{0});
   EXPECT_THAT(cluster->total(), ElementsAre(0, 0, 0));
   EXPECT_THAT(cluster->rejections(), IsEmpty());
 }
 
-TEST(ClusterBuilderTest, KeepsWhatReadersRejectedBesideItsOwn) {
-  ClusterBuilder builder{ShardParams()};
-  builder.Reject({"Pod", "ns/p", "spec", "is not an object"});
-  builder.Add(MakeQueueRow("orphan", {.parent = "nobody"}));
-  const auto cluster = std::move(builder).Build();
+TEST(ClusterRowsTest, KeepsWhatReadersRejectedBesideItsOwn) {
+  ClusterRows rows;
+  rows.rejections.push_back({"Pod", "ns/p", "spec", "is not an object"});
+  rows.queues.push_back(MakeQueueRow("orphan", {.parent = "nobody"}));
+  const auto cluster = std::move(rows).Build();
   EXPECT_THAT(cluster->rejections(),
               ElementsAre(Rejection{"Pod", "ns/p", "spec", "is not an object"},
                           Rejection{"Queue", "orphan", "spec.parentQueue",
                                     "parent queue \"nobody\" does not exist"}));
 }
 
-TEST(ClusterBuilderTest, BuildsTheRestOfAnInputThatIsPartlyNonsense) {
+TEST(ClusterRowsTest, BuildsTheRestOfAnInputThatIsPartlyNonsense) {
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Queue("twice")
@@ -52,7 +52,7 @@ TEST(ClusterBuilderTest, BuildsTheRestOfAnInputThatIsPartlyNonsense) {
   EXPECT_EQ(cluster->rejections().size(), size_t{2});
 }
 
-TEST(ClusterBuilderTest, ASlicedGpuIsOneGpuWherePartsAreCounted) {  // spec 3 M5
+TEST(ClusterRowsTest, ASlicedGpuIsOneGpuWherePartsAreCounted) {  // spec 3 M5
   ClusterMaker maker = MakeCluster()
                            .Node("n", {.more = {{"nvidia.com/mig-1g.5gb", 7}}})
                            .Pending("ns/p", {.more = {{"nvidia.com/mig-1g.5gb", 1}}});
@@ -63,7 +63,7 @@ TEST(ClusterBuilderTest, ASlicedGpuIsOneGpuWherePartsAreCounted) {  // spec 3 M5
   EXPECT_DOUBLE_EQ(cluster->ClassOf(PodNamed(*cluster, "ns/p-0")).requested[kQuotaGpu], 1.0 / 7);
 }
 
-TEST(ClusterBuilderTest, EveryVendorsDevicesAreGpusWhereTheyAreCounted) {  // spec 3 R27
+TEST(ClusterRowsTest, EveryVendorsDevicesAreGpusWhereTheyAreCounted) {  // spec 3 R27
   ClusterMaker maker = MakeCluster()
                            .Node("gaudi", {.more = {{"habana.ai/gaudi", 8000}}})
                            .Node("nvidia", {.gpus = 8})
@@ -145,7 +145,7 @@ TEST_P(OracleTest, AgreesWithTheRowsTakenLiterally) {
     SCOPED_TRACE(SeedTrace(seed));
     ClusterRows rows = MakeRandomCluster(seed, {.sub_groups = true});
     rows.params.full_hierarchy_fairness = GetParam();
-    // Nobody is overdue: the builder does not know the time.
+    // Nobody is overdue: rows do not know the time.
     const oracle::World world(rows, {.now_ns = 0});
     const auto cluster = rows.Build();
 
@@ -197,4 +197,4 @@ TEST_P(OracleTest, AgreesWithTheRowsTakenLiterally) {
 INSTANTIATE_TEST_SUITE_P(FullAndFlatHierarchy, OracleTest, testing::Bool());
 
 }  // namespace
-}  // namespace kai::cluster_builder_test
+}  // namespace kai::cluster_assembler_test

@@ -5,7 +5,7 @@
 #include "kai/model/columns/cluster.h"
 #include "kai/testing/makers/cluster_maker.h"
 
-namespace kai::assemble_numa_test {
+namespace kai::numa_writer_test {
 namespace {
 
 using testing::ElementsAre;
@@ -197,4 +197,4 @@ TEST(AssembleNumaTest, PodsOfOtherSchedulersHaveNoZones) {  // spec 3 U13
 }
 
 }  // namespace
-}  // namespace kai::assemble_numa_test
+}  // namespace kai::numa_writer_test

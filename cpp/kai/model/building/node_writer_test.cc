@@ -7,7 +7,7 @@
 
 #include "kai/testing/makers/cluster_maker.h"
 
-namespace kai::assemble_nodes_test {
+namespace kai::node_writer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -135,4 +135,4 @@ TEST(NodesTest, TheLargestOfEachResourceIsKnown) {  // spec 3 P14
 }
 
 }  // namespace
-}  // namespace kai::assemble_nodes_test
+}  // namespace kai::node_writer_test

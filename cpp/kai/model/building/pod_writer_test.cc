@@ -10,7 +10,7 @@
 #include "kai/base/clock.h"
 #include "kai/testing/makers/cluster_maker.h"
 
-namespace kai::assemble_pods_test {
+namespace kai::pod_writer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -559,4 +559,4 @@ TEST(ClusterTotalTest, CountsGpusOfGpuWorkersOnlyWhenNodesAreRestricted) {
 }
 
 }  // namespace
-}  // namespace kai::assemble_pods_test
+}  // namespace kai::pod_writer_test

@@ -7,7 +7,7 @@
 
 #include "kai/testing/makers/cluster_maker.h"
 
-namespace kai::assemble_queues_test {
+namespace kai::queue_tree_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -253,4 +253,4 @@ TEST(QueuesTest, CalledDefaultHaveNoPlaceInAFlatHierarchy) {
 }
 
 }  // namespace
-}  // namespace kai::assemble_queues_test
+}  // namespace kai::queue_tree_test

@@ -1,4 +1,5 @@
-// NUMA zones: of nodes, what pods ask of them, and what pods on nodes have of them.
+#include "kai/model/building/numa_writer.h"
+
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -8,7 +9,6 @@
 #include "kai/base/parse.h"
 #include "kai/base/quote.h"
 #include "kai/base/saturating.h"
-#include "kai/model/building/cluster_assembler.h"
 #include "kai/model/building/row_lookup.h"
 
 namespace kai {
@@ -57,34 +57,7 @@ int64_t ExclusiveCpu(const std::vector<ContainerRow>& containers) {
   return std::max(together, init_phase);
 }
 
-}  // namespace
-
-void ClusterAssembler::MakeNumaNodes() {
-  NumaColumns& numa = c_.numa_;
-  for (const NodeZonesRow* row : SortedAndUnique(&zone_rows_, "NodeResourceTopology",
-                                                 NameKey<NodeZonesRow>, &c_.rejections_)) {
-    const auto node = node_by_name_.find(row->name);
-    if (node == node_by_name_.end() || row->zones.empty()) continue;  // spec 3 U1
-    std::set<std::string_view> names;
-    const auto twice = std::find_if(row->zones.begin(), row->zones.end(), [&](const auto& zone) {
-      return !names.insert(zone.name).second;
-    });
-    if (twice != row->zones.end()) {
-      Reject("NodeResourceTopology", row->name, "zones",
-             StrCat("zone ", Quote(twice->name), " is given twice"));
-      continue;
-    }
-    if (numa.empty()) numa.place = IndexVector<NodeId, int32_t>(node_rows_.size(), -1);
-    numa.place[node->second] = static_cast<int32_t>(numa.nodes.size());
-    numa.nodes.push_back(NumaNodeOf(*row));
-    if (row->policy == NumaPolicy::kNone) continue;
-    for (const NumaNode::Resource& resource : numa.nodes.back().resources) {
-      if (resource.is_device) zone_devices_.insert(resource.slot);
-    }
-  }
-}
-
-NumaNode ClusterAssembler::NumaNodeOf(const NodeZonesRow& row) const {
+NumaNode NumaNodeOf(const NodeZonesRow& row, const ResourceSlots& slots) {
   NumaNode node{.policy = row.policy, .scope = row.scope};
   std::vector<const NodeZonesRow::Zone*> zones;
   for (const NodeZonesRow::Zone& zone : row.zones) zones.push_back(&zone);
@@ -94,7 +67,7 @@ NumaNode ClusterAssembler::NumaNodeOf(const NodeZonesRow& row) const {
   for (const NodeZonesRow::Zone* zone : zones) {
     node.zones.push_back(zone->name);
     for (const auto& [name, amount] : zone->allocatable) {
-      const ResourceSlot slot = c_.slots_.Find(name);
+      const ResourceSlot slot = slots.Find(name);
       if (slot.valid()) reported[slot] = std::max(reported[slot], name);
     }
   }
@@ -104,7 +77,7 @@ NumaNode ClusterAssembler::NumaNodeOf(const NodeZonesRow& row) const {
   node.available = node.allocatable;
   const auto fill = [&](size_t zone, const ResourceAmounts& amounts, std::vector<double>* table) {
     for (const auto& [name, amount] : amounts) {
-      const ResourceSlot slot = c_.slots_.Find(name);
+      const ResourceSlot slot = slots.Find(name);
       const int32_t resource = slot.valid() ? node.ResourceAt(slot) : -1;
       if (resource >= 0)
         (*table)[node.At(zone, static_cast<size_t>(resource))] += static_cast<double>(amount);
@@ -117,8 +90,51 @@ NumaNode ClusterAssembler::NumaNodeOf(const NodeZonesRow& row) const {
   return node;
 }
 
-NumaNeedsId ClusterAssembler::NumaNeedsOf(const PodRow& row) {
-  if (c_.numa_.empty()) return NumaNeedsId();
+// False: some zone is none of the node's.
+bool PlacementOf(const ZoneRecordRow& record, const NumaNode& node, const ResourceSlots& slots,
+                 ZonePlacement* placement) {
+  std::map<std::pair<int32_t, int32_t>, double> amounts;
+  for (const ZoneAmountsRow& row : record.zones) {
+    const int32_t zone = node.ZoneNamed(row.zone);
+    if (zone < 0) return false;
+    for (const auto& [name, amount] : row.amounts) {
+      const ResourceSlot slot = slots.Find(name);
+      const int32_t resource = slot.valid() ? node.ResourceAt(slot) : -1;
+      if (resource >= 0) amounts[{zone, resource}] += static_cast<double>(amount);
+    }
+  }
+  for (const auto& [place, amount] : amounts) {
+    if (amount > 0)
+      placement->push_back({.zone = place.first, .resource = place.second, .amount = amount});
+  }
+  return true;
+}
+
+}  // namespace
+
+void NumaWriter::AddNode(const NodeZonesRow& row, NodeId node, size_t nodes,
+                         std::vector<Rejection>* rejections) {
+  if (row.zones.empty()) return;  // spec 3 U1
+  std::set<std::string_view> names;
+  for (const NodeZonesRow::Zone& zone : row.zones) {
+    if (names.insert(zone.name).second) continue;
+    rejections->push_back({.kind = "NodeResourceTopology",
+                           .name = row.name,
+                           .field = "zones",
+                           .message = StrCat("zone ", Quote(zone.name), " is given twice")});
+    return;
+  }
+  if (numa_.empty()) numa_.place = IndexVector<NodeId, int32_t>(nodes, -1);
+  numa_.place[node] = static_cast<int32_t>(numa_.nodes.size());
+  numa_.nodes.push_back(NumaNodeOf(row, slots_));
+  if (row.policy == NumaPolicy::kNone) return;
+  for (const NumaNode::Resource& resource : numa_.nodes.back().resources) {
+    if (resource.is_device) aligned_devices_.insert(resource.slot);
+  }
+}
+
+NumaNeedsId NumaWriter::NeedsOf(const PodRow& row) {
+  if (numa_.empty()) return NumaNeedsId();
   // As containers ask for it: what annotations ask of GPUs is no request (spec 3 U16).
   ResourceAmounts pod = row.requests;
   if (row.gpu.kind == GpuRequestKind::kRegular && row.gpu.portion > 0)
@@ -129,7 +145,7 @@ NumaNeedsId ClusterAssembler::NumaNeedsOf(const PodRow& row) {
   const auto request_of = [&](const ResourceAmounts& amounts, int64_t exclusive_cpu) {
     std::map<ResourceSlot, int64_t> sums;
     for (const auto& [name, amount] : amounts) {
-      const ResourceSlot slot = c_.slots_.Find(name);
+      const ResourceSlot slot = slots_.Find(name);
       if (slot.valid() && slot != kCpuSlot) sums[slot] = AddSaturating(sums[slot], amount);
     }
     sums[kCpuSlot] = needs.guaranteed ? exclusive_cpu : 0;
@@ -142,7 +158,7 @@ NumaNeedsId ClusterAssembler::NumaNeedsOf(const PodRow& row) {
   needs.pod = request_of(pod, ExclusiveCpu(containers));
   const bool asks_for_device =
       std::any_of(needs.pod.begin(), needs.pod.end(),
-                  [&](const auto& each) { return zone_devices_.contains(each.first); });
+                  [&](const auto& each) { return aligned_devices_.contains(each.first); });
   if (!needs.guaranteed && !asks_for_device) return NumaNeedsId();
 
   // spec 3 U6: sidecars, then apps.
@@ -155,42 +171,31 @@ NumaNeedsId ClusterAssembler::NumaNeedsOf(const PodRow& row) {
   list(ContainerRow::Kind::kSidecar, &needs.concurrent);
   list(ContainerRow::Kind::kApp, &needs.concurrent);
   list(ContainerRow::Kind::kInit, &needs.serial);
-  const auto [found, added] =
-      numa_needs_ids_.try_emplace(needs, NumaNeedsId(numa_needs_ids_.size()));
-  if (added) c_.numa_.needs.Add(std::move(needs));
-  return found->second;
+  return numa_.needs.Add(std::move(needs));
 }
 
-void ClusterAssembler::NotePlacement(const PodDraft& draft, PodId pod) {
-  // spec 3 U12, U13: of pods of pod groups, the first record that is there and makes sense. One
-  // that names a zone the node does not have says nothing, and no other is asked.
-  const NumaNode* node = draft.node.valid() ? c_.numa_.Find(draft.node) : nullptr;
-  if (node == nullptr || !c_.pods_.group[pod].valid() || !c_.ClassOf(pod).numa.valid()) return;
-  std::vector<ZoneRecordRow>& records = draft.row->zone_records;
+void NumaWriter::NotePlacement(const PodRow& row, PodId pod, NodeId at,
+                               std::vector<Rejection>* rejections) {
+  // spec 3 U12, U13: the first record that is there and makes sense. One that names a zone the node
+  // does not have says nothing, and no other is asked.
+  const NumaNode* node = at.valid() ? numa_.Find(at) : nullptr;
+  if (node == nullptr) return;
+  std::vector<const ZoneRecordRow*> records;
+  for (const ZoneRecordRow& record : row.zone_records) records.push_back(&record);
   std::sort(records.begin(), records.end(),
-            [](const auto& a, const auto& b) { return a.source < b.source; });
-  for (const ZoneRecordRow& record : records) {
-    if (!record.problem.empty()) {
-      Reject("Pod", NameOf(*draft.row),
-             StrCat("metadata.annotations[", Quote(FieldOf(record.source)), "]"), record.problem);
+            [](const auto* a, const auto* b) { return a->source < b->source; });
+  for (const ZoneRecordRow* record : records) {
+    if (!record->problem.empty()) {
+      rejections->push_back(
+          {.kind = "Pod",
+           .name = NameOf(row),
+           .field = StrCat("metadata.annotations[", Quote(FieldOf(record->source)), "]"),
+           .message = record->problem});
     }
-    if (record.zones.empty()) continue;
-    std::map<std::pair<int32_t, int32_t>, double> amounts;
-    for (const ZoneAmountsRow& row : record.zones) {
-      const int32_t zone = node->ZoneNamed(row.zone);
-      if (zone < 0) return;
-      for (const auto& [name, amount] : row.amounts) {
-        const ResourceSlot slot = c_.slots_.Find(name);
-        const int32_t resource = slot.valid() ? node->ResourceAt(slot) : -1;
-        if (resource >= 0) amounts[{zone, resource}] += static_cast<double>(amount);
-      }
-    }
+    if (record->zones.empty()) continue;
     ZonePlacement placement;
-    for (const auto& [place, amount] : amounts) {
-      if (amount > 0)
-        placement.push_back({.zone = place.first, .resource = place.second, .amount = amount});
-    }
-    if (!placement.empty()) c_.numa_.placements.emplace_back(pod, std::move(placement));
+    if (PlacementOf(*record, *node, slots_, &placement) && !placement.empty())
+      numa_.placements.emplace_back(pod, std::move(placement));
     return;
   }
 }

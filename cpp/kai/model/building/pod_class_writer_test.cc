@@ -9,7 +9,7 @@
 #include "kai/base/text.h"
 #include "kai/testing/makers/cluster_maker.h"
 
-namespace kai::assemble_classes_test {
+namespace kai::pod_class_writer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -314,4 +314,4 @@ TEST(PodClassTest, KnowsTheNominatedNodeIfItIsHere) {
 }
 
 }  // namespace
-}  // namespace kai::assemble_classes_test
+}  // namespace kai::pod_class_writer_test

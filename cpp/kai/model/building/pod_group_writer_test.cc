@@ -8,7 +8,7 @@
 #include "kai/base/text.h"
 #include "kai/testing/makers/cluster_maker.h"
 
-namespace kai::assemble_pod_groups_test {
+namespace kai::pod_group_writer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -385,4 +385,4 @@ TEST(PodGroupListsTest, OnlyAPodThatWaitsForWhatIsNotBuiltHoldsItsGroupUp) {
 }
 
 }  // namespace
-}  // namespace kai::assemble_pod_groups_test
+}  // namespace kai::pod_group_writer_test

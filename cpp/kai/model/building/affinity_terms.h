@@ -1,0 +1,61 @@
+// AffinityTerms: the terms of pod affinity and topology spread, each once, and which pods they
+// select.
+//
+//   draft.affinity = affinity_->AffinityOf(*draft.row);    // of every pod
+//   affinity_->SpreadOf(*draft.row)
+//   c_.affinity_ = affinity_->MakeIndex(node_rows_);       // once all terms are known
+//
+// Invariants: two pods with one namespace and equal labels are selected by the same terms. Cost:
+// ThatSelect() is O(terms) for labels that are seen for the first time, else a look-up. Not
+// thread-safe.
+#ifndef KAI_MODEL_BUILDING_AFFINITY_TERMS_H_
+#define KAI_MODEL_BUILDING_AFFINITY_TERMS_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kai/base/interned.h"
+#include "kai/model/building/namespaces.h"
+#include "kai/model/columns/affinity.h"
+#include "kai/model/columns/pod.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+class AffinityTerms {
+ public:
+  AffinityTerms(Interner* names, const Namespaces* namespaces)
+      : names_(*names), namespaces_(*namespaces) {}
+
+  bool empty() const { return terms_.size() == 0; }
+  std::vector<Spread> SpreadOf(const PodRow& row);
+  PodAffinity AffinityOf(const PodRow& row);
+  // Some term of the pod asks for labels of namespaces, and these are not known.
+  bool NeedsNamespaces(const PodRow& row) const;
+  const std::vector<AffinityTermId>& ThatSelect(const PodRow& row);
+
+  // `nodes` are by NodeId.
+  AffinityIndex MakeIndex(const std::vector<const NodeRow*>& nodes) const;
+
+ private:
+  // A label of nodes that some term spreads over.
+  using TopologyKeys = Interned<TopologyKeyId, NameId>;
+
+  std::vector<Requirement> RequirementsOf(const std::optional<LabelSelector>& selector);
+  PodSelector SelectorOf(const PodAffinityTerm& row, const PodRow& pod);
+  AffinityTermId TermOf(std::vector<PodSelector> selectors, const std::string& topology_key);
+  void AddPreferred(const std::vector<WeightedPodAffinityTerm>& terms, int32_t sign,
+                    const PodRow& pod, PodAffinity* affinity);
+
+  Interner& names_;
+  const Namespaces& namespaces_;
+  Interned<AffinityTermId, AffinityTerm> terms_;
+  TopologyKeys topology_keys_;
+  std::map<std::pair<std::string, StringPairs>, std::vector<AffinityTermId>> that_select_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_AFFINITY_TERMS_H_

@@ -1,0 +1,38 @@
+// ConstraintWriter: where a pod may run and likes to, by its own word, each answer once.
+//
+//   ConstraintWriter writer(&c_.names_, &c_.constraints_, &c_.host_ports_);
+//   writer.Add(*draft.row, VolumesOf(draft), affinity_->SpreadOf(*draft.row))
+//
+// Invariants: the order in which a pod writes its words is of no consequence. Cost: O(what the row
+// says · log). Not thread-safe.
+#ifndef KAI_MODEL_BUILDING_CONSTRAINT_WRITER_H_
+#define KAI_MODEL_BUILDING_CONSTRAINT_WRITER_H_
+
+#include <vector>
+
+#include "kai/base/interned.h"
+#include "kai/model/columns/host_ports.h"
+#include "kai/model/columns/labels.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+class ConstraintWriter {
+ public:
+  ConstraintWriter(Interner* names, Interned<ConstraintId, NodeConstraint>* constraints,
+                   Interned<HostPortId, NodePort>* ports)
+      : names_(*names), constraints_(*constraints), ports_(*ports) {}
+
+  ConstraintId Add(const PodRow& row, VolumeNeedsId volumes, std::vector<Spread> spread);
+
+ private:
+  HostPortId PortOf(const HostPort& row);
+
+  Interner& names_;
+  Interned<ConstraintId, NodeConstraint>& constraints_;
+  Interned<HostPortId, NodePort>& ports_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_CONSTRAINT_WRITER_H_

@@ -1,0 +1,51 @@
+// Directory: which object has which id, by name.
+//
+//   directory_.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
+//   directory_.FindNode(slice.node)     // invalid: there is no such node
+//
+// Invariants: a name that was never added is not found, also if it is known as a text. Cost: two
+// hash look-ups. Threads: many readers, or one thread that adds.
+#ifndef KAI_MODEL_BUILDING_DIRECTORY_H_
+#define KAI_MODEL_BUILDING_DIRECTORY_H_
+
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/base/interner.h"
+#include "kai/model/columns/ids.h"
+
+namespace kai {
+
+class Directory {
+ public:
+  explicit Directory(Interner* names) : names_(*names) {}
+
+  void Add(std::string_view name, NodeId node) { nodes_.emplace(names_.Intern(name), node); }
+  void Add(std::string_view name, QueueId queue) { queues_.emplace(names_.Intern(name), queue); }
+  void Add(std::string_view namespace_name, std::string_view name, PodGroupId group) {
+    pod_groups_.emplace(std::pair(names_.Intern(namespace_name), names_.Intern(name)), group);
+  }
+
+  NodeId FindNode(std::string_view name) const { return Find(nodes_, names_.Find(name)); }
+  QueueId FindQueue(std::string_view name) const { return Find(queues_, names_.Find(name)); }
+  PodGroupId FindPodGroup(std::string_view namespace_name, std::string_view name) const {
+    return Find(pod_groups_, std::pair(names_.Find(namespace_name), names_.Find(name)));
+  }
+
+ private:
+  template <typename Map, typename Key>
+  static typename Map::mapped_type Find(const Map& map, const Key& key) {
+    const auto found = map.find(key);
+    return found == map.end() ? typename Map::mapped_type() : found->second;
+  }
+
+  Interner& names_;
+  absl::flat_hash_map<NameId, NodeId> nodes_;
+  absl::flat_hash_map<NameId, QueueId> queues_;
+  absl::flat_hash_map<std::pair<NameId, NameId>, PodGroupId> pod_groups_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_DIRECTORY_H_

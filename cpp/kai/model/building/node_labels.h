@@ -1,0 +1,51 @@
+// NodeLabels: which labels of nodes somebody asks for, and which of these nearly tell every node
+// apart.
+//
+//   NodeLabels labels;
+//   labels.Mention(constraint);    // of every pod, volume and claim
+//   nodes.labels.Add(labels.Pick(*row, &c_.names_));    // of every node
+//   labels.FindTelling(nodes.size());
+//   labels.AskPerNode(constraint)
+//
+// A class of nodes is made of the labels that do not tell (design §4.2): with the others there
+// would be as many classes as nodes.
+//
+// Invariants: what nobody mentions is not picked. Cost: O(labels) per object. Not thread-safe.
+#ifndef KAI_MODEL_BUILDING_NODE_LABELS_H_
+#define KAI_MODEL_BUILDING_NODE_LABELS_H_
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "kai/base/interner.h"
+#include "kai/model/claims/volumes.h"
+#include "kai/model/columns/labels.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+class NodeLabels {
+ public:
+  void Mention(const NodeConstraint& constraint);
+  void Mention(const VolumeNeeds& needs);
+  void Mention(const NodeTerm& term);
+
+  LabelSet Pick(const NodeRow& row, Interner* names);
+  void FindTelling(size_t nodes);
+
+  // The labels that make a class.
+  LabelSet OfClass(const LabelSet& picked) const;
+  // The answer can differ between nodes of one class.
+  bool AskPerNode(const NodeConstraint& constraint) const;
+  bool AskPerNode(const VolumeNeeds& needs) const;
+
+ private:
+  bool Tells(const Requirement& requirement) const { return telling_.contains(requirement.key); }
+  bool AskPerNode(const NodeTerm& term) const;
+
+  absl::flat_hash_map<NameId, absl::flat_hash_set<NameId>> values_;  // by mentioned key
+  absl::flat_hash_set<NameId> telling_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_NODE_LABELS_H_

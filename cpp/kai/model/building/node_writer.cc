@@ -1,0 +1,66 @@
+#include "kai/model/building/node_writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "kai/api/keys.h"
+#include "kai/model/building/row_lookup.h"
+
+namespace kai {
+
+bool IsInPool(const StringPairs& labels, const ShardParams& params) {
+  if (params.node_pool_label_key.empty()) return true;
+  const std::string* value = FindLabelText(labels, params.node_pool_label_key);
+  if (params.node_pool_label_value.empty()) return value == nullptr;
+  return value != nullptr && *value == params.node_pool_label_value;
+}
+
+bool IsOurs(const NodeRow& row, const ShardParams& params) {
+  return IsInPool(row.labels, params) &&
+         (!params.restrict_node_scheduling ||
+          FindLabelText(row.labels, keys::kGpuWorker) != nullptr ||
+          FindLabelText(row.labels, keys::kCpuWorker) != nullptr);  // spec 3 P10
+}
+
+NodeId AddNode(const NodeRow& row, const NodeFacts& facts, Interner* names, NodeColumns* nodes) {
+  const NodeId node = nodes->name.Add(names->Intern(row.name));
+  nodes->name_rank.Add(node.value());
+  nodes->gpu_memory_mib.Add(facts.gpu_memory_mib.value_or(kUnknownGpuMemoryMib));
+  return node;
+}
+
+void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t dra_gpus,
+                    const ResourceSlots& slots, NodeId node, NodeColumns* nodes) {
+  const std::span<double> offered = nodes->allocatable[node];
+  for (const auto& [name, amount] : row.allocatable)
+    offered[slots.Find(name).index()] += static_cast<double>(amount);
+  double& gpus = offered[kGpuSlot.index()];
+  nodes->gpu_count.Add(facts.gpu_count.value_or(std::trunc(gpus)));
+  gpus += static_cast<double>(dra_gpus);
+}
+
+NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, bool has_dra_gpus,
+                      const NodeLabels& labels, const LabelSet& picked, double gpus,
+                      Interner* names) {
+  NodeClass node_class;
+  node_class.labels = labels.OfClass(picked);
+  node_class.state = facts.state;
+  node_class.cpu_only = facts.mig == MigMode::kOff && gpus <= 0;  // spec 3 N16
+  node_class.knows_gpu_memory = facts.gpu_memory_mib.has_value();
+  node_class.has_dra_gpus = has_dra_gpus;
+  node_class.mig = facts.mig;
+  node_class.gpu_worker = facts.gpu_worker;
+  node_class.cpu_worker = facts.cpu_worker;
+  for (const Taint& taint : row.taints) {
+    if (taint.effect == TaintEffect::kPreferNoSchedule || taint.effect == TaintEffect::kNone)
+      continue;  // never refuses
+    node_class.taints.push_back({.key = names->Intern(taint.key),
+                                 .value = names->Intern(taint.value),
+                                 .effect = taint.effect});
+  }
+  std::sort(node_class.taints.begin(), node_class.taints.end());
+  return node_class;
+}
+
+}  // namespace kai

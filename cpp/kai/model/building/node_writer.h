@@ -1,0 +1,40 @@
+// One node into the columns, step by step.
+//
+//   AddNode(*row, facts, &c_.names_, &c_.nodes_)
+//   SetAllocatable(*draft.row, draft.facts, draft.dra_gpus, c_.slots_, node, &nodes);
+//   c_.node_classes_.Add(NodeClassOf(...
+//
+// Invariants: a node's class holds all that static filters can tell apart (design §4.2). Cost:
+// O(labels and resources of the row). Not thread-safe.
+#ifndef KAI_MODEL_BUILDING_NODE_WRITER_H_
+#define KAI_MODEL_BUILDING_NODE_WRITER_H_
+
+#include <string_view>
+
+#include "kai/base/interner.h"
+#include "kai/model/building/node_facts.h"
+#include "kai/model/building/node_labels.h"
+#include "kai/model/columns/node.h"
+#include "kai/model/columns/resources.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+// In the node pool of the shard (spec 1 F9, spec 5 A32): of nodes, queues and pod groups.
+bool IsInPool(const StringPairs& labels, const ShardParams& params);
+// A node that the shard schedules on.
+bool IsOurs(const NodeRow& row, const ShardParams& params);
+
+NodeId AddNode(const NodeRow& row, const NodeFacts& facts, Interner* names, NodeColumns* nodes);
+
+// Rows of the ledger are there already. `dra_gpus`: those that resource slices offer (spec 3 N1).
+void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t dra_gpus,
+                    const ResourceSlots& slots, NodeId node, NodeColumns* nodes);
+
+NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, bool has_dra_gpus,
+                      const NodeLabels& labels, const LabelSet& picked, double gpus,
+                      Interner* names);
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_NODE_WRITER_H_

@@ -1,0 +1,41 @@
+// NumaWriter: NUMA zones of nodes, what pods ask of them, and what pods on nodes have of them, into
+// the columns.
+//
+//   numa_.AddNode(*row, node, c_.nodes_.size(), &c_.rejections_);    // of every node with zones
+//   numa_.NotePlacement(*draft.row, pod, draft.node, &c_.rejections_);
+//
+// Invariants: while no node reports zones, pods ask for nothing. Cost: O(what the row says). Not
+// thread-safe.
+#ifndef KAI_MODEL_BUILDING_NUMA_WRITER_H_
+#define KAI_MODEL_BUILDING_NUMA_WRITER_H_
+
+#include <set>
+#include <vector>
+
+#include "kai/model/columns/numa.h"
+#include "kai/model/columns/resources.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+class NumaWriter {
+ public:
+  NumaWriter(const ResourceSlots& slots, NumaColumns* numa) : slots_(slots), numa_(*numa) {}
+
+  // `nodes`: how many there are.
+  void AddNode(const NodeZonesRow& row, NodeId node, size_t nodes,
+               std::vector<Rejection>* rejections);
+  // Invalid: it makes no difference to the pod which zones it gets.
+  NumaNeedsId NeedsOf(const PodRow& row);
+  // Of a pod that has needs: where it is known to have its place. `at` may be invalid.
+  void NotePlacement(const PodRow& row, PodId pod, NodeId at, std::vector<Rejection>* rejections);
+
+ private:
+  const ResourceSlots& slots_;
+  NumaColumns& numa_;
+  std::set<ResourceSlot> aligned_devices_;  // by some node, for every pod
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_NUMA_WRITER_H_

@@ -1,0 +1,123 @@
+#include "kai/model/building/pod_class_writer.h"
+
+#include <algorithm>
+
+#include "kai/api/rounding.h"
+#include "kai/model/building/row_lookup.h"
+
+namespace kai {
+namespace {
+
+// A snapshot of KAI's holds no namespaces, so that their labels are not known.
+constexpr std::string_view kNeedsNamespaces = "namespace-selector";
+
+SlotAmounts SortedBySlot(SlotAmounts amounts) {
+  std::erase_if(amounts, [](const auto& each) { return each.second == 0; });
+  std::sort(amounts.begin(), amounts.end());
+  return amounts;
+}
+
+}  // namespace
+
+ConfigMaps::ConfigMaps(const std::vector<ConfigMapRow>* rows) : are_known_(rows != nullptr) {
+  if (!are_known_) return;
+  for (const ConfigMapRow& row : *rows) known_.emplace(row.namespace_name, row.name);
+}
+
+std::vector<NameId> ConfigMaps::MissingOf(const PodRow& pod, Interner* names) const {
+  std::vector<NameId> missing;
+  if (!are_known_) return missing;
+  for (const std::string_view name :
+       std::set<std::string_view>(pod.config_maps.begin(), pod.config_maps.end())) {
+    if (!known_.contains({pod.namespace_name, name})) missing.push_back(names->Intern(name));
+  }
+  return missing;
+}
+
+void GpuMemoryRange::Add(double mib) {
+  smallest_mib = smallest_mib == 0 ? mib : std::min(smallest_mib, mib);
+  largest_mib = std::max(largest_mib, mib);
+}
+
+PodClassWriter::PodClassWriter(const Surroundings& at, PodClassColumns* classes)
+    : at_(at), classes_(*classes) {
+  classes_.request = ResourceTable<PodClassId>(0, at_.slots->size());
+  classes_.overhead = ResourceTable<PodClassId>(0, at_.slots->size());
+}
+
+void PodClassWriter::AddRequests(const PodRow& row, PodClass* info) const {
+  // spec 3 R18: GPUs of portions plus claims; a memory request has no GPU element.
+  double gpus = static_cast<double>(row.gpu.dra);
+  if (row.gpu.kind != GpuRequestKind::kMemory)
+    gpus += GpusOfPortions(row.gpu.portion, static_cast<double>(row.gpu.count));
+  info->cpu_only = !(gpus > 0 || row.gpu.kind == GpuRequestKind::kMemory ||
+                     row.gpu.kind == GpuRequestKind::kMig);  // spec 3 R19
+
+  double cpu = 0;
+  double memory = 0;
+  double mig_gpus = 0;
+  for (const auto& [name, amount] : row.requests) {
+    const ResourceSlot slot = at_.slots->Find(name);
+    info->request.emplace_back(slot, static_cast<double>(amount));
+    if (slot == kCpuSlot) cpu = static_cast<double>(amount);
+    if (slot == kMemorySlot) memory = static_cast<double>(amount);
+  }
+  for (const auto& [name, amount] : row.gpu.mig) {
+    const ResourceSlot slot = at_.slots->Find(name);
+    info->request.emplace_back(slot, static_cast<double>(amount));
+    mig_gpus += at_.slots->GpuEquivalents(slot) * static_cast<double>(amount);
+  }
+  info->request.emplace_back(kGpuSlot, gpus);
+  info->request.emplace_back(kPodsSlot, 1);  // spec 3 R4
+  info->request = SortedBySlot(std::move(info->request));
+  for (const auto& [name, amount] : row.overhead)
+    info->overhead.emplace_back(at_.slots->Find(name), static_cast<double>(amount));
+  info->overhead = SortedBySlot(std::move(info->overhead));
+
+  info->requested = {cpu, memory, gpus + mig_gpus};
+  info->gate_requested = info->requested;
+  if (row.gpu.kind == GpuRequestKind::kMemory) {  // spec 1 F24
+    const double wanted =
+        static_cast<double>(row.gpu.count) * static_cast<double>(row.gpu.memory_mib);
+    const GpuMemoryRange& range = *at_.gpu_memory;
+    info->requested[kQuotaGpu] += range.smallest_mib == 0 ? 0 : wanted / range.smallest_mib;
+    info->gate_requested[kQuotaGpu] += range.largest_mib == 0 ? 0 : wanted / range.largest_mib;
+  }
+}
+
+PodClassId PodClassWriter::Add(const PodDraft& draft) {
+  const PodRow& row = *draft.row;
+  PodClass info;
+  info.gpu = row.gpu;
+  info.constraint = draft.constraint;
+  info.affinity = draft.affinity;
+  info.nominated_node = at_.directory->FindNode(row.nominated_node);
+  info.numa = at_.numa->NeedsOf(row);
+  info.missing_config_maps = at_.config_maps->MissingOf(row, at_.names);
+  info.claims = draft.claims;
+  std::sort(info.gpu.mig.begin(), info.gpu.mig.end());
+  if (!at_.affinity->empty()) {
+    info.matched_terms = at_.affinity->ThatSelect(row);
+    info.matches_own_required = std::all_of(
+        info.affinity.required.begin(), info.affinity.required.end(), [&](AffinityTermId term) {
+          return std::binary_search(info.matched_terms.begin(), info.matched_terms.end(), term);
+        });
+  }
+  std::set<std::string_view> not_built(row.not_built.begin(), row.not_built.end());
+  if (at_.affinity->NeedsNamespaces(row)) not_built.insert(kNeedsNamespaces);
+  for (const std::string_view feature : not_built)
+    info.not_built.push_back(at_.names->Intern(feature));
+  AddRequests(row, &info);
+
+  const PodClassId id = classes_.info.Add(std::move(info));
+  if (id.index() < classes_.request.size()) return id;
+  classes_.request.Add();
+  classes_.overhead.Add();
+  for (const auto& [slot, amount] : classes_.info[id].request)
+    classes_.request[id][slot.index()] = amount;
+  for (const auto& [slot, amount] : classes_.info[id].overhead)
+    classes_.overhead[id][slot.index()] = amount;
+  return id;
+}
+
+}  // namespace kai

@@ -1,0 +1,82 @@
+// PodClassWriter: which pods nobody can tell apart (design §4.2).
+//
+//   PodClassWriter classes({.names = ...
+//   const PodClassId pod_class = classes.Add(draft);
+//
+// Invariants: pods of one class are equal in every member of PodClass, and nothing else matters to
+// placement. Cost: O(what the pod asks for). Not thread-safe.
+#ifndef KAI_MODEL_BUILDING_POD_CLASS_WRITER_H_
+#define KAI_MODEL_BUILDING_POD_CLASS_WRITER_H_
+
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kai/model/building/affinity_terms.h"
+#include "kai/model/building/directory.h"
+#include "kai/model/building/numa_writer.h"
+#include "kai/model/columns/pod.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+// What has been found out about a pod so far.
+struct PodDraft {
+  PodRow* row = nullptr;
+  PodStatus status = PodStatus::kUnknown;
+  NodeId node;       // invalid: it holds none, or one that is not here
+  PodGroupId group;  // invalid: of nobody that we know
+  bool is_reservation = false;
+  const BindRequestRow* bind_request = nullptr;  // that is being carried out
+  ConstraintId constraint;
+  PodAffinity affinity;
+  ClaimNeedsId claims;
+};
+
+// ConfigMaps, by namespace and name.
+class ConfigMaps {
+ public:
+  // Null: which there are is not known.
+  explicit ConfigMaps(const std::vector<ConfigMapRow>* rows);
+  // Those that the pod cannot start without, and that are not there.
+  std::vector<NameId> MissingOf(const PodRow& pod, Interner* names) const;
+
+ private:
+  bool are_known_;
+  std::set<std::pair<std::string_view, std::string_view>> known_;
+};
+
+// Memory of one GPU, over the nodes that know it; 0: none does (spec 1 F24).
+struct GpuMemoryRange {
+  double smallest_mib = 0;
+  double largest_mib = 0;
+
+  void Add(double mib);
+};
+
+class PodClassWriter {
+ public:
+  struct Surroundings {
+    Interner* names;
+    const ResourceSlots* slots;
+    const Directory* directory;
+    const ConfigMaps* config_maps;
+    const GpuMemoryRange* gpu_memory;
+    AffinityTerms* affinity;
+    NumaWriter* numa;
+  };
+  PodClassWriter(const Surroundings& at, PodClassColumns* classes);
+
+  PodClassId Add(const PodDraft& draft);
+
+ private:
+  void AddRequests(const PodRow& row, PodClass* info) const;
+
+  Surroundings at_;
+  PodClassColumns& classes_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_POD_CLASS_WRITER_H_

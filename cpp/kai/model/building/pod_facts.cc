@@ -1,0 +1,78 @@
+#include "kai/model/building/pod_facts.h"
+
+#include <set>
+
+#include "kai/api/keys.h"
+#include "kai/base/saturating.h"
+#include "kai/model/building/row_lookup.h"
+
+namespace kai {
+
+PodStatus StatusOf(const PodRow& row, bool is_being_bound) {
+  const bool deleting = row.deletion_ns.has_value();
+  switch (row.phase) {
+    case Phase::kRunning:
+      return deleting ? PodStatus::kReleasing : PodStatus::kRunning;
+    case Phase::kPending:
+      if (deleting) return PodStatus::kReleasing;
+      if (!row.node_name.empty()) return PodStatus::kBound;
+      if (is_being_bound) return PodStatus::kBinding;
+      return row.gated ? PodStatus::kGated : PodStatus::kPending;
+    case Phase::kSucceeded:
+      return PodStatus::kSucceeded;
+    case Phase::kFailed:
+      return PodStatus::kFailed;
+    case Phase::kUnknown:
+      break;
+  }
+  return PodStatus::kUnknown;
+}
+
+bool IsReservation(const PodRow& row) {
+  return HasLabel(row.labels, keys::kApp, keys::kReservationApp);
+}
+
+bool IsUtility(const PodRow& row) {
+  return IsReservation(row) || HasLabel(row.labels, keys::kApp, keys::kScalingPodApp);
+}
+
+BindRequests::BindRequests(const std::vector<BindRequestRow>& rows, const Directory& directory) {
+  for (const BindRequestRow& row : rows) {
+    const bool failed =
+        row.phase == "Failed" && (!row.backoff_limit || row.failed_attempts >= *row.backoff_limit);
+    if (failed || !directory.FindNode(row.node).valid()) continue;
+    const BindRequestRow*& counts = by_pod_[QualifiedName(row.namespace_name, row.pod)];
+    if (counts == nullptr || row.node < counts->node) counts = &row;
+  }
+}
+
+const BindRequestRow* BindRequests::Find(const PodRow& pod) const {
+  if (by_pod_.empty()) return nullptr;
+  const auto found = by_pod_.find(NameOf(pod));
+  return found == by_pod_.end() ? nullptr : found->second;
+}
+
+GpusOfClaims::GpusOfClaims(const std::vector<ResourceClaimRow*>& claims) {
+  for (const ResourceClaimRow* claim : claims) {
+    by_name_.emplace(NameOf(*claim), claim);
+    if (!claim->owner_pod.empty())
+      by_owner_[QualifiedName(claim->namespace_name, claim->owner_pod)].push_back(claim);
+  }
+}
+
+int64_t GpusOfClaims::Of(const PodRow& pod) const {
+  if (by_name_.empty()) return 0;
+  std::set<const ResourceClaimRow*> claims;
+  if (const auto own = by_owner_.find(NameOf(pod)); own != by_owner_.end())
+    claims.insert(own->second.begin(), own->second.end());
+  for (const PodRow::Claim& claim : pod.claims) {
+    if (claim.from_template) continue;
+    const auto found = by_name_.find(QualifiedName(pod.namespace_name, claim.resource_claim));
+    if (found != by_name_.end()) claims.insert(found->second);
+  }
+  int64_t gpus = 0;
+  for (const ResourceClaimRow* claim : claims) gpus = AddSaturating(gpus, claim->gpus);
+  return gpus;
+}
+
+}  // namespace kai

@@ -1,0 +1,55 @@
+// What a pod says of itself, and what is being done to it, with no configuration looked at.
+//
+//   const BindRequests requests(bind_requests, directory_);
+//   const BindRequestRow* request = requests.Find(*row);
+//   draft.status = StatusOf(*row, request != nullptr);
+//
+// Invariants: of two requests for one pod the one for the lower node name counts, whatever their
+// order (spec 2 S3). Cost: O(labels of the row), or a hash look-up. Threads: many readers.
+#ifndef KAI_MODEL_BUILDING_POD_FACTS_H_
+#define KAI_MODEL_BUILDING_POD_FACTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/model/building/directory.h"
+#include "kai/model/columns/pod_status.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+// spec 2 S2; what is overdue in leaving depends on the time and is found when a cycle starts.
+PodStatus StatusOf(const PodRow& row, bool is_being_bound);
+
+// It holds devices for pods that share them (spec 3 N3).
+bool IsReservation(const PodRow& row);
+// A reservation or a scale-adjust pod: never counts as foreign (spec 1 F30).
+bool IsUtility(const PodRow& row);
+
+// Those that are being carried out: their nodes are here, and they have not failed for good.
+class BindRequests {
+ public:
+  BindRequests(const std::vector<BindRequestRow>& rows, const Directory& directory);
+  // Null: there is none.
+  const BindRequestRow* Find(const PodRow& pod) const;
+
+ private:
+  absl::flat_hash_map<std::string, const BindRequestRow*> by_pod_;
+};
+
+// GPUs of a pod's claims: those its spec names, and those it owns; a claim made from a template
+// counts by its owner (spec 3 D4).
+class GpusOfClaims {
+ public:
+  explicit GpusOfClaims(const std::vector<ResourceClaimRow*>& claims);
+  int64_t Of(const PodRow& pod) const;
+
+ private:
+  absl::flat_hash_map<std::string, const ResourceClaimRow*> by_name_;
+  absl::flat_hash_map<std::string, std::vector<const ResourceClaimRow*>> by_owner_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_POD_FACTS_H_

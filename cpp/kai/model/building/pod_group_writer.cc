@@ -1,0 +1,131 @@
+#include "kai/model/building/pod_group_writer.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "kai/model/building/row_lookup.h"
+#include "kai/model/building/sub_group_tree.h"
+
+namespace kai {
+namespace {
+
+constexpr int64_t kDefaultPodGroupPriority = 50;  // spec 2 G4
+constexpr int64_t kPreemptibleBelow = 100;        // spec 1 F96
+
+std::string_view NodePoolOf(const PodGroupRow& row, const ShardParams& params) {
+  const std::string* pool = FindLabelText(row.labels, params.node_pool_label_key);
+  return pool == nullptr ? kDefaultNodePool : std::string_view(*pool);
+}
+
+}  // namespace
+
+PriorityClasses::PriorityClasses(const std::vector<PriorityClassRow>& rows) {
+  std::optional<int64_t> global_default;
+  for (const PriorityClassRow& row : rows) {
+    values_[row.name] = row.value;
+    // Kubernetes admits one default class; of several the largest value is a choice that does not
+    // depend on their order.
+    if (row.global_default)
+      global_default = std::max(global_default.value_or(row.value), row.value);
+  }
+  default_value_ = global_default.value_or(kDefaultPodGroupPriority);
+}
+
+int64_t PriorityClasses::ValueOf(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? default_value_ : found->second;
+}
+
+bool HasUsedItsTry(const PodGroupRow& row, const ShardParams& params) {
+  return row.scheduling_backoff.value_or(-1) != -1 && !row.latest_condition_node_pool.empty() &&
+         row.latest_condition_node_pool == NodePoolOf(row, params);
+}
+
+PodGroupId PodGroupWriter::Add(const PodGroupRow& row) {
+  Interner& names = *at_.names;
+  const PodGroupId group = groups_.name.Add(names.Intern(row.name));
+  groups_.namespace_name.Add(names.Intern(row.namespace_name));
+  at_.directory->Add(row.namespace_name, row.name, group);
+  groups_.owner_name.Add(row.owner_name.empty() ? NameId() : names.Intern(row.owner_name));
+  groups_.queue_name.Add(names.Intern(row.queue));
+  const QueueId queue = at_.directory->FindQueue(row.queue);
+  groups_.queue.Add(queue);
+  const int64_t priority = queue.valid() ? at_.priorities->ValueOf(row.priority_class) : 0;
+  groups_.priority.Add(static_cast<int32_t>(priority));
+  const bool preemptible = row.preemptibility == "preemptible" ||
+                           (row.preemptibility.empty() && priority < kPreemptibleBelow);
+  groups_.preemptible.Add(queue.valid() && preemptible ? 1 : 0);
+  groups_.created_ns.Add(row.created_ns.value_or(kNoTime));
+  groups_.creation_rank.Add(0);
+  groups_.misfits.Add({});
+  groups_.backoff_prefix.Add(row.scheduling_backoff.value_or(-1) == 1 ? 1 : 0);
+  groups_.node_pool.Add(names.Intern(NodePoolOf(row, *at_.params)));
+  groups_.last_start_ns.Add(row.last_start_ns.value_or(kNoTime));
+  groups_.stale_since_ns.Add(row.stale_since_ns.value_or(kNoTime));
+  groups_.last_eviction_ns.Add(row.last_eviction_ns.value_or(kNoTime));
+  groups_.preemption_delay_ns.Add(row.preemption_delay_ns.value_or(0));
+  groups_.staleness_grace_ns.Add(
+      row.staleness_grace_ns.value_or(at_.params->default_staleness_grace_ns));
+
+  const SubGroupTree tree = SubGroupTreeOf(row);
+  if (!tree.problem.empty()) {
+    at_.rejections->push_back({.kind = "PodGroup",
+                               .name = NameOf(row),
+                               .field = "spec.subGroups",
+                               .message = tree.problem});
+  }
+  AddSets(group, tree, DomainWishOf(row, at_.rejections));
+  return group;
+}
+
+void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
+                             const DomainWishRow* wish) {
+  const size_t first = sets_.size();
+  const auto id_of = [&](size_t place) { return SubGroupId(first + place); };
+  std::vector<std::vector<SubGroupId>> children(tree.sets.size());
+  std::vector<std::pair<std::string_view, SubGroupId>> pod_sets;
+  for (size_t i = 0; i < tree.sets.size(); ++i) {
+    const SubGroupTree::Set& set = tree.sets[i];
+    const auto parent = static_cast<size_t>(set.parent);
+    sets_.name.Add(at_.names->Intern(set.name));
+    sets_.group.Add(group);
+    sets_.parent.Add(i == 0 ? SubGroupId() : id_of(parent));
+    sets_.is_pod_set.Add(set.is_pod_set ? 1 : 0);
+    sets_.minimum.Add(set.minimum);
+    sets_.minimum_given.Add(set.minimum_given ? 1 : 0);
+    sets_.topology.Add(set.topology == nullptr
+                           ? TopologyConstraintId()
+                           : at_.topologies->ConstraintOf(*set.topology, i == 0 ? wish : nullptr));
+    sets_.pods.Add({});
+    sets_.counts.Add({});
+    if (i > 0) children[parent].push_back(id_of(i));
+    if (set.is_pod_set) pod_sets.emplace_back(set.name, id_of(i));
+  }
+  groups_.root.Add(id_of(0));
+  for (const std::vector<SubGroupId>& below : children) {  // by name, as siblings are
+    const auto begin = static_cast<int32_t>(sets_.child_list.size());
+    sets_.child_list.insert(sets_.child_list.end(), below.begin(), below.end());
+    sets_.children.Add({begin, static_cast<int32_t>(sets_.child_list.size())});
+  }
+  std::sort(pod_sets.begin(), pod_sets.end());
+  const auto begin = static_cast<int32_t>(groups_.pod_set_list.size());
+  for (const auto& [name, set] : pod_sets) groups_.pod_set_list.push_back(set);
+  groups_.pod_sets.Add({begin, static_cast<int32_t>(groups_.pod_set_list.size())});
+}
+
+void RankByCreation(const Interner& names, PodGroupColumns* groups) {
+  std::vector<PodGroupId> by_creation;
+  for (const PodGroupId group : groups->name.ids()) by_creation.push_back(group);
+  std::sort(by_creation.begin(), by_creation.end(), [&](PodGroupId a, PodGroupId b) {
+    if (groups->created_ns[a] != groups->created_ns[b])
+      return groups->created_ns[a] < groups->created_ns[b];
+    if (groups->name[a] != groups->name[b])
+      return names.Text(groups->name[a]) < names.Text(groups->name[b]);
+    return names.Text(groups->namespace_name[a]) < names.Text(groups->namespace_name[b]);
+  });
+  for (size_t i = 0; i < by_creation.size(); ++i)
+    groups->creation_rank[by_creation[i]] = static_cast<int32_t>(i);
+}
+
+}  // namespace kai

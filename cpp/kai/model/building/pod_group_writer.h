@@ -1,0 +1,70 @@
+// PodGroupWriter: one pod group and its tree of sub-groups, into the columns.
+//
+//   PodGroupWriter writer({.params = ...
+//   writer.Add(*row);
+//   RankByCreation(c_.names_, &c_.pod_groups_);    // once all are there
+//
+// Invariants: a group whose queue is unknown keeps priority 0 and cannot be preempted (spec 2 G3);
+// one whose tree makes no sense has KAI's built-in tree. Cost: O(sub-groups · log). Not
+// thread-safe.
+#ifndef KAI_MODEL_BUILDING_POD_GROUP_WRITER_H_
+#define KAI_MODEL_BUILDING_POD_GROUP_WRITER_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/model/building/directory.h"
+#include "kai/model/building/topology_writer.h"
+#include "kai/model/columns/pod_group.h"
+#include "kai/model/rows/rows.h"
+
+namespace kai {
+
+struct SubGroupTree;
+
+class PriorityClasses {
+ public:
+  explicit PriorityClasses(const std::vector<PriorityClassRow>& rows);
+  // Of a pod group that names this class (spec 2 G4).
+  int64_t ValueOf(const std::string& name) const;
+
+ private:
+  absl::flat_hash_map<std::string, int64_t> values_;
+  int64_t default_value_;
+};
+
+// The group had one try in this node pool, and that is over (spec 2 G2).
+bool HasUsedItsTry(const PodGroupRow& row, const ShardParams& params);
+
+class PodGroupWriter {
+ public:
+  struct Surroundings {
+    const ShardParams* params;
+    const PriorityClasses* priorities;
+    Interner* names;
+    Directory* directory;
+    TopologyWriter* topologies;
+    std::vector<Rejection>* rejections;
+  };
+  PodGroupWriter(const Surroundings& at, PodGroupColumns* groups, SubGroupColumns* sets)
+      : at_(at), groups_(*groups), sets_(*sets) {}
+
+  PodGroupId Add(const PodGroupRow& row);
+
+ private:
+  void AddSets(PodGroupId group, const SubGroupTree& tree, const DomainWishRow* wish);
+
+  Surroundings at_;
+  PodGroupColumns& groups_;
+  SubGroupColumns& sets_;
+};
+
+// Ties between pod groups fall to the older, then to the lower name (without namespace: what KAI
+// calls its UID), then to the namespace.
+void RankByCreation(const Interner& names, PodGroupColumns* groups);
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_POD_GROUP_WRITER_H_

@@ -1,0 +1,96 @@
+#include "kai/model/building/pod_writer.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "kai/api/keys.h"
+#include "kai/model/building/row_lookup.h"
+
+namespace kai {
+namespace {
+
+bool IsKubeflowLead(const PodRow& row) {
+  return HasLabel(row.labels, keys::kKubeflowRole, "master") ||
+         HasLabel(row.labels, keys::kKubeflowRole, "launcher");
+}
+
+// GPUs that the pod takes of its node's ledger, where it stands as the cycle starts.
+double LedgerGpusOf(const PodDraft& draft, double whole_gpus) {
+  const PodRow& row = *draft.row;
+  if (draft.is_reservation) return 0;  // spec 3 N3
+  if (!row.gpu.IsShared()) return whole_gpus;
+  // Whose devices nobody has written down holds them whole; KAI forgets that it holds any.
+  return row.gpu_groups.empty() ? static_cast<double>(row.gpu.count) : 0;
+}
+
+}  // namespace
+
+SubGroupId PodWriter::PodSetOf(PodGroupId group, NameId subgroup) const {
+  for (const SubGroupId pod_set : groups_.PodSetsOf(group)) {
+    if (sets_.name[pod_set] == subgroup) return pod_set;
+  }
+  return SubGroupId();
+}
+
+PodId PodWriter::Add(const PodDraft& draft, PodClassId pod_class, double whole_gpus, GpuList gpus) {
+  const PodRow& row = *draft.row;
+  const PodId pod = pods_.name.Add(names_.Intern(row.name));
+  pods_.namespace_name.Add(names_.Intern(row.namespace_name));
+  pods_.pod_class.Add(pod_class);
+  const NameId subgroup =
+      names_.Intern(row.subgroup.empty() ? kDefaultSubgroup : std::string_view(row.subgroup));
+  pods_.subgroup.Add(subgroup);
+  SubGroupId pod_set;
+  if (draft.group.valid()) {
+    pod_set = PodSetOf(draft.group, subgroup);
+    if (pod_set.valid()) {
+      pods_of_[pod_set].push_back(pod);
+      ++sets_.counts[pod_set][draft.status];
+    } else {
+      groups_.misfits[draft.group].push_back(pod);
+    }
+  }
+  pods_.group.Add(draft.group);
+  pods_.pod_set.Add(pod_set);
+  pods_.created_ns.Add(row.created_ns.value_or(kNoTime));
+  // Only a pod that ran can be overdue in leaving (spec 2 S2).
+  pods_.deletion_ns.Add(row.phase == Phase::kRunning ? row.deletion_ns.value_or(kNoTime) : kNoTime);
+  if (draft.status == PodStatus::kReleasing && pods_.deletion_ns[pod] != kNoTime)
+    pods_.leaving.push_back(pod);
+  pods_.uid_rank.Add(0);
+  pods_.is_kubeflow_lead.Add(IsKubeflowLead(row) ? 1 : 0);
+  pods_.is_ray_head.Add(HasLabel(row.labels, keys::kRayNodeType, "head") ? 1 : 0);
+  const std::string* priority = FindLabelText(row.labels, keys::kTaskPriority);
+  pods_.task_priority.Add(priority == nullptr ? NameId() : names_.Intern(*priority));
+  if (draft.node.valid() && row.topology_rank && *row.topology_rank >= 0 &&
+      *row.topology_rank <= std::numeric_limits<int32_t>::max())
+    pods_.kept_ranks.emplace_back(pod, static_cast<int32_t>(*row.topology_rank));
+  pods_.status.Add(draft.status);
+  pods_.node.Add(draft.node);
+  pods_.is_virtual.Add(0);
+  pods_.ledger_gpus.Add(LedgerGpusOf(draft, whole_gpus));
+  pods_.gpus.Add(std::move(gpus));
+  return pod;
+}
+
+void PodWriter::ListPods() {
+  for (const SubGroupId set : sets_.name.ids()) {
+    const auto begin = static_cast<int32_t>(sets_.pod_list.size());
+    sets_.pod_list.insert(sets_.pod_list.end(), pods_of_[set].begin(), pods_of_[set].end());
+    sets_.pods[set] = {begin, static_cast<int32_t>(sets_.pod_list.size())};
+  }
+}
+
+void RankByUid(const std::vector<const PodRow*>& rows, PodColumns* pods) {
+  std::vector<std::pair<std::string, size_t>> uids;
+  uids.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i)
+    uids.emplace_back(rows[i]->uid.empty() ? NameOf(*rows[i]) : rows[i]->uid, i);
+  std::sort(uids.begin(), uids.end());
+  for (size_t rank = 0; rank < uids.size(); ++rank)
+    pods->uid_rank[PodId(uids[rank].second)] = static_cast<int32_t>(rank);
+}
+
+}  // namespace kai

@@ -1,0 +1,45 @@
+// PodWriter: one pod into the columns, onto its node and into its pod group.
+//
+//   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
+//   writer.Add(draft, pod_class, ...
+//   writer.ListPods();    // once all are there
+//
+// Invariants: a pod of a sub-group that does not exist is a misfit of its group (spec 2 G6). Cost:
+// O(slots) per pod. Not thread-safe.
+#ifndef KAI_MODEL_BUILDING_POD_WRITER_H_
+#define KAI_MODEL_BUILDING_POD_WRITER_H_
+
+#include <vector>
+
+#include "kai/model/building/pod_class_writer.h"
+#include "kai/model/columns/pod.h"
+#include "kai/model/columns/pod_group.h"
+
+namespace kai {
+
+class PodWriter {
+ public:
+  PodWriter(Interner* names, PodColumns* pods, PodGroupColumns* groups, SubGroupColumns* sets)
+      : names_(*names), pods_(*pods), groups_(*groups), sets_(*sets), pods_of_(sets->size()) {}
+
+  // `gpus`: that it shares on its node; `whole_gpus`: what its class asks of the GPU slot.
+  PodId Add(const PodDraft& draft, PodClassId pod_class, double whole_gpus, GpuList gpus);
+  void ListPods();
+
+ private:
+  // Invalid: its group has no such sub-group.
+  SubGroupId PodSetOf(PodGroupId group, NameId subgroup) const;
+
+  Interner& names_;
+  PodColumns& pods_;
+  PodGroupColumns& groups_;
+  SubGroupColumns& sets_;
+  IndexVector<SubGroupId, std::vector<PodId>> pods_of_;
+};
+
+// The order of UIDs; a pod without one has namespace/name (spec 2 O3).
+void RankByUid(const std::vector<const PodRow*>& rows, PodColumns* pods);
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_POD_WRITER_H_

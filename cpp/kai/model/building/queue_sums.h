@@ -1,0 +1,25 @@
+// What one node and one pod count in the sums that queues are divided by.
+//
+//   c_.total_ += OfferedToQueues(c_, node);
+//   CountInQueue(c_, pod, &c_.queues_.sums);
+//
+// Invariants: spec 1 F30 and F32. Cost: O(1). Threads: one thread that writes the sums.
+#ifndef KAI_MODEL_BUILDING_QUEUE_SUMS_H_
+#define KAI_MODEL_BUILDING_QUEUE_SUMS_H_
+
+#include "kai/model/columns/cluster.h"
+
+namespace kai {
+
+// Nothing, as long as the node takes no pods (spec 1 F30).
+QuotaVector OfferedToQueues(const Cluster& cluster, NodeId node);
+
+// What a pod of another scheduler takes away from that, on its node.
+QuotaVector TakenFromQueues(const Cluster& cluster, PodId pod);
+
+// Adds the pod to the sums of its own queue (spec 1 F32).
+void CountInQueue(const Cluster& cluster, PodId pod, IndexVector<QueueId, QueueSums>* sums);
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_QUEUE_SUMS_H_

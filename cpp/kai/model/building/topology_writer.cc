@@ -1,0 +1,85 @@
+#include "kai/model/building/topology_writer.h"
+
+#include <utility>
+
+#include "kai/api/keys.h"
+#include "kai/base/text.h"
+#include "kai/model/building/row_lookup.h"
+
+namespace kai {
+
+void TopologyWriter::Add(const TopologyRow& row, const std::vector<const NodeRow*>& nodes) {
+  const NameId name = names_.Intern(row.name);
+  std::vector<NameId> levels;
+  std::map<std::string, NameId>& aliases = aliases_[name];
+  for (const TopologyRow::Level& level : row.levels) {
+    levels.push_back(names_.Intern(level.node_label));
+    if (!level.alias.empty()) aliases.emplace(level.alias, levels.back());
+  }
+  IndexVector<NodeId, DomainTree::Path> paths;
+  for (const NodeRow* node : nodes) paths.Add(PathOf(*node, row));
+  trees_.Add(DomainTree(name, std::move(levels), paths, names_));
+}
+
+DomainTree::Path TopologyWriter::PathOf(const NodeRow& node, const TopologyRow& topology) {
+  DomainTree::Path path;
+  for (const TopologyRow::Level& level : topology.levels) {
+    const std::string* value = FindLabelText(node.labels, level.node_label);
+    if (value == nullptr) break;
+    path.push_back(names_.Intern(*value));
+  }
+  return path;
+}
+
+TopologyConstraintId TopologyWriter::ConstraintOf(const TopologyConstraintRow& row,
+                                                  const DomainWishRow* wish) {
+  if (row.topology.empty()) return TopologyConstraintId();  // whatever levels it names
+  TopologyConstraint constraint;
+  constraint.topology = names_.Intern(row.topology);
+  const auto aliases = aliases_.find(constraint.topology);
+  for (const TopologyId tree : trees_.ids()) {
+    if (trees_[tree].name() == constraint.topology) constraint.tree = tree;
+  }
+  const auto resolve = [&](const std::string& level, NameId* label, int32_t* depth) {
+    if (level.empty()) return;
+    *label = names_.Intern(level);
+    if (aliases != aliases_.end()) {  // spec 4 T4
+      const auto alias = aliases->second.find(level);
+      if (alias != aliases->second.end()) *label = alias->second;
+    }
+    if (constraint.tree.valid()) *depth = trees_[constraint.tree].DepthOf(*label);
+  };
+  resolve(row.required_level, &constraint.required, &constraint.required_depth);
+  resolve(row.preferred_level, &constraint.preferred, &constraint.preferred_depth);
+  if (wish != nullptr && constraint.preferred_depth > 0) {
+    constraint.least_domains = static_cast<int32_t>(wish->least);
+    constraint.most_domains = static_cast<int32_t>(wish->most);
+    constraint.balanced = wish->balanced;
+  }
+  return constraints_.Add(constraint);
+}
+
+const DomainWishRow* DomainWishOf(const PodGroupRow& row, std::vector<Rejection>* rejections) {
+  const DomainWishRow& wish = row.domain_wish;
+  if (!wish.Any()) return nullptr;
+  const auto refuse = [&](std::string_view key, std::string message) {
+    rejections->push_back({.kind = "PodGroup",
+                           .name = NameOf(row),
+                           .field = StrCat("metadata.annotations[", key, "]"),
+                           .message = std::move(message)});
+    return nullptr;
+  };
+  const std::string_view key = wish.least > 1  ? keys::kLeastDomains
+                               : wish.most > 0 ? keys::kMostDomains
+                                               : keys::kBalancedDomains;
+  if (row.topology.topology.empty() || row.topology.preferred_level.empty())
+    return refuse(key,
+                  "counts domains of spec.topologyConstraint.preferredTopologyLevel, which is not "
+                  "given");
+  if (wish.most > 0 && wish.most < wish.least)
+    return refuse(keys::kMostDomains, StrCat("is ", wish.most, ", less than the ", wish.least,
+                                             " that ", keys::kLeastDomains, " asks for"));
+  return &wish;
+}
+
+}  // namespace kai

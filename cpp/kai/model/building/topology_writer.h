@@ -1,0 +1,47 @@
+// TopologyWriter: trees of domains from Topologies, and what sets of sub-groups ask of them.
+//
+//   TopologyWriter topologies(&c_.names_, &c_.topologies_, &c_.topology_constraints_);
+//   topologies.Add(*row, node_rows_);
+//
+// Invariants: a constraint on a topology that does not exist is kept, with no tree. Cost: Add() is
+// O(nodes · levels), ConstraintOf() O(topologies). Not thread-safe.
+#ifndef KAI_MODEL_BUILDING_TOPOLOGY_WRITER_H_
+#define KAI_MODEL_BUILDING_TOPOLOGY_WRITER_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kai/base/interned.h"
+#include "kai/model/columns/ids.h"
+#include "kai/model/rows/rows.h"
+#include "kai/model/topology/topology.h"
+
+namespace kai {
+
+class TopologyWriter {
+ public:
+  TopologyWriter(Interner* names, IndexVector<TopologyId, DomainTree>* trees,
+                 Interned<TopologyConstraintId, TopologyConstraint>* constraints)
+      : names_(*names), trees_(*trees), constraints_(*constraints) {}
+
+  // `nodes` are by NodeId.
+  void Add(const TopologyRow& row, const std::vector<const NodeRow*>& nodes);
+  // Invalid: nothing is asked for (spec 4 C5). `wish` may be null.
+  TopologyConstraintId ConstraintOf(const TopologyConstraintRow& row, const DomainWishRow* wish);
+
+ private:
+  DomainTree::Path PathOf(const NodeRow& node, const TopologyRow& topology);
+
+  Interner& names_;
+  IndexVector<TopologyId, DomainTree>& trees_;
+  Interned<TopologyConstraintId, TopologyConstraint>& constraints_;
+  std::map<NameId, std::map<std::string, NameId>> aliases_;  // of levels, by topology
+};
+
+// What the annotations of a pod group wish of its domains; null: nothing, or what cannot be had.
+const DomainWishRow* DomainWishOf(const PodGroupRow& row, std::vector<Rejection>* rejections);
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_TOPOLOGY_WRITER_H_
