@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kai.api import keys
 
-HEADER = Path(__file__).parents[3] / "cpp" / "kai" / "base" / "keys.h"
+HEADER = Path(__file__).parents[3] / "cpp" / "kai" / "api" / "keys.h"
 
 SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kAmdGpu": "AMD_GPU",
