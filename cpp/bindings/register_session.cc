@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -194,15 +195,16 @@ const char* NameOf(SelectorOp op) {
 }
 
 py::list Requirements(const std::vector<Requirement>& requirements, const Cluster& cluster) {
-  py::list rows;
+  std::vector<std::tuple<std::string, std::string, std::vector<std::string>>> rows;
   for (const Requirement& each : requirements) {
     std::vector<std::string> values;
     for (const NameId value : each.values) values.emplace_back(cluster.Text(value));
     if (each.bound) values.push_back(std::to_string(*each.bound));
-    std::sort(values.begin(), values.end());  // ids do not follow names
-    rows.append(py::make_tuple(std::string(cluster.Text(each.key)), NameOf(each.op), values));
+    std::sort(values.begin(), values.end());
+    rows.emplace_back(cluster.Text(each.key), NameOf(each.op), std::move(values));
   }
-  return rows;
+  std::sort(rows.begin(), rows.end());
+  return py::cast(rows);
 }
 
 py::dict ToDict(const Facts& facts) {
@@ -279,7 +281,7 @@ py::dict Claims(const HeldPlan& self) {
 py::dict PodGroups(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::dict groups;
-  for (const PodGroupId group : self.plan.groups.ids()) {
+  for (const PodGroupId group : InOrderOf(cluster.pod_groups().name_rank)) {
     const GroupOutcome& outcome = self.plan.groups[group];
     py::list reasons;
     for (const ToldReason& reason : ReasonsOf(self.plan, group)) {
@@ -319,7 +321,7 @@ py::object ForPeople(double amount, QuotaResource resource) {
 py::dict Queues(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::dict queues;
-  for (const QueueId queue : self.plan.queues.ids()) {
+  for (const QueueId queue : InOrderOf(cluster.queues().name_rank)) {
     if (!self.plan.has_queue_numbers) break;
     py::dict resources;
     for (const auto& [name, resource] : {std::pair("gpu", kQuotaGpu), std::pair("cpu", kQuotaCpu),

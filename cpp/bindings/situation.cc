@@ -26,7 +26,7 @@ const char* StateOf(PodStatus status) {
 
 py::list NodesOf(const Cluster& cluster) {
   py::list rows;
-  for (const NodeId node : cluster.nodes().name.ids()) {
+  for (const NodeId node : InOrderOf(cluster.nodes().name_rank)) {
     rows.append(py::make_tuple(TextOrNone(cluster.nodes().name[node], cluster),
                                cluster.nodes().allocatable[node][kGpuSlot.index()]));
   }
@@ -36,7 +36,7 @@ py::list NodesOf(const Cluster& cluster) {
 py::list PodsOf(const Cluster& cluster) {
   const PodColumns& pods = cluster.pods();
   py::list rows;
-  for (const PodId pod : pods.name.ids()) {
+  for (const PodId pod : InOrderOf(pods.name_rank)) {
     const GpuRequest& gpu = cluster.ClassOf(pod).gpu;
     const bool shares = gpu.IsShared();
     py::object group = py::none();
@@ -57,9 +57,7 @@ int64_t LeastPodsOf(SubGroupId set, const SubGroupColumns& sets) {
   const auto minimum = static_cast<size_t>(std::max(sets.minimum[set], 0));
   if (sets.is_pod_set[set] != 0) return static_cast<int64_t>(minimum);
   std::vector<int64_t> children;
-  const Span32 range = sets.children[set];
-  for (int32_t i = range.begin; i < range.end; ++i)
-    children.push_back(LeastPodsOf(sets.child_list[static_cast<size_t>(i)], sets));
+  for (const SubGroupId child : sets.ChildrenOf(set)) children.push_back(LeastPodsOf(child, sets));
   std::sort(children.begin(), children.end());
   children.resize(std::min(children.size(), minimum));
   return std::accumulate(children.begin(), children.end(), int64_t{0});
@@ -68,7 +66,7 @@ int64_t LeastPodsOf(SubGroupId set, const SubGroupColumns& sets) {
 py::list PodGroupsOf(const Cluster& cluster) {
   const PodGroupColumns& groups = cluster.pod_groups();
   py::list rows;
-  for (const PodGroupId group : groups.name.ids()) {
+  for (const PodGroupId group : InOrderOf(groups.name_rank)) {
     rows.append(py::make_tuple(cluster.PodGroupName(group),
                                TextOrNone(groups.queue_name[group], cluster),
                                LeastPodsOf(groups.root[group], cluster.sub_groups()),
@@ -80,7 +78,7 @@ py::list PodGroupsOf(const Cluster& cluster) {
 py::list QueuesOf(const Cluster& cluster) {
   const QueueColumns& queues = cluster.queues();
   py::list rows;
-  for (const QueueId queue : queues.name.ids()) {
+  for (const QueueId queue : InOrderOf(queues.name_rank)) {
     py::object parent = py::none();
     if (queues.parent[queue].valid())
       parent = TextOrNone(queues.name[queues.parent[queue]], cluster);

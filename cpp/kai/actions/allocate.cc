@@ -76,9 +76,7 @@ class Allocate final : public Action {
   static bool MustWaitTogether(const CycleView& cycle, PodGroupId group) {
     const Cluster& cluster = *cycle.cluster;
     const SubGroupColumns& sets = cluster.sub_groups();
-    const Span32 range = cluster.pod_groups().pod_sets[group];
-    for (int32_t i = range.begin; i < range.end; ++i) {
-      const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
       const StatusCounts& counts = sets.counts[pod_set];
       if (counts[PodStatus::kPipelined] > 0 && counts.allocated() < cycle.order->MinimumOf(pod_set))
         return true;

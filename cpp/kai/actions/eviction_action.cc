@@ -85,9 +85,7 @@ void EvictionAction::Run(CycleView& cycle) {
 namespace {
 
 bool AllAreSpared(const CycleView& cycle, PodGroupId group) {
-  const Span32 range = cycle.cluster->pod_groups().pod_sets[group];
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const SubGroupId pod_set = cycle.cluster->pod_groups().pod_set_list[static_cast<size_t>(i)];
+  for (const SubGroupId pod_set : cycle.cluster->pod_groups().PodSetsOf(group)) {
     for (const PodId pod : cycle.order->PodsOf(pod_set)) {
       if (IsActiveAllocated(cycle.cluster->pods().status[pod]) && !cycle.order->IsSpared(pod))
         return false;

@@ -27,9 +27,7 @@ FailedGroups::Key FailedGroups::QuestionOf(PodGroupId group) const {
         key.push_back(cluster.pods().node[pod].value());
       }
     } else {
-      const Span32 range = sets.children[set];
-      for (int32_t i = range.begin; i < range.end; ++i)
-        self(self, sets.child_list[static_cast<size_t>(i)]);
+      for (const SubGroupId child : sets.ChildrenOf(set)) self(self, child);
     }
     key.push_back(-2);
   };

@@ -91,9 +91,7 @@ bool SearchBounds::NeverFits(std::span<const PodGroupId> candidates) {
   each_on_one_node_ = true;
   for (const PodGroupId group : candidates) {
     NodeId its_node;
-    const Span32 range = cluster.pod_groups().pod_sets[group];
-    for (int32_t i = range.begin; i < range.end; ++i) {
-      const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
       for (const PodId victim : cycle_.order->PodsOf(pod_set)) {
         if (!IsActiveAllocated(cluster.pods().status[victim])) continue;
         const NodeId node = cluster.pods().node[victim];

@@ -46,14 +46,12 @@ class StaleGangEviction final : public Action {
   static std::vector<PodId> ActivePodsOf(const CycleView& cycle, PodGroupId group) {
     const Cluster& cluster = *cycle.cluster;
     std::vector<PodId> active;
-    const Span32 pod_sets = cluster.pod_groups().pod_sets[group];
-    for (int32_t i = pod_sets.begin; i < pod_sets.end; ++i) {
-      const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
       for (const PodId pod : cycle.order->PodsOf(pod_set)) {
         if (IsActiveAllocated(cluster.pods().status[pod])) active.push_back(pod);
       }
     }
-    std::sort(active.begin(), active.end());
+    std::ranges::sort(active, {}, [&](PodId pod) { return cluster.pods().name_rank[pod]; });
     return active;
   }
 

@@ -104,9 +104,7 @@ QuotaVector VictimPool::AllocatedOf(PodGroupId group,
                                     const IndexVector<PodId, uint8_t>* gone) const {
   const Cluster& cluster = *cycle_.cluster;
   QuotaVector allocated{};
-  const Span32 range = cluster.pod_groups().pod_sets[group];
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+  for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
     for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
       if (!IsAllocated(cluster.pods().status[pod]) || (gone != nullptr && (*gone)[pod] != 0))
         continue;
@@ -139,10 +137,8 @@ std::optional<VictimBatch> VictimPool::BatchAt(size_t index) {
 
 bool VictimPool::GivesAllAtOnce(PodGroupId group) const {
   const Cluster& cluster = *cycle_.cluster;
-  const Span32 range = cluster.pod_groups().pod_sets[group];
   int32_t pods = 0;
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+  for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
     pods += cluster.sub_groups().pods[pod_set].size();
   }
   if (pods == 1) return true;
@@ -257,9 +253,7 @@ void VictimQueue::Take(PodId pod, QueueId leaf) {
 bool VictimQueue::TakeRecorded(PodGroupId group, const PodMarks& recorded) {
   const Cluster& cluster = *pool_.cycle_.cluster;
   bool any_left = false;  // whatever its status
-  const Span32 range = cluster.pod_groups().pod_sets[group];
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+  for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
     for (const PodId pod : pool_.cycle_.order->PodsOf(pod_set)) {
       if (gone_[pod] != 0) continue;
       if (recorded[pod] != 0) {

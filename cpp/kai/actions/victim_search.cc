@@ -32,9 +32,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
   // V3).
   const Cluster& cluster = *cycle.cluster;
   gpu_nodes_only_ = true;
-  const Span32 range = cluster.pod_groups().pod_sets[group];
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const SubGroupId pod_set = cluster.pod_groups().pod_set_list[static_cast<size_t>(i)];
+  for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
     for (const PodId pod : cycle.order->PodsOf(pod_set))
       gpu_nodes_only_ = gpu_nodes_only_ && !cluster.ClassOf(pod).cpu_only;
   }

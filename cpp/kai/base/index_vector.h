@@ -9,6 +9,7 @@
 #define KAI_BASE_INDEX_VECTOR_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -84,6 +85,14 @@ class IndexVector {
  private:
   std::vector<T> rows_;
 };
+
+// The ids by rising rank; ranks are 0 to size()-1, each once.
+template <typename IdT>
+std::vector<IdT> InOrderOf(const IndexVector<IdT, int32_t>& rank) {
+  std::vector<IdT> ids(rank.size());
+  for (const IdT id : rank.ids()) ids[static_cast<size_t>(rank[id])] = id;
+  return ids;
+}
 
 }  // namespace kai
 

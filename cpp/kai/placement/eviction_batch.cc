@@ -80,9 +80,7 @@ class Shrinking {
 
   template <typename Visit>
   void ForEachChild(SubGroupId set, const Visit& visit) const {
-    const Span32 range = sets_.children[set];
-    for (int32_t i = range.begin; i < range.end; ++i)
-      visit(sets_.child_list[static_cast<size_t>(i)]);
+    for (const SubGroupId child : sets_.ChildrenOf(set)) visit(child);
   }
 
   int32_t CountOf(SubGroupId set) const {

@@ -8,9 +8,7 @@ namespace kai {
 
 template <typename Visit>
 void GroupPart::ForEachPod(const Visit& visit) const {
-  const Span32 range = cluster_.pod_groups().pod_sets[group_];
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const SubGroupId pod_set = cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)];
+  for (const SubGroupId pod_set : cluster_.pod_groups().PodSetsOf(group_)) {
     for (const PodId pod : placing_.PodsOf(pod_set)) visit(pod);
   }
 }
@@ -43,9 +41,7 @@ bool GroupPart::LowerMinima(SubGroupId set) {
   if (sets.is_pod_set[set] != 0) {
     there = sets.counts[set].active_allocated() + pod_count_[set];
   } else {
-    const Span32 range = sets.children[set];
-    for (int32_t i = range.begin; i < range.end; ++i)
-      there += LowerMinima(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
+    for (const SubGroupId child : sets.ChildrenOf(set)) there += LowerMinima(child) ? 1 : 0;
   }
   if (sets.is_pod_set[set] != 0 || sets.minimum_given[set] != 0) {
     lowered_.push_back(set);

@@ -304,10 +304,9 @@ void GroupPlacer::ExplainNoNode(SubGroupId pod_set, PodId pod, int32_t found,
                                 const NodeAllowance& allowance, Attempt* attempt) const {
   // spec 2 P6
   const SubGroupColumns& sets = cluster_.sub_groups();
-  const Span32 range = cluster_.pod_groups().pod_sets[sets.group[pod_set]];
-  const auto begin = cluster_.pod_groups().pod_set_list.begin();
-  const bool is_gang = std::any_of(begin + range.begin, begin + range.end,
-                                   [&](SubGroupId id) { return order_->MinimumOf(id) > 1; });
+  const bool is_gang =
+      std::ranges::any_of(cluster_.pod_groups().PodSetsOf(sets.group[pod_set]),
+                          [&](SubGroupId id) { return order_->MinimumOf(id) > 1; });
   const int32_t minimum = order_->MinimumOf(pod_set);
   const NoNodeCausePtr cause = search_->Explain(pod, &allowance);
   if (is_gang && sets.counts[pod_set].active_used() < minimum) {
@@ -317,7 +316,8 @@ void GroupPlacer::ExplainNoNode(SubGroupId pod_set, PodId pod, int32_t found,
         .found = found,
         .minimum = minimum,
         .pod_set = pod_set,
-        .is_whole_group = range.size() == 1 && cluster_.SubgroupText(pod_set).empty()});
+        .is_whole_group = cluster_.pod_groups().PodSetsOf(sets.group[pod_set]).size() == 1 &&
+                          cluster_.SubgroupText(pod_set).empty()});
   }
   attempt->reasons.push_back(NoNode{.pod = pod, .cause = cause});
 }

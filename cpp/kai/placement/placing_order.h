@@ -32,9 +32,7 @@ class PlacingOrder {
 
   const Cluster& cluster() const { return cluster_; }
   std::span<const PodId> PodsOf(SubGroupId pod_set) const {
-    const Span32 range = cluster_.sub_groups().pods[pod_set];
-    return std::span(ordered_).subspan(static_cast<size_t>(range.begin),
-                                       static_cast<size_t>(range.size()));
+    return cluster_.sub_groups().pods[pod_set].Of(ordered_);
   }
   // Pods of a pod set, children of a set.
   const IndexVector<SubGroupId, int32_t>& minima() const { return minima_; }

@@ -16,19 +16,13 @@ PodOrder::PodOrder(const PlacingOrder& placing, const Options& options)
 }
 
 std::span<const SubGroupId> PodOrder::PodSetsOf(PodGroupId group) const {
-  const Span32 range = cluster_.pod_groups().pod_sets[group];
-  return std::span(cluster_.pod_groups().pod_set_list)
-      .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+  return cluster_.pod_groups().PodSetsOf(group);
 }
 
 int32_t PodOrder::SatisfiedChildren(SubGroupId set) const {
-  const Span32 range = cluster_.sub_groups().children[set];
-  int32_t satisfied = 0;
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    satisfied +=
-        AllocationSatisfied(cluster_.sub_groups().child_list[static_cast<size_t>(i)]) ? 1 : 0;
-  }
-  return satisfied;
+  const auto satisfied = [this](SubGroupId child) { return AllocationSatisfied(child); };
+  return static_cast<int32_t>(
+      std::ranges::count_if(cluster_.sub_groups().ChildrenOf(set), satisfied));
 }
 
 bool PodOrder::AllocationSatisfied(SubGroupId set) const {
@@ -110,10 +104,8 @@ bool PodOrder::CanDoWithout(SubGroupId child, std::span<const SubGroupId> passed
 
 bool PodOrder::SetHasChoice(SubGroupId set) const {
   if (cluster_.sub_groups().is_pod_set[set] != 0) return false;
-  const Span32 range = cluster_.sub_groups().children[set];
   int32_t can_start = 0;
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const SubGroupId child = cluster_.sub_groups().child_list[static_cast<size_t>(i)];
+  for (const SubGroupId child : cluster_.sub_groups().ChildrenOf(set)) {
     if (SetHasChoice(child)) return true;
     can_start += AllocationSatisfied(child) || SetIsReady(child) ? 1 : 0;
   }
@@ -163,10 +155,8 @@ bool PodOrder::SetIsReady(SubGroupId set) const {
   if (sets.is_pod_set[set] != 0) {
     return sets.counts[set].alive() - sets.counts[set][PodStatus::kGated] >= MinimumOf(set);
   }
-  const Span32 range = sets.children[set];
   int32_t ready = 0;
-  for (int32_t i = range.begin; i < range.end; ++i)
-    ready += SetIsReady(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
+  for (const SubGroupId child : sets.ChildrenOf(set)) ready += SetIsReady(child) ? 1 : 0;
   return ready >= MinimumOf(set);
 }
 
@@ -208,10 +198,9 @@ int32_t PodOrder::Alive(PodGroupId group) const {
 bool PodOrder::SetIsGangSatisfied(SubGroupId set) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) return sets.counts[set].active_used() >= MinimumOf(set);
-  const Span32 range = sets.children[set];
   int32_t satisfied = 0;
-  for (int32_t i = range.begin; i < range.end; ++i)
-    satisfied += SetIsGangSatisfied(sets.child_list[static_cast<size_t>(i)]) ? 1 : 0;
+  for (const SubGroupId child : sets.ChildrenOf(set))
+    satisfied += SetIsGangSatisfied(child) ? 1 : 0;
   return satisfied >= MinimumOf(set);
 }
 

@@ -168,8 +168,8 @@ class PodOrder final : public Listener {
 template <typename Counter>
 SubGroupList PodOrder::ChildrenOf(SubGroupId set, const Counter& count_of) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
-  const Span32 range = sets.children[set];
-  SubGroupList children(sets.child_list.begin() + range.begin, sets.child_list.begin() + range.end);
+  const std::span<const SubGroupId> listed = sets.ChildrenOf(set);
+  SubGroupList children(listed.begin(), listed.end());
   if (children.size() < 2 || !options_.by_satisfaction) return children;
   struct Standing {
     SubGroupId id;

@@ -136,6 +136,15 @@ INSTANTIATE_TEST_SUITE_P(Mode, ClaimPropertyTest, testing::Bool(), [](const auto
   return std::string(mode.param ? "AsKai" : "Mended");
 });
 
+TEST_P(ClaimPropertyTest, NoDecisionDependsOnAnId) {
+  ForSamples(100, [](const Sample& sample, const Config& config) {
+    const Session session(config);
+    ClusterRows rows = sample.crowded.rows;
+    rows.numbering_seed = sample.seed + 1;
+    EXPECT_EQ(TextOf(RunPlan(session, rows.Build())), TextOf(RunPlan(session, sample.cluster)));
+  });
+}
+
 TEST_P(ClaimPropertyTest, TheShortcutsChangeNothing) {
   ForSamples(150, [](const Sample& sample, const Config& config) {
     const Session plain(config, {.always_scan = true, .plain_search = true});

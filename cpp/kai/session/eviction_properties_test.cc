@@ -317,9 +317,8 @@ bool IsWhole(const Cluster& cluster, SubGroupId set, const std::map<SubGroupId, 
     count = found == active.end() ? 0 : found->second;
     count += sets.counts[set][PodStatus::kSucceeded];
   } else {
-    const Span32 range = sets.children[set];
-    for (int32_t i = range.begin; i < range.end; ++i)
-      count += IsWhole(cluster, sets.child_list[static_cast<size_t>(i)], active) ? 1 : 0;
+    for (const SubGroupId child : sets.ChildrenOf(set))
+      count += IsWhole(cluster, child, active) ? 1 : 0;
   }
   return count >= sets.minimum[set];
 }
@@ -381,7 +380,7 @@ TEST_P(EvictionPropertyTest, NobodyIsPlacedAndEvictedInOnePlan) {
 // --------------------------------------------------------------------------------------
 
 bool SaysThatItStopped(const Plan& plan) {
-  for (const PodGroupId group : plan.groups.ids()) {
+  for (const PodGroupId group : plan.cluster->pod_groups().name.ids()) {
     for (const ToldReason& reason : ReasonsOf(plan, group)) {
       if (reason.code == reason_codes::kSearchBudgetSpent) return true;
     }

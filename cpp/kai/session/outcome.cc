@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "kai/actions/candidates.h"
@@ -24,7 +25,8 @@ class Describer {
     const std::vector<PodGroupId> groups = NotableOrChanged(*cycle_.statement);
     plan_.groups.Reserve(groups.size());
     for (const PodGroupId group : groups) Describe(group);
-    std::sort(plan_.waiting_pods.begin(), plan_.waiting_pods.end());
+    std::ranges::sort(plan_.waiting_pods, {},
+                      [&](const auto& each) { return cluster_.pods().name_rank[each.first]; });
   }
 
  private:
@@ -39,7 +41,9 @@ class Describer {
         evictions.push_back({.group = cluster_.pods().group[pod], .pod = pod, .decision = i});
       }
     }
-    std::sort(evictions.begin(), evictions.end());
+    std::ranges::sort(evictions, {}, [&](const Plan::Eviction& each) {
+      return std::tuple(each.group, cluster_.pods().name_rank[each.pod], each.decision);
+    });
     const auto is_same = [](const Plan::Eviction& a, const Plan::Eviction& b) {
       return a.pod == b.pod;
     };
@@ -74,12 +78,8 @@ class Describer {
   }
 
   bool HasActivePods(PodGroupId group) const {
-    const Span32 range = cluster_.pod_groups().pod_sets[group];
-    for (int32_t i = range.begin; i < range.end; ++i) {
-      if (cluster_.sub_groups()
-              .counts[cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)]]
-              .active_used() > 0)
-        return true;
+    for (const SubGroupId pod_set : cluster_.pod_groups().PodSetsOf(group)) {
+      if (cluster_.sub_groups().counts[pod_set].active_used() > 0) return true;
     }
     return false;
   }
@@ -187,9 +187,7 @@ class Describer {
   Stale StaleOf(PodGroupId group) const {
     const SubGroupColumns& sets = cluster_.sub_groups();
     Stale stale;
-    const Span32 range = cluster_.pod_groups().pod_sets[group];
-    for (int32_t i = range.begin; i < range.end; ++i) {
-      const SubGroupId id = cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const SubGroupId id : cluster_.pod_groups().PodSetsOf(group)) {
       stale.pod_sets.push_back(
           {.pod_set = id, .minimum = sets.minimum[id], .pods = sets.counts[id].active_used()});
     }
@@ -216,10 +214,8 @@ class Describer {
       return;
     }
     std::map<std::string_view, NameId> features;
-    const Span32 range = cluster_.pod_groups().pod_sets[group];
-    for (int32_t i = range.begin; i < range.end; ++i) {
-      for (const PodId pod :
-           cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
+    for (const SubGroupId pod_set : cluster_.pod_groups().PodSetsOf(group)) {
+      for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
         const PodStatus status = cluster_.pods().status[pod];
         if (status != PodStatus::kPending && status != PodStatus::kGated) continue;
         for (const NameId feature : cluster_.ClassOf(pod).not_built)
@@ -232,9 +228,7 @@ class Describer {
   NotReady NotReadyOf(PodGroupId group) const {
     const SubGroupColumns& sets = cluster_.sub_groups();
     NotReady not_ready;
-    const Span32 range = cluster_.pod_groups().pod_sets[group];
-    for (int32_t i = range.begin; i < range.end; ++i) {
-      const SubGroupId id = cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)];
+    for (const SubGroupId id : cluster_.pod_groups().PodSetsOf(group)) {
       const StatusCounts& counts = sets.counts[id];
       const int32_t alive = counts.alive();
       const int32_t gated = counts[PodStatus::kGated];
@@ -249,10 +243,8 @@ class Describer {
   // Every waiting pod with the reason why it found no node itself, else its group's (spec 2 M2).
   // `reasons` are those of its group from place `begin` on.
   void ListWaitingPods(PodGroupId group, std::span<const OutcomeReason> reasons, size_t begin) {
-    const Span32 range = cluster_.pod_groups().pod_sets[group];
-    for (int32_t i = range.begin; i < range.end; ++i) {
-      for (const PodId pod :
-           cycle_.order->PodsOf(cluster_.pod_groups().pod_set_list[static_cast<size_t>(i)])) {
+    for (const SubGroupId pod_set : cluster_.pod_groups().PodSetsOf(group)) {
+      for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
         if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
         const auto own = std::ranges::find_if(reasons, [&](const OutcomeReason& each) {
           const auto* no_node = std::get_if<NoNode>(&each.reason);

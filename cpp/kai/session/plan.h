@@ -77,7 +77,6 @@ class GroupOutcomes {
     }
     return outcomes_[static_cast<size_t>(place_[group])];
   }
-  IdRange<PodGroupId> ids() const { return place_.ids(); }
   size_t size() const { return place_.size(); }
 
  private:
@@ -109,13 +108,12 @@ struct Plan {
     TopologyDomainId domain;  // the narrowest; invalid: its node is outside
   };
   std::vector<TopologyRank> ranks;
-  // Pods that leave without a promise to come back, by pod group and pod; with the decision that
-  // says so.
+  // Pods that leave without a promise to come back, those of a pod group together and by name; with
+  // the decision that says so.
   struct Eviction {
     PodGroupId group;
     PodId pod;
     size_t decision = 0;
-    auto operator<=>(const Eviction&) const = default;
   };
   std::vector<Eviction> evictions;
   GroupOutcomes groups;

@@ -67,7 +67,7 @@ std::string TextOf(const Plan& plan) {
     StrAppend(&text, "\n", decision.action, " ", MessageOf(plan, decision));
     if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
   }
-  for (const PodGroupId group : plan.groups.ids()) {
+  for (const PodGroupId group : InOrderOf(cluster.pod_groups().name_rank)) {
     const GroupOutcome& outcome = plan.groups[group];
     StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
               outcome.writes_last_start ? " starts" : "",
@@ -82,7 +82,7 @@ std::string TextOf(const Plan& plan) {
   for (const auto& [pod, message] : ConditionsOf(plan)) {
     StrAppend(&text, "\n", cluster.PodName(pod), ": ", message);
   }
-  for (const QueueId queue : plan.queues.ids()) {
+  for (const QueueId queue : InOrderOf(cluster.queues().name_rank)) {
     StrAppend(&text, "\n", cluster.Text(cluster.queues().name[queue]));
     for (const Share& share : plan.queues[queue]) {
       StrAppend(&text, " ", std::to_string(share.fair_share), "/", std::to_string(share.allocated),

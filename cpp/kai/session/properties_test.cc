@@ -389,7 +389,7 @@ TEST_P(CyclePropertyTest, WhoeverWaitsIsToldWhy) {
     for (const CycleLog::Decision& decision : plan.decisions) {
       ++decided[cluster.pods().group[decision.pod]];
     }
-    for (const PodGroupId group : plan.groups.ids()) {
+    for (const PodGroupId group : plan.cluster->pod_groups().name.ids()) {
       const GroupOutcome& outcome = plan.groups[group];
       const std::string name = cluster.PodGroupName(group);
       const bool got_something = decided.contains(group);

@@ -72,6 +72,7 @@ ClusterAssembler::ClusterAssembler(Cluster* cluster)
     : c_(*cluster), directory_(&c_.names_), numa_(c_.slots_, &c_.numa_) {}
 
 void ClusterAssembler::Assemble(ClusterRows* rows) {
+  seed_ = rows->numbering_seed;
   c_.params_ = std::move(rows->params);
   c_.rejections_ = std::move(rows->rejections);
   if (c_.params_.stuck_in_releasing_threshold_ns <= 0)
@@ -90,9 +91,9 @@ void ClusterAssembler::Assemble(ClusterRows* rows) {
   AddQueues(&rows->queues);
   AddPodGroups(rows);
   const std::vector<PodRow*> pods =
-      SortedAndUnique(&rows->pods, "Pod", NamespacedKey<PodRow>, &c_.rejections_);
+      SortedAndUnique(&rows->pods, "Pod", NamespacedKey<PodRow>, &c_.rejections_, seed_);
   const std::vector<ResourceClaimRow*> claims = SortedAndUnique(
-      &rows->claims, "ResourceClaim", NamespacedKey<ResourceClaimRow>, &c_.rejections_);
+      &rows->claims, "ResourceClaim", NamespacedKey<ResourceClaimRow>, &c_.rejections_, seed_);
   DraftPods(pods, rows->bind_requests, claims);
   NameResources();
   OfferResources();
@@ -107,12 +108,14 @@ void ClusterAssembler::Assemble(ClusterRows* rows) {
 void ClusterAssembler::AddNodes(std::vector<NodeRow>* rows,
                                 const std::vector<ResourceSliceRow>& slices) {
   std::erase_if(*rows, [&](const NodeRow& row) { return !IsOurs(row, c_.params_); });
-  for (const NodeRow* row : SortedAndUnique(rows, "Node", NameKey<NodeRow>, &c_.rejections_)) {
+  for (const NodeRow* row :
+       SortedAndUnique(rows, "Node", NameKey<NodeRow>, &c_.rejections_, seed_)) {
     const NodeFacts facts = NodeFactsOf(*row);
     directory_.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
     nodes_.Add({.row = row, .facts = facts});
     node_rows_.push_back(row);
   }
+  RankByName(c_.names_, &c_.nodes_);
   for (const ResourceSliceRow& slice : slices) {
     const NodeId node = directory_.FindNode(slice.node);
     if (node.valid()) nodes_[node].dra_gpus = AddSaturating(nodes_[node].dra_gpus, slice.gpus);
@@ -128,13 +131,15 @@ void ClusterAssembler::AddQueues(std::vector<QueueRow>* rows) {
   KeepWholeQueueTrees(&kept, &c_.rejections_);
   std::sort(kept.begin(), kept.end(),
             [](const QueueRow& a, const QueueRow& b) { return a.name < b.name; });
+  OrderForIds(seed_, &kept);
   kai::AddQueues(kept, &c_.names_, &directory_, &c_.queues_);
+  RankByName(c_.names_, &c_.queues_);
 }
 
 void ClusterAssembler::AddPodGroups(ClusterRows* rows) {
   TopologyWriter topologies(&c_.names_, &c_.topologies_, &c_.topology_constraints_);
-  for (const TopologyRow* row :
-       SortedAndUnique(&rows->topologies, "Topology", NameKey<TopologyRow>, &c_.rejections_)) {
+  for (const TopologyRow* row : SortedAndUnique(&rows->topologies, "Topology", NameKey<TopologyRow>,
+                                                &c_.rejections_, seed_)) {
     topologies.Add(*row, node_rows_);
   }
   std::erase_if(rows->pod_groups, [&](const PodGroupRow& row) {
@@ -146,12 +151,14 @@ void ClusterAssembler::AddPodGroups(ClusterRows* rows) {
                          .names = &c_.names_,
                          .directory = &directory_,
                          .topologies = &topologies,
-                         .rejections = &c_.rejections_},
+                         .rejections = &c_.rejections_,
+                         .seed = seed_},
                         &c_.pod_groups_, &c_.sub_groups_);
-  for (const PodGroupRow* row : SortedAndUnique(&rows->pod_groups, "PodGroup",
-                                                NamespacedKey<PodGroupRow>, &c_.rejections_)) {
+  for (const PodGroupRow* row : SortedAndUnique(
+           &rows->pod_groups, "PodGroup", NamespacedKey<PodGroupRow>, &c_.rejections_, seed_)) {
     writer.Add(*row);
   }
+  RankByName(c_.names_, &c_.pod_groups_);
   RankByCreation(c_.names_, &c_.pod_groups_);
 }
 
@@ -200,9 +207,10 @@ void ClusterAssembler::NameResources() {
     name(draft.row->overhead, &of_pods);
     name(draft.row->gpu.mig, &of_pods);
   }
-  for (const auto* names : {&of_nodes, &of_pods}) {
-    for (const std::string_view resource : *names) c_.slots_.Add(resource);
-  }
+  std::vector<std::string_view> order(of_nodes.begin(), of_nodes.end());
+  order.insert(order.end(), of_pods.begin(), of_pods.end());
+  OrderForIds(seed_, &order);
+  for (const std::string_view resource : order) c_.slots_.Add(resource);
 }
 
 void ClusterAssembler::OfferResources() {
@@ -222,8 +230,8 @@ void ClusterAssembler::OfferResources() {
 }
 
 void ClusterAssembler::AddZones(std::vector<NodeZonesRow>* rows) {
-  for (const NodeZonesRow* row :
-       SortedAndUnique(rows, "NodeResourceTopology", NameKey<NodeZonesRow>, &c_.rejections_)) {
+  for (const NodeZonesRow* row : SortedAndUnique(rows, "NodeResourceTopology",
+                                                 NameKey<NodeZonesRow>, &c_.rejections_, seed_)) {
     const NodeId node = directory_.FindNode(row->name);
     if (node.valid()) numa_.AddNode(*row, node, c_.nodes_.size(), &c_.rejections_);
   }
@@ -360,6 +368,7 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
       numa_.NotePlacement(*draft.row, pod, draft.node, &c_.rejections_);
     if (draft.node.valid()) occupancy.Occupy(pod, draft.node, draft.status, c_.pods_.gpus[pod]);
   }
+  RankByName(c_.names_, &c_.pods_);
   writer.ListPods();
 }
 

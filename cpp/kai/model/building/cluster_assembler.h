@@ -51,6 +51,7 @@ class ClusterAssembler {
   };
 
   Cluster& c_;
+  uint64_t seed_ = 0;  // ClusterRows::numbering_seed
   Directory directory_;
   IndexVector<NodeId, NodeDraft> nodes_;
   std::vector<const NodeRow*> node_rows_;  // by NodeId

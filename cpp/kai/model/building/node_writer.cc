@@ -25,7 +25,6 @@ bool IsOurs(const NodeRow& row, const ShardParams& params) {
 
 NodeId AddNode(const NodeRow& row, const NodeFacts& facts, Interner* names, NodeColumns* nodes) {
   const NodeId node = nodes->name.Add(names->Intern(row.name));
-  nodes->name_rank.Add(node.value());
   nodes->gpu_memory_mib.Add(facts.gpu_memory_mib.value_or(kUnknownGpuMemoryMib));
   return node;
 }

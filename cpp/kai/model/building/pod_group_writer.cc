@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kai/model/building/numbering.h"
 #include "kai/model/building/row_lookup.h"
 #include "kai/model/building/sub_group_tree.h"
 
@@ -81,32 +82,36 @@ PodGroupId PodGroupWriter::Add(const PodGroupRow& row) {
 
 void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
                              const DomainWishRow* wish) {
-  const size_t first = sets_.size();
-  const auto id_of = [&](size_t place) { return SubGroupId(first + place); };
+  std::vector<SubGroupId> ids;  // of the sets of the tree
+  for (size_t i = 0; i < tree.sets.size(); ++i) ids.push_back(SubGroupId(sets_.size() + i));
+  OrderForIds(at_.seed, &ids);
+  sets_.Resize(sets_.size() + tree.sets.size());
   std::vector<std::vector<SubGroupId>> children(tree.sets.size());
   std::vector<std::pair<std::string_view, SubGroupId>> pod_sets;
   for (size_t i = 0; i < tree.sets.size(); ++i) {
     const SubGroupTree::Set& set = tree.sets[i];
-    const auto parent = static_cast<size_t>(set.parent);
-    sets_.name.Add(at_.names->Intern(set.name));
-    sets_.group.Add(group);
-    sets_.parent.Add(i == 0 ? SubGroupId() : id_of(parent));
-    sets_.is_pod_set.Add(set.is_pod_set ? 1 : 0);
-    sets_.minimum.Add(set.minimum);
-    sets_.minimum_given.Add(set.minimum_given ? 1 : 0);
-    sets_.topology.Add(set.topology == nullptr
-                           ? TopologyConstraintId()
-                           : at_.topologies->ConstraintOf(*set.topology, i == 0 ? wish : nullptr));
-    sets_.pods.Add({});
-    sets_.counts.Add({});
-    if (i > 0) children[parent].push_back(id_of(i));
-    if (set.is_pod_set) pod_sets.emplace_back(set.name, id_of(i));
+    const SubGroupId id = ids[i];
+    sets_.name[id] = at_.names->Intern(set.name);
+    sets_.group[id] = group;
+    sets_.is_pod_set[id] = set.is_pod_set ? 1 : 0;
+    sets_.minimum[id] = set.minimum;
+    sets_.minimum_given[id] = set.minimum_given ? 1 : 0;
+    if (set.topology != nullptr) {
+      const bool is_root = set.parent < 0;
+      sets_.topology[id] = at_.topologies->ConstraintOf(*set.topology, is_root ? wish : nullptr);
+    }
+    if (set.parent >= 0) {
+      const auto parent = static_cast<size_t>(set.parent);
+      sets_.parent[id] = ids[parent];
+      children[parent].push_back(id);
+    }
+    if (set.is_pod_set) pod_sets.emplace_back(set.name, id);
   }
-  groups_.root.Add(id_of(0));
-  for (const std::vector<SubGroupId>& below : children) {  // by name, as siblings are
+  groups_.root.Add(ids[0]);
+  for (size_t i = 0; i < children.size(); ++i) {  // by name, as siblings are
     const auto begin = static_cast<int32_t>(sets_.child_list.size());
-    sets_.child_list.insert(sets_.child_list.end(), below.begin(), below.end());
-    sets_.children.Add({begin, static_cast<int32_t>(sets_.child_list.size())});
+    sets_.child_list.insert(sets_.child_list.end(), children[i].begin(), children[i].end());
+    sets_.children[ids[i]] = {begin, static_cast<int32_t>(sets_.child_list.size())};
   }
   std::sort(pod_sets.begin(), pod_sets.end());
   const auto begin = static_cast<int32_t>(groups_.pod_set_list.size());

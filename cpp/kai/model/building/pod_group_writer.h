@@ -10,6 +10,7 @@
 #ifndef KAI_MODEL_BUILDING_POD_GROUP_WRITER_H_
 #define KAI_MODEL_BUILDING_POD_GROUP_WRITER_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +48,7 @@ class PodGroupWriter {
     Directory* directory;
     TopologyWriter* topologies;
     std::vector<Rejection>* rejections;
+    uint64_t seed = 0;  // ClusterRows::numbering_seed
   };
   PodGroupWriter(const Surroundings& at, PodGroupColumns* groups, SubGroupColumns* sets)
       : at_(at), groups_(*groups), sets_(*sets) {}

@@ -76,6 +76,9 @@ PodId PodWriter::Add(const PodDraft& draft, PodClassId pod_class, double whole_g
 }
 
 void PodWriter::ListPods() {
+  const auto by_name = [&](PodId pod) { return pods_.name_rank[pod]; };
+  for (const PodGroupId group : groups_.name.ids())
+    std::ranges::sort(groups_.misfits[group], {}, by_name);
   for (const SubGroupId set : sets_.name.ids()) {
     const auto begin = static_cast<int32_t>(sets_.pod_list.size());
     sets_.pod_list.insert(sets_.pod_list.end(), pods_of_[set].begin(), pods_of_[set].end());
@@ -84,13 +87,16 @@ void PodWriter::ListPods() {
 }
 
 void RankByUid(const std::vector<const PodRow*>& rows, PodColumns* pods) {
-  std::vector<std::pair<std::string, size_t>> uids;
+  std::vector<std::pair<std::string, int32_t>> uids;  // with the rank of the name
   uids.reserve(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i)
-    uids.emplace_back(rows[i]->uid.empty() ? NameOf(*rows[i]) : rows[i]->uid, i);
+  for (const PodId pod : pods->name_rank.ids()) {
+    const PodRow& row = *rows[pod.index()];
+    uids.emplace_back(row.uid.empty() ? NameOf(row) : row.uid, pods->name_rank[pod]);
+  }
   std::sort(uids.begin(), uids.end());
+  const std::vector<PodId> by_name = InOrderOf(pods->name_rank);
   for (size_t rank = 0; rank < uids.size(); ++rank)
-    pods->uid_rank[PodId(uids[rank].second)] = static_cast<int32_t>(rank);
+    pods->uid_rank[by_name[static_cast<size_t>(uids[rank].second)]] = static_cast<int32_t>(rank);
 }
 
 }  // namespace kai

@@ -24,6 +24,7 @@ class PodWriter {
 
   // `gpus`: that it shares on its node; `whole_gpus`: what its class asks of the GPU slot.
   PodId Add(const PodDraft& draft, PodClassId pod_class, double whole_gpus, GpuList gpus);
+  // Once the pods have ranks by name.
   void ListPods();
 
  private:

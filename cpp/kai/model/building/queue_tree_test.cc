@@ -20,10 +20,8 @@ std::vector<std::string> QueueNames(const Cluster& cluster) {
 }
 
 std::vector<std::string> Children(const Cluster& cluster, std::string_view name) {
-  const Span32 range = cluster.queues().children[QueueNamed(cluster, name)];
   std::vector<std::string> names;
-  for (int32_t i = range.begin; i < range.end; ++i) {
-    const QueueId child = cluster.queues().child_list[static_cast<size_t>(i)];
+  for (const QueueId child : cluster.queues().ChildrenOf(QueueNamed(cluster, name))) {
     names.emplace_back(cluster.Text(cluster.queues().name[child]));
   }
   return names;

@@ -17,6 +17,7 @@
 
 #include "kai/api/accelerators.h"
 #include "kai/base/text.h"
+#include "kai/model/building/numbering.h"
 #include "kai/model/rows/rows.h"
 
 namespace kai {
@@ -78,11 +79,12 @@ std::string NameOf(const Row& row) {
   }
 }
 
-// The rows in the order of `key`, which names an object. Objects that share one name all go: which
-// of them is kept must not depend on their order. Rows are large; they stay where they are.
+// The rows in the order of `key`, which names an object; with a seed, as OrderForIds() has them.
+// Objects that share one name all go: which of them is kept must not depend on their order. Rows
+// are large; they stay where they are.
 template <typename Row, typename KeyOf>
 std::vector<Row*> SortedAndUnique(std::vector<Row>* rows, const char* kind, const KeyOf& key,
-                                  std::vector<Rejection>* rejections) {
+                                  std::vector<Rejection>* rejections, uint64_t seed = 0) {
   std::vector<Row*> sorted;
   sorted.reserve(rows->size());
   for (Row& row : *rows) sorted.push_back(&row);
@@ -105,6 +107,7 @@ std::vector<Row*> SortedAndUnique(std::vector<Row>* rows, const char* kind, cons
     begin = end;
   }
   sorted.resize(kept);
+  OrderForIds(seed, &sorted);
   return sorted;
 }
 

@@ -4,7 +4,7 @@
 //   cluster.nodes().idle[node]                  // rows are integers, attributes lie beside them
 //   cluster.Text(cluster.nodes().name[node])    // names stay at the edge
 //
-// Invariants: ids follow names, so the order of the input is of no consequence; at most one
+// Invariants: neither the order of the input nor an id is of any consequence; at most one
 // Statement is open. Reading from several threads is safe while no statement is open.
 #ifndef KAI_MODEL_COLUMNS_CLUSTER_H_
 #define KAI_MODEL_COLUMNS_CLUSTER_H_

@@ -1,6 +1,5 @@
-// The row numbers of the cluster's columns. Ids follow names (nodes and queues by name, pods and
-// pod groups by namespace/name), so that they mean the same in every run whatever the order of the
-// input.
+// The row numbers of the cluster's columns. No order depends on them: what is alike in all else
+// goes by name (name_rank; docs/decisions/0001).
 #ifndef KAI_MODEL_COLUMNS_IDS_H_
 #define KAI_MODEL_COLUMNS_IDS_H_
 

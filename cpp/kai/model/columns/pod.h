@@ -92,6 +92,7 @@ struct PodClassColumns {
 struct PodColumns {
   IndexVector<PodId, NameId> namespace_name;
   IndexVector<PodId, NameId> name;
+  IndexVector<PodId, int32_t> name_rank;  // position in the order of namespaces and names
   IndexVector<PodId, PodClassId> pod_class;
   IndexVector<PodId, PodGroupId> group;  // invalid: belongs to no pod group of this scheduler
   IndexVector<PodId, SubGroupId>

@@ -82,6 +82,19 @@ struct SubGroupColumns {
   }
   std::span<const PodId> PodsOf(SubGroupId pod_set) const { return pods[pod_set].Of(pod_list); }
   size_t size() const { return name.size(); }
+  // The new rows are for the caller to fill.
+  void Resize(size_t size) {
+    name.Resize(size);
+    group.Resize(size);
+    parent.Resize(size);
+    is_pod_set.Resize(size);
+    minimum.Resize(size);
+    minimum_given.Resize(size);
+    topology.Resize(size);
+    children.Resize(size);
+    pods.Resize(size);
+    counts.Resize(size);
+  }
 };
 
 // Groups that actions ask for, found once when a cluster is built, so that a cycle costs what waits
@@ -108,6 +121,7 @@ struct PodGroupLists {
 struct PodGroupColumns {
   IndexVector<PodGroupId, NameId> namespace_name;
   IndexVector<PodGroupId, NameId> name;
+  IndexVector<PodGroupId, int32_t> name_rank;  // position in the order of namespaces and names
   IndexVector<PodGroupId, NameId> owner_name;  // its workload's; invalid: unknown
   IndexVector<PodGroupId, QueueId> queue;      // invalid: the queue does not exist
   IndexVector<PodGroupId, NameId> queue_name;  // as written

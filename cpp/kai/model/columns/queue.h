@@ -24,6 +24,7 @@ struct QueueSums {
 
 struct QueueColumns {
   IndexVector<QueueId, NameId> name;
+  IndexVector<QueueId, int32_t> name_rank;    // position in the order of names
   IndexVector<QueueId, NameId> display_name;  // what messages call it
   IndexVector<QueueId, QueueId> parent;       // invalid: top level
   IndexVector<QueueId, Span32> children;      // of `child_list`, by name

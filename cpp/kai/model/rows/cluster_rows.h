@@ -37,6 +37,8 @@ struct ClusterRows {
   std::unique_ptr<Cluster> Build() &&;
 
   ShardParams params;
+  // Of tests: objects get their ids at random, as no decision depends on an id. 0: by name.
+  uint64_t numbering_seed = 0;
   std::vector<NodeRow> nodes;
   std::vector<QueueRow> queues;
   std::vector<PriorityClassRow> priority_classes;

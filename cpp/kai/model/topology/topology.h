@@ -69,9 +69,7 @@ class DomainTree {
 
   // In the order of their narrowest domains, then by id.
   std::span<const NodeId> NodesOf(TopologyDomainId domain) const {
-    const Span32 range = nodes_[domain];
-    return std::span(node_list_)
-        .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+    return nodes_[domain].Of(node_list_);
   }
   // The narrowest domain of a node; invalid: it has not even the first label.
   TopologyDomainId DomainOf(NodeId node) const { return domain_of_[node]; }

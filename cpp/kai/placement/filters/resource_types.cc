@@ -17,7 +17,7 @@ class ResourceTypeFilter final : public Filter {
     const std::vector<PodClass>& classes = cluster.pod_classes().info.raw();
     if (std::ranges::none_of(classes, [](const PodClass& each) { return each.gpu.legacy_mig; }))
       return;
-    for (const PodId pod : cluster.pods().name.ids()) {  // by name
+    for (const PodId pod : InOrderOf(cluster.pods().name_rank)) {
       const NodeId node = cluster.pods().node[pod];
       if (!cluster.ClassOf(pod).gpu.legacy_mig || !node.valid() ||
           !IsActiveUsed(cluster.pods().status[pod]))
