@@ -12,7 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/base/interner.h"
-#include "kai/model/claims/claims.h"
+#include "kai/model/claims/claim_book.h"
 #include "kai/model/claims/extended_claims.h"
 #include "kai/model/rows/rows.h"
 
@@ -39,7 +39,7 @@ class ClaimAssembler {
   ClaimNeedsId NeedsId(ClaimNeeds needs);
 
  private:
-  ClaimId Add(ClaimBook::Claim claim);
+  ClaimId Add(Claim claim);
   // The object that was made for the pod's extended resources.
   ClaimId FindMadeFor(const PodRow& pod) const;
   DeviceRequest RequestOf(const DeviceChoiceRow& row) const;

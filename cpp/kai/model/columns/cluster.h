@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "kai/base/interner.h"
-#include "kai/model/claims/claims.h"
+#include "kai/model/claims/claim_book.h"
 #include "kai/model/claims/volumes.h"
 #include "kai/model/columns/affinity.h"
 #include "kai/model/columns/host_ports.h"
