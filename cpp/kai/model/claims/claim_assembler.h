@@ -1,5 +1,12 @@
-// ClaimAssembler: turns rows of claims, device classes and slices into a ClaimBook. A part of
-// ClusterAssembler, which calls it in the order of its functions.
+// ClaimAssembler: turns rows of claims, device classes and slices into a ClaimBook.
+//
+//   ClaimAssembler assembler(&book, &c_.names_, node_rows_);
+//   assembler.AddClasses(classes);
+//   assembler.AddClaims(claims, c_.params_.queue_label_key);
+//   draft.claims = assembler->NeedsId(std::move(needs));
+//
+// Invariants: its functions are called in their order; equal specs and equal needs have one number.
+// Cost: O(log) per object; selectors are compiled once per spec. Not thread-safe.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 #define KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 

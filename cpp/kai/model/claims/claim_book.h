@@ -3,7 +3,7 @@
 //
 //   const ClaimBook& claims = cluster.claims();
 //   claims.AllocationOf(claim)
-//   cluster_.claims().SharedGpus(claims, node)     // GPUs of them that others hold there already
+//   cluster.claims().GivenTo(pod)      // what the pod holds, for its BindRequest
 //
 // A pod that is placed takes devices. A pod that is evicted gives them back when nothing else uses
 // the claim; if it returns to its node it has them again, whatever was promised meanwhile: it never

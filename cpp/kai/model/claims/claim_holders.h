@@ -6,8 +6,8 @@
 // Devices come back when the last holder leaves, and are promised away by the first that is to have
 // them then.
 //
-// Invariants: counting the same backwards restores it. Cost: O(log entries). Threads: many readers,
-// or one thread that counts.
+// Invariants: the same counted backwards restores it. Cost: O(log entries). Threads: many readers,
+// or one that counts.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_HOLDERS_H_
 #define KAI_MODEL_CLAIMS_CLAIM_HOLDERS_H_
 

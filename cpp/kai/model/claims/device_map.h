@@ -1,10 +1,9 @@
 // DeviceMap: the devices that ResourceSlices publish, and the nodes that reach them.
 //
-//   const NodePools pools = devices_.Gather(node, *nodes_, *names_);
-//   devices_.AllocationOf(found->claims[i], *nodes_, node_name_field_)
+//   devices_.Gather(node, *nodes_, *names_)
 //
-// Slices of one pool have a number together. A local slice belongs to one node, whichever other
-// slices its pool has.
+// A pool has a number, its place in the order of driver and name. A local slice belongs to one
+// node, whichever other slices its pool has.
 //
 // Invariants: nothing changes once it is made; pools point into it. Cost: Gather() is O(slices that
 // are not local, and those of the node); the caller keeps what it got. Threads: many readers.

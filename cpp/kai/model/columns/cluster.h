@@ -1,11 +1,13 @@
 // Cluster: everything a cycle looks at, as columns. Built by ClusterBuilder, changed only through a
 // Statement, and the same again after it.
 //
-//   cluster.nodes().idle[node]                  // rows are integers, attributes lie beside them
-//   cluster.Text(cluster.nodes().name[node])    // names stay at the edge
+//   cluster->nodes().idle[node][kGpuSlot.index()]
+//
+//   cluster.Text(cluster.nodes().name[found.node])   // names stay at the edge
 //
 // Invariants: ids follow names, so the order of the input is of no consequence; at most one
-// Statement is open. Reading from several threads is safe while no statement is open.
+// Statement is open. Cost: an access to an array, unless a function says more. Threads: many
+// readers while no statement is open: no const function writes.
 #ifndef KAI_MODEL_COLUMNS_CLUSTER_H_
 #define KAI_MODEL_COLUMNS_CLUSTER_H_
 
@@ -68,7 +70,6 @@ class Cluster {
   const IndexVector<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
     return topology_constraints_;
   }
-  // Resource claims of pods, and the devices they hold.
   const ClaimBook& claims() const { return claims_; }
   const ResourceSlots& slots() const { return slots_; }
   const ShardParams& params() const { return params_; }

@@ -1,4 +1,9 @@
 // The statuses of a pod and the groups they form (spec 2 S1, S4).
+//
+//   IsAllocated(row.status)
+//
+// Invariants: allocated pods are active allocated; these are active used, and alive. Cost: a shift.
+// Threads: plain values.
 #ifndef KAI_MODEL_COLUMNS_POD_STATUS_H_
 #define KAI_MODEL_COLUMNS_POD_STATUS_H_
 
