@@ -78,7 +78,6 @@ class GroupOutcomes {
     return outcomes_[static_cast<size_t>(place_[group])];
   }
   IdRange<PodGroupId> ids() const { return place_.ids(); }
-  size_t size() const { return place_.size(); }
 
  private:
   static constexpr int32_t kSimplyRunning = -1;

@@ -52,7 +52,6 @@ class UndoStack {
     size_ -= count;
     return values_.get() + size_;
   }
-  size_t size() const { return size_; }
   void Clear() { size_ = 0; }
 
  private:

@@ -57,7 +57,6 @@ class AffinityIndex {
 
   bool empty() const { return terms_.empty(); }
   size_t size() const { return terms_.size(); }
-  const AffinityTerm& term(AffinityTermId id) const { return terms_[id]; }
   DomainId DomainOf(AffinityTermId term, NodeId node) const {
     return (*domain_)[terms_[term].key][node];
   }

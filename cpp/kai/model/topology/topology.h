@@ -80,7 +80,6 @@ class DomainTree {
     return domain.valid() && depth_[domain] == depth();
   }
 
-  const std::vector<NameId>& levels() const { return levels_; }
   // The node's label of a level; invalid: it lacks that or one before it.
   NameId ValueAt(NodeId node, int32_t depth) const {
     const TopologyDomainId domain = domain_of_[node];
