@@ -245,7 +245,7 @@ py::dict Claims(const HeldPlan& self) {
   py::dict pods;
   for (const auto& [pod, claims] : self.plan.claims) {
     py::list rows;
-    for (const ClaimBook::GivenClaim& claim : claims) {
+    for (const GivenClaim& claim : claims) {
       py::list devices;
       for (const ClaimAllocation::Given& given : claim.allocation->devices) {
         devices.append(py::make_tuple(given.request, given.device.driver, given.device.pool,

@@ -269,7 +269,7 @@ bool MinRuntimeAllows(int64_t runtime_ns, std::optional<int64_t> ran_ns, bool el
                       const std::optional<std::vector<std::array<int64_t, 3>>>& pod_sets) {
   const bool is_protected =
       ran_ns && MinRuntime::Protects(/*started_ns=*/0, runtime_ns, /*now_ns=*/*ran_ns);
-  if (!pod_sets) return MinRuntime::MayBeVictim(elastic, is_protected);
+  if (!pod_sets) return elastic || !is_protected;  // spec 1 F104, as preempt and reclaim ask it
   std::vector<MinRuntime::PodSetLoss> losses;
   for (const auto& [min_available, active, victims] : *pod_sets)
     losses.push_back({min_available, active, victims});

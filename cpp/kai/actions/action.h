@@ -71,7 +71,7 @@ struct CycleLog {
     return static_cast<int32_t>(shared_gpus.size() - 1);
   }
   // What the claims of pods that were bound hold, as it stood then (spec 3 D9).
-  std::vector<std::pair<PodId, std::vector<ClaimBook::GivenClaim>>> claims;
+  std::vector<std::pair<PodId, std::vector<GivenClaim>>> claims;
   std::vector<QueueUse> queue_uses;
   std::span<const Reason> ReasonsOf(PodGroupId group) const {
     const auto found = reasons.find(group);

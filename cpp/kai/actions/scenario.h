@@ -56,7 +56,6 @@ class ScenarioBase {
   // What KAI asks of a base before it simulates anything (spec 2 V10, V12).
   bool IsWorthwhile() const;
 
-  std::span<const PodId> pods() const { return pods_; }
   std::span<const Victim> recorded() const { return recorded_; }
   const std::vector<Victim>& victims() const { return victims_; }
   const std::vector<Batch>& batches() const { return batches_; }
@@ -67,12 +66,11 @@ class ScenarioBase {
   std::vector<int32_t> BatchesOn(std::span<const NodeId> nodes, bool with_earlier) const;
   // Nodes with victims, in the order in which they got their first.
   std::span<const NodeId> nodes() const { return nodes_; }
-  // GPUs of a node: idle, being freed, and freed by recorded victims; then of batches as well.
-  double GpusBefore(NodeId node) const { return before_[node]; }
+  // GPUs of a node: idle, being freed, and freed by recorded victims and those of batches.
   double GpusWithVictims(NodeId node) const { return before_[node] + freed_[node]; }
-  // The former, summed over the nodes on offer that have no victims.
+  // Summed over the nodes on offer that have no victims.
   double GpusElsewhere() const { return elsewhere_gpus_; }
-  // The latter, summed over the nodes with victims that could hold the smallest pod.
+  // Summed over the nodes with victims that could hold the smallest pod.
   double GpusOfUsefulNodes() const { return useful_gpus_; }
   bool IsUseful(NodeId node) const { return IsUsefulWith(GpusWithVictims(node)); }
   // GPUs that the pods ask for.

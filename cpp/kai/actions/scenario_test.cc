@@ -151,16 +151,14 @@ TEST(ScenarioBaseTest, NodesAreListedAsTheyGetTheirFirstVictim) {
 
 TEST(ScenarioRoomTest, CountsWhatIsFreeAndWhatVictimsFree) {
   Base base(ThreeGroups(), kThreeGroups);
-  const auto before = [&](const char* node) { return base.base->GpusBefore(base.Node(node)); };
   const auto with = [&](const char* node) { return base.base->GpusWithVictims(base.Node(node)); };
   EXPECT_EQ(base.base->GpusWanted(), 2);
-  EXPECT_EQ(before("n1"), 2);
-  EXPECT_EQ(before("n2"), 5);
-  EXPECT_EQ(before("n3"), 1);
+  EXPECT_EQ(with("n1"), 2);
+  EXPECT_EQ(with("n2"), 5);
+  EXPECT_EQ(with("n3"), 1);
   EXPECT_EQ(base.base->GpusElsewhere(), 8);
   EXPECT_EQ(base.base->GpusOfUsefulNodes(), 0);
   base.Grow(1);
-  EXPECT_EQ(before("n1"), 2);
   EXPECT_EQ(with("n1"), 3);
   EXPECT_EQ(base.base->GpusElsewhere(), 6) << "n2 and n3";
   EXPECT_EQ(base.base->GpusOfUsefulNodes(), 3);
@@ -173,13 +171,13 @@ TEST(ScenarioRoomTest, CountsWhatIsFreeAndWhatVictimsFree) {
 
 TEST(ScenarioRoomTest, RecordedVictimsFreeTheirNodesFromTheStart) {
   Base base(ThreeGroups(), kThreeGroups, {"ns/a-0"});
-  EXPECT_EQ(base.base->GpusBefore(base.Node("n1")), 3);
+  EXPECT_EQ(base.base->GpusWithVictims(base.Node("n1")), 3);
   EXPECT_EQ(base.base->GpusElsewhere(), 9);
 }
 
 TEST(ScenarioRoomTest, WhatLeavesAnywayIsRoom) {
   Base base(ThreeGroups().Releasing("ns/gone", {.gpus = 1, .node = "n1"}), kThreeGroups);
-  EXPECT_EQ(base.base->GpusBefore(base.Node("n1")), 2);
+  EXPECT_EQ(base.base->GpusWithVictims(base.Node("n1")), 2);
 }
 
 TEST(ScenarioRoomTest, ANodeThatCouldNotHoldTheSmallestPodIsNoUse) {

@@ -43,8 +43,6 @@ std::string CutToThreeDecimals(double value) {
   return text;
 }
 
-std::string ThreeSignificantDigits(double value) { return Formatted("%.3g", value); }
-
 std::string ShortestDecimal(double value) {
   // Go's shortest %g has an exponent below 1e-4 and from 1e6 on.
   char buffer[400];

@@ -29,9 +29,6 @@ int64_t MemoryOfPortion(double portion, double capacity_mib);
 // 0.4196 -> "0.419", 2 -> "2".
 std::string CutToThreeDecimals(double value);
 
-// Three significant digits as printf's %.3g (spec 3 R11). 1000 -> "1e+03".
-std::string ThreeSignificantDigits(double value);
-
 // The shortest decimal text that reads back as the same double, without an exponent for everyday
 // sizes: how Go prints with %v.
 std::string ShortestDecimal(double value);

@@ -74,20 +74,6 @@ TEST(RoundingTest, NeverHangsOnWhatIsNoNumber) {
   EXPECT_NE(CutToThreeDecimals(std::nan("")), "");
 }
 
-TEST(RoundingTest, GpusHaveThreeSignificantDigits) {  // spec 3 R11, spec 2 M8
-  for (const auto& [value, text] :
-       std::vector<std::pair<double, std::string>>{{0, "0"},
-                                                   {8, "8"},
-                                                   {0.5, "0.5"},
-                                                   {0.333333, "0.333"},
-                                                   {100, "100"},
-                                                   {999, "999"},
-                                                   {1000, "1e+03"},
-                                                   {1234, "1.23e+03"}}) {
-    EXPECT_EQ(ThreeSignificantDigits(value), text);
-  }
-}
-
 TEST(RoundingTest, ShortestDecimalReadsBackAsTheSameDouble) {
   for (const auto& [value, text] :
        std::vector<std::pair<double, std::string>>{{0, "0"},

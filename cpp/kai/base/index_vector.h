@@ -73,7 +73,6 @@ class IndexVector {
   void Resize(size_t size) { rows_.resize(size); }
   void Resize(size_t size, const T& value) { rows_.resize(size, value); }
   void Reserve(size_t size) { rows_.reserve(size); }
-  void Clear() { rows_.clear(); }
 
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }

@@ -24,6 +24,4 @@ absl::StatusOr<bool> CelSelector::Matches(const Device& device, int64_t budget) 
       StrCat("the expression gives ", CelKindName(value), " instead of bool"));
 }
 
-const std::string& CelSelector::expression() const { return program_->expression; }
-
 }  // namespace kai

@@ -47,8 +47,6 @@ class CelSelector {
 
   absl::StatusOr<bool> Matches(const Device& device, int64_t budget = kBudget) const;
 
-  const std::string& expression() const;
-
  private:
   explicit CelSelector(std::shared_ptr<const CelProgram> program) : program_(std::move(program)) {}
 

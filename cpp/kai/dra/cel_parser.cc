@@ -324,7 +324,6 @@ absl::StatusOr<CelProgram> ParseCel(std::string_view expression) {
   }
   KAI_ASSIGN_OR_RETURN(std::vector<CelToken> tokens, SplitCel(expression));
   KAI_ASSIGN_OR_RETURN(CelProgram program, Parser(std::move(tokens)).Run());
-  program.expression = expression;
   return program;
 }
 

@@ -69,7 +69,6 @@ struct CelNode {
 };
 
 struct CelProgram {
-  std::string expression;
   std::vector<CelNode> nodes;
   int32_t root = 0;
   int32_t slots = 0;

@@ -2,7 +2,6 @@
 //
 //   MinRuntime(queues, options).ForReclaim(waiting_queue, victim_queue)  // F105, in nanoseconds
 //   MinRuntime::Protects(started_ns, runtime_ns, now_ns)               // F103
-//   MinRuntime::MayBeVictim(elastic, is_protected)                     // F104, before a scenario
 //   MinRuntime::MayLose(elastic, is_protected, losses)                 // F106, for a scenario
 //
 // A pod group is elastic if one of its pod sets has more pods, of whatever status, than its
@@ -44,9 +43,6 @@ class MinRuntime {
     if (started_ns == std::numeric_limits<int64_t>::min()) return false;
     return now_ns - runtime_ns < started_ns;  // the sum could overflow
   }
-
-  // F104
-  static bool MayBeVictim(bool elastic, bool is_protected) { return elastic || !is_protected; }
 
   // What a scenario takes of a pod set; pods that are merely moved count as victims.
   struct PodSetLoss {

@@ -121,12 +121,6 @@ TEST(MinRuntimeTest, WithoutAStartNothingIsProtected) {  // spec 1 F103
   EXPECT_TRUE(MinRuntime::Protects(1'700'000'000 * kSecondNs, kForever, 1'800'000'000 * kSecondNs));
 }
 
-TEST(MinRuntimeTest, AnElasticGroupIsLookedAtEvenWhileProtected) {  // spec 1 F104
-  EXPECT_TRUE(MinRuntime::MayBeVictim(/*elastic=*/true, /*is_protected=*/true));
-  EXPECT_FALSE(MinRuntime::MayBeVictim(false, true));
-  EXPECT_TRUE(MinRuntime::MayBeVictim(false, false));
-}
-
 TEST(MinRuntimeTest, OneGroupFromItsQueueToItsScenario) {
   QueueColumns queues;
   const QueueId waiting_queue = queues.parent.Add(QueueId());
@@ -141,7 +135,6 @@ TEST(MinRuntimeTest, OneGroupFromItsQueueToItsScenario) {
   const bool is_protected = MinRuntime::Protects(started_ns, runtime_ns, now_ns);
   EXPECT_TRUE(is_protected);
   const bool elastic = true;
-  EXPECT_TRUE(MinRuntime::MayBeVictim(elastic, is_protected));
   const std::vector<MinRuntime::PodSetLoss> losses = {
       {.min_available = 2, .active = 3, .victims = 2}};
   EXPECT_FALSE(MinRuntime::MayLose(elastic, is_protected, losses)) << "one would be left";

@@ -4,14 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/oracle/slow_evictions.h"
 
 namespace kai::reclaim_rule_test {
 namespace {
@@ -398,108 +397,19 @@ TEST(ReclaimRuleTest, NothingLostIsAcceptedWhereTheQuotaAllowsIt) {
 
 // ---- random trees -------------------------------------------------------------------------------
 
-// The text of spec 1 F94, read slowly.
-class Plain {
- public:
-  Plain(const std::vector<int>& parents, const std::vector<QueueShare>& shares)
-      : parents_(parents), shares_(shares) {}
+std::string NameOf(int queue) { return queue < 0 ? "" : std::to_string(queue); }
 
-  bool Accepts(int reclaimer, bool preemptible, double multiplier,
-               const std::vector<QueueLoss>& losses, const QuotaVector& request,
-               double request_whole) const {
-    std::map<int, QuotaVector> rem;
-    std::map<int, std::set<size_t>> involved;
-    for (const QueueLoss& loss : losses) {
-      const int victim = loss.queue.value();
-      const auto [x, y] = Leveled(reclaimer, victim);
-      const QuotaVector left = Left(rem, y);
-      if (!(ExceedsAny(left, y, &Allocatable) ||
-            (AtMostDeserved(x, request) && ExceedsAny(left, y, &Deserved)))) {
-        return false;
-      }
-      for (const int queue : PathUp(victim)) {
-        QuotaVector now = Left(rem, queue);
-        now -= loss.amount;
-        rem[queue] = now;
-        for (const size_t i : InvolvedIn(loss.amount, loss.whole_gpus)) involved[queue].insert(i);
-      }
-    }
-    for (const int level : PathUp(reclaimer)) {
-      const QuotaVector after = Left(rem, level) + request;
-      for (const auto& [sibling, left] : rem) {
-        if (parents_[sibling] != parents_[level] || sibling == level) continue;
-        std::set<size_t> resources = involved[sibling];
-        for (const size_t i : InvolvedIn(request, request_whole)) resources.insert(i);
-        for (const size_t i : resources) {
-          const double fair = shares_[sibling][i].fair_share;
-          const double own = Sat(after[i], shares_[level][i].fair_share);
-          if (own > 1 && fair > 0 && own * multiplier >= Sat(left[i], fair)) return false;
-        }
-      }
-      for (size_t i = 0; i < kQuotaResources; ++i) {
-        const Share& share = shares_[level][i];
-        if (!preemptible &&
-            Compare(share.allocated_non_preemptible + request[i], share.deserved) > 0)
-          return false;
-      }
-    }
-    return true;
+oracle::QueueNumbers NumbersOf(const QueueShare& share) {
+  oracle::QueueNumbers numbers;
+  for (size_t i = 0; i < kQuotaResources; ++i) {
+    numbers.deserved[i] = share[i].deserved;
+    numbers.limit[i] = share[i].limit;
+    numbers.allocated[i] = share[i].allocated;
+    numbers.allocated_non_preemptible[i] = share[i].allocated_non_preemptible;
+    numbers.fair_share[i] = share[i].fair_share;
   }
-
- private:
-  static double Deserved(const Share& share) { return share.deserved; }
-  static int Compare(double a, double b) {  // F26
-    const double infinity = std::numeric_limits<double>::infinity();
-    if (a == -1) a = infinity;
-    if (b == -1) b = infinity;
-    return a < b ? -1 : a > b ? 1 : 0;
-  }
-  static double Sat(double amount, double fair) {
-    if (fair == 0) return amount > 0 ? std::numeric_limits<double>::infinity() : 0;
-    return fair == -1 ? 0 : amount / fair;
-  }
-  static std::set<size_t> InvolvedIn(const QuotaVector& amount, double whole_gpus) {
-    std::set<size_t> resources;
-    if (amount[0] > 0) resources.insert(0);
-    if (amount[1] > 0) resources.insert(1);
-    if (whole_gpus > 0) resources.insert(2);
-    return resources;
-  }
-  std::vector<int> PathUp(int queue) const {
-    std::vector<int> path;
-    for (; queue >= 0; queue = parents_[queue]) path.push_back(queue);
-    return path;
-  }
-  std::pair<int, int> Leveled(int x, int y) const {
-    const std::vector<int> up_x = PathUp(x);
-    const std::vector<int> up_y = PathUp(y);
-    auto at_x = up_x.rbegin();
-    auto at_y = up_y.rbegin();
-    while (*at_x == *at_y) ++at_x, ++at_y;  // two leaves part somewhere
-    return {*at_x, *at_y};
-  }
-  QuotaVector Left(const std::map<int, QuotaVector>& rem, int queue) const {
-    if (const auto found = rem.find(queue); found != rem.end()) return found->second;
-    const QueueShare& share = shares_[queue];
-    return {share[0].allocated, share[1].allocated, share[2].allocated};
-  }
-  bool ExceedsAny(const QuotaVector& left, int queue, double (*bound)(const Share&)) const {
-    for (size_t i = 0; i < kQuotaResources; ++i) {
-      if (Compare(left[i], bound(shares_[queue][i])) > 0) return true;
-    }
-    return false;
-  }
-  bool AtMostDeserved(int queue, const QuotaVector& request) const {
-    for (size_t i = 0; i < kQuotaResources; ++i) {
-      const Share& share = shares_[queue][i];
-      if (Compare(share.allocated + request[i], share.deserved) > 0) return false;
-    }
-    return true;
-  }
-
-  const std::vector<int>& parents_;
-  const std::vector<QueueShare>& shares_;
-};
+  return numbers;
+}
 
 QuotaVector RandomAmount(Random* random, int64_t most) {
   QuotaVector amount;
@@ -514,14 +424,14 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
     SCOPED_TRACE(SeedTrace(seed));
     Random random(seed);
     const int size = static_cast<int>(random.Between(2, 14));
-    std::vector<int> parents;
+    std::map<std::string, std::string> parents;
     std::set<int> inner;
-    std::vector<QueueShare> shares;
+    std::map<std::string, oracle::QueueNumbers> numbers;
     QueueColumns queues;
     IndexVector<QueueId, QueueShare> columns;
     for (int queue = 0; queue < size; ++queue) {
       const int parent = random.OneIn(3) ? -1 : static_cast<int>(random.Below(queue + 1)) - 1;
-      parents.push_back(parent);
+      parents[NameOf(queue)] = NameOf(parent);
       if (parent >= 0) inner.insert(parent);
       QueueShare share;
       for (Share& one : share) {
@@ -534,7 +444,7 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
                .allocated_non_preemptible = static_cast<double>(random.Below(3)),
                .fair_share = amount(5)};
       }
-      shares.push_back(share);
+      numbers[NameOf(queue)] = NumbersOf(share);
       columns.Add(share);
       queues.name.Add(NameId());
       queues.parent.Add(QueueId(parent));
@@ -543,7 +453,6 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
     for (int queue = 0; queue < size; ++queue) {
       if (!inner.contains(queue)) leaves.push_back(queue);
     }
-    const Plain plain(parents, shares);
     for (int search = 0; search < 4; ++search) {
       const int reclaimer = random.Pick(leaves);
       std::vector<int> victims;
@@ -556,15 +465,23 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
                        {.saturation_multiplier = multiplier});
       for (int scenario = 0; scenario < 8; ++scenario) {  // one rule answers many
         std::vector<QueueLoss> losses;
+        std::vector<oracle::Chunk> chunks;
         for (int64_t i = victims.empty() ? 0 : random.Below(5); i > 0; --i) {
           const QuotaVector amount = RandomAmount(&random, 3);
           losses.push_back(
               {QueueId(random.Pick(victims)), amount, random.OneIn(3) ? 0 : amount[kQuotaGpu]});
+          chunks.push_back({.queue = NameOf(losses.back().queue.value()),
+                            .amount = amount,
+                            .mig_gpus = amount[kQuotaGpu] - losses.back().whole_gpus});
         }
         const QuotaVector request = RandomAmount(&random, 3);
         const double whole = random.OneIn(3) ? 0 : request[kQuotaGpu];
-        const bool expected =
-            plain.Accepts(reclaimer, preemptible, multiplier, losses, request, whole);
+        const bool expected = oracle::MayReclaim(numbers, parents,
+                                                 {.queue = NameOf(reclaimer),
+                                                  .preemptible = preemptible,
+                                                  .request = request,
+                                                  .mig_gpus = request[kQuotaGpu] - whole},
+                                                 chunks, multiplier);
         ++(expected && !losses.empty() ? accepted : refused);
         ASSERT_EQ(rule.Accepts(losses, request, whole), expected)
             << "queue " << reclaimer << " in search " << search << ", scenario " << scenario;

@@ -2,13 +2,12 @@
 // placed: which classes of nodes the filters allow, which checks and filters have to answer at each
 // search, and what a node must have.
 //
-//   ClassPlans plans(cluster, {.checks = ..., .filters = ..., .scorers = ...});
-//   const ClassPlan& plan = plans.Of(pod_class);
-//   if (plan.is_refused) ...                       // no node can ever take such pods
-//   plans.MayRunOn(pod_class, node);               // apart from room and from other pods
+//   ClassPlans& plans = rooms.search().plans();
+//   plans.Of(pinned).candidates              // the only nodes worth a look
+//   plans.MayRunOn(pinned, rooms.Node("n1")) // apart from room and from other pods
 //
-// Invariant: a plan depends on the objects of the cluster and never on what is placed where.
-// It stays right from one cycle to the next until nodes, classes, volumes or affinity terms change.
+// Invariants: a plan depends on the objects of the cluster and never on what is placed where. It
+// stays right from one cycle to the next until nodes, classes, volumes or affinity terms change.
 // The plans own the filters, which count what is placed: forward each change to listeners().
 //
 // Cost: a plan is made when it is first needed, with one question per filter and class of nodes;

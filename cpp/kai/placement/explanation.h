@@ -1,9 +1,10 @@
 // Explanations: why no node takes a pod as the cluster stands, counted over the nodes (spec 3 §8).
 //
-//   std::vector<NodeId> touched;
-//   Explanations explanations(&plans, room, &touched);
-//   touched.push_back(node);                        // its ledger changed
-//   const NoNodeCausePtr cause = explanations.Of(pod, nodes, nullptr);
+//   explanations_(plans, room_, &touched_)
+//   touched_.push_back(change.to_node);       // its ledger changed
+//
+//   EXPECT_EQ(rooms.Explain("ns/p-0"),
+//             "no nodes with enough resources were found: 1 node is unschedulable.");
 //
 // Invariants: the answer is the one that a walk over all nodes would give. It is meant for pods
 // that found no node; for others it counts the nodes that refuse. `touched` grows with each change,

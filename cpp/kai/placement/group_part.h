@@ -1,16 +1,15 @@
 // GroupPart: the part of a pod group that a search for victims asks about (spec 2 V2): its active
 // pods and some of its waiting ones, which need no more than is there.
 //
-//   GroupPart part(placing);
-//   part.Narrow(group, pods);         // of a gang of 8, two pods
-//   part.MinimumOf(pod_set);          // 2
-//   part.Widen();                     // the group has no waiting pods now, and its own minima
-//   part.Forget();                    // it has all of them again
+//   part_.Narrow(Group("ns/g"), std::vector{Pod("ns/g-1")});   // of a gang of three, one
+//   part_.HoldsBack(Pod("ns/g-0"))
+//   part_.Widen();     // the group has no waiting pods now, and its own minima
+//   part_.Forget();    // it has all of them again
 //
 // Invariants: one group at a time has a part; for all others, and for this one after Forget(), the
 // answers are those of the placing order. Cost: Narrow() and Widen() look at the pods of the part;
 // the first Narrow() for a group also at its pods, and the first one of all makes room for every
-// pod. Threads: any number may read while nobody narrows.
+// pod. Threads: many readers while no part changes.
 #ifndef KAI_PLACEMENT_GROUP_PART_H_
 #define KAI_PLACEMENT_GROUP_PART_H_
 

@@ -1,11 +1,10 @@
 // NodeRoom: whether a node has room for a class of pods as the cluster stands, and which devices a
 // pod that shares GPUs gets there.
 //
-//   NodeRoom room(cluster, {.devices = {.pack = true}});
-//   if (room.Holds(pod_class, plan, node, Room::kNow)) ...
-//   room.RequestOn(pod_class, node);               // without GPUs that claims share already
+//   const NodeRoom room(rooms.cluster(), {});
+//   room.Holds(pods, rooms.search().plans().Of(pods), rooms.Node("n"), when)
 //
-// Invariant: it reads the cluster and keeps nothing between calls. Cost: one comparison per
+// Invariants: it reads the cluster and keeps nothing between calls. Cost: one comparison per
 // resource; for pods that share GPUs also a look at the node's shared devices. Threads: one,
 // because of a scratch vector.
 #ifndef KAI_PLACEMENT_NODE_ROOM_H_

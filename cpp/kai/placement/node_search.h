@@ -2,12 +2,11 @@
 // is gone, the one with the highest sum of scores, the lowest name among equals (spec 2 P2-P4, spec
 // 3 W1).
 //
-//   ClassPlans plans(cluster, std::move(rules));
-//   OrderedNodes nodes(cluster, {.gpu = Strategy::kBinpack});
-//   NodeSearch search(&plans, &nodes, {});
-//   auto statement = Statement::Open(&cluster, {&search});
-//   const NodeSearch::Found found = search.Find(pod_class);
-//   if (!found.node.valid()) cause = search.Explain(pod);
+//   NodeSearch search(&kept->plans, &kept->nodes,
+//                     {.room = {.devices = {.pack = true}, .pod_slots = options.filters}});
+//   const auto statement = Statement::Open(cluster.get(), {&search, ...
+//   const NodeSearch::Found found = search.Find(pods);
+//   if (!found.node.valid()) ... *search.Explain(pod) ...
 //
 // The plans and the order of all nodes can be kept from one cycle to the next. The search notes
 // what one cycle changed: the nodes that it touched, where nothing was found, and the last answer.

@@ -49,6 +49,52 @@ TEST(NodeSearchTest, CpuPodsPreferNodesWithoutGpusToFullerOnes) {  // spec 3 W11
   EXPECT_EQ(rooms.Find("ns/p-0"), "c1");  // 0 + 10 + 1000 against 9 + 1000
 }
 
+TEST(NodeSearchTest, WhereAllNodesAreSearchedTheScoresOfDomainsCountToo) {  // spec 4 S1
+  Rooms rooms(MakeCluster()
+                  .Add(TopologyRow{.name = "t", .levels = {{.node_label = "rack", .alias = ""}}})
+                  .Node("n1", {.gpus = 4, .labels = {{"rack", "a"}}})
+                  .Node("n2", {.gpus = 4, .labels = {{"rack", "b"}}})
+                  .Running("ns/x", {.gpus = 1, .node = "n1"})
+                  .Pending("ns/p", {.gpus = 1})
+                  .Build());
+  const DomainTree& tree = rooms.cluster().topologies()[TopologyId(0)];
+  DomainScores scores{
+      .tree = &tree, .depth = 1, .steps = IndexVector<TopologyDomainId, int8_t>(tree.size())};
+  scores.steps[tree.DomainOf(rooms.Node("n2"))] = DomainScores::kMostSteps;
+  const NodeSubset all = NodeSubset::All();
+  const NodeSearch::Area area{.nodes = &all, .scores = &scores};
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
+  rooms.search().Confine(&area);
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n2");
+  rooms.search().Confine(nullptr);
+  EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
+}
+
+TEST(NodeSearchTest, ALimitMayForbidTheNodesWhereAPodCountsForMore) {  // spec 1 F79
+  class AtMost final : public QueueAllowance {
+   public:
+    explicit AtMost(double most) : most_(most) {}
+    bool Allows(double gpus) const override { return gpus <= most_; }
+    QueueRefuses Why(double) const override { return {OverLimit{}}; }
+
+   private:
+    double most_;
+  };
+  Rooms rooms(MakeCluster()
+                  .Node("n1", {.gpus = 1, .labels = {{"nvidia.com/gpu.memory", "1000"}}})
+                  .Node("n2", {.gpus = 1, .labels = {{"nvidia.com/gpu.memory", "4000"}}})
+                  .Pending("ns/p", {.gpu_memory_mib = 500})
+                  .Build());
+  const auto found = [&](double most) {
+    const AtMost allowance(most);
+    const PodClassId pods = rooms.cluster().pods().pod_class[rooms.Pod("ns/p-0")];
+    return FoundText(rooms.cluster(), rooms.search().Find(pods, &allowance));
+  };
+  EXPECT_EQ(found(1), "n1");
+  EXPECT_EQ(found(0.2), "n2") << "a half of a device on n1";
+  EXPECT_EQ(found(0.1), "nowhere");
+}
+
 TEST(NodeSearchTest, EqualScoresFallToTheLowerName) {
   Rooms rooms(MakeCluster()
                   .Node("n2", {.gpus = 8})

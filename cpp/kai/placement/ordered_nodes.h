@@ -1,13 +1,12 @@
 // OrderedNodes: the nodes that a search looks at, all of them or some in bands, with an index by
 // GPUs and one by CPU.
 //
-//   OrderedNodes nodes(cluster, {.gpu = Strategy::kBinpack});
-//   nodes.Touch(node);                              // its ledger changed
-//   if (NodeIndex* index = nodes.IndexFor(by_cpu))  // null: a scan is cheaper so far
-//     index->FirstFit(...);
-//   OrderedNodes rack(cluster, strategies, {{.node = a, .band = 0}, {.node = b, .band = 1}});
+//   OrderedNodes indexed(rooms_.cluster(), {});
+//   indexed.Touch(n3_);                        // its ledger changed
+//   nodes.IndexFor(false)                      // by GPUs; null: a scan is cheaper so far
+//   OrderedNodes some(rooms_.cluster(), {}, {{.node = n3_, .band = 0}, {.node = n1_, .band = 1}});
 //
-// Invariant: after a Touch() of each changed node, the indices and extremes are those of the
+// Invariants: after a Touch() of each changed node, the indices and extremes are those of the
 // columns. Those of all nodes therefore stay good from one cycle to the next; those of a domain
 // last as long as a search is confined to it.
 //

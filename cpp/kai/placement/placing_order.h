@@ -1,14 +1,13 @@
 // PlacingOrder: the pods of each pod set, first to place first, and how many pods or children each
 // sub-group needs (spec 2 G5, G12).
 //
-//   PlacingOrder placing(cluster, {.comparators = {PodComparator::kKubeflow,
-//   PodComparator::kRay}}); for (PodId pod : placing.PodsOf(pod_set)) ...
-//   placing.minima()[pod_set];        // less by one for each pod that succeeded
+//   const PlacingOrder placing(*cluster, {.comparators = std::move(comparators)});
+//   placing.PodsOf(PodSetNamed(*cluster, "ns/g", "default"))
 //
-// Invariant: it depends on labels, ages, UIDs and pods that succeeded, and never on what is placed.
-// It stays right from one cycle to the next until pods come, go or end. Cost: a copy of the lists
-// of pods, and a sort of those pod sets in which some pod has a label that a comparator reads.
-// Threads: any number may read.
+// Invariants: it depends on labels, ages, UIDs and pods that succeeded, and never on what is
+// placed. It stays right from one cycle to the next until pods come, go or end. Cost: a copy of the
+// lists of pods, and a sort of those pod sets in which some pod has a label that a comparator
+// reads. Threads: many readers.
 #ifndef KAI_PLACEMENT_PLACING_ORDER_H_
 #define KAI_PLACEMENT_PLACING_ORDER_H_
 

@@ -1,20 +1,20 @@
-// The order of sub-groups and pods inside a pod group, and which of its pods one attempt works on
-// (spec 2 G11-G15).
+// PodOrder: the order of sub-groups and pods inside a pod group, and which of its pods one attempt
+// works on (spec 2 G11-G15).
 //
-//   PlacingOrder placing(cluster, {.comparators = {PodComparator::kKubeflow}});
-//   PodOrder order(placing, {});
-//   auto statement = Statement::Open(&cluster, {&order});
-//   for (PodId pod : order.PodsToPlace(group)) ...
-//   order.NextRequest(group);         // what they ask for together
+//   const PlacingOrder placing(*cluster, {.comparators = {}, .count_completed = false});
+//   const PodOrder as_kai(placing, {});
+//   as_kai.IsReady(PodGroupNamed(*cluster, "ns/g"))
 //
-// Example: of a gang of 2 with five waiting pods and room for three, the first attempt works on two
-// pods, the next ones on one each.
+//   for (const PodId pod : rig.order.PodsToPlace(group)) rig.statement->Place(pod, NodeId(0));
+//
+// Of a gang of 2 with five waiting pods and room for three, the first attempt works on two pods,
+// the next ones on one each.
 //
 // The placing order can be kept from one cycle to the next. This class notes what one cycle made of
 // it: requests and states of groups that have been asked for, and the part of a group that a search
 // for victims works on.
 //
-// Invariant: each answer is that of the cluster as it stands, because it hears each change of the
+// Invariants: each answer is that of the cluster as it stands, because it hears each change of the
 // statement. Cost: a question about a group looks at its sub-groups, and PodsToPlace() at their
 // pods; the next request and the elastic state are kept until a pod of the group changes. Threads:
 // one; const functions any number, while nothing changes.
@@ -107,9 +107,7 @@ class PodOrder final : public Listener {
   // Enough pods hold nodes, leaving ones included (spec 2 G8).
   bool IsGangSatisfied(PodGroupId group) const;
 
-  // Until Widen(), the group is its active pods and `pods` alone, and asks for no more than is
-  // there: the partial job of spec 2 V2. Between parts it has no waiting pods at all; ForgetParts()
-  // gives them back. Cost: the pods of the part, and once the pods of the group.
+  // The part of a group that is there until the next call (group_part.h).
   void Narrow(PodGroupId group, std::span<const PodId> pods);
   void Widen();
   void ForgetParts();

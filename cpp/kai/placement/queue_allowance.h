@@ -1,9 +1,9 @@
 // QueueAllowance: how many GPUs a queue lets one pod count. A pod that asks for GPU memory counts
 // for more on a node with smaller devices, so that a limit can forbid some nodes only (spec 1 F79).
 //
-//   if (!allowance.Allows(cluster.GpusAskedOn(pod_class, node))) report.Count(allowance.Why(gpus));
+//   if (!allowance->Allows(gpus)) return node_report_.Count(allowance->Why(gpus));
 //
-// Invariant: what allows some GPUs allows fewer as well. Cost: a walk from a queue to the root.
+// Invariants: what allows some GPUs allows fewer as well. Cost: a walk from a queue to the root.
 // Threads: as many as read the queues' usage.
 #ifndef KAI_PLACEMENT_QUEUE_ALLOWANCE_H_
 #define KAI_PLACEMENT_QUEUE_ALLOWANCE_H_

@@ -1,9 +1,12 @@
 // How many pods of one class nodes could hold at most, by room and by what never changes about a
 // node: the count that proofs of "cannot work" rest on (design §4.5).
 //
-//   PodsThatFit(&plans, cluster, pod_class, node, room)     // on one node with that room
-//   RoomCount count(cluster, &plans);
-//   if (!count.MayHold(pods)) ...                           // all of them, as the cluster stands
+//   fit = PodsThatFit(&cycle.search->plans(), cluster, each.pod_class, node);
+//
+//   RoomCount room(*cycle.cluster, &cycle.search->plans());
+//
+// Invariants: a count is never too small. Cost: O(slots) per node; MayHold() looks at each node at
+// most once per class of pods, and stops where it is enough. Not thread-safe: it makes plans.
 #ifndef KAI_PLACEMENT_ROOM_COUNT_H_
 #define KAI_PLACEMENT_ROOM_COUNT_H_
 

@@ -173,7 +173,7 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
             const PodStatus status = cluster.pods().status[pod];
             if (!IsActiveUsed(status) || status == PodStatus::kReleasing) continue;
             int64_t devices = 0;
-            for (const ClaimBook::GivenClaim& claim : cluster.claims().GivenTo(pod)) {
+            for (const GivenClaim& claim : cluster.claims().GivenTo(pod)) {
               for (const auto& given : claim.allocation->devices) {
                 ++devices;
                 EXPECT_EQ(given.device.pool,

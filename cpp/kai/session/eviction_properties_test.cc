@@ -22,6 +22,7 @@
 #include "kai/session/session.h"
 #include "kai/testing/makers/crowded_cluster.h"
 #include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/makers/statement_columns.h"
 #include "kai/testing/matchers/matchers.h"
 #include "kai/testing/oracle/slow_evictions.h"
 
@@ -184,44 +185,14 @@ TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
   });
 }
 
-// Every column that a statement can change.
-struct Columns {
-  explicit Columns(const Cluster& cluster)
-      : idle(cluster.nodes().idle),
-        releasing(cluster.nodes().releasing),
-        used(cluster.nodes().used),
-        status(cluster.pods().status),
-        node(cluster.pods().node),
-        is_virtual(cluster.pods().is_virtual),
-        counts(cluster.sub_groups().counts),
-        affinity(cluster.affinity()) {}
-
-  ResourceTable<NodeId> idle, releasing, used;
-  IndexVector<PodId, PodStatus> status;
-  IndexVector<PodId, NodeId> node;
-  IndexVector<PodId, uint8_t> is_virtual;
-  IndexVector<SubGroupId, StatusCounts> counts;
-  AffinityIndex affinity;
-
-  bool operator==(const Columns&) const = default;
-};
-
 TEST_P(EvictionPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   ForSamples(100, [&](const Sample& sample, const Config& config) {
-    // Amounts that do not add up exactly, so that subtracting what was added would show.
     ClusterRows rows = sample.rows();
-    for (PodRow& pod : rows.pods) {
-      for (auto& [name, amount] : pod.requests) amount = amount * 9'007'199 + 1;
-    }
-    for (NodeRow& node : rows.nodes) {
-      for (auto& [name, amount] : node.allocatable) {
-        if (name == "cpu" || name == "memory") amount *= 9'007'199;
-      }
-    }
+    MakeAmountsInexact(&rows);
     const std::shared_ptr<Cluster> cluster = rows.Build();
-    const Columns before(*cluster);
+    const StatementColumns before(*cluster);
     RunPlan(Session(config), cluster);
-    EXPECT_TRUE(before == Columns(*cluster));
+    EXPECT_TRUE(before == StatementColumns(*cluster));
   });
 }
 

@@ -77,7 +77,6 @@ class GroupOutcomes {
     }
     return outcomes_[static_cast<size_t>(place_[group])];
   }
-  size_t size() const { return place_.size(); }
 
  private:
   static constexpr int32_t kSimplyRunning = -1;
@@ -99,7 +98,7 @@ struct Plan {
   // What the decisions leave of zones, by node; as a table of NumaNode.
   std::vector<std::pair<NodeId, std::vector<double>>> zones_available;
   // Of pods with a decision to bind: what their resource claims hold.
-  std::vector<std::pair<PodId, std::vector<ClaimBook::GivenClaim>>> claims;
+  std::vector<std::pair<PodId, std::vector<GivenClaim>>> claims;
   // Of pods that start, in groups that ask for a topology; by group and rank.
   struct TopologyRank {
     PodId pod;

@@ -91,7 +91,7 @@ std::string TextOf(const Plan& plan) {
   }
   for (const auto& [pod, claims] : plan.claims) {
     StrAppend(&text, "\n", cluster.PodName(pod), " gets");
-    for (const ClaimBook::GivenClaim& claim : claims) {
+    for (const GivenClaim& claim : claims) {
       for (const auto& given : claim.allocation->devices)
         StrAppend(&text, " ", given.device.pool, "/", given.device.device);
     }

@@ -16,6 +16,7 @@
 #include "kai/session/plans_for_test.h"
 #include "kai/session/session.h"
 #include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/makers/statement_columns.h"
 #include "kai/testing/matchers/matchers.h"
 #include "kai/testing/oracle/slow_oracle.h"
 
@@ -95,12 +96,6 @@ Session SessionFor(std::string_view config_json, const Session::Options& options
 
 constexpr uint64_t kSeeds = 150;
 
-// A map has every key once; rows do not promise it.
-void KeepFirstOfEachKey(StringPairs* pairs) {
-  std::set<std::string> seen;
-  std::erase_if(*pairs, [&](const auto& pair) { return !seen.insert(pair.first).second; });
-}
-
 struct Sample {
   uint64_t seed = 0;
   ClusterRows rows;
@@ -118,7 +113,7 @@ const std::vector<Sample>& Samples() {
                                  .bad_queues = random.Coin()};
       if (random.OneIn(3)) shape.topology = RandomTopologyOptions();
       Sample sample{.seed = seed, .rows = MakeRandomCluster(seed, shape), .cluster = nullptr};
-      for (PodRow& pod : sample.rows.pods) KeepFirstOfEachKey(&pod.labels);
+      MakeLabelsUnique(&sample.rows);
       sample.cluster = sample.rows.Build();
       made.push_back(std::move(sample));
     }
@@ -236,43 +231,13 @@ TEST_F(PlanPropertyTest, TwoPlansOfOneClusterAreTheSame) {
   });
 }
 
-// Every column that a statement can change.
-struct Columns {
-  explicit Columns(const Cluster& cluster)
-      : idle(cluster.nodes().idle),
-        releasing(cluster.nodes().releasing),
-        used(cluster.nodes().used),
-        status(cluster.pods().status),
-        node(cluster.pods().node),
-        is_virtual(cluster.pods().is_virtual),
-        counts(cluster.sub_groups().counts),
-        affinity(cluster.affinity()) {}
-
-  ResourceTable<NodeId> idle, releasing, used;
-  IndexVector<PodId, PodStatus> status;
-  IndexVector<PodId, NodeId> node;
-  IndexVector<PodId, uint8_t> is_virtual;
-  IndexVector<SubGroupId, StatusCounts> counts;
-  AffinityIndex affinity;
-
-  bool operator==(const Columns&) const = default;
-};
-
 TEST_F(PlanPropertyTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   ForRows([&](const Sample&, ClusterRows rows, Random*) {
-    // Amounts that do not add up exactly, so that subtracting what was added would show.
-    for (PodRow& pod : rows.pods) {
-      for (auto& [name, amount] : pod.requests) amount = amount * 9'007'199 + 1;
-    }
-    for (NodeRow& node : rows.nodes) {
-      for (auto& [name, amount] : node.allocatable) {
-        if (name == "cpu" || name == "memory") amount *= 9'007'199;
-      }
-    }
+    MakeAmountsInexact(&rows);
     const std::shared_ptr<Cluster> cluster = rows.Build();
-    const Columns before(*cluster);
+    const StatementColumns before(*cluster);
     RunPlan(session_, cluster);
-    EXPECT_TRUE(before == Columns(*cluster));
+    EXPECT_TRUE(before == StatementColumns(*cluster));
   });
 }
 

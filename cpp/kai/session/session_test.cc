@@ -81,7 +81,7 @@ TEST(SessionTest, APlanKeepsItsClusterAlive) {
 TEST(SessionTest, AnEmptyClusterHasAnEmptyPlan) {
   const Plan plan = RunPlan(MakeCluster());
   EXPECT_THAT(plan, PlanIs());
-  EXPECT_EQ(plan.groups.size(), 0u);
+  EXPECT_EQ(plan.groups.ids().size(), 0u);
 }
 
 TEST(SessionTest, ScanningAllNodesGivesTheSamePlan) {

@@ -22,6 +22,7 @@
 #include "kai/session/session.h"
 #include "kai/testing/makers/crowded_cluster.h"
 #include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/makers/statement_columns.h"
 #include "kai/testing/matchers/matchers.h"
 #include "kai/testing/oracle/slow_evictions.h"
 
@@ -221,15 +222,9 @@ RandomClusterOptions ShapeFor(uint64_t seed) {
                                           .max_waiting_groups = random.OneIn(4) ? 12 : 5}};
 }
 
-// A map has every key once; rows do not promise it.
-void KeepFirstOfEachKey(StringPairs* pairs) {
-  std::set<std::string> seen;
-  std::erase_if(*pairs, [&](const auto& pair) { return !seen.insert(pair.first).second; });
-}
-
 ClusterRows RowsFor(uint64_t seed) {
   ClusterRows rows = MakeRandomCluster(seed, ShapeFor(seed));
-  for (PodRow& pod : rows.pods) KeepFirstOfEachKey(&pod.labels);
+  MakeLabelsUnique(&rows);
   return rows;
 }
 
@@ -426,38 +421,12 @@ TEST_P(SharingCycleTest, TheShortcutsChangeNothing) {
   });
 }
 
-// Every column that a statement can change.
-struct Columns {
-  explicit Columns(const Cluster& cluster)
-      : idle(cluster.nodes().idle),
-        releasing(cluster.nodes().releasing),
-        used(cluster.nodes().used),
-        shared_gpus(cluster.nodes().shared_gpus),
-        status(cluster.pods().status),
-        node(cluster.pods().node),
-        gpus(cluster.pods().gpus),
-        is_virtual(cluster.pods().is_virtual),
-        counts(cluster.sub_groups().counts),
-        affinity(cluster.affinity()) {}
-
-  ResourceTable<NodeId> idle, releasing, used;
-  IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus;
-  IndexVector<PodId, PodStatus> status;
-  IndexVector<PodId, NodeId> node;
-  IndexVector<PodId, GpuList> gpus;
-  IndexVector<PodId, uint8_t> is_virtual;
-  IndexVector<SubGroupId, StatusCounts> counts;
-  AffinityIndex affinity;
-
-  bool operator==(const Columns&) const = default;
-};
-
 TEST_P(SharingCycleTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   ForSamples(150, [&](const ClusterRows& rows, const Config& config) {
     const std::shared_ptr<Cluster> cluster = rows.Build();
-    const Columns before(*cluster);
+    const StatementColumns before(*cluster);
     RunPlan(Session(config), cluster);
-    EXPECT_TRUE(before == Columns(*cluster));
+    EXPECT_TRUE(before == StatementColumns(*cluster));
   });
 }
 
@@ -489,13 +458,13 @@ class Tumult {
     if (random_.OneIn(8)) {
       if (marks_.empty() || random_.Coin()) {
         Note("mark ", marks_.size());
-        marks_.emplace_back(statement_->Mark(), Columns(cluster_));
+        marks_.emplace_back(statement_->Mark(), StatementColumns(cluster_));
         return;
       }
       const auto at = static_cast<size_t>(random_.Below(static_cast<int64_t>(marks_.size())));
       statement_->RollBackTo(marks_[at].first);
       Note("back to ", at);
-      EXPECT_TRUE(marks_[at].second == Columns(cluster_));
+      EXPECT_TRUE(marks_[at].second == StatementColumns(cluster_));
       marks_.resize(at + 1, marks_[at]);
       return;
     }
@@ -550,7 +519,7 @@ class Tumult {
   Cluster& cluster_;
   std::unique_ptr<Statement> statement_;
   GpuPicker picker_;
-  std::vector<std::pair<Statement::Checkpoint, Columns>> marks_;
+  std::vector<std::pair<Statement::Checkpoint, StatementColumns>> marks_;
   std::string story_;
 };
 
@@ -569,7 +538,7 @@ TEST(SharingStatementTest, DevicesHoldWhateverTheOrderOfChanges) {
                                  .terms = std::nullopt,
                                  .sharers = RandomSharersOptions{.quarters = seed % 2 == 0}})
             .Build();
-    const Columns before(*cluster);
+    const StatementColumns before(*cluster);
     {
       Tumult tumult(seed, cluster.get());
       for (int step = 0; step < 120; ++step) {
@@ -580,7 +549,7 @@ TEST(SharingStatementTest, DevicesHoldWhateverTheOrderOfChanges) {
         return;
       }
     }
-    EXPECT_TRUE(before == Columns(*cluster));
+    EXPECT_TRUE(before == StatementColumns(*cluster));
     if (testing::Test::HasFailure()) return;
   }
 }

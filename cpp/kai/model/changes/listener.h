@@ -1,5 +1,11 @@
-// The contract for whoever needs to hear each change of the cluster: fair share keeps queue usage
-// with it, placement its node index, without the model knowing that either exists.
+// Listener: the contract of objects that hear of each change of the cluster. Fair share keeps queue
+// usage with it and placement its node index; the model knows neither.
+//
+//   Toucher toucher(&index);
+//   const auto statement = Statement::Open(cluster.get(), {&toucher});
+//
+// Invariants: Undone() gets the changes in reverse order of Applied(), and the UndoStack as
+// Applied() left it. Cost: a call per change and listener. Threads: that of the Statement.
 #ifndef KAI_MODEL_CHANGES_LISTENER_H_
 #define KAI_MODEL_CHANGES_LISTENER_H_
 
@@ -46,7 +52,6 @@ class UndoStack {
     size_ -= count;
     return values_.get() + size_;
   }
-  size_t size() const { return size_; }
   void Clear() { size_ = 0; }
 
  private:

@@ -1,11 +1,11 @@
 // NodeUndo: how what a change did to a node comes back when a Statement takes the change back.
 //
-//   std::unique_ptr<NodeUndo> undo = MakeExactUndo(&cluster);     // the values that were there
-//   undo->Save(change, gpus);                                     // before the change is made
-//   undo->Restore(change);                                        // last saved, first restored
+//   undo_->Save(change, gpus);   // before the change is made
+//   undo_->Restore(change);      // last saved, first restored
 //
-// MakeCountingUndo() is the seam for `exact_rollback: kai`: it counts backwards as KAI does, which
-// does not come out even where GPUs are shared (decision 0010).
+// MakeExactUndo() puts back the values that were there. MakeCountingUndo() is the seam for
+// `exact_rollback: kai`: it counts backwards as KAI does, which does not come out even where GPUs
+// are shared (decision 0010).
 //
 // Invariants: Restore() gets the changes in reverse order of Save(); both come with the pod's
 // columns as the change left them, but for its status and node, which Restore() finds as they were

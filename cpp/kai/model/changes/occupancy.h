@@ -1,10 +1,10 @@
 // Occupancy: what pods take of the nodes they stand on. It is the one way onto a node and off it:
 // loading a cluster and a Statement both go through here.
 //
-//   Occupancy occupancy(&cluster);
-//   occupancy.Occupy(pod, node, PodStatus::kPipelined, gpus);
-//   occupancy.Restand(pod, node, PodStatus::kPipelined, PodStatus::kRunning);
-//   occupancy.Vacate(pod, node, PodStatus::kRunning);
+//   Occupancy occupancy(cluster.get());
+//   occupancy.Occupy(pod, node, PodStatus::kReleasing);
+//   occupancy.Restand(pod, node, PodStatus::kRunning, PodStatus::kReleasing);
+//   occupancy.Vacate(pod, node, PodStatus::kReleasing);
 //
 // It counts a pod in the node's ledger, on the devices it shares, among those that hold resource
 // claims there, and for pod affinity. What the pod itself is (status, node) stands in the pods'

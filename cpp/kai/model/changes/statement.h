@@ -1,12 +1,12 @@
 // A Statement is a list of changes to a Cluster that can still be taken back.
 //
-//   std::unique_ptr<Statement> trial = Statement::Open(&cluster, {&usage, &search});
-//   const Statement::Checkpoint start = trial->Mark();
-//   trial->Evict(victim);
-//   if (!placer.Place(group, mode, trial.get()).placed) trial->RollBackTo(start);
-//   trial->Commit();                                        // keep what is left
+//   const auto statement = Statement::Open(cluster.get(), {&toucher});
+//   const Statement::Checkpoint start = statement->Mark();
+//   statement->Place(PodNamed(*cluster, "ns/two-0"), NodeNamed(*cluster, "b"));
+//   statement->RollBackTo(start);
 //
-// Open() gives nothing while somebody else's statement is open.
+// Open() gives nothing while another statement of the cluster is open. Commit() keeps every change;
+// nothing can be taken back any more.
 //
 // Invariants: rollback restores every column exactly, unless UndoWith() says otherwise; a Statement
 // destroyed uncommitted rolls back whole; a Cluster has at most one open Statement. Cost: O(slots)
@@ -35,7 +35,7 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // Who hears of the changes from now on, in this order; undoing goes the other way.
+  // The listeners from now on, called in this order; undoing goes the other way.
   void Listen(std::vector<Listener*> listeners) {
     KAI_CHECK(changes_.empty()) << "a listener that joins late cannot follow the undoing";
     listeners_ = std::move(listeners);
@@ -57,8 +57,8 @@ class Statement {
   // rolling back past here still undoes it.
   void Settle();
 
-  // Nobody hears of the changes any more: what is undone from now on is undone for good, and those
-  // who listened are left as they are.
+  // No listener is called any more: what is undone from now on is undone for good, and they are
+  // left as they are.
   void StopTelling() { listeners_.clear(); }
 
   // A pod stands on two nodes: where it was and where it moved to.
@@ -70,10 +70,8 @@ class Statement {
     return std::span<const Change>(changes_).subspan(checkpoint);
   }
 
-  // Keeps every change; nothing can be taken back any more.
   void Commit();
 
-  // How nodes come back when changes are taken back; exactly, unless this says otherwise.
   void UndoWith(std::unique_ptr<NodeUndo> undo) {
     KAI_CHECK(changes_.empty()) << "what was changed before would be undone in another way";
     undo_ = std::move(undo);

@@ -10,6 +10,7 @@
 
 #include "kai/base/text.h"
 #include "kai/testing/makers/random_cluster.h"
+#include "kai/testing/makers/statement_columns.h"
 #include "kai/testing/oracle/slow_oracle.h"
 
 namespace kai::statement_test {
@@ -17,28 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-// Every column that a statement may change.
-struct Columns {
-  explicit Columns(const Cluster& cluster)
-      : idle(cluster.nodes().idle),
-        releasing(cluster.nodes().releasing),
-        used(cluster.nodes().used),
-        status(cluster.pods().status),
-        node(cluster.pods().node),
-        is_virtual(cluster.pods().is_virtual),
-        counts(cluster.sub_groups().counts),
-        affinity(cluster.affinity()) {}
-
-  ResourceTable<NodeId> idle, releasing, used;
-  IndexVector<PodId, PodStatus> status;
-  IndexVector<PodId, NodeId> node;
-  IndexVector<PodId, uint8_t> is_virtual;
-  IndexVector<SubGroupId, StatusCounts> counts;
-  AffinityIndex affinity;
-
-  friend bool operator==(const Columns&, const Columns&) = default;
-};
 
 class StatementTest : public ::testing::Test {
  protected:
@@ -111,22 +90,22 @@ TEST_F(StatementTest, AnEvictedPodMayMoveAndLeavesItsOldPlaceReleasing) {  // sp
 }
 
 TEST_F(StatementTest, AnEvictedPodThatMayStayNeverLeft) {  // spec 2 T5
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   EXPECT_EQ(Status("run-0"), PodStatus::kRunning);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
 TEST_F(StatementTest, WhoStaysHasTheStatusItHad) {  // spec 2 T4
   statement_->Place(Pod("wait-0"), Node("n2"));
   statement_->Pipeline(Pod("wait-1"), Node("n1"));
-  const Columns before(*cluster_);
+  const StatementColumns before(*cluster_);
   for (const char* pod : {"wait-0", "wait-1", "run-0"}) statement_->Evict(Pod(pod));
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   statement_->Pipeline(Pod("wait-0"), Node("n2"));
   statement_->Pipeline(Pod("wait-1"), Node("n1"));
-  EXPECT_EQ(Columns(*cluster_), before);
+  EXPECT_EQ(StatementColumns(*cluster_), before);
   EXPECT_EQ(Status("wait-0"), PodStatus::kAllocated);
   EXPECT_EQ(Status("wait-1"), PodStatus::kPipelined);
 }
@@ -135,29 +114,29 @@ TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayComeBackToWhereItWasEvictedF
   // It stands on both nodes, whichever of them it is promised.
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n2"));
-  const Columns moved(*cluster_);
+  const StatementColumns moved(*cluster_);
   for (const char* node : {"n2", "n1"}) {
     statement_->Evict(Pod("run-0"));
     EXPECT_EQ(Gpus("n2"), "idle 6, releasing 2, used 2");
     statement_->Pipeline(Pod("run-0"), Node(node));
     EXPECT_EQ(Status("run-0"), PodStatus::kPipelined) << node;
     EXPECT_EQ(cluster_->pods().node[Pod("run-0")], Node("n2")) << node;
-    EXPECT_EQ(Columns(*cluster_), moved) << node;
+    EXPECT_EQ(StatementColumns(*cluster_), moved) << node;
   }
 }
 
 TEST_F(StatementTest, WhoStayedMayBeEvictedOnceMore) {
   statement_->Evict(Pod("run-0"));
-  const Columns evicted(*cluster_);
+  const StatementColumns evicted(*cluster_);
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   statement_->Evict(Pod("run-0"));
-  EXPECT_EQ(Columns(*cluster_), evicted);
+  EXPECT_EQ(StatementColumns(*cluster_), evicted);
 }
 
 TEST_F(StatementTest, WhoWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
-  const Columns evicted(*cluster_);
+  const StatementColumns evicted(*cluster_);
   const SubGroupId pod_set = cluster_->pods().pod_set[Pod("run-0")];
   const int32_t alive = cluster_->sub_groups().counts[pod_set].alive();
   statement_->Evict(Pod("run-0"));
@@ -166,27 +145,27 @@ TEST_F(StatementTest, WhoWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
   EXPECT_EQ(cluster_->pods().status[Pod("run-0")], PodStatus::kRunning);
   EXPECT_EQ(cluster_->sub_groups().counts[pod_set].alive(), alive) << "and returns once";
   statement_->RollBackTo(1);
-  EXPECT_EQ(Columns(*cluster_), evicted);
+  EXPECT_EQ(StatementColumns(*cluster_), evicted);
   statement_->RollBackTo(0);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
 TEST_F(StatementTest, StayingIsUndoneLikeAnythingElse) {
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
-  const Columns evicted(*cluster_);
+  const StatementColumns evicted(*cluster_);
   const Statement::Checkpoint mark = statement_->Mark();
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   statement_->RollBackTo(mark);
-  EXPECT_EQ(Columns(*cluster_), evicted);
+  EXPECT_EQ(StatementColumns(*cluster_), evicted);
   statement_->Pipeline(Pod("run-0"), Node("n2"));  // and now it moves
   EXPECT_EQ(Status("run-0"), PodStatus::kPipelined);
   statement_->RollBackTo(0);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
 TEST_F(StatementTest, AnEvictionThatIsUndoneDoesNotChangeWhatThePodReturnsTo) {
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   const Statement::Checkpoint mark = statement_->Mark();
   statement_->Pipeline(Pod("run-0"), Node("n2"));
@@ -194,7 +173,7 @@ TEST_F(StatementTest, AnEvictionThatIsUndoneDoesNotChangeWhatThePodReturnsTo) {
   statement_->RollBackTo(mark);
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   EXPECT_EQ(Status("run-0"), PodStatus::kRunning);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
 // ---- what is settled (spec 2 T7)
@@ -209,11 +188,11 @@ TEST_F(StatementTest, SettledAnEvictionIsFinal) {
 }
 
 TEST_F(StatementTest, RollingBackEndsWhatWasSettled) {
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   statement_->Settle();
   statement_->RollBackTo(0);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
   statement_->Evict(Pod("run-0"));
   EXPECT_TRUE(cluster_->pods().is_virtual[Pod("run-0")]);
   statement_->Settle();  // what came anew is settled anew
@@ -223,13 +202,13 @@ TEST_F(StatementTest, RollingBackEndsWhatWasSettled) {
 TEST_F(StatementTest, WhatComesAfterSettlingIsStillATrial) {
   statement_->Evict(Pod("run-0"));
   statement_->Settle();
-  const Columns settled(*cluster_);
+  const StatementColumns settled(*cluster_);
   const Statement::Checkpoint mark = statement_->Mark();
   statement_->Pipeline(Pod("wait-0"), Node("n1"));
   EXPECT_TRUE(cluster_->pods().is_virtual[Pod("wait-0")]);
   statement_->Evict(Pod("wait-0"));
   statement_->RollBackTo(mark);
-  EXPECT_EQ(Columns(*cluster_), settled);
+  EXPECT_EQ(StatementColumns(*cluster_), settled);
 }
 
 TEST_F(StatementTest, APipelinedPodMayBeEvicted) {  // spec 2 T8
@@ -261,24 +240,24 @@ TEST_F(StatementTest, TellsWhatHappenedSinceAMark) {
 }
 
 TEST_F(StatementTest, RollsBackToNestedMarks) {  // spec 2 E13
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Place(Pod("wait-0"), Node("n2"));
-  const Columns first(*cluster_);
+  const StatementColumns first(*cluster_);
   const Statement::Checkpoint outer = statement_->Mark();
   statement_->Evict(Pod("run-0"));
-  const Columns second(*cluster_);
+  const StatementColumns second(*cluster_);
   const Statement::Checkpoint inner = statement_->Mark();
   statement_->Pipeline(Pod("run-0"), Node("n2"));
   statement_->MarkStuck(Pod("leave-0"));
   statement_->RollBackTo(inner);
-  EXPECT_EQ(Columns(*cluster_), second);
+  EXPECT_EQ(StatementColumns(*cluster_), second);
   statement_->Pipeline(Pod("run-0"), Node("n1"));  // what comes after an undo is undone as well
   statement_->RollBackTo(outer);
-  EXPECT_EQ(Columns(*cluster_), first);
+  EXPECT_EQ(StatementColumns(*cluster_), first);
   statement_->RollBackTo(0);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
   statement_->RollBackTo(0);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
 // Doubles of that size are 128 apart: taking 64 away and giving it back ends elsewhere, so old
@@ -289,33 +268,33 @@ TEST(StatementRoundingTest, RollsBackWhatDoublesCannotSubtract) {
   ClusterMaker maker = MakeCluster().Add(huge).Pending("ns/g");
   maker.rows().pods[0].requests = {{"memory", 64}};
   const auto cluster = maker.Build();
-  const Columns start(*cluster);
+  const StatementColumns start(*cluster);
   {
     const auto statement = Statement::Open(cluster.get(), {});
     statement->Place(PodNamed(*cluster, "ns/g-0"), NodeId(0));
-    EXPECT_NE(Columns(*cluster), start);
+    EXPECT_NE(StatementColumns(*cluster), start);
   }
-  EXPECT_EQ(Columns(*cluster), start);
+  EXPECT_EQ(StatementColumns(*cluster), start);
 }
 
 TEST_F(StatementTest, DestroyedUncommittedItLeavesNoTrace) {
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Place(Pod("wait-0"), Node("n2"));
   statement_->Evict(Pod("run-0"));
   statement_.reset();
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
 TEST_F(StatementTest, CommittedItKeepsEverything) {
   statement_->Place(Pod("wait-0"), Node("n2"));
   statement_->Evict(Pod("run-0"));
-  const Columns kept(*cluster_);
+  const StatementColumns kept(*cluster_);
   statement_->Commit();
   EXPECT_EQ(statement_->Mark(), Statement::Checkpoint{0});
   EXPECT_THAT(statement_->ChangesSince(0), IsEmpty());
   statement_->Place(Pod("wait-1"), Node("n2"));  // and may go on
   statement_.reset();
-  EXPECT_EQ(Columns(*cluster_), kept) << "only what came after the commit is undone";
+  EXPECT_EQ(StatementColumns(*cluster_), kept) << "only what came after the commit is undone";
 }
 
 TEST_F(StatementTest, ThereIsOneAtATime) {
@@ -377,14 +356,14 @@ TEST_F(StatementTest, AListenerMayMakeAReturnAMove) {  // spec 2 T5
   };
   Mover mover;
   statement_->Listen({&mover});
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   statement_->Pipeline(Pod("run-0"), Node("n1"));
   EXPECT_EQ(Status("run-0"), PodStatus::kPipelined);
   EXPECT_EQ(Gpus("n1"), "idle 7, releasing -1, used 3") << "as much as if it had stayed, later on";
   EXPECT_FALSE(statement_->AnyMoved()) << "it stands on one node";
   statement_->RollBackTo(0);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
 TEST_F(StatementTest, ListenersHearWhenTheColumnsHaveChanged) {
@@ -459,18 +438,18 @@ class TracesTest : public ::testing::Test {
 
 TEST_F(TracesTest, WhatWasTriedLeavesNone) {
   statement_->Pipeline(wait_, node_, first_);
-  const Columns promised(*cluster_);
+  const StatementColumns promised(*cluster_);
   const SharedGpu first = First();
   TryToFreeTheFirst();
   statement_->Evict(stay_);
   TryOnTheSecond();
   statement_->Pipeline(stay_, node_, first_);
-  EXPECT_EQ(Columns(*cluster_), promised);
+  EXPECT_EQ(StatementColumns(*cluster_), promised);
   EXPECT_EQ(First(), first);
 }
 
 TEST_F(TracesTest, AsKaiAPromiseThatAllWouldLeaveCostsTheNodeAGpuEachTime) {  // decision 0010
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   const SharedGpu untouched = First();
   statement_->UndoWith(MakeCountingUndo(cluster_.get()));
   statement_->Pipeline(wait_, node_, first_);
@@ -482,12 +461,12 @@ TEST_F(TracesTest, AsKaiAPromiseThatAllWouldLeaveCostsTheNodeAGpuEachTime) {  //
   EXPECT_EQ(WholeGpusLeaving(), -2);
   EXPECT_EQ(First(), promised) << "of the device itself nothing is lost";
   statement_.reset();
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
   EXPECT_EQ(First(), untouched);
 }
 
 TEST_F(TracesTest, AsKaiAPodThatWasTriedOnOtherGpusIsCountedTwice) {  // decision 0010
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   const SharedGpu untouched = First();
   statement_->UndoWith(MakeCountingUndo(cluster_.get()));
   statement_->Evict(stay_);
@@ -497,7 +476,7 @@ TEST_F(TracesTest, AsKaiAPodThatWasTriedOnOtherGpusIsCountedTwice) {  // decisio
   EXPECT_EQ(First().used, 25 + 50 + 50);
   EXPECT_EQ(First().releasing, 25 + 50);
   statement_.reset();
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
   EXPECT_EQ(First(), untouched);
 }
 
@@ -546,13 +525,13 @@ TEST_F(OwnGpusTest, AreTheSameInAnyOrder) {
 }
 
 TEST_F(OwnGpusTest, AsKaiAreOthersInAnotherOrder) {
-  const Columns start(*cluster_);
+  const StatementColumns start(*cluster_);
   statement_->Recognize({.in_any_order = false});
   EXPECT_EQ(AfterEvictionTo(wide_, {0, 1}), PodStatus::kRunning);
   EXPECT_EQ(AfterEvictionTo(wide_, {1, 0}), PodStatus::kPipelined);
   EXPECT_EQ(UsedOfFirst(), 25 + 25 + 25) << "it leaves the device, and is promised it";
   statement_->RollBackTo(0);
-  EXPECT_EQ(Columns(*cluster_), start);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
 TEST_F(OwnGpusTest, AreAllThatAPodStillHolds) {
@@ -708,10 +687,10 @@ TEST(StatementPropertyTest, KeepsLedgersAsTheSpecSaysAndRollsBackExactly) {
     Random random(seed);
     struct Mark {
       Statement::Checkpoint checkpoint;
-      Columns columns;
+      StatementColumns columns;
       Model model;
     };
-    const Columns start(*cluster);
+    const StatementColumns start(*cluster);
     {
       Model model{.world = oracle::World(rows, {.now_ns = 0}), .before = {}};
       const auto statement = Statement::Open(cluster.get(), {});
@@ -719,20 +698,20 @@ TEST(StatementPropertyTest, KeepsLedgersAsTheSpecSaysAndRollsBackExactly) {
       for (int step = 0; step < 60; ++step) {
         // Not while somebody stands evicted: see the disabled test above.
         if (random.OneIn(3) && !SomebodyIsEvicted(*cluster))
-          marks.push_back({statement->Mark(), Columns(*cluster), model});
+          marks.push_back({statement->Mark(), StatementColumns(*cluster), model});
         if (random.OneIn(10)) {  // back to one of the marks; those after it are gone
           marks.resize(static_cast<size_t>(random.Below(static_cast<int64_t>(marks.size()))) + 1,
                        marks[0]);
           statement->RollBackTo(marks.back().checkpoint);
           model = marks.back().model;
-          ASSERT_EQ(Columns(*cluster), marks.back().columns);
+          ASSERT_EQ(StatementColumns(*cluster), marks.back().columns);
         }
         DoSomething(&random, cluster.get(), statement.get(), &model);
         if (step % 10 == 9) ExpectSame(*cluster, model.world);
         ASSERT_FALSE(testing::Test::HasFailure());
       }
     }
-    ASSERT_EQ(Columns(*cluster), start);
+    ASSERT_EQ(StatementColumns(*cluster), start);
   }
 }
 

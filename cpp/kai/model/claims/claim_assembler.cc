@@ -42,34 +42,22 @@ void ClaimAssembler::AddSlices(std::vector<ResourceSliceRow*> rows, const Direct
     return std::tie(a->slice.driver, a->slice.pool, a->name) <
            std::tie(b->slice.driver, b->slice.pool, b->name);
   });
+  std::vector<ResourceSlice> slices;
+  std::vector<DeviceMap::Reach> reaches;
   for (ResourceSliceRow* row : rows) {
-    ClaimBook::Reach& reach = book_.reach_.emplace_back();
+    DeviceMap::Reach& reach = reaches.emplace_back();
     reach.is_local = !row->node.empty();
     reach.node = directory.FindNode(row->node);
     reach.all = row->all_nodes;
     for (const NodeSelectorTerm& term : row->node_selector)
       reach.terms.push_back(InternNodeTerm(term, &names_));
-    book_.slices_.push_back(std::move(row->slice));
+    slices.push_back(std::move(row->slice));
   }
-  for (size_t i = 0; i < book_.slices_.size(); ++i) {
-    const ResourceSlice& slice = book_.slices_[i];
-    const auto at = static_cast<int32_t>(i);
-    const auto [group, is_new] =
-        book_.group_of_pool_.try_emplace({slice.driver, slice.pool}, book_.groups_.size());
-    if (is_new) book_.groups_.push_back({.slices = {.begin = at, .end = at}});
-    book_.groups_[static_cast<size_t>(group->second)].slices.end = at + 1;
-    const ClaimBook::Reach& reach = book_.reach_[i];
-    if (!reach.is_local) {
-      book_.wide_groups_.push_back(group->second);
-    } else if (reach.node.valid()) {
-      book_.local_groups_[reach.node].push_back(group->second);
-    }
-    for (const Device& device : slice.devices) book_.slice_of_.emplace(&device, at);
-  }
-  book_.group_version_.resize(book_.groups_.size());
+  book_.devices_ = DeviceMap(std::move(slices), std::move(reaches));
+  book_.pool_version_.resize(book_.devices_.pools());
 }
 
-ClaimId ClaimAssembler::Add(ClaimBook::Claim claim) {
+ClaimId ClaimAssembler::Add(Claim claim) {
   book_.allocation_.Add(nullptr);
   book_.consumers_.Add({});
   return book_.claims_.Add(std::move(claim));
@@ -110,7 +98,7 @@ DeviceRequest ClaimAssembler::RequestOf(const DeviceChoiceRow& row) const {
 int32_t ClaimAssembler::SpecOf(const ClaimSpecRow& row) {
   const auto [found, added] = specs_.try_emplace(row, static_cast<int32_t>(book_.specs_.size()));
   if (!added) return found->second;
-  ClaimBook::Spec spec;
+  ClaimSpec spec;
   spec.constraints = row.constraints;
   const auto require_class = [&](const DeviceRequestRow& of, const DeviceRequest& asked) {
     if (asked.device_class == nullptr && !spec.missing_class)
@@ -133,7 +121,7 @@ int32_t ClaimAssembler::SpecOf(ExtendedClaim claim) {
   const auto [found, added] =
       extended_specs_.try_emplace(std::move(claim), static_cast<int32_t>(book_.specs_.size()));
   if (!added) return found->second;
-  ClaimBook::Spec spec;
+  ClaimSpec spec;
   for (const ExtendedClaim::Request& each : found->first.requests) {
     DeviceChoiceRow row;
     row.name = each.name;

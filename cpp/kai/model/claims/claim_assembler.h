@@ -1,11 +1,16 @@
 // ClaimAssembler: turns rows of claims, device classes and slices, and what pods use of them, into
 // a ClaimBook.
 //
-//   ClaimAssembler assembler(nodes, node_rows, is_served, &names, &book);
-//   assembler.AddClasses(class_rows);                     // then slices, then claims,
-//   assembler.AddUsesOf(pod_row, {...}, extended);        // then every pod, in the order of ids,
-//   assembler.AddConsumers(claim, claim_row, find_pod);   // then who has a claim already,
-//   draft.claims = assembler.NeedsOf(pod, is_active);     // and then what pods ask of nodes
+//   assembler.AddClasses(classes);
+//   assembler.AddClaims(claims, c_.params_.queue_label_key);
+//   assembler.AddUsesOf(*draft.row, ...
+//   assembler.AddConsumers(ClaimId(i), *claims[i], ...
+//   assembler.CountUses();
+//   pods_[i].claims = assembler.NeedsOf(PodId(i), IsActiveUsed(pods_[i].status));
+//
+// Invariants: its functions are called in their order, each for all objects of a kind; equal specs
+// and equal needs have one number. Cost: O(log) per object; selectors are compiled once per spec.
+// Not thread-safe.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 #define KAI_MODEL_CLAIMS_CLAIM_ASSEMBLER_H_
 
@@ -19,7 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "kai/base/interner.h"
 #include "kai/model/building/directory.h"
-#include "kai/model/claims/claims.h"
+#include "kai/model/claims/claim_book.h"
 #include "kai/model/claims/extended_claims.h"
 #include "kai/model/rows/rows.h"
 
@@ -64,7 +69,7 @@ class ClaimAssembler {
   ClaimNeedsId NeedsOf(PodId pod, bool is_active);
 
  private:
-  ClaimId Add(ClaimBook::Claim claim);
+  ClaimId Add(Claim claim);
   // Invalid: there is none.
   ClaimId Find(NameId namespace_name, NameId name) const;
   // The claim for what the pod asks of extended resources, if any: the one that was made for it

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kai/model/claims/claims.h"
+#include "kai/model/claims/claim_book.h"
 
 namespace kai {
 namespace {
@@ -38,8 +38,8 @@ void ClaimBook::SetConsumer(ClaimId claim, PodId pod, bool is_consumer) {
 void ClaimBook::CountDevices(const ClaimAllocation& allocation, int32_t by) {
   for (const ClaimAllocation::Given& given : allocation.devices) {
     if (given.admin_access) continue;
-    const auto group = group_of_pool_.find({given.device.driver, given.device.pool});
-    if (group != group_of_pool_.end()) ++group_version_[static_cast<size_t>(group->second)];
+    if (const int32_t pool = devices_.PoolOf(given.device); pool >= 0)
+      ++pool_version_[static_cast<size_t>(pool)];
     const auto [count, is_new] = uses_of_device_.try_emplace(given.device, 0);
     count->second += by;
     if (is_new) {
@@ -59,41 +59,6 @@ void ClaimBook::SetAllocation(ClaimId claim, ClaimAllocationPtr allocation) {
   if (held != nullptr) CountDevices(*held, 1);
 }
 
-ClaimAllocationPtr ClaimBook::AllocationFrom(const ClaimDevices& devices) const {
-  auto allocation = std::make_shared<ClaimAllocation>();
-  NodeTerm all_slices;  // what the nodes of every slice have to meet
-  for (const GivenDevice& given : devices.devices) {
-    allocation->devices.push_back({.request = given.request,
-                                   .device = given.device->id(),
-                                   .admin_access = given.admin_access});
-    const auto slice = slice_of_.find(given.device);
-    if (slice == slice_of_.end()) continue;
-    const Reach& reach = reach_[static_cast<size_t>(slice->second)];
-    if (reach.is_local) {  // one such device ties the claim to its node
-      allocation->anywhere = false;
-      allocation->nodes = {{.expressions = {},
-                            .fields = {{.key = node_name_field_,
-                                        .op = SelectorOp::kIn,
-                                        .values = {nodes_->name[reach.node]},
-                                        .bound = std::nullopt}}}};
-      all_slices = {};
-    } else if (!reach.all && reach.terms.size() == 1) {
-      const auto add = [](const std::vector<Requirement>& more, std::vector<Requirement>* all) {
-        all->insert(all->end(), more.begin(), more.end());
-        std::sort(all->begin(), all->end());
-        all->erase(std::unique(all->begin(), all->end()), all->end());
-      };
-      add(reach.terms[0].expressions, &all_slices.expressions);
-      add(reach.terms[0].fields, &all_slices.fields);
-    }
-  }
-  if (allocation->anywhere && (!all_slices.expressions.empty() || !all_slices.fields.empty())) {
-    allocation->anywhere = false;
-    allocation->nodes.push_back(std::move(all_slices));
-  }
-  return allocation;
-}
-
 void ClaimBook::Take(PodId pod, NodeId node) {
   std::vector<DeviceClaim> wanted;
   std::vector<ClaimId> unallocated;
@@ -109,12 +74,15 @@ void ClaimBook::Take(PodId pod, NodeId node) {
     wanted.push_back(*std::move(claim));
   }
   if (wanted.empty()) return;
+  std::unique_ptr<NodePools>& pools = pools_[node];
+  if (pools == nullptr) pools = std::make_unique<NodePools>(PoolsOf(node));
   const absl::StatusOr<DeviceAllocation> found =
-      AllocateDevices(PoolsOf(node).pools, in_use_, wanted, AllocatorOptions());
-  // Where nobody asked before (no plugin does), there may be none: then they stay without.
+      AllocateDevices(pools->pools, in_use_, wanted, AllocatorOptions());
+  // Without the plugin that asks first, there may be none: then they stay without.
   if (!found.ok() || !found->fits) return;
   for (size_t i = 0; i < unallocated.size(); ++i)
-    SetAllocation(unallocated[i], AllocationFrom(found->claims[i]));
+    SetAllocation(unallocated[i],
+                  devices_.AllocationOf(found->claims[i], *nodes_, node_name_field_));
 }
 
 void ClaimBook::Apply(const Change& change) {
@@ -164,21 +132,6 @@ void ClaimBook::Undo(const Change& change) {
 
 // ---- GPUs that several pods hold together (spec 3 D6) -----------------------------------------
 
-int32_t& ClaimBook::Holders::Of(PodStatus status) {
-  if (status == PodStatus::kPipelined) return promised;
-  return status == PodStatus::kReleasing ? leaving : staying;
-}
-
-LedgerWeight ClaimBook::Holders::Weight() const {
-  // It comes back when the last one leaves, and is promised away by the first who is to have it
-  // then.
-  const auto one = [](bool yes) { return yes ? 1.0 : 0.0; };
-  const bool stays = staying > 0;
-  return {.idle = -one(stays || leaving > 0),
-          .releasing = stays ? 0 : one(leaving > 0) - one(promised > 0),
-          .used = one(any())};
-}
-
 void ClaimBook::CountHolders(PodId pod, NodeId node, std::optional<PodStatus> from,
                              std::optional<PodStatus> to, std::optional<LedgerRow> ledger) {
   const auto weight = [](std::optional<PodStatus> status) {
@@ -189,13 +142,7 @@ void ClaimBook::CountHolders(PodId pod, NodeId node, std::optional<PodStatus> fr
   for (size_t i = 0; i < uses.size(); ++i) {
     const Use& use = uses[i];
     if (!use.claim.valid() || !claims_[use.claim].is_shared || IsRepeated(uses, i)) continue;
-    const auto entry = holders_.try_emplace({use.claim, node}).first;
-    Holders& holders = entry->second;
-    const LedgerWeight before = holders.Weight();
-    if (from) --holders.Of(*from);
-    if (to) ++holders.Of(*to);
-    const LedgerWeight change = holders.Weight() - before - charged;
-    if (!holders.any()) holders_.erase(entry);
+    const LedgerWeight change = holders_.Count(use.claim, node, from, to) - charged;
     constexpr size_t kGpu = kGpuSlot.index();
     if (!ledger || ledger->allocatable[kGpu] == 0) continue;
     const auto gpus = static_cast<double>(claims_[use.claim].gpus);

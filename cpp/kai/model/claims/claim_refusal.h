@@ -1,4 +1,8 @@
 // ClaimRefusal: why the resource claims of a pod keep it from every node (spec 3 D5).
+//
+//   if (refusal.kind == ClaimRefusalKind::kWrongQueueLabel) refusal.queue = queue_of_[pod];
+//
+// Invariants: only what its kind speaks of is filled in. Cost: a few words. Threads: plain values.
 #ifndef KAI_MODEL_CLAIMS_CLAIM_REFUSAL_H_
 #define KAI_MODEL_CLAIMS_CLAIM_REFUSAL_H_
 

@@ -2,13 +2,13 @@
 // "nvidia.com/gpu: 2" as ever, and where no device plugin has any, it gets devices by a claim that
 // its user never wrote.
 //
-//   const ExtendedResources known(classes);
-//   const ExtendedClaim claim = MakeExtendedClaim(pod.extended_requests, known);
-//   claim.requests;    // {"container-0-request-1", "nvidia.com/gpu", "gpu.nvidia.com", 2}
-//   claim.containers;  // {"main", "nvidia.com/gpu", "container-0-request-1"}
+//   claim_ = MakeExtendedClaim(asked, ExtendedResources(classes));
+//   claim_.requests      // {"container-0-request-1", "nvidia.com/gpu", "gpu.nvidia.com", 2}
+//   claim_.containers    // {"main", "nvidia.com/gpu", "container-0-request-1"}
 //
-// Each resource is worked out for itself, so on a node whose device plugin has some of them the
-// claim is this one without their requests.
+// Invariants: each resource is worked out for itself, so on a node whose device plugin has some of
+// them the claim is this one without their requests. Cost: O(requests of one resource, squared).
+// Threads: pure functions; ExtendedResources points to the rows and has many readers.
 #ifndef KAI_MODEL_CLAIMS_EXTENDED_CLAIMS_H_
 #define KAI_MODEL_CLAIMS_EXTENDED_CLAIMS_H_
 

@@ -1,6 +1,10 @@
 // Storage as CSI drivers speak of it: how much is left of it where (CSIStorageCapacity, spec 3
-// P12), how many volumes a node may have attached (CSINode), and what pods ask of both. Nothing
-// here changes in a cycle: what is taken meanwhile is counted by the filters that ask for it.
+// P12), how many volumes a node may have attached (CSINode), and what pods ask of both.
+//
+//   const int32_t capacity = map_.CapacityOn(node, need.storage_class);    // -1: none
+//
+// Invariants: nothing here changes in a cycle: the filters count what is taken meanwhile. Cost: a
+// walk over the classes, or drivers, of one node. Threads: plain data: many readers.
 #ifndef KAI_MODEL_CLAIMS_STORAGE_H_
 #define KAI_MODEL_CLAIMS_STORAGE_H_
 

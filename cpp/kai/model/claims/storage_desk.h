@@ -1,10 +1,12 @@
-// StorageDesk: what CSI drivers tell of their storage, looked up for the nodes and for one pod.
-// Part of the assembler; beside it the VolumeDesk knows every object by its name.
+// StorageDesk: what CSI drivers tell of their storage, looked up for the nodes and for one pod. The
+// VolumeDesk beside it finds every object by its name.
 //
-//   StorageDesk desk(volume_desk, schedule_csi_storage, &names);
-//   desk.Describe(node_rows, &map);
-//   for (const PodRow* pod : pods) desk.CountUses(*pod);
-//   desk.AddNeeds(pod_row, holds_node, &needs);
+//   storage_desk_ = std::make_unique<StorageDesk>(*volume_desk_, counts_capacity, &c_.names_);
+//   storage_desk_->Describe(node_rows_, &c_.storage_);
+//   storage_desk_->AddNeeds(row, draft.node.valid(), &needs);
+//
+// Invariants: Describe() comes first, then CountUses() of every pod, then AddNeeds(). Cost: a look
+// at the nodes that a capacity's selector may choose; O(log) per volume of a pod. Not thread-safe.
 #ifndef KAI_MODEL_CLAIMS_STORAGE_DESK_H_
 #define KAI_MODEL_CLAIMS_STORAGE_DESK_H_
 

@@ -1,8 +1,10 @@
-// VolumeDesk: everything the input says of storage, and what it means for one pod. Part of the
-// assembler, which keeps what it says in the cluster.
+// VolumeDesk: everything the input says of storage, and what it means for one pod.
 //
-//   VolumeDesk desk(storage, &names, &rejections);
-//   VolumeNeeds needs = desk.NeedsOf(pod_row);
+//   VolumeNeeds needs = volume_desk_->NeedsOf(row);
+//
+// Invariants: it points to the rows, which outlive it; of objects that share a name it knows none.
+// Cost: O(log) per volume of the pod, and O(volumes of the class) for a claim that waits for its
+// pod's node. Not thread-safe: it interns names.
 #ifndef KAI_MODEL_CLAIMS_VOLUME_DESK_H_
 #define KAI_MODEL_CLAIMS_VOLUME_DESK_H_
 

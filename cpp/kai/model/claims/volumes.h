@@ -1,9 +1,12 @@
 // What the volumes of a pod ask of its node, with all looked up that can be before a node is known
 // (spec 3 P8, kube-scheduler's VolumeBinding).
 //
-//   const VolumeNeeds& needs = cluster.volume_needs()[constraint.volumes];
-//   if (needs.refusal.any()) ...                // no node will do, and this is why
-//   VolumeAnswer answer = AnswerOf(needs, labels, node_name, names);
+//   AnswerOf(cluster_.volume_needs()[constraint.volumes], labels,
+//            nodes.name[node], cluster_.names())
+//       .yes()
+//
+// Invariants: nothing here changes in a cycle; the sets of VolumeNeeds are sorted, so that equal
+// needs are one. Cost: O(terms) per node. Threads: pure functions on plain data.
 #ifndef KAI_MODEL_CLAIMS_VOLUMES_H_
 #define KAI_MODEL_CLAIMS_VOLUMES_H_
 
@@ -29,8 +32,7 @@ struct NodeSet {
   }
 };
 
-// Why no node will do for the volumes of a pod (kube-scheduler's VolumeBinding, before nodes are
-// asked).
+// Why no node will do for the volumes of a pod.
 struct VolumeRefusal {
   enum class Kind : uint8_t {
     kNone,

@@ -1,14 +1,16 @@
-// Who stands where, as far as inter-pod affinity can see it.
+// AffinityIndex: which pods stand where, as far as inter-pod affinity can see it.
+//
+//   index.Matching(term, index.DomainOf(term, NodeNamed(*cluster, node)))
+//   index.TotalMatching(term)
 //
 // Every (anti-)affinity term in the input is interned with its namespaces resolved. Per term and
-// domain of its topology key three numbers are kept, so that a filter or a score is a look-up and
-// not a walk over pods:
-//   matching       pods that the term selects
-//   anti_owners    pods that bring the term as required anti-affinity
-//   owner_weight   weights of the pods that bring it as a preference; required affinity counts 1
+// domain of its topology key it keeps how many pods the term selects (Matching), how many bring it
+// as required anti-affinity (AntiOwners), and the weights of those that bring it as a preference,
+// required affinity counting 1 (OwnerWeight): a filter or a score looks up, and walks over no pods.
 //
-// A pod counts as long as it occupies its node, also while it is leaving. Only the cluster changes
-// the counts, as a statement tells it.
+// Invariants: a pod counts as long as it occupies its node, also while it is leaving; only
+// Occupancy changes the cluster's. Cost: O(terms of the pod) to count it, O(1) to look up. Threads:
+// many readers, or one that counts.
 #ifndef KAI_MODEL_COLUMNS_AFFINITY_H_
 #define KAI_MODEL_COLUMNS_AFFINITY_H_
 
@@ -64,7 +66,6 @@ class AffinityIndex {
 
   bool empty() const { return terms_.empty(); }
   size_t size() const { return terms_.size(); }
-  const AffinityTerm& term(AffinityTermId id) const { return terms_[id]; }
   DomainId DomainOf(AffinityTermId term, NodeId node) const {
     return (*domain_)[terms_[term].key][node];
   }

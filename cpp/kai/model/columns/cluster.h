@@ -1,11 +1,13 @@
 // Cluster: everything a cycle looks at, as columns. Built from ClusterRows, changed only through a
 // Statement, and the same again after it.
 //
-//   cluster.nodes().idle[node]                  // rows are integers, attributes lie beside them
-//   cluster.Text(cluster.nodes().name[node])    // names stay at the edge
+//   cluster->nodes().idle[node][kGpuSlot.index()]
+//
+//   cluster.Text(cluster.nodes().name[found.node])   // names stay at the edge
 //
 // Invariants: neither the order of the input nor an id is of any consequence; at most one
-// Statement is open. Reading from several threads is safe while no statement is open.
+// Statement is open. Cost: an access to an array, unless a function says more. Threads: many
+// readers while no statement is open: no const function writes.
 #ifndef KAI_MODEL_COLUMNS_CLUSTER_H_
 #define KAI_MODEL_COLUMNS_CLUSTER_H_
 
@@ -17,7 +19,7 @@
 
 #include "kai/base/interned.h"
 #include "kai/base/interner.h"
-#include "kai/model/claims/claims.h"
+#include "kai/model/claims/claim_book.h"
 #include "kai/model/claims/volumes.h"
 #include "kai/model/columns/affinity.h"
 #include "kai/model/columns/host_ports.h"
@@ -69,7 +71,6 @@ class Cluster {
   const Interned<TopologyConstraintId, TopologyConstraint>& topology_constraints() const {
     return topology_constraints_;
   }
-  // Resource claims of pods, and the devices they hold.
   const ClaimBook& claims() const { return claims_; }
   const ResourceSlots& slots() const { return slots_; }
   const ShardParams& params() const { return params_; }

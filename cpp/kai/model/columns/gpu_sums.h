@@ -1,8 +1,11 @@
 // GpuSums: how much of a node's GPUs is free or being freed, parts of shared ones included (spec 3
-// N13): what is counted before anybody is asked where a pod could go.
+// N13): the count before single nodes are searched.
 //
-//   const GpuSums sums = GpuSumsOf(cluster, node);
-//   if (sums.idle + sums.releasing < wanted) ...
+//   const GpuSums sums = GpuSumsOf(*cluster, NodeId(0));
+//   MostGpusOf(*cluster, NodeId(0))
+//
+// Invariants: MostGpusOf() is never less than any pod finds there. Cost: O(shared devices of the
+// node). Threads: pure functions that read the cluster.
 #ifndef KAI_MODEL_COLUMNS_GPU_SUMS_H_
 #define KAI_MODEL_COLUMNS_GPU_SUMS_H_
 
@@ -43,8 +46,7 @@ inline bool HasGpusToGive(const Cluster& cluster, NodeId node) {
   return sums.idle > 0 || sums.releasing > 0;
 }
 
-// Devices that the node could give at most, in one piece or in parts, with what is being freed:
-// never less than any pod finds there.
+// Devices that the node could give at most, in one piece or in parts, with what is being freed.
 double MostGpusOf(const Cluster& cluster, NodeId node);
 
 // Devices that a pod of the class takes on that node; parts of them by memory, not rounded.

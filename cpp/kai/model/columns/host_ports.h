@@ -1,4 +1,8 @@
 // Ports of the node itself, as pods want them.
+//
+//   if (Collide(ports[a], ports[b])) rivals_[a].push_back(b);
+//
+// Invariants: Collide() is symmetric. Cost: O(1). Threads: plain values.
 #ifndef KAI_MODEL_COLUMNS_HOST_PORTS_H_
 #define KAI_MODEL_COLUMNS_HOST_PORTS_H_
 

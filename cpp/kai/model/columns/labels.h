@@ -1,5 +1,12 @@
-// Labels, selectors, taints and tolerations with every text interned, and the questions asked of
-// them.
+// Labels, selectors, taints and tolerations with every text interned, and what is asked of them.
+//
+//   MatchesNode(constraint, Labels(labels), names_.Intern("n1"), names_)
+//   FindLabel(labels, names_.Intern("zone"))
+//   Tolerates(tolerations, taint)
+//
+// Invariants: labels are sorted by key, the values of In and NotIn by id. Cost: O(log labels) per
+// requirement; Gt and Lt parse the value. Threads: pure functions; InternRequirement() writes to
+// the Interner.
 #ifndef KAI_MODEL_COLUMNS_LABELS_H_
 #define KAI_MODEL_COLUMNS_LABELS_H_
 

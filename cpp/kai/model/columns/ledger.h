@@ -1,4 +1,10 @@
 // How a pod weighs on its node: the one home of spec 2 S5 and spec 3 N3, N4.
+//
+//   const LedgerWeight weight = sign > 0 ? WeightOf(status) : LedgerWeight() - WeightOf(status);
+//   ChargeLedger({allocatable, idle, releasing, used}, request, gpus, weight);
+//
+// Invariants: resources that the node does not offer are not tracked (spec 3 N3). Cost: O(slots).
+// Threads: pure functions; one writer per ledger.
 #ifndef KAI_MODEL_COLUMNS_LEDGER_H_
 #define KAI_MODEL_COLUMNS_LEDGER_H_
 
@@ -38,7 +44,6 @@ constexpr LedgerWeight WeightOf(PodStatus status) {
 
 // Adds a pod to a node's ledger with that weight: its status's, or the difference of two statuses.
 // `gpus` stands in for the GPU element of `request`: what is taken can differ from what was asked.
-// Resources the node does not offer are not tracked (spec 3 N3).
 inline void ChargeLedger(const LedgerRow& ledger, std::span<const double> request, double gpus,
                          const LedgerWeight& weight) {
   for (size_t i = 0; i < request.size(); ++i) {

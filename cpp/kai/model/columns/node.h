@@ -1,4 +1,10 @@
 // The columns of nodes.
+//
+//   MatchesNode(constraint, labels, nodes.name[node], cluster_.names())
+//   cluster_.GpusAskedOn(pod_class, node)
+//
+// Invariants: after the load only the ledger and shared_gpus change, by a Statement. Cost: an
+// access to an array. Threads: many readers while no statement is open.
 #ifndef KAI_MODEL_COLUMNS_NODE_H_
 #define KAI_MODEL_COLUMNS_NODE_H_
 
@@ -14,8 +20,7 @@
 
 namespace kai {
 
-// Reasons of a node's own to refuse every pod, as bits (spec 3 P7). The texts stand in
-// placement/messages.
+// Reasons of a node's own to refuse every pod, as bits (spec 3 P7).
 enum NodeStateBit : uint8_t {
   kCordoned = 1 << 0,
   kNotReady = 1 << 1,
@@ -55,21 +60,17 @@ struct NodeClass {
 
 struct NodeColumns {
   IndexVector<NodeId, NameId> name;
-  IndexVector<NodeId, int32_t>
-      name_rank;  // position in the order of names: ties between nodes fall to the lower one
+  IndexVector<NodeId, int32_t> name_rank;  // place in the order of names: the lower wins a tie
   IndexVector<NodeId, NodeClassId> node_class;
-  IndexVector<NodeId, LabelSet> labels;  // of the keys that some constraint in the input mentions,
-                                         // also those outside of classes
-  IndexVector<NodeId, double>
-      gpu_count;  // devices: label nvidia.com/gpu.count, else whole allocatable GPUs (spec 3 N5)
+  IndexVector<NodeId, LabelSet> labels;        // of mentioned keys, also those outside of classes
+  IndexVector<NodeId, double> gpu_count;       // by label, else whole allocatable GPUs (spec 3 N5)
   IndexVector<NodeId, double> gpu_memory_mib;  // of one device (spec 3 G1); 100 means unknown
   IndexVector<NodeId, uint8_t> cpu_only;       // spec 3 N16
 
-  // The ledger (spec 2 S5, spec 3 N1). Only a Statement changes it.
+  // The ledger (spec 2 S5, spec 3 N1).
   ResourceTable<NodeId> allocatable;
-  ResourceTable<NodeId> idle;  // allocatable minus what occupies the node
-  ResourceTable<NodeId>
-      releasing;  // comes back when evicted pods are gone, minus what is promised of it
+  ResourceTable<NodeId> idle;       // allocatable minus what occupies the node
+  ResourceTable<NodeId> releasing;  // what evicted pods give back, minus what is promised of it
   ResourceTable<NodeId> used;
   // Those of its GPUs that pods share or have shared in this cycle. The ones that the snapshot
   // names come first, by name.

@@ -1,9 +1,10 @@
-// NUMA zones of nodes, and what pods ask of them and hold there (spec 3 §13). What becomes of them
-// during a cycle is kept by placement/numa; without anything reported all of this is empty, and
-// pods ask for nothing.
+// NUMA zones of nodes, and what pods ask of them and hold there (spec 3 §13), as the cycle begins:
+// placement/numa keeps what becomes of them.
 //
-//   const NumaNode* node = cluster.numa().Find(id);            // null: nothing is known of its
-//   zones node->allocatable[zone * node->resources.size() + resource]
+//   cluster->numa().Find(NodeNamed(*cluster, "m"))     // null: nothing is known of its zones
+//
+// Invariants: without reports all of it is empty, and pods ask for nothing. Cost: O(1), and
+// O(zones) or O(resources) by name. Threads: plain data: many readers.
 #ifndef KAI_MODEL_COLUMNS_NUMA_H_
 #define KAI_MODEL_COLUMNS_NUMA_H_
 

@@ -1,4 +1,11 @@
 // The columns of pods, and the classes that make pods alike.
+//
+//   ClassOf(*cluster, "ns/new-0").affinity.required[0]
+//   cluster.ClassOf(PodNamed(cluster, pod))
+//
+// Invariants: pods of one class get one answer from every filter and score (design §4.2). What only
+// a Statement changes stands apart below. Cost: an access to an array. Threads: many readers while
+// no statement is open.
 #ifndef KAI_MODEL_COLUMNS_POD_H_
 #define KAI_MODEL_COLUMNS_POD_H_
 
@@ -56,21 +63,18 @@ struct PodClass {
   GpuRequest gpu;
   ConstraintId constraint;
   PodAffinity affinity;
-  std::vector<AffinityTermId>
-      matched_terms;  // terms in the cluster that select pods of this class; sorted
-  bool matches_own_required =
-      false;  // meets all its own required affinity terms: the first of a series may go first
+  std::vector<AffinityTermId> matched_terms;  // that select pods of this class; sorted
+  bool matches_own_required = false;  // meets its own required terms: one of a series may go first
   NodeId nominated_node;
   NumaNeedsId numa;                         // invalid: no NUMA zone is of any consequence to them
   std::vector<NameId> missing_config_maps;  // that it needs and are not there; sorted by name
   ClaimNeedsId claims;                      // invalid: it has none
-  std::vector<NameId>
-      not_built;            // features this pod needs that the engine does not have yet; sorted
-  bool cpu_only = false;    // asks for no GPU of any kind (spec 3 R19)
-  QuotaVector requested{};  // what a waiting pod counts in its queue: gpu-memory by the smallest
-                            // device (spec 1 F24)
-  QuotaVector
-      gate_requested{};  // what the gates before placing count: gpu-memory by the largest device
+  std::vector<NameId> not_built;            // features it needs that the engine lacks; sorted
+  bool cpu_only = false;                    // asks for no GPU of any kind (spec 3 R19)
+  // What a waiting pod counts in its queue (gpu-memory by the smallest device, spec 1 F24), and at
+  // the gates before placing (by the largest).
+  QuotaVector requested{};
+  QuotaVector gate_requested{};
 
   friend bool operator==(const PodClass&, const PodClass&) = default;
   template <typename H>
@@ -94,28 +98,24 @@ struct PodColumns {
   IndexVector<PodId, NameId> name;
   IndexVector<PodId, int32_t> name_rank;  // position in the order of namespaces and names
   IndexVector<PodId, PodClassId> pod_class;
-  IndexVector<PodId, PodGroupId> group;  // invalid: belongs to no pod group of this scheduler
-  IndexVector<PodId, SubGroupId>
-      pod_set;  // invalid: no group, or a sub-group that does not exist (spec 2 G6)
+  IndexVector<PodId, PodGroupId> group;     // invalid: belongs to no pod group of this scheduler
+  IndexVector<PodId, SubGroupId> pod_set;   // invalid: no group, or no such sub-group (spec 2 G6)
   IndexVector<PodId, NameId> subgroup;      // as the pod names it
   IndexVector<PodId, int64_t> created_ns;   // INT64_MIN: unknown
   IndexVector<PodId, int64_t> deletion_ns;  // of running pods; INT64_MIN: not being deleted
   IndexVector<PodId, int32_t> uid_rank;     // order of UIDs: the last word between pods
-  IndexVector<PodId, uint8_t>
-      is_kubeflow_lead;  // label training.kubeflow.org/job-role is master or launcher
-  IndexVector<PodId, uint8_t> is_ray_head;   // label ray.io/node-type is head
-  IndexVector<PodId, NameId> task_priority;  // label kai.scheduler/task-priority; invalid: none
-  IndexVector<PodId, double> ledger_gpus;  // GPU element that a pod on its node at the start of the
-                                           // cycle takes there (spec 3 N3); 0: shares devices
-  IndexVector<PodId, QuotaVector>
-      accepted;  // what a pod that holds a node counts in its queue (spec 1 F25)
+  IndexVector<PodId, uint8_t> is_kubeflow_lead;  // label job-role is master or launcher
+  IndexVector<PodId, uint8_t> is_ray_head;       // label ray.io/node-type is head
+  IndexVector<PodId, NameId> task_priority;      // label kai.scheduler/task-priority; invalid: none
+  // What a pod on a node takes there of GPUs as the cycle begins (spec 3 N3); 0: shares devices.
+  IndexVector<PodId, double> ledger_gpus;
+  IndexVector<PodId, QuotaVector> accepted;  // what it counts in its queue there (spec 1 F25)
 
   // Only a Statement changes these.
   IndexVector<PodId, PodStatus> status;
-  IndexVector<PodId, NodeId> node;   // invalid: on none, or on one outside the snapshot
-  IndexVector<PodId, GpuList> gpus;  // that it shares there
-  IndexVector<PodId, uint8_t>
-      is_virtual;  // its status is the work of a statement that is still open (spec 2 S6)
+  IndexVector<PodId, NodeId> node;         // invalid: on none, or on one outside the snapshot
+  IndexVector<PodId, GpuList> gpus;        // that it shares there
+  IndexVector<PodId, uint8_t> is_virtual;  // its status is of a statement still open (spec 2 S6)
 
   std::vector<PodId> leaving;  // releasing, and when they have to be gone is known
   // Of pods that were given one when they were bound, by pod.

@@ -1,7 +1,13 @@
 // The columns of pod groups and of the trees of sub-groups inside them.
 //
+//   const SubGroupColumns& sets = cluster.sub_groups();
+//   if (sets.is_pod_set[set] != 0) return StrCat(name, ":", sets.minimum[set]);
+//
 // Every pod group has a root set; below it are sets and, as leaves, pod sets (spec 2 G5). A group
 // without sub-groups is a root with one pod set called "default".
+//
+// Invariants: only a Statement changes `counts`; all else is as the cluster was built. Cost: an
+// access to an array. Threads: many readers while no statement is open.
 #ifndef KAI_MODEL_COLUMNS_POD_GROUP_H_
 #define KAI_MODEL_COLUMNS_POD_GROUP_H_
 
@@ -31,7 +37,7 @@ struct Span32 {
   friend bool operator==(const Span32&, const Span32&) = default;
 };
 
-// Pods of a pod set by status. Only a Statement changes it.
+// Pods of a pod set by status.
 struct StatusCounts {
   std::array<int32_t, kPodStatuses> pods{};
   int32_t evicted_again = 0;  // as KAI only: each of these is one fewer alive (decision 0008)
@@ -65,9 +71,8 @@ struct SubGroupColumns {
   IndexVector<SubGroupId, PodGroupId> group;
   IndexVector<SubGroupId, SubGroupId> parent;  // invalid for the root
   IndexVector<SubGroupId, uint8_t> is_pod_set;
-  IndexVector<SubGroupId, int32_t>
-      minimum;  // pod set: minAvailable, in pods; set: K, in direct children
-  IndexVector<SubGroupId, uint8_t> minimum_given;  // sets: K is a minSubGroup, not all children
+  IndexVector<SubGroupId, int32_t> minimum;  // of pod sets in pods, of sets in direct children
+  IndexVector<SubGroupId, uint8_t> minimum_given;          // sets: a minSubGroup, not all children
   IndexVector<SubGroupId, TopologyConstraintId> topology;  // invalid: none
   IndexVector<SubGroupId, Span32> children;                // of `child_list`, by name
   IndexVector<SubGroupId, Span32> pods;                    // of `pod_list`, by age, then UID
@@ -127,24 +132,19 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, NameId> queue_name;  // as written
   IndexVector<PodGroupId, int32_t> priority;
   IndexVector<PodGroupId, uint8_t> preemptible;
-  IndexVector<PodGroupId, int64_t> created_ns;  // INT64_MIN: unknown
-  IndexVector<PodGroupId, int32_t>
-      creation_rank;  // order of (created, name): ties between pod groups fall to the lower one
+  IndexVector<PodGroupId, int64_t> created_ns;     // INT64_MIN: unknown
+  IndexVector<PodGroupId, int32_t> creation_rank;  // of (created, name): the lower wins a tie
   IndexVector<PodGroupId, SubGroupId> root;
-  IndexVector<PodGroupId, Span32>
-      pod_sets;  // ids first..last of its pod sets, by name, in `pod_set_list`
+  IndexVector<PodGroupId, Span32> pod_sets;  // of `pod_set_list`, by name
   std::vector<SubGroupId> pod_set_list;
-  IndexVector<PodGroupId, std::vector<PodId>>
-      misfits;  // pods of a sub-group that does not exist (spec 2 G6)
-  IndexVector<PodGroupId, uint8_t>
-      backoff_prefix;  // schedulingBackoff 1: messages name the node pool (spec 2 M2)
-  IndexVector<PodGroupId, NameId> node_pool;       // its node-pool label, or "default"
-  IndexVector<PodGroupId, int64_t> last_start_ns;  // INT64_MIN: none
+  IndexVector<PodGroupId, std::vector<PodId>> misfits;  // of no sub-group there is (spec 2 G6)
+  IndexVector<PodGroupId, uint8_t> backoff_prefix;      // messages name the node pool (spec 2 M2)
+  IndexVector<PodGroupId, NameId> node_pool;            // its node-pool label, or "default"
+  IndexVector<PodGroupId, int64_t> last_start_ns;       // INT64_MIN: none
   IndexVector<PodGroupId, int64_t> stale_since_ns;
   IndexVector<PodGroupId, int64_t> last_eviction_ns;
   IndexVector<PodGroupId, int64_t> preemption_delay_ns;  // 0: none
-  IndexVector<PodGroupId, int64_t>
-      staleness_grace_ns;                    // negative: never; the shard's default is filled in
+  IndexVector<PodGroupId, int64_t> staleness_grace_ns;   // or the shard's; negative: never
   IndexVector<PodGroupId, uint8_t> may_run;  // no missing feature keeps its waiting pods out
   IndexVector<PodGroupId, ElasticState> elastic_state;  // as the cluster was built
   // Order in which they would be victims, as the cluster was built: lowest priority first, then

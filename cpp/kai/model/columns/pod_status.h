@@ -1,4 +1,9 @@
 // The statuses of a pod and the groups they form (spec 2 S1, S4).
+//
+//   IsAllocated(row.status)
+//
+// Invariants: allocated pods are active allocated, and these are active used. Cost: a shift.
+// Threads: plain values.
 #ifndef KAI_MODEL_COLUMNS_POD_STATUS_H_
 #define KAI_MODEL_COLUMNS_POD_STATUS_H_
 
@@ -45,10 +50,6 @@ constexpr bool IsActiveAllocated(PodStatus s) {
 // Occupies a node; gang satisfaction and staleness.
 constexpr bool IsActiveUsed(PodStatus s) {
   return IsActiveAllocated(s) || s == PodStatus::kReleasing || s == PodStatus::kStuckInReleasing;
-}
-// Readiness of the pod group.
-constexpr bool IsAlive(PodStatus s) {
-  return IsActiveAllocated(s) || s == PodStatus::kPending || s == PodStatus::kGated;
 }
 
 }  // namespace kai

@@ -37,7 +37,6 @@ TEST(PodStatusTest, BelongsToTheGroupsOfTheTable) {
     const int status = static_cast<int>(row.status);
     EXPECT_EQ(IsActiveUsed(row.status), row.active_used) << status;
     EXPECT_EQ(IsActiveAllocated(row.status), row.active_allocated) << status;
-    EXPECT_EQ(IsAlive(row.status), row.alive) << status;
     EXPECT_EQ(IsAllocated(row.status), row.allocated) << status;
   }
 }

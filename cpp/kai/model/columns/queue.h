@@ -1,5 +1,10 @@
-// The columns of queues: what their owners wrote. What queues use and deserve is fair share's
-// business (fairshare/usage.h).
+// The columns of queues: what their owners wrote. fairshare/usage.h has what they use and deserve.
+//
+//   const Span32 range = cluster.queues().children[QueueNamed(cluster, name)];
+//   const QueueId child = cluster.queues().child_list[static_cast<size_t>(i)];
+//
+// Invariants: whole trees only; nothing changes after the load. Cost: an access to an array.
+// Threads: many readers.
 #ifndef KAI_MODEL_COLUMNS_QUEUE_H_
 #define KAI_MODEL_COLUMNS_QUEUE_H_
 

@@ -1,11 +1,12 @@
 // Resource vectors and the index that names their slots.
 //
-// All arithmetic is in doubles (spec 3, notation), fed from exact integers; every vector of a
-// cluster has the same slots: cpu, memory, gpu, pods, then every name that some node offers or some
-// pod asks for, by name (spec 3 R25).
+//   const ResourceSlot small = slots.Add("nvidia.com/mig-1g.5gb");
+//   slots.TotalGpus(amounts)      // whole ones, and what MIG slices count for
 //
-//   slots.Find("nvidia.com/gpu")    // kGpuSlot
-//   Fits(request, idle)             // in every slot, asked for or not (spec 3 R26)
+// Invariants: every vector of a cluster has the same slots: cpu, memory, gpu, pods, then every name
+// that some node offers or some pod asks for, by name (spec 3 R25). All arithmetic is in doubles,
+// fed from exact integers. Cost: O(slots) per vector; Find() is a walk over the names. Threads:
+// many readers, or one that adds.
 #ifndef KAI_MODEL_COLUMNS_RESOURCES_H_
 #define KAI_MODEL_COLUMNS_RESOURCES_H_
 

@@ -1,16 +1,15 @@
 // SharedGpu: one GPU that several pods of a node share, and how much of its memory they take: the
 // one home of spec 3 N5-N7 and N11-N14.
 //
-//   SharedGpu gpu;                                       // nobody is on it yet
-//   GpuLedger ledger{.idle = ..., .releasing = ..., .used = ..., .count = 8, .all = gpus};
-//   AddSharer(&ledger, &gpu, 7650, PodStatus::kRunning);  // its first user takes a whole device
-//   gpu.Holds(capacity_mib, 7650);                        // another one of that size may join
+//   AddSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, status);
+//   RemoveSharer(ledger, &listed[static_cast<size_t>(gpu)], mib, status);
 //
-// Which physical device it is nobody knows before a pod runs there; a group of sharers stands for
-// it, and no two groups of a node stand for the same one (spec 3 S8). All amounts are MiB.
+// Which physical device it is comes out when a pod runs there; until then a group of sharers stands
+// for it, and no two groups of a node stand for the same one (spec 3 S8). All amounts are MiB.
 //
-// Removing in reverse order leads back to the start, promises apart: KAI counts the device of a
-// promise twice, so whoever takes changes back keeps the old values.
+// Invariants: removing in reverse order leads back to the start, promises apart: KAI counts the
+// device of a promise twice, so a caller that takes changes back keeps the old values. Cost:
+// O(shared devices of the node). Threads: plain data; one writer.
 #ifndef KAI_MODEL_COLUMNS_SHARED_GPU_H_
 #define KAI_MODEL_COLUMNS_SHARED_GPU_H_
 

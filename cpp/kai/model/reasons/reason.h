@@ -1,9 +1,10 @@
 // Reason: why a pod group, or one of its pods, waits, as data: a code with the numbers and names it
 // speaks of.
 //
-//   Reason reason = OverLimit{{.queue = queue, .resource = kQuotaGpu, .bound = 8, .allocated = 8,
-//   .requested = 1}}; CodeOf(reason);                    // "over_limit" MessageOf(reason, group,
-//   cluster)  // kai/texts/reason_text.h: KAI's sentence
+//   report.Count(Refusal::NotEnough(kCpuSlot), 4);
+//
+//   FactsOf(OverLimit{{.queue = queue,
+//                      .resource = kQuotaCpu,
 //
 // A reason is made where the fact is found, travels with the plan, and becomes a sentence in
 // kai/texts only. To add one: a struct here, a sentence in texts/reason_text.cc, its members in
@@ -81,10 +82,9 @@ struct DomainsLack {
 struct TopologyNotSatisfied {
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
   NameId topology;
-  NameId level;     // invalid: none is required
-  NameId subgroup;  // empty text: the group as a whole
-  std::optional<std::string>
-      within;  // nothing was tried: this domain has too little; "": the cluster
+  NameId level;                       // invalid: none is required
+  NameId subgroup;                    // empty text: the group as a whole
+  std::optional<std::string> within;  // too little, so nothing was tried; "": the cluster
 };
 struct DomainCountNotMet {  // ours: KAI counts no domains
   static constexpr std::string_view kCode = reason_codes::kTopologyTooSmall;
@@ -109,9 +109,9 @@ struct Stale {
   static constexpr std::string_view kCode = reason_codes::kStale;
   std::vector<PodSetState> pod_sets;  // all
 };
-struct NoQueue {
+struct NoQueue {  // the one that the group names
   static constexpr std::string_view kCode = reason_codes::kQueueDoesNotExist;
-};  // the queue that the group names
+};
 struct QueueNotLeaf {
   static constexpr std::string_view kCode = reason_codes::kQueueNotLeaf;
   QueueId queue;

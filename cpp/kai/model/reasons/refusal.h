@@ -1,9 +1,7 @@
 // Refusal: why a node refuses a pod, or why no node is asked, as data.
 //
-//   Refusal::NotEnough(kGpuSlot).cause();   // Refusal::kShortage
-//   NoNodeCause cause;                      // of one pod: how many nodes refused it, and why
-//   cause.refusals.emplace_back(Refusal::kNodeUnschedulable, 3);
-//   CodeOf(cause);                          // "no_matching_node"
+//   report.Count(Refusal::NotEnough(kCpuSlot), 4);
+//   report.cause().refusals
 //
 // Invariants: a Refusal is one number, so that counting over thousands of nodes touches no text;
 // what names a node is a NamedRefusal. Cost: a few words each. Threads: plain values.
@@ -110,9 +108,9 @@ struct QueueBound {
 struct OverLimit : QueueBound {
   static constexpr std::string_view kCode = reason_codes::kOverLimit;
 };
-struct OverQuota : QueueBound {
+struct OverQuota : QueueBound {  // of pods that cannot be preempted
   static constexpr std::string_view kCode = reason_codes::kNonPreemptibleOverQuota;
-};  // of pods that cannot be preempted
+};
 
 // Refusals that name the node, or what is on it; a node gives one of them at most.
 struct LegacyMig {
@@ -123,8 +121,7 @@ struct LegacyMigPods {
   std::vector<PodId> pods;
   friend bool operator==(const LegacyMigPods&, const LegacyMigPods&) = default;
 };
-struct QueueRefuses {  // spec 3 P3a: on this node the pod counts for more GPUs than its queue may
-                       // have
+struct QueueRefuses {  // spec 3 P3a: the pod counts for too many GPUs on this node
   std::variant<OverLimit, OverQuota> bound;
   friend bool operator==(const QueueRefuses&, const QueueRefuses&) = default;
 };

@@ -1,5 +1,9 @@
-// ClaimRows: what ingest read of resource claims, of the slices that list devices, and of device
-// classes.
+// ClaimRows: resource claims, the slices that list devices, and device classes, as rows (rows.h).
+//
+//   ClaimAllocationRow allocation;
+//   request.claims.emplace_back("c", allocation);
+//
+// Invariants: nothing is checked yet. Cost: plain data. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_CLAIM_ROWS_H_
 #define KAI_MODEL_ROWS_CLAIM_ROWS_H_
 

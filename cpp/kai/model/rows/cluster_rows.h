@@ -1,17 +1,11 @@
 // ClusterRows: a whole input as untrusted rows, which can be looked at, changed, and built more
 // than once: a valid Cluster, and a list of what had to be left out, is what comes of them.
 //
-//   ClusterRows rows;
-//   rows.nodes.push_back(std::move(node_row));
-//   std::unique_ptr<Cluster> cluster = rows.Build();             // copies the rows
-//   std::unique_ptr<Cluster> cluster = std::move(rows).Build();  // uses them up
-//   cluster->rejections();
+//   const ClusterRows rows = MakeRandomCluster(seed, {.sub_groups = true});
+//   const auto cluster = rows.Build();     // copies the rows; std::move(rows).Build() uses them up
 //
-// Everything about the input is checked here, once: beyond, code trusts the columns. The order of
-// the rows is of no consequence. A row that makes no sense is left out with one sentence; the rest
-// is built.
-//
-// Its special members stand in the .cc file, like those of the largest rows (rows.h).
+// Invariants: Build() succeeds for any rows; what it cannot use is among the cluster's rejections.
+// Cost: O(objects log objects) to build. Threads: many may build from const rows.
 #ifndef KAI_MODEL_ROWS_CLUSTER_ROWS_H_
 #define KAI_MODEL_ROWS_CLUSTER_ROWS_H_
 

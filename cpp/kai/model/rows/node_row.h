@@ -1,4 +1,8 @@
-// NodeRow: what ingest read of a node, of its NUMA zones, and of topologies.
+// NodeRow: nodes, their NUMA zones, and topologies, as rows (rows.h).
+//
+//   row.allocatable.emplace_back("amd.com/gpu", 3);
+//
+// Invariants: nothing is checked yet. Cost: plain data. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_NODE_ROW_H_
 #define KAI_MODEL_ROWS_NODE_ROW_H_
 
@@ -40,8 +44,7 @@ struct NodeRow {
 
   std::string name;
   StringPairs labels;
-  ResourceAmounts
-      allocatable;  // with nvidia.com/gpu and amd.com/gpu under those names, MIG names, "pods"
+  ResourceAmounts allocatable;  // with each vendor's GPUs, MIG slices and "pods" by their names
   bool unschedulable = false;
   std::vector<Taint> taints;
   ConditionStatus ready = ConditionStatus::kAbsent;

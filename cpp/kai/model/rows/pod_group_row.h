@@ -1,5 +1,10 @@
-// PodGroupRow, QueueRow: what ingest read of pod groups with their sub-groups, of queues and
-// priority classes.
+// PodGroupRow, QueueRow: pod groups with their sub-groups, queues, priority classes, as rows
+// (rows.h).
+//
+//   PodGroupRow row;
+//   row.queue = std::move(queue);
+//
+// Invariants: nothing is checked yet. Cost: plain data. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_POD_GROUP_ROW_H_
 #define KAI_MODEL_ROWS_POD_GROUP_ROW_H_
 

@@ -1,4 +1,9 @@
-// PodRow: what ingest read of a pod: what it asks for, where it is, and where it may go.
+// PodRow: a pod as a row (rows.h): what it asks for, where it is, and where it may go.
+//
+//   PodRow pod = Pod();
+//   pod.namespace_name = "elsewhere";
+//
+// Invariants: nothing is checked yet. Cost: plain data. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_POD_ROW_H_
 #define KAI_MODEL_ROWS_POD_ROW_H_
 
@@ -118,8 +123,7 @@ struct PodRow {
   std::optional<int64_t> topology_rank;  // annotation kai.scheduler/topology-rank
   std::vector<std::string> gpu_groups;   // spec 3 R20, label form
   StringPairs node_selector;
-  bool has_node_affinity =
-      false;  // required node affinity was given; with no terms it matches nothing
+  bool has_node_affinity = false;               // a required one; without terms nothing matches
   std::vector<NodeSelectorTerm> node_affinity;  // any term may match
   std::vector<Toleration> tolerations;
   PodAffinityRow affinity;

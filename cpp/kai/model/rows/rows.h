@@ -1,10 +1,14 @@
-// Rows: what ingest read of each object, before anything is believed.
+// Rows: what ingest read of each object: one Kubernetes object reduced to the fields the scheduler
+// uses, in exact integers, with names still as text.
 //
-// A row is one Kubernetes object reduced to the fields the scheduler uses, in exact integers, with
-// names still as text. ClusterRows::Build() checks rows once and turns them into columns. Rows say
-// what the object said: an absent field stays absent (nullopt, empty), so that the one place that
-// knows a default is model/building. The special members of the largest stand in rows.cc: written
-// into every file that handles rows, they took a good part of its time to compile.
+//   NodeRow row = MakeNodeRow("n1", {.gpus = 2});
+//   row.allocatable.emplace_back("amd.com/gpu", 3);
+//   const auto cluster = MakeCluster().Add(row).Build();
+//
+// Invariants: rows say what the object said: an absent field stays absent (nullopt, empty), so that
+// the one place that knows a default is the building of the cluster, which checks them. Cost: plain
+// data; the special members of the largest stand in rows.cc, because written into every file they
+// took a good part of its time to compile. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_ROWS_H_
 #define KAI_MODEL_ROWS_ROWS_H_
 

@@ -1,4 +1,9 @@
-// StorageRows: what ingest read of volumes, claims for them, storage classes and CSI drivers.
+// StorageRows: volumes, claims for them, storage classes and CSI drivers, as rows (rows.h).
+//
+//   PersistentVolumeClaimRow row;
+//   row.storage_class = std::move(storage_class);
+//
+// Invariants: nothing is checked yet. Cost: plain data. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_STORAGE_ROWS_H_
 #define KAI_MODEL_ROWS_STORAGE_ROWS_H_
 
@@ -78,7 +83,7 @@ struct CsiNodeRow {
   std::vector<std::pair<std::string, int64_t>> most_volumes;  // by driver; not there: any number
 };
 
-// What the input has of storage. A claim that is not here does not exist: pods that name it wait.
+// A claim that is not here does not exist: pods that name it wait.
 struct StorageRows {
   std::vector<PersistentVolumeClaimRow> claims;
   std::vector<PersistentVolumeRow> volumes;

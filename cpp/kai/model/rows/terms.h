@@ -1,6 +1,8 @@
 // Parts that rows of several kinds have: names with values, amounts, selectors, taints, affinity.
 //
-//   const LabelSelector selector = {{.key = "app", .op = SelectorOp::kIn, .values = {"a"}}};
+//   LabelSelector{{.key = "app", .op = SelectorOp::kIn, .values = {"web"}}}
+//
+// Invariants: nothing is checked yet. Cost: plain data. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_TERMS_H_
 #define KAI_MODEL_ROWS_TERMS_H_
 
@@ -23,9 +25,8 @@ using ResourceAmounts = std::vector<std::pair<std::string, int64_t>>;
 
 // An object, or a part of one, that made no sense and was left out.
 struct Rejection {
-  std::string kind;  // "Pod", "Queue", ...
-  std::string
-      name;  // "ns/name", or the name of a cluster-scoped object; "" when even that is missing
+  std::string kind;     // "Pod", "Queue", ...
+  std::string name;     // "ns/name", or the name of a cluster-scoped object; "": it has none
   std::string field;    // "spec.parentQueue"
   std::string message;  // lower case, no full stop: "parent queue \"x\" does not exist"
 

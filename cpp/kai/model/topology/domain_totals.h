@@ -1,10 +1,10 @@
-// What the domains of a topology have to give, when a cycle begins.
+// DomainTotals: what the domains of a topology have to give, when a cycle begins.
 //
-//   const DomainTotals& totals = cluster.domain_totals(tree);
-//   totals.free[rack]                              // idle and releasing, of all its nodes together
-//   totals.FindShape(largest)->of_domain[rack]     // pods that fit, if each asks for `largest`
+//   shape->base = totals_.FindShape(largest);    // null: another shape
 //
-// All nodes of a domain count, whatever a pod group may use of them (spec 4 A3).
+// Invariants: all nodes of a domain count, whatever a pod group may use of them (spec 4 A3);
+// nothing changes in a cycle. Cost: O(nodes * slots) once for each tree and each shape; FindShape()
+// walks over the few shapes. Threads: many readers.
 #ifndef KAI_MODEL_TOPOLOGY_DOMAIN_TOTALS_H_
 #define KAI_MODEL_TOPOLOGY_DOMAIN_TOTALS_H_
 

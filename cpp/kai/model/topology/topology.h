@@ -1,13 +1,13 @@
 // DomainTree: the zones, blocks and racks of one Topology, and the nodes in each (spec 4 T5-T8).
 //
-//   const DomainTree& tree = cluster.topologies()[constraint.tree];
-//   for (TopologyDomainId child = tree.FirstChild(zone); child.valid(); child = tree.Next(child))
-//   tree.NodesOf(rack)             // a piece of one array
-//   tree.AncestorAt(rack, 1)       // its zone
+//   tree().Next(Named("z1.r1"))                // its sibling
+//   tree().NodesOf(Named("z1.r1"))             // a piece of one array
+//   tree().AncestorAt(Named("z1.r2"), 1)       // its zone
 //
-// Domains are numbered depth first, siblings by their label value, so that what is below a domain
-// is a range of ids, and its nodes are a range of one list. The root, depth 0, is all of the tree;
-// the widest level of the Topology has depth 1. Nothing in it changes during a cycle.
+// Invariants: domains are numbered depth first, siblings by their label value, so that what is
+// below a domain is a range of ids, and its nodes are a range of one list. The root, depth 0, is
+// all of the tree; the widest level has depth 1. Nothing changes in a cycle. Cost: O(1), and
+// O(depth) for an ancestor; O(nodes log nodes) to make. Threads: many readers.
 #ifndef KAI_MODEL_TOPOLOGY_TOPOLOGY_H_
 #define KAI_MODEL_TOPOLOGY_TOPOLOGY_H_
 
@@ -79,7 +79,6 @@ class DomainTree {
     return domain.valid() && depth_[domain] == depth();
   }
 
-  const std::vector<NameId>& levels() const { return levels_; }
   // The node's label of a level; invalid: it lacks that or one before it.
   NameId ValueAt(NodeId node, int32_t depth) const {
     const TopologyDomainId domain = domain_of_[node];

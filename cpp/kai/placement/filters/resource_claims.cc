@@ -1,5 +1,6 @@
 // The devices that a pod's resource claims ask for have to be free on the node, or those that the
 // claims hold already have to be within its reach (spec 3 D7).
+#include "kai/model/claims/claim_answers.h"
 #include "kai/placement/filters/filters.h"
 
 namespace kai {
@@ -7,7 +8,8 @@ namespace {
 
 class ResourceClaimFilter final : public Filter {
  public:
-  explicit ResourceClaimFilter(const Cluster& cluster) : cluster_(cluster) {}
+  explicit ResourceClaimFilter(const Cluster& cluster)
+      : cluster_(cluster), answers_(std::make_unique<ClaimAnswers>(&cluster.claims())) {}
 
   Scope ScopeFor(PodClassId pod_class) const override {
     return NeedsOf(pod_class).valid() ? Scope::kNode : Scope::kNothing;
@@ -18,9 +20,8 @@ class ResourceClaimFilter final : public Filter {
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
-    using Kind = ClaimBook::Answer::Kind;
-    const ClaimBook& claims = cluster_.claims();
-    const ClaimBook::Answer answer = claims.Ask(NeedsOf(pod_class), node);
+    using Kind = ClaimAnswer::Kind;
+    const ClaimAnswer answer = answers_->Ask(NeedsOf(pod_class), node);
     if (answer.kind == Kind::kYes) return true;
     if (report == nullptr) return false;
     if (answer.kind == Kind::kElsewhere) {
@@ -44,6 +45,7 @@ class ResourceClaimFilter final : public Filter {
   }
 
   const Cluster& cluster_;
+  const std::unique_ptr<ClaimAnswers> answers_;
 };
 
 }  // namespace

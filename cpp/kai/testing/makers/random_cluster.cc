@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "kai/api/units.h"
 #include "kai/base/clock.h"
@@ -545,6 +546,24 @@ ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options
   if (options.terms) AddRandomTerms(seed, *options.terms, &rows);
   if (options.topology) AddRandomTopology(seed, *options.topology, &rows);
   return rows;
+}
+
+void MakeLabelsUnique(ClusterRows* rows) {
+  for (PodRow& pod : rows->pods) {
+    std::set<std::string> seen;
+    std::erase_if(pod.labels, [&](const auto& pair) { return !seen.insert(pair.first).second; });
+  }
+}
+
+void MakeAmountsInexact(ClusterRows* rows) {
+  for (PodRow& pod : rows->pods) {
+    for (auto& [name, amount] : pod.requests) amount = amount * 9'007'199 + 1;
+  }
+  for (NodeRow& node : rows->nodes) {
+    for (auto& [name, amount] : node.allocatable) {
+      if (name == "cpu" || name == "memory") amount *= 9'007'199;
+    }
+  }
 }
 
 std::string SeedTrace(uint64_t seed) { return StrCat("seed ", seed); }

@@ -92,6 +92,12 @@ struct RandomClusterOptions {
 
 ClusterRows MakeRandomCluster(uint64_t seed, const RandomClusterOptions& options = {});
 
+// A map has every key once; rows do not promise it: of equal keys among the labels of pods the
+// first stays.
+void MakeLabelsUnique(ClusterRows* rows);
+// Amounts that do not add up exactly, so that subtracting what was added would show.
+void MakeAmountsInexact(ClusterRows* rows);
+
 // "seed 17": give it to SCOPED_TRACE.
 std::string SeedTrace(uint64_t seed);
 

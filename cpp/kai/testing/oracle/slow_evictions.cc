@@ -1446,6 +1446,9 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
     const auto found = remaining.find(queue);
     return found == remaining.end() ? numbers.at(queue).allocated : found->second;
   };
+  const auto without_mig = [](const Three& amount, double mig_gpus) {
+    return Three{amount[0], amount[1], amount[2] - mig_gpus};
+  };
   std::map<std::string, std::array<bool, 3>> involved;
   for (const Chunk& chunk : chunks) {
     if (const auto pair = Leveled(path_up(claim.queue), path_up(chunk.queue))) {  // F90
@@ -1459,7 +1462,7 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
     }
     for (const std::string& queue : path_up(chunk.queue)) {  // F91
       remaining[queue] = Minus(remaining_of(queue), chunk.amount);
-      const Three generic = {chunk.amount[0], chunk.amount[1], chunk.amount[2] - chunk.mig_gpus};
+      const Three generic = without_mig(chunk.amount, chunk.mig_gpus);
       for (size_t r = 0; r < 3; ++r) involved[queue][r] = involved[queue][r] || generic[r] > 0;
     }
   }
@@ -1474,7 +1477,8 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
       if (sibling == queue || parents.at(sibling) != parents.at(queue)) continue;
       const QueueNumbers& its = numbers.at(sibling);
       for (size_t r = 0; r < 3; ++r) {
-        if (!involved.at(sibling)[r] && claim.request[r] <= 0) continue;
+        if (!involved.at(sibling)[r] && without_mig(claim.request, claim.mig_gpus)[r] <= 0)
+          continue;
         if (mine.fair_share[r] == -1 && its.fair_share[r] == -1) continue;
         const double ratio = saturation(with_request[r], mine.fair_share[r]);
         if (ratio > 1 && its.fair_share[r] > 0 &&

@@ -75,6 +75,7 @@ struct Claim {
   std::string queue;
   bool preemptible = true;
   Three request{};
+  double mig_gpus = 0;  // as in a Chunk
 };
 bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
                 const std::map<std::string, std::string>& parents, const Claim& claim,

@@ -66,6 +66,11 @@ using Three = std::array<double, 3>;
 // Amounts by resource name, whole GPUs under "gpu"; an absent name is zero.
 using Amounts = std::map<std::string, double>;
 
+// Readiness of the pod group (spec 2 S4).
+constexpr bool IsAlive(PodStatus s) {
+  return IsActiveAllocated(s) || s == PodStatus::kPending || s == PodStatus::kGated;
+}
+
 namespace parts {
 
 // A node of the tree of spec 2 G5; the root's name is "".

@@ -1,4 +1,4 @@
-#include "kai/model/claims/claims.h"
+#include "kai/model/claims/claim_book.h"
 
 #include <algorithm>
 #include <tuple>
@@ -70,43 +70,14 @@ bool ClaimBook::RefusesNow(ClaimNeedsId id) const {
 
 // ---- a node ---------------------------------------------------------------------------------
 
-bool ClaimBook::Reaches(size_t slice, NodeId node) const {
-  const Reach& reach = reach_[slice];
-  if (reach.is_local) return reach.node == node;
-  return reach.all || MatchesAny(reach.terms, nodes_->labels[node], nodes_->name[node], *names_);
-}
-
-const ClaimBook::NodePools& ClaimBook::PoolsOf(NodeId node) const {
-  std::unique_ptr<NodePools>& made = pools_[node];
-  if (made != nullptr) return *made;
-  made = std::make_unique<NodePools>();
-  std::vector<int32_t>& groups = made->groups;
-  groups = wide_groups_;
-  if (const auto local = local_groups_.find(node); local != local_groups_.end())
-    groups.insert(groups.end(), local->second.begin(), local->second.end());
-  std::sort(groups.begin(), groups.end());  // that is by driver and name
-  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-  for (const int32_t group : groups) {
-    const Span32 range = groups_[static_cast<size_t>(group)].slices;
-    const auto slices = std::span(slices_).subspan(static_cast<size_t>(range.begin),
-                                                   static_cast<size_t>(range.size()));
-    for (Pool& pool : GatherPools(slices, {}, [&](const ResourceSlice& slice, const Device*) {
-           return Reaches(static_cast<size_t>(&slice - slices_.data()), node);
-         })) {
-      made->pools.push_back(std::move(pool));
-    }
-  }
-  return *made;
-}
-
 int64_t ClaimBook::VersionOf(const NodePools& pools) const {
   int64_t version = 0;  // each of them only rises: equal sums are equal versions
-  for (const int32_t group : pools.groups) version += group_version_[static_cast<size_t>(group)];
+  for (const int32_t number : pools.numbers) version += pool_version_[static_cast<size_t>(number)];
   return version;
 }
 
 std::optional<DeviceClaim> ClaimBook::WantedBy(NameId use, int32_t spec, NodeId node) const {
-  const Spec& wanted = specs_[static_cast<size_t>(spec)];
+  const ClaimSpec& wanted = specs_[static_cast<size_t>(spec)];
   DeviceClaim claim{
       .name = std::string(names_->Text(use)), .requests = {}, .constraints = wanted.constraints};
   for (size_t i = 0; i < wanted.requests.size(); ++i) {
@@ -118,67 +89,38 @@ std::optional<DeviceClaim> ClaimBook::WantedBy(NameId use, int32_t spec, NodeId 
   return claim;
 }
 
-ClaimBook::Answer ClaimBook::Ask(ClaimNeedsId id, NodeId node) const {
-  const ClaimNeeds& needs = needs_[id];
-  for (const ClaimNeeds::Use& use : needs.uses) {
+ClaimId ClaimBook::HeldElsewhere(ClaimNeedsId id, NodeId node) const {
+  for (const ClaimNeeds::Use& use : needs_[id].uses) {
     if (!use.claim.valid()) continue;
-    const ClaimAllocationPtr& allocation = allocation_[use.claim];
-    if (allocation != nullptr && !allocation->anywhere &&
-        !MatchesAny(allocation->nodes, nodes_->labels[node], nodes_->name[node], *names_))
-      return {.kind = Answer::Kind::kElsewhere, .claim = use.claim, .error = {}};
+    const ClaimAllocationPtr& held = allocation_[use.claim];
+    if (held != nullptr && !held->anywhere &&
+        !MatchesAny(held->nodes, nodes_->labels[node], nodes_->name[node], *names_))
+      return use.claim;
   }
-  const bool all_its_own = std::none_of(needs.uses.begin(), needs.uses.end(),
-                                        [](const auto& use) { return use.claim.valid(); });
-  const NodePools& pools = PoolsOf(node);
-  KnownAnswer* known = nullptr;
-  if (all_its_own) {
-    known = &known_[{id, node}];
-    const int64_t version = VersionOf(pools);
-    if (known->version == version) return known->answer;
-    known->version = version;
-  }
-  std::vector<DeviceClaim> wanted;
-  const auto want = [&](NameId use, int32_t spec) {
-    if (std::optional<DeviceClaim> claim = WantedBy(use, spec, node))
-      wanted.push_back(*std::move(claim));
-  };
-  const std::span<const ClaimNeeds::Use> uses = needs.uses;
-  for (size_t i = 0; i < uses.size(); ++i) {
-    const ClaimNeeds::Use& use = uses[i];
-    if (!use.claim.valid()) {
-      want(use.name, use.spec);
-    } else if (allocation_[use.claim] == nullptr && !IsRepeated(uses, i)) {
-      want(use.name, claims_[use.claim].spec);
-    }
-  }
-  Answer answer;
-  if (!wanted.empty()) {
-    // KAI runs with every optional feature switched off (spec 3 D7).
-    const absl::StatusOr<DeviceAllocation> found =
-        AllocateDevices(pools.pools, in_use_, wanted, AllocatorOptions());
-    if (!found.ok()) {
-      answer = {.kind = Answer::Kind::kError,
-                .claim = {},
-                .error = std::string(found.status().message())};
-    } else if (!found->fits) {
-      answer.kind = Answer::Kind::kNoDevices;
-    }
-  }
-  if (known != nullptr) known->answer = answer;
-  return answer;
+  return ClaimId();
 }
 
-bool ClaimBook::LooksBeyondNode(ClaimNeedsId id) const {
-  return !wide_groups_.empty() || std::any_of(needs_[id].uses.begin(), needs_[id].uses.end(),
-                                              [](const auto& use) { return use.claim.valid(); });
+std::vector<DeviceClaim> ClaimBook::WantedOn(ClaimNeedsId id, NodeId node) const {
+  std::vector<DeviceClaim> wanted;
+  const std::span<const ClaimNeeds::Use> uses = needs_[id].uses;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const ClaimNeeds::Use& use = uses[i];
+    const bool is_own = !use.claim.valid();
+    if (!is_own && (allocation_[use.claim] != nullptr || IsRepeated(uses, i))) continue;
+    if (auto claim = WantedBy(use.name, is_own ? use.spec : claims_[use.claim].spec, node))
+      wanted.push_back(*std::move(claim));
+  }
+  return wanted;
+}
+
+bool ClaimBook::UsesClaimsOfOthers(ClaimNeedsId id) const {
+  return std::any_of(needs_[id].uses.begin(), needs_[id].uses.end(),
+                     [](const auto& use) { return use.claim.valid(); });
 }
 
 bool ClaimBook::MustWait(ClaimNeedsId id, NodeId node) const {
   return std::any_of(needs_[id].uses.begin(), needs_[id].uses.end(), [&](const auto& use) {
-    if (!use.claim.valid()) return false;
-    const auto holders = holders_.find({use.claim, node});
-    return holders != holders_.end() && holders->second.promised > 0 &&
-           holders->second.staying + holders->second.leaving == 0;
+    return use.claim.valid() && holders_.OnlyWaitOn(use.claim, node);
   });
 }
 
@@ -188,9 +130,7 @@ double ClaimBook::SharedGpus(ClaimNeedsId id, NodeId node) const {
   for (size_t i = 0; i < uses.size(); ++i) {
     const ClaimNeeds::Use& use = uses[i];
     if (!use.claim.valid() || !claims_[use.claim].is_shared || IsRepeated(uses, i)) continue;
-    const auto holders = holders_.find({use.claim, node});
-    if (holders != holders_.end() && holders->second.any())
-      shared += static_cast<double>(claims_[use.claim].gpus);
+    if (holders_.AnyOn(use.claim, node)) shared += static_cast<double>(claims_[use.claim].gpus);
   }
   return shared;
 }
@@ -204,13 +144,13 @@ double ClaimBook::MostSharedGpus(ClaimNeedsId id) const {
   return shared;
 }
 
-std::vector<ClaimBook::GivenClaim> ClaimBook::GivenTo(PodId pod) const {
+std::vector<GivenClaim> ClaimBook::GivenTo(PodId pod) const {
   std::vector<GivenClaim> given;
   for (const Use& use : UsesOf(pod)) {
     if (!use.claim.valid() || allocation_[use.claim] == nullptr) continue;
     GivenClaim& claim = given.emplace_back(
         GivenClaim{.use = use.name, .claim = use.claim_name, .allocation = allocation_[use.claim]});
-    const Spec& spec = specs_[static_cast<size_t>(claims_[use.claim].spec)];
+    const ClaimSpec& spec = specs_[static_cast<size_t>(claims_[use.claim].spec)];
     if (spec.extended.empty()) continue;
     // A request that was made on this node has a device.
     const auto was_made = [&](std::string_view request) {

@@ -1,9 +1,10 @@
-#include "kai/model/claims/claims.h"
+#include "kai/model/claims/claim_book.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kai/model/changes/statement.h"
+#include "kai/model/claims/claim_answers.h"
 #include "kai/testing/makers/claim_rows.h"
 
 namespace kai::claims_test {
@@ -42,12 +43,13 @@ class ClaimsTest : public ::testing::Test {
     cluster_ = maker.Build();
     ASSERT_THAT(cluster_->rejections(), IsEmpty());
     statement_ = Statement::Open(cluster_.get(), {});
+    answers_ = std::make_unique<ClaimAnswers>(&cluster_->claims());
   }
   PodId Pod(std::string_view name) const { return PodNamed(*cluster_, name); }
   NodeId Node(std::string_view name) const { return NodeNamed(*cluster_, name); }
   std::vector<std::string> DevicesOf(std::string_view pod) const {
     std::vector<std::string> devices;
-    for (const ClaimBook::GivenClaim& claim : cluster_->claims().GivenTo(Pod(pod))) {
+    for (const GivenClaim& claim : cluster_->claims().GivenTo(Pod(pod))) {
       for (const auto& given : claim.allocation->devices)
         devices.push_back(StrCat(given.device.pool, "/", given.device.device));
     }
@@ -55,12 +57,13 @@ class ClaimsTest : public ::testing::Test {
   }
   // Whether the node could give the pod what its claims ask for.
   bool CouldGive(std::string_view pod, std::string_view node) const {
-    return cluster_->claims().Ask(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind ==
-           ClaimBook::Answer::Kind::kYes;
+    return answers_->Ask(cluster_->ClassOf(Pod(pod)).claims, Node(node)).kind ==
+           ClaimAnswer::Kind::kYes;
   }
 
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Statement> statement_;
+  std::unique_ptr<ClaimAnswers> answers_;
 };
 
 ClusterMaker OneNode(int gpus) {
@@ -267,7 +270,7 @@ TEST_F(ClaimsTest, WhoAsksForGpusByNumberGetsDevicesWhereThereIsNoPlugin) {
   statement_->Place(Pod("ns/p-0"), Node("n1"));
   EXPECT_EQ(StateOf(*cluster_), "<extended-resources>:1[n1/0 ] in use 1 1/0/1")
       << "one GPU, not two (spec 3 D2)";
-  const std::vector<ClaimBook::GivenClaim> given = cluster_->claims().GivenTo(Pod("ns/p-0"));
+  const std::vector<GivenClaim> given = cluster_->claims().GivenTo(Pod("ns/p-0"));
   ASSERT_EQ(given.size(), 1U);
   EXPECT_EQ(given[0].allocation->devices[0].request, "container-0-request-1");
   EXPECT_THAT(given[0].extended.requests,
@@ -299,7 +302,7 @@ TEST_F(ClaimsTest, OnlyWhatThePluginDoesNotHaveIsClaimed) {
       {.container_name = "c", .resource = "x/nic", .place = 1, .count = 1}};
   Build(maker);
   statement_->Place(Pod("ns/p-0"), Node("n2"));
-  const std::vector<ClaimBook::GivenClaim> given = cluster_->claims().GivenTo(Pod("ns/p-0"));
+  const std::vector<GivenClaim> given = cluster_->claims().GivenTo(Pod("ns/p-0"));
   ASSERT_EQ(given.size(), 1U);
   EXPECT_EQ(given[0].extended.requests.size(), 1U);
   EXPECT_EQ(given[0].extended.containers.size(), 1U);
