@@ -16,8 +16,9 @@
 namespace kai::reclaim_rule_test {
 namespace {
 
-// GPUs of a queue; of CPU and memory nobody deserves, holds or asks for anything unless told.
-struct Gpus {
+// One resource of a queue, usually GPUs; of CPU and memory nobody deserves, holds or asks for
+// anything unless told.
+struct Numbers {
   double allocated = 0;
   double deserved = 0;
   double fair_share = 0;
@@ -33,21 +34,26 @@ struct Piece {  // of GPUs
 // Queues by name, and questions about them.
 class Tree {
  public:
-  Tree& Queue(const std::string& name, const Gpus& gpus, const std::string& parent = "") {
+  Tree& Queue(const std::string& name, const Numbers& gpus, const std::string& parent = "") {
     queues_.name.Add(NameId());
     queues_.parent.Add(parent.empty() ? QueueId() : ids_.at(parent));
     QueueShare share;
     share.fill({.limit = kUnlimited});
-    share[kQuotaGpu] = {.deserved = gpus.deserved,
-                        .limit = gpus.limit,
-                        .allocated = gpus.allocated,
-                        .allocated_non_preemptible = gpus.non_preemptible,
-                        .fair_share = gpus.fair_share};
     ids_[name] = shares_.Add(share);
-    return *this;
+    sums_.Add({});
+    return Set(name, kQuotaGpu, gpus);
   }
-  Tree& Set(const std::string& name, QuotaResource resource, const Share& share) {
-    shares_[ids_.at(name)][resource] = share;
+  Tree& Set(const std::string& name, QuotaResource resource, const Numbers& numbers) {
+    const QueueId queue = ids_.at(name);
+    shares_[queue][resource] = {
+        .deserved = numbers.deserved, .limit = numbers.limit, .fair_share = numbers.fair_share};
+    const auto set = [&](QuotaCount* sum, double amount) {
+      QuotaVector amounts = sum->values();
+      amounts[resource] = amount;
+      *sum = amounts;
+    };
+    set(&sums_[queue].allocated, numbers.allocated);
+    set(&sums_[queue].allocated_non_preemptible, numbers.non_preemptible);
     return *this;
   }
 
@@ -59,8 +65,7 @@ class Tree {
   QueueId operator[](const std::string& name) const { return ids_.at(name); }
   ReclaimRule Rule(const std::string& reclaimer, bool preemptible = true,
                    double multiplier = 1) const {
-    return {queues_,
-            shares_,
+    return {{queues_, shares_, sums_},
             {.queue = ids_.at(reclaimer), .preemptible = preemptible},
             {.saturation_multiplier = multiplier}};
   }
@@ -90,6 +95,7 @@ class Tree {
 
   QueueColumns queues_;
   IndexVector<QueueId, QueueShare> shares_;
+  IndexVector<QueueId, QueueSums> sums_;
   std::map<std::string, QueueId> ids_;
 };
 
@@ -98,19 +104,20 @@ constexpr double kGpuOnly = 0;
 TEST(ReclaimRuleTest, AQueueBelowItsDeservedTakesFromOneAboveIt) {
   QueueColumns queues;
   IndexVector<QueueId, QueueShare> shares;
+  IndexVector<QueueId, QueueSums> sums;
   const auto add = [&](double allocated) {
     queues.name.Add(NameId());
     queues.parent.Add(QueueId());
     QueueShare share;
     share.fill({.limit = kUnlimited});
-    share[kQuotaGpu] = {
-        .deserved = 4, .limit = kUnlimited, .allocated = allocated, .fair_share = 4};
+    share[kQuotaGpu] = {.deserved = 4, .limit = kUnlimited, .fair_share = 4};
+    sums.Add({.allocated = {0, 0, allocated}});
     return shares.Add(share);
   };
   const QueueId reclaimer = add(0);
   const QueueId victim = add(8);
-  const QuotaVector request = {0, 0, 4};
-  ReclaimRule rule(queues, shares, {.queue = reclaimer, .preemptible = true}, {});
+  const QuotaCount request = {0, 0, 4};
+  ReclaimRule rule({queues, shares, sums}, {.queue = reclaimer, .preemptible = true}, {});
   EXPECT_TRUE(rule.MayStart(request));
   EXPECT_TRUE(rule.MayBeVictim(victim, request));
   const std::vector<QueueLoss> losses(4, {victim, {0, 0, 1}, 1});
@@ -143,46 +150,43 @@ TEST(QueueForkTest, AQueueIsNotBelowItself) {
 
 // ---- who may start (F84) ------------------------------------------------------------------------
 
-Tree ThreeOfEach(const Share& share) {
+Tree ThreeOfEach(const Numbers& numbers) {
   Tree tree;
   tree.Queue("q", {});
   for (const QuotaResource resource : {kQuotaCpu, kQuotaMemory, kQuotaGpu})
-    tree.Set("q", resource, share);
+    tree.Set("q", resource, numbers);
   return tree;
 }
 
 TEST(ReclaimRuleTest, StartsUpToTheFairShare) {
-  const Tree tree = ThreeOfEach({.limit = kUnlimited, .allocated = 1, .fair_share = 3});
+  const Tree tree = ThreeOfEach({.allocated = 1, .fair_share = 3});
   EXPECT_TRUE(tree.Rule("q").MayStart({2, 2, 2}));
   EXPECT_FALSE(tree.Rule("q").MayStart({2, 2.5, 2})) << "one resource is enough to refuse";
 }
 
 TEST(ReclaimRuleTest, DoesNotStartOverTheFairShareOfWhatItDoesNotAskFor) {  // spec 1 W9
-  Tree tree = ThreeOfEach({.limit = kUnlimited, .allocated = 1, .fair_share = 3});
-  tree.Set("q", kQuotaMemory, {.limit = kUnlimited, .allocated = 4, .fair_share = 3});
+  Tree tree = ThreeOfEach({.allocated = 1, .fair_share = 3});
+  tree.Set("q", kQuotaMemory, {.allocated = 4, .fair_share = 3});
   EXPECT_FALSE(tree.Rule("q").MayStart({0, 0, 1}));
 }
 
 TEST(ReclaimRuleTest, WhatCannotBePreemptedStartsUpToTheQuota) {
-  const Tree tree = ThreeOfEach({.deserved = 3,
-                                 .limit = kUnlimited,
-                                 .allocated = 3,
-                                 .allocated_non_preemptible = 1,
-                                 .fair_share = 9});
+  const Tree tree =
+      ThreeOfEach({.allocated = 3, .deserved = 3, .fair_share = 9, .non_preemptible = 1});
   EXPECT_TRUE(tree.Rule("q", false).MayStart({2, 2, 2})) << "preemptible pods do not count";
   EXPECT_FALSE(tree.Rule("q", false).MayStart({2, 2, 3}));
   EXPECT_TRUE(tree.Rule("q", true).MayStart({2, 2, 3}));
 }
 
 TEST(ReclaimRuleTest, WhatCannotBePreemptedDoesNotStartWithoutAQuota) {
-  const Tree tree = ThreeOfEach({.limit = kUnlimited, .fair_share = 9});
+  const Tree tree = ThreeOfEach({.fair_share = 9});
   EXPECT_FALSE(tree.Rule("q", false).MayStart({1, 1, 1}));
 }
 
 // ---- who is worth a look (F86) ------------------------------------------------------------------
 
 // A reclaimer with nothing that deserves `deserved`, beside a victim.
-Tree Beside(double deserved, const Gpus& victim) {
+Tree Beside(double deserved, const Numbers& victim) {
   Tree tree;
   tree.Queue("reclaimer", {.deserved = deserved, .fair_share = 4}).Queue("victim", victim);
   return tree;
@@ -207,9 +211,9 @@ TEST(ReclaimRuleTest, WhatAVictimDeservesWithoutLimitIsNotLookedAt) {
 
 TEST(ReclaimRuleTest, OnlyWhatIsAskedForIsLookedAtInAStarvedQueue) {
   Tree tree = Beside(4, {.allocated = 4, .deserved = 4, .fair_share = 4});
-  tree.Set("victim", kQuotaCpu, {.deserved = 5, .limit = kUnlimited, .allocated = 1});
+  tree.Set("victim", kQuotaCpu, {.allocated = 1, .deserved = 5});
   EXPECT_TRUE(IsCandidate(tree));
-  tree.Set("reclaimer", kQuotaCpu, {.deserved = 5, .limit = kUnlimited});
+  tree.Set("reclaimer", kQuotaCpu, {.deserved = 5});
   EXPECT_FALSE(tree.Rule("reclaimer").MayBeVictim(tree["victim"], {1, 0, 2}));
 }
 
@@ -325,13 +329,13 @@ TEST(ReclaimRuleTest, ABranchPaysForItsOwnGrowth) {  // spec 1 F95, same branch
 
 TEST(ReclaimRuleTest, WhatNobodyAsksForOrLosesIsNotCompared) {  // spec 1 F95, uninvolved
   Tree tree = Departments();
-  const Share cpu{.limit = kUnlimited, .allocated = 3000, .fair_share = 1000};
+  const Numbers cpu{.allocated = 3000, .fair_share = 1000};
   tree.Set("d1", kQuotaCpu, cpu);
-  tree.Set("d2", kQuotaCpu, {.limit = kUnlimited, .allocated = 1000, .fair_share = 1000});
+  tree.Set("d2", kQuotaCpu, {.allocated = 1000, .fair_share = 1000});
   EXPECT_TRUE(tree.MayTake("p1", 1, {{"p3", 1}}));
   EXPECT_FALSE(tree.Rule("p1").Accepts(tree.Losses({{"p3", 1}}), {1, kGpuOnly, 1}));
   std::vector<QueueLoss> with_cpu = tree.Losses({{"p3", 1}});
-  with_cpu[0].amount[kQuotaCpu] = 1;
+  with_cpu[0].amount += {1, 0, 0};
   EXPECT_FALSE(tree.Rule("p1").Accepts(with_cpu, {0, 0, 1}));
 }
 
@@ -358,7 +362,7 @@ TEST(ReclaimRuleTest, TheExcessMayBeInWhatNobodyAsksFor) {  // spec 1 F90
   Tree tree;
   tree.Queue("x", {.deserved = 1, .fair_share = 1}).Queue("y", {.allocated = 1, .deserved = 1});
   EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}}));
-  tree.Set("y", kQuotaCpu, {.deserved = 80, .limit = 100, .allocated = 120, .fair_share = 200});
+  tree.Set("y", kQuotaCpu, {.allocated = 120, .deserved = 80, .fair_share = 200, .limit = 100});
   EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}})) << "a limit below the fair share is exceeded";
 }
 
@@ -401,31 +405,30 @@ TEST(ReclaimRuleTest, NothingLostIsAcceptedWhereTheQuotaAllowsIt) {
 // The text of spec 1 F94, read slowly.
 class Plain {
  public:
-  Plain(const std::vector<int>& parents, const std::vector<QueueShare>& shares)
-      : parents_(parents), shares_(shares) {}
+  Plain(const std::vector<int>& parents, const std::vector<QueueShare>& shares,
+        const std::vector<QueueSums>& sums)
+      : parents_(parents), shares_(shares), sums_(sums) {}
 
   bool Accepts(int reclaimer, bool preemptible, double multiplier,
-               const std::vector<QueueLoss>& losses, const QuotaVector& request,
+               const std::vector<QueueLoss>& losses, const QuotaCount& request,
                double request_whole) const {
-    std::map<int, QuotaVector> rem;
+    std::map<int, QuotaCount> rem;
     std::map<int, std::set<size_t>> involved;
     for (const QueueLoss& loss : losses) {
       const int victim = loss.queue.value();
       const auto [x, y] = Leveled(reclaimer, victim);
-      const QuotaVector left = Left(rem, y);
+      const QuotaCount left = Left(rem, y);
       if (!(ExceedsAny(left, y, &Allocatable) ||
             (AtMostDeserved(x, request) && ExceedsAny(left, y, &Deserved)))) {
         return false;
       }
       for (const int queue : PathUp(victim)) {
-        QuotaVector now = Left(rem, queue);
-        now -= loss.amount;
-        rem[queue] = now;
+        rem[queue] = Left(rem, queue) - loss.amount;
         for (const size_t i : InvolvedIn(loss.amount, loss.whole_gpus)) involved[queue].insert(i);
       }
     }
     for (const int level : PathUp(reclaimer)) {
-      const QuotaVector after = Left(rem, level) + request;
+      const QuotaCount after = Left(rem, level) + request;
       for (const auto& [sibling, left] : rem) {
         if (parents_[sibling] != parents_[level] || sibling == level) continue;
         std::set<size_t> resources = involved[sibling];
@@ -436,12 +439,8 @@ class Plain {
           if (own > 1 && fair > 0 && own * multiplier >= Sat(left[i], fair)) return false;
         }
       }
-      for (size_t i = 0; i < kQuotaResources; ++i) {
-        const Share& share = shares_[level][i];
-        if (!preemptible &&
-            Compare(share.allocated_non_preemptible + request[i], share.deserved) > 0)
-          return false;
-      }
+      const QuotaCount solid = sums_[level].allocated_non_preemptible + request;
+      if (!preemptible && ExceedsAny(solid, level, &Deserved)) return false;
     }
     return true;
   }
@@ -458,7 +457,7 @@ class Plain {
     if (fair == 0) return amount > 0 ? std::numeric_limits<double>::infinity() : 0;
     return fair == -1 ? 0 : amount / fair;
   }
-  static std::set<size_t> InvolvedIn(const QuotaVector& amount, double whole_gpus) {
+  static std::set<size_t> InvolvedIn(const QuotaCount& amount, double whole_gpus) {
     std::set<size_t> resources;
     if (amount[0] > 0) resources.insert(0);
     if (amount[1] > 0) resources.insert(1);
@@ -478,34 +477,35 @@ class Plain {
     while (*at_x == *at_y) ++at_x, ++at_y;  // two leaves part somewhere
     return {*at_x, *at_y};
   }
-  QuotaVector Left(const std::map<int, QuotaVector>& rem, int queue) const {
-    if (const auto found = rem.find(queue); found != rem.end()) return found->second;
-    const QueueShare& share = shares_[queue];
-    return {share[0].allocated, share[1].allocated, share[2].allocated};
+  QuotaCount Left(const std::map<int, QuotaCount>& rem, int queue) const {
+    const auto found = rem.find(queue);
+    return found == rem.end() ? sums_[queue].allocated : found->second;
   }
-  bool ExceedsAny(const QuotaVector& left, int queue, double (*bound)(const Share&)) const {
+  bool ExceedsAny(const QuotaCount& left, int queue, double (*bound)(const Share&)) const {
     for (size_t i = 0; i < kQuotaResources; ++i) {
       if (Compare(left[i], bound(shares_[queue][i])) > 0) return true;
     }
     return false;
   }
-  bool AtMostDeserved(int queue, const QuotaVector& request) const {
-    for (size_t i = 0; i < kQuotaResources; ++i) {
-      const Share& share = shares_[queue][i];
-      if (Compare(share.allocated + request[i], share.deserved) > 0) return false;
-    }
-    return true;
+  bool AtMostDeserved(int queue, const QuotaCount& request) const {
+    return !ExceedsAny(sums_[queue].allocated + request, queue, &Deserved);
   }
 
   const std::vector<int>& parents_;
   const std::vector<QueueShare>& shares_;
+  const std::vector<QueueSums>& sums_;
 };
 
-QuotaVector RandomAmount(Random* random, int64_t most) {
-  QuotaVector amount;
-  for (double& value : amount)
-    value = random->Coin() ? 0 : static_cast<double>(random->Below(2 * most)) / 2;
-  return amount;
+// Of GPUs also tenths, which doubles cannot add up.
+QuotaCount RandomAmount(Random* random, int64_t most) {
+  const auto amount = [&](int64_t parts) {
+    return random->Coin()
+               ? 0
+               : static_cast<double>(random->Below(parts * most)) / static_cast<double>(parts);
+  };
+  const double cpu = amount(1);
+  const double memory = amount(1);
+  return {cpu, memory, amount(10)};
 }
 
 TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
@@ -518,7 +518,9 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
     std::set<int> inner;
     std::vector<QueueShare> shares;
     QueueColumns queues;
-    IndexVector<QueueId, QueueShare> columns;
+    IndexVector<QueueId, QueueShare> share_column;
+    std::vector<QueueSums> sums;
+    IndexVector<QueueId, QueueSums> sum_column;
     for (int queue = 0; queue < size; ++queue) {
       const int parent = random.OneIn(3) ? -1 : static_cast<int>(random.Below(queue + 1)) - 1;
       parents.push_back(parent);
@@ -530,12 +532,13 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
         };
         one = {.deserved = amount(4),
                .limit = random.Coin() ? kUnlimited : amount(8),
-               .allocated = static_cast<double>(random.Below(12)) / 2,
-               .allocated_non_preemptible = static_cast<double>(random.Below(3)),
                .fair_share = amount(5)};
       }
       shares.push_back(share);
-      columns.Add(share);
+      share_column.Add(share);
+      sums.push_back({.allocated = RandomAmount(&random, 6) + RandomAmount(&random, 4),
+                      .allocated_non_preemptible = RandomAmount(&random, 3)});
+      sum_column.Add(sums.back());
       queues.name.Add(NameId());
       queues.parent.Add(QueueId(parent));
     }
@@ -543,7 +546,7 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
     for (int queue = 0; queue < size; ++queue) {
       if (!inner.contains(queue)) leaves.push_back(queue);
     }
-    const Plain plain(parents, shares);
+    const Plain plain(parents, shares, sums);
     for (int search = 0; search < 4; ++search) {
       const int reclaimer = random.Pick(leaves);
       std::vector<int> victims;
@@ -552,16 +555,17 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
       }
       const bool preemptible = !random.OneIn(3);
       const double multiplier = random.Coin() ? 1 : 1.5;
-      ReclaimRule rule(queues, columns, {.queue = QueueId(reclaimer), .preemptible = preemptible},
+      ReclaimRule rule({queues, share_column, sum_column},
+                       {.queue = QueueId(reclaimer), .preemptible = preemptible},
                        {.saturation_multiplier = multiplier});
       for (int scenario = 0; scenario < 8; ++scenario) {  // one rule answers many
         std::vector<QueueLoss> losses;
         for (int64_t i = victims.empty() ? 0 : random.Below(5); i > 0; --i) {
-          const QuotaVector amount = RandomAmount(&random, 3);
+          const QuotaCount amount = RandomAmount(&random, 3);
           losses.push_back(
               {QueueId(random.Pick(victims)), amount, random.OneIn(3) ? 0 : amount[kQuotaGpu]});
         }
-        const QuotaVector request = RandomAmount(&random, 3);
+        const QuotaCount request = RandomAmount(&random, 3);
         const double whole = random.OneIn(3) ? 0 : request[kQuotaGpu];
         const bool expected =
             plain.Accepts(reclaimer, preemptible, multiplier, losses, request, whole);

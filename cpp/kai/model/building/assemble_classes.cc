@@ -193,8 +193,9 @@ PodClassId ClusterAssembler::ClassId(const PodDraft& draft) {
   if (row.gpu.kind == GpuRequestKind::kMemory) {  // spec 1 F24
     const double wanted =
         static_cast<double>(row.gpu.count) * static_cast<double>(row.gpu.memory_mib);
-    info.requested[kQuotaGpu] += smallest_gpu_mib_ == 0 ? 0 : wanted / smallest_gpu_mib_;
-    info.gate_requested[kQuotaGpu] += largest_gpu_mib_ == 0 ? 0 : wanted / largest_gpu_mib_;
+    if (smallest_gpu_mib_ > 0) info.requested += QuotaCount::OfGpuMemory(wanted, smallest_gpu_mib_);
+    if (largest_gpu_mib_ > 0)
+      info.gate_requested += QuotaCount::OfGpuMemory(wanted, largest_gpu_mib_);
   }
 
   ResourceAmounts requests = row.requests;

@@ -266,7 +266,6 @@ void ClusterAssembler::PlacePods(const std::vector<PodDraft>& drafts) {
     }
     pods.ledger_gpus.Add(ledger_gpus);
     pods.gpus.Add(SharedGpusOf(draft));
-    pods.accepted.Add(c_.AcceptedOn(pod_class, draft.node));
     NotePlacement(draft, pod);
     if (IsActiveUsed(draft.status) && draft.node.valid())
       occupancy.Occupy(pod, draft.node, draft.status, pods.gpus[pod]);
@@ -294,7 +293,6 @@ void ClusterAssembler::RankPods(const std::vector<PodDraft>& drafts) {
 
 void ClusterAssembler::CountTotal(const std::vector<PodDraft>& drafts) {
   // spec 1 F30
-  QuotaVector total{};
   const NodeColumns& nodes = c_.nodes_;
   const auto schedulable = [&](NodeId node) {
     return c_.node_classes_[nodes.node_class[node]].state == 0;
@@ -302,20 +300,17 @@ void ClusterAssembler::CountTotal(const std::vector<PodDraft>& drafts) {
   for (const NodeId node : nodes.name.ids()) {
     if (!schedulable(node)) continue;
     const std::span<const double> row = nodes.allocatable[node];
-    total[kQuotaCpu] += row[kCpuSlot.index()];
-    total[kQuotaMemory] += row[kMemorySlot.index()];
-    if (!c_.params_.restrict_node_scheduling ||
-        c_.node_classes_[nodes.node_class[node]].gpu_worker) {
-      total[kQuotaGpu] += c_.slots_.TotalGpus(row);
-    }
+    const bool gives_gpus =
+        !c_.params_.restrict_node_scheduling || c_.node_classes_[nodes.node_class[node]].gpu_worker;
+    c_.total_ += QuotaCount(row[kCpuSlot.index()], row[kMemorySlot.index()],
+                            gives_gpus ? c_.slots_.TotalGpus(row) : 0);
   }
   for (size_t i = 0; i < drafts.size(); ++i) {
     const PodDraft& draft = drafts[i];
     if (draft.row->scheduler_name == c_.params_.scheduler_name || draft.is_utility) continue;
     if (!IsActiveUsed(draft.status) || !draft.node.valid() || !schedulable(draft.node)) continue;
-    total -= c_.ClassOf(PodId(i)).requested;
+    c_.total_ -= c_.ClassOf(PodId(i)).requested;
   }
-  c_.total_ = total;
 }
 
 }  // namespace kai

@@ -145,12 +145,19 @@ void ClusterAssembler::SumQueues() {
     if (!queue.valid()) continue;
     QueueSums& sums = c_.queues_.sums[queue];
     if (IsAllocated(pods.status[pod])) {
-      sums.requested += pods.accepted[pod];
-      sums.allocated += pods.accepted[pod];
-      if (groups.preemptible[group] == 0) sums.allocated_non_preemptible += pods.accepted[pod];
+      const QuotaCount accepted = c_.AcceptedOn(pods.pod_class[pod], pods.node[pod]);
+      sums.requested += accepted;
+      sums.allocated += accepted;
+      if (groups.preemptible[group] == 0) sums.allocated_non_preemptible += accepted;
     } else if (pods.status[pod] == PodStatus::kPending) {
       sums.requested += c_.ClassOf(pod).requested;
     }
+  }
+  // Children before parents: every amount counts in each ancestor (spec 1 F33).
+  const std::vector<QueueId>& order = c_.queues_.parents_first;
+  for (auto queue = order.rbegin(); queue != order.rend(); ++queue) {
+    const QueueId parent = c_.queues_.parent[*queue];
+    if (parent.valid()) c_.queues_.sums[parent] += c_.queues_.sums[*queue];
   }
 }
 

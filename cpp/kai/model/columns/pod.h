@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kai/api/units.h"
+#include "kai/api/quota_count.h"
 #include "kai/base/index_vector.h"
 #include "kai/model/columns/ids.h"
 #include "kai/model/columns/pod_status.h"
@@ -50,12 +50,11 @@ struct PodClass {
   std::vector<NameId> missing_config_maps;  // that it needs and are not there; sorted by name
   ClaimNeedsId claims;                      // invalid: it has none
   std::vector<NameId>
-      not_built;            // features this pod needs that the engine does not have yet; sorted
-  bool cpu_only = false;    // asks for no GPU of any kind (spec 3 R19)
-  QuotaVector requested{};  // what a waiting pod counts in its queue: gpu-memory by the smallest
-                            // device (spec 1 F24)
-  QuotaVector
-      gate_requested{};  // what the gates before placing count: gpu-memory by the largest device
+      not_built;              // features this pod needs that the engine does not have yet; sorted
+  bool cpu_only = false;      // asks for no GPU of any kind (spec 3 R19)
+  QuotaCount requested;       // what a waiting pod counts in its queue: gpu-memory by the smallest
+                              // device (spec 1 F24)
+  QuotaCount gate_requested;  // what the gates before placing count: gpu-memory by the largest one
 };
 
 struct PodClassColumns {
@@ -83,8 +82,6 @@ struct PodColumns {
   IndexVector<PodId, NameId> task_priority;  // label kai.scheduler/task-priority; invalid: none
   IndexVector<PodId, double> ledger_gpus;  // GPU element that a pod on its node at the start of the
                                            // cycle takes there (spec 3 N3); 0: shares devices
-  IndexVector<PodId, QuotaVector>
-      accepted;  // what a pod that holds a node counts in its queue (spec 1 F25)
 
   // Only a Statement changes these.
   IndexVector<PodId, PodStatus> status;
