@@ -327,11 +327,12 @@ py::dict Queues(const HeldPlan& self) {
     for (const auto& [name, resource] : {std::pair("gpu", kQuotaGpu), std::pair("cpu", kQuotaCpu),
                                          std::pair("memory", kQuotaMemory)}) {
       const Share& share = self.plan.queues[queue][resource];
-      resources[name] =
-          py::make_tuple(ForPeople(share.deserved, resource), ForPeople(share.fair_share, resource),
-                         ForPeople(share.limit, resource), ForPeople(share.allocated, resource),
-                         ForPeople(share.allocated_non_preemptible, resource),
-                         ForPeople(share.request, resource), py::float_(share.over_quota_weight));
+      const QueueSums& sums = cluster.queues().sums[queue];
+      resources[name] = py::make_tuple(
+          ForPeople(share.deserved, resource), ForPeople(share.fair_share, resource),
+          ForPeople(share.limit, resource), ForPeople(sums.allocated[resource], resource),
+          ForPeople(sums.allocated_non_preemptible[resource], resource),
+          ForPeople(share.request, resource), py::float_(share.over_quota_weight));
     }
     queues[py::str(std::string(cluster.Text(cluster.queues().name[queue])))] = resources;
   }

@@ -35,6 +35,16 @@ struct QueueValue {
   int64_t priority = 0;
   int64_t created_ns = 0;
   QueueShare share{};
+  QueueSums sums;
+
+  QueueView view() const { return {&share, &sums}; }
+};
+
+// One resource of it.
+struct ShareValue {
+  Share share;
+  double allocated = 0;
+  double allocated_non_preemptible = 0;
 };
 
 size_t ResourceOf(const std::string& name) {
@@ -101,7 +111,7 @@ int CompareQueues(const QueueValue& left, const QueueValue& right,
                   const std::optional<std::vector<QuotaVector>>& right_victims) {
   const auto contender = [](const QueueValue& queue, const std::optional<QuotaVector>& job,
                             const std::optional<std::vector<QuotaVector>>& victims) {
-    QueueContender made{.share = &queue.share,
+    QueueContender made{.queue = queue.view(),
                         .priority = queue.priority,
                         .created_ns = queue.created_ns,
                         .candidate = job.value_or(QuotaVector{}),
@@ -117,62 +127,21 @@ int CompareQueues(const QueueValue& left, const QueueValue& right,
   return left_first ? -1 : 1;
 }
 
-// schedulable, reason, the queue that refuses, message
-std::tuple<bool, std::string, std::string, std::string> CheckCapacity(
-    const std::vector<QueueValue>& queues, const std::string& name, const QuotaVector& requested,
-    bool preemptible, const std::string& check) {
-  std::vector<const QueueValue*> path;
-  std::string at = name;
-  while (!at.empty() && path.size() <= queues.size()) {
-    const QueueValue* found = nullptr;
-    for (const QueueValue& queue : queues) {
-      if (queue.name == at) found = &queue;
-    }
-    if (found == nullptr) break;
-    path.push_back(found);
-    at = found->parent;
-  }
-  std::vector<const QueueShare*> shares;
-  for (const QueueValue* queue : path) shares.push_back(&queue->share);
-  CapacityAnswer answer;
-  if (check == "limit" || check == "limitAndQuota") answer = CheckLimit(shares, requested);
-  if (answer.fits() && !preemptible && (check == "quota" || check == "limitAndQuota")) {
-    answer = CheckNonPreemptibleQuota(shares, requested);
-  }
-  if (answer.fits()) return {true, "", "", ""};
-  const QueueValue& refusing = *path[answer.level];
-  const Share& share = refusing.share[answer.resource];
-  if (answer.reason == CapacityReason::kOverLimit) {
-    return {false, std::string(messages::kOverLimit), refusing.name,
-            messages::OverLimit(refusing.name, answer.resource, share.limit, share.allocated,
-                                requested[answer.resource])};
-  }
-  return {false, std::string(messages::kNonPreemptibleOverQuota), refusing.name,
-          messages::NonPreemptibleOverQuota(refusing.name, answer.resource, share.deserved,
-                                            share.allocated_non_preemptible,
-                                            requested[answer.resource])};
-}
-
-bool ReclaimStrategy(const std::string& strategy, const QueueValue& reclaimer,
-                     const QuotaVector& request, const QueueValue& victim,
-                     const QuotaVector& remaining) {
-  if (strategy == "maintainFairShare") return ExceedsAllocatable(victim.share, remaining);
-  if (strategy == "guaranteeQuota") {
-    return StaysWithinDeserved(reclaimer.share, request) &&
-           ExceedsDeserved(victim.share, remaining);
-  }
-  if (strategy == "any") {
-    return ReclaimStrategy("maintainFairShare", reclaimer, request, victim, remaining) ||
-           ReclaimStrategy("guaranteeQuota", reclaimer, request, victim, remaining);
-  }
-  throw py::value_error("strategy is \"maintainFairShare\", \"guaranteeQuota\" or \"any\", not \"" +
-                        strategy + "\"");
-}
-
 // Queues of a question in the form the core has them in; a parent that is none of them is no
 // parent.
 class QueueTree {
  public:
+  QueueTree() = default;
+  explicit QueueTree(const std::vector<QueueValue>& queues) {
+    for (const QueueValue& queue : queues) {
+      Add(queue.name);
+      shares_.Add(queue.share);
+      sums_.Add(queue.sums);
+    }
+    for (const QueueValue& queue : queues) Hang(Get(queue.name), queue.parent);
+  }
+  QueueTable table() const { return {columns_, shares_, sums_}; }
+
   // The row of a new queue.
   QueueId Add(const std::string& name) {
     const QueueId row = columns_.name.Add(NameId());
@@ -203,23 +172,61 @@ class QueueTree {
 
  private:
   QueueColumns columns_;
+  IndexVector<QueueId, QueueShare> shares_;
+  IndexVector<QueueId, QueueSums> sums_;
   std::map<std::string, QueueId> rows_;
 };
+
+// schedulable, reason, the queue that refuses, message
+std::tuple<bool, std::string, std::string, std::string> CheckCapacity(
+    const std::vector<QueueValue>& queues, const std::string& name, const QuotaVector& requested,
+    bool preemptible, const std::string& check) {
+  const QueueTree tree(queues);
+  const QueueId queue = tree.Find(name);
+  const AskedAmount asked(Adding::kAsKai, requested);
+  CapacityAnswer answer;
+  if (check == "limit" || check == "limitAndQuota") answer = CheckLimit(tree.table(), queue, asked);
+  if (answer.fits() && !preemptible && (check == "quota" || check == "limitAndQuota")) {
+    answer = CheckNonPreemptibleQuota(tree.table(), queue, asked);
+  }
+  if (answer.fits()) return {true, "", "", ""};
+  const QuotaResource resource = answer.resource;
+  const QueueValue& refusing = queues[answer.queue.index()];
+  const Share& share = refusing.share[resource];
+  if (answer.reason == CapacityReason::kOverLimit) {
+    return {false, std::string(messages::kOverLimit), refusing.name,
+            messages::OverLimit(refusing.name, resource, share.limit,
+                                refusing.sums.allocated[resource], requested[resource])};
+  }
+  return {false, std::string(messages::kNonPreemptibleOverQuota), refusing.name,
+          messages::NonPreemptibleOverQuota(refusing.name, resource, share.deserved,
+                                            refusing.sums.allocated_non_preemptible[resource],
+                                            requested[resource])};
+}
+
+bool ReclaimStrategy(const std::string& strategy, const QueueValue& reclaimer,
+                     const QuotaVector& request, const QueueValue& victim,
+                     const QuotaVector& remaining) {
+  if (strategy == "maintainFairShare") return ExceedsAllocatable(victim.share, remaining);
+  if (strategy == "guaranteeQuota") {
+    return StaysWithinDeserved(reclaimer.view(), request) &&
+           ExceedsDeserved(victim.share, remaining);
+  }
+  if (strategy == "any") {
+    return ReclaimStrategy("maintainFairShare", reclaimer, request, victim, remaining) ||
+           ReclaimStrategy("guaranteeQuota", reclaimer, request, victim, remaining);
+  }
+  throw py::value_error("strategy is \"maintainFairShare\", \"guaranteeQuota\" or \"any\", not \"" +
+                        strategy + "\"");
+}
 
 bool Reclaimable(const std::vector<QueueValue>& queues, const std::string& reclaimer,
                  const QuotaVector& request, const std::string& question, bool preemptible,
                  const std::optional<std::string>& victim,
                  const std::vector<std::pair<std::string, QuotaVector>>& losses,
                  double saturation_multiplier) {
-  QueueTree tree;
-  IndexVector<QueueId, QueueShare> shares;
-  for (const QueueValue& queue : queues) {
-    tree.Add(queue.name);
-    shares.Add(queue.share);
-  }
-  for (const QueueValue& queue : queues) tree.Hang(tree.Get(queue.name), queue.parent);
-  ReclaimRule rule(tree.columns(), shares,
-                   {.queue = tree.Get(reclaimer), .preemptible = preemptible},
+  const QueueTree tree(queues);
+  ReclaimRule rule(tree.table(), {.queue = tree.Get(reclaimer), .preemptible = preemptible},
                    {.saturation_multiplier = saturation_multiplier});
   if (question == "canReclaim") return rule.MayStart(request);
   if (question == "victimCandidate") {
@@ -363,12 +370,12 @@ std::shared_ptr<Cluster> ClusterOf(const std::vector<QueueValue>& queues,
 // The order in which a queue of victims gives them up, as KAI counts what was taken (spec 1 W13).
 class VictimPops {
  public:
-  VictimPops(Cluster* cluster, QueueUsage* usage, PodOrder* order, bool fair_share_order,
+  VictimPops(Cluster* cluster, const FairShares* shares, PodOrder* order, bool fair_share_order,
              const std::vector<PodGroupId>& candidates)
       : nobody_(cluster->pods().size()) {
     mends_.Set(Mend::kVictimShares, false);
     cycle_.cluster = cluster;
-    cycle_.usage = usage;
+    cycle_.shares = shares;
     cycle_.order = order;
     cycle_.mends = &mends_;
     cycle_.worklist.by_fair_share = fair_share_order;
@@ -406,7 +413,8 @@ std::vector<std::optional<std::string>> JobOrder(
     if (step && known.insert(step->name).second) all.push_back(*step);
   }
   const std::shared_ptr<Cluster> cluster = ClusterOf(queues, all);
-  QueueUsage usage(*cluster, {});
+  const QueueUsage usage(*cluster);
+  const FairShares shares(*cluster, usage, {});
   const PlacingOrder placing(*cluster, {});
   PodOrder order(placing, {});
   const CandidateFilter filter{.ready = filter_unready,
@@ -414,7 +422,7 @@ std::vector<std::optional<std::string>> JobOrder(
                                .preemptible = filter_non_preemptible,
                                .active = filter_non_active_allocated,
                                .may_evict_now = filter_within_preemption_delay};
-  Worklist worklist(*cluster, &usage, &order,
+  Worklist worklist(*cluster, &shares, &order,
                     {.by_fair_share = fair_share_order, .depth = max_per_queue});
   std::map<std::string, PodGroupId> by_name;
   std::vector<PodGroupId> candidates;
@@ -427,7 +435,7 @@ std::vector<std::optional<std::string>> JobOrder(
       worklist.Push(group);
     }
   }
-  VictimPops victim_pops(cluster.get(), &usage, &order, fair_share_order, candidates);
+  VictimPops victim_pops(cluster.get(), &shares, &order, fair_share_order, candidates);
   std::vector<std::optional<std::string>> popped;
   for (const std::optional<JobValue>& step : steps) {
     std::optional<PodGroupId> next;
@@ -450,18 +458,18 @@ std::vector<std::optional<std::string>> JobOrder(
 }  // namespace
 
 void RegisterFairshare(py::module_& module) {
-  py::class_<Share>(module, "Share", py::is_final())
+  py::class_<ShareValue>(module, "Share", py::is_final())
       .def(py::init([](double deserved, double limit, double over_quota_weight, double allocated,
                        double allocated_non_preemptible, double request, double usage,
                        double fair_share) {
-             return Share{.deserved = deserved,
-                          .limit = limit,
-                          .over_quota_weight = over_quota_weight,
-                          .allocated = allocated,
-                          .allocated_non_preemptible = allocated_non_preemptible,
-                          .request = request,
-                          .usage = usage,
-                          .fair_share = fair_share};
+             return ShareValue{.share = {.deserved = deserved,
+                                         .limit = limit,
+                                         .over_quota_weight = over_quota_weight,
+                                         .request = request,
+                                         .usage = usage,
+                                         .fair_share = fair_share},
+                               .allocated = allocated,
+                               .allocated_non_preemptible = allocated_non_preemptible};
            }),
            py::kw_only(), py::arg("deserved") = 0.0, py::arg("limit") = 0.0,
            py::arg("over_quota_weight") = 0.0, py::arg("allocated") = 0.0,
@@ -470,16 +478,21 @@ void RegisterFairshare(py::module_& module) {
 
   py::class_<QueueValue>(module, "QueueShare", py::is_final())
       .def(py::init([](std::string name, std::string parent, int64_t priority, int64_t created_ns,
-                       const Share& cpu, const Share& memory, const Share& gpu) {
-             return QueueValue{.name = std::move(name),
-                               .parent = std::move(parent),
-                               .priority = priority,
-                               .created_ns = created_ns,
-                               .share = {cpu, memory, gpu}};
+                       const ShareValue& cpu, const ShareValue& memory, const ShareValue& gpu) {
+             return QueueValue{
+                 .name = std::move(name),
+                 .parent = std::move(parent),
+                 .priority = priority,
+                 .created_ns = created_ns,
+                 .share = {cpu.share, memory.share, gpu.share},
+                 .sums = {.allocated = {cpu.allocated, memory.allocated, gpu.allocated},
+                          .allocated_non_preemptible = {cpu.allocated_non_preemptible,
+                                                        memory.allocated_non_preemptible,
+                                                        gpu.allocated_non_preemptible}}};
            }),
            py::kw_only(), py::arg("name"), py::arg("parent") = "", py::arg("priority") = 100,
-           py::arg("created_ns") = 0, py::arg("cpu") = Share{}, py::arg("memory") = Share{},
-           py::arg("gpu") = Share{});
+           py::arg("created_ns") = 0, py::arg("cpu") = ShareValue{},
+           py::arg("memory") = ShareValue{}, py::arg("gpu") = ShareValue{});
 
   py::class_<JobValue>(module, "Job", py::is_final())
       .def(py::init([](std::string name, std::string queue, int64_t priority, int64_t created_ns,

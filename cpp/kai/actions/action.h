@@ -21,7 +21,7 @@
 #include "kai/actions/search_meter.h"
 #include "kai/actions/worklist.h"
 #include "kai/api/mends.h"
-#include "kai/fairshare/usage.h"
+#include "kai/fairshare/fair_shares.h"
 #include "kai/model/changes/statement.h"
 #include "kai/model/reasons/reason.h"
 #include "kai/placement/group_placer.h"
@@ -105,7 +105,7 @@ struct CycleView {
   Cluster* cluster = nullptr;
   int64_t now_ns = 0;
   Statement* statement = nullptr;
-  QueueUsage* usage = nullptr;
+  const FairShares* shares = nullptr;
   PodOrder* order = nullptr;
   NodeSearch* search = nullptr;
   GroupPlacer* placer = nullptr;

@@ -14,7 +14,7 @@ class Allocate final : public Action {
   void Run(CycleView& cycle) override {
     Worklist::Options options = cycle.worklist;
     options.depth = depth_;
-    Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
+    Worklist worklist(*cycle.cluster, cycle.shares, cycle.order, options);
     // Who cannot be placed whatever the order does not speak for its queue: it would only keep the
     // others of the queue waiting, in this cycle and when they have been promised something
     // (FINDINGS 4). KAI lets it.

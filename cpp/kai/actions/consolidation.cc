@@ -68,8 +68,7 @@ class Consolidation final : public EvictionAction {
     return first;
   }
 
-  bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario,
-               const QuotaVector&) override {
+  bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario, const QuotaCount&) override {
     return std::none_of(scenario.victims.begin(), scenario.victims.end(),
                         [&](const Victim& victim) {
                           return cycle.cluster->pods().status[victim.pod] == PodStatus::kReleasing;

@@ -14,7 +14,7 @@ TestCycle::TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& optio
   view = {.cluster = &rooms.cluster(),
           .now_ns = kTestNowNs,
           .statement = &rooms.statement(),
-          .usage = &rooms.usage(),
+          .shares = &rooms.shares(),
           .order = &rooms.order(),
           .search = &rooms.search(),
           .placer = &rooms.placer(),

@@ -23,7 +23,7 @@ void EvictionAction::Run(CycleView& cycle) {
   const Cluster& cluster = *cycle.cluster;
   Worklist::Options options = cycle.worklist;
   options.depth = depth_;
-  Worklist worklist(cluster, cycle.usage, cycle.order, options);
+  Worklist worklist(cluster, cycle.shares, cycle.order, options);
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
   for (const PodGroupId group : cycle.lists().waiting) {
     if (cycle.MayRun(group) && IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns) &&
@@ -55,7 +55,7 @@ void EvictionAction::Run(CycleView& cycle) {
     const Statement::Checkpoint start = cycle.statement->Mark();
     VictimSearch search(
         cycle, group, candidates,
-        [&](const Scenario& scenario, const QuotaVector& request) {
+        [&](const Scenario& scenario, const QuotaCount& request) {
           return Accepts(cycle, group, scenario, request);
         },
         &meter, LooksAtWholeGroups());

@@ -45,7 +45,7 @@ class EvictionAction : public Action {
   virtual std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) = 0;
   // Asked while the scenario stands (spec 2 V13).
   virtual bool Accepts(CycleView& cycle, PodGroupId group, const Scenario& scenario,
-                       const QuotaVector& request) = 0;
+                       const QuotaCount& request) = 0;
   // Adds to a decision to evict what its note needs besides.
   virtual void Annotate(CycleView&, CycleLog::Decision*) {}
 

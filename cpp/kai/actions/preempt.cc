@@ -18,13 +18,11 @@ class Preempt final : public EvictionAction {
     // What may not exceed its quota cannot gain by others' leaving (spec 1 F99).
     const Cluster& cluster = *cycle.cluster;
     if (!options_.check_capacity || cluster.pod_groups().preemptible[group] != 0) return false;
-    QuotaVector requested{};
+    AskedAmount asked(cycle.mends->on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai);
     for (const PodId pod : cycle.order->PodsToPlace(group))
-      requested += cluster.ClassOf(pod).gate_requested;
+      asked += cluster.ClassOf(pod).gate_requested;
     const QueueId queue = cluster.pod_groups().queue[group];
-    return !CheckNonPreemptibleQuota(cycle.usage->path(queue), requested,
-                                     cycle.mends->on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0)
-                .fits();
+    return !CheckNonPreemptibleQuota(cycle.shares->table(), queue, asked).fits();
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
@@ -50,8 +48,7 @@ class Preempt final : public EvictionAction {
     return candidates;
   }
 
-  bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario,
-               const QuotaVector&) override {
+  bool Accepts(CycleView& cycle, PodGroupId, const Scenario& scenario, const QuotaCount&) override {
     if (!options_.min_runtime) return true;
     const VictimsByGroup by_group(cycle, scenario);
     return std::all_of(by_group.groups().begin(), by_group.groups().end(),

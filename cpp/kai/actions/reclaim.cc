@@ -25,12 +25,12 @@ class Reclaim final : public EvictionAction {
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
     const Cluster& cluster = *cycle.cluster;
-    before_ = cycle.usage->shares();  // F87: the rule goes by what was there when the search began
+    before_ = cycle.shares->table().sums;  // F87: what was there when the search began
     uses_ = IndexVector<QueueId, int32_t>(cluster.queues().size(), -1);
     runtimes_ns_ = IndexVector<QueueId, std::optional<int64_t>>(cluster.queues().size());
     const QueueId own = cluster.pod_groups().queue[group];
     const ReclaimRule rule = LiveRule(cycle, group);
-    const QuotaVector& request = cycle.order->NextRequest(group);
+    const QuotaCount& request = cycle.order->NextRequest(group);
     std::vector<PodGroupId> candidates;
     bool can_lose = false;
     const PodGroupLists& lists = cycle.lists();
@@ -54,7 +54,7 @@ class Reclaim final : public EvictionAction {
   }
 
   bool Accepts(CycleView& cycle, PodGroupId group, const Scenario& scenario,
-               const QuotaVector& request) override {
+               const QuotaCount& request) override {
     const Cluster& cluster = *cycle.cluster;
     const QueueId own = cluster.pod_groups().queue[group];
     const VictimsByGroup by_group(cycle, scenario);
@@ -64,7 +64,7 @@ class Reclaim final : public EvictionAction {
           !KeepsMinimum(cycle, loss))
         return false;
     }
-    ReclaimRule rule(cluster.queues(), before_, ReclaimerOf(cycle, group), *options_.rule);
+    ReclaimRule rule(Before(cycle), ReclaimerOf(cycle, group), *options_.rule);
     return rule.Accepts(LossesOf(cycle, groups), request);
   }
 
@@ -87,11 +87,11 @@ class Reclaim final : public EvictionAction {
   // In the log's list.
   int32_t UseOf(CycleView& cycle, QueueId queue) {
     if (uses_[queue] >= 0) return uses_[queue];
-    QueueUse use{.queue = queue};
+    const QueueView view = Before(cycle)[queue];
+    QueueUse use{.queue = queue, .used = view.allocated().values()};
     for (size_t i = 0; i < kQuotaResources; ++i) {
-      use.used[i] = before_[queue][i].allocated;
-      use.quota[i] = before_[queue][i].deserved;
-      use.fair_share[i] = before_[queue][i].fair_share;
+      use.quota[i] = view[i].deserved;
+      use.fair_share[i] = view[i].fair_share;
     }
     cycle.log->queue_uses.push_back(use);
     return uses_[queue] = static_cast<int32_t>(cycle.log->queue_uses.size()) - 1;
@@ -102,8 +102,11 @@ class Reclaim final : public EvictionAction {
     return {.queue = groups.queue[group], .preemptible = groups.preemptible[group] != 0};
   }
   ReclaimRule LiveRule(const CycleView& cycle, PodGroupId group) const {
-    return ReclaimRule(cycle.cluster->queues(), cycle.usage->shares(), ReclaimerOf(cycle, group),
-                       *options_.rule);
+    return ReclaimRule(cycle.shares->table(), ReclaimerOf(cycle, group), *options_.rule);
+  }
+  QueueTable Before(const CycleView& cycle) const {
+    const QueueTable now = cycle.shares->table();
+    return {now.tree, now.shares, before_};
   }
 
   // Whether the rule would let the queue lose anything at all to the group's first pod (F90): if
@@ -115,12 +118,10 @@ class Reclaim final : public EvictionAction {
     if (pods.empty()) return true;
     const ReclaimRule::Leveled level = rule.LevelOf(victim);
     if (!level.victim.valid() || !level.reclaimer.valid()) return true;
-    const QueueShare& share = before_[level.victim];
-    QuotaVector allocated{};
-    for (size_t i = 0; i < kQuotaResources; ++i) allocated[i] = share[i].allocated;
-    return ExceedsAllocatable(share, allocated) ||
-           (ExceedsDeserved(share, allocated) &&
-            StaysWithinDeserved(before_[level.reclaimer],
+    const QueueView queue = Before(cycle)[level.victim];
+    return ExceedsAllocatable(*queue.share, queue.allocated()) ||
+           (ExceedsDeserved(*queue.share, queue.allocated()) &&
+            StaysWithinDeserved(Before(cycle)[level.reclaimer],
                                 cycle.cluster->ClassOf(pods.front()).requested));
   }
 
@@ -171,7 +172,7 @@ class Reclaim final : public EvictionAction {
           IsActiveAllocated(cluster.pods().status[victim.pod]))
         continue;  // it has a place again (spec 2 V14)
       const PodClassId pod_class = cluster.pods().pod_class[victim.pod];
-      const QuotaVector amount = cluster.AcceptedOn(pod_class, victim.node);
+      const QuotaCount amount = cluster.AcceptedOn(pod_class, victim.node);
       const bool is_mig = cluster.pod_classes().info[pod_class].gpu.kind == GpuRequestKind::kMig;
       const double whole_gpus = is_mig ? 0 : amount[kQuotaGpu];
       if (!is_core) {
@@ -187,7 +188,7 @@ class Reclaim final : public EvictionAction {
 
   ReclaimOptions options_;
   std::vector<QueueLoss> losses_;                             // scratch
-  IndexVector<QueueId, QueueShare> before_;                   // the queues when the search began
+  IndexVector<QueueId, QueueSums> before_;                    // the queues when the search began
   IndexVector<QueueId, std::optional<int64_t>> runtimes_ns_;  // granted by the victims' queues
   IndexVector<QueueId, int32_t> uses_;  // and what messages say of them; -1: not asked yet
 };

@@ -16,7 +16,7 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
   IndexVector<QueueId, PodGroupId> first(cluster.queues().size());
   const auto queue_less = [&](QueueId a, QueueId b) {
     const auto contender = [&](QueueId queue) {
-      return QueueContender{.share = &cycle.usage->share(queue),
+      return QueueContender{.queue = (*cycle.shares)[queue],
                             .priority = cluster.queues().priority[queue],
                             .created_ns = cluster.queues().created_ns[queue],
                             .candidate = {},
@@ -26,7 +26,7 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
       return std::tuple(cluster.queues().created_ns[a], cluster.Text(cluster.queues().name[a])) >=
              std::tuple(cluster.queues().created_ns[b], cluster.Text(cluster.queues().name[b]));
     }
-    return !GoesFirst(contender(a), contender(b), cluster.total());
+    return !GoesFirst(contender(a), contender(b), cycle.shares->total());
   };
   std::vector<QueueId> leaves;
   for (auto group = candidates.begin(); group != candidates.end();) {
@@ -100,18 +100,18 @@ bool VictimPool::GroupGoesFirst(PodGroupId a, ElasticState state_a, PodGroupId b
   return groups.creation_rank[a] > groups.creation_rank[b];
 }
 
-QuotaVector VictimPool::AllocatedOf(PodGroupId group,
-                                    const IndexVector<PodId, uint8_t>* gone) const {
+QuotaCount VictimPool::AllocatedOf(PodGroupId group,
+                                   const IndexVector<PodId, uint8_t>* gone) const {
   const Cluster& cluster = *cycle_.cluster;
-  QuotaVector allocated{};
+  QuotaCount allocated;
   for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
     for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
       if (!IsAllocated(cluster.pods().status[pod]) || (gone != nullptr && (*gone)[pod] != 0))
         continue;
-      QuotaVector requested = cluster.ClassOf(pod).requested;
-      // By what it asked for, and that is no GPU (spec 1 W11).
-      if (cluster.ClassOf(pod).gpu.kind == GpuRequestKind::kMemory) requested[kQuotaGpu] = 0;
-      allocated += requested;
+      // By what it asked for, and of a part of a device's memory that is no GPU (spec 1 W11).
+      const PodClass& its = cluster.ClassOf(pod);
+      allocated +=
+          its.gpu.kind == GpuRequestKind::kMemory ? its.requested.WithGpus(0) : its.requested;
     }
   }
   return allocated;
@@ -194,16 +194,16 @@ bool VictimQueue::QueueGoesFirst(QueueId a, QueueId b) const {
     const QueueId leaf = heaps_.LeafOf(queue);
     // KAI counts a group in full each time it stood there, and in inner queues only the groups of
     // the leaf that stands for it (spec 1 W13).
-    QuotaVector victims =
+    QuotaCount victims =
         cycle.mends->on(Mend::kVictimShares) ? taken_[queue] : leaves_[leaf].popped;
     victims += pool_.AllocatedOf(TopOf(leaf).group, &gone_.all());
-    return QueueContender{.share = &cycle.usage->share(queue),
+    return QueueContender{.queue = (*cycle.shares)[queue],
                           .priority = queues.priority[queue],
                           .created_ns = queues.created_ns[queue],
                           .candidate = {},
                           .victims = victims};
   };
-  return !GoesFirst(contender(a), contender(b), cycle.cluster->total());
+  return !GoesFirst(contender(a), contender(b), cycle.shares->total());
 }
 
 void VictimQueue::PushBack(PodGroupId group) {

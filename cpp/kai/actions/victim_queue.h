@@ -70,7 +70,7 @@ class VictimPool {
   // Groups of a queue, some of its list or others, that come in order of creation: into that order.
   void SortVictims(std::vector<PodGroupId>* groups) const;
   // What its allocated pods asked for (spec 1 F109).
-  QuotaVector AllocatedOf(PodGroupId group, const IndexVector<PodId, uint8_t>* gone) const;
+  QuotaCount AllocatedOf(PodGroupId group, const IndexVector<PodId, uint8_t>* gone) const;
 
   const CycleView& cycle_;
   IndexVector<QueueId, std::vector<PodGroupId>> sorted_;  // of leaves
@@ -103,7 +103,7 @@ class VictimQueue {
   struct Leaf {
     size_t next = 0;  // of the pool's sorted list
     LazyHeap<Rest> rests;
-    QuotaVector popped{};  // what went out of it
+    QuotaCount popped{};  // what went out of it
   };
 
   bool QueueGoesFirst(QueueId a, QueueId b) const;
@@ -122,7 +122,7 @@ class VictimQueue {
   std::vector<PodId> batch_;
   QueueHeaps heaps_;
   IndexVector<QueueId, Leaf> leaves_;
-  IndexVector<QueueId, QuotaVector> taken_;  // mend victim_shares: of all leaves below
+  IndexVector<QueueId, QuotaCount> taken_;  // mend victim_shares: of all leaves below
 };
 
 }  // namespace kai

@@ -321,7 +321,7 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   // now; KAI lets it (FINDINGS 4).
   const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
   RoomCount room(cluster, &cycle_.search->plans());
-  Worklist worklist(cluster, cycle_.usage, cycle_.order, cycle_.worklist);
+  Worklist worklist(cluster, cycle_.shares, cycle_.order, cycle_.worklist);
   for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, groups)) {
     if (takes_part_[group] == 0) {
       const QueueId queue = cluster.pod_groups().queue[group];

@@ -45,7 +45,7 @@ class VictimSearch {
  public:
   // Asked after a simulation, with the cluster as it left it; `request` is what the part of the
   // group asks for that was placed.
-  using Validator = std::function<bool(const Scenario&, const QuotaVector& request)>;
+  using Validator = std::function<bool(const Scenario&, const QuotaCount& request)>;
 
   // `candidates`: groups that may lose pods, in order of creation. `whole_groups`: a group that
   // pods left before counts as one that loses some (decision 0008).
@@ -101,7 +101,7 @@ class VictimSearch {
   SearchBounds bounds_;
   bool knows_hope_ = false;
   bool is_hopeless_ = false;
-  QuotaVector request_{};  // of the part that is being placed
+  QuotaCount request_;  // of the part that is being placed
   std::set<ScenarioKey> failed_;
   IndexVector<PodGroupId, uint8_t> takes_part_;   // in the scenario that is simulated
   IndexVector<PodClassId, uint8_t> has_no_room_;  // found out in it

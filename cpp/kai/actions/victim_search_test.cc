@@ -44,7 +44,7 @@ struct Search {
     SearchMeter meter(cycle.budgets, "preempt", cycle.view.stopwatch);
     VictimSearch search(
         cycle.view, group, candidates,
-        [&](const Scenario& scenario, const QuotaVector& request) {
+        [&](const Scenario& scenario, const QuotaCount& request) {
           asked.push_back(cycle.Text(scenario.victims));
           requests.push_back(request[kQuotaGpu]);
           return accepts(scenario);

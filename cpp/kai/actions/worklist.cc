@@ -5,10 +5,10 @@
 
 namespace kai {
 
-Worklist::Worklist(const Cluster& cluster, const QueueUsage* usage, PodOrder* order,
+Worklist::Worklist(const Cluster& cluster, const FairShares* shares, PodOrder* order,
                    const Options& options)
     : cluster_(cluster),
-      usage_(usage),
+      shares_(shares),
       order_(order),
       options_(options),
       heaps_(cluster.queues()),
@@ -37,13 +37,13 @@ bool Worklist::QueueGoesFirst(QueueId a, QueueId b) const {
            std::tuple(queues.created_ns[b], cluster_.Text(queues.name[b]));
   }
   const auto contender = [&](QueueId queue) {
-    return QueueContender{.share = &usage_->share(queue),
+    return QueueContender{.queue = (*shares_)[queue],
                           .priority = queues.priority[queue],
                           .created_ns = queues.created_ns[queue],
                           .candidate = order_->NextRequest(groups_[heaps_.LeafOf(queue)].Top()),
                           .victims = {}};
   };
-  return GoesFirst(contender(a), contender(b), cluster_.total());
+  return GoesFirst(contender(a), contender(b), shares_->total());
 }
 
 void Worklist::Push(PodGroupId group) {

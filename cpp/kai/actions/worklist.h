@@ -1,6 +1,6 @@
 // Worklist: which pod group is next (spec 1 F60, spec 2 O2, O3).
 //
-//   Worklist worklist(*cycle.cluster, cycle.usage, cycle.order, options);
+//   Worklist worklist(*cycle.cluster, cycle.shares, cycle.order, options);
 //   while (!worklist.empty()) {
 //   const PodGroupId group = worklist.Pop();
 //   worklist.Push(group);                            // it wants more
@@ -17,8 +17,8 @@
 
 #include "kai/actions/queue_heaps.h"
 #include "kai/base/lazy_heap.h"
+#include "kai/fairshare/fair_shares.h"
 #include "kai/fairshare/queue_order.h"
-#include "kai/fairshare/usage.h"
 #include "kai/placement/pod_order.h"
 
 namespace kai {
@@ -35,7 +35,7 @@ class Worklist {
     bool keep_first = true;     // mend queue_depth: the first ones are kept
   };
 
-  Worklist(const Cluster& cluster, const QueueUsage* usage, PodOrder* order,
+  Worklist(const Cluster& cluster, const FairShares* shares, PodOrder* order,
            const Options& options);
 
   // A group whose queue is a leaf of a whole tree; others are the caller's to leave out.
@@ -49,7 +49,7 @@ class Worklist {
   void KeepTheFirst(QueueId leaf);
 
   const Cluster& cluster_;
-  const QueueUsage* usage_;
+  const FairShares* shares_;
   PodOrder* order_;
   Options options_;
   QueueHeaps heaps_;

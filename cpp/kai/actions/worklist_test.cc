@@ -20,11 +20,12 @@ namespace {
 struct Rig {
   explicit Rig(std::unique_ptr<Cluster> made, const Worklist::Options& options = {})
       : cluster(std::move(made)),
-        usage(*cluster, {}),
+        usage(*cluster),
+        shares(*cluster, usage, {}),
         placing(*cluster, {.comparators = {PodComparator::kKubeflow, PodComparator::kRay,
                                            PodComparator::kTaskPriority}}),
         order(placing, {}),
-        worklist(*cluster, &usage, &order, options),
+        worklist(*cluster, &shares, &order, options),
         statement(Statement::Open(cluster.get(), {&usage, &order})) {}
 
   void PushAll() {
@@ -46,6 +47,7 @@ struct Rig {
 
   std::unique_ptr<Cluster> cluster;
   QueueUsage usage;
+  FairShares shares;
   PlacingOrder placing;
   PodOrder order;
   Worklist worklist;

@@ -27,7 +27,7 @@ enum class Mend : uint8_t {
   kQueueDepth,         // the depth keeps the best pod groups of a queue (spec 2 W9)
   kCompletedPods,      // pods that have succeeded count towards their gang (spec 2 W21)
   kSameCycleEviction,  // what this cycle placed or promised is no victim of it (FINDINGS 5, 10)
-  kQuotaEpsilon,       // sums of fractions are compared with a tolerance (spec 1 W6)
+  kQuotaEpsilon,       // what pods ask for is added up exactly (spec 1 W6)
   kVictimShares,       // what was chosen from a queue counts once, in all queues above (spec 1 W13)
   kConsolidationLimit,  // the limit of moved pod groups is the limit (spec 2 W10)
   kScenarioFilters,     // a scenario is left out only when it cannot work (spec 2 W7)

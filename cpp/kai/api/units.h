@@ -1,8 +1,9 @@
 // Units, once. CPU is counted in millicores, memory in bytes, GPUs in devices; people see cores,
 // gigabytes and GPUs.
 //
-//   QuotaVector sum = {1000, 2e9, 0.5};     // by QuotaResource: a core, 2 GB, half a device
-//   sum += QuotaVector{500, 1e9, 0.5};
+//   QuotaVector limit = {1000, 2e9, 0.5};   // by QuotaResource: a core, 2 GB, half a device
+//
+// Bounds are such vectors; what is added up is a QuotaCount (api/quota_count.h).
 //
 // Invariants: the order of the three resources never changes; kUnlimited is exactly -1. Cost: none.
 // Threads: constants and plain values.
@@ -27,18 +28,6 @@ inline constexpr double kUnlimited = -1;  // exactly -1, no other negative numbe
 enum QuotaResource : size_t { kQuotaCpu = 0, kQuotaMemory = 1, kQuotaGpu = 2 };
 inline constexpr size_t kQuotaResources = 3;
 using QuotaVector = std::array<double, kQuotaResources>;
-
-inline QuotaVector& operator+=(QuotaVector& sum, const QuotaVector& more) {
-  for (size_t i = 0; i < kQuotaResources; ++i) sum[i] += more[i];
-  return sum;
-}
-
-inline QuotaVector& operator-=(QuotaVector& sum, const QuotaVector& less) {
-  for (size_t i = 0; i < kQuotaResources; ++i) sum[i] -= less[i];
-  return sum;
-}
-
-inline QuotaVector operator+(QuotaVector sum, const QuotaVector& more) { return sum += more; }
 
 }  // namespace kai
 

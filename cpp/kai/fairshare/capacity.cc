@@ -3,14 +3,16 @@
 namespace kai {
 namespace {
 
-template <typename IsOver>
-CapacityAnswer FirstOver(std::span<const QueueShare* const> path, const QuotaVector& requested,
-                         CapacityReason reason, const IsOver& is_over) {
-  for (size_t level = 0; level < path.size(); ++level) {
+// The first bound on the way up that is less than what is held and what is asked for together.
+CapacityAnswer FirstOver(const QueueTable& queues, QueueId queue, const AskedAmount& asked,
+                         CapacityReason reason, double Share::* bound,
+                         QuotaCount QueueSums::* held) {
+  for (; queue.valid(); queue = queues.tree.parent[queue]) {
+    const QueueView view = queues[queue];
     for (size_t i = 0; i < kQuotaResources; ++i) {
-      if (requested[i] > 0 && is_over((*path[level])[i], requested[i])) {
-        return {.reason = reason, .level = level, .resource = static_cast<QuotaResource>(i)};
-      }
+      const double most = view[i].*bound;
+      if (most != kUnlimited && asked[i] > 0 && most < asked.On(view.sums->*held, i))
+        return {.reason = reason, .queue = queue, .resource = static_cast<QuotaResource>(i)};
     }
   }
   return {};
@@ -18,23 +20,21 @@ CapacityAnswer FirstOver(std::span<const QueueShare* const> path, const QuotaVec
 
 }  // namespace
 
-CapacityAnswer CheckLimit(std::span<const QueueShare* const> path, const QuotaVector& requested,
-                          double tolerance) {
-  return FirstOver(path, requested, CapacityReason::kOverLimit,
-                   [tolerance](const Share& share, double amount) {
-                     return share.limit != kUnlimited &&
-                            share.limit * (1 + tolerance) < share.allocated + amount;
-                   });
+AskedAmount& AskedAmount::operator+=(const QuotaCount& more) {
+  exact_ += more;
+  for (size_t i = 0; i < kQuotaResources; ++i) as_kai_[i] += more[i];
+  return *this;
 }
 
-CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path,
-                                        const QuotaVector& requested, double tolerance) {
-  return FirstOver(path, requested, CapacityReason::kNonPreemptibleOverQuota,
-                   [tolerance](const Share& share, double amount) {
-                     return share.deserved != kUnlimited &&
-                            share.deserved * (1 + tolerance) <
-                                share.allocated_non_preemptible + amount;
-                   });
+CapacityAnswer CheckLimit(const QueueTable& queues, QueueId queue, const AskedAmount& asked) {
+  return FirstOver(queues, queue, asked, CapacityReason::kOverLimit, &Share::limit,
+                   &QueueSums::allocated);
+}
+
+CapacityAnswer CheckNonPreemptibleQuota(const QueueTable& queues, QueueId queue,
+                                        const AskedAmount& asked) {
+  return FirstOver(queues, queue, asked, CapacityReason::kNonPreemptibleOverQuota, &Share::deserved,
+                   &QueueSums::allocated_non_preemptible);
 }
 
 }  // namespace kai

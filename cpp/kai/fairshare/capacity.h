@@ -1,17 +1,15 @@
 // May this much more be placed for a queue? Limits hold for everything, the quota for what is not
 // preemptible (spec 1 §7).
 //
-//   CheckLimit(path, {0, 0, 1}).fits()
-//   CheckNonPreemptibleQuota(path, more, kQuotaTolerance).fits()
+//   AskedAmount asked(Adding::kExact);
+//   for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;
+//   CheckLimit(shares.table(), queue, asked).fits()
 //
 // Invariants: equality passes; a resource that is not requested is not looked at; an answer names
-// the lowest queue of the path that refuses, and of this one the first resource. Cost: O(depth).
+// the lowest queue on the way up that refuses, and of this one the first resource. Cost: O(depth).
 // Threads: pure functions, thread-safe.
 #ifndef KAI_FAIRSHARE_CAPACITY_H_
 #define KAI_FAIRSHARE_CAPACITY_H_
-
-#include <span>
-#include <string_view>
 
 #include "kai/fairshare/share.h"
 
@@ -21,21 +19,39 @@ enum class CapacityReason : uint8_t { kFits, kOverLimit, kNonPreemptibleOverQuot
 
 struct CapacityAnswer {
   CapacityReason reason = CapacityReason::kFits;
-  size_t level = 0;  // of the path that was asked: 0 is the pod group's own queue
+  QueueId queue;
   QuotaResource resource = kQuotaCpu;
 
   bool fits() const { return reason == CapacityReason::kFits; }
 };
 
-// `path` is the pod group's queue and its ancestors, lowest first. Equality passes, and so does
-// what exceeds by no more than that part of the limit: sums of parts of devices are not exact (spec
-// 1 W6). A resource that is not asked for is not looked at.
-CapacityAnswer CheckLimit(std::span<const QueueShare* const> path, const QuotaVector& requested,
-                          double tolerance = 0);  // spec 1 F77
-CapacityAnswer CheckNonPreemptibleQuota(std::span<const QueueShare* const> path,
-                                        const QuotaVector& requested,
-                                        double tolerance = 0);  // spec 1 F78
-inline constexpr double kQuotaTolerance = 1e-9;
+// KAI adds doubles, in which 0.2 and 0.1 GPUs are more than 0.3 (spec 1 W6).
+enum class Adding : uint8_t { kExact, kAsKai };
+
+// What pods ask for together, to be added to what a queue holds.
+class AskedAmount {
+ public:
+  explicit AskedAmount(Adding adding, const QuotaCount& first = {})
+      : adding_(adding), exact_(first), as_kai_(first.values()) {}
+
+  AskedAmount& operator+=(const QuotaCount& more);
+  double operator[](size_t resource) const { return as_kai_[resource]; }  // as messages write it
+  double On(const QuotaCount& held, size_t resource) const {
+    return adding_ == Adding::kAsKai ? held[resource] + as_kai_[resource]
+                                     : (held + exact_)[resource];
+  }
+
+ private:
+  Adding adding_;
+  QuotaCount exact_;
+  QuotaVector as_kai_;
+};
+
+// Of the queue and all above it.
+CapacityAnswer CheckLimit(const QueueTable& queues, QueueId queue,
+                          const AskedAmount& asked);  // spec 1 F77
+CapacityAnswer CheckNonPreemptibleQuota(const QueueTable& queues, QueueId queue,
+                                        const AskedAmount& asked);  // spec 1 F78
 
 }  // namespace kai
 

@@ -8,28 +8,57 @@
 namespace kai::capacity_test {
 namespace {
 
-QueueShare Unbounded() {
+struct Queue {
   QueueShare share;
-  share.fill({.deserved = kUnlimited, .limit = kUnlimited});
-  return share;
+  QueueSums sums;
+};
+
+Queue Unbounded() {
+  Queue queue;
+  queue.share.fill({.deserved = kUnlimited, .limit = kUnlimited});
+  return queue;
 }
 
 // GPUs alone are bounded.
-QueueShare Gpus(double limit, double allocated, double deserved = kUnlimited,
-                double non_preemptible = 0) {
-  QueueShare share = Unbounded();
-  share[kQuotaGpu] = {.deserved = deserved,
-                      .limit = limit,
-                      .allocated = allocated,
-                      .allocated_non_preemptible = non_preemptible};
-  return share;
+Queue Gpus(double limit, double allocated, double deserved = kUnlimited,
+           double non_preemptible = 0) {
+  Queue queue = Unbounded();
+  queue.share[kQuotaGpu] = {.deserved = deserved, .limit = limit};
+  queue.sums = {.allocated = {0, 0, allocated},
+                .allocated_non_preemptible = {0, 0, non_preemptible}};
+  return queue;
 }
 
-CapacityAnswer Limit(const QueueShare& share, const QuotaVector& requested) {
-  return CheckLimit(std::vector<const QueueShare*>{&share}, requested);
+// Queues of which each is the child of the next; the first has id 0.
+class Path {
+ public:
+  Path(const std::vector<Queue>& queues) {  // NOLINT(google-explicit-constructor)
+    for (size_t i = 0; i < queues.size(); ++i) {
+      tree_.parent.Add(i + 1 < queues.size() ? QueueId(i + 1) : QueueId());
+      shares_.Add(queues[i].share);
+      sums_.Add(queues[i].sums);
+    }
+  }
+  CapacityAnswer Limit(const QuotaCount& requested, Adding adding = Adding::kExact) const {
+    return CheckLimit(table(), QueueId(0), AskedAmount(adding, requested));
+  }
+  CapacityAnswer Quota(const QuotaCount& requested, Adding adding = Adding::kExact) const {
+    return CheckNonPreemptibleQuota(table(), QueueId(0), AskedAmount(adding, requested));
+  }
+
+ private:
+  QueueTable table() const { return {tree_, shares_, sums_}; }
+
+  QueueColumns tree_;
+  IndexVector<QueueId, QueueShare> shares_;
+  IndexVector<QueueId, QueueSums> sums_;
+};
+
+CapacityAnswer Limit(const Queue& queue, const QuotaCount& requested) {
+  return Path({queue}).Limit(requested);
 }
-CapacityAnswer Quota(const QueueShare& share, const QuotaVector& requested) {
-  return CheckNonPreemptibleQuota(std::vector<const QueueShare*>{&share}, requested);
+CapacityAnswer Quota(const Queue& queue, const QuotaCount& requested) {
+  return Path({queue}).Quota(requested);
 }
 
 TEST(CapacityTest, EqualityWithTheLimitPasses) {  // the examples of spec 1 §7
@@ -66,54 +95,66 @@ TEST(CapacityTest, TheLimitLooksAtAllPods) {
 }
 
 TEST(CapacityTest, AQuotaOfZeroKeepsNonPreemptiblePodsOut) {  // spec 1 F14
-  QueueShare share = Unbounded();
-  share[kQuotaCpu].deserved = 0;
-  const CapacityAnswer answer = Quota(share, {1, 0, 0});
+  Queue queue = Unbounded();
+  queue.share[kQuotaCpu].deserved = 0;
+  const CapacityAnswer answer = Quota(queue, {1, 0, 0});
   EXPECT_EQ(answer.reason, CapacityReason::kNonPreemptibleOverQuota);
   EXPECT_EQ(answer.resource, kQuotaCpu);
 }
 
 TEST(CapacityTest, AnyAncestorMayRefuse) {  // spec 1 F77, §16
-  const QueueShare leaf = Gpus(8, 0), middle = Unbounded(), root = Gpus(4, 3);
-  const std::vector<const QueueShare*> path = {&leaf, &middle, &root};
-  EXPECT_TRUE(CheckLimit(path, {0, 0, 1}).fits());
-  const CapacityAnswer answer = CheckLimit(path, {0, 0, 2});
+  const Path path({Gpus(8, 0), Unbounded(), Gpus(4, 3)});
+  EXPECT_TRUE(path.Limit({0, 0, 1}).fits());
+  const CapacityAnswer answer = path.Limit({0, 0, 2});
   EXPECT_EQ(answer.reason, CapacityReason::kOverLimit);
-  EXPECT_EQ(answer.level, size_t{2});
+  EXPECT_EQ(answer.queue, QueueId(2));
   EXPECT_EQ(answer.resource, kQuotaGpu);
 }
 
 TEST(CapacityTest, TheLowestQueueThenTheFirstResourceIsNamed) {  // spec 1 F77
-  QueueShare leaf = Unbounded(), root = Unbounded();
-  leaf[kQuotaMemory].limit = 0;
-  leaf[kQuotaGpu].limit = 0;
-  root[kQuotaCpu].limit = 0;
-  const std::vector<const QueueShare*> path = {&leaf, &root};
-  const CapacityAnswer answer = CheckLimit(path, {1, 1, 1});
-  EXPECT_EQ(answer.level, size_t{0});
+  Queue leaf = Unbounded(), root = Unbounded();
+  leaf.share[kQuotaMemory].limit = 0;
+  leaf.share[kQuotaGpu].limit = 0;
+  root.share[kQuotaCpu].limit = 0;
+  const Path path({leaf, root});
+  const CapacityAnswer answer = path.Limit({1, 1, 1});
+  EXPECT_EQ(answer.queue, QueueId(0));
   EXPECT_EQ(answer.resource, kQuotaMemory);
-  EXPECT_EQ(CheckLimit(path, {1, 0, 0}).level, size_t{1});
+  EXPECT_EQ(path.Limit({1, 0, 0}).queue, QueueId(1));
 }
 
-TEST(CapacityTest, ThereIsNoEpsilon) {  // spec 1 W6
-  EXPECT_FALSE(Limit(Gpus(0.3, 0.2), {0, 0, 0.1}).fits());
+TEST(CapacityTest, WithoutQueuesNothingIsRefused) {
+  const QueueColumns tree;
+  EXPECT_TRUE(CheckLimit({tree, {}, {}}, QueueId(), AskedAmount(Adding::kExact, {1, 1, 1})).fits());
 }
 
-TEST(CapacityTest, WithoutQueuesNothingIsRefused) { EXPECT_TRUE(CheckLimit({}, {1, 1, 1}).fits()); }
+TEST(CapacityTest, PartsOfDevicesAddUpExactlyUnlessAddedAsKaiDoes) {  // spec 1 W6
+  const Path path({Gpus(/*limit=*/0.3, 0.2, /*deserved=*/0.3, /*np=*/0.2)});
+  const QuotaCount more = {0, 0, 0.1};
+  EXPECT_TRUE(path.Limit(more).fits());
+  EXPECT_TRUE(path.Quota(more).fits());
+  EXPECT_FALSE(path.Limit(more, Adding::kAsKai).fits());
+  EXPECT_FALSE(path.Quota(more, Adding::kAsKai).fits());
+  EXPECT_FALSE(path.Limit({0, 0, 0.100'000'001}).fits()) << "there is no tolerance";
+  EXPECT_FALSE(path.Quota({0, 0, 0.100'000'001}).fits());
+}
+
+TEST(CapacityTest, WhatPodsAskForIsAddedUpExactlyUnlessAsKai) {
+  ASSERT_GT(0.1 + 0.1 + 0.1, 0.3);
+  for (const auto& [adding, sum] :
+       {std::pair(Adding::kExact, 0.3), std::pair(Adding::kAsKai, 0.1 + 0.1 + 0.1)}) {
+    AskedAmount asked(adding);
+    for (int i = 0; i < 3; ++i) asked += {100, 1e6, 0.1};
+    EXPECT_EQ(asked.On({}, kQuotaGpu), sum);
+    EXPECT_EQ(asked.On({1, 0, 0}, kQuotaCpu), 301);
+    EXPECT_EQ(asked[kQuotaGpu], 0.1 + 0.1 + 0.1) << "as KAI writes it";
+  }
+}
+
+TEST(CapacityTest, SeventhsOfADeviceFillIt) {
+  EXPECT_TRUE(Limit(Gpus(1, 3.0 / 7), {0, 0, 4.0 / 7}).fits());
+  EXPECT_FALSE(Limit(Gpus(1, 3.0 / 7), {0, 0, 5.0 / 7}).fits());
+}
 
 }  // namespace
-TEST(CapacityTest, SumsOfPartsOfDevicesMayMissTheLimitByABit) {  // spec 1 W6
-  QueueShare share{};
-  for (Share& each : share) each.limit = each.deserved = kUnlimited;
-  share[kQuotaGpu] = {.deserved = 0.3, .limit = 0.3, .allocated = 0.2};
-  share[kQuotaGpu].allocated_non_preemptible = 0.2;
-  const std::vector<const QueueShare*> path = {&share};
-  const QuotaVector more = {0, 0, 0.1};
-  EXPECT_FALSE(CheckLimit(path, more).fits());
-  EXPECT_TRUE(CheckLimit(path, more, kQuotaTolerance).fits());
-  EXPECT_FALSE(CheckNonPreemptibleQuota(path, more).fits());
-  EXPECT_TRUE(CheckNonPreemptibleQuota(path, more, kQuotaTolerance).fits());
-  EXPECT_FALSE(CheckLimit(path, {0, 0, 0.11}, kQuotaTolerance).fits());
-}
-
 }  // namespace kai::capacity_test

@@ -1,7 +1,7 @@
 // Which of two sibling queues goes first (spec 1 F61-F71).
 //
 //   GoesFirst(left.contender(), right.contender(), kTotal)
-//   DominantShare(queue.share, {}, kTotal)      // 0.7 of what it may have
+//   DominantShare(queue, queue.allocated(), kTotal)      // 0.7 of what it may have
 //
 // Invariants: the answer need not be a strict order: queues of the same age and equal in all else
 // are "right first" both ways (spec 1 F71), so what stands on top of a heap depends on how it was
@@ -18,22 +18,20 @@ namespace kai {
 
 // A queue as it stands in a comparison.
 struct QueueContender {
-  const QueueShare* share = nullptr;
+  QueueView queue;
   int64_t priority = 0;
   int64_t created_ns = 0;
-  QuotaVector
-      candidate{};  // what the pod group would add that the queue would place next; zero: none
-  QuotaVector
-      victims{};  // what the victims already chosen in the queue would give back; zero: none
+  QuotaCount candidate{};  // what the pod group would add that the queue would place next
+  QuotaCount victims{};    // what the victims already chosen in the queue would give back
 };
 
 // True if `left` goes first. `total` is the whole cluster's, the yardstick of unlimited resources
 // at every level (spec 1 F34).
 bool GoesFirst(const QueueContender& left, const QueueContender& right, const QuotaVector& total);
 
-// The largest, over the three resources, of allocated (plus `more`) as a part of what is
-// allocatable (spec 1 F34).
-double DominantShare(const QueueShare& share, const QuotaVector& more, const QuotaVector& total);
+// The largest, over the three resources, of what is allocated as a part of what is allocatable
+// (spec 1 F34).
+double DominantShare(const QueueView& queue, const QuotaCount& allocated, const QuotaVector& total);
 
 }  // namespace kai
 

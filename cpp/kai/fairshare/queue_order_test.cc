@@ -12,16 +12,25 @@ constexpr QuotaVector kTotal = {2000, 2000, 2000};
 // have 1000, has a fair share of as much and holds nothing.
 struct Queue {
   QueueShare share;
+  QueueSums sums;
   int64_t priority = 100;
   int64_t created_ns = 1;
-  QuotaVector candidate{};
-  QuotaVector victims{};
+  QuotaCount candidate;
+  QuotaCount victims;
 
   Queue() { share.fill({.deserved = 1000, .limit = kUnlimited, .fair_share = 1000}); }
   Queue& Deserves(double amount) { return Each(&Share::deserved, amount); }
   Queue& Limit(double amount) { return Each(&Share::limit, amount); }
   Queue& FairShare(double amount) { return Each(&Share::fair_share, amount); }
-  Queue& Holds(double amount) { return Each(&Share::allocated, amount); }
+  Queue& Holds(double amount) { return Holds({amount, amount, amount}); }
+  Queue& Holds(QuotaVector amounts) {
+    sums.allocated = amounts;
+    return *this;
+  }
+  Queue& HoldsGpus(double gpus) {
+    sums.allocated = sums.allocated.WithGpus(gpus);
+    return *this;
+  }
   Queue& Priority(int64_t value) {
     priority = value;
     return *this;
@@ -47,8 +56,9 @@ struct Queue {
     return *this;
   }
 
+  QueueView view() const { return {&share, &sums}; }
   QueueContender contender() const {
-    return {.share = &share,
+    return {.queue = view(),
             .priority = priority,
             .created_ns = created_ns,
             .candidate = candidate,
@@ -74,10 +84,10 @@ TEST(QueueOrderTest, WhoIsNotOverUtilisedGoesFirst) {  // F64
 TEST(QueueOrderTest, OverUtilisedIsOnlyWhoExceedsAllThree) {  // F64, §16
   const Queue rich = Queue().Deserves(10).FairShare(500).Holds(600);
   // Equality in one resource is enough not to be over.
-  const Queue nearly = Queue(rich).Gpu(&Share::allocated, 500);
+  const Queue nearly = Queue(rich).HoldsGpus(500);
   ExpectFirst(nearly, rich);
   // And below in one as well.
-  ExpectFirst(Queue(rich).Gpu(&Share::allocated, 0), rich);
+  ExpectFirst(Queue(rich).HoldsGpus(0), rich);
 }
 
 TEST(QueueOrderTest, WhoIsStarvedGoesFirst) {  // F65
@@ -120,11 +130,10 @@ TEST(QueueOrderTest, ThenWhoTakesNothingOfWhatIsNotAllowed) {  // F67
 }
 
 TEST(QueueOrderTest, HoldingWhatIsNotAllowedIsAsBadAsWantingIt) {  // F67
-  const Queue holds =
-      Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0).Gpu(&Share::allocated, 1);
+  const Queue holds = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0).HoldsGpus(1);
   // The other one's dominant share is larger, 3000 to 1000, which would count next.
   const Queue far_over =
-      Queue().Gpu(&Share::deserved, 1).Gpu(&Share::fair_share, 1).Gpu(&Share::allocated, 3000);
+      Queue().Gpu(&Share::deserved, 1).Gpu(&Share::fair_share, 1).HoldsGpus(3000);
   ExpectFirst(far_over, holds);
 }
 
@@ -193,28 +202,31 @@ TEST(QueueOrderTest, EarlierComparatorsOutrankLaterOnes) {
 // ------------------------------------------------------------------------------
 
 TEST(DominantShareTest, IsTheLargestPartOfWhatIsAllocatable) {  // the examples of spec 1 F34
-  Queue queue;
-  queue.share[kQuotaCpu].allocated = 500;
-  queue.share[kQuotaMemory].allocated = 600;
-  queue.share[kQuotaGpu].allocated = 700;
-  EXPECT_EQ(DominantShare(queue.share, {}, kTotal), 0.7);
+  EXPECT_EQ(DominantShare(Queue().view(), {500, 600, 700}, kTotal), 0.7);
 }
 
 TEST(DominantShareTest, WhereNothingIsAllocatableEverythingIsFarTooMuch) {
   Queue queue;
-  queue.share[kQuotaCpu] = {.deserved = 0, .limit = kUnlimited, .allocated = 500, .fair_share = 0};
-  EXPECT_EQ(DominantShare(queue.share, {}, kTotal), 500'000);
+  queue.share[kQuotaCpu] = {.deserved = 0, .limit = kUnlimited, .fair_share = 0};
+  EXPECT_EQ(DominantShare(queue.view(), {500, 0, 0}, kTotal), 500'000);
 }
 
 TEST(DominantShareTest, UnlimitedIsMeasuredByTheCluster) {
   Queue queue;
-  queue.share[kQuotaGpu] = {.deserved = kUnlimited, .limit = kUnlimited, .allocated = 700};
-  EXPECT_EQ(DominantShare(queue.share, {}, {1000, 1000, 2000}), 0.35);
+  queue.share[kQuotaGpu] = {.deserved = kUnlimited, .limit = kUnlimited};
+  EXPECT_EQ(DominantShare(queue.view(), {0, 0, 700}, {1000, 1000, 2000}), 0.35);
 }
 
-TEST(DominantShareTest, AddsWhatIsAskedAndIsNeverBelowZero) {
-  EXPECT_EQ(DominantShare(Queue().Holds(100).share, {0, 0, 150}, kTotal), 0.25);
-  EXPECT_EQ(DominantShare(Queue().Holds(100).share, {-500, -500, -500}, kTotal), 0);
+TEST(DominantShareTest, IsNeverBelowZero) {
+  EXPECT_EQ(DominantShare(Queue().view(), {-500, -500, -500}, kTotal), 0);
+}
+
+// 0.1 + 0.2 GPUs in doubles would be more than the other queue's 0.3.
+TEST(QueueOrderTest, QueuesThatHoldTheSameOfPartsOfDevicesAreEqual) {  // F68, F71
+  const Queue in_two = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.2}).Created(1);
+  const Queue in_one = Queue().Holds({0, 0, 0.1}).Wants({0, 0, 0.3}).Gives({0, 0, 0.1}).Created(2);
+  ExpectFirst(in_two, in_one);
+  ExpectFirst(Queue(in_one).Created(1), Queue(in_two).Created(2));
 }
 
 }  // namespace

@@ -17,18 +17,20 @@ bool AnyResource(const Test& test) {
 }
 
 // spec 1 F26
-bool Exceeds(const QuotaVector& amount, const QuotaVector& bound) {
+bool Exceeds(const QuotaCount& amount, const QuotaVector& bound) {
   return AnyResource([&](size_t i) { return Less(bound[i], amount[i]); });
 }
 
-QuotaVector AllocatedOf(const QueueShare& share) {
-  return {share[kQuotaCpu].allocated, share[kQuotaMemory].allocated, share[kQuotaGpu].allocated};
+// For what is not preemptible.
+bool HasQuotaFor(const QueueView& queue, const QuotaCount& request) {
+  const QuotaCount allocated = queue.allocated_non_preemptible() + request;
+  return !AnyResource([&](size_t i) { return Less(queue[i].deserved, allocated[i]); });
 }
 
 double Smaller(double a, double b) { return Less(a, b) ? a : b; }
 
 // spec 1 F91
-uint8_t Involved(const QuotaVector& amount, double whole_gpus) {
+uint8_t Involved(const QuotaCount& amount, double whole_gpus) {
   unsigned bits = 0;
   if (amount[kQuotaCpu] > 0) bits |= 1U << kQuotaCpu;
   if (amount[kQuotaMemory] > 0) bits |= 1U << kQuotaMemory;
@@ -51,17 +53,17 @@ size_t DepthOf(const QueueColumns& queues, QueueId queue) {
 
 }  // namespace
 
-bool ExceedsAllocatable(const QueueShare& share, const QuotaVector& remaining) {
+bool ExceedsAllocatable(const QueueShare& share, const QuotaCount& remaining) {
   return AnyResource([&](size_t i) { return Less(Allocatable(share[i]), remaining[i]); });
 }
 
-bool ExceedsDeserved(const QueueShare& share, const QuotaVector& remaining) {
+bool ExceedsDeserved(const QueueShare& share, const QuotaCount& remaining) {
   return AnyResource([&](size_t i) { return Less(share[i].deserved, remaining[i]); });
 }
 
-bool StaysWithinDeserved(const QueueShare& share, const QuotaVector& request) {
-  return !AnyResource(
-      [&](size_t i) { return Less(share[i].deserved, share[i].allocated + request[i]); });
+bool StaysWithinDeserved(const QueueView& queue, const QuotaCount& request) {
+  const QuotaCount allocated = queue.allocated() + request;
+  return !AnyResource([&](size_t i) { return Less(queue[i].deserved, allocated[i]); });
 }
 
 QueueFork ForkOf(const QueueColumns& queues, QueueId first, QueueId second) {
@@ -81,43 +83,41 @@ QueueFork ForkOf(const QueueColumns& queues, QueueId first, QueueId second) {
   return fork;
 }
 
-ReclaimRule::ReclaimRule(const QueueColumns& queues, const IndexVector<QueueId, QueueShare>& shares,
-                         const Reclaimer& reclaimer, const Options& options)
-    : queues_(queues), shares_(shares), reclaimer_(reclaimer), options_(options) {
+ReclaimRule::ReclaimRule(const QueueTable& queues, const Reclaimer& reclaimer,
+                         const Options& options)
+    : queues_(queues), reclaimer_(reclaimer), options_(options) {
   options_.saturation_multiplier = std::max(1.0, options.saturation_multiplier);  // spec 1 F93
 }
 
-bool ReclaimRule::MayStart(const QuotaVector& request) const {  // spec 1 F84
-  const QueueShare& share = shares_[reclaimer_.queue];
-  return !AnyResource([&](size_t i) {
-    if (Less(share[i].fair_share, share[i].allocated + request[i])) return true;
-    return !reclaimer_.preemptible &&
-           Less(share[i].deserved, share[i].allocated_non_preemptible + request[i]);
-  });
+bool ReclaimRule::MayStart(const QuotaCount& request) const {  // spec 1 F84
+  const QueueView queue = queues_[reclaimer_.queue];
+  const QuotaCount allocated = queue.allocated() + request;
+  if (AnyResource([&](size_t i) { return Less(queue[i].fair_share, allocated[i]); })) return false;
+  return reclaimer_.preemptible || HasQuotaFor(queue, request);
 }
 
-bool ReclaimRule::MayBeVictim(QueueId victim, const QuotaVector& request) const {  // spec 1 F86
+bool ReclaimRule::MayBeVictim(QueueId victim, const QuotaCount& request) const {  // spec 1 F86
   const Leveled level = LevelOf(victim);
   if (level.reclaimer == level.victim) return true;
-  const QueueShare& share = shares_[level.victim];
-  if (!StaysWithinDeserved(shares_[level.reclaimer], request)) {
-    return ExceedsAllocatable(share, AllocatedOf(share));
+  const QueueView queue = queues_[level.victim];
+  if (!StaysWithinDeserved(queues_[level.reclaimer], request)) {
+    return ExceedsAllocatable(*queue.share, queue.allocated());
   }
   bool some_below = false;
   for (size_t i = 0; i < kQuotaResources; ++i) {
-    if (request[i] <= 0 || share[i].deserved == kUnlimited) continue;
-    if (share[i].allocated > share[i].deserved) return true;
-    some_below = some_below || share[i].allocated < share[i].deserved;
+    if (request[i] <= 0 || queue[i].deserved == kUnlimited) continue;
+    if (queue.allocated()[i] > queue[i].deserved) return true;
+    some_below = some_below || queue.allocated()[i] < queue[i].deserved;
   }
   return !some_below;  // just what it deserves: there may be other places for it
 }
 
-bool ReclaimRule::Accepts(std::span<const QueueLoss> losses, const QuotaVector& request,
+bool ReclaimRule::Accepts(std::span<const QueueLoss> losses, const QuotaCount& request,
                           double whole_gpus) {
   if (!reclaimer_.preemptible && !StaysWithinQuota(request)) return false;
   for (const Loser& loser : losers_) row_[loser.queue] = kNone;
   losers_.clear();
-  row_.Resize(queues_.size(), kNone);
+  row_.Resize(queues_.tree.size(), kNone);
 
   for (const QueueLoss& loss : losses) {
     const int32_t victim = LoserOf(loss.queue, request);
@@ -135,14 +135,14 @@ bool ReclaimRule::Accepts(std::span<const QueueLoss> losses, const QuotaVector& 
 }
 
 ReclaimRule::Leveled ReclaimRule::LevelOf(QueueId victim) const {
-  const QueueFork fork = ForkOf(queues_, reclaimer_.queue, victim);
+  const QueueFork fork = ForkOf(queues_.tree, reclaimer_.queue, victim);
   if (!fork.first.valid()) return {reclaimer_.queue, reclaimer_.queue};
   if (!fork.second.valid()) return {victim, victim};
   return {fork.first, fork.second};
 }
 
 // The row of a victim's own queue, ready to be tested.
-int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaVector& request) {
+int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaCount& request) {
   const int32_t row = RowOf(victim);
   if (losers_[row].level != kNone) return row;
   const Leveled queues = LevelOf(victim);
@@ -150,8 +150,8 @@ int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaVector& request) {
   losers_[row].level = level;
   // Either strategy of spec 1 F90 asks for more than a bound in any resource, so the smaller bound
   // stands for both.
-  const bool guarantees = StaysWithinDeserved(shares_[queues.reclaimer], request);
-  const QueueShare& share = shares_[queues.victim];
+  const bool guarantees = StaysWithinDeserved(queues_[queues.reclaimer], request);
+  const QueueShare& share = queues_.shares[queues.victim];
   QuotaVector& bound = losers_[level].bound;
   for (size_t i = 0; i < kQuotaResources; ++i) {
     bound[i] = Allocatable(share[i]);
@@ -164,43 +164,38 @@ int32_t ReclaimRule::LoserOf(QueueId victim, const QuotaVector& request) {
 int32_t ReclaimRule::RowOf(QueueId queue) {
   const int32_t row = row_[queue];
   if (row != kNone) return row;
-  Loser loser{.queue = queue, .remaining = AllocatedOf(shares_[queue])};
-  const QueueId parent = queues_.parent[queue];
+  Loser loser{.queue = queue, .remaining = queues_[queue].allocated()};
+  const QueueId parent = queues_.tree.parent[queue];
   if (parent.valid()) loser.parent = RowOf(parent);
   losers_.push_back(loser);
   return row_[queue] = static_cast<int32_t>(losers_.size()) - 1;
 }
 
-bool ReclaimRule::StaysWithinQuota(const QuotaVector& request) const {  // spec 1 F92.3
-  for (QueueId queue = reclaimer_.queue; queue.valid(); queue = queues_.parent[queue]) {
-    const QueueShare& share = shares_[queue];
-    if (AnyResource([&](size_t i) {
-          return Less(share[i].deserved, share[i].allocated_non_preemptible + request[i]);
-        })) {
-      return false;
-    }
+bool ReclaimRule::StaysWithinQuota(const QuotaCount& request) const {  // spec 1 F92.3
+  for (QueueId queue = reclaimer_.queue; queue.valid(); queue = queues_.tree.parent[queue]) {
+    if (!HasQuotaFor(queues_[queue], request)) return false;
   }
   return true;
 }
 
 // Nowhere on its path would the reclaimer pass its fair share and a sibling that pays for it.
-bool ReclaimRule::StaysBelowSiblings(const QuotaVector& request, uint8_t involved) const {
-  for (QueueId queue = reclaimer_.queue; queue.valid(); queue = queues_.parent[queue]) {
-    const QueueShare& share = shares_[queue];
+bool ReclaimRule::StaysBelowSiblings(const QuotaCount& request, uint8_t involved) const {
+  for (QueueId queue = reclaimer_.queue; queue.valid(); queue = queues_.tree.parent[queue]) {
+    const QueueView view = queues_[queue];
     const int32_t row = row_[queue];
+    const QuotaCount held = request + (row == kNone ? view.allocated() : losers_[row].remaining);
     QuotaVector saturation;  // spec 1 F92.1
     unsigned above = 0;
     for (size_t i = 0; i < kQuotaResources; ++i) {
-      const double left = row == kNone ? share[i].allocated : losers_[row].remaining[i];
-      saturation[i] = Saturation(left + request[i], share[i].fair_share);
+      saturation[i] = Saturation(held[i], view[i].fair_share);
       if (saturation[i] > 1) above |= 1U << i;
     }
     if (above == 0) continue;
-    const QueueId parent = queues_.parent[queue];
+    const QueueId parent = queues_.tree.parent[queue];
     for (const Loser& loser : losers_) {  // spec 1 F92.2
-      if (loser.queue == queue || queues_.parent[loser.queue] != parent) continue;
+      if (loser.queue == queue || queues_.tree.parent[loser.queue] != parent) continue;
       const unsigned looked_at = above & (loser.involved | involved);
-      const QueueShare& other = shares_[loser.queue];
+      const QueueShare& other = queues_.shares[loser.queue];
       if (AnyResource([&](size_t i) {
             return (looked_at & 1U << i) != 0 && other[i].fair_share > 0 &&
                    saturation[i] * options_.saturation_multiplier >=

@@ -1,11 +1,11 @@
 // ReclaimRule: may these victims be taken for that reclaimer? (spec 1 §8)
 //
-//   ReclaimRule rule(queues, shares, {.queue = reclaimer, .preemptible = true}, {});
+//   ReclaimRule rule(shares.table(), {.queue = reclaimer, .preemptible = true}, {});
 //   rule.MayStart(request)                          // F84
 //   rule.MayBeVictim(victim, request)               // F86
 //   rule.Accepts(losses, request)                   // F88-F94, after a what-if placement
 //
-// `shares` are read at each call: pass the live ones for F84 and F86, and a copy made when the
+// The table is read at each call: pass the live sums for F84 and F86, and a copy made when the
 // search began for Accepts() (F87). The order of `losses` counts, since each is tested before it is
 // taken (spec 1 W8): callers list them in the order in which the victims were chosen.
 //
@@ -31,16 +31,16 @@ struct Reclaimer {
 // What a victim queue would lose in one piece: an elastic pod, or the core of a pod group (F89).
 struct QueueLoss {
   QueueId queue;  // leaf
-  QuotaVector amount{};
+  QuotaCount amount{};
   double whole_gpus = 0;  // the part of amount[kQuotaGpu] that is not MIG: only it makes GPUs
                           // "involved" (F91)
 };
 
 // F90 a and b, for a queue of which `remaining` is left.
-bool ExceedsAllocatable(const QueueShare& share, const QuotaVector& remaining);
-bool ExceedsDeserved(const QueueShare& share, const QuotaVector& remaining);
+bool ExceedsAllocatable(const QueueShare& share, const QuotaCount& remaining);
+bool ExceedsDeserved(const QueueShare& share, const QuotaCount& remaining);
 // The other half of F90 b: with the request, does a queue hold no more than it deserves?
-bool StaysWithinDeserved(const QueueShare& share, const QuotaVector& request);
+bool StaysWithinDeserved(const QueueView& queue, const QuotaCount& request);
 
 // The children of the lowest common ancestor on the paths down to two queues, or the top of either
 // path. Invalid where a path ends at the common ancestor: that queue is it.
@@ -56,15 +56,14 @@ class ReclaimRule {
     double saturation_multiplier = 1;  // F93; less counts as 1
   };
 
-  ReclaimRule(const QueueColumns& queues, const IndexVector<QueueId, QueueShare>& shares,
-              const Reclaimer& reclaimer, const Options& options);
+  ReclaimRule(const QueueTable& queues, const Reclaimer& reclaimer, const Options& options);
 
-  bool MayStart(const QuotaVector& request) const;
-  bool MayBeVictim(QueueId victim, const QuotaVector& request) const;
+  bool MayStart(const QuotaCount& request) const;
+  bool MayBeVictim(QueueId victim, const QuotaCount& request) const;
 
   // Of the GPUs in `request` as many as `whole_gpus` are not MIG (F91); all unless told.
-  bool Accepts(std::span<const QueueLoss> losses, const QuotaVector& request, double whole_gpus);
-  bool Accepts(std::span<const QueueLoss> losses, const QuotaVector& request) {
+  bool Accepts(std::span<const QueueLoss> losses, const QuotaCount& request, double whole_gpus);
+  bool Accepts(std::span<const QueueLoss> losses, const QuotaCount& request) {
     return Accepts(losses, request, request[kQuotaGpu]);
   }
 
@@ -83,17 +82,16 @@ class ReclaimRule {
     int32_t parent = -1;   // in losers_; -1 above the top
     int32_t level = -1;    // in losers_: the leveled victim queue; known for victims' own queues
     uint8_t involved = 0;  // a bit per resource
-    QuotaVector remaining{};
+    QuotaCount remaining{};
     QuotaVector bound{};  // of a leveled victim queue: what it must have more of somewhere
   };
 
-  int32_t LoserOf(QueueId victim, const QuotaVector& request);
+  int32_t LoserOf(QueueId victim, const QuotaCount& request);
   int32_t RowOf(QueueId queue);
-  bool StaysWithinQuota(const QuotaVector& request) const;
-  bool StaysBelowSiblings(const QuotaVector& request, uint8_t involved) const;
+  bool StaysWithinQuota(const QuotaCount& request) const;
+  bool StaysBelowSiblings(const QuotaCount& request, uint8_t involved) const;
 
-  const QueueColumns& queues_;
-  const IndexVector<QueueId, QueueShare>& shares_;
+  QueueTable queues_;
   Reclaimer reclaimer_;
   Options options_;
 

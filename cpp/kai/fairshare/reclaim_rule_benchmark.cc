@@ -13,12 +13,14 @@ namespace {
 void BM_Accepts(benchmark::State& state) {
   QueueColumns queues;
   IndexVector<QueueId, QueueShare> shares;
+  IndexVector<QueueId, QueueSums> sums;
   std::vector<QueueId> leaves;
   const auto add = [&](QueueId parent) {
     queues.name.Add(NameId());
     QueueShare share;
-    share.fill({.limit = kUnlimited, .allocated = 1e9, .fair_share = 1});
+    share.fill({.limit = kUnlimited, .fair_share = 1});
     shares.Add(share);
+    sums.Add({.allocated = {1e9, 1e9, 1e9}});
     return queues.parent.Add(parent);
   };
   for (int i = 0; i < 10; ++i) {
@@ -29,14 +31,16 @@ void BM_Accepts(benchmark::State& state) {
     }
   }
   const QueueId reclaimer = leaves.back();
-  for (QueueId queue = reclaimer; queue.valid(); queue = queues.parent[queue])
+  for (QueueId queue = reclaimer; queue.valid(); queue = queues.parent[queue]) {
     shares[queue].fill({.limit = kUnlimited, .fair_share = 1e9});
+    sums[queue] = {};
+  }
   leaves.pop_back();
 
   std::vector<QueueLoss> losses;
   for (size_t i = 0; i < static_cast<size_t>(state.range(0)); ++i)
     losses.push_back({leaves[i % leaves.size()], {1000, 1e9, 1}, 1});
-  ReclaimRule rule(queues, shares, {.queue = reclaimer}, {});
+  ReclaimRule rule({queues, shares, sums}, {.queue = reclaimer}, {});
   for (auto unused : state) {
     if (!rule.Accepts(losses, {1000, 1e9, 1})) state.SkipWithError("refused");
   }

@@ -15,8 +15,9 @@
 namespace kai::reclaim_rule_test {
 namespace {
 
-// GPUs of a queue; of CPU and memory nobody deserves, holds or asks for anything unless told.
-struct Gpus {
+// One resource of a queue, usually GPUs; of CPU and memory nobody deserves, holds or asks for
+// anything unless told.
+struct Numbers {
   double allocated = 0;
   double deserved = 0;
   double fair_share = 0;
@@ -32,21 +33,26 @@ struct Piece {  // of GPUs
 // Queues by name, and questions about them.
 class Tree {
  public:
-  Tree& Queue(const std::string& name, const Gpus& gpus, const std::string& parent = "") {
+  Tree& Queue(const std::string& name, const Numbers& gpus, const std::string& parent = "") {
     queues_.name.Add(NameId());
     queues_.parent.Add(parent.empty() ? QueueId() : ids_.at(parent));
     QueueShare share;
     share.fill({.limit = kUnlimited});
-    share[kQuotaGpu] = {.deserved = gpus.deserved,
-                        .limit = gpus.limit,
-                        .allocated = gpus.allocated,
-                        .allocated_non_preemptible = gpus.non_preemptible,
-                        .fair_share = gpus.fair_share};
     ids_[name] = shares_.Add(share);
-    return *this;
+    sums_.Add({});
+    return Set(name, kQuotaGpu, gpus);
   }
-  Tree& Set(const std::string& name, QuotaResource resource, const Share& share) {
-    shares_[ids_.at(name)][resource] = share;
+  Tree& Set(const std::string& name, QuotaResource resource, const Numbers& numbers) {
+    const QueueId queue = ids_.at(name);
+    shares_[queue][resource] = {
+        .deserved = numbers.deserved, .limit = numbers.limit, .fair_share = numbers.fair_share};
+    const auto set = [&](QuotaCount* sum, double amount) {
+      QuotaVector amounts = sum->values();
+      amounts[resource] = amount;
+      *sum = amounts;
+    };
+    set(&sums_[queue].allocated, numbers.allocated);
+    set(&sums_[queue].allocated_non_preemptible, numbers.non_preemptible);
     return *this;
   }
 
@@ -58,8 +64,7 @@ class Tree {
   QueueId operator[](const std::string& name) const { return ids_.at(name); }
   ReclaimRule Rule(const std::string& reclaimer, bool preemptible = true,
                    double multiplier = 1) const {
-    return {queues_,
-            shares_,
+    return {{queues_, shares_, sums_},
             {.queue = ids_.at(reclaimer), .preemptible = preemptible},
             {.saturation_multiplier = multiplier}};
   }
@@ -89,6 +94,7 @@ class Tree {
 
   QueueColumns queues_;
   IndexVector<QueueId, QueueShare> shares_;
+  IndexVector<QueueId, QueueSums> sums_;
   std::map<std::string, QueueId> ids_;
 };
 
@@ -97,19 +103,20 @@ constexpr double kGpuOnly = 0;
 TEST(ReclaimRuleTest, AQueueBelowItsDeservedTakesFromOneAboveIt) {
   QueueColumns queues;
   IndexVector<QueueId, QueueShare> shares;
+  IndexVector<QueueId, QueueSums> sums;
   const auto add = [&](double allocated) {
     queues.name.Add(NameId());
     queues.parent.Add(QueueId());
     QueueShare share;
     share.fill({.limit = kUnlimited});
-    share[kQuotaGpu] = {
-        .deserved = 4, .limit = kUnlimited, .allocated = allocated, .fair_share = 4};
+    share[kQuotaGpu] = {.deserved = 4, .limit = kUnlimited, .fair_share = 4};
+    sums.Add({.allocated = {0, 0, allocated}});
     return shares.Add(share);
   };
   const QueueId reclaimer = add(0);
   const QueueId victim = add(8);
-  const QuotaVector request = {0, 0, 4};
-  ReclaimRule rule(queues, shares, {.queue = reclaimer, .preemptible = true}, {});
+  const QuotaCount request = {0, 0, 4};
+  ReclaimRule rule({queues, shares, sums}, {.queue = reclaimer, .preemptible = true}, {});
   EXPECT_TRUE(rule.MayStart(request));
   EXPECT_TRUE(rule.MayBeVictim(victim, request));
   const std::vector<QueueLoss> losses(4, {victim, {0, 0, 1}, 1});
@@ -142,46 +149,43 @@ TEST(QueueForkTest, AQueueIsNotBelowItself) {
 
 // ---- who may start (F84) ------------------------------------------------------------------------
 
-Tree ThreeOfEach(const Share& share) {
+Tree ThreeOfEach(const Numbers& numbers) {
   Tree tree;
   tree.Queue("q", {});
   for (const QuotaResource resource : {kQuotaCpu, kQuotaMemory, kQuotaGpu})
-    tree.Set("q", resource, share);
+    tree.Set("q", resource, numbers);
   return tree;
 }
 
 TEST(ReclaimRuleTest, StartsUpToTheFairShare) {
-  const Tree tree = ThreeOfEach({.limit = kUnlimited, .allocated = 1, .fair_share = 3});
+  const Tree tree = ThreeOfEach({.allocated = 1, .fair_share = 3});
   EXPECT_TRUE(tree.Rule("q").MayStart({2, 2, 2}));
   EXPECT_FALSE(tree.Rule("q").MayStart({2, 2.5, 2})) << "one resource is enough to refuse";
 }
 
 TEST(ReclaimRuleTest, DoesNotStartOverTheFairShareOfWhatItDoesNotAskFor) {  // spec 1 W9
-  Tree tree = ThreeOfEach({.limit = kUnlimited, .allocated = 1, .fair_share = 3});
-  tree.Set("q", kQuotaMemory, {.limit = kUnlimited, .allocated = 4, .fair_share = 3});
+  Tree tree = ThreeOfEach({.allocated = 1, .fair_share = 3});
+  tree.Set("q", kQuotaMemory, {.allocated = 4, .fair_share = 3});
   EXPECT_FALSE(tree.Rule("q").MayStart({0, 0, 1}));
 }
 
 TEST(ReclaimRuleTest, WhatCannotBePreemptedStartsUpToTheQuota) {
-  const Tree tree = ThreeOfEach({.deserved = 3,
-                                 .limit = kUnlimited,
-                                 .allocated = 3,
-                                 .allocated_non_preemptible = 1,
-                                 .fair_share = 9});
+  const Tree tree =
+      ThreeOfEach({.allocated = 3, .deserved = 3, .fair_share = 9, .non_preemptible = 1});
   EXPECT_TRUE(tree.Rule("q", false).MayStart({2, 2, 2})) << "preemptible pods do not count";
   EXPECT_FALSE(tree.Rule("q", false).MayStart({2, 2, 3}));
   EXPECT_TRUE(tree.Rule("q", true).MayStart({2, 2, 3}));
 }
 
 TEST(ReclaimRuleTest, WhatCannotBePreemptedDoesNotStartWithoutAQuota) {
-  const Tree tree = ThreeOfEach({.limit = kUnlimited, .fair_share = 9});
+  const Tree tree = ThreeOfEach({.fair_share = 9});
   EXPECT_FALSE(tree.Rule("q", false).MayStart({1, 1, 1}));
 }
 
 // ---- who is worth a look (F86) ------------------------------------------------------------------
 
 // A reclaimer with nothing that deserves `deserved`, beside a victim.
-Tree Beside(double deserved, const Gpus& victim) {
+Tree Beside(double deserved, const Numbers& victim) {
   Tree tree;
   tree.Queue("reclaimer", {.deserved = deserved, .fair_share = 4}).Queue("victim", victim);
   return tree;
@@ -206,9 +210,9 @@ TEST(ReclaimRuleTest, WhatAVictimDeservesWithoutLimitIsNotLookedAt) {
 
 TEST(ReclaimRuleTest, OnlyWhatIsAskedForIsLookedAtInAStarvedQueue) {
   Tree tree = Beside(4, {.allocated = 4, .deserved = 4, .fair_share = 4});
-  tree.Set("victim", kQuotaCpu, {.deserved = 5, .limit = kUnlimited, .allocated = 1});
+  tree.Set("victim", kQuotaCpu, {.allocated = 1, .deserved = 5});
   EXPECT_TRUE(IsCandidate(tree));
-  tree.Set("reclaimer", kQuotaCpu, {.deserved = 5, .limit = kUnlimited});
+  tree.Set("reclaimer", kQuotaCpu, {.deserved = 5});
   EXPECT_FALSE(tree.Rule("reclaimer").MayBeVictim(tree["victim"], {1, 0, 2}));
 }
 
@@ -324,13 +328,13 @@ TEST(ReclaimRuleTest, ABranchPaysForItsOwnGrowth) {  // spec 1 F95, same branch
 
 TEST(ReclaimRuleTest, WhatNobodyAsksForOrLosesIsNotCompared) {  // spec 1 F95, uninvolved
   Tree tree = Departments();
-  const Share cpu{.limit = kUnlimited, .allocated = 3000, .fair_share = 1000};
+  const Numbers cpu{.allocated = 3000, .fair_share = 1000};
   tree.Set("d1", kQuotaCpu, cpu);
-  tree.Set("d2", kQuotaCpu, {.limit = kUnlimited, .allocated = 1000, .fair_share = 1000});
+  tree.Set("d2", kQuotaCpu, {.allocated = 1000, .fair_share = 1000});
   EXPECT_TRUE(tree.MayTake("p1", 1, {{"p3", 1}}));
   EXPECT_FALSE(tree.Rule("p1").Accepts(tree.Losses({{"p3", 1}}), {1, kGpuOnly, 1}));
   std::vector<QueueLoss> with_cpu = tree.Losses({{"p3", 1}});
-  with_cpu[0].amount[kQuotaCpu] = 1;
+  with_cpu[0].amount += {1, 0, 0};
   EXPECT_FALSE(tree.Rule("p1").Accepts(with_cpu, {0, 0, 1}));
 }
 
@@ -357,7 +361,7 @@ TEST(ReclaimRuleTest, TheExcessMayBeInWhatNobodyAsksFor) {  // spec 1 F90
   Tree tree;
   tree.Queue("x", {.deserved = 1, .fair_share = 1}).Queue("y", {.allocated = 1, .deserved = 1});
   EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}}));
-  tree.Set("y", kQuotaCpu, {.deserved = 80, .limit = 100, .allocated = 120, .fair_share = 200});
+  tree.Set("y", kQuotaCpu, {.allocated = 120, .deserved = 80, .fair_share = 200, .limit = 100});
   EXPECT_TRUE(tree.MayTake("x", 1, {{"y", 1}})) << "a limit below the fair share is exceeded";
 }
 
@@ -399,23 +403,28 @@ TEST(ReclaimRuleTest, NothingLostIsAcceptedWhereTheQuotaAllowsIt) {
 
 std::string NameOf(int queue) { return queue < 0 ? "" : std::to_string(queue); }
 
-oracle::QueueNumbers NumbersOf(const QueueShare& share) {
+oracle::QueueNumbers NumbersOf(const QueueShare& share, const QueueSums& sums) {
   oracle::QueueNumbers numbers;
   for (size_t i = 0; i < kQuotaResources; ++i) {
     numbers.deserved[i] = share[i].deserved;
     numbers.limit[i] = share[i].limit;
-    numbers.allocated[i] = share[i].allocated;
-    numbers.allocated_non_preemptible[i] = share[i].allocated_non_preemptible;
     numbers.fair_share[i] = share[i].fair_share;
   }
+  numbers.allocated = sums.allocated;
+  numbers.allocated_non_preemptible = sums.allocated_non_preemptible;
   return numbers;
 }
 
-QuotaVector RandomAmount(Random* random, int64_t most) {
-  QuotaVector amount;
-  for (double& value : amount)
-    value = random->Coin() ? 0 : static_cast<double>(random->Below(2 * most)) / 2;
-  return amount;
+// Of GPUs also tenths, which doubles cannot add up.
+QuotaCount RandomAmount(Random* random, int64_t most) {
+  const auto amount = [&](int64_t parts) {
+    return random->Coin()
+               ? 0
+               : static_cast<double>(random->Below(parts * most)) / static_cast<double>(parts);
+  };
+  const double cpu = amount(1);
+  const double memory = amount(1);
+  return {cpu, memory, amount(10)};
 }
 
 TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
@@ -428,7 +437,9 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
     std::set<int> inner;
     std::map<std::string, oracle::QueueNumbers> numbers;
     QueueColumns queues;
-    IndexVector<QueueId, QueueShare> columns;
+    IndexVector<QueueId, QueueShare> share_column;
+    std::vector<QueueSums> sums;
+    IndexVector<QueueId, QueueSums> sum_column;
     for (int queue = 0; queue < size; ++queue) {
       const int parent = random.OneIn(3) ? -1 : static_cast<int>(random.Below(queue + 1)) - 1;
       parents[NameOf(queue)] = NameOf(parent);
@@ -440,12 +451,13 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
         };
         one = {.deserved = amount(4),
                .limit = random.Coin() ? kUnlimited : amount(8),
-               .allocated = static_cast<double>(random.Below(12)) / 2,
-               .allocated_non_preemptible = static_cast<double>(random.Below(3)),
                .fair_share = amount(5)};
       }
-      numbers[NameOf(queue)] = NumbersOf(share);
-      columns.Add(share);
+      share_column.Add(share);
+      sums.push_back({.allocated = RandomAmount(&random, 6) + RandomAmount(&random, 4),
+                      .allocated_non_preemptible = RandomAmount(&random, 3)});
+      sum_column.Add(sums.back());
+      numbers[NameOf(queue)] = NumbersOf(share, sums.back());
       queues.name.Add(NameId());
       queues.parent.Add(QueueId(parent));
     }
@@ -461,20 +473,21 @@ TEST(ReclaimRuleTest, SaysWhatTheSpecificationSaysOnRandomTrees) {
       }
       const bool preemptible = !random.OneIn(3);
       const double multiplier = random.Coin() ? 1 : 1.5;
-      ReclaimRule rule(queues, columns, {.queue = QueueId(reclaimer), .preemptible = preemptible},
+      ReclaimRule rule({queues, share_column, sum_column},
+                       {.queue = QueueId(reclaimer), .preemptible = preemptible},
                        {.saturation_multiplier = multiplier});
       for (int scenario = 0; scenario < 8; ++scenario) {  // one rule answers many
         std::vector<QueueLoss> losses;
         std::vector<oracle::Chunk> chunks;
         for (int64_t i = victims.empty() ? 0 : random.Below(5); i > 0; --i) {
-          const QuotaVector amount = RandomAmount(&random, 3);
+          const QuotaCount amount = RandomAmount(&random, 3);
           losses.push_back(
               {QueueId(random.Pick(victims)), amount, random.OneIn(3) ? 0 : amount[kQuotaGpu]});
           chunks.push_back({.queue = NameOf(losses.back().queue.value()),
                             .amount = amount,
                             .mig_gpus = amount[kQuotaGpu] - losses.back().whole_gpus});
         }
-        const QuotaVector request = RandomAmount(&random, 3);
+        const QuotaCount request = RandomAmount(&random, 3);
         const double whole = random.OneIn(3) ? 0 : request[kQuotaGpu];
         const bool expected = oracle::MayReclaim(numbers, parents,
                                                  {.queue = NameOf(reclaimer),

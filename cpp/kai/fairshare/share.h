@@ -1,11 +1,12 @@
-// One resource of one queue: what it was promised, what it uses, what it deserves; and the few
-// values derived from them (spec 1 §3).
+// One resource of one queue: what it was promised, what it asks for and what it deserves; the few
+// values derived from them (spec 1 §3); and queues as the rules see them, with what their pods
+// hold.
 //
 //   Allocatable({.deserved = 2, .limit = kUnlimited, .fair_share = 3})               // 3
 //   Satisfied({.limit = 2, .request = 9, .fair_share = 2})                           // true
 //
-// Invariants: kUnlimited equals itself and is more than any number. Cost: O(1). Threads: plain
-// values.
+// Invariants: kUnlimited equals itself and is more than any number; what is compared with a bound
+// is added up exactly before it is read (api/quota_count.h). Cost: O(1). Threads: plain values.
 #ifndef KAI_FAIRSHARE_SHARE_H_
 #define KAI_FAIRSHARE_SHARE_H_
 
@@ -13,6 +14,8 @@
 #include <array>
 
 #include "kai/api/units.h"
+#include "kai/base/index_vector.h"
+#include "kai/model/columns/queue.h"
 
 namespace kai {
 
@@ -20,14 +23,31 @@ struct Share {
   double deserved = 0;  // -1: unlimited
   double limit = 0;     // -1: none
   double over_quota_weight = 0;
-  double allocated = 0;
-  double allocated_non_preemptible = 0;
-  double request = 0;
-  double usage = 0;  // of the past, as a part of the cluster's capacity (spec 1 §12)
+  double request = 0;  // fixed when the cycle starts
+  double usage = 0;    // of the past, as a part of the cluster's capacity (spec 1 §12)
   double fair_share = 0;
 };
 
 using QueueShare = std::array<Share, kQuotaResources>;
+
+// One queue: what it may have, and what its pods hold.
+struct QueueView {
+  const QueueShare* share = nullptr;
+  const QueueSums* sums = nullptr;
+
+  const Share& operator[](size_t resource) const { return (*share)[resource]; }
+  const QuotaCount& allocated() const { return sums->allocated; }
+  const QuotaCount& allocated_non_preemptible() const { return sums->allocated_non_preemptible; }
+};
+
+// All queues, and the tree that they are in.
+struct QueueTable {
+  const QueueColumns& tree;
+  const IndexVector<QueueId, QueueShare>& shares;
+  const IndexVector<QueueId, QueueSums>& sums;
+
+  QueueView operator[](QueueId queue) const { return {&shares[queue], &sums[queue]}; }
+};
 
 // Unlimited equals unlimited and is more than any number; no epsilon (spec 1 F26).
 inline bool LessOrEqual(double a, double b) {

@@ -51,40 +51,43 @@ bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Atte
 
 bool GroupPlacer::NodeAllowance::Allows(double gpus) const {
   if (!placer_.options_.check_capacity || !placer_.options_.check_nodes) return true;
-  return !placer_.RefusalOfQueues(group_, RequestedWith(gpus));
+  return !RefusalWith(gpus);
 }
 
 QueueRefuses GroupPlacer::NodeAllowance::Why(double gpus) const {
-  return {.bound = *placer_.RefusalOfQueues(group_, RequestedWith(gpus))};
+  return {.bound = *RefusalWith(gpus)};
+}
+
+GroupPlacer::QueueRefusal GroupPlacer::NodeAllowance::RefusalWith(double gpus) const {
+  return placer_.RefusalOfQueues(group_,
+                                 AskedAmount(placer_.options_.adding, requested_.WithGpus(gpus)));
 }
 
 GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
                                                        std::span<const PodId> pods) const {
-  QuotaVector requested{};
-  for (const PodId pod : pods) requested += cluster_.ClassOf(pod).gate_requested;
-  return RefusalOfQueues(group, requested);
+  AskedAmount asked(options_.adding);
+  for (const PodId pod : pods) asked += cluster_.ClassOf(pod).gate_requested;
+  return RefusalOfQueues(group, asked);
 }
 
 GroupPlacer::QueueRefusal GroupPlacer::RefusalOfQueues(PodGroupId group,
-                                                       const QuotaVector& requested) const {
+                                                       const AskedAmount& asked) const {
   const QueueId queue = cluster_.pod_groups().queue[group];
-  const auto path = usage_->path(queue);
-  CapacityAnswer answer = CheckLimit(path, requested, options_.quota_tolerance);
+  CapacityAnswer answer = CheckLimit(shares_->table(), queue, asked);
   if (answer.fits() && cluster_.pod_groups().preemptible[group] == 0)
-    answer = CheckNonPreemptibleQuota(path, requested, options_.quota_tolerance);
+    answer = CheckNonPreemptibleQuota(shares_->table(), queue, asked);
   if (answer.fits()) return std::nullopt;
 
-  QueueBound bound{.queue = queue, .resource = answer.resource};
-  for (size_t i = 0; i < answer.level; ++i) bound.queue = cluster_.queues().parent[bound.queue];
-  const Share& share = (*path[answer.level])[answer.resource];
-  bound.requested = requested[answer.resource];
+  QueueBound bound{
+      .queue = answer.queue, .resource = answer.resource, .requested = asked[answer.resource]};
+  const QueueView over = (*shares_)[answer.queue];
   if (answer.reason == CapacityReason::kOverLimit) {
-    bound.bound = share.limit;
-    bound.allocated = share.allocated;
+    bound.bound = over[answer.resource].limit;
+    bound.allocated = over.allocated()[answer.resource];
     return OverLimit{bound};
   }
-  bound.bound = share.deserved;
-  bound.allocated = share.allocated_non_preemptible;
+  bound.bound = over[answer.resource].deserved;
+  bound.allocated = over.allocated_non_preemptible()[answer.resource];
   return OverQuota{bound};
 }
 

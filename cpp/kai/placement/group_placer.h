@@ -1,6 +1,6 @@
 // GroupPlacer: places what a pod group wants next, whole, or leaves no trace (spec 2 P1-P6).
 //
-//   GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.usage(), &rooms.search(), {});
+//   GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.shares(), &rooms.search(), {});
 //   const GroupPlacer::Result result = placer.Place(group, Mode::kReal, &rooms.statement());
 //   return result.placed;            // false: the statement is back where it was
 //
@@ -21,7 +21,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "kai/fairshare/usage.h"
+#include "kai/fairshare/capacity.h"
+#include "kai/fairshare/fair_shares.h"
 #include "kai/model/changes/statement.h"
 #include "kai/model/reasons/reason.h"
 #include "kai/placement/node_search.h"
@@ -50,15 +51,15 @@ class GroupPlacer {
     bool pin_siblings = true;    // a required domain holds all pods of a set, however they came
     bool level_free = true;      // a topology without a level asks for nothing (mend)
     bool best_fit = false;       // choices of domains are taken back for those of siblings (below)
-    double quota_tolerance = 0;  // a part of the limit that may be exceeded (fairshare/capacity.h)
+    Adding adding = Adding::kExact;  // of requests to what queues hold (fairshare/capacity.h)
   };
 
   // `domains`: null where topologies are of no account.
-  GroupPlacer(const Cluster& cluster, PodOrder* order, const QueueUsage* usage, NodeSearch* search,
+  GroupPlacer(const Cluster& cluster, PodOrder* order, const FairShares* shares, NodeSearch* search,
               const Options& options, DomainSearch* domains = nullptr)
       : cluster_(cluster),
         order_(order),
-        usage_(usage),
+        shares_(shares),
         search_(search),
         options_(options),
         domains_(domains) {}
@@ -70,33 +71,29 @@ class GroupPlacer {
   }
 
  private:
+  // What the queue, or one above it, has against so much more.
+  using QueueRefusal = std::optional<std::variant<OverLimit, OverQuota>>;
   // What the queue says to one pod on single nodes (spec 1 F79).
   class NodeAllowance final : public QueueAllowance {
    public:
-    NodeAllowance(const GroupPlacer& placer, PodGroupId group, const QuotaVector& requested)
+    NodeAllowance(const GroupPlacer& placer, PodGroupId group, const QuotaCount& requested)
         : placer_(placer), group_(group), requested_(requested) {}
     bool Allows(double gpus) const override;
     QueueRefuses Why(double gpus) const override;
 
    private:
-    QuotaVector RequestedWith(double gpus) const {
-      QuotaVector requested = requested_;
-      requested[kQuotaGpu] = gpus;
-      return requested;
-    }
+    QueueRefusal RefusalWith(double gpus) const;
 
     const GroupPlacer& placer_;
     PodGroupId group_;
-    const QuotaVector& requested_;
+    const QuotaCount& requested_;
   };
   NodeAllowance AllowanceOf(PodId pod) const {
     return {*this, cluster_.pods().group[pod], cluster_.ClassOf(pod).requested};
   }
 
-  // What the queue, or one above it, has against so much more.
-  using QueueRefusal = std::optional<std::variant<OverLimit, OverQuota>>;
   QueueRefusal RefusalOfQueues(PodGroupId group, std::span<const PodId> pods) const;
-  QueueRefusal RefusalOfQueues(PodGroupId group, const QuotaVector& requested) const;
+  QueueRefusal RefusalOfQueues(PodGroupId group, const AskedAmount& asked) const;
   // One attempt, as it goes down the tree of sub-groups.
   struct Attempt {
     Mode mode;
@@ -137,7 +134,7 @@ class GroupPlacer {
 
   const Cluster& cluster_;
   PodOrder* order_;
-  const QueueUsage* usage_;
+  const FairShares* shares_;
   NodeSearch* search_;
   Options options_;
   DomainSearch* domains_;

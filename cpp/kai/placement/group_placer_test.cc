@@ -63,7 +63,7 @@ TEST(GroupPlacerTest, AGroupThatCannotBePlacedLeavesNoTrace) {
                   .Pending("ns/fits", {.pods = 2, .gpus = 1, .min_member = 2})
                   .Pending("ns/large", {.pods = 2, .gpus = 1, .min_member = 2})
                   .Build());
-  GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.usage(), &rooms.search(), {});
+  GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.shares(), &rooms.search(), {});
   const auto places = [&](PodGroupId group) {
     const GroupPlacer::Result result = placer.Place(group, Mode::kReal, &rooms.statement());
     EXPECT_EQ(result.reasons.empty(), result.placed);

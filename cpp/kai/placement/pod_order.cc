@@ -10,7 +10,7 @@ PodOrder::PodOrder(const PlacingOrder& placing, const Options& options)
       options_(options),
       part_(placing),
       known_(cluster_.pod_groups().size(), kState),
-      next_request_(std::make_unique_for_overwrite<QuotaVector[]>(cluster_.pod_groups().size())),
+      next_request_(std::make_unique_for_overwrite<Request[]>(cluster_.pod_groups().size())),
       elastic_state_(cluster_.pod_groups().elastic_state) {
   for (const PodGroupId group : placing.lowered()) Forget(group);
 }
@@ -134,8 +134,8 @@ PodList PodOrder::PodsToPlace(PodGroupId group, std::span<const SubGroupId> pass
   return pods;
 }
 
-const QuotaVector& PodOrder::NextRequest(PodGroupId group) {
-  QuotaVector& request = next_request_[group.index()];
+const QuotaCount& PodOrder::NextRequest(PodGroupId group) {
+  QuotaCount& request = next_request_[group.index()].amount;
   if ((known_[group] & kRequest) == 0) {
     known_[group] |= kRequest;
     request = {};

@@ -84,7 +84,7 @@ class PodOrder final : public Listener {
   }
 
   // Their requests summed (spec 1 F27).
-  const QuotaVector& NextRequest(PodGroupId group);
+  const QuotaCount& NextRequest(PodGroupId group);
 
   // Cached likewise: every comparison of pod groups asks.
   ElasticState ElasticStateOf(PodGroupId group) {
@@ -158,8 +158,12 @@ class PodOrder final : public Listener {
   Options options_;
   GroupPart part_;
   bool any_changed_ = false;
-  IndexVector<PodGroupId, uint8_t> known_;       // which of the following hold: Known bits
-  std::unique_ptr<QuotaVector[]> next_request_;  // by group; not written before somebody asks
+  IndexVector<PodGroupId, uint8_t> known_;  // which of the following hold: Known bits
+  union Request {                           // not written before somebody asks
+    Request() {}
+    QuotaCount amount;
+  };
+  std::unique_ptr<Request[]> next_request_;  // by group
   IndexVector<PodGroupId, ElasticState> elastic_state_;
 };
 

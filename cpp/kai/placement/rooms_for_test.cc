@@ -102,14 +102,15 @@ DomainSearch::Options DomainOptions(const RoomsOptions& options) {
 
 Rooms::Rooms(std::unique_ptr<Cluster> cluster, const RoomsOptions& options)
     : cluster_(std::move(cluster)),
-      usage_(*cluster_, {.k_value = 1}),
+      usage_(*cluster_),
+      shares_(*cluster_, usage_, {}),
       placing_(*cluster_, {.comparators = options.comparators}),
       order_(placing_, {.by_satisfaction = options.by_satisfaction,
                         .satisfy_tree = options.satisfy_tree,
                         .choose_members = options.choose_members}),
       search_(MakeSearch(*cluster_, options)),
       domains_(*cluster_, DomainOptions(options)),
-      placer_(*cluster_, &order_, &usage_, &search_->search,
+      placer_(*cluster_, &order_, &shares_, &search_->search,
               {.check_capacity = options.check_capacity,
                .pin_siblings = options.pin_siblings,
                .best_fit = options.best_fit},

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/fairshare/usage.h"
+#include "kai/fairshare/fair_shares.h"
 #include "kai/model/changes/statement.h"
 #include "kai/model/columns/cluster.h"
 #include "kai/placement/domain_search.h"
@@ -90,6 +90,7 @@ class Rooms {
 
   Cluster& cluster() { return *cluster_; }
   QueueUsage& usage() { return usage_; }
+  const FairShares& shares() const { return shares_; }
   PodOrder& order() { return order_; }
   NodeSearch& search() { return search_->search; }
   GroupPlacer& placer() { return placer_; }
@@ -111,6 +112,7 @@ class Rooms {
  private:
   std::unique_ptr<Cluster> cluster_;
   QueueUsage usage_;
+  FairShares shares_;
   PlacingOrder placing_;
   PodOrder order_;
   std::unique_ptr<SearchRooms> search_;

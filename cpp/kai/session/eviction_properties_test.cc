@@ -150,11 +150,11 @@ TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
       }
       if (!config.HasPlugin("proportion")) return;  // then nobody counts
       for (const QueueId queue : cluster.queues().name.ids()) {
+        const QueueView numbers = (*cycle.shares)[queue];
         for (size_t i = 0; i < kQuotaResources; ++i) {
-          const Share& share = cycle.usage->share(queue)[i];
           const std::string at = StrCat(cluster.Text(cluster.queues().name[queue]), " ", i);
-          seen[at + " allocated"] = share.allocated;
-          seen[at + " non-preemptible"] = share.allocated_non_preemptible;
+          seen[at + " allocated"] = numbers.allocated()[i];
+          seen[at + " non-preemptible"] = numbers.allocated_non_preemptible()[i];
         }
       }
     };

@@ -119,7 +119,7 @@ struct Plan {
   // Pods whose condition is written, by pod; each with its own reason of those of its group, or -1:
   // that of the group as a whole.
   std::vector<std::pair<PodId, int32_t>> waiting_pods;
-  IndexVector<QueueId, QueueShare> queues;  // as the cycle began
+  IndexVector<QueueId, QueueShare> queues;  // beside what the cluster says that they hold
   // Searches that a budget ended, and the scenarios each had tried: with these counts in
   // scenarioSearchBudgets.maxScenarios.searches the plan can be had again, whatever the machine.
   std::vector<std::pair<std::string, int64_t>> spent_searches;

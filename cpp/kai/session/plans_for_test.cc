@@ -84,9 +84,11 @@ std::string TextOf(const Plan& plan) {
   }
   for (const QueueId queue : InOrderOf(cluster.queues().name_rank)) {
     StrAppend(&text, "\n", cluster.Text(cluster.queues().name[queue]));
-    for (const Share& share : plan.queues[queue]) {
-      StrAppend(&text, " ", std::to_string(share.fair_share), "/", std::to_string(share.allocated),
-                "/", std::to_string(share.request));
+    for (size_t i = 0; i < kQuotaResources; ++i) {
+      const Share& share = plan.queues[queue][i];
+      StrAppend(&text, " ", std::to_string(share.fair_share), "/",
+                std::to_string(cluster.queues().sums[queue].allocated[i]), "/",
+                std::to_string(share.request));
     }
   }
   for (const auto& [pod, claims] : plan.claims) {

@@ -322,23 +322,24 @@ TEST_P(CyclePropertyTest, NoQueuePassesItsLimitOrItsQuotaOfTheNonPreemptible) {
   if (!session_.config().HasPlugin("proportion")) return;  // nobody asks
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;
-    auto shares = plan.queues;  // as the cycle began; followed from here
+    auto all_sums = cluster.queues().sums;  // as the cycle began; followed from here
     for (const CycleLog::Decision& decision : plan.decisions) {
       const PodGroupId group = cluster.pods().group[decision.pod];
-      const QuotaVector& amounts = cluster.ClassOf(decision.pod).requested;
+      const QuotaCount& amounts = cluster.ClassOf(decision.pod).requested;
+      const bool preemptible = cluster.pod_groups().preemptible[group] != 0;
       for (QueueId queue = cluster.pod_groups().queue[group]; queue.valid();
            queue = cluster.queues().parent[queue]) {
+        QueueSums& sums = all_sums[queue];
+        sums.allocated += amounts;
+        if (!preemptible) sums.allocated_non_preemptible += amounts;
         for (size_t i = 0; i < kQuotaResources; ++i) {
+          const Share& share = plan.queues[queue][i];
           if (amounts[i] == 0) continue;
-          Share& share = shares[queue][i];
-          share.allocated += amounts[i];
           if (share.limit != kUnlimited) {
-            EXPECT_LE(share.allocated, share.limit) << cluster.PodName(decision.pod);
+            EXPECT_LE(sums.allocated[i], share.limit) << cluster.PodName(decision.pod);
           }
-          if (cluster.pod_groups().preemptible[group] != 0) continue;
-          share.allocated_non_preemptible += amounts[i];
-          if (share.deserved != kUnlimited) {
-            EXPECT_LE(share.allocated_non_preemptible, share.deserved)
+          if (!preemptible && share.deserved != kUnlimited) {
+            EXPECT_LE(sums.allocated_non_preemptible[i], share.deserved)
                 << cluster.PodName(decision.pod);
           }
         }

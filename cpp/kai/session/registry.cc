@@ -148,8 +148,8 @@ Worklist::Options WorklistOptions(const Config& config) {
   return options;
 }
 
-QueueUsage::Options UsageOptions(const Config& config) {
-  QueueUsage::Options options{.k_value = kDefaultKValue, .divide = config.HasPlugin("proportion")};
+FairShares::Options FairShareOptions(const Config& config) {
+  FairShares::Options options{.k_value = kDefaultKValue, .divide = config.HasPlugin("proportion")};
   if (const PluginConfig* plugin = config.FindPlugin("proportion"); plugin != nullptr) {
     const std::string text(plugin->Argument("kValue", ""));
     char* end = nullptr;

@@ -34,7 +34,7 @@ NodeSearch::Options SearchOptions(const Config& config, bool always_scan);
 PlacingOrder::Options PlacingOrderOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);
 Worklist::Options WorklistOptions(const Config& config);
-QueueUsage::Options UsageOptions(const Config& config);
+FairShares::Options FairShareOptions(const Config& config);
 std::vector<ScenarioGenerator> GeneratorsOf(const Config& config);
 std::unique_ptr<Action> MakeAction(const std::string& name, const Config& config);
 

@@ -86,7 +86,7 @@ GroupPlacer::Options PlacerOptions(const Config& config) {
           .pin_siblings = config.mends.on(Mend::kPinnedSiblings),
           .level_free = config.mends.on(Mend::kTopologyLevels),
           .best_fit = PlacesByBestFit(config),
-          .quota_tolerance = config.mends.on(Mend::kQuotaEpsilon) ? kQuotaTolerance : 0};
+          .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
 }
 
 void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
@@ -108,21 +108,22 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   plan.now_ns = now_ns;
 
   // The listeners live longer than the statement, which tells them of its rollback when it closes.
-  std::unique_ptr<QueueUsage> usage;
+  std::optional<QueueUsage> usage;
   std::optional<PlacementRooms> rooms;
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) {
     return absl::FailedPreconditionError(
         "this cluster is being planned already; plan a copy, or wait");
   }
-  usage = std::make_unique<QueueUsage>(*cluster, UsageOptions(config_));
+  usage.emplace(*cluster);
+  const FairShares shares(*cluster, *usage, FairShareOptions(config_));
   plan.has_queue_numbers = config_.HasPlugin("proportion");
-  for (const QueueId queue : cluster->queues().name.ids()) plan.queues.Add(usage->share(queue));
+  plan.queues = shares.table().shares;
   laps.Lap("fair_share");
 
   const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
   rooms.emplace(config_, *cluster, zones, options_.always_scan);
-  std::vector<Listener*> listeners = {usage.get(), &rooms->order, &rooms->search};
+  std::vector<Listener*> listeners = {&*usage, &rooms->order, &rooms->search};
   if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
   const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
@@ -132,13 +133,13 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   MarkOverduePods(*cluster, now_ns, statement.get());
   statement->Settle();  // nobody tries that out
 
-  GroupPlacer placer(*cluster, &rooms->order, usage.get(), &rooms->search, PlacerOptions(config_),
+  GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, PlacerOptions(config_),
                      rooms->domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
                   .now_ns = now_ns,
                   .statement = statement.get(),
-                  .usage = usage.get(),
+                  .shares = &shares,
                   .order = &rooms->order,
                   .search = &rooms->search,
                   .placer = &placer,

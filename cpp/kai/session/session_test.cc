@@ -81,7 +81,7 @@ TEST(SessionTest, APlanKeepsItsClusterAlive) {
 TEST(SessionTest, AnEmptyClusterHasAnEmptyPlan) {
   const Plan plan = RunPlan(MakeCluster());
   EXPECT_THAT(plan, PlanIs());
-  EXPECT_EQ(plan.groups.ids().size(), 0u);
+  EXPECT_EQ(plan.cluster->pod_groups().name.ids().size(), 0u);
 }
 
 TEST(SessionTest, ScanningAllNodesGivesTheSamePlan) {
@@ -274,8 +274,10 @@ TEST(SessionPluginTest, QueueNumbersAreThoseOfTheBeginning) {
                                 .Running("team/old", {.gpus = 1, .node = "n"})
                                 .Pending("team/new", {.gpus = 2}));
   EXPECT_THAT(plan, PlanIs(Binds("team/new-0")));
-  const Share& gpus = plan.queues[QueueNamed(*plan.cluster, "team")][kQuotaGpu];
-  EXPECT_EQ(gpus.allocated, 1);
+  const QueueId team = QueueNamed(*plan.cluster, "team");
+  const Share& gpus = plan.queues[team][kQuotaGpu];
+  const QueueSums& sums = plan.cluster->queues().sums[team];
+  EXPECT_EQ(sums.allocated[kQuotaGpu], 1);
   EXPECT_EQ(gpus.request, 3);
   EXPECT_EQ(gpus.fair_share, 3);
 }

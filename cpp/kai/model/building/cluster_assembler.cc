@@ -363,7 +363,6 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
     const PodId pod =
         writer.Add(draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
                    shares ? shared.Of(*draft.row, draft.node) : GpuList());
-    c_.pods_.accepted.Add(c_.AcceptedOn(pod_class, draft.node));
     if (draft.group.valid() && c_.pod_classes_.info[pod_class].numa.valid())
       numa_.NotePlacement(*draft.row, pod, draft.node, &c_.rejections_);
     if (draft.node.valid()) occupancy.Occupy(pod, draft.node, draft.status, c_.pods_.gpus[pod]);
@@ -387,6 +386,7 @@ void ClusterAssembler::Summarize() {
     if (row.scheduler_name != c_.params_.scheduler_name && !IsUtility(row))
       c_.total_ -= TakenFromQueues(c_, pod);
   }
+  SumQueueTree(c_.queues_, &c_.queues_.sums);
   c_.domain_totals_ = SumDomains(c_);
 }
 

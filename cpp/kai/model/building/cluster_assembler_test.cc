@@ -21,7 +21,7 @@ TEST(ClusterRowsTest, BuildsAClusterOfNothing) {
   const auto cluster = ClusterRows().Build();
   EXPECT_EQ(cluster->nodes().size(), size_t{0});
   EXPECT_EQ(cluster->pods().size(), size_t{0});
-  EXPECT_THAT(cluster->total(), ElementsAre(0, 0, 0));
+  EXPECT_EQ(cluster->total(), QuotaCount());
   EXPECT_THAT(cluster->rejections(), IsEmpty());
 }
 
@@ -101,7 +101,8 @@ std::vector<std::string> Everything(const Cluster& cluster) {
   }
   for (const QueueId id : cluster.queues().name.ids()) {
     add(cluster.Text(cluster.queues().name[id]), cluster.queues().parent[id].value(),
-        cluster.queues().deserved[id], cluster.queues().limit[id], cluster.queues().priority[id]);
+        cluster.queues().deserved[id], cluster.queues().limit[id], cluster.queues().priority[id],
+        cluster.queues().sums[id].requested.values(), cluster.queues().sums[id].allocated.values());
   }
   for (const PodGroupId id : cluster.pod_groups().name.ids()) {
     add(cluster.PodGroupName(id), cluster.pod_groups().queue[id].value(),
@@ -111,11 +112,11 @@ std::vector<std::string> Everything(const Cluster& cluster) {
     const auto request = cluster.RequestOf(id);
     add(cluster.PodName(id), static_cast<int>(cluster.pods().status[id]),
         cluster.pods().node[id].value(), cluster.pods().pod_set[id].value(),
-        cluster.pods().uid_rank[id], cluster.pods().accepted[id], cluster.pods().ledger_gpus[id],
-        std::vector<double>(request.begin(), request.end()), cluster.ClassOf(id).requested,
+        cluster.pods().uid_rank[id], cluster.pods().ledger_gpus[id],
+        std::vector<double>(request.begin(), request.end()), cluster.ClassOf(id).requested.values(),
         cluster.ClassOf(id).matches_own_required);
   }
-  add(cluster.total(), cluster.largest_node());
+  add(cluster.total().values(), cluster.largest_node());
   for (const Rejection& each : cluster.rejections()) {
     add(each.kind, each.name, each.field, each.message);
   }

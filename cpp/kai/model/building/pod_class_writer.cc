@@ -74,14 +74,16 @@ void PodClassWriter::AddRequests(const PodRow& row, PodClass* info) const {
     info->overhead.emplace_back(at_.slots->Find(name), static_cast<double>(amount));
   info->overhead = SortedBySlot(std::move(info->overhead));
 
-  info->requested = {cpu, memory, gpus + mig_gpus};
+  info->requested = QuotaCount(cpu, memory, gpus + mig_gpus);
   info->gate_requested = info->requested;
   if (row.gpu.kind == GpuRequestKind::kMemory) {  // spec 1 F24
     const double wanted =
         static_cast<double>(row.gpu.count) * static_cast<double>(row.gpu.memory_mib);
     const GpuMemoryRange& range = *at_.gpu_memory;
-    info->requested[kQuotaGpu] += range.smallest_mib == 0 ? 0 : wanted / range.smallest_mib;
-    info->gate_requested[kQuotaGpu] += range.largest_mib == 0 ? 0 : wanted / range.largest_mib;
+    if (range.smallest_mib > 0)
+      info->requested += QuotaCount::OfGpuMemory(wanted, range.smallest_mib);
+    if (range.largest_mib > 0)
+      info->gate_requested += QuotaCount::OfGpuMemory(wanted, range.largest_mib);
   }
 }
 

@@ -29,6 +29,11 @@ PodRow Pod(const std::function<void(PodRow*)>& change = nullptr) {
   return row;
 }
 
+// What the pod counts where it stands.
+QuotaCount AcceptedOf(const Cluster& cluster, PodId pod) {
+  return cluster.AcceptedOn(cluster.pods().pod_class[pod], cluster.pods().node[pod]);
+}
+
 PodGroupRow Group() {
   PodGroupRow row;
   row.namespace_name = "ns";
@@ -302,7 +307,7 @@ TEST(NodeLedgerTest, APodOnAForeignNodeHoldsNothing) {  // spec 1 F25
                            .Build();
   EXPECT_FALSE(cluster->pods().node[PodId(0)].valid());
   EXPECT_EQ(cluster->pods().status[PodId(0)], PodStatus::kRunning);
-  EXPECT_THAT(cluster->pods().accepted[PodId(0)], ElementsAre(0, 0, 0));
+  EXPECT_EQ(AcceptedOf(*cluster, PodId(0)), QuotaCount());
   EXPECT_EQ(RoomOn(*cluster, "n1", kGpuSlot), (Room{8, 0, 0}));
 }
 
@@ -379,7 +384,7 @@ TEST(NodeLedgerTest, ABindRequestSaysWhichDevices) {  // spec 3 R20
 // ---- what queues count (spec 1 F20-F25)
 // ----------------------------------------------------------
 
-QuotaVector Requested(const Cluster& cluster, std::string_view pod) {
+QuotaCount Requested(const Cluster& cluster, std::string_view pod) {
   return cluster.ClassOf(PodNamed(cluster, pod)).requested;
 }
 
@@ -390,7 +395,7 @@ TEST(QuotaAmountsTest, AreCpuMemoryAndGpus) {  // spec 1 F20
           .Pending("ns/g",
                    {.gpus = 2, .millicpu = 1500, .mb = 3, .more = {{"ephemeral-storage", 7}}})
           .Build();
-  EXPECT_THAT(Requested(*cluster, "ns/g-0"), ElementsAre(1500, 3e6, 2));
+  EXPECT_THAT(Requested(*cluster, "ns/g-0").values(), ElementsAre(1500, 3e6, 2));
 }
 
 TEST(QuotaAmountsTest, RoundFractionsPerDevice) {  // spec 1 F23
@@ -422,14 +427,14 @@ TEST(QuotaAmountsTest, TurnGpuMemoryIntoGpusInThreeWays) {
           .Pending("ns/g", {.gpu_memory_mib = 10'000, .gpu_devices = 2})
           .Build();
   const PodClass& pod = cluster->ClassOf(PodId(0));
-  EXPECT_EQ(pod.requested[kQuotaGpu], 20'000.0 / 40'500);
+  EXPECT_DOUBLE_EQ(pod.requested[kQuotaGpu], 20'000.0 / 40'500);
   EXPECT_NEAR(pod.requested[kQuotaGpu], 0.4938, 1e-4);
-  EXPECT_EQ(pod.gate_requested[kQuotaGpu], 20'000.0 / 81'500);
+  EXPECT_DOUBLE_EQ(pod.gate_requested[kQuotaGpu], 20'000.0 / 81'500);
   EXPECT_NEAR(pod.gate_requested[kQuotaGpu], 0.2454, 1e-4);
   const PodClassId id = cluster->pods().pod_class[PodId(0)];
   EXPECT_EQ(cluster->AcceptedOn(id, NodeNamed(*cluster, "large"))[kQuotaGpu], 0.26);
   EXPECT_EQ(cluster->AcceptedOn(id, NodeNamed(*cluster, "small"))[kQuotaGpu], 0.50);
-  EXPECT_THAT(cluster->AcceptedOn(id, NodeId()), ElementsAre(0, 0, 0));
+  EXPECT_EQ(cluster->AcceptedOn(id, NodeId()), QuotaCount());
 }
 
 TEST(QuotaAmountsTest, CountNoGpuMemoryWhereNoDeviceIsKnown) {  // spec 1 F24
@@ -444,7 +449,7 @@ TEST(QuotaAmountsTest, AcceptWhatIsAskedOfWholeGpus) {  // spec 1 F25
                            .Node("n1", {.gpus = 8})
                            .Running("ns/g", {.gpus = 2, .mb = 5, .node = "n1"})
                            .Build();
-  EXPECT_THAT(cluster->pods().accepted[PodId(0)], ElementsAre(1000, 5e6, 2));
+  EXPECT_THAT(AcceptedOf(*cluster, PodId(0)).values(), ElementsAre(1000, 5e6, 2));
 }
 
 TEST(QuotaAmountsTest, AddTheGpusOfClaims) {  // spec 1 F22, spec 3 R18
@@ -474,7 +479,7 @@ TEST(ClusterTotalTest, IsWhatReadyNodesOffer) {
                            .Node("b", {.gpus = 1, .millicpu = 2000, .mb = 5})
                            .Node("cordoned", {.gpus = 16, .cordoned = true})
                            .Node("not-ready", {.gpus = 16, .ready = false});
-  EXPECT_THAT(maker.Build()->total(), ElementsAre(6000, 15e6, 9));
+  EXPECT_THAT(maker.Build()->total().values(), ElementsAre(6000, 15e6, 9));
 }
 
 TEST(ClusterTotalTest, LeavesOutNodesUnderPressureOrInDoubt) {
@@ -509,7 +514,7 @@ TEST(ClusterTotalTest, IsLessWhatOtherSchedulersTook) {
                            .Foreign("x/c", {.gpus = 4, .node = "elsewhere"})
                            .Running("ns/ours", {.gpus = 2, .node = "n1"})
                            .Build();
-  EXPECT_THAT(cluster->total(), ElementsAre(7000, 90e6, 7));
+  EXPECT_THAT(cluster->total().values(), ElementsAre(7000, 90e6, 7));
 }
 
 TEST(ClusterTotalTest, IsNotLessForPodsThatHoldNothingOrAreKaisOwnHelpers) {  // spec 1 §16

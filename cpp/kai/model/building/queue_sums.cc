@@ -9,8 +9,8 @@ bool TakesPods(const Cluster& cluster, NodeId node) {
 
 }  // namespace
 
-QuotaVector OfferedToQueues(const Cluster& cluster, NodeId node) {
-  if (!TakesPods(cluster, node)) return QuotaVector{};
+QuotaCount OfferedToQueues(const Cluster& cluster, NodeId node) {
+  if (!TakesPods(cluster, node)) return QuotaCount();
   const std::span<const double> row = cluster.nodes().allocatable[node];
   const bool has_gpus = !cluster.params().restrict_node_scheduling ||
                         cluster.node_classes()[cluster.nodes().node_class[node]].gpu_worker;
@@ -18,11 +18,11 @@ QuotaVector OfferedToQueues(const Cluster& cluster, NodeId node) {
           has_gpus ? cluster.slots().TotalGpus(row) : 0};
 }
 
-QuotaVector TakenFromQueues(const Cluster& cluster, PodId pod) {
+QuotaCount TakenFromQueues(const Cluster& cluster, PodId pod) {
   const NodeId node = cluster.pods().node[pod];
   const bool takes =
       IsActiveUsed(cluster.pods().status[pod]) && node.valid() && TakesPods(cluster, node);
-  return takes ? cluster.ClassOf(pod).requested : QuotaVector{};
+  return takes ? cluster.ClassOf(pod).requested : QuotaCount();
 }
 
 void CountInQueue(const Cluster& cluster, PodId pod, IndexVector<QueueId, QueueSums>* sums) {
@@ -34,12 +34,19 @@ void CountInQueue(const Cluster& cluster, PodId pod, IndexVector<QueueId, QueueS
   if (!queue.valid()) return;
   QueueSums& own = (*sums)[queue];
   if (IsAllocated(pods.status[pod])) {
-    own.requested += pods.accepted[pod];
-    own.allocated += pods.accepted[pod];
-    if (cluster.pod_groups().preemptible[group] == 0)
-      own.allocated_non_preemptible += pods.accepted[pod];
+    const QuotaCount accepted = cluster.AcceptedOn(pods.pod_class[pod], pods.node[pod]);
+    own.requested += accepted;
+    own.allocated += accepted;
+    if (cluster.pod_groups().preemptible[group] == 0) own.allocated_non_preemptible += accepted;
   } else if (pods.status[pod] == PodStatus::kPending) {
     own.requested += cluster.ClassOf(pod).requested;
+  }
+}
+
+void SumQueueTree(const QueueColumns& queues, IndexVector<QueueId, QueueSums>* sums) {
+  for (auto queue = queues.parents_first.rbegin(); queue != queues.parents_first.rend(); ++queue) {
+    const QueueId parent = queues.parent[*queue];
+    if (parent.valid()) (*sums)[parent] += (*sums)[*queue];
   }
 }
 

@@ -12,13 +12,16 @@
 namespace kai {
 
 // Nothing, as long as the node takes no pods (spec 1 F30).
-QuotaVector OfferedToQueues(const Cluster& cluster, NodeId node);
+QuotaCount OfferedToQueues(const Cluster& cluster, NodeId node);
 
 // What a pod of another scheduler takes away from that, on its node.
-QuotaVector TakenFromQueues(const Cluster& cluster, PodId pod);
+QuotaCount TakenFromQueues(const Cluster& cluster, PodId pod);
 
 // Adds the pod to the sums of its own queue (spec 1 F32).
 void CountInQueue(const Cluster& cluster, PodId pod, IndexVector<QueueId, QueueSums>* sums);
+
+// Every amount counts in each ancestor as well (spec 1 F33).
+void SumQueueTree(const QueueColumns& queues, IndexVector<QueueId, QueueSums>* sums);
 
 }  // namespace kai
 

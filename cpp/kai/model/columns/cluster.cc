@@ -45,17 +45,14 @@ double Cluster::GpusAskedOn(PodClassId pod_class, NodeId node) const {
   return portion * static_cast<double>(pod_classes_.info[pod_class].gpu.count);
 }
 
-QuotaVector Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {
+QuotaCount Cluster::AcceptedOn(PodClassId pod_class, NodeId node) const {
   const PodClass& info = pod_classes_.info[pod_class];
-  if (!node.valid()) return QuotaVector{};  // a node outside the snapshot: spec 1 F25
-  QuotaVector accepted = info.requested;
-  if (info.gpu.kind == GpuRequestKind::kMemory) {
-    // n devices, each giving ceil(100 m / M) / 100 (spec 1 F24, last row).
-    accepted[kQuotaGpu] =
-        GpusOfPortions(PortionOn(pod_class, node), static_cast<double>(info.gpu.count)) +
-        static_cast<double>(info.gpu.dra);
-  }
-  return accepted;
+  if (!node.valid()) return {};  // a node outside the snapshot: spec 1 F25
+  if (info.gpu.kind != GpuRequestKind::kMemory) return info.requested;
+  // n devices, each giving ceil(100 m / M) / 100 (spec 1 F24, last row).
+  return info.requested.WithGpus(
+      GpusOfPortions(PortionOn(pod_class, node), static_cast<double>(info.gpu.count)) +
+      static_cast<double>(info.gpu.dra));
 }
 
 }  // namespace kai

@@ -83,7 +83,7 @@ class Cluster {
   std::string PodGroupName(PodGroupId group) const;
 
   // What there is to divide among queues (spec 1 F30).
-  const QuotaVector& total() const { return total_; }
+  const QuotaCount& total() const { return total_; }
   // Element-wise maximum of what nodes offer (spec 3 P14).
   const std::vector<double>& largest_node() const { return largest_node_; }
 
@@ -110,7 +110,7 @@ class Cluster {
   double GpusAskedOn(PodClassId pod_class, NodeId node) const;
 
   // What the pod counts in its queue once it has that node (spec 1 F24, F25).
-  QuotaVector AcceptedOn(PodClassId pod_class, NodeId node) const;
+  QuotaCount AcceptedOn(PodClassId pod_class, NodeId node) const;
 
  private:
   friend class ClusterAssembler;
@@ -143,7 +143,7 @@ class Cluster {
   Interned<TopologyConstraintId, TopologyConstraint> topology_constraints_;
   ClaimBook claims_;
   bool hides_shared_gpus_ = false;
-  QuotaVector total_{};
+  QuotaCount total_;
   std::vector<double> largest_node_;
   std::vector<Rejection> rejections_;
   std::atomic<bool> statement_open_{false};

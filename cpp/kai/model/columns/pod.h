@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "kai/api/units.h"
+#include "kai/api/quota_count.h"
 #include "kai/base/index_vector.h"
 #include "kai/base/interned.h"
 #include "kai/model/columns/ids.h"
@@ -73,8 +73,8 @@ struct PodClass {
   bool cpu_only = false;                    // asks for no GPU of any kind (spec 3 R19)
   // What a waiting pod counts in its queue (gpu-memory by the smallest device, spec 1 F24), and at
   // the gates before placing (by the largest).
-  QuotaVector requested{};
-  QuotaVector gate_requested{};
+  QuotaCount requested;
+  QuotaCount gate_requested;
 
   friend bool operator==(const PodClass&, const PodClass&) = default;
   template <typename H>
@@ -109,7 +109,6 @@ struct PodColumns {
   IndexVector<PodId, NameId> task_priority;      // label kai.scheduler/task-priority; invalid: none
   // What a pod on a node takes there of GPUs as the cycle begins (spec 3 N3); 0: shares devices.
   IndexVector<PodId, double> ledger_gpus;
-  IndexVector<PodId, QuotaVector> accepted;  // what it counts in its queue there (spec 1 F25)
 
   // Only a Statement changes these.
   IndexVector<PodId, PodStatus> status;

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "kai/api/quota_count.h"
 #include "kai/api/units.h"
 #include "kai/base/index_vector.h"
 #include "kai/model/columns/ids.h"
@@ -20,11 +21,20 @@
 
 namespace kai {
 
-// What the pods in a queue ask for, hold, and hold without being preemptible (spec 1 F32).
+// What the pods of a queue and of all queues below it ask for, hold, and hold without being
+// preemptible (spec 1 F31-F33).
 struct QueueSums {
-  QuotaVector requested{};
-  QuotaVector allocated{};
-  QuotaVector allocated_non_preemptible{};
+  QuotaCount requested{};
+  QuotaCount allocated{};
+  QuotaCount allocated_non_preemptible{};
+
+  QueueSums& operator+=(const QueueSums& more) {
+    requested += more.requested;
+    allocated += more.allocated;
+    allocated_non_preemptible += more.allocated_non_preemptible;
+    return *this;
+  }
+  friend bool operator==(const QueueSums&, const QueueSums&) = default;
 };
 
 struct QueueColumns {
@@ -43,7 +53,7 @@ struct QueueColumns {
   IndexVector<QueueId, QuotaVector> over_quota_weight;
   IndexVector<QueueId, std::optional<int64_t>> preempt_min_runtime_ns;
   IndexVector<QueueId, std::optional<int64_t>> reclaim_min_runtime_ns;
-  IndexVector<QueueId, QueueSums> sums;  // of its own pods, as the cluster was built
+  IndexVector<QueueId, QueueSums> sums;  // as the cluster was built
 
   std::span<const QueueId> ChildrenOf(QueueId queue) const {
     return children[queue].Of(child_list);

@@ -230,23 +230,23 @@ class VictimTree : private HeapTree {
     Standing standing{
         .row = row, .numbers = NumbersNow(world(), queue), .with_job = {}, .next = {}};
     standing.with_job = standing.numbers.allocated;
-    Three lost = RequestsOf(jobs_, BestJob(queue));
+    QuotaCount lost = RequestsOf(jobs_, BestJob(queue));
     if (world().settings().mends.on(Mend::kVictimShares)) {
       for (const auto& [leaf, pods] : taken_) {
-        if (world().kept().IsBelow(leaf, queue)) lost = Plus(lost, SumOfRequests(world(), pods, 0));
+        if (world().kept().IsBelow(leaf, queue)) lost += SumOfRequests(world(), pods, 0);
       }
     } else {
       const auto popped = popped_.find(BestLeaf(queue));
       if (popped != popped_.end()) {
-        for (const int job : popped->second) lost = Plus(lost, RequestsOf(jobs_, job));
+        for (const int job : popped->second) lost += RequestsOf(jobs_, job);
       }
     }
-    standing.next = Minus(standing.numbers.allocated, lost);
+    standing.next = standing.numbers.allocated - lost;
     return standing;
   }
 
   // What the allocated pods of a job ask for.
-  Three RequestsOf(const std::vector<Job>& jobs, int job) const {
+  QuotaCount RequestsOf(const std::vector<Job>& jobs, int job) const {
     std::vector<int> allocated;
     for (const int pod : At(jobs, job).pods) {
       if (IsAllocated(StatusOf(world(), pod))) allocated.push_back(pod);
@@ -396,7 +396,7 @@ bool PassesRuntimeValidator(const World& world, const std::string& action, int w
 // ---- reclaim (spec 1 §8)
 // -------------------------------------------------------------------------
 
-Three NextRequestOf(const World& world, int group) {  // J
+QuotaCount NextRequestOf(const World& world, int group) {  // J
   return SumOfRequests(world, Tasks(world, group), world.kept().smallest_gpu_mib);
 }
 
@@ -404,9 +404,9 @@ bool MayStart(const World& world, int group) {  // F84
   if (!world.settings().Has("proportion")) return false;
   const Kept::Group& each = At(world.kept().groups, group);
   const QueueNumbers n = NumbersNow(world, each.queue);
-  const Three request = NextRequestOf(world, group);
-  if (!AtMost(Plus(n.allocated, request), n.fair_share)) return false;
-  return each.preemptible || AtMost(Plus(n.allocated_non_preemptible, request), n.deserved);
+  const QuotaCount request = NextRequestOf(world, group);
+  if (!AtMost(n.allocated + request, n.fair_share)) return false;
+  return each.preemptible || AtMost(n.allocated_non_preemptible + request, n.deserved);
 }
 
 // F88: queues on the two paths down that differ first; {-1, -1}: none do.
@@ -421,7 +421,7 @@ std::optional<std::pair<Queue, Queue>> Leveled(std::vector<Queue> x, std::vector
 }
 
 // Above the bound in some resource, where -1 is more than everything (F90).
-bool Exceeds(const Three& amount, const Three& bound) { return !AtMost(amount, bound); }
+bool Exceeds(const QuotaCount& amount, const Three& bound) { return !AtMost(amount, bound); }
 
 Three AllocatableOf(const QueueNumbers& numbers) {
   return {AllocatableShare(numbers, 0), AllocatableShare(numbers, 1), AllocatableShare(numbers, 2)};
@@ -434,8 +434,8 @@ bool PassesProportionFilter(const World& world, int waiting, int victim) {  // F
   if (!pair) return true;
   const QueueNumbers x = NumbersNow(world, pair->first);
   const QueueNumbers y = NumbersNow(world, pair->second);
-  const Three request = NextRequestOf(world, waiting);
-  if (!AtMost(Plus(x.allocated, request), x.deserved)) {
+  const QuotaCount request = NextRequestOf(world, waiting);
+  if (!AtMost(x.allocated + request, x.deserved)) {
     return Exceeds(y.allocated, AllocatableOf(y));
   }
   bool below = false;
@@ -671,7 +671,7 @@ class Simulation {
   bool PlaceGroup(int group) {
     const std::vector<int> tasks = Tasks(world_, group);
     if (tasks.empty()) return false;
-    const Three request = SumOfRequests(world_, tasks, world_.kept().largest_gpu_mib);
+    const QuotaCount request = SumOfRequests(world_, tasks, world_.kept().largest_gpu_mib);
     if (world_.settings().Has("proportion") &&
         !(FitsLimits(world_, group, request) && FitsQuotas(world_, group, request))) {
       return false;
@@ -1103,7 +1103,7 @@ std::vector<Chunk> ChunksOf(const World& before, const World& after,
       const Chunk nothing{.queue = At(kept.queues, queue).row->name, .amount = {}, .mig_gpus = 0};
       const auto add = [&](int pod, Chunk* chunk) {
         const Kept::Pod& each = At(kept.pods, pod);
-        chunk->amount = Plus(chunk->amount, kept.Accepted(each, NodeOf(before, pod)));
+        chunk->amount += kept.Accepted(each, NodeOf(before, pod));
         chunk->mig_gpus += MigGpus(each.row->gpu);
       };
       Chunk core = nothing;
@@ -1441,12 +1441,12 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
     for (std::string at = queue; !at.empty(); at = parents.at(at)) path.push_back(at);
     return path;
   };
-  std::map<std::string, Three> remaining;
+  std::map<std::string, QuotaCount> remaining;
   const auto remaining_of = [&](const std::string& queue) {
     const auto found = remaining.find(queue);
     return found == remaining.end() ? numbers.at(queue).allocated : found->second;
   };
-  const auto without_mig = [](const Three& amount, double mig_gpus) {
+  const auto without_mig = [](const QuotaCount& amount, double mig_gpus) {
     return Three{amount[0], amount[1], amount[2] - mig_gpus};
   };
   std::map<std::string, std::array<bool, 3>> involved;
@@ -1454,14 +1454,14 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
     if (const auto pair = Leveled(path_up(claim.queue), path_up(chunk.queue))) {  // F90
       const QueueNumbers& x = numbers.at(pair->first);
       const QueueNumbers& y = numbers.at(pair->second);
-      const Three left = remaining_of(pair->second);
+      const QuotaCount left = remaining_of(pair->second);
       const bool over_share = Exceeds(left, AllocatableOf(y));
       const bool owed =
-          AtMost(Plus(x.allocated, claim.request), x.deserved) && Exceeds(left, y.deserved);
+          AtMost(x.allocated + claim.request, x.deserved) && Exceeds(left, y.deserved);
       if (!over_share && !owed) return false;
     }
     for (const std::string& queue : path_up(chunk.queue)) {  // F91
-      remaining[queue] = Minus(remaining_of(queue), chunk.amount);
+      remaining[queue] = remaining_of(queue) - chunk.amount;
       const Three generic = without_mig(chunk.amount, chunk.mig_gpus);
       for (size_t r = 0; r < 3; ++r) involved[queue][r] = involved[queue][r] || generic[r] > 0;
     }
@@ -1472,7 +1472,7 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
   };
   for (const std::string& queue : path_up(claim.queue)) {  // F92
     const QueueNumbers& mine = numbers.at(queue);
-    const Three with_request = Plus(remaining_of(queue), claim.request);
+    const QuotaCount with_request = remaining_of(queue) + claim.request;
     for (const auto& [sibling, left] : remaining) {
       if (sibling == queue || parents.at(sibling) != parents.at(queue)) continue;
       const QueueNumbers& its = numbers.at(sibling);
@@ -1488,7 +1488,7 @@ bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,
       }
     }
     if (!claim.preemptible &&
-        !AtMost(Plus(mine.allocated_non_preemptible, claim.request), mine.deserved)) {
+        !AtMost(mine.allocated_non_preemptible + claim.request, mine.deserved)) {
       return false;
     }
   }

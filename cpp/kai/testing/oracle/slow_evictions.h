@@ -67,14 +67,14 @@ std::vector<size_t> PrefixSizes(const std::vector<double>& capacities, double mi
 // Pods of one leaf queue that are taken in one piece (spec 1 F89).
 struct Chunk {
   std::string queue;
-  Three amount{};
+  QuotaCount amount{};
   double mig_gpus = 0;  // the part of the amount that does not make GPUs "involved" (F91)
 };
 // May `queue` take these for a request? (spec 1 F90-F94)
 struct Claim {
   std::string queue;
   bool preemptible = true;
-  Three request{};
+  QuotaCount request{};
   double mig_gpus = 0;  // as in a Chunk
 };
 bool MayReclaim(const std::map<std::string, QueueNumbers>& numbers,

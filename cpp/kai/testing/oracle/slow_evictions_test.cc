@@ -345,7 +345,7 @@ TEST(OracleReclaimTest, TheRestOfTheClusterBlocksNothing) {  // mend unrelated_b
 
 QueueNumbers Gpus(double allocated, double deserved, double fair_share) {
   QueueNumbers numbers;
-  numbers.allocated[2] = allocated;
+  numbers.allocated = {0, 0, allocated};
   numbers.deserved[2] = deserved;
   numbers.fair_share[2] = fair_share;
   numbers.limit.fill(-1);

@@ -82,9 +82,6 @@ bool AtMost(const Three& a, const Three& b) {
   return AtMost(a[0], b[0]) && AtMost(a[1], b[1]) && AtMost(a[2], b[2]);
 }
 
-Three Plus(const Three& a, const Three& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
-Three Minus(const Three& a, const Three& b) { return {a[0] - b[0], a[1] - b[1], a[2] - b[2]}; }
-
 bool ParseBool(const std::string& text) {
   return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" ||
          text == "True";
@@ -341,26 +338,23 @@ bool World::Kept::InNodePool(const StringPairs& labels) const {
   return pool != nullptr && *pool == rows.params.node_pool_label_value;
 }
 
-Three World::Kept::Requested(const Pod& pod, double gpu_mib) const {
-  Three three = {AmountOf(pod.row->requests, "cpu"), AmountOf(pod.row->requests, "memory"),
-                 WholeOrPartGpus(pod.row->gpu) + MigGpus(pod.row->gpu)};
-  if (pod.row->gpu.kind == GpuRequestKind::kMemory && gpu_mib > 0) {
-    three[2] += static_cast<double>(pod.row->gpu.count) *
-                static_cast<double>(pod.row->gpu.memory_mib) / gpu_mib;
-  }
-  return three;
+QuotaCount World::Kept::Requested(const Pod& pod, double gpu_mib) const {
+  const QuotaCount requested = {AmountOf(pod.row->requests, "cpu"),
+                                AmountOf(pod.row->requests, "memory"),
+                                WholeOrPartGpus(pod.row->gpu) + MigGpus(pod.row->gpu)};
+  if (pod.row->gpu.kind != GpuRequestKind::kMemory || gpu_mib <= 0) return requested;
+  const double mib =
+      static_cast<double>(pod.row->gpu.count) * static_cast<double>(pod.row->gpu.memory_mib);
+  return requested + QuotaCount::OfGpuMemory(mib, gpu_mib);
 }
 
-Three World::Kept::Accepted(const Pod& pod, int node) const {
+QuotaCount World::Kept::Accepted(const Pod& pod, int node) const {
   if (node < 0) return {};
-  Three three = Requested(pod, smallest_gpu_mib);
-  if (pod.row->gpu.kind == GpuRequestKind::kMemory) {
-    const double mib = MemoryOfGpu(*nodes[static_cast<size_t>(node)]);
-    const double portion =
-        std::ceil(static_cast<double>(pod.row->gpu.memory_mib) / mib * 100) / 100;
-    three[2] = GpusOf(portion, static_cast<double>(pod.row->gpu.count));
-  }
-  return three;
+  const QuotaCount requested = Requested(pod, smallest_gpu_mib);
+  if (pod.row->gpu.kind != GpuRequestKind::kMemory) return requested;
+  const double mib = MemoryOfGpu(*nodes[static_cast<size_t>(node)]);
+  const double portion = std::ceil(static_cast<double>(pod.row->gpu.memory_mib) / mib * 100) / 100;
+  return requested.WithGpus(GpusOf(portion, static_cast<double>(pod.row->gpu.count)));
 }
 
 double World::Kept::DevicesOf(int node) const {
@@ -369,14 +363,13 @@ double World::Kept::DevicesOf(int node) const {
   return count ? static_cast<double>(*count) : std::trunc(At(allocatable, node)[2]);
 }
 
-Three World::Kept::AtTheGate(const Pod& pod, int node) const {
-  Three three = Accepted(pod, node);
+QuotaCount World::Kept::AtTheGate(const Pod& pod, int node) const {
+  const QuotaCount accepted = Accepted(pod, node);
   const GpuRequest& gpu = pod.row->gpu;
-  if (!IsShared(*pod.row)) return three;
+  if (!IsShared(*pod.row)) return accepted;
   const double mib = MemoryOfGpu(*At(nodes, node));
-  three[2] = static_cast<double>(gpu.count) *
-             CeilToPercent(static_cast<double>(MibPerDevice(gpu, mib)) / mib);
-  return three;
+  return accepted.WithGpus(static_cast<double>(gpu.count) *
+                           CeilToPercent(static_cast<double>(MibPerDevice(gpu, mib)) / mib));
 }
 
 GpuPart World::Kept::GpusTaken(const Pod& pod, int node, const Groups& shared) const {
@@ -615,8 +608,7 @@ void World::Kept::CountTotal(const std::vector<PodState>& states) {  // spec 1 F
         Label(node.labels, "node-role.kubernetes.io/gpu-worker") == nullptr) {
       gpus = 0;
     }
-    total = Plus(total,
-                 {AmountOf(node.allocatable, "cpu"), AmountOf(node.allocatable, "memory"), gpus});
+    total += {AmountOf(node.allocatable, "cpu"), AmountOf(node.allocatable, "memory"), gpus};
   }
   for (size_t i = 0; i < pods.size(); ++i) {
     const PodRow& row = *pods[i].row;
@@ -626,7 +618,7 @@ void World::Kept::CountTotal(const std::vector<PodState>& states) {  // spec 1 F
     if (row.scheduler_name == rows.params.scheduler_name || utility) continue;
     if (!IsActiveUsed(states[i].status) || states[i].node < 0) continue;
     if (!IsOpen(*At(nodes, states[i].node))) continue;
-    total = Minus(total, Requested(pods[i], smallest_gpu_mib));
+    total -= Requested(pods[i], smallest_gpu_mib);
   }
 }
 
@@ -645,22 +637,20 @@ bool IsSatisfied(const Sibling& q) {
 // Allocated and AllocatedNotPreemptible of a queue as the world stands (spec 1 F31, F33).
 void AddAllocated(const World& world, int queue, QueueNumbers* numbers) {
   const Kept& kept = world.kept();
-  const auto add = [&](const Kept::Pod& pod, int node, double times) {
+  const auto add = [&](const Kept::Pod& pod, int node, bool is_there) {
     if (!pod.counts) return;
     const Kept::Group& group = At(kept.groups, pod.group);
     if (!kept.IsBelow(group.queue, queue)) return;
-    Three accepted = kept.Accepted(pod, node);
-    for (double& amount : accepted) amount *= times;
-    numbers->allocated = Plus(numbers->allocated, accepted);
-    if (!group.preemptible) {
-      numbers->allocated_non_preemptible = Plus(numbers->allocated_non_preemptible, accepted);
-    }
+    const QuotaCount accepted = kept.Accepted(pod, node);
+    const QuotaCount more = is_there ? accepted : QuotaCount() - accepted;
+    numbers->allocated += more;
+    if (!group.preemptible) numbers->allocated_non_preemptible += more;
   };
   for (size_t i = 0; i < kept.pods.size(); ++i) {
     const World::PodState& state = world.pods()[i];
-    if (IsActiveAllocated(state.status)) add(kept.pods[i], state.node, 1);
+    if (IsActiveAllocated(state.status)) add(kept.pods[i], state.node, true);
   }
-  for (const auto& [pod, node] : world.evicted_again()) add(At(kept.pods, pod), node, -1);
+  for (const auto& [pod, node] : world.evicted_again()) add(At(kept.pods, pod), node, false);
 }
 
 QueueNumbers NumbersNow(const World& world, int queue) {
@@ -875,11 +865,9 @@ std::vector<int> Tasks(const World& world, int group, const std::set<std::string
   return CollectTasks(world, group, "", without);
 }
 
-Three SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib) {
-  Three sum{};
-  for (const int pod : tasks) {
-    sum = Plus(sum, world.kept().Requested(At(world.kept().pods, pod), gpu_mib));
-  }
+QuotaCount SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib) {
+  QuotaCount sum;
+  for (const int pod : tasks) sum += world.kept().Requested(At(world.kept().pods, pod), gpu_mib);
   return sum;
 }
 
@@ -892,7 +880,8 @@ double AllocatableShare(const QueueNumbers& q, size_t r) {  // spec 1 F34
   return q.limit[r] == -1 ? most : std::min(most, q.limit[r]);
 }
 
-double DominantShareOf(const QueueNumbers& q, const Three& allocated, const Three& total) {
+double DominantShareOf(const QueueNumbers& q, const QuotaCount& allocated,
+                       const QuotaCount& total) {
   double dominant = 0;
   for (size_t r = 0; r < 3; ++r) {
     double allocatable = AllocatableShare(q, r);
@@ -904,7 +893,7 @@ double DominantShareOf(const QueueNumbers& q, const Three& allocated, const Thre
 }
 
 // spec 1 F61-F71
-bool OrderOf(const Standing& l, const Standing& r, const Three& total) {
+bool OrderOf(const Standing& l, const Standing& r, const QuotaCount& total) {
   const auto over = [](const Standing& q) {  // F64
     bool all = true;
     for (size_t i = 0; i < 3; ++i) all = all && q.numbers.fair_share[i] < q.numbers.allocated[i];
@@ -1209,7 +1198,7 @@ double PodAffinityPoints(const World& world, const PodRow& pod, const NodeRow& n
 }
 
 // spec 1 F77, F78: the walk to the root.
-bool FitsQueues(const World& world, int group, const Three& q, bool limits) {
+bool FitsQueues(const World& world, int group, const QuotaCount& q, bool limits) {
   const Kept& kept = world.kept();
   for (int queue = At(kept.groups, group).queue; queue >= 0;
        queue = At(kept.queues, queue).parent) {
@@ -1217,16 +1206,16 @@ bool FitsQueues(const World& world, int group, const Three& q, bool limits) {
     for (size_t r = 0; r < 3; ++r) {
       if (q[r] <= 0) continue;
       const double cap = limits ? n.limit[r] : n.deserved[r];
-      const double has = limits ? n.allocated[r] : n.allocated_non_preemptible[r];
-      if (cap != -1 && cap < has + q[r]) return false;
+      const QuotaCount& has = limits ? n.allocated : n.allocated_non_preemptible;
+      if (cap != -1 && cap < (has + q)[r]) return false;
     }
   }
   return true;
 }
-bool FitsLimits(const World& world, int group, const Three& q) {
+bool FitsLimits(const World& world, int group, const QuotaCount& q) {
   return FitsQueues(world, group, q, true);
 }
-bool FitsQuotas(const World& world, int group, const Three& q) {
+bool FitsQuotas(const World& world, int group, const QuotaCount& q) {
   return At(world.kept().groups, group).preemptible || FitsQueues(world, group, q, false);
 }
 
@@ -1388,7 +1377,7 @@ bool HasHope(const World& world, int group) {
   if (HasChoice(world, group)) return true;
   const Kept& kept = world.kept();
   const std::vector<int> tasks = Tasks(world, group);
-  const Three sum = SumOfRequests(world, tasks, kept.largest_gpu_mib);
+  const QuotaCount sum = SumOfRequests(world, tasks, kept.largest_gpu_mib);
   if (kept.settings.Has("proportion") &&
       !(FitsLimits(world, group, sum) && FitsQuotas(world, group, sum))) {
     return false;
@@ -1491,10 +1480,10 @@ World::World(ClusterRows rows, Settings settings) {
       const Kept::Pod& pod = kept->pods[p];
       if (!pod.counts || pods_[p].status != PodStatus::kPending) continue;
       if (!kept->IsBelow(At(kept->groups, pod.group).queue, queue)) continue;
-      start.request = Plus(start.request, kept->Requested(pod, kept->smallest_gpu_mib));
+      start.request += kept->Requested(pod, kept->smallest_gpu_mib);
     }
   }
-  DivideBelow(kept.get(), -1, kept->total);
+  DivideBelow(kept.get(), -1, kept->total.values());
 }
 
 const ClusterRows& World::rows() const { return kept_->rows; }
@@ -1660,7 +1649,7 @@ Amounts World::Releasing(std::string_view node) const {
 Amounts World::Used(std::string_view node) const {
   return Named(*kept_, At(Ledgers(*this), kept_->NodeIndex(node)).used);
 }
-Three World::Total() const { return kept_->total; }
+QuotaCount World::Total() const { return kept_->total; }
 
 // ---- (a)
 
@@ -1743,8 +1732,7 @@ bool QueueTree::QueueLess(int a, int b) const {
   const auto standing = [&](int queue, const QueueRow* row) {
     Standing each{.row = row, .numbers = NumbersNow(world(), queue), .with_job = {}, .next = {}};
     const std::vector<int> tasks = Tasks(world(), BestJob(queue));
-    each.with_job =
-        Plus(each.numbers.allocated, SumOfRequests(world(), tasks, kept.smallest_gpu_mib));
+    each.with_job = each.numbers.allocated + SumOfRequests(world(), tasks, kept.smallest_gpu_mib);
     each.next = each.with_job;
     return each;
   };
@@ -1791,7 +1779,7 @@ std::vector<std::string> TasksToAllocate(const World& world, std::string_view po
   return names;
 }
 
-Three NextRequest(const World& world, std::string_view pod_group) {
+QuotaCount NextRequest(const World& world, std::string_view pod_group) {
   return SumOfRequests(world, Tasks(world, world.kept().GroupIndex(pod_group)),
                        world.kept().smallest_gpu_mib);
 }
@@ -1977,7 +1965,7 @@ std::optional<RealTrial> PlaceGroup(const World& world, int group) {
   std::set<std::string> without;
   for (;;) {
     const std::vector<int> tasks = Tasks(world, group, without);
-    const Three request = SumOfRequests(world, tasks, world.kept().largest_gpu_mib);
+    const QuotaCount request = SumOfRequests(world, tasks, world.kept().largest_gpu_mib);
     if (tasks.empty()) return std::nullopt;
     if (world.settings().Has("proportion") &&  // F76
         !(FitsLimits(world, group, request) && FitsQuotas(world, group, request))) {

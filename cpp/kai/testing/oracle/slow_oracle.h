@@ -29,6 +29,7 @@
 
 #include "kai/api/extras.h"
 #include "kai/api/mends.h"
+#include "kai/api/quota_count.h"
 #include "kai/model/columns/pod_status.h"
 #include "kai/model/rows/cluster_rows.h"
 #include "kai/testing/makers/test_time.h"
@@ -95,9 +96,9 @@ struct QueueNumbers {
   Three deserved{};
   Three limit{};
   Three weight{};
-  Three allocated{};
-  Three allocated_non_preemptible{};
-  Three request{};
+  QuotaCount allocated{};
+  QuotaCount allocated_non_preemptible{};
+  QuotaCount request{};
   Three fair_share{};
 };
 
@@ -149,7 +150,7 @@ class World {
   parts::Groups GroupsOf(std::string_view pod) const;  // that it shares on its node
 
   // What there is to divide (spec 1 F30).
-  Three Total() const;
+  QuotaCount Total() const;
 
   // The oracle's own: what of the rows counts, by position, and where every pod stands.
   struct Kept;
@@ -252,7 +253,7 @@ std::vector<std::string> Candidates(const World& world);
 
 // spec 2 G13 and F27
 std::vector<std::string> TasksToAllocate(const World& world, std::string_view pod_group);
-Three NextRequest(const World& world, std::string_view pod_group);
+QuotaCount NextRequest(const World& world, std::string_view pod_group);
 
 // ---- (b) fair share -----------------------------------------------------------------------------
 
@@ -347,7 +348,7 @@ struct World::Kept {
   std::vector<std::string> resources = {"cpu", "memory", "gpu", "pods"};
   double smallest_gpu_mib = 0;  // 0: no node knows
   double largest_gpu_mib = 0;
-  Three total{};
+  QuotaCount total;
 
   int NodeIndex(std::string_view name) const;   // -1: there is none
   int QueueIndex(std::string_view name) const;  // likewise
@@ -366,12 +367,12 @@ struct World::Kept {
   void CountTotal(const std::vector<PodState>& states);
 
   // What a waiting pod counts in its queue; a memory request by a device of `gpu_mib` (F24).
-  Three Requested(const Pod& pod, double gpu_mib) const;
+  QuotaCount Requested(const Pod& pod, double gpu_mib) const;
   // What a placed one counts (F25, and the last row of F24).
-  Three Accepted(const Pod& pod, int node) const;
+  QuotaCount Accepted(const Pod& pod, int node) const;
   double DevicesOf(int node) const;  // spec 3 N5: cnt
   // What the gate at a node counts (F79).
-  Three AtTheGate(const Pod& pod, int node) const;
+  QuotaCount AtTheGate(const Pod& pod, int node) const;
   // What a pod takes of a node's GPUs (spec 3 N2, N3).
   parts::GpuPart GpusTaken(const Pod& pod, int node, const parts::Groups& shared) const;
 };
@@ -385,8 +386,7 @@ const T& At(const std::vector<T>& values, int index) {
 
 bool AtMost(double a, double b);  // spec 1 F26
 bool AtMost(const Three& a, const Three& b);
-Three Plus(const Three& a, const Three& b);
-Three Minus(const Three& a, const Three& b);
+inline bool AtMost(const QuotaCount& a, const Three& b) { return AtMost(a.values(), b); }
 
 std::string SubGroupOf(const PodRow& pod);
 bool IsShared(const PodRow& pod);       // spec 3 R19
@@ -405,17 +405,17 @@ bool NotBuilt(const PodRow& pod);
 QueueNumbers NumbersNow(const World& world, int queue);
 double AllocatableShare(const QueueNumbers& numbers, size_t resource);  // spec 1 F34
 // spec 1 F77 (limits) and F78 (quotas of the non-preemptible): does q more fit?
-bool FitsLimits(const World& world, int group, const Three& q);
-bool FitsQuotas(const World& world, int group, const Three& q);
+bool FitsLimits(const World& world, int group, const QuotaCount& q);
+bool FitsQuotas(const World& world, int group, const QuotaCount& q);
 
 // A queue in a comparison: its numbers now, and what they would be.
 struct Standing {
   const QueueRow* row;
   QueueNumbers numbers;
-  Three with_job;  // allocated and J together (F65, F67)
-  Three next;      // the same without victims (F68)
+  QuotaCount with_job;  // allocated and J together (F65, F67)
+  QuotaCount next;      // the same without victims (F68)
 };
-bool OrderOf(const Standing& l, const Standing& r, const Three& total);  // spec 1 F61-F71
+bool OrderOf(const Standing& l, const Standing& r, const QuotaCount& total);  // spec 1 F61-F71
 bool CreatedFirst(const QueueRow& l, const QueueRow& r);  // the framework's own order
 
 enum class Elastic { kBelow, kExactly, kAbove };
@@ -464,7 +464,7 @@ std::vector<std::string> MembersInOrder(const World& world, int group, const Set
 bool TaskFirst(const World& world, int a, int b);                                        // G12
 // G13; without some sub-groups, where others suffice.
 std::vector<int> Tasks(const World& world, int group, const std::set<std::string>& without = {});
-Three SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib);
+QuotaCount SumOfRequests(const World& world, const std::vector<int>& tasks, double gpu_mib);
 
 struct Ledger {
   std::vector<double> idle;
