@@ -13,7 +13,7 @@ TEST(RoomCountTest, TheScarcestResourceSaysHowManyPodsFit) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 8, .millicpu = 3000})
                   .Pending("ns/p", {.pods = 4, .gpus = 2, .millicpu = 1000})
-                  .Pending("ns/q", {.gpus = 4, .millicpu = 500})
+                  .Pending("ns/q", {.pods = 3, .gpus = 4, .millicpu = 500})
                   .Build());
   const Cluster& cluster = rooms.cluster();
   ClassPlans& plans = rooms.search().plans();
@@ -22,11 +22,15 @@ TEST(RoomCountTest, TheScarcestResourceSaysHowManyPodsFit) {
   };
   EXPECT_EQ(fit("ns/p-0"), 3);
   EXPECT_EQ(fit("ns/q-0"), 2);
-  RoomCount count(cluster, &plans);
-  std::vector<PodId> pods = {rooms.Pod("ns/p-0"), rooms.Pod("ns/p-1"), rooms.Pod("ns/p-2")};
-  EXPECT_TRUE(count.MayHold(pods));
-  pods.push_back(rooms.Pod("ns/p-3"));
-  EXPECT_FALSE(count.MayHold(pods));
+  const auto may_hold = [&](const std::vector<const char*>& names) {
+    std::vector<PodId> pods;
+    for (const char* name : names) pods.push_back(rooms.Pod(name));
+    return RoomCount(cluster, &plans).MayHold(pods);
+  };
+  EXPECT_TRUE(may_hold({"ns/p-0", "ns/p-1", "ns/p-2"}));
+  EXPECT_FALSE(may_hold({"ns/p-0", "ns/p-1", "ns/p-2", "ns/p-3"}));
+  EXPECT_FALSE(may_hold({"ns/q-0", "ns/q-1", "ns/q-2"}));
+  EXPECT_TRUE(may_hold({"ns/p-0", "ns/p-1", "ns/q-0", "ns/q-1"})) << "each kind by itself";
 }
 
 }  // namespace
