@@ -107,10 +107,15 @@ class QuotaCount {
     QuotaCount carried = *this;
     carried.Carry();
     const Int128 parts = carried.counts_[kParts];
-    constexpr Int128 kMany = Int128{1} << 60;  // of so many no double tells what lies between two
+    constexpr Int128 kMany = Int128{1} << 56;  // of so many no double tells what lies between two
     if (parts >= kMany || parts <= -kMany) return Nearest(parts) / kPartsPerGpu;
-    return static_cast<double>((parts << kFineBits) + carried.counts_[kFine]) /
-           (kPartsPerGpu * 0x1p60);
+    // Rounded once: the division leaves whole numbers, and a last bit for what they leave.
+    constexpr int kMoreBits = 10;
+    const Int128 all = ((parts << kFineBits) + carried.counts_[kFine]) << kMoreBits;
+    const Int128 size = all < 0 ? -all : all;
+    const Int128 quotient = size / kPartsPerGpu | (size % kPartsPerGpu != 0 ? 1 : 0);
+    const double devices = std::ldexp(static_cast<double>(quotient), -kFineBits - kMoreBits);
+    return all < 0 ? -devices : devices;
   }
   static double Nearest(Int128 count) {
     const auto low = static_cast<int64_t>(count);  // nearly always all of it

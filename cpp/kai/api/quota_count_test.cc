@@ -34,10 +34,11 @@ TEST(QuotaCountTest, ReadsEachHundredthAsTheDoubleThatItIsWrittenAs) {
 
 TEST(QuotaCountTest, SumsOfHundredthsAreWhatTheyAreOnPaper) {
   ASSERT_NE(0.1 + 0.2, 0.3);
-  EXPECT_EQ((Gpus(0.1) + Gpus(0.2))[kQuotaGpu], 0.3);
-  QuotaCount sum;
+  QuotaCount sum(1000, 2e9, 0.2);
+  sum += QuotaCount(0, 0, 0.1);
+  EXPECT_EQ(sum[kQuotaGpu], 0.3);
   for (int i = 0; i < 1000; ++i) sum += Gpus(0.07);
-  EXPECT_EQ(sum[kQuotaGpu], 70);
+  EXPECT_EQ(sum[kQuotaGpu], 70.3);
 }
 
 TEST(QuotaCountTest, SeventhsAndQuartersOfADeviceAreOneDevice) {
@@ -57,6 +58,13 @@ TEST(QuotaCountTest, MemoryOfADeviceNeverAddsUpToMore) {
   }
   EXPECT_EQ(QuotaCount::OfGpuMemory(128, 255)[kQuotaGpu], 128.0 / 255);
   EXPECT_EQ(QuotaCount::OfGpuMemory(3 * 40'500, 40'500), Gpus(3));
+}
+
+TEST(QuotaCountTest, MemoryOfADeviceReadsAsTheNearestDouble) {
+  for (const int of : {15'300, 40'500, 81'500, 195'300}) {
+    for (int mib = 100; mib < of; mib += 37)
+      EXPECT_EQ(QuotaCount::OfGpuMemory(mib, of)[kQuotaGpu], static_cast<double>(mib) / of);
+  }
 }
 
 TEST(QuotaCountTest, EqualCountsAreEqualHoweverTheyCameAbout) {

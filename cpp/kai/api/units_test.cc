@@ -6,9 +6,10 @@ namespace kai::units_test {
 namespace {
 
 TEST(UnitsTest, CpuMemoryAndGpuComeInThatOrder) {  // spec 1 §0
-  EXPECT_EQ(kQuotaCpu, 0);
-  EXPECT_EQ(kQuotaMemory, 1);
-  EXPECT_EQ(kQuotaGpu, 2);
+  const QuotaVector limit = {1000, 2e9, 0.5};
+  EXPECT_EQ(limit[kQuotaCpu], 1000);
+  EXPECT_EQ(limit[kQuotaMemory], 2e9);
+  EXPECT_EQ(limit[kQuotaGpu], 0.5);
 }
 
 }  // namespace

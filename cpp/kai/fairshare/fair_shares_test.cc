@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "kai/fairshare/capacity.h"
+#include "kai/fairshare/reclaim_rule.h"
 #include "kai/model/changes/statement.h"
 #include "kai/testing/makers/random_cluster.h"
 #include "kai/testing/oracle/slow_oracle.h"
@@ -81,14 +85,14 @@ TEST(FairSharesTest, StayAsTheCycleBeganWhileSumsFollow) {  // spec 1 F31
       MakeCluster().Queue("q").Node("n1", {.gpus = 8}).Pending("q/p", {.gpus = 2}).Build();
   QueueUsage usage(*cluster);
   const FairShares shares(*cluster, usage, {});
-  const QueueView queue = shares[QueueNamed(*cluster, "q")];
-  EXPECT_EQ(queue[kQuotaGpu].fair_share, 2);
-  EXPECT_EQ(queue[kQuotaGpu].request, 2);
+  const QueueId queue = QueueNamed(*cluster, "q");
+  EXPECT_EQ(shares[queue][kQuotaGpu].fair_share, 2);
+  EXPECT_EQ(shares[queue][kQuotaGpu].request, 2);
   const auto statement = Statement::Open(cluster.get(), {&usage});
   statement->Place(PodNamed(*cluster, "q/p-0"), NodeNamed(*cluster, "n1"));
-  EXPECT_EQ(queue.allocated()[kQuotaGpu], 2);
-  EXPECT_EQ(queue[kQuotaGpu].fair_share, 2);
-  EXPECT_EQ(queue[kQuotaGpu].request, 2);
+  EXPECT_EQ(shares[queue].allocated()[kQuotaGpu], 2);
+  EXPECT_EQ(shares[queue][kQuotaGpu].fair_share, 2);
+  EXPECT_EQ(shares[queue][kQuotaGpu].request, 2);
 }
 
 // 0.1 and 0.2 GPUs: in doubles, what the pending pod adds would be more than the share it is part
@@ -106,6 +110,36 @@ TEST(FairSharesTest, AQueueThatGetsAllItAsksForIsNotAboveItsShare) {
   EXPECT_EQ(queue[kQuotaGpu].fair_share, 0.3);
   const QuotaCount& asked = cluster->ClassOf(PodNamed(*cluster, "q/b-0")).requested;
   EXPECT_EQ((queue.allocated() + asked)[kQuotaGpu], queue[kQuotaGpu].fair_share);
+}
+
+// The rules read shares and sums where they lie.
+TEST(FairSharesTest, AreWhatTheRulesAsk) {
+  const auto maker = MakeCluster()
+                         .Queue("poor", {.deserved_gpus = 2})
+                         .Queue("rich", {.deserved_gpus = 1, .limit_gpus = 3})
+                         .Node("n1", {.gpus = 4})
+                         .Running("rich/a", {.pods = 3, .gpus = 1, .node = "n1"})
+                         .Pending("poor/b", {.pods = 2, .gpus = 1});
+  const auto built = maker.Build();
+  const Cluster& cluster = *built;
+  const QueueUsage usage(cluster);
+  const FairShares shares(cluster, usage, {});
+  const QueueId queue = QueueNamed(cluster, "rich");
+  const QueueId reclaimer = QueueNamed(cluster, "poor");
+  const std::vector<PodId> pods = {PodNamed(cluster, "poor/b-0")};
+
+  AskedAmount asked(Adding::kExact);
+  for (const PodId pod : pods) asked += cluster.ClassOf(pod).gate_requested;
+  EXPECT_FALSE(CheckLimit(shares.table(), queue, asked).fits());
+  EXPECT_TRUE(CheckLimit(shares.table(), reclaimer, asked).fits());
+
+  ReclaimRule rule(shares.table(), {.queue = reclaimer, .preemptible = true}, {});
+  const QuotaCount& request = cluster.ClassOf(pods[0]).requested;
+  const QueueId victim = queue;
+  EXPECT_TRUE(rule.MayStart(request));
+  EXPECT_TRUE(rule.MayBeVictim(victim, request));
+  const std::vector<QueueLoss> losses = {{.queue = victim, .amount = request, .whole_gpus = 1}};
+  EXPECT_TRUE(rule.Accepts(losses, request));
 }
 
 TEST(FairSharesPropertyTest, AreWhatTheSpecMakesOfTheRows) {

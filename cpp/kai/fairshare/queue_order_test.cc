@@ -202,7 +202,9 @@ TEST(QueueOrderTest, EarlierComparatorsOutrankLaterOnes) {
 // ------------------------------------------------------------------------------
 
 TEST(DominantShareTest, IsTheLargestPartOfWhatIsAllocatable) {  // the examples of spec 1 F34
-  EXPECT_EQ(DominantShare(Queue().view(), {500, 600, 700}, kTotal), 0.7);
+  const Queue holds = Queue().Holds({500, 600, 700});
+  const QueueView queue = holds.view();
+  EXPECT_EQ(DominantShare(queue, queue.allocated(), kTotal), 0.7);
 }
 
 TEST(DominantShareTest, WhereNothingIsAllocatableEverythingIsFarTooMuch) {

@@ -62,9 +62,10 @@ TEST(QueueUsageTest, FollowsTheStatementAndGoesBack) {
   QueueUsage usage(*cluster);
   const auto statement = Statement::Open(cluster.get(), {&usage});
   statement->Place(PodNamed(*cluster, "q/p-0"), NodeNamed(*cluster, "n1"));
-  EXPECT_EQ(GpuOf(usage, *cluster, "q").allocated, 2);
+  const QueueId queue = QueueNamed(*cluster, "q");
+  EXPECT_EQ(usage.sums()[queue].allocated[kQuotaGpu], 2);
   statement->RollBackTo(0);
-  EXPECT_EQ(GpuOf(usage, *cluster, "q").allocated, 0);
+  EXPECT_EQ(usage.sums()[queue].allocated[kQuotaGpu], 0);
 }
 
 TEST(QueueUsageTest, CountsOnlyWhatIsAllocatedOrWaits) {  // spec 1 F31, F32

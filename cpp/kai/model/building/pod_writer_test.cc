@@ -427,9 +427,9 @@ TEST(QuotaAmountsTest, TurnGpuMemoryIntoGpusInThreeWays) {
           .Pending("ns/g", {.gpu_memory_mib = 10'000, .gpu_devices = 2})
           .Build();
   const PodClass& pod = cluster->ClassOf(PodId(0));
-  EXPECT_DOUBLE_EQ(pod.requested[kQuotaGpu], 20'000.0 / 40'500);
+  EXPECT_EQ(pod.requested[kQuotaGpu], 20'000.0 / 40'500);
   EXPECT_NEAR(pod.requested[kQuotaGpu], 0.4938, 1e-4);
-  EXPECT_DOUBLE_EQ(pod.gate_requested[kQuotaGpu], 20'000.0 / 81'500);
+  EXPECT_EQ(pod.gate_requested[kQuotaGpu], 20'000.0 / 81'500);
   EXPECT_NEAR(pod.gate_requested[kQuotaGpu], 0.2454, 1e-4);
   const PodClassId id = cluster->pods().pod_class[PodId(0)];
   EXPECT_EQ(cluster->AcceptedOn(id, NodeNamed(*cluster, "large"))[kQuotaGpu], 0.26);
