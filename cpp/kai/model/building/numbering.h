@@ -1,7 +1,7 @@
 // In which order the objects of a kind get their ids: by name, or, in tests, at random; and the
 // order of names, which is what counts where two of them are alike in all else.
 //
-//   OrderForIds(seed, &sorted);
+//   OrderForIds(seed_, &order);
 //   RankByName(c_.names_, &c_.nodes_);
 //
 // Invariants: the same seed gives the same order; 0 leaves it as it is. Cost: O(objects), and

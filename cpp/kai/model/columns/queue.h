@@ -1,7 +1,6 @@
 // The columns of queues: what their owners wrote. fairshare/usage.h has what they use and deserve.
 //
-//   const Span32 range = cluster.queues().children[QueueNamed(cluster, name)];
-//   const QueueId child = cluster.queues().child_list[static_cast<size_t>(i)];
+//   cluster.queues().ChildrenOf(QueueNamed(cluster, name))    // by name
 //
 // Invariants: whole trees only; nothing changes after the load. Cost: an access to an array.
 // Threads: many readers.
