@@ -133,7 +133,6 @@ void ClusterAssembler::AddQueues(std::vector<QueueRow>* rows) {
             [](const QueueRow& a, const QueueRow& b) { return a.name < b.name; });
   OrderForIds(seed_, &kept);
   kai::AddQueues(kept, &c_.names_, &directory_, &c_.queues_);
-  RankByName(c_.names_, &c_.queues_);
 }
 
 void ClusterAssembler::AddPodGroups(ClusterRows* rows) {

@@ -8,6 +8,7 @@
 
 #include "kai/api/units.h"
 #include "kai/base/text.h"
+#include "kai/model/building/numbering.h"
 #include "kai/model/building/row_lookup.h"
 
 namespace kai {
@@ -118,7 +119,8 @@ void AddQueues(const std::vector<QueueRow>& rows, Interner* names, Directory* di
     directory->Add(row.name, queues->name.Add(names->Intern(row.name)));
   for (const QueueRow& row : rows) AddQueue(row, names, *directory, queues);
   IndexVector<QueueId, std::vector<QueueId>> children(queues->size());
-  for (const QueueId queue : queues->name.ids()) {
+  RankByName(*names, queues);
+  for (const QueueId queue : InOrderOf(queues->name_rank)) {
     const QueueId parent = queues->parent[queue];
     (parent.valid() ? children[parent] : queues->top_level).push_back(queue);
   }
