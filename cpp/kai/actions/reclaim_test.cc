@@ -239,15 +239,21 @@ TEST(ReclaimTest, WhatItsParentHoldsWithoutPreemptionCountsAsWell) {
 
 // ---- moving instead of taking (E22, spec 2 V14) -------------------------------------------------
 
+// Each of two nodes has a pod of queue a and room for one more; a pod of queue b wants a whole
+// node.
+ClusterMaker APodOnEachNode(double deserved_by_a) {
+  return MakeCluster()
+      .Queue("a", {.deserved_gpus = deserved_by_a})
+      .Queue("b", {.deserved_gpus = 2})
+      .Node("n1", {.gpus = 2})
+      .Node("n2", {.gpus = 2})
+      .Running("a/one", {.gpus = 1, .node = "n1"})
+      .Running("a/two", {.gpus = 1, .node = "n2"})
+      .Pending("b/new", {.gpus = 2});
+}
+
 TEST(ReclaimTest, MayMoveInsteadOfTaking) {
-  ClusterMaker maker = MakeCluster()
-                           .Queue("a", {.deserved_gpus = 2})
-                           .Queue("b", {.deserved_gpus = 2})
-                           .Node("n1", {.gpus = 2})
-                           .Node("n2", {.gpus = 2})
-                           .Running("a/one", {.gpus = 1, .node = "n1"})
-                           .Running("a/two", {.gpus = 1, .node = "n2"})
-                           .Pending("b/new", {.gpus = 2});
+  ClusterMaker maker = APodOnEachNode(2);
   EXPECT_THAT(Reclaim(maker),
               PlanIs(Evicts("a/two-0"), Pipelines("b/new-0", "n2"), Pipelines("a/two-0", "n1")));
   maker.params().allow_consolidating_reclaim = false;
@@ -255,14 +261,7 @@ TEST(ReclaimTest, MayMoveInsteadOfTaking) {
 }
 
 TEST(ReclaimTest, WithoutMovingItTakesWhatIsAboveTheQuota) {
-  ClusterMaker maker = MakeCluster()
-                           .Queue("a", {.deserved_gpus = 1})
-                           .Queue("b", {.deserved_gpus = 2})
-                           .Node("n1", {.gpus = 2})
-                           .Node("n2", {.gpus = 2})
-                           .Running("a/one", {.gpus = 1, .node = "n1"})
-                           .Running("a/two", {.gpus = 1, .node = "n2"})
-                           .Pending("b/new", {.gpus = 2});
+  ClusterMaker maker = APodOnEachNode(1);
   maker.params().allow_consolidating_reclaim = false;
   EXPECT_THAT(Reclaim(maker),
               PlanIs(Evicts("a/two-0"), Pipelines("b/new-0", "n2"), Pipelines("a/two-0", "n1")))
@@ -271,14 +270,7 @@ TEST(ReclaimTest, WithoutMovingItTakesWhatIsAboveTheQuota) {
 
 TEST(ReclaimTest, DoesNotSearchQueuesThatMayLoseNothing) {
   const auto plan_for = [](double deserved_by_a) {
-    ClusterMaker maker = MakeCluster()
-                             .Queue("a", {.deserved_gpus = deserved_by_a})
-                             .Queue("b", {.deserved_gpus = 2})
-                             .Node("n1", {.gpus = 2})
-                             .Node("n2", {.gpus = 2})
-                             .Running("a/one", {.gpus = 1, .node = "n1"})
-                             .Running("a/two", {.gpus = 1, .node = "n2"})
-                             .Pending("b/new", {.gpus = 2});
+    ClusterMaker maker = APodOnEachNode(deserved_by_a);
     maker.params().allow_consolidating_reclaim = false;
     return Reclaim(maker, R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 0}})");
   };

@@ -38,12 +38,10 @@ void FairShares::Divide(double k_value) {
   };
   divide(total_, queues.top_level);
   for (const QueueId queue : queues.parents_first) {  // spec 1 F40
-    const Span32 range = queues.children[queue];
-    if (range.size() == 0) continue;
+    if (queues.IsLeaf(queue)) continue;
     const QueueShare& share = shares_[queue];
     divide({share[0].fair_share, share[1].fair_share, share[2].fair_share},
-           std::span(queues.child_list)
-               .subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size())));
+           queues.ChildrenOf(queue));
   }
 }
 

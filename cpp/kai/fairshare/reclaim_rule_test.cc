@@ -15,7 +15,7 @@
 namespace kai::reclaim_rule_test {
 namespace {
 
-// One resource of a queue, usually GPUs; of CPU and memory nobody deserves, holds or asks for
+// One resource of a queue, usually GPUs; no queue deserves, holds or asks for CPU and memory
 // anything unless told.
 struct Numbers {
   double allocated = 0;

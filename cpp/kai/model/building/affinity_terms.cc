@@ -59,7 +59,7 @@ AffinityTermId AffinityTerms::TermOf(std::vector<PodSelector> selectors,
 std::vector<Spread> AffinityTerms::SpreadOf(const PodRow& row) {
   std::vector<Spread> all;
   for (const SpreadConstraintRow& each : row.spread) {
-    if (!each.required) continue;  // nobody scores by it
+    if (!each.required) continue;  // the engine has no score for it
     PodSelector selector{.matches_none = !each.selector.has_value(),
                          .requirements = RequirementsOf(each.selector),
                          .namespaces = {names_.Intern(row.namespace_name)}};

@@ -132,7 +132,7 @@ void ClusterAssembler::AddQueues(std::vector<QueueRow>* rows) {
   std::sort(kept.begin(), kept.end(),
             [](const QueueRow& a, const QueueRow& b) { return a.name < b.name; });
   OrderForIds(seed_, &kept);
-  kai::AddQueues(kept, &c_.names_, &directory_, &c_.queues_);
+  WriteQueues(kept, &c_.names_, &directory_, &c_.queues_);
 }
 
 void ClusterAssembler::AddPodGroups(ClusterRows* rows) {

@@ -60,7 +60,7 @@ class ClusterAssembler {
   std::unique_ptr<Namespaces> namespaces_;
   std::unique_ptr<AffinityTerms> affinity_;
   std::unique_ptr<VolumeDesk> volumes_;
-  std::unique_ptr<StorageDesk> storage_;  // null: nobody counts storage or its volumes
+  std::unique_ptr<StorageDesk> storage_;  // null: neither storage nor its volumes are counted
 };
 
 }  // namespace kai

@@ -28,12 +28,12 @@ TEST(ClusterRowsTest, BuildsAClusterOfNothing) {
 TEST(ClusterRowsTest, KeepsWhatReadersRejectedBesideItsOwn) {
   ClusterRows rows;
   rows.rejections.push_back({"Pod", "ns/p", "spec", "is not an object"});
-  rows.queues.push_back(MakeQueueRow("orphan", {.parent = "nobody"}));
+  rows.queues.push_back(MakeQueueRow("orphan", {.parent = "missing"}));
   const auto cluster = std::move(rows).Build();
   EXPECT_THAT(cluster->rejections(),
               ElementsAre(Rejection{"Pod", "ns/p", "spec", "is not an object"},
                           Rejection{"Queue", "orphan", "spec.parentQueue",
-                                    "parent queue \"nobody\" does not exist"}));
+                                    "parent queue \"missing\" does not exist"}));
 }
 
 TEST(ClusterRowsTest, BuildsTheRestOfAnInputThatIsPartlyNonsense) {
@@ -146,7 +146,7 @@ TEST_P(OracleTest, AgreesWithTheRowsTakenLiterally) {
     SCOPED_TRACE(SeedTrace(seed));
     ClusterRows rows = MakeRandomCluster(seed, {.sub_groups = true});
     rows.params.full_hierarchy_fairness = GetParam();
-    // Nobody is overdue: rows do not know the time.
+    // No pod is overdue: rows do not know the time.
     const oracle::World world(rows, {.now_ns = 0});
     const auto cluster = rows.Build();
 

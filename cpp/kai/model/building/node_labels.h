@@ -1,5 +1,5 @@
-// NodeLabels: which labels of nodes somebody asks for, and which of these nearly tell every node
-// apart.
+// NodeLabels: the labels of nodes that constraints, volumes and claims mention, and those of them
+// that nearly tell every node apart.
 //
 //   NodeLabels labels;
 //   labels.Mention(constraint);    // of every pod, volume and claim
@@ -10,7 +10,8 @@
 // A class of nodes is made of the labels that do not tell (design §4.2): with the others there
 // would be as many classes as nodes.
 //
-// Invariants: what nobody mentions is not picked. Cost: O(labels) per object. Not thread-safe.
+// Invariants: a label that is not mentioned is not picked. Cost: O(labels) per object. Not
+// thread-safe.
 #ifndef KAI_MODEL_BUILDING_NODE_LABELS_H_
 #define KAI_MODEL_BUILDING_NODE_LABELS_H_
 

@@ -1,4 +1,4 @@
-// PodClassWriter: which pods nobody can tell apart (design §4.2).
+// PodClassWriter: puts pods that are alike into one class (design §4.2).
 //
 //   PodClassWriter classes({.names = ...
 //   const PodClassId pod_class = classes.Add(draft);
@@ -26,7 +26,7 @@ struct PodDraft {
   PodRow* row = nullptr;
   PodStatus status = PodStatus::kUnknown;
   NodeId node;       // invalid: it holds none, or one that is not here
-  PodGroupId group;  // invalid: of nobody that we know
+  PodGroupId group;  // invalid: none that is here
   bool is_reservation = false;
   const BindRequestRow* bind_request = nullptr;  // that is being carried out
   ConstraintId constraint;

@@ -1,4 +1,4 @@
-// Classes: nodes, and pods, that nobody can tell apart (design §4.2).
+// Classes: nodes that are alike, and pods that are alike (design §4.2).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@ double LedgerGpusOf(const PodDraft& draft, double whole_gpus) {
   const PodRow& row = *draft.row;
   if (draft.is_reservation) return 0;  // spec 3 N3
   if (!row.gpu.IsShared()) return whole_gpus;
-  // Whose devices nobody has written down holds them whole; KAI forgets that it holds any.
+  // Where no record names the devices of a sharer, it holds whole ones; KAI then counts none.
   return row.gpu_groups.empty() ? static_cast<double>(row.gpu.count) : 0;
 }
 

@@ -3,7 +3,8 @@
 //   c_.total_ += OfferedToQueues(c_, node);
 //   CountInQueue(c_, pod, &c_.queues_.sums);
 //
-// Invariants: spec 1 F30 and F32. Cost: O(1). Threads: one thread that writes the sums.
+// Invariants: spec 1 F30 and F32. Cost: O(1), the tree O(queues). Threads: one thread that writes
+// the sums.
 #ifndef KAI_MODEL_BUILDING_QUEUE_SUMS_H_
 #define KAI_MODEL_BUILDING_QUEUE_SUMS_H_
 

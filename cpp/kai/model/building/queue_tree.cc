@@ -113,8 +113,8 @@ void FlattenQueues(std::vector<QueueRow>* rows, std::vector<Rejection>* rejectio
   rows->push_back(std::move(root));
 }
 
-void AddQueues(const std::vector<QueueRow>& rows, Interner* names, Directory* directory,
-               QueueColumns* queues) {
+void WriteQueues(const std::vector<QueueRow>& rows, Interner* names, Directory* directory,
+                 QueueColumns* queues) {
   for (const QueueRow& row : rows)
     directory->Add(row.name, queues->name.Add(names->Intern(row.name)));
   for (const QueueRow& row : rows) AddQueue(row, names, *directory, queues);

@@ -1,7 +1,7 @@
 // Queues: which of them hang together, and what their owners wrote, as columns.
 //
 //   KeepWholeQueueTrees(&kept, &c_.rejections_);
-//   AddQueues(kept, &c_.names_, &directory_, &c_.queues_);
+//   WriteQueues(kept, &c_.names_, &directory_, &c_.queues_);
 //
 // Invariants: after KeepWholeQueueTrees() every parent is there, and no queue is its own ancestor.
 // Cost: O(queues · log), and O(depth) for each queue that is left out. Not thread-safe.
@@ -24,8 +24,8 @@ void FlattenQueues(std::vector<QueueRow>* rows, std::vector<Rejection>* rejectio
 void KeepWholeQueueTrees(std::vector<QueueRow>* rows, std::vector<Rejection>* rejections);
 
 // `rows` are whole trees, in the order in which they get their ids.
-void AddQueues(const std::vector<QueueRow>& rows, Interner* names, Directory* directory,
-               QueueColumns* queues);
+void WriteQueues(const std::vector<QueueRow>& rows, Interner* names, Directory* directory,
+                 QueueColumns* queues);
 
 }  // namespace kai
 

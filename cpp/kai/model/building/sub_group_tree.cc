@@ -15,7 +15,7 @@ namespace {
 using SubGroupByName = std::map<std::string_view, const SubGroupRow*>;
 using Children = std::map<std::string, std::vector<const SubGroupRow*>>;  // "" is the root
 
-// A threshold as somebody wrote it: never below zero.
+// A written threshold; below zero it is 0.
 int32_t Threshold(int64_t written) {
   return static_cast<int32_t>(std::clamp<int64_t>(written, 0, std::numeric_limits<int32_t>::max()));
 }
@@ -26,7 +26,7 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// Who hangs below whom, by name; or why that cannot be told.
+// Fills in the children of each sub-group, by name. Returns why that cannot be done; empty: it can.
 std::string ChildrenOf(const PodGroupRow& row, Children* children) {
   SubGroupByName by_name;
   for (const SubGroupRow& sub : row.sub_groups) {

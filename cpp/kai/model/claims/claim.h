@@ -76,11 +76,19 @@ struct ClaimNeeds {
     int32_t spec = -1;  // of one of its own
 
     friend auto operator<=>(const Use&, const Use&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Use& use) {
+      return H::combine(std::move(h), use.name, use.claim, use.spec);
+    }
   };
   std::vector<Use> uses;
   ClaimRefusalKind refusal = ClaimRefusalKind::kNone;  // one that stays
 
   friend auto operator<=>(const ClaimNeeds&, const ClaimNeeds&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ClaimNeeds& needs) {
+    return H::combine(std::move(h), needs.uses, needs.refusal);
+  }
 };
 
 // A claim that a pod holds, for its BindRequest.

@@ -73,7 +73,7 @@ class ClaimAssembler {
   // Invalid: there is none.
   ClaimId Find(NameId namespace_name, NameId name) const;
   // The claim for what the pod asks of extended resources, if any: the one that was made for it
-  // when it was bound, else one that nobody has written down yet.
+  // when it was bound, else one that does not exist as an object yet.
   void AddExtendedUse(const PodRow& pod, bool is_bound, const ExtendedResources& known);
   // The object that was made for the pod's extended resources.
   ClaimId FindMadeFor(const PodRow& pod) const;
@@ -93,7 +93,6 @@ class ClaimAssembler {
   absl::flat_hash_map<std::pair<NameId, NameId>, ClaimId> claims_;
   // Those for extended resources, by namespace and owner; with its uid.
   absl::flat_hash_map<std::string, std::vector<std::pair<std::string_view, ClaimId>>> made_for_;
-  std::map<ClaimNeeds, ClaimNeedsId> needs_;
   IndexVector<ClaimId, int32_t> named_;  // how often pods name it
 };
 

@@ -27,6 +27,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/base/index_vector.h"
+#include "kai/base/interned.h"
 #include "kai/dra/allocator.h"
 #include "kai/model/changes/listener.h"
 #include "kai/model/claims/claim.h"
@@ -127,9 +128,7 @@ class ClaimBook {
 
   std::span<const Use> UsesOf(PodId pod) const {
     if (pod.index() >= uses_of_.size()) return {};
-    const Span32 range = uses_of_[pod];
-    return std::span(uses_).subspan(static_cast<size_t>(range.begin),
-                                    static_cast<size_t>(range.size()));
+    return uses_of_[pod].Of(uses_);
   }
   // Like WhyNot(), of what does not change in a cycle.
   ClaimRefusalKind LastingRefusalOf(PodId pod) const;
@@ -161,7 +160,7 @@ class ClaimBook {
   std::vector<Use> uses_;
   IndexVector<PodId, Span32> uses_of_;
   IndexVector<PodId, NameId> queue_of_;  // that their claims' labels have to name
-  IndexVector<ClaimNeedsId, ClaimNeeds> needs_;
+  Interned<ClaimNeedsId, ClaimNeeds> needs_;
   DeviceMap devices_;
 
   // Only a Statement changes these.

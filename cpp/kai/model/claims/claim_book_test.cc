@@ -182,19 +182,24 @@ TEST_F(ClaimsTest, PodsThatShareADeviceTakeItOnce) {  // spec 3 D6, T16
   EXPECT_EQ(StateOf(*cluster_), before);
 }
 
-TEST_F(ClaimsTest, WhatABindRequestPromisesIsTaken) {  // spec 3 D8
-  ClusterMaker maker = OneNode(2).Pending("ns/p", {.pods = 2});
-  maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/d", 1));
-  Claims(&maker, "ns/p-0", {"c"});
-  Claims(&maker, "ns/p-1", {"d"});
+// Binds ns/p-0 to n1, whose device 0 is for that claim of the pod.
+BindRequestRow RequestThatGives(const std::string& claim) {
   BindRequestRow request;
   request.namespace_name = "ns";
   request.pod = "p-0";
   request.node = "n1";
   ClaimAllocationRow allocation;
   allocation.devices.push_back({.request = "gpu", .device = {std::string(kGpuDriver), "n1", "0"}});
-  request.claims.emplace_back("c", allocation);
-  maker.Add(std::move(request));
+  request.claims.emplace_back(claim, allocation);
+  return request;
+}
+
+TEST_F(ClaimsTest, WhatABindRequestPromisesIsTaken) {  // spec 3 D8
+  ClusterMaker maker = OneNode(2).Pending("ns/p", {.pods = 2});
+  maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/d", 1));
+  Claims(&maker, "ns/p-0", {"c"});
+  Claims(&maker, "ns/p-1", {"d"});
+  maker.Add(RequestThatGives("c"));
   Build(maker);
   EXPECT_EQ(StateOf(*cluster_), "c:1[n1/0 ] d:0[] in use 1 1/0/1");
   statement_->Place(Pod("ns/p-1"), Node("n1"));
@@ -205,14 +210,7 @@ TEST_F(ClaimsTest, ABindRequestPromisesTheClaimsThatItNames) {
   ClusterMaker maker = OneNode(2).Pending("ns/p", {.pods = 1});
   maker.Add(GpuClaim("ns/c", 1)).Add(GpuClaim("ns/d", 1));
   Claims(&maker, "ns/p-0", {"c", "d"});
-  BindRequestRow request;
-  request.namespace_name = "ns";
-  request.pod = "p-0";
-  request.node = "n1";
-  ClaimAllocationRow allocation;
-  allocation.devices.push_back({.request = "gpu", .device = {std::string(kGpuDriver), "n1", "0"}});
-  request.claims.emplace_back("d", allocation);
-  maker.Add(std::move(request));
+  maker.Add(RequestThatGives("d"));
   Build(maker);
   EXPECT_EQ(StateOf(*cluster_), "c:0[] d:1[n1/0 ] in use 1 0/0/2");
 }

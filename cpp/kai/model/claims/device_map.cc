@@ -54,8 +54,7 @@ NodePools DeviceMap::Gather(NodeId node, const NodeColumns& nodes, const Interne
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   for (const int32_t number : numbers) {
     const Span32 range = slices_of_pool_[static_cast<size_t>(number)];
-    const auto slices = std::span(slices_).subspan(static_cast<size_t>(range.begin),
-                                                   static_cast<size_t>(range.size()));
+    const auto slices = range.Of(slices_);
     for (Pool& pool : GatherPools(slices, {}, reaches)) made.pools.push_back(std::move(pool));
   }
   return made;

@@ -103,10 +103,7 @@ ClaimNeedsId ClaimAssembler::NeedsOf(PodId pod, bool is_active) {
       needs.uses.push_back({.name = use.name, .claim = use.claim, .spec = -1});
     }
   }
-  const auto [found, added] =
-      needs_.try_emplace(std::move(needs), ClaimNeedsId(book_.needs_.size()));
-  if (added) book_.needs_.Add(found->first);
-  return found->second;
+  return book_.needs_.Add(std::move(needs));
 }
 
 }  // namespace kai

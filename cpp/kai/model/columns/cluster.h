@@ -63,7 +63,7 @@ class Cluster {
   const Interned<VolumeNeedsId, VolumeNeeds>& volume_needs() const { return volume_needs_; }
   // Likewise with the labels that volumes mention.
   bool AskPerNode(VolumeNeedsId needs) const { return ask_volumes_per_node_[needs] != 0; }
-  // What CSI drivers say of the nodes; without rows unless somebody counts it.
+  // What CSI drivers say of the nodes; without rows unless it is counted.
   const StorageMap& storage() const { return storage_; }
   const NumaColumns& numa() const { return numa_; }
   const IndexVector<TopologyId, DomainTree>& topologies() const { return topologies_; }
@@ -96,7 +96,7 @@ class Cluster {
 
   // Some pods share GPUs, or want to.
   bool shares_gpus() const { return shares_gpus_; }
-  // Of some pod on a node nobody knows which GPUs it shares: it holds whole ones.
+  // Of some pod on a node it is not known which GPUs it shares: it holds whole ones.
   bool hides_shared_gpus() const { return hides_shared_gpus_; }
   // MiB that a pod of the class takes of each of its devices on that node (spec 3 G4): of whole
   // ones all, without GPUs none.

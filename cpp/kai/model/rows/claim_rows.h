@@ -1,7 +1,7 @@
 // ClaimRows: resource claims, the slices that list devices, and device classes, as rows (rows.h).
 //
 //   ClaimAllocationRow allocation;
-//   request.claims.emplace_back("c", allocation);
+//   request.claims.emplace_back(claim, allocation);
 //
 // Invariants: nothing is checked yet. Cost: plain data. Threads: plain data.
 #ifndef KAI_MODEL_ROWS_CLAIM_ROWS_H_
