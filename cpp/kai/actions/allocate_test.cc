@@ -105,13 +105,12 @@ TEST(AllocateTest, GroupsThatAreNotReadyOrInNoLeafQueueAreNotConsidered) {  // s
   EXPECT_THAT(plan, PlanIs(Binds("team/fine-0")));
 }
 
-TEST(AllocateTest, GroupsThatNeedWhatIsNotBuiltAreNotConsidered) {
-  ClusterMaker maker = MakeCluster()
-                           .Node("n", {.gpus = 8})
-                           .Pending("ns/whole", {.gpus = 1})
-                           .Pending("ns/strange", {.gpus = 1});
-  maker.rows().pods.back().not_built = {"levitation"};
-  const Plan plan = RunAllocate(maker);
+TEST(AllocateTest, GroupsThatNeedUnknownNamespacesAreNotConsidered) {
+  const Plan plan =
+      RunAllocate(MakeCluster()
+                      .Node("n", {.gpus = 8})
+                      .Pending("ns/whole", {.gpus = 1})
+                      .Pending("ns/strange", {.gpus = 1, .affinity = NeedsNamespaces()}));
   EXPECT_THAT(plan, PlanIs(Binds("ns/whole-0")));
   EXPECT_THAT(plan, Reasons("ns/strange", reason_codes::kNotBuilt));
 }

@@ -23,8 +23,8 @@ class QueueUsage final : public Listener {
 
   const IndexVector<QueueId, QueueSums>& sums() const { return sums_; }
 
-  void Applied(const Change& change, UndoStack*) override { Count(change, SignOf(change)); }
-  void Undone(const Change& change, UndoStack*) override { Count(change, -SignOf(change)); }
+  void Applied(const Change& change) override { Count(change, SignOf(change)); }
+  void Undone(const Change& change) override { Count(change, -SignOf(change)); }
 
  private:
   // Whether the change adds what the pod counts to its queue (1), takes it away (-1) or neither.

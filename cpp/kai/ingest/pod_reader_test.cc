@@ -97,7 +97,6 @@ TEST(PodReaderTest, ReadsAPodFromAnyOrderOfItsMembers) {
   EXPECT_THAT(row.requests, UnorderedElementsAre(Pair("cpu", 500), Pair("memory", 1 << 30)));
   EXPECT_EQ(row.gpu, (GpuRequest{.count = 1, .portion = 1, .mig = {}}));
   EXPECT_EQ(row.received_type, "Regular");
-  EXPECT_THAT(row.not_built, IsEmpty());
 }
 
 TEST(PodReaderTest, LeavesWhatIsAbsentAbsent) {
@@ -247,7 +246,6 @@ TEST(PodReaderTest, ReadsPodAffinity) {
   EXPECT_THAT(row.affinity.preferred_anti,
               ElementsAre(WeightedPodAffinityTerm{
                   {.selector = std::nullopt, .namespaces = {}, .topology_key = "rack"}, 7}));
-  EXPECT_THAT(row.not_built, IsEmpty());
 }
 
 TEST(PodReaderTest, ReadsTolerations) {

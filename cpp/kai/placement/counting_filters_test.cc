@@ -104,7 +104,7 @@ TEST_P(CountingFilters, AgreeWithACountFromScratchAndComeBackExactly) {
     for (int step = 0; step < kSteps; ++step) Step(*cluster, statement.get(), &world, &random);
     for (const PodId pod : cluster->pods().name.ids()) {
       if (cluster->pods().status[pod] != PodStatus::kPending ||
-          !cluster->ClassOf(pod).not_built.empty())
+          cluster->ClassOf(pod).needs_namespaces)
         continue;
       const std::string name = cluster->PodName(pod);
       const oracle::Choice expected = oracle::FindNode(world, name);

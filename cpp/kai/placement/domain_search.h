@@ -104,8 +104,8 @@ class DomainSearch final : public Listener {
   // Nodes of the domain that are offered.
   NodeSubset NodesOf(const Answer& answer, TopologyDomainId domain, const NodeSubset& within) const;
 
-  void Applied(const Change& change, UndoStack*) override { touched_.push_back(change.to_node); }
-  void Undone(const Change& change, UndoStack*) override { touched_.push_back(change.to_node); }
+  void Applied(const Change& change) override { touched_.push_back(change.to_node); }
+  void Undone(const Change& change) override { touched_.push_back(change.to_node); }
 
  private:
   // A tree of the cluster's, or one of the nodes alone that have all labels.

@@ -32,8 +32,8 @@ constexpr size_t kNoGpusToOffer = NodeIndex::GroupOf(/*cpu_only=*/true, /*offers
 class Toucher final : public Listener {
  public:
   explicit Toucher(NodeIndex* index) : index_(index) {}
-  void Applied(const Change& change, UndoStack*) override { index_->Touch(change.to_node); }
-  void Undone(const Change& change, UndoStack*) override { index_->Touch(change.to_node); }
+  void Applied(const Change& change) override { index_->Touch(change.to_node); }
+  void Undone(const Change& change) override { index_->Touch(change.to_node); }
 
  private:
   NodeIndex* index_;

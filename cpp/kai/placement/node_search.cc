@@ -60,17 +60,17 @@ void NodeSearch::Touch(const Change& change) {
   if (area_) area_->Touch(change.to_node);
 }
 
-void NodeSearch::Applied(const Change& change, UndoStack* undo) {
+void NodeSearch::Applied(const Change& change) {
   Touch(change);
-  for (Listener* listener : plans_.listeners()) listener->Applied(change, undo);
+  for (Listener* listener : plans_.listeners()) listener->Applied(change);
   const bool takes = change.to == PodStatus::kAllocated || change.to == PodStatus::kPipelined;
   if (!takes) NoteFreedRoom();
 }
-void NodeSearch::Undone(const Change& change, UndoStack* undo) {
+void NodeSearch::Undone(const Change& change) {
   Touch(change);
   const std::span<Listener* const> listeners = plans_.listeners();
   for (auto listener = listeners.rbegin(); listener != listeners.rend(); ++listener)
-    (*listener)->Undone(change, undo);
+    (*listener)->Undone(change);
   NoteFreedRoom();
 }
 

@@ -77,8 +77,8 @@ class NodeSearch final : public Listener {
   };
   void Confine(const Area* area);
 
-  void Applied(const Change& change, UndoStack* undo) override;
-  void Undone(const Change& change, UndoStack* undo) override;
+  void Applied(const Change& change) override;
+  void Undone(const Change& change) override;
   bool IsMoveWithin(PodId pod, NodeId node) const override;
 
  private:

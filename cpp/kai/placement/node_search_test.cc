@@ -545,7 +545,7 @@ TEST_P(NodeSearchPropertyTest, IndexScanAndOracleAgreeAfterAnyChanges) {
     const Cluster& cluster = ways.rooms().cluster();
     const auto is_waiting = [&](PodId pod) {
       return cluster.pods().status[pod] == PodStatus::kPending &&
-             cluster.pods().group[pod].valid() && cluster.ClassOf(pod).not_built.empty();
+             cluster.pods().group[pod].valid() && !cluster.ClassOf(pod).needs_namespaces;
     };
     for (int step = 0; step < 12; ++step) {
       std::vector<std::string> waiting;

@@ -227,10 +227,10 @@ void PodOrder::ForgetParts() {
   part_.Forget();
 }
 
-void PodOrder::Applied(const Change& change, UndoStack*) {
+void PodOrder::Applied(const Change& change) {
   if (const PodGroupId group = cluster_.pods().group[change.pod]; group.valid()) Forget(group);
 }
-void PodOrder::Undone(const Change& change, UndoStack* undo) { Applied(change, undo); }
-void PodOrder::Settled(const Change& change) { Applied(change, nullptr); }
+void PodOrder::Undone(const Change& change) { Applied(change); }
+void PodOrder::Settled(const Change& change) { Applied(change); }
 
 }  // namespace kai

@@ -126,8 +126,8 @@ class PodOrder final : public Listener {
   }
   ElasticState ElasticStateWithout(PodGroupId group, const IndexVector<PodId, uint8_t>& gone) const;
 
-  void Applied(const Change& change, UndoStack* undo) override;
-  void Undone(const Change& change, UndoStack* undo) override;
+  void Applied(const Change& change) override;
+  void Undone(const Change& change) override;
   void Settled(const Change& change) override;
 
  private:

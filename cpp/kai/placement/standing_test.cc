@@ -17,12 +17,12 @@ class Counter final : public Listener {
       counts[node].leaving += is_leaving ? 1 : 0;
     });
   }
-  void Applied(const Change& change, UndoStack*) override {
+  void Applied(const Change& change) override {
     const StandingChange by = StandingChangeOf(change);
     counts[change.to_node].all += by.all;
     counts[change.to_node].leaving += by.leaving;
   }
-  void Undone(const Change& change, UndoStack*) override {
+  void Undone(const Change& change) override {
     const StandingChange by = StandingChangeOf(change);
     counts[change.to_node].all -= by.all;
     counts[change.to_node].leaving -= by.leaving;

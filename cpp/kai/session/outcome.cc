@@ -202,7 +202,8 @@ class Describer {
     }
   }
 
-  // What no action has a reason for: features that are not built, queues that are no leaves.
+  // What no action has a reason for: labels of namespaces that the input lacks, queues that are no
+  // leaves.
   void DescribeWhatKeepsOut(PodGroupId group, bool has_errors, GroupOutcome* outcome) {
     const QueueId queue = cluster_.pod_groups().queue[group];
     if (queue.valid() && !cluster_.queues().IsLeaf(queue))
@@ -213,16 +214,7 @@ class Describer {
         AddToPlan(NotConsidered(), outcome);
       return;
     }
-    std::map<std::string_view, NameId> features;
-    for (const SubGroupId pod_set : cluster_.pod_groups().PodSetsOf(group)) {
-      for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
-        const PodStatus status = cluster_.pods().status[pod];
-        if (status != PodStatus::kPending && status != PodStatus::kGated) continue;
-        for (const NameId feature : cluster_.ClassOf(pod).not_built)
-          features.emplace(cluster_.Text(feature), feature);
-      }
-    }
-    for (const auto& [name, feature] : features) AddToPlan(NotBuilt{.feature = feature}, outcome);
+    AddToPlan(NotBuilt(), outcome);
   }
 
   NotReady NotReadyOf(PodGroupId group) const {

@@ -291,28 +291,18 @@ TEST(UnschedulableTest, ExtrasOfAGangThatRunsAreNoIncompleteGang) {
 // ----------------------------------------------------
 
 TEST(UnschedulableTest, WhatIsNotBuiltIsNamedForWhatWaits) {
-  ClusterMaker maker =
-      MakeCluster().Node("n", {.gpus = 8}).Pending("ns/waits").Running("ns/runs", {.node = "n"});
-  for (PodRow& pod : maker.rows().pods) pod.not_built = {"levitation"};
-  const Plan plan = RunPlan(maker);
+  const Plan plan = RunPlan(MakeCluster()
+                                .Node("n", {.gpus = 8})
+                                .Pending("ns/waits", {.pods = 2, .affinity = NeedsNamespaces()})
+                                .Running("ns/runs", {.node = "n", .affinity = NeedsNamespaces()}));
   EXPECT_THAT(plan, HasVerdict("ns/waits", Verdict::kUnschedulable));
   EXPECT_THAT(OutcomeOf(plan, "ns/waits").reasons.at(0).message,
-              "needs levitation, which is not built yet");
+              "needs namespace-selector, which is not built yet");
   EXPECT_THAT(ReasonsOf(plan, "ns/waits"), ElementsAre(Pair("not_built", "")));
   EXPECT_THAT(plan, Says("ns/waits", "Unable to schedule podgroup"));
   EXPECT_EQ(TextOfPod(plan, "ns/waits-0"), "Unable to schedule pod");
   EXPECT_THAT(plan, HasVerdict("ns/runs", Verdict::kRunning));
   EXPECT_THAT(ReasonsOf(plan, "ns/runs"), IsEmpty());
-}
-
-TEST(UnschedulableTest, EveryFeatureThatIsMissingIsNamedOnce) {
-  ClusterMaker maker = MakeCluster().Node("n").Pending("ns/g", {.pods = 2});
-  maker.rows().pods[0].not_built = {"levitation", "telepathy"};
-  maker.rows().pods[1].not_built = {"levitation"};
-  const Plan plan = RunPlan(maker);
-  EXPECT_THAT(ReasonsOf(plan, "ns/g"), ElementsAre(Pair("not_built", ""), Pair("not_built", "")));
-  EXPECT_EQ(OutcomeOf(plan, "ns/g").reasons.at(0).message,
-            "needs levitation, which is not built yet");
 }
 
 TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {

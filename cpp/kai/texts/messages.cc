@@ -73,9 +73,7 @@ std::string QueueIsNoLeaf(std::string_view queue) {
   return StrCat("queue ", queue, " has queues below it; pod groups run in leaf queues only");
 }
 
-std::string NotBuilt(std::string_view feature) {
-  return StrCat("needs ", feature, ", which is not built yet");
-}
+std::string NotBuilt() { return "needs namespace-selector, which is not built yet"; }
 
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group) {
   return StrCat("Pod references subgroup \"", subgroup, "\", which does not exist in PodGroup ",

@@ -100,7 +100,7 @@ inline constexpr std::string_view kNotConsidered =
 inline constexpr std::string_view kSearchBudgetSpent =
     "the search for pods to evict ended before it was complete: its budget was spent";
 std::string QueueIsNoLeaf(std::string_view queue);
-std::string NotBuilt(std::string_view feature);
+std::string NotBuilt();
 // spec 2 G6
 std::string UnknownSubgroup(std::string_view subgroup, std::string_view pod_group);
 

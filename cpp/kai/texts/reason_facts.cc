@@ -226,9 +226,7 @@ struct Members {
   Facts operator()(const NoSubgroup& each) const {
     return {{"subgroup", Text(cluster.pods().subgroup[each.pod], cluster)}};
   }
-  Facts operator()(const NotBuilt& each) const {
-    return {{"feature", Text(each.feature, cluster)}};
-  }
+  Facts operator()(const NotBuilt&) const { return {{"feature", "namespace-selector"}}; }
   Facts operator()(const NoPods&) const { return {}; }
   Facts operator()(const Completed&) const { return {}; }
   Facts operator()(const NotConsidered&) const { return {}; }

@@ -340,7 +340,7 @@ std::string MessageOf(const Reason& reason, PodGroupId group, const Cluster& clu
             return messages::UnknownSubgroup(cluster.Text(cluster.pods().subgroup[each.pod]),
                                              cluster.PodGroupName(group));
           },
-          [&](const NotBuilt& each) { return messages::NotBuilt(cluster.Text(each.feature)); },
+          [](const NotBuilt&) { return messages::NotBuilt(); },
           [](const NoPods&) { return std::string(messages::kNoPods); },
           [](const Completed&) { return std::string(messages::kCompleted); },
           [](const NotConsidered&) { return std::string(messages::kNotConsidered); },

@@ -9,7 +9,6 @@ namespace kai {
 namespace {
 
 // A snapshot of KAI's holds no namespaces, so that their labels are not known.
-constexpr std::string_view kNeedsNamespaces = "namespace-selector";
 
 SlotAmounts SortedBySlot(SlotAmounts amounts) {
   std::erase_if(amounts, [](const auto& each) { return each.second == 0; });
@@ -105,10 +104,7 @@ PodClassId PodClassWriter::Add(const PodDraft& draft) {
           return std::binary_search(info.matched_terms.begin(), info.matched_terms.end(), term);
         });
   }
-  std::set<std::string_view> not_built(row.not_built.begin(), row.not_built.end());
-  if (at_.affinity->NeedsNamespaces(row)) not_built.insert(kNeedsNamespaces);
-  for (const std::string_view feature : not_built)
-    info.not_built.push_back(at_.names->Intern(feature));
+  info.needs_namespaces = at_.affinity->NeedsNamespaces(row);
   AddRequests(row, &info);
 
   const PodClassId id = classes_.info.Add(std::move(info));

@@ -28,14 +28,6 @@ PodClassId PodClassOf(const Cluster& cluster, std::string_view pod) {
   return cluster.pods().pod_class[PodNamed(cluster, pod)];
 }
 
-std::vector<std::string> NotBuilt(const Cluster& cluster, std::string_view pod) {
-  std::vector<std::string> features;
-  for (const NameId name : cluster.ClassOf(PodNamed(cluster, pod)).not_built) {
-    features.emplace_back(cluster.Text(name));
-  }
-  return features;
-}
-
 // ---- nodes
 // ---------------------------------------------------------------------------------------
 
@@ -217,8 +209,7 @@ TEST(PodClassTest, EverythingThatMattersToPlacementTellsThemApart) {
   for (size_t i = 0; i < specs.size(); ++i) maker.Pending(StrCat("ns/g", i), specs[i]);
   maker.Pending("ns/overhead");
   maker.rows().pods.back().overhead = {{"cpu", 100}};
-  maker.Pending("ns/port");
-  maker.rows().pods.back().not_built = {"levitation"};
+  maker.Pending("ns/team", {.affinity = NeedsNamespaces()});
   const auto cluster = maker.Build();
   std::set<PodClassId> classes;
   for (const PodId pod : cluster->pods().name.ids()) classes.insert(cluster->pods().pod_class[pod]);
@@ -288,18 +279,6 @@ TEST(PodClassTest, KeepsThePartThatIsOverhead) {
   const auto overhead = cluster->pod_classes().overhead[PodClassId(0)];
   EXPECT_EQ(overhead[kCpuSlot.index()], 250);
   EXPECT_EQ(overhead[kMemorySlot.index()], 64);
-}
-
-TEST(PodClassTest, NamesWhatIsNotBuilt) {
-  ClusterMaker maker = MakeCluster()
-                           .Pending("ns/plain", {.gpus = 1})
-                           .Pending("ns/fraction", {.gpu_fraction = 0.5})
-                           .Pending("ns/magic");
-  maker.rows().pods.back().not_built = {"telepathy", "levitation"};
-  const auto cluster = maker.Build();
-  EXPECT_THAT(NotBuilt(*cluster, "ns/plain-0"), IsEmpty());
-  EXPECT_THAT(NotBuilt(*cluster, "ns/fraction-0"), IsEmpty());
-  EXPECT_THAT(NotBuilt(*cluster, "ns/magic-0"), ElementsAre("levitation", "telepathy"));
 }
 
 TEST(PodClassTest, KnowsTheNominatedNodeIfItIsHere) {

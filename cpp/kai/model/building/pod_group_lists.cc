@@ -44,14 +44,14 @@ ElasticState ElasticStateOf(PodGroupId group, const PodGroupColumns& groups,
   return state;
 }
 
-// What a pod of it asks for the engine may not know yet: while such a pod waits it cannot run, and
-// while it runs it could not be moved.
+// A pod of it needs labels of namespaces that are not in the input: while such a pod waits it
+// cannot run, and while it runs it could not be moved.
 struct Strange {
   explicit Strange(const Cluster& cluster)
       : waits(cluster.pod_groups().size()), runs(cluster.pod_groups().size()) {
     const PodColumns& pods = cluster.pods();
     for (const PodId pod : pods.name.ids()) {
-      if (!pods.group[pod].valid() || cluster.ClassOf(pod).not_built.empty()) continue;
+      if (!pods.group[pod].valid() || !cluster.ClassOf(pod).needs_namespaces) continue;
       const PodStatus status = pods.status[pod];
       if (IsActiveAllocated(status)) runs[pods.group[pod]] = 1;
       if (status == PodStatus::kPending || status == PodStatus::kGated) waits[pods.group[pod]] = 1;

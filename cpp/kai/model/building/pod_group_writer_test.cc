@@ -364,19 +364,20 @@ TEST(PodGroupListsTest, OfWhatSimplyRunsThereIsNothingToSay) {
   EXPECT_THAT(notable, ElementsAre("q/waits", "q/broken", "nowhere/lost", "q/gated"));
 }
 
-TEST(PodGroupListsTest, WhatRunsInAWayThatIsNotBuiltIsNoVictim) {
-  ClusterMaker maker =
-      MakeCluster().Node("n").Running("ns/plain", {.node = "n"}).Running("ns/odd", {.node = "n"});
-  maker.rows().pods[1].not_built = {"levitation"};
-  const auto cluster = maker.Build();
+TEST(PodGroupListsTest, APodOfUnknownNamespacesIsNoVictim) {
+  const auto cluster = MakeCluster()
+                           .Node("n")
+                           .Running("ns/plain", {.node = "n"})
+                           .Running("ns/odd", {.node = "n", .affinity = NeedsNamespaces()})
+                           .Build();
   EXPECT_THAT(NamesOf(*cluster, cluster->pod_groups().lists.may_lose), ElementsAre("ns/plain"));
 }
 
-TEST(PodGroupListsTest, OnlyAPodThatWaitsForWhatIsNotBuiltHoldsItsGroupUp) {
+TEST(PodGroupListsTest, OnlyAWaitingPodOfUnknownNamespacesHoldsItsGroupUp) {
   const auto may_run = [](size_t odd) {
     ClusterMaker maker =
         MakeCluster().Node("n").Running("ns/g", {.node = "n"}).Pending("ns/g").Pending("ns/other");
-    maker.rows().pods[odd].not_built = {"levitation"};
+    maker.rows().pods[odd].affinity = NeedsNamespaces();
     const auto cluster = maker.Build();
     return cluster->pod_groups().may_run[PodGroupNamed(*cluster, "ns/g")] != 0;
   };

@@ -1,12 +1,46 @@
 #include "kai/model/changes/node_undo.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "kai/base/check.h"
 #include "kai/model/changes/occupancy.h"
 
 namespace kai {
+
+// Old values that are put aside when something changes and taken back, last first, when that is
+// undone: subtracting doubles would not restore them.
+class UndoStack {
+ public:
+  // Room for so many values, to be written at once; good until the next call.
+  double* Push(size_t count) {
+    if (size_ + count > capacity_) Grow(size_ + count);
+    size_ += count;
+    return values_.get() + size_ - count;
+  }
+  // The values that were pushed last; good until the next call.
+  const double* Pop(size_t count) {
+    KAI_DCHECK(count <= size_);
+    size_ -= count;
+    return values_.get() + size_;
+  }
+  void Clear() { size_ = 0; }
+
+ private:
+  void Grow(size_t needed) {
+    capacity_ = std::max<size_t>({needed, 2 * capacity_, 256});
+    auto grown = std::make_unique_for_overwrite<double[]>(capacity_);
+    std::copy_n(values_.get(), size_, grown.get());
+    values_ = std::move(grown);
+  }
+
+  std::unique_ptr<double[]> values_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
 
 // The values that a change of a pod has overwritten on its node.
 class ExactUndo final : public NodeUndo {

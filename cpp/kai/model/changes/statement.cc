@@ -104,7 +104,7 @@ void Statement::RollBackTo(Checkpoint checkpoint) {
     changes_.pop_back();
     was_virtual_.pop_back();
     for (auto listener = listeners_.rbegin(); listener != listeners_.rend(); ++listener) {
-      (*listener)->Undone(change, &saved_by_listeners_);
+      (*listener)->Undone(change);
     }
   }
 }
@@ -115,7 +115,6 @@ void Statement::Commit() {
   was_virtual_.clear();
   left_.clear();
   saved_before_.clear();
-  saved_by_listeners_.Clear();
 }
 
 void Statement::ApplyInPlace(PodId pod, PodStatus to) {
@@ -154,7 +153,7 @@ void Statement::Apply(const Change& change, const GpuList& gpus) {
     counts.evicted_again += change.IsSecondEviction() ? 1 : 0;
   }
   changes_.push_back(change);
-  for (Listener* listener : listeners_) listener->Applied(change, &saved_by_listeners_);
+  for (Listener* listener : listeners_) listener->Applied(change);
 }
 
 void Statement::Undo(const Change& change) {

@@ -124,7 +124,6 @@ class Statement {
   };
   std::vector<Left> left_;
   OwnDevices own_devices_;
-  UndoStack saved_by_listeners_;
 };
 
 }  // namespace kai

@@ -306,29 +306,21 @@ TEST_F(StatementTest, ThereIsOneAtATime) {
 // ---- listeners
 // -----------------------------------------------------------------------------------
 
-// Writes down what it hears, and puts numbers aside as fair share does.
+// Writes down what it hears.
 class Ear final : public Listener {
  public:
   Ear(std::string name, std::vector<std::string>* heard) : name_(std::move(name)), heard_(heard) {}
 
-  void Applied(const Change& change, UndoStack* undo) override {
+  void Applied(const Change& change) override {
     heard_->push_back(StrCat(name_, " +", change.pod.value()));
-    double* const mine = undo->Push(2);
-    mine[0] = ++number_;
-    mine[1] = -number_;
   }
-  void Undone(const Change& change, UndoStack* undo) override {
+  void Undone(const Change& change) override {
     heard_->push_back(StrCat(name_, " -", change.pod.value()));
-    const double* const mine = undo->Pop(2);
-    EXPECT_EQ(mine[0], number_);
-    EXPECT_EQ(mine[1], -number_);
-    --number_;
   }
 
  private:
   std::string name_;
   std::vector<std::string>* heard_;
-  double number_ = 0;
 };
 
 TEST_F(StatementTest, ListenersHearInOrderAndUndoingGoesTheOtherWay) {
@@ -350,8 +342,8 @@ TEST_F(StatementTest, ListenersHearInOrderAndUndoingGoesTheOtherWay) {
 
 TEST_F(StatementTest, AListenerMayMakeAReturnAMove) {  // spec 2 T5
   class Mover final : public Listener {
-    void Applied(const Change&, UndoStack*) override {}
-    void Undone(const Change&, UndoStack*) override {}
+    void Applied(const Change&) override {}
+    void Undone(const Change&) override {}
     bool IsMoveWithin(PodId, NodeId) const override { return true; }
   };
   Mover mover;
@@ -370,11 +362,11 @@ TEST_F(StatementTest, ListenersHearWhenTheColumnsHaveChanged) {
   class Reader final : public Listener {
    public:
     explicit Reader(const Cluster& cluster) : cluster_(cluster) {}
-    void Applied(const Change& change, UndoStack*) override {
+    void Applied(const Change& change) override {
       EXPECT_EQ(cluster_.pods().status[change.pod], change.to);
       EXPECT_EQ(cluster_.pods().node[change.pod], change.to_node);
     }
-    void Undone(const Change& change, UndoStack*) override {
+    void Undone(const Change& change) override {
       EXPECT_EQ(cluster_.pods().status[change.pod], change.from);
       EXPECT_EQ(cluster_.pods().node[change.pod], change.from_node);
     }

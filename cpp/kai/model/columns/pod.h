@@ -69,8 +69,8 @@ struct PodClass {
   NumaNeedsId numa;                         // invalid: no NUMA zone is of any consequence to them
   std::vector<NameId> missing_config_maps;  // that it needs and are not there; sorted by name
   ClaimNeedsId claims;                      // invalid: it has none
-  std::vector<NameId> not_built;            // features it needs that the engine lacks; sorted
-  bool cpu_only = false;                    // asks for no GPU of any kind (spec 3 R19)
+  bool needs_namespaces = false;  // that the input lacks: its affinity selects them by labels
+  bool cpu_only = false;          // asks for no GPU of any kind (spec 3 R19)
   // What a waiting pod counts in its queue (gpu-memory by the smallest device, spec 1 F24), and at
   // the gates before placing (by the largest).
   QuotaCount requested;

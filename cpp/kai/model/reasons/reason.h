@@ -120,9 +120,8 @@ struct NoSubgroup {  // spec 2 G6
   static constexpr std::string_view kCode = reason_codes::kSubgroupDoesNotExist;
   PodId pod;
 };
-struct NotBuilt {
+struct NotBuilt {  // it needs labels of namespaces, which the input lacks
   static constexpr std::string_view kCode = reason_codes::kNotBuilt;
-  NameId feature;
 };
 struct NoPods {
   static constexpr std::string_view kCode = reason_codes::kNoPods;

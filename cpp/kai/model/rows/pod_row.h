@@ -140,9 +140,6 @@ struct PodRow {
   std::vector<Claim> claims;
   std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container
   std::string extended_claim;  // status.extendedResourceClaimStatus: made for those requests
-  // Features that later floors bring: a pod that needs one is not placed, and says so. The features
-  // of `gpu`, topology and sub-groups are found while building.
-  std::vector<std::string> not_built;
 };
 
 struct BindRequestRow {

@@ -72,10 +72,10 @@ class HostPortFilter final : public Filter, private Listener {
     }
   }
 
-  void Applied(const Change& change, UndoStack*) override {
+  void Applied(const Change& change) override {
     Count(change.pod, change.to_node, StandingChangeOf(change), 1);
   }
-  void Undone(const Change& change, UndoStack*) override {
+  void Undone(const Change& change) override {
     Count(change.pod, change.to_node, StandingChangeOf(change), -1);
   }
 

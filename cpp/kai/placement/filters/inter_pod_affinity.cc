@@ -108,8 +108,8 @@ class InterPodAffinityFilter final : public Filter, private Listener {
     return all_here || (!any_anywhere && pods.matches_own_required);
   }
 
-  void Applied(const Change& change, UndoStack*) override { CountLeaving(change, 1); }
-  void Undone(const Change& change, UndoStack*) override { CountLeaving(change, -1); }
+  void Applied(const Change& change) override { CountLeaving(change, 1); }
+  void Undone(const Change& change) override { CountLeaving(change, -1); }
   void CountLeaving(const Change& change, int32_t sign) {
     const int32_t by = sign * StandingChangeOf(change).leaving;
     if (by != 0) leaving_->Count(cluster_.ClassOf(change.pod), change.to_node, by);

@@ -121,10 +121,10 @@ class StorageFilter final : public Filter, private Listener {
     }
     return by;
   }
-  void Applied(const Change& change, UndoStack*) override {
+  void Applied(const Change& change) override {
     Count(change.pod, change.to_node, ChangeOf(change), 1);
   }
-  void Undone(const Change& change, UndoStack*) override {
+  void Undone(const Change& change) override {
     Count(change.pod, change.to_node, ChangeOf(change), -1);
   }
 

@@ -144,11 +144,11 @@ class TopologySpreadFilter final : public Filter, private Listener {
     }
   }
 
-  void Applied(const Change& change, UndoStack*) override {
+  void Applied(const Change& change) override {
     const StandingChange by = StandingChangeOf(change);
     Count(change.pod, change.to_node, by.all - by.leaving);
   }
-  void Undone(const Change& change, UndoStack*) override {
+  void Undone(const Change& change) override {
     const StandingChange by = StandingChangeOf(change);
     Count(change.pod, change.to_node, by.leaving - by.all);
   }

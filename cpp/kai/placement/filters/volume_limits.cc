@@ -93,10 +93,10 @@ class VolumeLimitFilter final : public Filter, private Listener {
     }
   }
 
-  void Applied(const Change& change, UndoStack*) override {
+  void Applied(const Change& change) override {
     Count(change.pod, change.to_node, StandingChangeOf(change), 1);
   }
-  void Undone(const Change& change, UndoStack*) override {
+  void Undone(const Change& change) override {
     Count(change.pod, change.to_node, StandingChangeOf(change), -1);
   }
 

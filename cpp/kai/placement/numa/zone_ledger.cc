@@ -9,8 +9,8 @@ bool Refuses(NumaPolicy policy) {  // spec 3 U4
   return policy == NumaPolicy::kSingleZone || policy == NumaPolicy::kRestricted;
 }
 
-// What a change did here, on top of the old values in the undo stack.
-enum Did : int32_t { kNothing = 0, kRecorded = 1, kChargedLater = 2, kChargedNow = 4 };
+// What a change did here.
+enum Did : uint8_t { kNothing = 0, kRecorded = 1, kChargedLater = 2, kChargedNow = 4 };
 
 }  // namespace
 
@@ -32,7 +32,7 @@ ZoneLedger::ZoneLedger(const Cluster& cluster, const Options& options)
   if (options_.reconstruct) {
     for (const Record& record : records_) {
       if (IsActiveAllocated(cluster.pods().status[record.pod]))
-        Charge(record, &TableOf(record.node).later, -1, nullptr);
+        Charge(record, &TableOf(record.node).later, -1);
     }
   }
   for (Table& table : tables_) table.now = table.later;
@@ -40,7 +40,7 @@ ZoneLedger::ZoneLedger(const Cluster& cluster, const Options& options)
   for (const Record& record : records_) {
     const PodStatus status = cluster.pods().status[record.pod];
     if (IsActiveUsed(status) && !IsActiveAllocated(status))
-      Charge(record, &TableOf(record.node).now, -1, nullptr);
+      Charge(record, &TableOf(record.node).now, -1);
   }
 }
 
@@ -185,30 +185,27 @@ void ZoneLedger::AddRecord(PodId pod, NodeId node, ZonePlacement placement) {
   record = static_cast<int32_t>(records_.size()) - 1;
 }
 
-void ZoneLedger::Charge(const Record& record, std::vector<double>* left, double sign,
-                        UndoStack* undo) {
-  const size_t resources =
-      numa_.nodes[static_cast<size_t>(numa_.place[record.node])].resources.size();
-  double* old = undo == nullptr ? nullptr : undo->Push(record.placement.size());
+void ZoneLedger::Charge(const Record& record, std::vector<double>* left, double sign) {
+  const size_t resources = numa_.Find(record.node)->resources.size();
   for (const ZoneAmount& each : record.placement) {
     double& amount =
         (*left)[static_cast<size_t>(each.zone) * resources + static_cast<size_t>(each.resource)];
-    if (old != nullptr) *old++ = amount;
+    before_.push_back(amount);
     amount += sign * each.amount;
   }
 }
 
-void ZoneLedger::Restore(const Record& record, std::vector<double>* left, UndoStack* undo) {
-  const size_t resources =
-      numa_.nodes[static_cast<size_t>(numa_.place[record.node])].resources.size();
-  const double* old = undo->Pop(record.placement.size());
-  for (const ZoneAmount& each : record.placement)
-    (*left)[static_cast<size_t>(each.zone) * resources + static_cast<size_t>(each.resource)] =
-        *old++;
+void ZoneLedger::Restore(const Record& record, std::vector<double>* left) {
+  const size_t resources = numa_.Find(record.node)->resources.size();
+  for (auto each = record.placement.rbegin(); each != record.placement.rend(); ++each) {
+    (*left)[static_cast<size_t>(each->zone) * resources + static_cast<size_t>(each->resource)] =
+        before_.back();
+    before_.pop_back();
+  }
 }
 
-void ZoneLedger::Applied(const Change& change, UndoStack* undo) {
-  int32_t did = kNothing;
+void ZoneLedger::Applied(const Change& change) {
+  uint8_t did = kNothing;
   const bool gets_place = change.to == PodStatus::kAllocated || change.to == PodStatus::kPipelined;
   // Back where it was, it keeps what it had.
   const bool stays =
@@ -227,26 +224,27 @@ void ZoneLedger::Applied(const Change& change, UndoStack* undo) {
     const double sign =
         (IsActiveAllocated(change.from) ? 1 : 0) - (IsActiveAllocated(change.to) ? 1 : 0);
     if (sign != 0) {
-      Charge(record, &table.later, sign, undo);
+      Charge(record, &table.later, sign);
       did |= kChargedLater;
     }
     // Who leaves is there until it is gone, and who returns is there already.
     if ((did & kRecorded) != 0) {
-      Charge(record, &table.now, -1, undo);
+      Charge(record, &table.now, -1);
       did |= kChargedNow;
     }
     if (did != kNothing) ++table.version;
   }
-  *undo->Push(1) = did;
+  did_.push_back(did);
 }
 
-void ZoneLedger::Undone(const Change& change, UndoStack* undo) {
-  const auto did = static_cast<int32_t>(*undo->Pop(1));
+void ZoneLedger::Undone(const Change& change) {
+  const uint8_t did = did_.back();
+  did_.pop_back();
   if (did == kNothing) return;
   const Record& record = records_[static_cast<size_t>(record_of_[change.pod])];
   if ((did & (kChargedLater | kChargedNow)) != 0) ++TableOf(record.node).version;
-  if ((did & kChargedNow) != 0) Restore(record, &TableOf(record.node).now, undo);
-  if ((did & kChargedLater) != 0) Restore(record, &TableOf(record.node).later, undo);
+  if ((did & kChargedNow) != 0) Restore(record, &TableOf(record.node).now);
+  if ((did & kChargedLater) != 0) Restore(record, &TableOf(record.node).later);
   if ((did & kRecorded) == 0) return;
   record_of_[change.pod] = record.previous;
   records_.pop_back();

@@ -67,8 +67,8 @@ class ZoneLedger final : public Listener {
   std::span<const double> AvailableOf(NodeId node) const { return TableOf(node).later; }
 
   bool IsMoveWithin(PodId pod, NodeId node) const override;
-  void Applied(const Change& change, UndoStack* undo) override;
-  void Undone(const Change& change, UndoStack* undo) override;
+  void Applied(const Change& change) override;
+  void Undone(const Change& change) override;
 
  private:
   enum Note : uint8_t { kScored = 1, kRefused = 2 };
@@ -104,8 +104,8 @@ class ZoneLedger final : public Listener {
   const ZonePlacement& PlacementOn(PodId pod, NodeId node) const;
   bool IsFree(NodeId node, const ZonePlacement& placement) const;
   void AddRecord(PodId pod, NodeId node, ZonePlacement placement);
-  void Charge(const Record& record, std::vector<double>* left, double sign, UndoStack* undo);
-  void Restore(const Record& record, std::vector<double>* left, UndoStack* undo);
+  void Charge(const Record& record, std::vector<double>* left, double sign);
+  void Restore(const Record& record, std::vector<double>* left);
 
   const Cluster& cluster_;
   const NumaColumns& numa_;
@@ -114,6 +114,8 @@ class ZoneLedger final : public Listener {
   std::vector<Table> tables_;                // by NumaColumns::place
   IndexVector<NumaNeedsId, uint8_t> notes_;  // Notes
   std::vector<Record> records_;
+  std::vector<double> before_;  // amounts that changes have overwritten
+  std::vector<uint8_t> did_;    // what each change did here
   IndexVector<PodId, int32_t> record_of_;
   mutable IndexVector<NumaNeedsId, std::vector<Cached>> cache_;  // by place
   Answer without_zones_;                                         // of nodes that report none

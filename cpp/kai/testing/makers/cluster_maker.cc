@@ -93,6 +93,17 @@ QueueRow MakeQueueRow(std::string name, const QueueSpec& spec) {
 
 int64_t ClusterMaker::NextTimeNs() { return ++seconds_ * kSecondNs; }
 
+PodAffinityRow NeedsNamespaces() {
+  WeightedPodAffinityTerm term;
+  term.weight = 1;
+  term.term.selector = LabelSelector{};
+  term.term.namespace_selector = {{"team", SelectorOp::kIn, {"red"}}};
+  term.term.topology_key = "zone";
+  PodAffinityRow affinity;
+  affinity.preferred = {std::move(term)};
+  return affinity;
+}
+
 ClusterMaker& ClusterMaker::Queue(std::string name, QueueSpec spec) {
   QueueRow row = MakeQueueRow(std::move(name), spec);
   if (!row.created_ns) row.created_ns = NextTimeNs();

@@ -97,6 +97,10 @@ struct PodsSpec {
   std::string preemptibility = {};       // "preemptible", "non-preemptible"; else by priority
 };
 
+// Affinity that no pod with it can be placed by: it selects namespaces by their labels, and there
+// are no namespaces in the input.
+PodAffinityRow NeedsNamespaces();
+
 class ClusterMaker {
  public:
   ClusterMaker& Queue(std::string name, QueueSpec spec = {});

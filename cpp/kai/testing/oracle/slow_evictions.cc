@@ -904,7 +904,7 @@ std::string Text(const PodAffinityTerm& term) {
 }
 
 std::string PodSignature(const World& world, const PodRow& row) {  // H2
-  std::vector<std::string> parts = row.not_built;
+  std::vector<std::string> parts;
   parts.push_back(AsksOfNodes(world, row));
   StringPairs selector = row.node_selector;
   std::sort(selector.begin(), selector.end());
@@ -1023,10 +1023,9 @@ bool WasPlacedNow(const World& world, int group) {
           }).empty();
 }
 
-// A pod of the group needs what the engine does not have yet.
-bool NeedsWhatIsNotBuilt(const World& world, int group) {
+bool AnyPodNeedsNamespaces(const World& world, int group) {
   for (const int pod : PodsWith(world, group, [](PodStatus s) { return IsAlive(s); })) {
-    if (NotBuilt(*At(world.kept().pods, pod).row)) return true;
+    if (NeedsNamespaces(world.kept().rows, *At(world.kept().pods, pod).row)) return true;
   }
   return false;
 }
@@ -1036,7 +1035,7 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
   const Kept::Group& mine = At(kept.groups, waiting);
   const Kept::Group& its = At(kept.groups, victim);
   if (victim == waiting || !its.preemptible || !kept.IsLeaf(its.queue)) return false;
-  if (ActivePods(world, victim).empty() || NeedsWhatIsNotBuilt(world, victim)) return false;
+  if (ActivePods(world, victim).empty() || AnyPodNeedsNamespaces(world, victim)) return false;
   const std::vector<int> active = ActivePods(world, victim);
   if (std::all_of(active.begin(), active.end(), [&](int pod) { return IsSpared(world, pod); })) {
     return false;

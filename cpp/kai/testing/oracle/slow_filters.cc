@@ -362,6 +362,22 @@ std::string AsksOfNodes(const World& world, const PodRow& pod) {
   return StrCat(text, "#", VolumesText(world, pod));
 }
 
+bool NeedsNamespaces(const ClusterRows& rows, const PodRow& pod) {
+  if (!rows.namespaces.empty()) return false;
+  bool needs = false;
+  const auto look = [&](const PodAffinityTerm& term) {
+    for (const SelectorRequirement& each : term.namespace_selector)
+      needs = needs || each.key != "kubernetes.io/metadata.name";
+  };
+  for (const auto* terms : {&pod.affinity.required, &pod.affinity.required_anti}) {
+    for (const PodAffinityTerm& term : *terms) look(term);
+  }
+  for (const auto* terms : {&pod.affinity.preferred, &pod.affinity.preferred_anti}) {
+    for (const WeightedPodAffinityTerm& each : *terms) look(each.term);
+  }
+  return needs;
+}
+
 void ResolveNamespaces(ClusterRows* rows) {
   std::map<std::string, StringPairs> spaces;
   for (const PodRow& pod : rows->pods) spaces[pod.namespace_name];
@@ -377,11 +393,7 @@ void ResolveNamespaces(ClusterRows* rows) {
       for (const auto& [name, labels] : spaces) {
         if (MeetsAll(term->namespace_selector, labels)) term->namespaces.push_back(name);
       }
-      if (term->namespaces.empty()) term->selector.reset();  // finds nobody
-      for (const SelectorRequirement& each : term->namespace_selector) {
-        if (rows->namespaces.empty() && each.key != "kubernetes.io/metadata.name")
-          pod.not_built = {"namespace-selector"};
-      }
+      if (term->namespaces.empty()) term->selector.reset();  // finds no pod
     };
     for (auto* terms : {&pod.affinity.required, &pod.affinity.required_anti}) {
       for (PodAffinityTerm& term : *terms) resolve(&term);

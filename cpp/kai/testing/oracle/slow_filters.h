@@ -31,6 +31,8 @@ std::string AsksOfNodes(const World& world, const PodRow& pod);
 
 // Names the namespaces that the selectors of affinity terms find, so that nobody asks again.
 void ResolveNamespaces(ClusterRows* rows);
+// A term of the pod selects namespaces by labels, and there are no namespaces in the input.
+bool NeedsNamespaces(const ClusterRows& rows, const PodRow& pod);
 
 }  // namespace kai::oracle::parts
 

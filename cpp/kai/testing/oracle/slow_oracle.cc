@@ -138,9 +138,6 @@ bool AnyGpu(const PodRow& pod) {
          pod.gpu.kind == GpuRequestKind::kMig;
 }
 
-// A feature that the engine does not have yet.
-bool NotBuilt(const PodRow& pod) { return !pod.not_built.empty(); }
-
 // ---- selectors, as Kubernetes documents them
 // -----------------------------------------------------
 
@@ -1754,14 +1751,16 @@ std::vector<std::string> Candidates(const World& world) {
     const int group = static_cast<int>(i);
     const Kept::Group& each = kept.groups[i];
     bool pending = false;
-    bool not_built = false;
+    bool needs_namespaces = false;
     for (const int pod : each.shape.pods) {
       const PodStatus status = At(world.pods(), pod).status;
       pending = pending || (At(kept.pods, pod).counts && status == PodStatus::kPending);
       const bool waits = status == PodStatus::kPending || status == PodStatus::kGated;
-      not_built = not_built || (waits && NotBuilt(*At(kept.pods, pod).row));
+      needs_namespaces =
+          needs_namespaces || (waits && NeedsNamespaces(kept.rows, *At(kept.pods, pod).row));
     }
-    if (not_built || !pending || !kept.IsLeaf(each.queue) || !IsReady(world, group, "")) continue;
+    if (needs_namespaces || !pending || !kept.IsLeaf(each.queue) || !IsReady(world, group, ""))
+      continue;
     candidates.push_back(group);
   }
   std::sort(candidates.begin(), candidates.end(),

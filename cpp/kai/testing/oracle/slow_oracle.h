@@ -399,8 +399,6 @@ const std::string* Label(const StringPairs& labels, const std::string& key);  //
 std::optional<int64_t> Integer(const std::string& text);
 bool Meets(const SelectorRequirement& requirement, const std::string* value);
 bool MeetsAll(const std::vector<SelectorRequirement>& requirements, const StringPairs& labels);
-// A feature that the engine does not have yet.
-bool NotBuilt(const PodRow& pod);
 
 QueueNumbers NumbersNow(const World& world, int queue);
 double AllocatableShare(const QueueNumbers& numbers, size_t resource);  // spec 1 F34
