@@ -33,13 +33,8 @@ FieldStatus ReadExtendedClaim(JsonValue& value, BindRequestRow* row) {
 }
 
 FieldStatus ReadFields(JsonObject object, BindRequestRow* row) {
-  std::string name;
   KAI_RETURN_IF_BAD(ForEachMember(object, [&](std::string_view key, JsonValue& value) {
-    if (key == "metadata") {
-      return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-        return member == "name" ? ReadString(part, &name) : ReadMetadataMember(member, part, row);
-      });
-    }
+    if (key == "metadata") return ReadMetadata(value, row);
     if (key == "spec") {
       return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
         if (member == "podName") return ReadString(part, &row->pod);
@@ -66,7 +61,7 @@ FieldStatus ReadFields(JsonObject object, BindRequestRow* row) {
     }
     return Skip();
   }));
-  return RequireName(name);
+  return RequireName(row->name);
 }
 
 }  // namespace

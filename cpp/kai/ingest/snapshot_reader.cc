@@ -7,20 +7,9 @@
 #include "absl/status/status.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
-#include "kai/ingest/bind_request_reader.h"
-#include "kai/ingest/claim_reader.h"
-#include "kai/ingest/device_reader.h"
 #include "kai/ingest/json_document.h"
 #include "kai/ingest/json_reader.h"
-#include "kai/ingest/named_reader.h"
-#include "kai/ingest/node_reader.h"
-#include "kai/ingest/pod_group_reader.h"
-#include "kai/ingest/pod_reader.h"
-#include "kai/ingest/priority_class_reader.h"
-#include "kai/ingest/queue_reader.h"
-#include "kai/ingest/storage_reader.h"
-#include "kai/ingest/topology_reader.h"
-#include "kai/ingest/zone_reader.h"
+#include "kai/ingest/kinds.h"
 #include "kai/model/rows/cluster_rows.h"
 
 namespace kai {
@@ -37,8 +26,7 @@ constexpr size_t kMostReserved = 1 << 16;
 // Reads the objects of one list of rawObjects. Each that is bad becomes a rejection; one without a
 // name is told by its place in the list.
 template <typename Row>
-FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_view kind,
-                     std::optional<Rejection> (*read)(JsonObject, Row*), std::vector<Row>* rows,
+FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, std::vector<Row>* rows,
                      std::vector<Rejection>* rejections) {
   rows->clear();
   size_t index = 0;
@@ -48,14 +36,14 @@ FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_vi
     JsonObject object;
     if (FieldStatus status = ReadObject(element, &object); !status.ok()) {
       rejection = Rejection{
-          .kind = std::string(kind), .name = "", .field = "", .message = status.message()};
+          .kind = std::string(kind.name), .name = "", .field = "", .message = status.message()};
     } else {
-      rejection = read(object, &rows->emplace_back());
+      rejection = kind.read(object, &rows->emplace_back());
       if (rejection.has_value()) rows->pop_back();
     }
     if (rejection.has_value()) {
       if (rejection->name.empty()) {
-        rejection->message += StrCat(" (rawObjects.", list_name, "[", index, "])");
+        rejection->message += StrCat(" (rawObjects.", kind.list, "[", index, "])");
       }
       rejections->push_back(*std::move(rejection));
     }
@@ -66,52 +54,13 @@ FieldStatus ReadList(JsonValue& list, std::string_view list_name, std::string_vi
 
 FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows) {
   return ForEachMember(raw_objects, [&](std::string_view key, JsonValue& list) {
-    const auto read_list = [&](std::string_view kind, auto read, auto* out) {
-      return ReadList(list, key, kind, read, out, &rows->rejections);
-    };
-    if (key == "pods") return read_list("Pod", &ReadPod, &rows->pods);
-    if (key == "nodes") return read_list("Node", &ReadNode, &rows->nodes);
-    if (key == "podGroups") return read_list("PodGroup", &ReadPodGroup, &rows->pod_groups);
-    if (key == "queues") return read_list("Queue", &ReadQueue, &rows->queues);
-    if (key == "priorityClasses") {
-      return read_list("PriorityClass", &ReadPriorityClass, &rows->priority_classes);
-    }
-    if (key == "bindRequests") {
-      return read_list("BindRequest", &ReadBindRequest, &rows->bind_requests);
-    }
-    if (key == "resourceClaims") {
-      return read_list("ResourceClaim", &ReadResourceClaim, &rows->claims);
-    }
-    if (key == "resourceSlices") {
-      return read_list("ResourceSlice", &ReadResourceSlice, &rows->slices);
-    }
-    if (key == "nodeResourceTopologies") {
-      return read_list("NodeResourceTopology", &ReadNodeZones, &rows->zones);
-    }
-    if (key == "topologies") return read_list("Topology", &ReadTopology, &rows->topologies);
-    if (key == "deviceClasses") {
-      return read_list("DeviceClass", &ReadDeviceClass, &rows->device_classes);
-    }
-    if (key == "configMaps") {
-      return read_list("ConfigMap", &ReadConfigMap, &rows->config_maps.emplace());
-    }
-    if (key == "namespaces") return read_list("Namespace", &ReadNamespace, &rows->namespaces);
-    StorageRows& storage = rows->storage;
-    if (key == "persistentVolumeClaims") {
-      return read_list("PersistentVolumeClaim", &ReadPersistentVolumeClaim, &storage.claims);
-    }
-    if (key == "persistentVolumes") {
-      return read_list("PersistentVolume", &ReadPersistentVolume, &storage.volumes);
-    }
-    if (key == "storageClasses") {
-      return read_list("StorageClass", &ReadStorageClass, &storage.classes);
-    }
-    if (key == "csiDrivers") return read_list("CSIDriver", &ReadCsiDriver, &storage.drivers);
-    if (key == "csiNodes") return read_list("CSINode", &ReadCsiNode, &storage.nodes);
-    if (key == "csiStorageCapacities") {
-      return read_list("CSIStorageCapacity", &ReadCsiStorageCapacity, &storage.capacities);
-    }
-    return Skip();
+    FieldStatus status;
+    AnyKind([&](const auto& kind) {
+      if (kind.list != key) return false;
+      status = ReadList(list, kind, &kind.in(rows), &rows->rejections);
+      return true;
+    });
+    return status;
   });
 }
 

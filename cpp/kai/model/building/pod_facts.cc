@@ -1,6 +1,7 @@
 #include "kai/model/building/pod_facts.h"
 
 #include <set>
+#include <tuple>
 
 #include "kai/api/keys.h"
 #include "kai/base/saturating.h"
@@ -42,7 +43,8 @@ BindRequests::BindRequests(const std::vector<BindRequestRow>& rows, const Direct
         row.phase == "Failed" && (!row.backoff_limit || row.failed_attempts >= *row.backoff_limit);
     if (failed || !directory.FindNode(row.node).valid()) continue;
     const BindRequestRow*& counts = by_pod_[QualifiedName(row.namespace_name, row.pod)];
-    if (counts == nullptr || row.node < counts->node) counts = &row;
+    if (counts == nullptr || std::tie(row.name, row.node) < std::tie(counts->name, counts->node))
+      counts = &row;
   }
 }
 

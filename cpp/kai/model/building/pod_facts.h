@@ -4,7 +4,7 @@
 //   const BindRequestRow* request = requests.Find(*row);
 //   draft.status = StatusOf(*row, request != nullptr);
 //
-// Invariants: of two requests for one pod the one for the lower node name counts, whatever their
+// Invariants: of two requests for one pod the one with the lower name counts, whatever their
 // order (spec 2 S3). Cost: O(labels of the row), or a hash look-up. Threads: many readers.
 #ifndef KAI_MODEL_BUILDING_POD_FACTS_H_
 #define KAI_MODEL_BUILDING_POD_FACTS_H_

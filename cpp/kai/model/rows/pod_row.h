@@ -144,6 +144,7 @@ struct PodRow {
 
 struct BindRequestRow {
   std::string namespace_name;
+  std::string name = {};
   std::string pod;   // spec.podName
   std::string node;  // spec.selectedNode
   std::string received_type;

@@ -264,6 +264,7 @@ class RandomClusterWriter {
     if (options_.bind_requests && random_.OneIn(8)) {
       row->phase = Phase::kPending;
       BindRequestRow request{.namespace_name = row->namespace_name,
+                             .name = row->name,
                              .pod = row->name,
                              .node = name,
                              .received_type = {},

@@ -1,0 +1,109 @@
+// Store: what is known of a cluster's objects, one event at a time: a writer feeds it what it reads
+// from a file or from watches, and whoever plans follows it.
+//
+//   Store store;
+//   store.Upsert(Kind::kQueue, R"({"metadata": {"name": "team-a"}, "spec": {}})");
+//   store.Delete(Kind::kPod, "ns/gone");
+//   const ClusterRows rows = store.Rows();
+//
+// Events may come late, twice and in any order, and an object before those that it refers to: the
+// store keeps the latest version of each. What makes no sense is a rejection until a version comes
+// that does, or the object goes; the last version that was good does not linger.
+//
+// A list that is read anew (BeginList, Upsert of each, EndList) is the truth about its kind: what
+// it lacks is deleted, and its versions count whatever came before. Synced() says that there is
+// nothing more of a kind, so that none is a fact.
+//
+// Invariants: it knows no configuration, and no object looks at another. Cost: reading the object,
+// and a hash look-up. Threads: one writer; readers as long as nobody writes.
+#ifndef KAI_STORE_STORE_H_
+#define KAI_STORE_STORE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kai/base/text.h"
+#include "kai/ingest/json_document.h"
+#include "kai/ingest/kinds.h"
+#include "kai/store/object_table.h"
+
+namespace kai {
+
+class Store {
+ public:
+  enum class Outcome : uint8_t {
+    kApplied,
+    kStale,     // a version that is as late, or later, is known
+    kRejected,  // it makes no sense: rejections() says why
+  };
+
+  // `json`: the object.
+  Outcome Upsert(Kind kind, std::string_view json);
+  Outcome Upsert(Kind kind, JsonObject object);
+  // An object that was never JSON; of any row of kKindTable.
+  template <typename Row>
+  Outcome Upsert(Row row, Version version = 0) {
+    const std::string name = RowName(row);
+    if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
+    Table<Row>().Put(name, version, std::move(row));
+    ++generation_;
+    return Outcome::kApplied;
+  }
+
+  // `name`: "namespace/name", or "name" where a kind has no namespaces. `version`: that of the
+  // deletion; what is known of a later one stays. False: it stays, or was not there.
+  bool Delete(Kind kind, std::string_view name, Version version = 0);
+
+  void BeginList(Kind kind);
+  void EndList(Kind kind);
+  void Synced(Kind kind);
+
+  // In the order of kinds and names.
+  std::vector<Rejection> rejections() const;
+
+  // Everything that is there, in the order of names, with its rejections; without parameters.
+  ClusterRows Rows() const;
+
+  // Goes up with each change.
+  int64_t generation() const { return generation_; }
+
+ private:
+  // As messages have it.
+  template <typename Row>
+  static std::string RowName(const Row& row) {
+    if constexpr (requires { row.namespace_name; }) {
+      if (!row.namespace_name.empty()) return StrCat(row.namespace_name, "/", row.name);
+    }
+    return row.name;
+  }
+
+  template <typename... Rows>
+  static std::tuple<ObjectTable<Rows>...> TablesFor(const std::tuple<KindEntry<Rows>...>&);
+  using Tables = decltype(TablesFor(kKindTable));
+
+  template <typename Row>
+  ObjectTable<Row>& Table() {
+    return std::get<ObjectTable<Row>>(tables_);
+  }
+  template <typename Row>
+  const ObjectTable<Row>& Table() const {
+    return std::get<ObjectTable<Row>>(tables_);
+  }
+  Outcome RejectUnnamed(Rejection rejection, Kind kind);
+
+  Tables tables_;
+  std::array<bool, kKinds> is_synced_ = {};
+  // Of objects without a name, by kind: until the kind is listed anew.
+  std::array<std::vector<Rejection>, kKinds> unnamed_;
+  JsonDocument document_;
+  int64_t generation_ = 0;
+};
+
+}  // namespace kai
+
+#endif  // KAI_STORE_STORE_H_

@@ -1,0 +1,181 @@
+#include "kai/store/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kai/base/text.h"
+
+namespace kai::store_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::Field;
+using testing::IsEmpty;
+using Outcome = Store::Outcome;
+
+std::string Queue(std::string_view name, std::string_view version, std::string_view parent = "") {
+  return StrCat(R"({"metadata": {"name": ")", name, R"(", "resourceVersion": ")", version,
+                R"("}, "spec": {"parentQueue": ")", parent, R"("}})");
+}
+
+std::string BrokenQueue(std::string_view name, std::string_view version) {
+  return StrCat(R"({"metadata": {"name": ")", name, R"(", "resourceVersion": ")", version,
+                R"("}, "spec": {"parentQueue": 7}})");
+}
+
+std::vector<std::string> Names(const Store& store) {
+  std::vector<std::string> names;
+  for (const QueueRow& row : store.Rows().queues)
+    names.push_back(row.parent.empty() ? row.name : StrCat(row.parent, "/", row.name));
+  return names;
+}
+
+TEST(StoreTest, KeepsTheLatestVersionOfEachObject) {
+  Store store;
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "5", "old")), Outcome::kApplied);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("a", "6")), Outcome::kApplied);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "7", "new")), Outcome::kApplied);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "6", "late")), Outcome::kStale);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "7", "twice")), Outcome::kStale);
+  EXPECT_THAT(Names(store), ElementsAre("a", "new/q"));
+}
+
+TEST(StoreTest, AVersionThatIsNoNumberIsNeverLate) {
+  Store store;
+  store.Upsert(Kind::kQueue, Queue("q", "7", "one"));
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "", "two")), Outcome::kApplied);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "7x", "three")), Outcome::kApplied);
+  EXPECT_THAT(Names(store), ElementsAre("three/q"));
+}
+
+TEST(StoreTest, WhatWasDeletedDoesNotComeBackLate) {
+  Store store;
+  store.Upsert(Kind::kQueue, Queue("q", "5"));
+  EXPECT_TRUE(store.Delete(Kind::kQueue, "q", 9));
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "8")), Outcome::kStale);
+  EXPECT_THAT(Names(store), IsEmpty());
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "10")), Outcome::kApplied);
+  EXPECT_FALSE(store.Delete(Kind::kQueue, "q", 9)) << "it was made anew since";
+  EXPECT_FALSE(store.Delete(Kind::kQueue, "never"));
+  EXPECT_THAT(Names(store), ElementsAre("q"));
+}
+
+TEST(StoreTest, ADeletionMayComeBeforeTheObject) {
+  Store store;
+  EXPECT_FALSE(store.Delete(Kind::kQueue, "q", 9));
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "5")), Outcome::kStale);
+}
+
+TEST(StoreTest, DeletionsOfLongAgoAreForgotten) {
+  Store store;
+  store.Delete(Kind::kQueue, "q", 9);
+  for (int i = 0; i < 20'000; ++i) store.Delete(Kind::kQueue, StrCat("other-", i), 10);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "5")), Outcome::kApplied);
+}
+
+TEST(StoreTest, WhatMakesNoSenseIsARejectionUntilItDoes) {
+  Store store;
+  store.Upsert(Kind::kQueue, Queue("q", "5"));
+  EXPECT_EQ(store.Upsert(Kind::kQueue, BrokenQueue("q", "6")), Outcome::kRejected);
+  EXPECT_THAT(Names(store), IsEmpty()) << "the version before does not linger";
+  EXPECT_THAT(store.rejections(),
+              ElementsAre(Rejection{.kind = "Queue",
+                                    .name = "q",
+                                    .field = "spec.parentQueue",
+                                    .message = "expected a string, found a number"}));
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "5")), Outcome::kStale);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "7")), Outcome::kApplied);
+  EXPECT_THAT(store.rejections(), IsEmpty());
+
+  store.Upsert(Kind::kQueue, BrokenQueue("q", "8"));
+  EXPECT_TRUE(store.Delete(Kind::kQueue, "q", 9));
+  EXPECT_THAT(store.rejections(), IsEmpty());
+}
+
+TEST(StoreTest, WhatHasNoNameIsARejectionUntilTheKindIsListedAnew) {
+  Store store;
+  EXPECT_EQ(store.Upsert(Kind::kQueue, "{"), Outcome::kRejected);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, "{}"), Outcome::kRejected);
+  EXPECT_THAT(store.rejections(),
+              ElementsAre(Field(&Rejection::field, ""), Field(&Rejection::field, "metadata.name")));
+  store.BeginList(Kind::kPod);
+  store.EndList(Kind::kPod);
+  EXPECT_EQ(store.rejections().size(), 2);
+  store.BeginList(Kind::kQueue);
+  store.EndList(Kind::kQueue);
+  EXPECT_THAT(store.rejections(), IsEmpty());
+}
+
+TEST(StoreTest, WhatAListLacksIsGone) {
+  Store store;
+  store.Upsert(Kind::kQueue, Queue("stays", "5"));
+  store.Upsert(Kind::kQueue, Queue("goes", "6"));
+  store.Upsert(Kind::kQueue, BrokenQueue("broken", "7"));
+  store.BeginList(Kind::kQueue);
+  store.Upsert(Kind::kQueue, Queue("stays", "5"));
+  store.Upsert(Kind::kQueue, Queue("new", "8"));
+  EXPECT_THAT(Names(store), ElementsAre("goes", "new", "stays")) << "until the list ends";
+  store.EndList(Kind::kQueue);
+  EXPECT_THAT(Names(store), ElementsAre("new", "stays"));
+  EXPECT_THAT(store.rejections(), IsEmpty());
+}
+
+// An API server that was restored from a copy counts from a lower number.
+TEST(StoreTest, AListIsTheTruthWhateverItsVersions) {
+  Store store;
+  store.Upsert(Kind::kQueue, Queue("q", "500", "old"));
+  store.Delete(Kind::kQueue, "r", 400);
+  store.BeginList(Kind::kQueue);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "5", "restored")), Outcome::kApplied);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("r", "6")), Outcome::kApplied);
+  store.EndList(Kind::kQueue);
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "4", "late")), Outcome::kStale);
+  EXPECT_THAT(Names(store), ElementsAre("restored/q", "r"));
+}
+
+TEST(StoreTest, NamesOfNamespacesAreNotMixedUp) {
+  Store store;
+  const auto group = [](std::string_view name) {
+    return StrCat(R"({"metadata": {"namespace": ")", name, R"(", "name": "g"}, "spec": {}})");
+  };
+  store.Upsert(Kind::kPodGroup, group("one"));
+  store.Upsert(Kind::kPodGroup, group("two"));
+  EXPECT_TRUE(store.Delete(Kind::kPodGroup, "one/g"));
+  const ClusterRows rows = store.Rows();
+  EXPECT_THAT(rows.pod_groups, ElementsAre(Field(&PodGroupRow::namespace_name, "two")));
+}
+
+TEST(StoreTest, ThatThereAreNoneIsAFactOnceAKindIsSynced) {
+  Store store;
+  EXPECT_FALSE(store.Rows().config_maps.has_value());
+  EXPECT_FALSE(store.Rows().ServesClaims());
+  store.Synced(Kind::kConfigMap);
+  store.Synced(Kind::kResourceClaim);
+  EXPECT_TRUE(store.Rows().config_maps.has_value());
+  EXPECT_TRUE(store.Rows().ServesClaims());
+}
+
+TEST(StoreTest, RowsNeedNoJson) {
+  Store store;
+  QueueRow row;
+  row.name = "q";
+  EXPECT_EQ(store.Upsert(row, 5), Outcome::kApplied);
+  EXPECT_EQ(store.Upsert(row, 4), Outcome::kStale);
+  EXPECT_EQ(store.Upsert(row), Outcome::kApplied);
+  EXPECT_THAT(Names(store), ElementsAre("q"));
+}
+
+TEST(KindsTest, EachHasItsPlaceInTheTable) {
+  size_t place = 0;
+  AnyKind([&](const auto& each) {
+    EXPECT_EQ(static_cast<size_t>(each.kind), place++);
+    EXPECT_EQ(KindNamed(each.name), each.kind);
+    return false;
+  });
+  EXPECT_EQ(KindNamed("Deployment"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace kai::store_test
