@@ -532,6 +532,10 @@ _RESOURCE_NAMES = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory"}
 _NODES_SAID = {
     "node_unschedulable": "cordoned",
     "node_not_ready": "not ready",
+    "node_memory_pressure": "under memory pressure",
+    "node_disk_pressure": "under disk pressure",
+    "node_pid_pressure": "short of process ids",
+    "node_network_unavailable": "without a network",
     "untolerated_taints": "with a taint it does not tolerate",
     "node_affinity": "outside its node selector or affinity",
     "pod_affinity": "far from the pods it has to be near",
