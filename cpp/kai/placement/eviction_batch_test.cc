@@ -69,7 +69,7 @@ TEST(EvictionBatchTest, WithoutAMinimumTheLastPodGoesAloneAsWell) {
       ElementsAre("g-1 ...", "g-0"));
 }
 
-TEST(EvictionBatchTest, WhoHoldsNothingGivesUpNothing) {  // E9
+TEST(EvictionBatchTest, AGroupThatHoldsNothingGivesUpNothing) {  // E9
   EXPECT_THAT(Pieces(MakeCluster().Node("n").Pending("ns/g", {.pods = 2})), IsEmpty());
 }
 

@@ -173,7 +173,7 @@ TEST(NodeSearchTest, ElevenPointsOfAffinityOutrankANomination) {  // spec 3 W7
   EXPECT_EQ(rooms.Find("ns/p-0"), "near");
 }
 
-TEST(NodeSearchTest, WhoScansSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
+TEST(NodeSearchTest, AScanSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
   PodAffinityRow wish;  // for which single nodes are scored, though nobody meets it
   wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
   Rooms rooms(MakeCluster()
@@ -247,7 +247,7 @@ TEST(NodeSearchTest, NoNodesMeansNowhere) {
   EXPECT_EQ(rooms.Explain("ns/p-0"), "Unable to schedule pod");
 }
 
-TEST(NodeSearchTest, WhoFoundNothingLooksAgainOnceRoomIsFreed) {
+TEST(NodeSearchTest, AClassThatFoundNothingIsSearchedAgainOnceRoomIsFreed) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 2})
                   .Running("ns/old", {.gpus = 1, .node = "n"})
@@ -394,7 +394,7 @@ TEST(ScoreKeyRuleTest, E_PodsThatRunPullTheirFriendsNearAlsoPodsWithoutAWord) {
   EXPECT_EQ(FindBothWays(maker, "ns/p-0", {.pod_affinity = false}), "n1");
 }
 
-TEST(ScoreKeyRuleTest, E_TheStatementKeepsCountOfWhoWishesWhat) {
+TEST(ScoreKeyRuleTest, E_TheStatementCountsWhichPodsWishWhat) {
   PodAffinityRow wish;
   wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
   Rooms rooms(MakeCluster()
@@ -411,7 +411,7 @@ TEST(ScoreKeyRuleTest, E_TheStatementKeepsCountOfWhoWishesWhat) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
 }
 
-TEST(ScoreKeyRuleTest, F_OneNegativeElementMakesANodeUnfitForEverybody) {  // spec 3 R26
+TEST(ScoreKeyRuleTest, F_OneNegativeElementMakesANodeUnfitForEveryPod) {  // spec 3 R26
   const ClusterMaker maker =
       MakeCluster()
           .Node("n1", {.gpus = 2, .more = {{"example.com/x", 1000}}})

@@ -162,7 +162,7 @@ TEST_P(ClaimPropertyTest, AfterACycleTheClaimsAreAsBefore) {
   });
 }
 
-TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
+TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndAPlacedPodHasWhatItAsksFor) {
   int64_t placed = 0;
   ForSamples(150, [&](const Sample& sample, const Config& config) {
     const Session session(

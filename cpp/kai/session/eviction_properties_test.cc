@@ -221,7 +221,7 @@ TEST_P(EvictionPropertyTest, OnlyThePreemptibleLeaveForOthers) {
   });
 }
 
-TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum) {
+TEST_P(EvictionPropertyTest, AGroupThatHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum) {
   ForPlans(250, [&](const Plan& plan, const Sample& sample, const Config& config) {
     if (!config.HasPlugin("minruntime")) return;
     const Cluster& cluster = *plan.cluster;
@@ -265,7 +265,7 @@ TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum
   });
 }
 
-TEST_P(EvictionPropertyTest, ConsolidationLosesNobody) {
+TEST_P(EvictionPropertyTest, ConsolidationLosesNoPod) {
   ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     for (size_t i = 0; i < plan.decisions.size(); ++i) {
       const CycleLog::Decision& decision = plan.decisions[i];
@@ -330,7 +330,7 @@ TEST_P(EvictionPropertyTest, GangsLeaveWholeOrKeepTheirMinimum) {
   });
 }
 
-TEST_P(EvictionPropertyTest, NobodyIsPlacedAndEvictedInOnePlan) {
+TEST_P(EvictionPropertyTest, NoPodIsPlacedAndEvictedInOnePlan) {
   if (as_kai()) return;
   ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     std::set<PodId> placed;

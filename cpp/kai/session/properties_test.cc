@@ -270,7 +270,7 @@ TEST_P(CyclePropertyTest, NoGroupIsPlacedBelowItsMinimum) {
   });
 }
 
-TEST_P(CyclePropertyTest, NobodyIsDecidedAboutTwiceAndOnlyWhoWaits) {
+TEST_P(CyclePropertyTest, NoPodIsDecidedAboutTwiceAndOnlyPodsThatWait) {
   ForPlans([&](const Plan& plan, const Sample&) {
     std::map<PodId, int> times;
     for (const CycleLog::Decision& decision : plan.decisions) {
@@ -348,7 +348,7 @@ TEST_P(CyclePropertyTest, NoQueuePassesItsLimitOrItsQuotaOfTheNonPreemptible) {
   });
 }
 
-TEST_P(CyclePropertyTest, WhoeverWaitsIsToldWhy) {
+TEST_P(CyclePropertyTest, EveryGroupThatWaitsHasAReason) {
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;
     std::map<PodGroupId, int> decided;

@@ -294,7 +294,7 @@ TEST_P(SharingAllocateTest, TheOrderOfTheInputIsOfNoConsequence) {
   });
 }
 
-TEST_P(SharingAllocateTest, NobodyGetsMoreOfADeviceThanThereIs) {
+TEST_P(SharingAllocateTest, NoPodGetsMoreOfADeviceThanThereIs) {
   ForRows(150, [&](const ClusterRows& rows) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
     RunPlan(Session(config_, {.inspect = look}), rows.Build());
@@ -315,7 +315,7 @@ std::map<std::string, int> ShortagesIn(const std::string& text) {
   return shortages;
 }
 
-TEST_P(SharingAllocateTest, WhoeverFindsNoDeviceIsToldWhatNodesLack) {
+TEST_P(SharingAllocateTest, APodThatFindsNoDeviceSaysWhatNodesLack) {
   int told = 0;
   ForRows(400, [&](ClusterRows rows) {
     // One pod waits, so that the cluster stands as it did when the pod was refused.
@@ -430,7 +430,7 @@ TEST_P(SharingCycleTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   });
 }
 
-TEST_P(SharingCycleTest, NobodyGetsMoreOfADeviceThanThereIs) {
+TEST_P(SharingCycleTest, NoPodGetsMoreOfADeviceThanThereIs) {
   if (GetParam())
     return;  // KAI evicts whom it has promised room, and counts that twice (FINDINGS 10)
   ForSamples(150, [&](const ClusterRows& rows, const Config& config) {

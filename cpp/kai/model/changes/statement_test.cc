@@ -97,7 +97,7 @@ TEST_F(StatementTest, AnEvictedPodThatMayStayNeverLeft) {  // spec 2 T5
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(StatementTest, WhoStaysHasTheStatusItHad) {  // spec 2 T4
+TEST_F(StatementTest, APodThatStaysHasTheStatusItHad) {  // spec 2 T4
   statement_->Place(Pod("wait-0"), Node("n2"));
   statement_->Pipeline(Pod("wait-1"), Node("n1"));
   const StatementColumns before(*cluster_);
@@ -125,7 +125,7 @@ TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayComeBackToWhereItWasEvictedF
   }
 }
 
-TEST_F(StatementTest, WhoStayedMayBeEvictedOnceMore) {
+TEST_F(StatementTest, APodThatStayedMayBeEvictedOnceMore) {
   statement_->Evict(Pod("run-0"));
   const StatementColumns evicted(*cluster_);
   statement_->Pipeline(Pod("run-0"), Node("n1"));
@@ -133,7 +133,7 @@ TEST_F(StatementTest, WhoStayedMayBeEvictedOnceMore) {
   EXPECT_EQ(StatementColumns(*cluster_), evicted);
 }
 
-TEST_F(StatementTest, WhoWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
+TEST_F(StatementTest, APodThatWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
   const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   const StatementColumns evicted(*cluster_);
@@ -567,7 +567,7 @@ TEST_F(StatementDeathTest, RefusesWhatMakesNoSense) {
   EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0") << "spec 2 T3";
 }
 
-TEST_F(StatementDeathTest, PromisesNothingToWhomASettledEvictionHit) {
+TEST_F(StatementDeathTest, PromisesNothingToAPodThatASettledEvictionHit) {
   statement_->Evict(Pod("run-0"));
   statement_->Settle();
   EXPECT_DEATH(statement_->Pipeline(Pod("run-0"), Node("n1")), "ns/run-0");

@@ -124,7 +124,7 @@ TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), "") << "the first is gone again";
 }
 
-TEST(InterPodAffinityFilterTest, WhoWantsOthersIsNoFirstOfASeries) {
+TEST(InterPodAffinityFilterTest, APodThatWantsOthersIsNoFirstOfASeries) {
   const auto cluster = Zones()
                            .Pending("ns/p", {.labels = {{"app", "api"}},
                                              .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
@@ -250,7 +250,7 @@ TEST(InterPodAffinityFilterTest, PodsOfOtherSchedulersCount) {
   EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoFriends);
 }
 
-TEST(InterPodAffinityFilterTest, ASelectorThatIsMissingSelectsNobodyAndAnEmptyOneEverybody) {
+TEST(InterPodAffinityFilterTest, ASelectorThatIsMissingSelectsNoPodAndAnEmptyOneAll) {
   PodAffinityTerm nobody = PodsWith({}, kZone);
   nobody.selector = std::nullopt;
   const PodAffinityTerm everybody = PodsWith({}, kZone);
@@ -285,7 +285,7 @@ ClusterMaker OnlyZoneA() {
   return MakeCluster().Node("a1", {.labels = {{kZone, "a"}}}).Node("lone", {.cordoned = true});
 }
 
-TEST(LeavingNeighbourTest, WhoIsEvictedKeepsNobodyAwayAnyMoreButHasToBeGoneFirst) {
+TEST(LeavingNeighbourTest, AnEvictedPodKeepsNoPodAwayAnyMoreButHasToBeGoneFirst) {
   const auto cluster = [] {
     return OnlyZoneA()
         .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -315,7 +315,7 @@ TEST(LeavingNeighbourTest, WhatAnEvictedPodForbadeIsAllowedOnceItIsGone) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "a1 later");
 }
 
-TEST(LeavingNeighbourTest, NobodyIsSentToAFriendWhoLeaves) {
+TEST(LeavingNeighbourTest, NoPodIsSentToAFriendThatLeaves) {
   const auto cluster = [] {
     return OnlyZoneA()
         .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -332,7 +332,7 @@ TEST(LeavingNeighbourTest, NobodyIsSentToAFriendWhoLeaves) {
   EXPECT_EQ(as_kai.Find("ns/p-0"), "a1");
 }
 
-TEST(LeavingNeighbourTest, AFriendWhoMovesIsFoundWhereItGoes) {
+TEST(LeavingNeighbourTest, AFriendThatMovesIsFoundWhereItGoes) {
   Rooms rooms(MakeCluster()
                   .Node("a1", {.labels = {{kZone, "a"}}})
                   .Node("b1", {.labels = {{kZone, "b"}}})

@@ -108,7 +108,7 @@ TEST(ResourceClaimFilterTest, ASharedClaimGoesWithTheFirstOfItsPods) {
   EXPECT_EQ(rooms.cluster().nodes().used[rooms.Node("n2")][kGpuSlot.index()], 2);
 }
 
-TEST(ResourceClaimFilterTest, WhoSharesAPromiseWaitsAsWell) {
+TEST(ResourceClaimFilterTest, APodThatSharesAPromiseWaitsAsWell) {
   ClusterMaker maker = MakeCluster()
                            .Node("n1")
                            .Add(GpuClass())

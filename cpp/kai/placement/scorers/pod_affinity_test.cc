@@ -118,7 +118,7 @@ TEST(PodAffinityScorerTest, FollowsTheStatement) {
   EXPECT_EQ(PointsOf(*cluster, "b1"), 0);
 }
 
-TEST(PodAffinityScorerTest, DependsOnNothingWhereNobodyWishesAnything) {
+TEST(PodAffinityScorerTest, DependsOnNothingWhereNoPodWishesAnything) {
   const auto cluster = Zones()
                            .Pending("ns/wishful", {.affinity = Prefers("web", 1)})
                            .Pending("ns/p", {.labels = {{"app", "web"}}})

@@ -66,7 +66,7 @@ TEST(OraclePreemptTest, EvictsNoMoreThanItNeeds) {  // E18
   EXPECT_THAT(PlanOf(maker, {"consolidation", "reclaim"}), IsEmpty());
 }
 
-TEST(OraclePreemptTest, SaysWhoAndForWhom) {
+TEST(OraclePreemptTest, SaysWhichPodAndForWhichGroup) {
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 1})
                        .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 50})
@@ -184,7 +184,7 @@ TEST(OraclePreemptTest, AProtectedGroupMayOnlyLoseWhatIsAboveItsMinimum) {  // s
   EXPECT_THAT(PlanOf(of(2, 1), {"preempt"}, settings), SizeIs(3));
 }
 
-TEST(OraclePreemptTest, WhoWaitsForItsDelayEvictsNobody) {  // spec 2 D1, D2, E12
+TEST(OraclePreemptTest, AGroupInItsDelayEvictsNothing) {  // spec 2 D1, D2, E12
   ClusterMaker maker = MakeCluster();
   maker.Node("n1", {.gpus = 1})
       .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 50})
