@@ -31,7 +31,7 @@ bool WritesLastStart(const Plan& plan, std::string_view group) {
   return OutcomeOf(plan, group).writes_last_start;
 }
 
-// ---- who goes first -----------------------------------------------------------------------------
+// ---- which group goes first ---------------------------------------------------------------------
 
 TEST(AllocateTest, TheOlderOfTwoEqualGroupsGoesFirst) {  // spec 2 E16
   EXPECT_THAT(RunAllocate(MakeCluster()

@@ -33,7 +33,7 @@ ClusterMaker TwoHalfFullNodes(const PodsSpec& like = {}) {
       .Running("ns/b", second);
 }
 
-// ---- whom it moves, and for whom (spec 2 R2, E21) -----------------------------------------------
+// ---- what it moves, and for which group (spec 2 R2, E21) ----------------------------------------
 
 TEST(ConsolidationTest, MovesOnePodSoThatALargerOneFits) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2})),

@@ -153,7 +153,7 @@ bool SkipsSame(const PodsSpec& q, const PodsSpec& p, Scope scope = Scope::kQueue
                       .Pending("a/q", q)
                       .Pending("a/p", p));
   FailedGroups failed(cycle.view, scope);
-  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("a/p"))) << "nobody has failed yet";
+  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("a/p"))) << "no group has failed yet";
   failed.Add(cycle.rooms.Group("a/q"));
   return failed.Knows(cycle.rooms.Group("a/p"));
 }

@@ -39,7 +39,7 @@ ClusterMaker FullNode(int64_t priority = 50) {
       .Running("q/c", {.gpus = 1, .node = "n1", .priority = priority});
 }
 
-// ---- whom it takes (spec 2 R4, E18) -------------------------------------------------------------
+// ---- what it takes (spec 2 R4, E18) -------------------------------------------------------------
 
 TEST(PreemptTest, EvictsNoMoreThanItNeedsTheYoungestFirst) {
   EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75})),
@@ -120,7 +120,7 @@ TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // E2
 }
 
 TEST(PreemptTest, WhatIsBeingFreedIsNotAskedForTwice) {
-  // allocate pipelines onto what is leaving; nobody need be evicted after that.
+  // allocate pipelines onto what is leaving; no pod need be evicted after that.
   const ClusterMaker maker = FullNode()
                                  .Node("n2", {.gpus = 1})
                                  .Releasing("q/gone", {.gpus = 1, .node = "n2"})
@@ -223,7 +223,7 @@ TEST(PreemptProtectionTest, WhatTheQueueGrantsForReclaimDoesNotCount) {
   EXPECT_THAT(Preempt(maker), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
 }
 
-// ---- the delay of who would preempt (spec 2 D1, D2, E12) ----------------------------------------
+// ---- the delay of a group that would preempt (spec 2 D1, D2, E12) -------------------------------
 
 ClusterMaker Delayed(int64_t delay_s, int64_t created_ago_s) {
   ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
@@ -273,7 +273,7 @@ TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // E1
   EXPECT_THAT(RunActions("allocate", roomy), PlanIs(Binds("q/new-0", "n2")));
 }
 
-// ---- whom the cycle itself placed (mend same_cycle_eviction) ------------------------------------
+// ---- pods that the cycle itself placed (mend same_cycle_eviction) -------------------------------
 
 TEST(PreemptTest, WhatThisCyclePlacedIsNoVictimOfIt) {
   // The gang comes first and finds no room; low takes the one GPU that is free.

@@ -126,7 +126,7 @@ TEST(ReclaimTest, AGangThatLosesItsPodsTakesNoOthersForWhatIsLeftOfIt) {
                      Pipelines("team/gang-2", "n2")));
 }
 
-// ---- whom it takes from (spec 1 F85, F86; spec 2 R3) --------------------------------------------
+// ---- which queues it takes from (spec 1 F85, F86; spec 2 R3) ------------------------------------
 
 TEST(ReclaimTest, ItsOwnQueueIsLeftAlone) {
   EXPECT_THAT(Reclaim(MakeCluster()
@@ -199,7 +199,7 @@ TEST(ReclaimTest, ATopLevelLeafGivesToANestedQueue) {
               PlanIs(Evicts("flat/x-0"), Pipelines("leaf/new-0")));
 }
 
-// ---- for whom (spec 1 F84, F92) -----------------------------------------------------------------
+// ---- for which queues (spec 1 F84, F92) ---------------------------------------------------------
 
 TEST(ReclaimTest, WhatIsNotPreemptibleStaysWithinItsQuota) {
   const auto of = [](double deserved, int64_t running) {

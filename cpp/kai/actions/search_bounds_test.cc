@@ -108,7 +108,7 @@ TEST(NeverFitsTest, PartsOfADeviceAddUpToAWholeOne) {
 }
 
 TEST(NeverFitsTest, ANodeInDebtTakesNoPodUntilTheDebtIsPaid) {  // spec 3 R26
-  // The node lost a device under two pods. Whoever comes asks for no GPU at all.
+  // The node lost a device under two pods. The pod that comes asks for no GPU.
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 1})
                                  .Running("ns/a", {.gpus = 1, .node = "n1"})

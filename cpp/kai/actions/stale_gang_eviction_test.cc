@@ -112,7 +112,7 @@ TEST(StaleGangTest, AnEndlessGracePeriodIsNoAccident) {
               PlanIs());
 }
 
-// ---- who (spec 2 D5) ----------------------------------------------------------------------------
+// ---- which gangs (spec 2 D5) --------------------------------------------------------------------
 
 TEST(StaleGangTest, AGangThatIsWholeAgainLosesTheTimeStamp) {
   ClusterMaker maker = BrokenGang({.seconds = 1000});

@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 
 using Strings = std::vector<std::string>;
 
-// The cluster with ns/new ahead of everybody, unless it says how much it matters: others would take
+// The cluster with ns/new ahead of all groups, unless it has a priority: others would take
 // their places back before it is placed.
 ClusterMaker Urgent(ClusterMaker maker) {
   for (PodGroupRow& row : maker.rows().pod_groups) {
@@ -32,7 +32,7 @@ ClusterMaker Urgent(ClusterMaker maker) {
   return maker.Add(PriorityClassRow{.name = "urgent", .value = 75});
 }
 
-// A search for ns/new among all who may lose something, and all that can be seen of it.
+// A search for ns/new among all groups that may lose pods, and all that can be seen of it.
 struct Search {
   explicit Search(const ClusterMaker& maker, const RoomsOptions& options = {})
       : cycle(Urgent(maker), options) {}
@@ -84,7 +84,7 @@ struct Search {
   int64_t scenarios = 0;         // simulated
 };
 
-// ---- whom it takes ------------------------------------------------------------------------------
+// ---- what it takes ------------------------------------------------------------------------------
 
 ClusterMaker ThreeOnOneNode() {
   return MakeCluster()
@@ -183,7 +183,7 @@ TEST(VictimSearchTest, AVictimThatWasEvictedForNothingStays) {  // spec 2 T5
   EXPECT_THAT(search.asked, Contains("ns/c-0 ns/a-0"));
   EXPECT_EQ(search.Now("ns/c-0"), "on n2");
   EXPECT_EQ(search.Now("ns/a-0"), "leaves n1");
-  EXPECT_EQ(search.victims, "ns/a-0") << "who stayed is no victim";
+  EXPECT_EQ(search.victims, "ns/a-0") << "a pod that stayed is no victim";
 }
 
 TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithThoseThatDidNot) {

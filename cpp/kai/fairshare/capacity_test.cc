@@ -1,4 +1,4 @@
-// Limits of everybody, quota of the non-preemptible (spec 1 §7 and the gates of §16).
+// Limits of all groups, quota of the non-preemptible (spec 1 §7 and the gates of §16).
 #include "kai/fairshare/capacity.h"
 
 #include <gtest/gtest.h>

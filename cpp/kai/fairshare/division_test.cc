@@ -234,7 +234,7 @@ TEST(DivisionTest, RemaindersGoToTheLargestThenTheOldestThenTheName) {
 }
 
 TEST(DivisionTest, EachRemainderIsServedOnce) {
-  // 1 unit for three with a third each: one gets it, nobody gets a second.
+  // 1 unit for three with a third each: one gets it, none gets a second.
   const Result result = DivideAmong(
       {{.name = "a", .request = 10}, {.name = "b", .request = 10}, {.name = "c", .request = 10}},
       2);
@@ -265,7 +265,7 @@ TEST(DivisionTest, AQueueThatTurnsOutToBeSatisfiedLosesItsRemainder) {
               ElementsAre(2.5, 2, 1.5, 5));
 }
 
-// spec 1 F44: another round needs somebody who wanted strictly less than its share.
+// spec 1 F44: another round needs a queue that wanted strictly less than its share.
 TEST(DivisionTest, AQueueThatGetsExactlyItsShareStartsNoFurtherRound) {
   // Shares 3.5, 0.875 and 2.625; the 1.5 units left go to the remainders 0.875 and 0.625. A second
   // round would give one of them to c.

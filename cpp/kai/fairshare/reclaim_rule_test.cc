@@ -1,5 +1,5 @@
-// Who may take from whom: the examples of spec 1 F95, the situations of §16, and on random trees
-// what the pseudocode of F94 says.
+// Which queue may take from which: the examples of spec 1 F95, the situations of §16, and on
+// random trees what the pseudocode of F94 says.
 #include "kai/fairshare/reclaim_rule.h"
 
 #include <gtest/gtest.h>
@@ -147,7 +147,7 @@ TEST(QueueForkTest, AQueueIsNotBelowItself) {
   EXPECT_EQ(tree.Fork("all", "a1"), "- a");
 }
 
-// ---- who may start (F84) ------------------------------------------------------------------------
+// ---- which queue may start (F84) ----------------------------------------------------------------
 
 Tree ThreeOfEach(const Numbers& numbers) {
   Tree tree;
@@ -182,7 +182,7 @@ TEST(ReclaimRuleTest, WhatCannotBePreemptedDoesNotStartWithoutAQuota) {
   EXPECT_FALSE(tree.Rule("q", false).MayStart({1, 1, 1}));
 }
 
-// ---- who is worth a look (F86) ------------------------------------------------------------------
+// ---- which queue is worth a look (F86) ----------------------------------------------------------
 
 // A reclaimer with nothing that deserves `deserved`, beside a victim.
 Tree Beside(double deserved, const Numbers& victim) {

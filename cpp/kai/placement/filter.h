@@ -38,7 +38,7 @@ class Filter {
   // spoken of (spec 3 E1).
   virtual bool CountsRoom() const { return false; }
 
-  // Whom to tell of every change; null: nobody.
+  // What hears every change; null: nothing.
   virtual Listener* listener() { return nullptr; }
 };
 

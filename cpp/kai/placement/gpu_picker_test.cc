@@ -139,7 +139,7 @@ TEST(GpuPickerTest, ADeviceThatAllPodsAreLeavingIsAWholeOne) {  // spec 3 N11
   EXPECT_TRUE(choice.waits);
 }
 
-// FINDINGS 9: where it would find room on one device now, KAI binds a pod to another one that is
+// spec 3 S4: where it would find room on one device now, KAI binds a pod to another one that is
 // still held.
 TEST(GpuPickerTest, AHeldDeviceIsNotIdleBecauseAnotherHasRoom) {
   const auto cluster =

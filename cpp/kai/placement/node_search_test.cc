@@ -174,7 +174,7 @@ TEST(NodeSearchTest, ElevenPointsOfAffinityOutrankANomination) {  // spec 3 W7
 }
 
 TEST(NodeSearchTest, AScanSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
-  PodAffinityRow wish;  // for which single nodes are scored, though nobody meets it
+  PodAffinityRow wish;  // for which single nodes are scored, though no pod meets it
   wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 8})
@@ -212,7 +212,7 @@ TEST(NodeSearchTest, APodPinnedByNameIsLookedForThereOnly) {
 }
 
 TEST(NodeSearchTest, WithoutFiltersAPinIsNotLookedAt) {
-  // Filters are the plugin predicates; who leaves it out gets pods anywhere.
+  // Filters are the plugin predicates; a configuration without it gets pods anywhere.
   ClusterMaker maker =
       MakeCluster().Pending("ns/p", {.gpus = 8, .node_selector = {{"host", "n33"}}});
   for (int i = 0; i < 40; ++i) {

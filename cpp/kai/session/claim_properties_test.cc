@@ -179,7 +179,7 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndAPlacedPodHasWhatItAsksFor) {
                 EXPECT_EQ(given.device.pool,
                           cluster.Text(cluster.nodes().name[cluster.pods().node[pod]]))
                     << cluster.PodName(pod);
-                if (status == PodStatus::kPipelined) continue;  // who returned has it still
+                if (status == PodStatus::kPipelined) continue;  // a pod that returned has it still
                 const std::string name = claim.extended.empty()
                                              ? std::string(cluster.Text(claim.claim))
                                              : cluster.PodName(pod);  // it has no name yet

@@ -106,7 +106,7 @@ TEST_F(ClaimsTest, AnEvictedPodGivesThemBackAndUndoingTakesThemAgain) {  // T28
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0"));
   const std::string promised = StateOf(*cluster_);
 
-  // It returns: it has never left its devices, whoever was promised one.
+  // It returns: it has never left its devices, even if one was promised.
   const Statement::Checkpoint checkpoint = statement_->Mark();
   statement_->Pipeline(Pod("ns/r-0"), Node("n1"));
   EXPECT_EQ(cluster_->pods().status[Pod("ns/r-0")], PodStatus::kRunning);

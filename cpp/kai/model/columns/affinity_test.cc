@@ -216,7 +216,8 @@ TEST(AffinityIndexTest, FollowsAStatement) {
   statement->Place(PodNamed(*cluster, "ns/b-0"), NodeNamed(*cluster, "w1"));
   EXPECT_EQ(cluster->affinity().Matching(term, west), 1);
   statement->Evict(PodNamed(*cluster, "ns/a-0"));
-  EXPECT_EQ(cluster->affinity().TotalMatching(term), 2) << "who leaves is still there (spec 2 W11)";
+  EXPECT_EQ(cluster->affinity().TotalMatching(term), 2)
+      << "a pod that leaves is still there (spec 2 W11)";
   statement->Pipeline(PodNamed(*cluster, "ns/a-0"), NodeNamed(*cluster, "w1"));
   EXPECT_EQ(cluster->affinity().Matching(term, west), 2);
   EXPECT_EQ(cluster->affinity().TotalMatching(term), 3) << "in both places";

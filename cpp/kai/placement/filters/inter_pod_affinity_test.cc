@@ -67,7 +67,7 @@ TEST(InterPodAffinityFilterTest, AntiAffinityAvoidsTheWholeDomain) {
   EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "a2"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "lone"), "") << "outside of all zones nobody is near";
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), "") << "outside of all zones no pod is near";
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/q-0"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/q-0"), "");
 }
@@ -273,13 +273,13 @@ TEST(InterPodAffinityFilterTest, AsksNothingOfPodsThatNoTermConcerns) {
   const auto filter = MakeInterPodAffinityFilter(*cluster, Leaving::kMakeRoom);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/other-0"), Filter::Scope::kNothing);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNothing)
-      << "who would keep it away is on no node yet";
+      << "the pod that would keep it away is on no node yet";
   const auto statement = Statement::Open(cluster.get(), {});
   statement->Place(PodNamed(*cluster, "ns/shy-0"), NodeNamed(*cluster, "a1"));
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNode);
 }
 
-// ---- who is leaving (spec 2 W11) ----------------------------------------------------------------
+// ---- pods that are leaving (spec 2 W11) ---------------------------------------------------------
 
 ClusterMaker OnlyZoneA() {
   return MakeCluster().Node("a1", {.labels = {{kZone, "a"}}}).Node("lone", {.cordoned = true});

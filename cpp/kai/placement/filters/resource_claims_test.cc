@@ -212,7 +212,7 @@ TEST_F(ResourceClaimCheckTest, TheLastPlaceOfAClaimIsTakenByTheFirst) {
   EXPECT_EQ(rooms.Find("ns/p-1"), "nowhere");
   EXPECT_FALSE(
       rooms.search().plans().CanNeverRun(rooms.cluster().pods().pod_class[rooms.Pod("ns/p-1")]))
-      << "somebody's leaving would help";
+      << "it would help if a pod left";
   rooms.statement().RollBackTo(start);
   EXPECT_EQ(rooms.Find("ns/p-1"), "n1");
 }

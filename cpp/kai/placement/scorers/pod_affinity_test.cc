@@ -132,7 +132,7 @@ TEST(PodAffinityScorerTest, DependsOnNothingWhereNoPodWishesAnything) {
 }
 
 TEST(PodAffinityScorerTest, WishesThatCancelOutAreStillAsked) {
-  // +2 and -2 stand in different zones: their sum must not pass for nobody.
+  // +2 and -2 stand in different zones: their sum must not pass for no wish.
   const auto cluster = Zones()
                            .Running("ns/friend", {.node = "a1", .affinity = Prefers("web", 2)})
                            .Running("ns/foe", {.node = "b1", .affinity = Dislikes("web", 2)})

@@ -682,7 +682,7 @@ TEST(OracleCycleTest, EveryCycleKeepsItsPromises) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     Settings settings = seed % 4 == 0 ? AsKai() : Settings();
-    settings.mends.Set(Mend::kSameCycleEviction, true);  // else FINDINGS 10: more than there is
+    settings.mends.Set(Mend::kSameCycleEviction, true);  // else more is promised than there is
     World world(Crowded(seed), settings);
     const World before = world;
     const std::vector<Decision> plan = RunCycle(&world, kAll);

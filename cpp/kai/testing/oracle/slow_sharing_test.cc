@@ -163,7 +163,7 @@ TEST(OracleSharingTest, ALabelThatCountsMoreDevicesThanThereAre) {  // spec 3 N1
   EXPECT_EQ(world.Idle("n1").at("gpu"), 6);
 }
 
-TEST(OracleSharingTest, ADeviceThatIsBeingFreedHasToBeWaitedFor) {  // FINDINGS 9
+TEST(OracleSharingTest, ADeviceThatIsBeingFreedHasToBeWaitedFor) {  // spec 3 S4
   const World world = Of(MakeCluster()
                              .Node("n1", {.gpus = 2})
                              .Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"})
