@@ -236,7 +236,7 @@ Situation MixedShapes(int64_t nodes) {
     }
     workload.Add(std::move(node));
   }
-  // Per model and node: 2 + 1.6 x 2 + 1.6 x 1 GPUs of 8 are asked for, so that everybody fits.
+  // Per model and node: 2 + 1.6 x 2 + 1.6 x 1 GPUs of 8 are asked for, so that every pod fits.
   const int64_t pods = nodes * kGpusPerNode;
   constexpr int64_t kGpus[kShapesPerModel] = {1, 2, 1, 0, 0};
   for (int64_t i = 0; i < pods; ++i) {

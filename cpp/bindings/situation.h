@@ -1,5 +1,5 @@
-// What an explanation needs to know of the cluster that was planned: who asks for what, and what
-// there is.
+// What an explanation needs to know of the cluster that was planned: which pod asks for what, and
+// what there is.
 #ifndef KAI_BINDINGS_SITUATION_H_
 #define KAI_BINDINGS_SITUATION_H_
 

@@ -1,5 +1,5 @@
 // Whole cycles on snapshots from any bytes: whatever a cluster looks like, a plan ends, binds
-// nobody twice, and leaves the cluster as it was.
+// no pod twice, and leaves the cluster as it was.
 
 #include <cstddef>
 #include <cstdint>

@@ -344,7 +344,7 @@ std::shared_ptr<Cluster> ClusterOf(const std::vector<QueueValue>& queues,
       quota = {.quota = 0, .over_quota_weight = 1, .limit = kUnlimited};
     rows.queues.push_back(std::move(row));
   }
-  NodeRow node;  // for all who run
+  NodeRow node;  // for all that run
   node.name = "node";
   node.ready = ConditionStatus::kTrue;
   node.allocatable = {{"cpu", 1'000'000}, {"memory", 1'000'000'000}, {"pods", 1'000}};

@@ -191,7 +191,7 @@ def ensure(
 ) -> list[Change]:
     """What has to be created or changed so that the wanted queues exist; parents come first.
 
-    Queues that nobody asked for stay, and so does what a wanted one does not speak of. Raises
+    Queues that are not wanted stay, and so does what a wanted one does not speak of. Raises
     InvalidRequestError where the outcome could not be scheduled from: a parent that is nowhere, a
     queue that is its own ancestor.
     """

@@ -79,7 +79,7 @@ def test_pods_run_on_the_models_they_ask_for(planned: Planned) -> None:
 
 
 class Room:
-    """What is left of a node, told from the lists and from who is placed."""
+    """What is left of a node, told from the lists and from which pods are placed."""
 
     def __init__(self, row: openb.Row) -> None:
         self.model = row["model"]
@@ -114,7 +114,7 @@ class Room:
         return self.gpus >= gpus
 
 
-def test_nobody_waits_who_would_fit(planned: Planned) -> None:
+def test_no_pod_waits_that_would_fit(planned: Planned) -> None:
     """Without limits, what waits must be what no node has room for; told from the lists alone."""
     rooms = {row["sn"]: Room(row) for row in planned.nodes}
     placed = set()

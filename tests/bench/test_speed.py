@@ -24,7 +24,10 @@ def test_a_small_workload_is_placed_whole(workload: str, pods: int, placed: int)
         ("unschedulable-under-10", (0, 0, 0)),
         ("reclaim-10", (0, 40, 40)),
         ("preempt-10", (0, 1, 1)),
-        ("consolidation-10", (0, 2, 1)),  # who is promised a node, and who is moved for it
+        (
+            "consolidation-10",
+            (0, 2, 1),
+        ),  # pods that are promised a node, and pods that are moved for it
         ("consolidation-small-10", (0, 5, 4)),
         ("consolidation-50", (0, 10, 5)),
         ("consolidation-small-50", (0, 25, 20)),

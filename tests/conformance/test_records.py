@@ -21,12 +21,12 @@ ORDER = ("consolidation", "reclaim", "preempt", "stalegangeviction")
 
 # Judged cases in which KAI breaks a rule, and what is known about it.
 BROKEN = {
-    "gpusharing-040": "capacity",  # binds to a shared device that is not free yet (FINDINGS 9)
-    "mixed-027": "capacity",  # promises a node twice (FINDINGS 10)
+    "gpusharing-040": "capacity",  # binds to a shared device that is not free yet (held_gpus)
+    "mixed-027": "capacity",  # promises a node twice (same_cycle_eviction)
     "mixed-043": "capacity",
     "openb-reclaim-12": "capacity",
     "preempt-042": "capacity",
-    "preempt-038": "limit",  # takes a pod twice, and counts it twice (FINDINGS 5)
+    "preempt-038": "limit",  # takes a pod twice, and counts it twice (single_victims)
     "subgroups-057": "gang",  # starts a replica that is not there in full (spec 2 W3)
 }
 

@@ -161,7 +161,7 @@ def test_a_wrong_answer_says_both(table: str, op: str, given: dict[str, Any], ex
     assert text == sentence
 
 
-def test_a_question_nobody_knows_is_refused() -> None:
+def test_an_unknown_question_is_refused() -> None:
     queue = kai_questions.QueueShare(name="x")
     nothing = (0.0, 0.0, 0.0)
     with pytest.raises(ValueError, match='not "all"'):

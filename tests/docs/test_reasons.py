@@ -1,7 +1,12 @@
-"""docs/reference/reasons.md has a section for every code of the engine, and names every fact."""
+"""docs/reference/reasons.md has a section for every code of the engine, and names every fact.
+
+`kai plan --explain` has plain words for every cause.
+"""
 
 import re
 from pathlib import Path
+
+from kai.engine import explain
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,3 +25,11 @@ def test_every_fact_and_cause_is_named() -> None:
     assert set(re.findall(r'\{"(\w+)", ', facts)) - named == set()
     words = (ROOT / "cpp/kai/texts/refusal_words.cc").read_text()
     assert set(re.findall(r'"(\w+)"', words)) - named == set()
+
+
+def test_every_cause_has_plain_words() -> None:
+    words = (ROOT / "cpp/kai/texts/refusal_words.cc").read_text()
+    causes = set(re.findall(r'\{Refusal::k\w+,\s*\{"(\w+)"', words))
+    assert len(causes) > 20
+    # How many GPUs are free is said in another sentence.
+    assert causes - set(explain._NODES_SAID) == {"claimed_gpus"}

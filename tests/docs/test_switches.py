@@ -1,11 +1,12 @@
-"""docs/compatibility.md has a row for every switch of the engine, and for no other."""
+"""The tables of switches and of extras have a row for every one of the engine, and for no other."""
 
 import re
 from pathlib import Path
 
 from kai import _core
 
-PAGE = Path(__file__).parents[2] / "docs/compatibility.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/compatibility.md"
 
 
 def test_every_switch_has_a_row() -> None:
@@ -24,3 +25,12 @@ def test_every_switch_is_tried_or_says_why_not() -> None:
         "passed_devices",  # takes searches that evict the same pod one after the other
         "whole_gangs",  # takes a large cluster
     }
+
+
+def test_every_extra_has_a_row() -> None:
+    header = (ROOT / "cpp/kai/api/extras.h").read_text()
+    names = re.findall(r'"(\w+)"', header[header.index("kExtraNames = {") :].partition("}")[0])
+    page = (ROOT / "docs/reference/config.md").read_text()
+    section = page.partition("## Extras")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(rows) == sorted(names)

@@ -188,7 +188,7 @@ def test_the_workflow_of_a_flow(expected: Any, tmp_path: Path) -> None:
     recorded = expected("metaflow-argo-2.19.39")
 
     wanted = recorded["template train-model"]
-    # By hand it was given seconds, which arrive under a name that nobody reads.
+    # By hand it was given seconds, which arrive under a name that nothing reads.
     assert wanted["tolerations"][0].pop("toleration_seconds") == 5
     made = templates["train-model"]
     annotations = made["metadata"]["annotations"]
@@ -201,7 +201,7 @@ def test_the_workflow_of_a_flow(expected: Any, tmp_path: Path) -> None:
     assert wanted["container"].items() <= without_nulls(made["container"]).items()
 
     wanted = recorded["template dist (@parallel) resource manifest, excerpt"]
-    # Argo fills expressions in before anybody reads it as YAML.
+    # Argo fills expressions in before it is read as YAML.
     manifest = re.sub(r"(\{\{=.*?\}\})", r"'\1'", templates["dist"]["resource"]["manifest"])
     made = yaml.safe_load(manifest)
     assert made["metadata"]["labels"] == wanted["metadata.labels"]

@@ -1,4 +1,4 @@
-"""One manifest of each kind that the builders make, for whoever knows how it has to look: the
+"""One manifest of each kind that the builders make, for tests that know how it has to look: the
 definitions of the kinds (test_schemas.py), an API server (tests/e2e).
 """
 

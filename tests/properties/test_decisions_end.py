@@ -1,7 +1,7 @@
 """Left to itself a cluster comes to rest: no two pod groups evict each other for ever.
 
 The recorded cases live through 50 cycles as their own rules have it (`kai.sim.world.step`): an
-evicted pod starts again at once and waits. A cluster is at rest when a cycle evicts nobody and
+evicted pod starts again at once and waits. A cluster is at rest when a cycle evicts no pod and
 leaves the world as it was; as a plan follows from its input alone, it stays so.
 """
 
@@ -34,7 +34,7 @@ RESTLESS: dict[str, str] = {
     ),
     **dict.fromkeys(
         ("mixed-007", "mixed-024", "mixed-060", "large-mixed-77510"),
-        "who reclaims in a what-if is not who gets the room in the next cycle: open",
+        "the group that reclaims in a what-if does not get the room in the next cycle: open",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""On generated clusters every plan could be carried out, and nobody leaves who may stay.
+"""On generated clusters every plan could be carried out, and no pod leaves that may stay.
 
 `KAI_SEED` is the number of the first cluster and `KAI_CLUSTERS` how many there are of each family;
 a failure names the family and seed, and ``generate.py --family F --seed S`` makes that cluster.

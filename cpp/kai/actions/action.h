@@ -109,7 +109,7 @@ struct CycleView {
   PodOrder* order = nullptr;
   NodeSearch* search = nullptr;
   GroupPlacer* placer = nullptr;
-  const ZoneLedger* zones = nullptr;          // null: nobody looks at NUMA zones
+  const ZoneLedger* zones = nullptr;          // null: NUMA zones are not looked at
   Worklist::Options worklist;                 // without the depth, which is the action's own
   std::vector<ScenarioGenerator> generators;  // in plugin order
   const SearchBudgets* budgets = nullptr;

@@ -15,9 +15,9 @@ class Allocate final : public Action {
     Worklist::Options options = cycle.worklist;
     options.depth = depth_;
     Worklist worklist(*cycle.cluster, cycle.shares, cycle.order, options);
-    // Who cannot be placed whatever the order does not speak for its queue: it would only keep the
-    // others of the queue waiting, in this cycle and when they have been promised something
-    // (FINDINGS 4). KAI lets it.
+    // A group that cannot be placed whatever the order does not speak for its queue: it would only
+    // keep the others of the queue waiting, in this cycle and when they have been promised
+    // something. KAI lets it (switch unrelated_blockers).
     const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
     RoomCount room(*cycle.cluster, &cycle.search->plans());
     std::vector<PodGroupId> hopeless;

@@ -31,7 +31,7 @@ bool WritesLastStart(const Plan& plan, std::string_view group) {
   return OutcomeOf(plan, group).writes_last_start;
 }
 
-// ---- who goes first -----------------------------------------------------------------------------
+// ---- which group goes first ---------------------------------------------------------------------
 
 TEST(AllocateTest, TheOlderOfTwoEqualGroupsGoesFirst) {  // spec 2 E16
   EXPECT_THAT(RunAllocate(MakeCluster()
@@ -83,7 +83,7 @@ TEST(AllocateTest, QueuesTakeTurnsByWhatTheyHave) {
               PlanIs(Binds("a/one-0"), Binds("b/one-0"), Binds("a/two-0")));
 }
 
-TEST(AllocateTest, AGroupThatFindsNoRoomStopsNobodyElse) {
+TEST(AllocateTest, AGroupThatFindsNoRoomStopsNoOtherGroup) {
   const Plan plan = RunAllocate(MakeCluster()
                                     .Node("n", {.gpus = 2})
                                     .Pending("ns/large", {.pods = 3, .gpus = 1, .min_member = 3})
@@ -134,7 +134,7 @@ TEST(AllocateTest, AGangWaitsWholeWhenOneOfItsPodsHasToWait) {  // spec 2 T6
               PlanIs(Pipelines("ns/g-1", "n"), Pipelines("ns/g-0", "n")));
 }
 
-TEST(AllocateTest, WhatAWaitingGangIsPromisedNobodyElseGets) {
+TEST(AllocateTest, WhatAWaitingGangIsPromisedNoOtherGroupGets) {
   EXPECT_THAT(RunAllocate(MakeCluster()
                               .Node("n", {.gpus = 2})
                               .Releasing("ns/old", {.gpus = 1, .node = "n"})
@@ -261,7 +261,7 @@ TEST(AllocateTest, ExtrasThatFindNoRoomLeaveTheGangAlone) {
                          "have enough resources: GPUs.."));
 }
 
-TEST(AllocateTest, WhoCanStartWithOtherSubGroupsHasItsTurn) {  // spec 4 W5
+TEST(AllocateTest, AGroupThatCanStartWithOtherSubGroupsHasItsTurn) {  // spec 4 W5
   PodGroupRow group;
   group.namespace_name = "ns";
   group.name = "old";

@@ -38,8 +38,8 @@ bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group
 std::optional<int64_t> EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group,
                                             int64_t last_eviction_ns, int64_t now_ns);
 
-// Nothing proves that a group cannot be placed, whoever goes first: nodes may hold these, the pods
-// it wants next, and no limit of its queues is in the way; or it can start with others.
+// Nothing proves that a group cannot be placed, whichever goes first: nodes may hold these, the
+// pods it wants next, and no limit of its queues is in the way; or it can start with others.
 bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,
              RoomCount* room);
 
@@ -47,7 +47,7 @@ bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> po
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,
                                         std::span<const PodGroupId> b);
 
-// Of whom the end of a cycle may have something to say: the notable groups, and those that the
+// Groups whose status the end of a cycle may change: the notable ones, and those that the
 // statement has touched. By age, then name.
 std::vector<PodGroupId> NotableOrChanged(const Statement& statement);
 

@@ -27,7 +27,7 @@ bool Is(const Cluster& cluster, std::string_view group, const CandidateFilter& f
   return IsCandidate(cluster, order, PodGroupNamed(cluster, group), filter, now_ns);
 }
 
-TEST(CandidatesTest, AllocateTakesWhoIsReadyAndWaits) {  // spec 2 O1
+TEST(CandidatesTest, AllocateTakesGroupsThatAreReadyAndWait) {  // spec 2 O1
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Node("n1")
@@ -58,7 +58,7 @@ TEST(CandidatesTest, AGroupIsReadyWhenEnoughPodsLiveUngated) {  // spec 2 G7
   EXPECT_FALSE(Is(*cluster, "q/leaving", ready));
 }
 
-TEST(CandidatesTest, WhoSucceededIsNotMissed) {  // mend completed_pods
+TEST(CandidatesTest, PodsThatSucceededAreNotMissed) {  // mend completed_pods
   const auto cluster = MakeCluster()
                            .Queue("q")
                            .Pending("q/ended", {.pods = 2, .min_member = 3})
@@ -145,7 +145,7 @@ TEST(PreemptionDelayTest, RunsFromTheLastEviction) {  // the example of spec 2 D
   EXPECT_FALSE(IsDelayed(/*10:40*/ 640, 630, 10));
 }
 
-TEST(PreemptionDelayTest, RunsFromTheCreationOfWhoWasNeverEvicted) {
+TEST(PreemptionDelayTest, RunsFromTheCreationOfAGroupThatWasNeverEvicted) {
   EXPECT_TRUE(IsDelayed(609, {}, 10));
   EXPECT_FALSE(IsDelayed(610, {}, 10));
 }

@@ -33,18 +33,18 @@ ClusterMaker TwoHalfFullNodes(const PodsSpec& like = {}) {
       .Running("ns/b", second);
 }
 
-// ---- whom it moves, and for whom (spec 2 R2, E21) -----------------------------------------------
+// ---- what it moves, and for which group (spec 2 R2, E21) ----------------------------------------
 
 TEST(ConsolidationTest, MovesOnePodSoThatALargerOneFits) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2})),
               PlanIs(Evicts("ns/b-0"), Pipelines("ns/b-0", "n1"), Pipelines("ns/new-0", "n2")));
 }
 
-TEST(ConsolidationTest, MovesNobodyWhenNobodyWaits) {
+TEST(ConsolidationTest, MovesNoPodWhenNoneWaits) {
   EXPECT_THAT(Consolidate(TwoHalfFullNodes()), PlanIs());
 }
 
-TEST(ConsolidationTest, NobodyMayBeLost) {
+TEST(ConsolidationTest, NoPodMayBeLost) {
   // b alone could make room, but for b there is none.
   EXPECT_THAT(Consolidate(MakeCluster()
                               .Node("n1", {.gpus = 2})
@@ -66,7 +66,7 @@ TEST(ConsolidationTest, NeitherMovesNorServesTheNonPreemptible) {
   EXPECT_THAT(Consolidate(of("preemptible", "non-preemptible")), PlanIs());
 }
 
-TEST(ConsolidationTest, PriorityAndQueueOfWhoMovesDoNotMatter) {
+TEST(ConsolidationTest, PriorityAndQueueOfPodsThatMoveDoNotMatter) {
   EXPECT_THAT(
       Consolidate(MakeCluster()
                       .Queue("high")
@@ -93,7 +93,7 @@ TEST(ConsolidationTest, OfAnElasticGroupOnePodMovesButNotTwo) {  // E21, spec 2 
   EXPECT_THAT(Consolidate(of(4)), PlanIs());
 }
 
-TEST(ConsolidationTest, WhoMovesIsPlacedAgainFirstUnlessWhoWaitsMattersMore) {  // E21
+TEST(ConsolidationTest, APodThatMovesIsPlacedAgainFirstUnlessTheOneThatWaitsMattersMore) {  // E21
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2, .priority = 50})),
               PlanIs(Evicts("ns/b-0"), Pipelines("ns/b-0", "n1"), Pipelines("ns/new-0", "n2")));
   EXPECT_THAT(Consolidate(TwoHalfFullNodes().Pending("ns/new", {.gpus = 2, .priority = 60})),
@@ -231,7 +231,7 @@ ClusterMaker Worked() {
       .Pending("q1/p1", {.gpus = 4});
 }
 
-TEST(WorkedCycleTest, ConsolidationMakesRoomForWhomNobodyHasToBeLost) {
+TEST(WorkedCycleTest, ConsolidationMakesRoomWhereNoPodHasToBeLost) {
   EXPECT_THAT(
       RunActions("allocate, consolidation", Worked()),
       PlanIs(Evicts("q0/j1-0"), Pipelines("q0/j1-0", "node0"), Pipelines("q0/p0-0", "node1")));

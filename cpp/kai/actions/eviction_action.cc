@@ -69,7 +69,7 @@ void EvictionAction::Run(CycleView& cycle) {
         Commit(cycle, group, start);
         break;
       case SearchOutcome::kDeadlineExhausted:
-        // KAI gives up for everybody (spec 2 W4).
+        // KAI gives up for all groups (spec 2 W4).
         if (!cycle.mends->on(Mend::kSlowJob)) return;
         break;
       case SearchOutcome::kNotAttempted:
@@ -94,7 +94,7 @@ bool AllAreSpared(const CycleView& cycle, PodGroupId group) {
   return true;
 }
 
-// Of listed groups, those that still have somebody to lose; only what the cycle touched is looked
+// Of listed groups, those that still have pods to lose; only what the cycle touched is looked
 // at.
 std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodGroupId> groups) {
   std::vector<PodGroupId> active;
@@ -147,7 +147,8 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
   // A pod that moved in this cycle may be told that there is room where it was, and then stays
   // where it is: nothing adds up any more (spec 2 T5).
   const bool adds_up = cycle.mends->on(Mend::kSameCycleEviction) || !cycle.statement->AnyMoved();
-  // Who holds whole devices since nobody knows its parts takes only parts of those it is moved to.
+  // A pod that holds whole devices since its parts are not known takes only parts where it moves
+  // to.
   if (cycle.plain_search || !adds_up || cycle.cluster->hides_shared_gpus()) return true;
   const PodList pods = cycle.order->PodsToPlace(group);
   if (pods.empty()) return false;
@@ -214,8 +215,8 @@ void EvictionAction::Commit(CycleView& cycle, PodGroupId group, Statement::Check
     if (!evicts && change.to != PodStatus::kPipelined) continue;
     const PodStatus now = cluster.pods().status[change.pod];
     const bool stayed = now != PodStatus::kReleasing && cluster.pods().is_virtual[change.pod] == 0;
-    // Its return undid one eviction: who was evicted twice is deleted though it may stay (spec 2
-    // W8).
+    // Its return undid one eviction: a pod that was evicted twice is deleted though it may stay
+    // (spec 2 W8).
     if (stayed != change.IsSecondEviction()) continue;
     if (stayed && !deleted.insert(change.pod).second) continue;
     CycleLog::Decision decision{

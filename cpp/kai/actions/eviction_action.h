@@ -29,7 +29,7 @@ class EvictionAction : public Action {
   EvictionAction(std::string_view name, EvictionNote note, int64_t depth)
       : name_(name), note_(note), depth_(depth) {}
 
-  // Nothing to do in this cycle, whoever waits.
+  // Nothing to do in this cycle, whatever waits.
   virtual bool IsOff(const CycleView&) const { return false; }
   virtual bool OnlyForPreemptible() const { return false; }
   // Reclaim: may this group take from others at all? Others are passed over without a trace.
@@ -54,10 +54,10 @@ class EvictionAction : public Action {
   static std::vector<PodGroupId> MayLoseIn(const CycleView& cycle, QueueId queue);
   static std::vector<PodGroupId> MayLose(const CycleView& cycle);
   // Takes groups without pods that are alive off the list (spec 2 R2, R4). Where a pod is a victim
-  // once, what may lose pods has some; in KAI who was evicted twice counts as two that are gone.
+  // once, what may lose pods has some; in KAI one evicted twice counts as two that are gone.
   static void EraseWithoutAlive(const CycleView& cycle, std::vector<PodGroupId>* groups);
 
-  // If nobody can lose anything, everybody who is asked to move has to find a place again, and what
+  // If no group can lose anything, every pod that has to move must find a place again, and what
   // the group's first pod needs must be free already, somewhere. False: it is not.
   static bool FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group);
 

@@ -56,7 +56,7 @@ bool SkipsAfter(const Requests& q, const Requests& p) {
   return groups.Skips("p");
 }
 
-TEST(SignatureTest, WhoAsksForLessIsTried) {
+TEST(SignatureTest, AGroupThatAsksForLessIsTried) {
   EXPECT_FALSE(SkipsAfter({{100}, {100}}, {{50}, {100}}));
   EXPECT_TRUE(SkipsAfter({{100}, {100}}, {{100}, {100}}));
   EXPECT_TRUE(SkipsAfter({{100}, {100}}, {{100}, {150}}));
@@ -67,7 +67,7 @@ TEST(SignatureTest, ANumberOfPodsOfItsOwnIsAnotherMatter) {  // spec 2 H3, E10
   EXPECT_FALSE(SkipsAfter({{100}}, {{100}, {100}}));
 }
 
-TEST(SignatureTest, WhoHasFewerWaitingPodsIsTried) {
+TEST(SignatureTest, AGroupWithFewerWaitingPodsIsTried) {
   // Both have two pods that do not run; of few, one is not ready to be placed.
   for (const bool few_failed : {true, false}) {
     Signatures groups;
@@ -88,7 +88,7 @@ TEST(SignatureTest, PodsAreComparedBySize) {
   EXPECT_FALSE(SkipsAfter({{1000}, {100}, {100}}, {{500}, {500}, {500}}));
 }
 
-TEST(SignatureTest, OnlyWhoIsNoLargerSpeaksForTheOthersFromNowOn) {
+TEST(SignatureTest, OnlyAGroupThatIsNoLargerSpeaksForTheOthersFromNowOn) {
   Signatures groups;
   groups.Group("q", {{1000}, {100}, {100}}).Group("p", {{500}, {500}, {500}});
   groups.Group("next", {{600}, {600}, {600}});
@@ -97,7 +97,7 @@ TEST(SignatureTest, OnlyWhoIsNoLargerSpeaksForTheOthersFromNowOn) {
   EXPECT_FALSE(groups.Skips("next")) << "compared with q, it is easier";
 }
 
-TEST(SignatureTest, WhoIsSmallerSpeaksForTheOthersFromNowOn) {
+TEST(SignatureTest, ASmallerGroupSpeaksForTheOthersFromNowOn) {
   Signatures groups;
   groups.Group("q", {{100}}).Group("p", {{50}}).Group("next", {{60}});
   groups.Fail("q");
@@ -123,7 +123,7 @@ TEST(SignatureTest, PodsThatRunDoNotCount) {  // spec 2 E10
   EXPECT_TRUE(groups.Skips("p"));
 }
 
-TEST(SignatureTest, SwitchedOffNobodyIsSkipped) {
+TEST(SignatureTest, SwitchedOffNoGroupIsSkipped) {
   Signatures groups;
   groups.maker.params().use_scheduling_signatures = false;
   groups.Group("q", {{100}});
@@ -153,17 +153,17 @@ bool SkipsSame(const PodsSpec& q, const PodsSpec& p, Scope scope = Scope::kQueue
                       .Pending("a/q", q)
                       .Pending("a/p", p));
   FailedGroups failed(cycle.view, scope);
-  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("a/p"))) << "nobody has failed yet";
+  EXPECT_FALSE(failed.Knows(cycle.rooms.Group("a/p"))) << "no group has failed yet";
   failed.Add(cycle.rooms.Group("a/q"));
   return failed.Knows(cycle.rooms.Group("a/p"));
 }
 
-TEST(SameQuestionTest, WhoAsksTheSameIsSkipped) {
+TEST(SameQuestionTest, AGroupThatAsksTheSameIsSkipped) {
   const PodsSpec gang = {.pods = 2, .gpus = 1, .min_member = 2};
   EXPECT_TRUE(SkipsSame(gang, gang));
 }
 
-TEST(SameQuestionTest, WhoDiffersInAnythingIsTried) {
+TEST(SameQuestionTest, AGroupThatDiffersInAnythingIsTried) {
   const PodsSpec gang = {.pods = 2, .gpus = 1, .min_member = 2};
   EXPECT_FALSE(SkipsSame(gang, {.pods = 2, .gpus = 2, .min_member = 2}));
   EXPECT_FALSE(SkipsSame(gang, {.pods = 3, .gpus = 1, .min_member = 2}));
@@ -201,7 +201,7 @@ TEST(SameQuestionTest, WhereItsPodsRunIsPartOfTheQuestion) {
   EXPECT_TRUE(failed.Knows(cycle.rooms.Group("ns/same")));
 }
 
-TEST(SameQuestionTest, AfterAChangeEverybodyIsTriedAgain) {
+TEST(SameQuestionTest, AfterAChangeEveryGroupIsTriedAgain) {
   TestCycle cycle(MakeCluster()
                       .Node("n", {.gpus = 8})
                       .Pending("ns/q", {.gpus = 1})
@@ -217,7 +217,7 @@ TEST(SameQuestionTest, AfterAChangeEverybodyIsTriedAgain) {
   EXPECT_TRUE(failed.Knows(cycle.rooms.Group("ns/q"))) << "they ask the same";
 }
 
-TEST(SameQuestionTest, WhoFailedBeforeAChangeIsForgotten) {
+TEST(SameQuestionTest, AFailureBeforeAChangeIsForgotten) {
   TestCycle cycle(MakeCluster()
                       .Node("n", {.gpus = 8})
                       .Pending("ns/q", {.gpus = 1})

@@ -38,7 +38,7 @@ class Preempt final : public EvictionAction {
     const bool any_is_protected =
         options_.min_runtime &&
         MinRuntime::Protects(bounds.latest_start_ns, runtime_ns_, cycle.now_ns);
-    // Nobody who started in this cycle is among them.
+    // No pod that started in this cycle is among them.
     if (cycle.mends->on(Mend::kSameCycleEviction) && all_are_lower && !any_is_protected)
       return candidates;
     std::erase_if(candidates, [&](PodGroupId victim) {

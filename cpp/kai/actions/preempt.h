@@ -19,7 +19,7 @@ namespace kai {
 struct PreemptOptions {
   int64_t depth = -1;          // pod groups looked at per leaf queue, -1 for all
   bool check_capacity = true;  // off without the plugin that does it
-  std::optional<MinRuntime::Options> min_runtime;  // nothing: nobody is protected
+  std::optional<MinRuntime::Options> min_runtime;  // nothing: no group is protected
 };
 
 std::unique_ptr<Action> MakePreempt(const PreemptOptions& options);

@@ -39,7 +39,7 @@ ClusterMaker FullNode(int64_t priority = 50) {
       .Running("q/c", {.gpus = 1, .node = "n1", .priority = priority});
 }
 
-// ---- whom it takes (spec 2 R4, E18) -------------------------------------------------------------
+// ---- what it takes (spec 2 R4, E18) -------------------------------------------------------------
 
 TEST(PreemptTest, EvictsNoMoreThanItNeedsTheYoungestFirst) {
   EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75})),
@@ -48,7 +48,7 @@ TEST(PreemptTest, EvictsNoMoreThanItNeedsTheYoungestFirst) {
               PlanIs(Evicts("q/c-0"), Evicts("q/b-0"), Pipelines("q/new-0", "n1")));
 }
 
-TEST(PreemptTest, AsKaiWhoWasEvictedTwiceCountsAsTwoThatAreGone) {  // decision 0008
+TEST(PreemptTest, AsKaiAPodThatWasEvictedTwiceCountsAsTwoThatAreGone) {  // decision 0008
   ClusterMaker maker = MakeCluster();
   for (const char* node : {"n1", "n2", "n3"})
     maker.Node(node, {.gpus = 1}).Running("ns/old", {.gpus = 1, .node = node, .priority = 50});
@@ -89,7 +89,7 @@ TEST(PreemptTest, WhatIsNotPreemptibleMayPreempt) {  // spec 1 F100
               PlanIs(Evicts("q/c-0"), Pipelines("q/new-0")));
 }
 
-TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNobody) {  // spec 1 F99, E18
+TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNothing) {  // spec 1 F99, E18
   const auto of = [](double deserved, const char* preemptibility) {
     return MakeCluster()
         .Queue("q", {.deserved_gpus = deserved})
@@ -102,7 +102,7 @@ TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNobody) {  // spec 1 F99, E18
   EXPECT_THAT(Preempt(of(0, "preemptible")), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
 }
 
-TEST(PreemptTest, AGroupThatIsNotReadyEvictsNobody) {
+TEST(PreemptTest, AGroupThatIsNotReadyEvictsNothing) {
   EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .min_member = 2, .priority = 75})),
               PlanIs());
 }
@@ -120,7 +120,7 @@ TEST(PreemptTest, StuckPodsAreNoVictimsTheirSiblingsAre) {  // E2
 }
 
 TEST(PreemptTest, WhatIsBeingFreedIsNotAskedForTwice) {
-  // allocate pipelines onto what is leaving; nobody need be evicted after that.
+  // allocate pipelines onto what is leaving; no pod need be evicted after that.
   const ClusterMaker maker = FullNode()
                                  .Node("n2", {.gpus = 1})
                                  .Releasing("q/gone", {.gpus = 1, .node = "n2"})
@@ -136,7 +136,7 @@ TEST(PreemptTest, AGangGetsPlacesForAllOfItsPods) {
       PlanIs(Evicts("q/c-0"), Evicts("q/b-0"), Evicts("q/a-0"), Pipelines(3, "q/new")));
 }
 
-TEST(PreemptTest, AGangThatDoesNotFitWholeEvictsNobody) {
+TEST(PreemptTest, AGangThatDoesNotFitWholeEvictsNothing) {
   EXPECT_THAT(
       Preempt(FullNode().Pending("q/new", {.pods = 4, .gpus = 1, .min_member = 4, .priority = 75})),
       PlanIs());
@@ -168,7 +168,7 @@ TEST(PreemptTest, OneAfterAnotherEachFindsItsOwnVictims) {
 
 // ---- what is said (spec 2 R6) -------------------------------------------------------------------
 
-TEST(PreemptTest, SaysForWhom) {
+TEST(PreemptTest, SaysForWhichGroup) {
   const Plan plan = Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75}));
   EXPECT_THAT(EvictionMessages(plan),
               ElementsAre("Pod q/c-0 was preempted by higher priority workload q/new"));
@@ -177,7 +177,7 @@ TEST(PreemptTest, SaysForWhom) {
   EXPECT_EQ(plan.cluster->PodGroupName(plan.decisions[0].for_group), "q/new");
 }
 
-TEST(PreemptTest, OnlyWhoLostAPodIsRememberedAsEvicted) {  // spec 2 T7
+TEST(PreemptTest, OnlyAGroupThatLostAPodIsRememberedAsEvicted) {  // spec 2 T7
   const Plan plan = Preempt(FullNode().Pending("q/new", {.gpus = 1, .priority = 75}));
   EXPECT_TRUE(OutcomeOf(plan, "q/c").writes_last_eviction);
   EXPECT_FALSE(OutcomeOf(plan, "q/b").writes_last_eviction);
@@ -223,7 +223,7 @@ TEST(PreemptProtectionTest, WhatTheQueueGrantsForReclaimDoesNotCount) {
   EXPECT_THAT(Preempt(maker), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
 }
 
-// ---- the delay of who would preempt (spec 2 D1, D2, E12) ----------------------------------------
+// ---- the delay of a group that would preempt (spec 2 D1, D2, E12) -------------------------------
 
 ClusterMaker Delayed(int64_t delay_s, int64_t created_ago_s) {
   ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
@@ -233,7 +233,7 @@ ClusterMaker Delayed(int64_t delay_s, int64_t created_ago_s) {
   return maker;
 }
 
-TEST(PreemptionDelayTest, InItsDelayAGroupEvictsNobodyAndSaysSo) {
+TEST(PreemptionDelayTest, InItsDelayAGroupEvictsNothingAndSaysSo) {
   const Plan plan = Preempt(Delayed(300, 60));
   EXPECT_THAT(plan, PlanIs());
   EXPECT_THAT(plan, Reasons("q/new", reason_codes::kPreemptionDelay));
@@ -262,7 +262,7 @@ TEST(PreemptionDelayTest, ItIsSaidOnceHoweverManyActionsRun) {  // E12
   EXPECT_EQ(said, 1);
 }
 
-TEST(PreemptionDelayTest, WhoIsDelayedIsStillAllocatedAndStillAVictim) {  // E12
+TEST(PreemptionDelayTest, ADelayedGroupIsStillAllocatedAndStillAVictim) {  // E12
   ClusterMaker maker = FullNode().Pending("q/new", {.gpus = 1, .priority = 75});
   PodGroupRow& victim = maker.rows().pod_groups[2];
   victim.preemption_delay_ns = 300 * kSecondNs;
@@ -273,7 +273,7 @@ TEST(PreemptionDelayTest, WhoIsDelayedIsStillAllocatedAndStillAVictim) {  // E12
   EXPECT_THAT(RunActions("allocate", roomy), PlanIs(Binds("q/new-0", "n2")));
 }
 
-// ---- whom the cycle itself placed (mend same_cycle_eviction) ------------------------------------
+// ---- pods that the cycle itself placed (mend same_cycle_eviction) -------------------------------
 
 TEST(PreemptTest, WhatThisCyclePlacedIsNoVictimOfIt) {
   // The gang comes first and finds no room; low takes the one GPU that is free.
@@ -324,7 +324,7 @@ TEST(PreemptBudgetTest, AsKaiOneSlowGroupEndsTheAction) {  // spec 2 W4
   EXPECT_THAT(plan, Not(Reasons("q/quick", reason_codes::kSearchBudgetSpent)));
 }
 
-TEST(PreemptBudgetTest, WhenTheActionHasNothingLeftNobodyIsTried) {
+TEST(PreemptBudgetTest, WhenTheActionHasNothingLeftNoGroupIsTried) {
   const Plan plan =
       Preempt(SlowThenQuick(), R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 0}})");
   EXPECT_THAT(plan, PlanIs());

@@ -19,8 +19,8 @@ namespace kai {
 
 struct ReclaimOptions {
   int64_t depth = -1;  // pod groups looked at per leaf queue, -1 for all
-  // Nothing without the plugin that brings it: without fair shares nobody may reclaim, and without
-  // minimum run times nobody is protected (spec 2 X1).
+  // Nothing without the plugin that brings it: without fair shares no group may reclaim, and
+  // without minimum run times none is protected (spec 2 X1).
   std::optional<ReclaimRule::Options> rule;
   std::optional<MinRuntime::Options> min_runtime;
 };

@@ -86,7 +86,7 @@ TEST(ReclaimTest, AQueueWithoutAQuotaGivesUpEverythingToAStarvedOne) {
               PlanIs(Evicts("rest/b-0"), Evicts("rest/a-0"), Pipelines("owner/new-0")));
 }
 
-TEST(ReclaimTest, WhatIsAboveTheFairShareGoesToWhoIsBelowIt) {  // strategy (a): no quotas at all
+TEST(ReclaimTest, WhatIsAboveTheFairShareGoesToAQueueBelowIt) {  // strategy (a): no quotas at all
   EXPECT_THAT(Reclaim(MakeCluster()
                           .Queue("a", {.deserved_gpus = 0})
                           .Queue("b", {.deserved_gpus = 0})
@@ -107,7 +107,7 @@ TEST(ReclaimTest, AGangBelowItsQuotaGoesWholeThoughItsQueueEndsBelowIt) {  // sp
               PlanIs(Evicts(4, "a/gang"), Pipelines("b/new-0")));
 }
 
-TEST(ReclaimTest, AGangThatLosesItsPodsTakesNobodyElsesForWhatIsLeftOfIt) {
+TEST(ReclaimTest, AGangThatLosesItsPodsTakesNoOthersForWhatIsLeftOfIt) {
   const ClusterMaker cluster =
       MakeCluster()
           .Queue("owner", {.deserved_gpus = 2})
@@ -126,7 +126,7 @@ TEST(ReclaimTest, AGangThatLosesItsPodsTakesNobodyElsesForWhatIsLeftOfIt) {
                      Pipelines("team/gang-2", "n2")));
 }
 
-// ---- whom it takes from (spec 1 F85, F86; spec 2 R3) --------------------------------------------
+// ---- which queues it takes from (spec 1 F85, F86; spec 2 R3) ------------------------------------
 
 TEST(ReclaimTest, ItsOwnQueueIsLeftAlone) {
   EXPECT_THAT(Reclaim(MakeCluster()
@@ -199,7 +199,7 @@ TEST(ReclaimTest, ATopLevelLeafGivesToANestedQueue) {
               PlanIs(Evicts("flat/x-0"), Pipelines("leaf/new-0")));
 }
 
-// ---- for whom (spec 1 F84, F92) -----------------------------------------------------------------
+// ---- for which queues (spec 1 F84, F92) ---------------------------------------------------------
 
 TEST(ReclaimTest, WhatIsNotPreemptibleStaysWithinItsQuota) {
   const auto of = [](double deserved, int64_t running) {
@@ -345,7 +345,7 @@ TEST(ReclaimProtectionTest, AnElasticGroupMayLoseWhatIsAboveItsMinimum) {
   EXPECT_THAT(ReclaimProtected(2, 1, /*seconds=*/1), PlanIs(Evicts(2, "a/e"), Pipelines("b/new")));
 }
 
-TEST(ReclaimProtectionTest, WhoNeverStartedIsNotProtected) {  // spec 1 F103
+TEST(ReclaimProtectionTest, AGroupThatNeverStartedIsNotProtected) {  // spec 1 F103
   ClusterMaker maker = MakeCluster()
                            .Queue("a", {.deserved_gpus = 0})
                            .Queue("b", {.deserved_gpus = 1})
@@ -358,7 +358,7 @@ TEST(ReclaimProtectionTest, WhoNeverStartedIsNotProtected) {  // spec 1 F103
 
 // ---- the rest of the cycle ----------------------------------------------------------------------
 
-TEST(ReclaimTest, InItsDelayAGroupTakesFromNobody) {  // spec 2 D2
+TEST(ReclaimTest, InItsDelayAGroupTakesNothing) {  // spec 2 D2
   ClusterMaker maker = TwoAndTwo(0);
   maker.rows().pod_groups.back().preemption_delay_ns = 60 * kSecondNs;
   maker.rows().pod_groups.back().created_ns = kTestNowNs - 30 * kSecondNs;
@@ -387,7 +387,7 @@ TEST(ReclaimTest, TheRestOfTheClusterBlocksNothing) {  // mend unrelated_blocker
   EXPECT_THAT(Reclaim(maker, AsKai("unrelated_blockers")), PlanIs());
 }
 
-TEST(ReclaimTest, WithoutFairSharesNobodyMayReclaim) {  // spec 2 X1
+TEST(ReclaimTest, WithoutFairSharesNoGroupMayReclaim) {  // spec 2 X1
   EXPECT_THAT(Reclaim(TwoAndTwo(0), R"(, "tiers": [{"plugins": [{"name": "predicates"},
                   {"name": "nodeplacement"}, {"name": "sg-nodelocalgreedy"}]}])"),
               PlanIs());

@@ -43,7 +43,7 @@ ScenarioBase::ScenarioBase(const CycleView& cycle, std::span<const PodId> pods,
   for (const NodeId node : nodes.name.ids()) {
     before_[node] = AllGpusOf(cluster, node);
   }
-  // With nobody recorded who comes back, batches come as they always do.
+  // Without a recorded victim that comes back, batches come as they always do.
   bool always_the_same = true;
   for (const Victim& victim : recorded_) {
     is_recorded_.Set(victim.pod);
@@ -82,7 +82,7 @@ void ScenarioBase::FreeInDomains(const Victim& victim) {
 }
 
 void ScenarioBase::CountRoom(double before, double after) {
-  if (cycle_.mends->on(Mend::kScenarioFilters)) return;  // nobody asks
+  if (cycle_.mends->on(Mend::kScenarioFilters)) return;  // not needed
   if (requests_.empty() || requests_.front() != requests_.back() || requests_.front() <= 0) return;
   const auto holds = [&](double gpus) { return std::floor(std::max(0.0, gpus) / requests_[0]); };
   holders_ += holds(after) - holds(before);

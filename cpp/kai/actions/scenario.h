@@ -119,7 +119,7 @@ class ScenarioBase {
   std::vector<double> requests_;  // GPUs per pod, largest first
   double holders_ = 0;            // pods that nodes could hold, when all want the same
   std::vector<NodeConstraint const*> constraints_;  // of pods_ that name nodes
-  std::optional<DomainFilter> domains_;             // where somebody asks
+  std::optional<DomainFilter> domains_;             // where it is asked for
 };
 
 }  // namespace kai

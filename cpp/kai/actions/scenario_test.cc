@@ -292,7 +292,7 @@ TEST(ScenarioKeyTest, TheOrderOfVictimsDoesNotCount) {  // E26
   EXPECT_EQ(keys.size(), size_t{6});
 }
 
-TEST(ScenarioKeyTest, WhoIsRecordedIsNotWhoIsAdded) {
+TEST(ScenarioKeyTest, RecordedVictimsAreNotAddedOnes) {
   Base without(ThreeGroups(), kThreeGroups);
   Base with(ThreeGroups(), kThreeGroups, {"ns/a-0"});
   EXPECT_NE(with.base->Make({}).key, without.base->Make(without.cycle.Victims({"ns/a-0"})).key);

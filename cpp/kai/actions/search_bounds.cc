@@ -40,7 +40,7 @@ SearchBounds::SearchBounds(const CycleView& cycle, std::span<const PodId> pods)
   for (ClassCount& each : classes_) {
     std::vector<double> room(slots_);
     for (const NodeId node : cluster.nodes().name.ids()) {
-      // As rooms are counted later on, in which somebody may have left a part of a device.
+      // As rooms are counted later on, in which a pod may have left a part of a device.
       double fit = 0;
       if (cluster.shares_gpus()) {
         FillRoom(cluster, node, room);

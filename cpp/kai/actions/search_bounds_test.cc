@@ -107,8 +107,8 @@ TEST(NeverFitsTest, PartsOfADeviceAddUpToAWholeOne) {
   EXPECT_FALSE(Bounds(maker.Pending("ns/new", {.gpus = 1})).NeverFits({"ns/a", "ns/b", "ns/c"}));
 }
 
-TEST(NeverFitsTest, ANodeInDebtTakesNobodyUntilTheDebtIsPaid) {  // spec 3 R26
-  // The node lost a device under two pods. Whoever comes asks for no GPU at all.
+TEST(NeverFitsTest, ANodeInDebtTakesNoPodUntilTheDebtIsPaid) {  // spec 3 R26
+  // The node lost a device under two pods. The pod that comes asks for no GPU.
   const ClusterMaker maker = MakeCluster()
                                  .Node("n1", {.gpus = 1})
                                  .Running("ns/a", {.gpus = 1, .node = "n1"})

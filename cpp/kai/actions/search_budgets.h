@@ -27,7 +27,7 @@ struct SearchBudgets {
   static constexpr int64_t kUnlimitedScenarios = std::numeric_limits<int64_t>::max();
   static constexpr int64_t kNotBegun = -1;
 
-  // Nanoseconds, 0 for no limit; "default" is for whoever is not named.
+  // Nanoseconds, 0 for no limit; "default" is for those that are not named.
   using ByName = std::map<std::string, int64_t, std::less<>>;
 
   ByName action_ns = {{"default", 5 * kMinuteNs}};

@@ -53,7 +53,7 @@ TEST(SearchMeterTest, WithAFloorEveryPodGroupGetsSomething) {  // spec 2 V5
   EXPECT_EQ(NextJobMs(&meter, &clock), 50);
 }
 
-TEST(SearchMeterTest, WithoutAFloorNobodyStartsOnceTheTimeIsUp) {
+TEST(SearchMeterTest, WithoutAFloorNoSearchStartsOnceTheTimeIsUp) {
   SearchBudgets budgets = Example();
   budgets.min_job_ns = 0;
   ManualClock clock;

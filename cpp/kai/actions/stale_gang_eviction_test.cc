@@ -112,9 +112,9 @@ TEST(StaleGangTest, AnEndlessGracePeriodIsNoAccident) {
               PlanIs());
 }
 
-// ---- who (spec 2 D5) ----------------------------------------------------------------------------
+// ---- which gangs (spec 2 D5) --------------------------------------------------------------------
 
-TEST(StaleGangTest, WhoIsWholeAgainLosesTheTimeStamp) {
+TEST(StaleGangTest, AGangThatIsWholeAgainLosesTheTimeStamp) {
   ClusterMaker maker = BrokenGang({.seconds = 1000});
   const Plan plan = RunStale(maker.Running("ns/g", {.node = "n"}));
   EXPECT_THAT(plan, PlanIs());
@@ -142,7 +142,7 @@ TEST(StaleGangTest, ASucceededPodSpeaksForItsGang) {
     EXPECT_THAT(RunStale(maker, compat), PlanIs()) << compat;
 }
 
-TEST(StaleGangTest, WhoDoesNotRunIsNotStale) {
+TEST(StaleGangTest, AGangThatDoesNotRunIsNotStale) {
   ClusterMaker maker = MakeCluster().Pending("ns/g", {.min_member = 3});
   maker.rows().pod_groups[0].staleness_grace_ns = 0;
   EXPECT_THAT(RunStale(maker), PlanIs());

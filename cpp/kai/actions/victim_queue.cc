@@ -76,7 +76,7 @@ void VictimPool::SortVictims(std::vector<PodGroupId>* groups) const {
           : std::stable_partition(groups->begin(), groups->end(), [&](PodGroupId group) {
               return order.ElasticStateOf(group) == columns.elastic_state[group];
             });
-  // Of the queue's list all or some, and nobody from elsewhere.
+  // Of the queue's list all or some, and none from elsewhere.
   const bool is_listed = cycle_.mends->on(Mend::kSameCycleEviction);
   const bool is_sorted =
       (is_listed && columns.lists.bounds_in[columns.queue[groups->front()]].youngest_first) ||

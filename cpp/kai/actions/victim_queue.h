@@ -56,8 +56,8 @@ class VictimPool {
   VictimPool(const CycleView& cycle, std::span<const PodGroupId> candidates);
   ~VictimPool();
 
-  // The batches of a queue with nobody recorded, in order; nothing: there are no more. They are
-  // found once, whoever asks.
+  // The batches of a queue without recorded victims, in order; nothing: there are no more. They are
+  // found once.
   std::optional<VictimBatch> BatchAt(size_t index);
   // All pods the group has are its only batch: then a queue in which they are recorded goes on as
   // if they had been taken.
@@ -91,7 +91,7 @@ class VictimQueue {
   explicit VictimQueue(const VictimPool* pool);
 
   // The next batch; pods marked in `recorded` are victims anyway, are never in it, and a group
-  // gives them up for nothing. Empty when there is nobody left.
+  // gives them up for nothing. Empty when no pod is left.
   std::optional<VictimBatch> Next(const PodMarks& recorded);
 
  private:

@@ -224,7 +224,7 @@ std::vector<PodGroupId> Losers(const Cluster& cluster) {
   return cluster.pod_groups().lists.may_lose;
 }
 
-TEST(VictimPoolPropertyTest, WithNobodyRecordedWhoComesBackTheSequenceIsWhatAQueueGives) {
+TEST(VictimPoolPropertyTest, WithoutRecordedVictimsThatComeBackTheSequenceIsWhatAQueueGives) {
   // The shortcut of ScenarioBase: batches of recorded groups are left out of the one sequence.
   size_t skipped = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {

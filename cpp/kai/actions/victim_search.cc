@@ -316,9 +316,9 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   std::sort(groups.begin(), groups.end(), [&](PodGroupId a, PodGroupId b) {
     return cluster.pod_groups().creation_rank[a] < cluster.pod_groups().creation_rank[b];
   });
-  // Everybody who waits is in that order as well: what is promised here must hold when the next
-  // cycle allocates. Who cannot be placed whatever the order does not speak for its queue, then and
-  // now; KAI lets it (FINDINGS 4).
+  // Every group that waits is in that order as well: what is promised here must hold when the next
+  // cycle allocates. One that cannot be placed whatever the order does not speak for its queue,
+  // then and now; KAI lets it (switch unrelated_blockers).
   const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
   RoomCount room(cluster, &cycle_.search->plans());
   Worklist worklist(cluster, cycle_.shares, cycle_.order, cycle_.worklist);
@@ -345,7 +345,7 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
     if (group != group_) continue;
     is_placed = placed;
     works = placed;
-    // Often that is all: nobody who left finds room again, whatever the order.
+    // Often that is all: no pod that left finds room again, whatever the order.
     if (works && !cycle_.plain_search && NobodyReturns(scenario, groups)) break;
   }
   for (const PodGroupId group : groups) takes_part_[group] = 0;

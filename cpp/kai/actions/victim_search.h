@@ -95,7 +95,7 @@ class VictimSearch {
   IndexVector<NodeId, uint8_t> offered_;
   std::vector<NodeId> offered_by_scenario_;
   std::vector<Victim> recorded_;  // what sufficed for the part before
-  bool recorded_is_all_ = false;  // and nobody whom it asked could stay
+  bool recorded_is_all_ = false;  // and none of these could stay
   Statement::Checkpoint start_ = 0;
   bool stands_ = false;  // the whole group's solution, already
   SearchBounds bounds_;

@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 
 using Strings = std::vector<std::string>;
 
-// The cluster with ns/new ahead of everybody, unless it says how much it matters: others would take
+// The cluster with ns/new ahead of all groups, unless it has a priority: others would take
 // their places back before it is placed.
 ClusterMaker Urgent(ClusterMaker maker) {
   for (PodGroupRow& row : maker.rows().pod_groups) {
@@ -32,7 +32,7 @@ ClusterMaker Urgent(ClusterMaker maker) {
   return maker.Add(PriorityClassRow{.name = "urgent", .value = 75});
 }
 
-// A search for ns/new among all who may lose something, and all that can be seen of it.
+// A search for ns/new among all groups that may lose pods, and all that can be seen of it.
 struct Search {
   explicit Search(const ClusterMaker& maker, const RoomsOptions& options = {})
       : cycle(Urgent(maker), options) {}
@@ -84,7 +84,7 @@ struct Search {
   int64_t scenarios = 0;         // simulated
 };
 
-// ---- whom it takes ------------------------------------------------------------------------------
+// ---- what it takes ------------------------------------------------------------------------------
 
 ClusterMaker ThreeOnOneNode() {
   return MakeCluster()
@@ -156,7 +156,7 @@ TEST(VictimSearchTest, AGangOfWholeNodesEmptiesThemAll) {  // E20
   }
 }
 
-TEST(VictimSearchTest, WhoMayGoElsewhereMoves) {  // E22
+TEST(VictimSearchTest, AVictimThatFitsElsewhereMoves) {  // E22
   Search search(MakeCluster()
                     .Node("n1", {.gpus = 2})
                     .Node("n2", {.gpus = 2})
@@ -169,7 +169,7 @@ TEST(VictimSearchTest, WhoMayGoElsewhereMoves) {  // E22
   EXPECT_EQ(search.Now("ns/a-0"), "on n1");
 }
 
-TEST(VictimSearchTest, WhoWasEvictedForNothingStays) {  // spec 2 T5
+TEST(VictimSearchTest, AVictimThatWasEvictedForNothingStays) {  // spec 2 T5
   // Only n1 will do. c comes first and is evicted in vain: it returns to n2, as if nothing had
   // been.
   Search search(MakeCluster()
@@ -183,10 +183,10 @@ TEST(VictimSearchTest, WhoWasEvictedForNothingStays) {  // spec 2 T5
   EXPECT_THAT(search.asked, Contains("ns/c-0 ns/a-0"));
   EXPECT_EQ(search.Now("ns/c-0"), "on n2");
   EXPECT_EQ(search.Now("ns/a-0"), "leaves n1");
-  EXPECT_EQ(search.victims, "ns/a-0") << "who stayed is no victim";
+  EXPECT_EQ(search.victims, "ns/a-0") << "a pod that stayed is no victim";
 }
 
-TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithWhoDidNot) {
+TEST(VictimSearchTest, ASiblingThatStayedIsRecordedWithThoseThatDidNot) {
   // e-1 is placed again where it was; it keeps the only attempt of e in the last probe.
   Search search(
       MakeCluster()
@@ -272,7 +272,7 @@ TEST(VictimSearchTest,
   EXPECT_EQ(search.scenarios, 0);
 }
 
-TEST(VictimSearchTest, WhatNobodysLeavingWouldMakeFitIsNotTried) {
+TEST(VictimSearchTest, WhatNoEvictionMakesFitIsNotTried) {
   const auto run = [](bool plain) {
     Search search(
         MakeCluster()
@@ -445,7 +445,7 @@ TEST(GeneratorTest, AsKaiTheVictimsThatSufficedHaveToPassTheFiltersAlone) {  // 
   EXPECT_EQ(as_kai.victims, "ns/b-0 ns/a-0");
 }
 
-TEST(SimulationTest, WhoElseWaitsIsNotPlacedOnTheWay) {
+TEST(SimulationTest, OtherGroupsThatWaitAreNotPlacedOnTheWay) {
   Search search(ThreeOnOneNode()
                     .Pending("ns/first", {.gpus = 1, .priority = 90})
                     .Pending("ns/new", {.gpus = 1}));

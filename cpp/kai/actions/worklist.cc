@@ -55,10 +55,10 @@ void Worklist::Push(PodGroupId group) {
     if (options_.keep_first) {
       KeepTheFirst(leaf);
     } else {
-      groups.DropLast();  // whoever stands in the last slot (spec 2 W9)
+      groups.DropLast();  // whichever stands in the last slot (spec 2 W9)
     }
   }
-  if (groups.empty()) return;  // a depth of zero keeps nobody
+  if (groups.empty()) return;  // a depth of zero keeps none
   heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
 }
 

@@ -145,7 +145,7 @@ TEST(WorklistTest, APoppedGroupMayComeBack) {
 }
 
 // Equal queues of one age are "right first" both ways (spec 1 F71), so the heap's layout decides:
-// whoever stands last takes the place of the one that left.
+// the queue that stands last takes the place of the one that left.
 TEST(WorklistTest, BetweenEqualQueuesTheLayoutOfTheHeapDecides) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 8});
   for (const char* queue : {"a", "b", "c", "d"}) {
@@ -246,7 +246,7 @@ TEST(WorklistTest, AgreesWithThePlainTreeOfHeapsWhateverChangesAround) {
     options.sub_groups = random.Coin();
     const ClusterRows rows = MakeRandomCluster(seed, options);
 
-    oracle::Settings settings{.now_ns = 0};  // nobody is overdue in leaving
+    oracle::Settings settings{.now_ns = 0};  // no pod is overdue in leaving
     Worklist::Options worklist_options;
     if (random.OneIn(4)) {
       std::erase(settings.plugins, "proportion");

@@ -19,22 +19,22 @@
 namespace kai {
 
 enum class Mend : uint8_t {
-  kUnrelatedBlockers,  // only who takes part in a scenario is ordered in it (FINDINGS 4)
+  kUnrelatedBlockers,  // only groups that can be placed are ordered in a what-if (spec 2 V13)
   kMinSubGroup,        // minSubGroup holds for staleness and success as well (spec 2 W2)
   kSlowJob,            // a job that used up its own budget does not end the action (spec 2 W4)
   kNotReadyWrites,     // groups that are not ready keep their annotations (spec 2 W5)
   kSignatureSkip,      // only what is certain to fail again is skipped (spec 2 W6)
   kQueueDepth,         // the depth keeps the best pod groups of a queue (spec 2 W9)
   kCompletedPods,      // pods that have succeeded count towards their gang (spec 2 W21)
-  kSameCycleEviction,  // what this cycle placed or promised is no victim of it (FINDINGS 5, 10)
+  kSameCycleEviction,  // what this cycle placed or promised is no victim of it (spec 2 T8, V8)
   kQuotaEpsilon,       // what pods ask for is added up exactly (spec 1 W6)
   kVictimShares,       // what was chosen from a queue counts once, in all queues above (spec 1 W13)
   kConsolidationLimit,  // the limit of moved pod groups is the limit (spec 2 W10)
   kScenarioFilters,     // a scenario is left out only when it cannot work (spec 2 W7)
   kWholeGangs,          // no gang is left broken: not by its batches' order, nor by its own search
   kProtectedMinimum,    // pods that leave anyway do not count towards what must stay (spec 1 F106)
-  kLeavingPods,         // who leaves frees ports and keeps nobody away any more (spec 2 W11)
-  kHeldGpus,            // a part of a GPU is bound only once nobody holds it whole (FINDINGS 9)
+  kLeavingPods,         // a leaving pod frees ports and keeps no pod away (spec 2 W11)
+  kHeldGpus,            // a part of a GPU is bound only once no pod holds it whole (spec 3 S4)
   kExactRollback,       // what was only tried leaves no trace on shared GPUs (decision 0010)
   kCommonDomain,        // domains are looked for from the required level on (spec 4 W1)
   kPinnedSiblings,      // a required domain holds whatever stands already (spec 4 W2)
@@ -42,8 +42,8 @@ enum class Mend : uint8_t {
   kTopologyLevels,      // a topology without a level asks for nothing; wrong levels are told (W3)
   kOptionalMembers,  // of K sub-groups of N only the missing ones, and those that can (spec 4 W5)
   kSingleVictims,    // a pod is a victim once in a what-if (spec 2 W8)
-  kDeviceOrder,      // a pod's devices in another order are the same place (FINDINGS 13)
-  kPassedDevices,    // a pod returns to any devices it still stands on (FINDINGS 14)
+  kDeviceOrder,      // a pod's devices in another order are the same place (spec 3 S7)
+  kPassedDevices,    // a pod returns to any devices it still stands on (spec 3 S7)
 };
 inline constexpr size_t kMends = 25;
 

@@ -58,7 +58,8 @@ std::string MillisAsQuantity(int64_t millis) {
 }
 
 std::string BytesAsQuantity(int64_t bytes) {
-  // Hardly anybody writes a whole number of MiB as anything else, or KiB where KB are whole, too.
+  // People hardly ever write a whole number of MiB as anything else, or KiB where KB are whole,
+  // too.
   const auto in_units = [&](int64_t base, const char* after) {
     std::string text = std::to_string(bytes);
     int64_t unit = 1;

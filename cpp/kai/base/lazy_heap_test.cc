@@ -99,7 +99,7 @@ TEST(LazyHeapTest, AKeyThatImprovedBelowTheTopIsNotNoticed) {
   EXPECT_EQ(heap.Top(), "3c");
 }
 
-TEST(LazyHeapTest, TheDepthCapDropsTheLastSlotWhoeverSitsThere) {  // spec 2 W9
+TEST(LazyHeapTest, TheDepthCapDropsTheLastSlotWhateverItHolds) {  // spec 2 W9
   LazyHeap<std::string> heap = Pushed({"2", "3"});
   heap.Push("1", KeyLess);
   heap.DropLast();

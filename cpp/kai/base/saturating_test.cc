@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 
-TEST(SaturatingTest, AddsLikeAnybodyWhileThereIsRoom) {
+TEST(SaturatingTest, AddsAsUsualWhileThereIsRoom) {
   EXPECT_EQ(AddSaturating(2, 3), 5);
   EXPECT_EQ(AddSaturating(kMost, kLeast), -1);
   EXPECT_EQ(AddSaturating(kMost - 1, 1), kMost);

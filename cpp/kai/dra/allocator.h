@@ -49,7 +49,7 @@ struct AllocatorOptions {
   // Features of Kubernetes; KAI runs with none of them (spec 3 D7).
   bool admin_access = false;
   bool consumable_capacity = false;    // shared devices, capacity requests, kDistinctAttribute
-  bool device_taints = false;          // off: taints keep nobody away
+  bool device_taints = false;          // off: taints keep no claim away
   bool partitionable_devices = false;  // off: no device that takes from counters is given away
   bool prioritized_list = false;       // first_available
 

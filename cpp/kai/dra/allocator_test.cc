@@ -384,7 +384,7 @@ TEST(AllocatorTest, NeedsATolerationForATaint) {
   claim.requests[0].tolerations[0].value = "fuse";
   EXPECT_THAT(node.Given(), ElementsAre("r=1"));
   node.At("0").taints[0].effect = Effect::kNone;
-  EXPECT_THAT(node.Given(), ElementsAre("r=0")) << "an effect that keeps nobody away";
+  EXPECT_THAT(node.Given(), ElementsAre("r=0")) << "an effect that keeps no claim away";
   node.At("0").taints[0].effect = Effect::kNoExecute;
   EXPECT_THAT(node.Given(), ElementsAre("r=1"));
   claim.requests = {node.AllOf("r")};
@@ -454,7 +454,8 @@ TEST(AllocatorTest, LetsClaimsShareADeviceByItsCapacity) {
   node.allocated_.shared[node.At("0").id()] = {{"gpu", {{"memory", Amount("1Gi")}}}};
   EXPECT_THAT(node.Given(), ElementsAre("r=0", "s=1", "t=1"));
   node.AddClaim({node.Request("whole")});
-  EXPECT_THAT(node.Given(), ElementsAre("nothing fits")) << "who names no amount takes it all";
+  EXPECT_THAT(node.Given(), ElementsAre("nothing fits"))
+      << "a claim that names no amount takes it all";
 }
 
 TEST(AllocatorTest, GivesOneRequestASharedDeviceOnlyOnce) {
@@ -570,7 +571,7 @@ TEST(AllocatorTest, StopsAtASelectorThatFailsOnADeviceItIsHeldAgainst) {
   node.At("0").SetAttribute("memory", int64_t{80});
   DeviceClaim& claim =
       node.AddClaim({node.Matching(node.Request("r"), "device.attributes['gpu'].memory > 40")});
-  EXPECT_THAT(node.Given(), ElementsAre("r=0")) << "nobody looks at 1";
+  EXPECT_THAT(node.Given(), ElementsAre("r=0")) << "1 is not looked at";
   claim.requests[0].count = 2;
   EXPECT_EQ(node.Allocate().status(),
             absl::InvalidArgumentError("claim ns/c0, request r, device gpu/a/1: selector: byte 25: "

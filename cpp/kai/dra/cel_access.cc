@@ -26,7 +26,7 @@ inline constexpr bool kIsNames = std::is_same_v<T, const ByName<AttributeValue>*
 CelValue ValueOf(const AttributeValue& attribute) { return CelValueOf(attribute); }
 CelValue ValueOf(const DeviceCapacity& capacity) { return capacity.value; }
 
-// map[key], where a domain that nobody uses is empty.
+// map[key], where an unused domain is empty.
 Result Look(const CelNode& node, const CelValue& map, std::string_view key) {
   return std::visit(
       [&](const auto& value) -> Result {

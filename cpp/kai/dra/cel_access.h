@@ -17,7 +17,7 @@
 namespace kai {
 
 // holder.text: a field of the device, or an entry of a map. In the maps of the device, a domain
-// that nobody uses is there and empty; a name that nobody uses is an error.
+// that no attribute uses is there and empty; an unused name is an error.
 absl::StatusOr<CelValue> CelSelect(const CelNode& node, const CelValue& holder);
 
 // has(holder.text). True for any domain: there is a map, if an empty one.

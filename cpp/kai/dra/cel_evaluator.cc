@@ -161,7 +161,7 @@ Result CelEvaluator::Compute(const CelNode& node) {
     case CelOp::kIn:
       return CelContains(node, a, b, &steps_);
     case CelOp::kEqual:
-      // As in Kubernetes: whoever holds a version against a text has made a mistake. That != finds
+      // As in Kubernetes: to hold a version against a text is a mistake. That != finds
       // them different, and a list that they are not the same, is Kubernetes' way, too.
       if (IsExtension(a) && a.index() != b.index()) return CelWrongKinds(node, a, b);
       return CelValue(CelEqual(a, b, &steps_));

@@ -54,7 +54,7 @@ std::optional<CelFunction> FindCelFunction(std::string_view name, CelCallForm fo
 inline constexpr size_t kMostCelArguments = 2;
 
 // An error says what is wrong, but not where. `regex` may be null: then the pattern is compiled.
-// Takes from `*steps` more than one for long values; whoever calls looks whether any are left.
+// Takes from `*steps` more than one for long values; the caller looks whether any are left.
 absl::StatusOr<CelValue> CallCelFunction(CelFunction function, std::span<const CelValue> arguments,
                                          const Regex* regex, CelArena* arena, int64_t* steps);
 

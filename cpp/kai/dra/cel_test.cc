@@ -59,7 +59,7 @@ TEST(CelTest, SelectsDevicesAsClassesAndClaimsDo) {
              "device.allowMultipleAllocations"});
 }
 
-TEST(CelTest, FindsAnEmptyMapUnderADomainThatNobodyUses) {
+TEST(CelTest, FindsAnEmptyMapUnderAnUnusedDomain) {
   ExpectAll("true", {"size(device.attributes['other.example.com']) == 0",
                      "!('type' in device.attributes['other.example.com'])",
                      "!has(device.attributes['other.example.com'].type)",

@@ -70,7 +70,7 @@ struct DeviceTaint {
 
   std::string key;
   std::string value = {};
-  Effect effect = Effect::kNoSchedule;  // kNone, also for effects unknown to us, keeps nobody away
+  Effect effect = Effect::kNoSchedule;  // kNone, also for unknown effects, keeps no claim away
 };
 
 struct DeviceId {

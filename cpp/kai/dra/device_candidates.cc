@@ -178,7 +178,7 @@ absl::StatusOr<bool> DeviceCandidates::Selects(const DeviceClaim& claim,
                                                const RequestOption& option,
                                                const Candidate& candidate) const {
   const Device& device = *candidate.device;
-  // Somebody would have to wait for the conditions between binding and starting; KAI does not.
+  // A binder would have to wait for the conditions between binding and starting; KAI does not.
   if (device.has_binding_conditions) return false;
   if (options_.consumable_capacity) {
     const std::optional<CapacityShare> share = ShareOf(device, option.request->capacity);

@@ -57,7 +57,7 @@ struct DeviceRequest {
   std::vector<DeviceSelector> selectors = {};
   AllocationMode mode = AllocationMode::kExactCount;
   int64_t count = 1;
-  bool admin_access = false;  // to look after a device: beside whoever uses it
+  bool admin_access = false;  // to look after a device: beside the pods that use it
   std::vector<DeviceToleration> tolerations = {};
   ByName<Quantity> capacity = {};  // by "domain/name" or "name": what to take of each device
   // Not empty: the first of these that can be had; of the members above only the name counts.

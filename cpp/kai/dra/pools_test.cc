@@ -97,7 +97,7 @@ TEST(PoolsTest, ChooseNodesPerDeviceOnlyWhereThatIsSwitchedOn) {
   EXPECT_THAT(Shown(Gather(slices, true)), ElementsAre("d/p: n1-x *"));
 }
 
-TEST(PoolsTest, KnowTheirCountersAndWhoTakesFromThemOnOtherNodes) {
+TEST(PoolsTest, KnowTheirCountersAndWhatTakesFromThemOnOtherNodes) {
   std::vector<ResourceSlice> slices = {Slice("n1", 1, 3, {"0"}), Slice("n2", 1, 3, {"1", "2"}),
                                        Slice("counters", 1, 3, {})};
   slices[2].counter_sets = {{.name = "c", .counters = {{"x", Quantity::Of(4)}}}};

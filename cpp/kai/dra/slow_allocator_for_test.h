@@ -170,7 +170,7 @@ class SlowAllocator {
             if (newly_used) after = after + taken;
             asked |= newly_used && names_it;
           }
-          // Counters that are overdrawn already keep away only those who name them.
+          // Counters that are overdrawn already keep away only devices that name them.
           if (asked && before + after > amount) return false;
         }
       }

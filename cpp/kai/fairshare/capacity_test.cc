@@ -1,4 +1,4 @@
-// Limits of everybody, quota of the non-preemptible (spec 1 §7 and the gates of §16).
+// Limits of all groups, quota of the non-preemptible (spec 1 §7 and the gates of §16).
 #include "kai/fairshare/capacity.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(CapacityTest, EqualityWithTheLimitPasses) {  // the examples of spec 1 §7
   EXPECT_FALSE(Limit(Gpus(1, 0), {0, 0, 2}).fits());
 }
 
-TEST(CapacityTest, ALimitOfZeroRefusesWhoeverAsks) {  // spec 1 F4
+TEST(CapacityTest, ALimitOfZeroRefusesEveryRequest) {  // spec 1 F4
   EXPECT_FALSE(Limit(Gpus(0, 0), {0, 0, 0.01}).fits());
   EXPECT_TRUE(Limit(Gpus(0, 0), {5000, 5e9, 0}).fits());
 }

@@ -153,7 +153,7 @@ TEST(DivisionTest, AnOversubscribedQueueStillGetsWhatItDeserves) {
   EXPECT_EQ(result.left, 0) << "reported as nothing, not as a debt";
 }
 
-TEST(DivisionTest, DeservedIsNotGivenToWhoDoesNotAsk) {
+TEST(DivisionTest, DeservedIsNotGivenToAQueueThatDoesNotAsk) {
   EXPECT_THAT(FairShares({{.name = "a", .deserved = 5, .request = 1},
                           {.name = "b", .deserved = 0, .request = 9}},
                          6),
@@ -234,7 +234,7 @@ TEST(DivisionTest, RemaindersGoToTheLargestThenTheOldestThenTheName) {
 }
 
 TEST(DivisionTest, EachRemainderIsServedOnce) {
-  // 1 unit for three with a third each: one gets it, nobody gets a second.
+  // 1 unit for three with a third each: one gets it, none gets a second.
   const Result result = DivideAmong(
       {{.name = "a", .request = 10}, {.name = "b", .request = 10}, {.name = "c", .request = 10}},
       2);
@@ -254,7 +254,7 @@ TEST(DivisionTest, AnExactShareKeepsTheOlderRemainder) {
               ElementsAre(4, 1, 1, 5));
 }
 
-TEST(DivisionTest, WhoTurnsOutToBeSatisfiedLosesItsRemainder) {
+TEST(DivisionTest, AQueueThatTurnsOutToBeSatisfiedLosesItsRemainder) {
   // As above, but the first queue is content with half of its share of round 2. The 1.5 units that
   // are left make 0.75 each in round 3 and go to the others as remainders.
   EXPECT_THAT(FairShares({{.name = "a", .weight = 2, .request = 2.5},
@@ -265,8 +265,8 @@ TEST(DivisionTest, WhoTurnsOutToBeSatisfiedLosesItsRemainder) {
               ElementsAre(2.5, 2, 1.5, 5));
 }
 
-// spec 1 F44: another round needs somebody who wanted strictly less than its share.
-TEST(DivisionTest, WhoGetsExactlyItsShareStartsNoFurtherRound) {
+// spec 1 F44: another round needs a queue that wanted strictly less than its share.
+TEST(DivisionTest, AQueueThatGetsExactlyItsShareStartsNoFurtherRound) {
   // Shares 3.5, 0.875 and 2.625; the 1.5 units left go to the remainders 0.875 and 0.625. A second
   // round would give one of them to c.
   EXPECT_THAT(FairShares({{.name = "a", .weight = 4, .request = 3.5},
@@ -276,7 +276,7 @@ TEST(DivisionTest, WhoGetsExactlyItsShareStartsNoFurtherRound) {
               ElementsAre(3.5, 1, 2.5));
 }
 
-TEST(DivisionTest, WhoUsedFarTooMuchGetsNothing) {
+TEST(DivisionTest, AQueueThatUsedFarTooMuchGetsNothing) {
   const Result alone = DivideAmong({{.name = "a", .request = 10, .usage = 2}}, 6, 1);
   EXPECT_THAT(alone.fair_shares, ElementsAre(0));
   EXPECT_EQ(alone.left, 6);

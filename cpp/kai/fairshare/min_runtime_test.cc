@@ -97,7 +97,7 @@ TEST(MinRuntimeTest, PreemptionAsksTheVictimsQueueAndUp) {  // spec 1 F105
   const Tree tree = Example();
   EXPECT_EQ(tree.Preempt("leaf4"), 5);
   EXPECT_EQ(tree.Preempt("leaf5"), 0) << "0 is a value";
-  EXPECT_EQ(tree.Preempt("leaf1"), 7) << "nobody says anything";
+  EXPECT_EQ(tree.Preempt("leaf1"), 7) << "no queue says anything";
 }
 
 TEST(MinRuntimeTest, OfUnknownQueuesItIsTheDefault) {  // spec 1 §16

@@ -76,12 +76,12 @@ void ExpectFirst(const Queue& left, const Queue& right) {
   EXPECT_FALSE(First(right, left));
 }
 
-TEST(QueueOrderTest, WhoIsNotOverUtilisedGoesFirst) {  // F64
+TEST(QueueOrderTest, AQueueThatIsNotOverUtilisedGoesFirst) {  // F64
   const Queue over = Queue().FairShare(500).Holds(600).Priority(900);
   ExpectFirst(Queue().Holds(990), over);
 }
 
-TEST(QueueOrderTest, OverUtilisedIsOnlyWhoExceedsAllThree) {  // F64, §16
+TEST(QueueOrderTest, OverUtilisedIsOnlyAQueueThatExceedsAllThree) {  // F64, §16
   const Queue rich = Queue().Deserves(10).FairShare(500).Holds(600);
   // Equality in one resource is enough not to be over.
   const Queue nearly = Queue(rich).HoldsGpus(500);
@@ -90,7 +90,7 @@ TEST(QueueOrderTest, OverUtilisedIsOnlyWhoExceedsAllThree) {  // F64, §16
   ExpectFirst(Queue(rich).HoldsGpus(0), rich);
 }
 
-TEST(QueueOrderTest, WhoIsStarvedGoesFirst) {  // F65
+TEST(QueueOrderTest, AStarvedQueueGoesFirst) {  // F65
   const Queue starved = Queue().Deserves(100).Holds(90).Wants({10, 10, 10});
   const Queue wants_more = Queue().Deserves(100).Holds(90).Wants({10, 10, 11}).Priority(900);
   ExpectFirst(starved, wants_more);
@@ -119,7 +119,7 @@ TEST(QueueOrderTest, ThenPriority) {  // F66, §16
               Queue().Deserves(10).Holds(600).Priority(100));
 }
 
-TEST(QueueOrderTest, ThenWhoTakesNothingOfWhatIsNotAllowed) {  // F67
+TEST(QueueOrderTest, ThenTheOneThatTakesNothingOfWhatIsNotAllowed) {  // F67
   // The GPU's allocatable is zero: deserved and fair share are.
   const Queue none = Queue().Gpu(&Share::deserved, 0).Gpu(&Share::fair_share, 0);
   const Queue harmless = Queue(none).Wants({2000, 0, 0});
@@ -162,7 +162,7 @@ TEST(QueueOrderTest, ThenTheSmallerDominantShareAsItStands) {  // F69
   ExpectFirst(holds_less, holds_more);
 }
 
-TEST(QueueOrderTest, ThenWhoMayAllocateLess) {  // F70
+TEST(QueueOrderTest, ThenTheOneThatMayAllocateLess) {  // F70
   const Queue less = Queue().Gpu(&Share::deserved, 500).Gpu(&Share::fair_share, 500);
   ExpectFirst(less, Queue());
   EXPECT_FALSE(First(Queue().Gpu(&Share::deserved, kUnlimited), Queue()))

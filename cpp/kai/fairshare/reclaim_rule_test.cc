@@ -1,5 +1,5 @@
-// Who may take from whom: the examples of spec 1 F95, the situations of §16, and on random trees
-// what the pseudocode of F94 says.
+// Which queue may take from which: the examples of spec 1 F95, the situations of §16, and on
+// random trees what the pseudocode of F94 says.
 #include "kai/fairshare/reclaim_rule.h"
 
 #include <gtest/gtest.h>
@@ -147,7 +147,7 @@ TEST(QueueForkTest, AQueueIsNotBelowItself) {
   EXPECT_EQ(tree.Fork("all", "a1"), "- a");
 }
 
-// ---- who may start (F84) ------------------------------------------------------------------------
+// ---- which queue may start (F84) ----------------------------------------------------------------
 
 Tree ThreeOfEach(const Numbers& numbers) {
   Tree tree;
@@ -182,7 +182,7 @@ TEST(ReclaimRuleTest, WhatCannotBePreemptedDoesNotStartWithoutAQuota) {
   EXPECT_FALSE(tree.Rule("q", false).MayStart({1, 1, 1}));
 }
 
-// ---- who is worth a look (F86) ------------------------------------------------------------------
+// ---- which queue is worth a look (F86) ----------------------------------------------------------
 
 // A reclaimer with nothing that deserves `deserved`, beside a victim.
 Tree Beside(double deserved, const Numbers& victim) {
@@ -194,7 +194,7 @@ bool IsCandidate(const Tree& tree, double gpus = 2) {
   return tree.Rule("reclaimer").MayBeVictim(tree["victim"], {0, 0, gpus});
 }
 
-TEST(ReclaimRuleTest, AStarvedQueueLooksAtWhoHasMoreThanItDeserves) {
+TEST(ReclaimRuleTest, AStarvedQueueLooksAtQueuesWithMoreThanTheyDeserve) {
   EXPECT_TRUE(IsCandidate(Beside(4, {.allocated = 4, .deserved = 0, .fair_share = 4})));
   EXPECT_FALSE(IsCandidate(Beside(4, {.allocated = 2, .deserved = 4, .fair_share = 4})));
 }
@@ -216,7 +216,7 @@ TEST(ReclaimRuleTest, OnlyWhatIsAskedForIsLookedAtInAStarvedQueue) {
   EXPECT_FALSE(tree.Rule("reclaimer").MayBeVictim(tree["victim"], {1, 0, 2}));
 }
 
-TEST(ReclaimRuleTest, AQueueOverItsQuotaLooksAtWhoIsOverTheFairShare) {
+TEST(ReclaimRuleTest, AQueueOverItsQuotaLooksAtQueuesOverTheFairShare) {
   EXPECT_FALSE(IsCandidate(Beside(1, {.allocated = 3, .deserved = 2, .fair_share = 4})));
   EXPECT_FALSE(IsCandidate(Beside(1, {.allocated = 4, .deserved = 2, .fair_share = 4})));
   EXPECT_TRUE(IsCandidate(Beside(1, {.allocated = 5, .deserved = 2, .fair_share = 4})));
@@ -259,7 +259,7 @@ TEST(ReclaimRuleTest, LeavesAQueueAtItsFairShareAlone) {  // spec 1 F95
   EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}}));
 }
 
-TEST(ReclaimRuleTest, WhatIsDeservedIsTakenFromWhoHasMoreThanThat) {  // spec 1 F95
+TEST(ReclaimRuleTest, WhatIsDeservedIsTakenFromAQueueWithMoreThanThat) {  // spec 1 F95
   Tree tree;
   tree.Queue("x", {.allocated = 2, .deserved = 3, .fair_share = 3});
   tree.Queue("y", {.allocated = 3, .deserved = 2, .fair_share = 3});
@@ -326,7 +326,7 @@ TEST(ReclaimRuleTest, ABranchPaysForItsOwnGrowth) {  // spec 1 F95, same branch
   EXPECT_TRUE(tree.MayTake("x", 1, {{"far", 1.5}, {"near", 0.5}})) << "mid1 ends at 1";
 }
 
-TEST(ReclaimRuleTest, WhatNobodyAsksForOrLosesIsNotCompared) {  // spec 1 F95, uninvolved
+TEST(ReclaimRuleTest, WhatIsNeitherRequestedNorLostIsNotCompared) {  // spec 1 F95, uninvolved
   Tree tree = Departments();
   const Numbers cpu{.allocated = 3000, .fair_share = 1000};
   tree.Set("d1", kQuotaCpu, cpu);
@@ -357,7 +357,7 @@ TEST(ReclaimRuleTest, ASiblingWithoutFairShareDoesNotCount) {  // spec 1 F92.2
   EXPECT_TRUE(tree.MayTake("p1", 1, {{"p2", 2}}));
 }
 
-TEST(ReclaimRuleTest, TheExcessMayBeInWhatNobodyAsksFor) {  // spec 1 F90
+TEST(ReclaimRuleTest, TheExcessMayBeInWhatIsNotRequested) {  // spec 1 F90
   Tree tree;
   tree.Queue("x", {.deserved = 1, .fair_share = 1}).Queue("y", {.allocated = 1, .deserved = 1});
   EXPECT_FALSE(tree.MayTake("x", 1, {{"y", 1}}));

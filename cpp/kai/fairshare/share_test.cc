@@ -36,13 +36,13 @@ TEST(ShareTest, AllocatableIsTheLargerPromiseUpToTheLimit) {  // spec 1 F34
   EXPECT_EQ(Allocatable({.deserved = 0, .limit = 0, .fair_share = 0}), 0);
 }
 
-TEST(ShareTest, WhoeverDeservesEverythingMayAllocateUpToTheLimit) {  // spec 1 F34, §16
+TEST(ShareTest, AQueueThatDeservesEverythingMayAllocateUpToTheLimit) {  // spec 1 F34, §16
   EXPECT_EQ(Allocatable({.deserved = kUnlimited, .limit = 3, .fair_share = 9}), 3);
   EXPECT_EQ(Allocatable({.deserved = kUnlimited, .limit = kUnlimited, .fair_share = 9}),
             kUnlimited);
 }
 
-TEST(ShareTest, SatisfiedIsWhoHasTheRequestOrTheLimit) {  // spec 1 F34
+TEST(ShareTest, SatisfiedIsAQueueWithTheRequestOrTheLimit) {  // spec 1 F34
   EXPECT_TRUE(Satisfied({.limit = kUnlimited, .request = 3, .fair_share = 3}));
   EXPECT_FALSE(Satisfied({.limit = kUnlimited, .request = 3.5, .fair_share = 3}));
   EXPECT_TRUE(Satisfied({.limit = 2, .request = 9, .fair_share = 2}));

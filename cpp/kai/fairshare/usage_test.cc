@@ -184,7 +184,7 @@ TEST_F(FollowingTest, RequestsStayAsTheCycleBegan) {  // spec 1 F31
   EXPECT_EQ(GpuOf(usage_, *cluster_, "q").requested, 7);
 }
 
-TEST_F(FollowingTest, APodOfNobodysQueueChangesNothing) {
+TEST_F(FollowingTest, APodOfAnUnknownQueueChangesNothing) {
   statement_->Pipeline(Pod("nowhere/lost-0"), Node("n2"));
   EXPECT_EQ(Allocated("ml"), 1);
   statement_->RollBackTo(0);

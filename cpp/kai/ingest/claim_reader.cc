@@ -15,7 +15,7 @@
 namespace kai {
 namespace {
 
-// Spec 3 D2; of a list of alternatives nobody knows which one it will be.
+// Spec 3 D2; of a list of alternatives it is not known which one it will be.
 int64_t GpusOf(const DeviceRequestRow& request) {
   const DeviceChoiceRow& asked = request.exactly;
   if (!request.first_available.empty() || !NamesGpu(asked.class_name)) return 0;

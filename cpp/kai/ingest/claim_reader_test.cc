@@ -105,7 +105,7 @@ TEST(ClaimReaderTest, ReadsWhatIsAskedFor) {
   EXPECT_FALSE(row.allocation.has_value());
 }
 
-TEST(ClaimReaderTest, ReadsWhatItHoldsAndWhoUsesIt) {
+TEST(ClaimReaderTest, ReadsWhatItHoldsAndItsConsumers) {
   const ResourceClaimRow row = ReadForTest(&ReadResourceClaim, R"({
     "metadata": {"name": "c", "namespace": "ns"}, "spec": {},
     "status": {

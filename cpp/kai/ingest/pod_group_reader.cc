@@ -15,7 +15,7 @@
 namespace kai {
 namespace {
 
-// The scheduler writes these itself, and starts over when somebody left something else there (spec
+// The scheduler writes these itself, and starts over when it finds something else there (spec
 // 2 G16).
 FieldStatus ReadLenientTimestamp(JsonValue& value, std::optional<int64_t>* out_ns) {
   JsonText text;

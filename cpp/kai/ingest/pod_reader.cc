@@ -298,7 +298,7 @@ FieldStatus ReadStatus(JsonValue& status, PodRow* row, Draft* draft) {
 }
 
 // Spec 3 R20. The binder of KAI's writes no plain label for several devices, and its scheduler
-// reads the others only beside one: then it gives such devices away twice (FINDINGS 6).
+// reads the others only beside one: then it gives such devices away twice (spec 3 R20).
 void FindGpuGroups(PodRow* row) {
   std::vector<std::pair<std::string_view, std::string_view>> prefixed;
   for (const auto& [key, value] : row->labels) {

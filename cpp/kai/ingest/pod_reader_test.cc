@@ -400,7 +400,7 @@ TEST(PodReaderTest, PutsThePodsOwnLabelsIntoSelectorsThatAskForThem) {
             (LabelSelector{{.key = "hash", .op = SelectorOp::kIn, .values = {"1"}},
                            {.key = "tenant", .op = SelectorOp::kNotIn, .values = {"t"}}}));
   EXPECT_FALSE(row.affinity.preferred_anti.at(0).term.selector.has_value())
-      << "without a selector the term is about nobody";
+      << "without a selector the term is about no pod";
 }
 
 TEST(PodReaderTest, SaysWhichFieldMakesNoSense) {

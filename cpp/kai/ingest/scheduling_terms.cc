@@ -259,7 +259,7 @@ void SettleLabelKeys(const std::vector<TermLabelKeys>& label_keys, PodRow* row) 
         : keys.list == TermLabelKeys::List::kRequiredAnti ? affinity.required_anti[keys.term]
         : keys.list == TermLabelKeys::List::kPreferred    ? affinity.preferred[keys.term].term
                                                           : affinity.preferred_anti[keys.term].term;
-    if (!term.selector) continue;  // selects nobody, whatever else it says
+    if (!term.selector) continue;  // selects no pod, whatever else it says
     AddOwnValues(keys.same, SelectorOp::kIn, row->labels, &*term.selector);
     AddOwnValues(keys.other, SelectorOp::kNotIn, row->labels, &*term.selector);
   }

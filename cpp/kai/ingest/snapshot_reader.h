@@ -33,7 +33,7 @@ struct SnapshotFile {
 
 absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json);
 
-// The same up to the rows, in the order of the input: for tests, and for whoever wants to change
+// The same up to the rows, in the order of the input: for tests, and for callers that change
 // the rows before building.
 struct SnapshotRows {
   ClusterRows cluster;

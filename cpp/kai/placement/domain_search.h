@@ -48,7 +48,7 @@ struct DomainScores {
   }
 };
 
-// False as well where nobody knows the node.
+// False as well where the node is not known.
 inline bool StandsIn(const DomainTree& tree, TopologyDomainId domain, NodeId node) {
   const TopologyDomainId at = node.valid() ? tree.DomainOf(node) : TopologyDomainId();
   return at.valid() && tree.Holds(domain, at);
@@ -78,8 +78,8 @@ class DomainSearch final : public Listener {
     const NodeSubset& within;
     NameId subgroup;  // that reasons speak of; empty text: the group as a whole
     PodGroupId group;
-    // Where pods stand that have to have the new ones in their domain of the required level; who
-    // stands on a node that nobody knows is in none.
+    // Where pods stand that have to have the new ones in their domain of the required level; one
+    // on an unknown node is in none.
     std::span<const NodeId> held = {};
     int64_t more_pods = 0;  // that the group would like to have after these
     bool explains = false;
@@ -151,7 +151,7 @@ class DomainSearch final : public Listener {
   const Cluster& cluster_;
   Options options_;
   std::vector<NodeId> touched_;                           // by every change of the cycle, in order
-  IndexVector<TopologyId, std::unique_ptr<Tree>> trees_;  // null: nobody has asked yet
+  IndexVector<TopologyId, std::unique_ptr<Tree>> trees_;  // null: not asked for yet
 };
 
 }  // namespace kai

@@ -278,7 +278,7 @@ TEST_F(TopologyTest, ASiblingThatStandsHoldsTheDomainOfAll) {  // spec 4 L3, W2
       << "as KAI: the tighter zone";
 }
 
-TEST_F(TopologyTest, WhoStandsNobodyKnowsWhereIsInNoDomain) {  // spec 4 A9
+TEST_F(TopologyTest, APodOnAnUnknownNodeIsInNoDomain) {  // spec 4 A9
   Levels({"zone"});
   Node("n1", {"z1"}, 2);
   maker_.Running("ns/g", {.gpus = 1, .node = "gone", .min_member = 1});

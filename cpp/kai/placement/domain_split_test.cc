@@ -17,7 +17,7 @@ using ::testing::Optional;
 
 using Pods = std::vector<int64_t>;
 
-// By domain, nobody standing anywhere.
+// By domain, no pod standing anywhere.
 std::optional<Pods> Split(int64_t pods, const Pods& rooms, int64_t least = 1, int64_t most = 0,
                           bool balanced = false) {
   const Pods standing(rooms.size());

@@ -69,7 +69,7 @@ TEST(EvictionBatchTest, WithoutAMinimumTheLastPodGoesAloneAsWell) {
       ElementsAre("g-1 ...", "g-0"));
 }
 
-TEST(EvictionBatchTest, WhoHoldsNothingGivesUpNothing) {  // E9
+TEST(EvictionBatchTest, AGroupThatHoldsNothingGivesUpNothing) {  // E9
   EXPECT_THAT(Pieces(MakeCluster().Node("n").Pending("ns/g", {.pods = 2})), IsEmpty());
 }
 
@@ -135,7 +135,7 @@ TEST(EvictionBatchTest, AnUnsatisfiedRootStillGivesUpSurplusPodsFirst) {
 }
 
 TEST(EvictionBatchTest, WithNoSatisfiedChildNothingIsSurplus) {
-  // Nobody is needed, but the only child is not whole either.
+  // No pod is needed, but the only child is not whole either.
   EXPECT_THAT(
       Pieces(GroupOf({Leaf("a", 3)}, 0).Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})),
       ElementsAre("g-1 g-0"));

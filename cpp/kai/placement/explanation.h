@@ -75,7 +75,7 @@ class Explanations {
   ClassPlans& plans_;
   const NodeRoom& room_;
   const std::vector<NodeId>& touched_;
-  IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: nobody has asked
+  IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: not asked for
   Answers passing_;                                         // those that are not kept
   FitReport node_report_;                                   // scratch
 };

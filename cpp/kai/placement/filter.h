@@ -1,6 +1,6 @@
 // A Filter says whether a pod could run on a node, apart from room. ScopeFor() says how far an
 // answer of Check() holds for a class of pods: not needed at all, once per node class, or per node.
-// To add one: a file in filters/, a line in session/registry.cc.
+// To add one: docs/internals/first-change.md.
 //
 //   filter.ScopeFor(pod_class) == Filter::Scope::kNothing
 //   const bool fits = filter.Check(pod_class, id, &report);
@@ -38,7 +38,7 @@ class Filter {
   // spoken of (spec 3 E1).
   virtual bool CountsRoom() const { return false; }
 
-  // Whom to tell of every change; null: nobody.
+  // What hears every change; null: nothing.
   virtual Listener* listener() { return nullptr; }
 };
 

@@ -28,11 +28,11 @@ class GpuPicker {
     bool spread = false;         // the emptiest first (plugin gpuspread)
     bool start_on_idle = false;  // an idle device before a fuller one that has to be waited for
     bool bind_held = false;      // KAI: a whole device counts as idle, held or not, where the pod
-                                 // would find room on another one (FINDINGS 9)
+                                 // would find room on another one (spec 3 S4)
   };
   struct Choice {
     GpuList gpus;
-    bool waits = false;           // for somebody who is leaving one of them
+    bool waits = false;           // for a pod that is leaving one of them
     bool needs_pod_slot = false;  // for the pod that reserves a device (spec 3 P6)
   };
 

@@ -129,7 +129,7 @@ TEST(GpuPickerTest, APodWaitsForAFullerDeviceThoughAnotherIsIdle) {  // spec 3 S
   EXPECT_FALSE(at_once.waits);
 }
 
-TEST(GpuPickerTest, ADeviceThatEverybodyIsLeavingIsAWholeOne) {  // spec 3 N11
+TEST(GpuPickerTest, ADeviceThatAllPodsAreLeavingIsAWholeOne) {  // spec 3 N11
   const auto cluster = OneNode(1).Leaving(0.5, {"a"}).With({.gpu_fraction = 0.25});
   EXPECT_FALSE(Joins(*cluster));
   EXPECT_FALSE(HasEnough(*cluster, Room::kNow));
@@ -139,7 +139,7 @@ TEST(GpuPickerTest, ADeviceThatEverybodyIsLeavingIsAWholeOne) {  // spec 3 N11
   EXPECT_TRUE(choice.waits);
 }
 
-// FINDINGS 9: where it would find room on one device now, KAI binds a pod to another one that is
+// spec 3 S4: where it would find room on one device now, KAI binds a pod to another one that is
 // still held.
 TEST(GpuPickerTest, AHeldDeviceIsNotIdleBecauseAnotherHasRoom) {
   const auto cluster =
@@ -150,7 +150,7 @@ TEST(GpuPickerTest, AHeldDeviceIsNotIdleBecauseAnotherHasRoom) {
   EXPECT_FALSE(Pick(*cluster, {.spread = true, .bind_held = true}).waits);
 }
 
-TEST(GpuPickerTest, WhoJoinsNobodyNeedsASlotForTheReservationPod) {  // spec 3 P6
+TEST(GpuPickerTest, APodAloneOnADeviceNeedsASlotForTheReservationPod) {  // spec 3 P6
   const auto fresh = OneNode(1).With({.gpu_fraction = 0.5});
   EXPECT_TRUE(Pick(*fresh, kPack).needs_pod_slot);
   const auto old_style = OneNode(2).Running(0.5, {"0"}).With({.gpu_fraction = 0.5});

@@ -112,7 +112,7 @@ std::vector<NodeId> GroupPlacer::HeldNodes(SubGroupId set, std::span<const PodId
         }))
       continue;
     for (const PodId pod : order_->PodsOf(pod_set)) {
-      // Who stands where nobody knows holds a group out of every domain in KAI.
+      // A pod on an unknown node holds a group out of every domain in KAI.
       const bool counts = columns.node[pod].valid() || !options_.pin_siblings;
       if (IsActiveAllocated(columns.status[pod]) && counts) held.push_back(columns.node[pod]);
     }
@@ -257,7 +257,7 @@ bool GroupPlacer::PlaceMembers(SubGroupId set, std::span<const PodId> pods,
     placed = PlacePodSet(set, pods, area, attempt) && others();
   } else {
     SubGroupList children = order_->ChildrenOf(set);
-    if (children.size() == 1) {  // everybody is below it
+    if (children.size() == 1) {  // all pods are below it
       placed = PlaceSet(children.front(), pods, area, attempt, others);
     } else if (options_.best_fit) {
       children = LargestFirst(children, pods);

@@ -104,7 +104,7 @@ class GroupPlacer {
   };
   bool AsksForDomain(SubGroupId set) const;
   bool TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt);
-  // Whether everybody else finds a place as well, where choices are taken back for their sake.
+  // Whether all other groups find a place as well, where choices are taken back for their sake.
   using Others = absl::FunctionRef<bool()>;
   static bool NobodyElse() { return true; }
   // Places what is below the set on these nodes, in one of the domains it asks for.

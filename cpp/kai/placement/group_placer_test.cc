@@ -258,7 +258,7 @@ TEST(GroupPlacerGateTest, AResourceThatIsNotAskedForIsNotLookedAt) {
   EXPECT_TRUE(Place(&rooms, "team/g").placed);
 }
 
-TEST(GroupPlacerGateTest, WhoCannotBePreemptedStaysWithinTheQuota) {
+TEST(GroupPlacerGateTest, AGroupThatCannotBePreemptedStaysWithinTheQuota) {
   Rooms rooms(
       MakeCluster()
           .Queue("team", {.deserved_gpus = 2})
@@ -301,7 +301,7 @@ TEST(GroupPlacerGateTest, TheLimitIsAskedBeforeTheQuota) {
   EXPECT_EQ(LastOf(rooms, Place(&rooms, "team/g")).code, reason_codes::kOverLimit);
 }
 
-TEST(GroupPlacerGateTest, WithoutThePluginNobodyAsks) {
+TEST(GroupPlacerGateTest, WithoutThePluginNothingIsChecked) {
   Rooms rooms(MakeCluster()
                   .Queue("team", {.limit_gpus = 1})
                   .Node("n1", {.gpus = 8})

@@ -42,7 +42,7 @@ double RoomOf(const Cluster& cluster, NodeId node, ResourceSlot slot);
 // What spreading divides that by: devices of the node, or its allocatable cpu (spec 3 W4).
 double SpreadCountOf(const Cluster& cluster, NodeId node, ResourceSlot slot);
 
-// Room that others who share devices leave on one of them; of a node, that of its roomiest device.
+// Room that others that share devices leave on one of them; of a node, that of its roomiest device.
 struct SharedRoom {
   double mib = -kUnlimitedRoom;
   double portion =

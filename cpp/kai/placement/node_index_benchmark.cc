@@ -19,7 +19,7 @@ constexpr int64_t kGib = int64_t{1} << 30;
 
 // Nodes of 8 GPUs, and one waiting pod of 4 GPUs, 4 cores and 8 GiB. Of every ten nodes `full` have
 // no GPU left. Where `either` is set, every other node has no core left and all the others no
-// memory: nobody takes the pod, but no two neighbours refuse it for the same reason.
+// memory: no node takes the pod, but no two neighbours refuse it for the same reason.
 std::unique_ptr<Cluster> Nodes(int64_t count, int64_t full, bool either) {
   ClusterRows rows;
   PodGroupRow group;

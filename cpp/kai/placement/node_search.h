@@ -154,7 +154,7 @@ class NodeSearch final : public Listener {
 
   std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
   int64_t freed_ = 0;            // how often a change left more room somewhere
-  // Nothing was found when room had been freed so often; -1: something was, or nobody searched.
+  // Nothing was found when room had been freed so often; -1: something was, or there was no search.
   IndexVector<PodClassId, int64_t> nothing_at_;
   Recent recent_;
   Current current_;

@@ -173,8 +173,8 @@ TEST(NodeSearchTest, ElevenPointsOfAffinityOutrankANomination) {  // spec 3 W7
   EXPECT_EQ(rooms.Find("ns/p-0"), "near");
 }
 
-TEST(NodeSearchTest, WhoScansSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
-  PodAffinityRow wish;  // for which single nodes are scored, though nobody meets it
+TEST(NodeSearchTest, AScanSeesTheNodesAsTheyAreNotAsAnIndexKnewThem) {
+  PodAffinityRow wish;  // for which single nodes are scored, though no pod meets it
   wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
   Rooms rooms(MakeCluster()
                   .Node("n1", {.gpus = 8})
@@ -212,7 +212,7 @@ TEST(NodeSearchTest, APodPinnedByNameIsLookedForThereOnly) {
 }
 
 TEST(NodeSearchTest, WithoutFiltersAPinIsNotLookedAt) {
-  // Filters are the plugin predicates; who leaves it out gets pods anywhere.
+  // Filters are the plugin predicates; a configuration without it gets pods anywhere.
   ClusterMaker maker =
       MakeCluster().Pending("ns/p", {.gpus = 8, .node_selector = {{"host", "n33"}}});
   for (int i = 0; i < 40; ++i) {
@@ -247,7 +247,7 @@ TEST(NodeSearchTest, NoNodesMeansNowhere) {
   EXPECT_EQ(rooms.Explain("ns/p-0"), "Unable to schedule pod");
 }
 
-TEST(NodeSearchTest, WhoFoundNothingLooksAgainOnceRoomIsFreed) {
+TEST(NodeSearchTest, AClassThatFoundNothingIsSearchedAgainOnceRoomIsFreed) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 2})
                   .Running("ns/old", {.gpus = 1, .node = "n"})
@@ -394,7 +394,7 @@ TEST(ScoreKeyRuleTest, E_PodsThatRunPullTheirFriendsNearAlsoPodsWithoutAWord) {
   EXPECT_EQ(FindBothWays(maker, "ns/p-0", {.pod_affinity = false}), "n1");
 }
 
-TEST(ScoreKeyRuleTest, E_TheStatementKeepsCountOfWhoWishesWhat) {
+TEST(ScoreKeyRuleTest, E_TheStatementCountsWhichPodsWishWhat) {
   PodAffinityRow wish;
   wish.preferred = {{.term = PodsOf("web", "zone"), .weight = 1}};
   Rooms rooms(MakeCluster()
@@ -411,7 +411,7 @@ TEST(ScoreKeyRuleTest, E_TheStatementKeepsCountOfWhoWishesWhat) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "n1");
 }
 
-TEST(ScoreKeyRuleTest, F_OneNegativeElementMakesANodeUnfitForEverybody) {  // spec 3 R26
+TEST(ScoreKeyRuleTest, F_OneNegativeElementMakesANodeUnfitForEveryPod) {  // spec 3 R26
   const ClusterMaker maker =
       MakeCluster()
           .Node("n1", {.gpus = 2, .more = {{"example.com/x", 1000}}})

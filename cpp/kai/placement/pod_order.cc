@@ -78,7 +78,7 @@ SubGroupList PodOrder::MissingMembers(SubGroupId set,
     }
   }
   const size_t wanted = minimum - std::min(satisfied, minimum);
-  // Who is not ready only where there are too few who are.
+  // Members that are not ready only where there are too few that are.
   for (size_t i = missing.size(); i-- > 0 && missing.size() > wanted;) {
     if (!SetIsReady(missing[i])) missing.erase(missing.begin() + static_cast<ptrdiff_t>(i));
   }

@@ -45,7 +45,7 @@ class PodOrder final : public Listener {
     bool satisfy_tree = true;     // mend min_sub_group: enough children satisfy a set
     bool choose_members = true;   // mend optional_members: a set of which some suffice asks for as
                                   // many as it lacks, of those that are ready
-    bool spare_new = true;        // mend same_cycle_eviction: who was placed in this cycle stays
+    bool spare_new = true;        // mend same_cycle_eviction: pods placed in this cycle stay
   };
 
   // It has to outlive the order.
@@ -114,7 +114,7 @@ class PodOrder final : public Listener {
 
   // Adds what a victim gives up next, first to go first (spec 2 G14): one pod above a minimum, else
   // a whole child that a set can do without, else everything that is left. `gone`, where given,
-  // marks pods that have been given up already. Nothing, where somebody would have to go who must
+  // marks pods that have been given up already. Nothing, where a pod would have to go that must
   // stay. True: something active is left after it.
   bool NextToEvict(PodGroupId group, const IndexVector<PodId, uint8_t>* gone,
                    std::vector<PodId>* pods) const;
@@ -159,7 +159,7 @@ class PodOrder final : public Listener {
   GroupPart part_;
   bool any_changed_ = false;
   IndexVector<PodGroupId, uint8_t> known_;  // which of the following hold: Known bits
-  union Request {                           // not written before somebody asks
+  union Request {                           // not written before it is needed
     Request() {}
     QuotaCount amount;
   };

@@ -126,7 +126,7 @@ TEST_F(PodsToPlaceTest, InATreeTheGroupOfTheLowerRatioTakesTwoSlotsBeforeTheOthe
   EXPECT_THAT(Next(&rooms), ElementsAre("g-3"));
 }
 
-TEST_F(PodsToPlaceTest, WhoNeedsNothingComesLastAndTheSmallestOfThemFirst) {  // G11
+TEST_F(PodsToPlaceTest, MembersThatNeedNothingComeLastAndTheSmallestOfThemFirst) {  // G11
   Rooms rooms(GroupOf({Leaf("a", 0), Leaf("b", 0), Leaf("c", 1)})
                   .Running("ns/g", {.pods = 2, .node = "n", .subgroup = "a"})
                   .Running("ns/g", {.pods = 1, .node = "n", .subgroup = "b"})
@@ -350,7 +350,7 @@ TEST_F(PartTest, ARootThatNeedsAllSubGroupsNeedsThemStill) {
   EXPECT_THAT(Next(&rooms), ElementsAre("g-0"));
 }
 
-TEST_F(PartTest, WhoIsNarrowedNextEndsThePartsOfTheOther) {
+TEST_F(PartTest, NarrowingTheNextGroupEndsThePartOfTheOther) {
   Rooms rooms(MakeCluster()
                   .Node("n")
                   .Pending("ns/g", {.pods = 2, .min_member = 2})

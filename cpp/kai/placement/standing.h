@@ -28,7 +28,7 @@ inline StandingChange StandingChangeOf(const Change& change) {
           .leaving = leaves(change.to) - (was_there ? leaves(change.from) : 0)};
 }
 
-// Calls visit(pod, node, is_leaving) for everybody who stands on a node before a cycle.
+// Calls visit(pod, node, is_leaving) for every pod that stands on a node before a cycle.
 template <typename Visit>
 void ForEachStanding(const Cluster& cluster, const Visit& visit) {
   const PodColumns& pods = cluster.pods();

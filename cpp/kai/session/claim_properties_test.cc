@@ -162,7 +162,7 @@ TEST_P(ClaimPropertyTest, AfterACycleTheClaimsAreAsBefore) {
   });
 }
 
-TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
+TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndAPlacedPodHasWhatItAsksFor) {
   int64_t placed = 0;
   ForSamples(150, [&](const Sample& sample, const Config& config) {
     const Session session(
@@ -179,7 +179,7 @@ TEST_P(ClaimPropertyTest, NoDeviceIsGivenTwiceAndWhoIsPlacedHasWhatItAsksFor) {
                 EXPECT_EQ(given.device.pool,
                           cluster.Text(cluster.nodes().name[cluster.pods().node[pod]]))
                     << cluster.PodName(pod);
-                if (status == PodStatus::kPipelined) continue;  // who returned has it still
+                if (status == PodStatus::kPipelined) continue;  // a pod that returned has it still
                 const std::string name = claim.extended.empty()
                                              ? std::string(cluster.Text(claim.claim))
                                              : cluster.PodName(pod);  // it has no name yet

@@ -67,7 +67,7 @@ TEST(ConfigTest, ANullMemberIsAMissingOne) {
   EXPECT_TRUE(config.HasPlugin("predicates"));
 }
 
-TEST(ConfigTest, MembersThatNobodyKnowsAreNoError) {
+TEST(ConfigTest, UnknownMembersAreNoError) {
   EXPECT_THAT(ParseOrDie(R"({"actions": "allocate", "usageDBConfig": {}, "x": [1, {}]})").actions,
               ElementsAre("allocate"));
 }
@@ -80,7 +80,7 @@ TEST(ConfigTest, ActionsAreAListInCommas) {
   EXPECT_THAT(config.warnings, IsEmpty());
 }
 
-TEST(ConfigTest, AnActionThatNobodyKnowsIsSaidAndSkipped) {
+TEST(ConfigTest, AnUnknownActionIsReportedAndSkipped) {
   const Config config = ParseOrDie(R"({"actions": "allocate, alocate"})");
   EXPECT_THAT(config.actions, ElementsAre("allocate"));
   EXPECT_THAT(config.warnings, ElementsAre("action \"alocate\" is not known and is skipped"));
@@ -108,7 +108,7 @@ TEST(ConfigTest, NoTiersAreNoPlugins) {
   EXPECT_THAT(ParseOrDie(R"({"tiers": [{"plugins": []}]})").plugins, IsEmpty());
 }
 
-TEST(ConfigTest, APluginThatNobodyKnowsIsSaidAndSkipped) {
+TEST(ConfigTest, AnUnknownPluginIsReportedAndSkipped) {
   const Config config =
       ParseOrDie(R"({"tiers": [{"plugins": [{"name": "gang"}, {"name": "priority"}]}]})");
   EXPECT_THAT(PluginNames(config), ElementsAre("priority"));
@@ -199,7 +199,7 @@ TEST(ConfigTest, EverySwitchIsFixedUnlessKaisBehaviourIsAskedFor) {
   }
 }
 
-TEST(ConfigTest, ASwitchThatNobodyKnowsIsSaidAndSkipped) {
+TEST(ConfigTest, AnUnknownSwitchIsReportedAndSkipped) {
   EXPECT_THAT(ParseOrDie(R"({"compat": {"gravity": "kai"}})").warnings,
               Contains("compat switch \"gravity\" is not known and is skipped"));
 }
@@ -284,7 +284,7 @@ TEST(ConfigTest, AMinimumNeedsNoMaximum) {
             3600 * kSecondNs);
 }
 
-TEST(ConfigTest, BudgetsThatNobodyKnowsAreSaidAndSkipped) {
+TEST(ConfigTest, UnknownBudgetsAreReportedAndSkipped) {
   EXPECT_THAT(
       ParseOrDie(R"({"scenarioSearchBudgets": {"maxFun": "1s", "maxScenarios": {"fun": 1},
           "maxActionSearchDuration": {"allocate": "1s"}}})")

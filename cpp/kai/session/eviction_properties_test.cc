@@ -134,7 +134,7 @@ double AmountOf(const oracle::Amounts& amounts, const std::string& name) {
 TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
   ForSamples(60, [&](const Sample& sample, const Config& with_any) {
     Config config = with_any;
-    config.mends.Set(Mend::kSingleVictims, true);  // decisions do not tell who was charged twice
+    config.mends.Set(Mend::kSingleVictims, true);  // decisions do not show second charges
     std::map<std::string, double> seen;
     const auto look = [&](const CycleView& cycle) {
       const Cluster& cluster = *cycle.cluster;
@@ -148,7 +148,7 @@ TEST_P(EvictionPropertyTest, LedgersAndQueuesAreWhatTheDecisionsMakeOfThem) {
           seen[at + " used"] = nodes.used[node][i];
         }
       }
-      if (!config.HasPlugin("proportion")) return;  // then nobody counts
+      if (!config.HasPlugin("proportion")) return;  // then nothing is counted
       for (const QueueId queue : cluster.queues().name.ids()) {
         const QueueView numbers = (*cycle.shares)[queue];
         for (size_t i = 0; i < kQuotaResources; ++i) {
@@ -221,7 +221,7 @@ TEST_P(EvictionPropertyTest, OnlyThePreemptibleLeaveForOthers) {
   });
 }
 
-TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum) {
+TEST_P(EvictionPropertyTest, AGroupThatHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum) {
   ForPlans(250, [&](const Plan& plan, const Sample& sample, const Config& config) {
     if (!config.HasPlugin("minruntime")) return;
     const Cluster& cluster = *plan.cluster;
@@ -237,12 +237,12 @@ TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum
       running[pod_set] =
           as_kai() ? sets.counts[pod_set].active_used() : sets.counts[pod_set].active_allocated();
     }
-    // Who waited and gets the place of one that leaves makes up for it.
+    // A pod that waited and gets the place of one that leaves makes up for it.
     for (const CycleLog::Decision& decision : plan.decisions) {
       if (decision.kind != Kind::kEvict && pods.status[decision.pod] == PodStatus::kPending)
         ++running[pods.pod_set[decision.pod]];
     }
-    std::map<std::pair<PodGroupId, SubGroupId>, int32_t> taken;  // by whom
+    std::map<std::pair<PodGroupId, SubGroupId>, int32_t> taken;  // by group and sub-group
     for (const CycleLog::Decision& decision : plan.decisions) {
       const PodGroupId group = pods.group[decision.pod];
       const SubGroupId pod_set = pods.pod_set[decision.pod];
@@ -265,7 +265,7 @@ TEST_P(EvictionPropertyTest, WhoHasNotRunForLongLosesAtMostWhatIsAboveItsMinimum
   });
 }
 
-TEST_P(EvictionPropertyTest, ConsolidationLosesNobody) {
+TEST_P(EvictionPropertyTest, ConsolidationLosesNoPod) {
   ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     for (size_t i = 0; i < plan.decisions.size(); ++i) {
       const CycleLog::Decision& decision = plan.decisions[i];
@@ -330,7 +330,7 @@ TEST_P(EvictionPropertyTest, GangsLeaveWholeOrKeepTheirMinimum) {
   });
 }
 
-TEST_P(EvictionPropertyTest, NobodyIsPlacedAndEvictedInOnePlan) {
+TEST_P(EvictionPropertyTest, NoPodIsPlacedAndEvictedInOnePlan) {
   if (as_kai()) return;
   ForPlans(250, [&](const Plan& plan, const Sample&, const Config&) {
     std::set<PodId> placed;
@@ -374,7 +374,7 @@ TEST_P(EvictionPropertyTest, ASearchThatStopsEarlySaysSo) {
   });
 }
 
-// Time goes by whenever somebody looks.
+// Time goes by at every look.
 class ImpatientClock final : public Clock {
  public:
   int64_t NowNs() const override { return now_ns_ += 1'000'000'000; }

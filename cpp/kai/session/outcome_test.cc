@@ -73,7 +73,7 @@ TEST(VerdictTest, PipelinedIsWhosePodsAllHaveToWait) {
   EXPECT_THAT(OutcomeOf(plan, "ns/g").events, IsEmpty());
 }
 
-TEST(VerdictTest, PartlyPlacedIsWhoGotSomething) {
+TEST(VerdictTest, PartlyPlacedIsAGroupThatGotSomething) {
   EXPECT_THAT(RunPlan(MakeCluster()
                           .Node("n", {.gpus = 1})
                           .Pending("ns/g", {.pods = 2, .gpus = 1, .min_member = 1})),
@@ -90,7 +90,7 @@ TEST(VerdictTest, PartlyPlacedIsWhoGotSomething) {
       << "one pod is gated";
 }
 
-TEST(VerdictTest, RunningIsWhoHasNothingThatWaits) {
+TEST(VerdictTest, RunningIsAGroupWithNothingThatWaits) {
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Running("ns/g", {.node = "n"})),
               AllOf(HasVerdict("ns/g", Verdict::kRunning), PlanIs()));
   EXPECT_THAT(RunPlan(MakeCluster().Node("n").Releasing("ns/g", {.node = "n"})),
@@ -190,7 +190,7 @@ TEST(InvalidTest, AlsoAGroupThatRunsOrIsNotReadyHearsThatItsQueueIsGone) {
   EXPECT_THAT(waits, Reasons("ns/g", reason_codes::kNotReady));
 }
 
-TEST(UnschedulableTest, AQueueWithQueuesBelowTakesNobody) {  // spec 1 F8, W16: KAI says nothing
+TEST(UnschedulableTest, AQueueWithQueuesBelowTakesNoGroup) {  // spec 1 F8, W16: KAI says nothing
   const Plan plan =
       RunPlan(MakeCluster().Queue("ns").Queue("team", {.parent = "ns"}).Node("n").Pending("ns/g"));
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
@@ -321,7 +321,7 @@ TEST(UnschedulableTest, TheBestDomainIsAReasonWhereKaiNamesNone) {
   EXPECT_THAT(OutcomeOf(plan, "ns/g").events.front(), Not(HasSubstr("node-group")));
 }
 
-TEST(UnschedulableTest, WhoNoActionConsideredIsToldSo) {
+TEST(UnschedulableTest, AGroupThatNoActionConsideredSaysSo) {
   const Plan plan = RunPlan(MakeCluster().Node("n").Pending("ns/g"), R"({"actions": "reclaim"})");
   EXPECT_THAT(plan, HasVerdict("ns/g", Verdict::kUnschedulable));
   EXPECT_THAT(ReasonsOf(plan, "ns/g"), Contains(Pair("not_considered", "")));
@@ -392,7 +392,7 @@ ClusterMaker RichAndPoor() {
       .Pending("poor/new", {.gpus = 1});
 }
 
-TEST(EvictionOutcomeTest, WhoLosesPodsIsToldWhichAndWhy) {
+TEST(EvictionOutcomeTest, AGroupThatLosesPodsSaysWhichAndWhy) {
   const Plan plan = RunPlan(RichAndPoor(), kReclaim);
   ASSERT_THAT(plan, PlanIs(Evicts("rich/young-1"), Pipelines("poor/new-0", "n")));
   EXPECT_THAT(plan, HasVerdict("rich/young", Verdict::kRunning));
@@ -406,7 +406,7 @@ TEST(EvictionOutcomeTest, WhoLosesPodsIsToldWhichAndWhy) {
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes_last_eviction);
 }
 
-TEST(EvictionOutcomeTest, WhoIsPromisedWhatTheyLeaveIsPipelined) {
+TEST(EvictionOutcomeTest, AGroupThatIsPromisedWhatTheyLeaveIsPipelined) {
   const Plan plan = RunPlan(RichAndPoor(), kReclaim);
   EXPECT_THAT(plan, HasVerdict("poor/new", Verdict::kPipelined));
   EXPECT_THAT(ReasonsOf(plan, "poor/new"), IsEmpty());
@@ -415,7 +415,7 @@ TEST(EvictionOutcomeTest, WhoIsPromisedWhatTheyLeaveIsPipelined) {
   EXPECT_FALSE(OutcomeOf(plan, "poor/new").writes_last_start);
 }
 
-TEST(EvictionOutcomeTest, WhoMovesHasAPromiseAndLosesNothing) {
+TEST(EvictionOutcomeTest, AGroupThatMovesHasAPromiseAndLosesNothing) {
   const Plan plan = RunPlan(MakeCluster()
                                 .Node("n1", {.gpus = 2})
                                 .Node("n2", {.gpus = 2})
@@ -431,7 +431,7 @@ TEST(EvictionOutcomeTest, WhoMovesHasAPromiseAndLosesNothing) {
   EXPECT_THAT(plan, HasVerdict("ns/new", Verdict::kPipelined));
 }
 
-TEST(EvictionOutcomeTest, WhoMayNotEvictYetIsToldUntilWhen) {  // spec 2 D2
+TEST(EvictionOutcomeTest, AGroupThatMayNotEvictYetSaysUntilWhen) {  // spec 2 D2
   ClusterMaker maker = RichAndPoor();
   maker.rows().pod_groups.back().preemption_delay_ns = 2 * kTestNowNs;
   const Plan plan = RunPlan(maker, R"({"actions": "allocate, consolidation, reclaim, preempt"})");

@@ -69,7 +69,7 @@ class GroupOutcomes {
     const int32_t place = place_[group];
     return place == kSimplyRunning ? running : outcomes_[static_cast<size_t>(place)];
   }
-  // For whoever describes it; good until the next one is asked for.
+  // For code that describes it; good until the next one is asked for.
   GroupOutcome& At(PodGroupId group) {
     if (place_[group] == kSimplyRunning) {
       place_[group] = static_cast<int32_t>(outcomes_.size());

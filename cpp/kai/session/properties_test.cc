@@ -270,7 +270,7 @@ TEST_P(CyclePropertyTest, NoGroupIsPlacedBelowItsMinimum) {
   });
 }
 
-TEST_P(CyclePropertyTest, NobodyIsDecidedAboutTwiceAndOnlyWhoWaits) {
+TEST_P(CyclePropertyTest, NoPodIsDecidedAboutTwiceAndOnlyPodsThatWait) {
   ForPlans([&](const Plan& plan, const Sample&) {
     std::map<PodId, int> times;
     for (const CycleLog::Decision& decision : plan.decisions) {
@@ -288,7 +288,7 @@ TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
     // promises, which have to fit what will be.
     for (const bool with_promises : {false, true}) {
       ResourceTable<NodeId> room = cluster.nodes().idle;
-      std::set<std::pair<NodeId, int32_t>> shared;  // devices that nobody shared before
+      std::set<std::pair<NodeId, int32_t>> shared;  // devices that no pod shared before
       for (const CycleLog::Decision& decision : plan.decisions) {
         if (!with_promises && decision.kind != Kind::kBind) continue;
         std::vector<double> request(cluster.RequestOf(decision.pod).begin(),
@@ -319,7 +319,7 @@ TEST_P(CyclePropertyTest, NoNodeIsOverCommitted) {
 }
 
 TEST_P(CyclePropertyTest, NoQueuePassesItsLimitOrItsQuotaOfTheNonPreemptible) {
-  if (!session_.config().HasPlugin("proportion")) return;  // nobody asks
+  if (!session_.config().HasPlugin("proportion")) return;  // not checked
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;
     auto all_sums = cluster.queues().sums;  // as the cycle began; followed from here
@@ -348,7 +348,7 @@ TEST_P(CyclePropertyTest, NoQueuePassesItsLimitOrItsQuotaOfTheNonPreemptible) {
   });
 }
 
-TEST_P(CyclePropertyTest, WhoeverWaitsIsToldWhy) {
+TEST_P(CyclePropertyTest, EveryGroupThatWaitsHasAReason) {
   ForPlans([&](const Plan& plan, const Sample&) {
     const Cluster& cluster = *plan.cluster;
     std::map<PodGroupId, int> decided;

@@ -54,7 +54,7 @@ TEST(RanksTest, AreOnlyForGroupsThatAskForATopology) {
   EXPECT_THAT(RanksOf(TwoRacks(), /*asks=*/false), IsEmpty());
 }
 
-TEST(RanksTest, ThoseWhoRunKeepTheirs) {
+TEST(RanksTest, PodsThatRunKeepTheirs) {
   ClusterMaker maker = TwoRacks();
   maker.Running("ns/g", {.pods = 1, .node = "n1"});
   maker.rows().pods.back().topology_rank = 1;

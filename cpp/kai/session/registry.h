@@ -19,7 +19,8 @@
 
 namespace kai {
 
-// What is left in NUMA zones; null: the configuration does not look at them, or nobody reports any.
+// What is left in NUMA zones; null: the configuration does not look at them, or no node reports
+// any.
 std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& cluster);
 // Filters in the order in which a node is asked (spec 3 §7); without the plugin `predicates`
 // at most that of NUMA zones.

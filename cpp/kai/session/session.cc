@@ -131,7 +131,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   statement->Recognize({.in_any_order = config_.mends.on(Mend::kDeviceOrder),
                         .all = config_.mends.on(Mend::kPassedDevices)});
   MarkOverduePods(*cluster, now_ns, statement.get());
-  statement->Settle();  // nobody tries that out
+  statement->Settle();  // that is not tried out
 
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, PlacerOptions(config_),
                      rooms->domains.get());

@@ -100,8 +100,8 @@ std::string GpusOf(const oracle::World& world) {
   return text;
 }
 
-// A pod's devices are different ones, whoever holds a device fits it now, and whoever is promised
-// one does when those who leave are gone.
+// A pod's devices are different ones; a pod that holds a device fits it now, and one that is
+// promised a device fits it when those that leave are gone.
 void ExpectSound(const Cluster& cluster) {
   const NodeColumns& nodes = cluster.nodes();
   const PodColumns& pods = cluster.pods();
@@ -133,7 +133,7 @@ void ExpectSound(const Cluster& cluster) {
     EXPECT_LE(portions[device], 1.1)
         << cluster.Text(nodes.name[device.first]) << " " << device.second;
   }
-  IndexVector<NodeId, double> promised(nodes.size(), 0);  // devices that are nobody's yet
+  IndexVector<NodeId, double> promised(nodes.size(), 0);  // devices that no pod has yet
   for (const PodId pod : pods.name.ids()) {
     if (pods.status[pod] == PodStatus::kPipelined && !cluster.ClassOf(pod).gpu.IsShared())
       promised[pods.node[pod]] += cluster.RequestOf(pod)[kGpuSlot.index()];
@@ -151,8 +151,8 @@ void ExpectSound(const Cluster& cluster) {
         EXPECT_TRUE(here.insert(gpu.name).second) << "one group, two devices";
       }
     }
-    // Who leaves a device last makes one more releasing, and where others are promised such a one,
-    // KAI takes it from the idle ones (spec 3 N5).
+    // The pod that leaves a device last makes one more releasing, and where others are promised
+    // such a one, KAI takes it from the idle ones (spec 3 N5).
     EXPECT_GE(nodes.idle[node][kGpuSlot.index()] + promised[node], 0)
         << cluster.Text(nodes.name[node]);
     EXPECT_LE(in_use, nodes.allocatable[node][kGpuSlot.index()]);
@@ -215,7 +215,7 @@ RandomClusterOptions ShapeFor(uint64_t seed) {
           .bad_nodes = random.OneIn(3),
           .taints = random.OneIn(3),
           .pod_affinity = random.OneIn(4),
-          .shared_gpus = false,  // these may be on devices whose memory nobody knows
+          .shared_gpus = false,  // these may be on devices of unknown memory
           .bad_queues = random.OneIn(4),
           .terms = random.OneIn(4) ? std::optional(RandomTermsOptions()) : std::nullopt,
           .sharers = RandomSharersOptions{.quarters = !random.OneIn(3),
@@ -294,7 +294,7 @@ TEST_P(SharingAllocateTest, TheOrderOfTheInputIsOfNoConsequence) {
   });
 }
 
-TEST_P(SharingAllocateTest, NobodyGetsMoreOfADeviceThanThereIs) {
+TEST_P(SharingAllocateTest, NoPodGetsMoreOfADeviceThanThereIs) {
   ForRows(150, [&](const ClusterRows& rows) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
     RunPlan(Session(config_, {.inspect = look}), rows.Build());
@@ -315,7 +315,7 @@ std::map<std::string, int> ShortagesIn(const std::string& text) {
   return shortages;
 }
 
-TEST_P(SharingAllocateTest, WhoeverFindsNoDeviceIsToldWhatNodesLack) {
+TEST_P(SharingAllocateTest, APodThatFindsNoDeviceSaysWhatNodesLack) {
   int told = 0;
   ForRows(400, [&](ClusterRows rows) {
     // One pod waits, so that the cluster stands as it did when the pod was refused.
@@ -430,9 +430,8 @@ TEST_P(SharingCycleTest, TheClusterIsTheSameToTheLastBitAfterwards) {
   });
 }
 
-TEST_P(SharingCycleTest, NobodyGetsMoreOfADeviceThanThereIs) {
-  if (GetParam())
-    return;  // KAI evicts whom it has promised room, and counts that twice (FINDINGS 10)
+TEST_P(SharingCycleTest, NoPodGetsMoreOfADeviceThanThereIs) {
+  if (GetParam()) return;  // KAI evicts pods it has promised room, and counts that twice
   ForSamples(150, [&](const ClusterRows& rows, const Config& config) {
     const auto look = [&](const CycleView& cycle) { ExpectSound(*cycle.cluster); };
     RunPlan(Session(config, {.inspect = look}), rows.Build());
@@ -472,7 +471,7 @@ class Tumult {
       if (status == PodStatus::kPending || cluster_.pods().is_virtual[pod] != 0) Place(pod);
     } else if (IsActiveAllocated(status) && cluster_.pods().node[pod].valid() &&
                status != PodStatus::kPipelined) {
-      // Who is only promised room holds none: evicted, it would count as if it did (FINDINGS 10).
+      // A pod that is only promised room holds none: evicted, it would count as if it did.
       statement_->Evict(pod);
       Note("evict ", cluster_.PodName(pod));
     }

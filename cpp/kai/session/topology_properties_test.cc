@@ -144,7 +144,7 @@ std::vector<std::string> DomainOf(const NodeRow& node, const std::vector<std::st
   return domain;
 }
 
-// The same cluster with these nodes only, and nobody asks for domains.
+// The same cluster with these nodes only, and no group asks for domains.
 ClusterRows Only(ClusterRows rows, const std::set<std::string>& nodes) {
   std::erase_if(rows.nodes, [&](const NodeRow& node) { return !nodes.contains(node.name); });
   std::erase_if(rows.pods, [&](const PodRow& pod) {
@@ -181,7 +181,7 @@ TEST_P(TopologyPropertyTest, AGangIsPlacedExactlyIfSomeDomainAloneTakesIt) {
     for (const auto& [domain, nodes] : nodes_of) {
       takes_all = takes_all || PlacedIn(session, Only(question.rows, nodes)) == question.pods;
     }
-    // spec 4 W1: where all nodes share more than the required level, KAI places nobody.
+    // spec 4 W1: where all nodes share more than the required level, KAI places no pod.
     bool is_one_subdomain =
         as_kai() && question.labels.size() < question.rows.topologies[0].levels.size();
     if (is_one_subdomain) {

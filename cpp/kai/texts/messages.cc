@@ -9,6 +9,7 @@
 #include "kai/base/duration.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
+#include "kai/texts/refusal_messages.h"
 
 namespace kai::messages {
 namespace {

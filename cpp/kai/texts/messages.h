@@ -23,65 +23,12 @@ inline constexpr std::string_view kPodSchedulingErrors = "PodSchedulingErrors";
 inline constexpr std::string_view kQueueDoesNotExist = "QueueDoesNotExist";
 inline constexpr std::string_view kPreemptionDelayNotElapsed = "PreemptionDelayNotElapsed";
 
-// Why a node said no: the short reasons that are counted over nodes.
-inline constexpr std::string_view kNotEnoughGpus = "node(s) didn't have enough resources: GPUs";
-inline constexpr std::string_view kNotEnoughGpuMemory =
-    "node(s) didn't have enough resources: GPU memory";
-inline constexpr std::string_view kNotEnoughCpu = "node(s) didn't have enough resources: CPU cores";
-inline constexpr std::string_view kNotEnoughMemory = "node(s) didn't have enough resources: memory";
-inline constexpr std::string_view kNodeUnschedulable = "node is unschedulable";
-inline constexpr std::string_view kNodeNotReady = "node has NotReady condition";
-inline constexpr std::string_view kNodeMemoryPressure = "node has MemoryPressure condition";
-inline constexpr std::string_view kNodeDiskPressure = "node has DiskPressure condition";
-inline constexpr std::string_view kNodePidPressure = "node has PIDPressure condition";
-inline constexpr std::string_view kNodeNetworkUnavailable = "node has NetworkUnavailable condition";
-inline constexpr std::string_view kUntoleratedTaints = "node(s) had untolerated taint(s)";
-inline constexpr std::string_view kNodeAffinityMismatch =
-    "node(s) didn't match Pod's node affinity/selector";
-inline constexpr std::string_view kPodAffinityMismatch = "node(s) didn't match pod affinity rules";
-inline constexpr std::string_view kPodAntiAffinityMismatch =
-    "node(s) didn't match pod anti-affinity rules";
-inline constexpr std::string_view kExistingAntiAffinity =
-    "node(s) didn't satisfy existing pods anti-affinity rules";
-inline constexpr std::string_view kMixedMigStrategy =
-    "non MIG jobs cant run on a node with MigStrategy='mixed'";
-inline constexpr std::string_view kSingleMigStrategy =
-    "only whole gpu jobs can run on a node with MigStrategy='single'";
-inline constexpr std::string_view kNoMigNode = "MIG job cannot be scheduled on non-MIG node";
-inline constexpr std::string_view kSharedOnDraNode =
-    "fractional/shared GPU pods are not yet supported on DRA-only nodes";
-inline constexpr std::string_view kNotEnoughPodSlots = "node(s) pod number exceeded";
+// Why a node refuses a pod, with more than refusal_messages.h has.
 std::string LegacyMig(std::string_view node);
 std::string LegacyMigPods(std::string_view pods);  // names, a space between
 std::string NotEnoughOfMig(std::string_view profile);
 // spec 3 E4; `overhead` is a list of " name: amount".
 std::string DueToOverhead(std::string_view reason, std::string_view overhead);
-
-inline constexpr std::string_view kNoFreePorts =
-    "node(s) didn't have free ports for the requested pod ports";
-inline constexpr std::string_view kVolumeOutOfReach =
-    "node(s) didn't match PersistentVolume's node affinity";
-inline constexpr std::string_view kNoVolumeToBind =
-    "node(s) didn't find available persistent volumes to bind";
-inline constexpr std::string_view kNotEnoughStorage = "node(s) did not have enough free storage";
-inline constexpr std::string_view kVolumeIsGone =
-    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
-// Not in KAI: kube-scheduler's words.
-inline constexpr std::string_view kTooManyVolumes = "node(s) exceed max volume count";
-inline constexpr std::string_view kOtherZone = "node(s) had no available volume zone";
-inline constexpr std::string_view kTooUneven =
-    "node(s) didn't match pod topology spread constraints";
-inline constexpr std::string_view kNotNumaAligned =
-    "node cannot NUMA-align the pod's resources under its Topology Manager policy";  // spec 3 U15
-inline constexpr std::string_view kSpreadWithoutLabel =
-    "node(s) didn't match pod topology spread constraints (missing required label)";
-
-// KAI names pod and node here, which makes every count 1; the counted form leaves the names out
-// (spec 3 P5, P10).
-inline constexpr std::string_view kGpuMemoryUnknown =
-    "node is not a gpu node or the gpu memory count on the node was not synced yet";
-inline constexpr std::string_view kNotGpuWorker = "gpu task can't run on non gpu nodes";
-inline constexpr std::string_view kNotCpuWorker = "cpu task can't run on non cpu nodes";
 
 // When nothing more is known.
 inline constexpr std::string_view kNoNodeWithResources =

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "kai/texts/refusal_messages.h"
+
 namespace kai::messages_test {
 namespace {
 

@@ -8,6 +8,7 @@
 #include "kai/api/rounding.h"
 #include "kai/base/text.h"
 #include "kai/texts/messages.h"
+#include "kai/texts/refusal_messages.h"
 #include "kai/texts/refusal_words.h"
 
 namespace kai {

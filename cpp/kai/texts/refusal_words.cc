@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "kai/texts/messages.h"
+#include "kai/texts/refusal_messages.h"
 
 namespace kai {
 namespace {
@@ -50,7 +50,7 @@ constexpr bool IsInOrder() {
   }
   return true;
 }
-static_assert(IsInOrder());
+static_assert(IsInOrder(), "kRows needs one row per Refusal::Cause, in the order of the enum");
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-"""What exists in a cluster without anybody writing it down.
+"""What exists in a cluster though no file says so.
 
 A hand-written manifest names a priority class that the chart installed, or no queue at all. So
 manifests start from these objects, and an object of the same name takes their place. A snapshot

@@ -4,7 +4,7 @@
     kinds.KINDS["CronJob"].owner     # "spec.jobTemplate.metadata"
 
 Reading of files, grouping, builders and lint use the same rows. What takes code to say, such as the
-gang of a PyTorchJob, stands with those who need it.
+gang of a PyTorchJob, stands with the modules that need it.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class Kind:
     `group`: its API group. `listed`: which list of a snapshot holds its objects (spec 2 L7).
     `read`: a plan depends on objects of this kind. `makes_pods`: True: kai makes its pods where a
     manifest gives none; False: they have to be given; None: it runs no pods itself. `priority`: the
-    class of its pod groups when nobody names one (spec 6 C28).
+    class of its pod groups when nothing names one (spec 6 C28).
 
     `pods`: where they are described. `owner`: metadata of the object that KAI takes for the owner;
     `owns_itself`: there is none that it reads, so that the pod says everything. `gang`: how

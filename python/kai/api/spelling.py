@@ -1,6 +1,6 @@
 """The fields of Kubernetes objects as Python spells them, and back: node_selector, nodeSelector.
 
-For orchestrators that write them in a Python dictionary (spec 7 B3). Keys that are somebody's own,
+For orchestrators that write them in a Python dictionary (spec 7 B3). Keys that a user chose,
 such as those of labels, stay as they are.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# What is below these is not a field but a key that somebody chose.
+# What is below these is not a field but a key that a user chose.
 _FREE = frozenset(
     {"labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data"}
 )

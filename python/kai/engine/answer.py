@@ -108,7 +108,7 @@ class Answer:
 
     @cached_property
     def numa_zones_available(self) -> dict[str, tuple[NumaZone, ...]]:
-        """What the decisions leave of the NUMA zones of nodes, once who has to leave is gone.
+        """What the decisions leave of the NUMA zones of nodes, once what has to leave is gone.
 
         By node, with the plugin `numa`; zones in the order of their numbers.
         """

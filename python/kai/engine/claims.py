@@ -70,7 +70,7 @@ class ContainerDevices(Brief):
 class ExtendedClaim(Brief):
     """What a pod gets for extended resources that device classes stand for, by number.
 
-    There is no claim of it yet: whoever binds the pod makes one that asks for `requests` and
+    There is no claim of it yet: the binder of the pod makes one that asks for `requests` and
     holds `devices`, and says by `containers` which of them each container gets.
     """
 

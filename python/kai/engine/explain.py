@@ -73,11 +73,11 @@ def find_group(plan: Answer, name: str) -> GroupPlan:
     raise NotFoundError(text.not_found("pod group", name, known))
 
 
-# ---- everybody -----------------------------------------------------------------------------------
+# ---- all groups ----------------------------------------------------------------------------------
 
 
 class Account:
-    """What a plan leaves to everybody, worked out once, however many groups are asked about."""
+    """What a plan leaves to all groups, worked out once, however many groups are asked about."""
 
     def __init__(self, plan: Answer) -> None:
         self.plan = plan
@@ -94,7 +94,7 @@ class Account:
 
     @cached_property
     def free_gpus(self) -> list[Fraction]:
-        """Per node, what is free after the cycle and promised to nobody.
+        """Per node, what is free after the cycle and promised to no pod.
 
         Promises are kept out of what is leaving, and out of what is free where that is too little.
         """
@@ -123,7 +123,7 @@ class Account:
         plan, situation = self.plan, self.plan.situation
         has = {name: Fraction(queue.gpu.allocated or 0) for name, queue in plan.queues.items()}
         gpus = {pod.name: pod.gpus for pod in situation.pods}
-        # Who moves is promised what it has.
+        # A pod that moves is promised what it has.
         promised = {each.pod for each in plan.decisions if each.kind == "pipeline"}
         promised -= {each.pod for each in plan.decisions if each.kind == "evict"}
         for name, decisions in self.decisions_of.items():
@@ -259,7 +259,7 @@ class _Case:
         return [self._sentence(reason) for reason in self.group.reasons if reason.code == "stale"]
 
     def _evictions(self) -> Iterable[str]:
-        """Who makes room for whom: a sentence per action and pod group."""
+        """Which groups make room for which: a sentence per action and pod group."""
         causes = Counter((each.action, each.for_group) for each in self.evicted.values())
         for (action, for_group), pods in causes.items():
             if for_group is None:
@@ -466,7 +466,7 @@ class _Case:
         return f"It needs {needs}; after this cycle {free_now}{spread}."
 
     def _who_has_more(self) -> str:
-        """Whose GPUs the queue could claim, or that it could not; "" if nobody has any to give."""
+        """Whose GPUs the queue could claim, or that it could not; "" if none has any to give."""
         mine, has = self.group.queue, self.account.has
         share = self.plan.queues[mine].gpu.fair_share if mine in has else None
         others = (has[name] for name in self.account.leaves if name != mine)
@@ -532,6 +532,10 @@ _RESOURCE_NAMES = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory"}
 _NODES_SAID = {
     "node_unschedulable": "cordoned",
     "node_not_ready": "not ready",
+    "node_memory_pressure": "under memory pressure",
+    "node_disk_pressure": "under disk pressure",
+    "node_pid_pressure": "short of process ids",
+    "node_network_unavailable": "without a network",
     "untolerated_taints": "with a taint it does not tolerate",
     "node_affinity": "outside its node selector or affinity",
     "pod_affinity": "far from the pods it has to be near",

@@ -105,7 +105,7 @@ def queue_tables(
 ) -> list[Table]:
     """One table per resource, queues below their parents.
 
-    With `busy_only`, GPUs alone, or what else is asked for when nobody asks for GPUs.
+    With `busy_only`, GPUs alone, or what else is asked for when no pod asks for GPUs.
     """
     names = _as_tree(queues, parents or {})
     made = []

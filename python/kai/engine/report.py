@@ -1,4 +1,4 @@
-"""A plan as tables for people: what happens, who waits, the queues, what was left out."""
+"""A plan as tables for people: what happens, which groups wait, the queues, what was left out."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def places(nodes: Iterable[str]) -> str:
 
 
 def waiting(plan: Answer) -> Table:
-    """One row per reason to wait, whichever the queues of those who wait for the same."""
+    """One row per reason to wait, whichever the queues of groups that wait for the same."""
     rows: dict[str, list[str]] = {}
     account = explain.Account(plan)
     for group in plan.pod_groups.values():

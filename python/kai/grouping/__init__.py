@@ -1,4 +1,4 @@
-"""Pods into pod groups: who owns them, how many start together, in which parts.
+"""Pods into pod groups: what owns them, how many start together, in which parts.
 
     grouped = group(pods, workloads, existing_groups, priority_classes)
     grouped.pod_groups, grouped.group_of_pod

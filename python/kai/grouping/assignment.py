@@ -43,7 +43,7 @@ class Grouped:
     group_of_pod: dict[str, str] = field(default_factory=dict)  # by "namespace/name"
     sub_group_of_pod: dict[str, str] = field(default_factory=dict)  # those that are in one
     problems: list[Problem] = field(default_factory=list)
-    unknown_gangs: set[Key] = field(default_factory=set)  # owners of whom more should be known
+    unknown_gangs: set[Key] = field(default_factory=set)  # owners of which more should be known
 
 
 def group(
@@ -67,7 +67,7 @@ def group(
         if given in existing:
             continue
         if given:
-            # The group was not part of what somebody saved: made again, without its minimum.
+            # The group was not part of what was saved: made again, without its minimum.
             named.setdefault((at(pod, "metadata", "namespace"), given), []).append((owner, pod))
         elif _skips_grouper(pod, owner):
             if at(pod, "status", "phase") == "Pending" and not at(pod, "spec", "nodeName"):

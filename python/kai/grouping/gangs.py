@@ -229,7 +229,7 @@ def _needs_nobody(part: SubGroup) -> SubGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Workers:
-    """Who speaks for the workers of a group, in the order in which they are heard."""
+    """What describes the workers of a group: their template, then their pods in order."""
 
     template: Manifest
     pods: Sequence[Manifest]

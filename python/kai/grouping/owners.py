@@ -1,4 +1,4 @@
-"""Who owns a pod: its owner references, up to the object that its pod group is named after.
+"""What owns a pod: its owner references, up to the object that its pod group is named after.
 
     owner = top_owner(pod, owners)     # owners: all that is known, by kind, namespace and name
     owner.key, owner.group_name        # ("Job", "ml", "train"), "pg-train-1a2b"

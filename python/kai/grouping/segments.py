@@ -64,7 +64,7 @@ def of_workers(
     """`worker`, and below it worker-0, worker-1, ... of `size` workers each (spec 4 G4).
 
     The minimum is rounded up to whole segments: the first ones are needed whole, the others not at
-    all. As a part that needs nobody counts as satisfied, `worker` can ask for all its parts.
+    all. As a part that needs no pod counts as satisfied, `worker` can ask for all its parts.
 
     >>> [part.get("minMember") for part in of_workers(workers=10, size=4, minimum=6)]
     [None, 4, 4, 0]

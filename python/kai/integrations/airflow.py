@@ -116,7 +116,7 @@ def pod_override(request: PodRequest, *, as_native: bool | None = None) -> Any:
 
 
 def _part(request: PodRequest, *, keeps_gang: bool) -> PodPart:
-    # A pod by itself is no gang: the key would be read by nobody.
+    # A pod by itself is no gang: the key would be read by nothing.
     kept = request if keeps_gang else request.with_changes(gang_min=None)
     return pod_part(kept, container=CONTAINER)
 

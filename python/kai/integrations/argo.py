@@ -154,7 +154,7 @@ class HeraArguments:
 
 
 def _part(request: PodRequest) -> PodPart:
-    # A step's pod is no gang: the key would be read by nobody.
+    # A step's pod is no gang: the key would be read by nothing.
     return pod_part(request.with_changes(gang_min=None), container=CONTAINER)
 
 

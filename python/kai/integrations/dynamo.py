@@ -4,7 +4,7 @@
     dynamo.build(request, manifest=manifest)               # or into a PodCliqueSet of Grove
 
 Dynamo's operator takes the queue from an annotation of the deployment, and a queue called
-``dynamo`` where there is none, which nobody makes. So the annotation is always written.
+``dynamo`` where there is none, which nothing makes. So the annotation is always written.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _native(settings: Mapping[str, Any]) -> Apply:
 
 def _part(request: PodRequest) -> tuple[PodPart, bool]:
     """What can be written of it, and whether its isolation is in that."""
-    # A pod is no gang: the key would be read by nobody.
+    # A pod is no gang: the key would be read by nothing.
     request = request.with_changes(gang_min=None)
     writable = without_mounts(request)
     return pod_part(writable, container=CONTAINER), writable is request

@@ -39,7 +39,7 @@ from kai.settings import (
 
 TARGETS = ("job", "argo")
 _MEGABYTE = 1_000_000  # Metaflow's memory is in these
-# What it requests of whoever says nothing, unless its configuration says otherwise.
+# What it requests for a step that says nothing, unless its configuration says otherwise.
 _DEFAULTS: Mapping[str, int] = {"cpu": 1, "memory": 4096, "disk": 10240}
 
 

@@ -41,7 +41,7 @@ def placement(
 ) -> dict[str, str]:
     """Of a builder that writes all there is of a part, by what it calls these objects.
 
-    owner: the workload that owns the pod; None: nobody does, and the pod has the owner's keys too.
+    owner: the workload that owns the pod; None: nothing does, and the pod has the owner's keys too.
     """
     placed = Placement()
     if owner is not None:

@@ -113,7 +113,7 @@ def build(
     part = _part(request)
     pod = part.manifest(container=CONTAINER)
     if part.owner_annotations and _numbers(version) >= (0, 7, 6):
-        # The worker copies them all from the Job to the pod, where nobody reads them.
+        # The worker copies them all from the Job to the pod, where nothing reads them.
         pod["metadata"] = merge({"annotations": part.owner_annotations}, pod["metadata"])
     placed = placement(part, pod="pod template", owner="Job", container=CONTAINER)
     if request.priority is not None and not _keeps_case(version):

@@ -52,7 +52,7 @@ def build(
         f"{{{keys.POD_GROUP_ANNOTATION!r}: ...}}",
     )
     unsupported = [no_gang] if request.is_gang else []
-    # On a bare pod nobody reads it.
+    # On a bare pod nothing reads it.
     request = request.with_changes(gang_min=None)
     part = pod_part(request, container=CONTAINER)
     if part.container != CONTAINER:

@@ -1,5 +1,5 @@
 """Where KAI looks for what (spec 7 §1.3): queue, scheduler, topology, gangs, and keys in places
-where nobody reads them."""
+where nothing reads them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _KNOWN = frozenset(
 
 
 def concerns_kai(manifest: Mapping[str, Any], pods: list[Pod], scheduler: str) -> bool:
-    """Somebody wants KAI to place it."""
+    """Something names KAI as its scheduler."""
     if any(key in labels_of(manifest) for key in _QUEUES):
         return True
     if any(key in annotations_of(manifest) for key in (*_ANNOTATIONS, *_QUEUES)):

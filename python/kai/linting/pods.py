@@ -1,7 +1,7 @@
 """The pods that a manifest of any kind describes, and where in it.
 
 Most kinds hold pod templates, which are recognised by their look wherever they are; so kinds that
-nobody here has heard of are read as well. Argo, KFP, Spark, KServe, Grove and Dynamo write pods in
+are not known here are read as well. Argo, KFP, Spark, KServe, Grove and Dynamo write pods in
 ways of their own.
 """
 

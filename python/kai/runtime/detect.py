@@ -88,7 +88,7 @@ def detect(
 
     frameworks: also asks these, each in a process of its own: torch, tensorflow, jax, cupy.
     in_process: ask the driver in this process, which starts CUDA in it; fork no workers then.
-    timeout_s: for nvidia-smi; four times that for whoever has to start Python or CUDA.
+    timeout_s: for nvidia-smi; four times that for a probe that has to start Python or CUDA.
     """
     given = os.environ if environ is None else environ
     evidence = [*_of_variables(given), _of_cdi(cdi_directory)]

@@ -1,4 +1,4 @@
-"""What a pod asks KAI for, whoever runs it: requests, their rules, and what they come to.
+"""What a pod asks KAI for, whatever runs it: requests, their rules, and what they come to.
 
 `PodRequest` is the request, `pod_part` what it comes to on a pod and on its owner, `merge` and
 `merge_into_pod` add that to objects that exist, and `Built` is what a builder of

@@ -20,7 +20,7 @@ from kai.settings.request import PodRequest
 from kai.settings.share import Share
 
 MPS_PIPE_DIRECTORY = "/tmp/nvidia-mps"
-"""Where NVIDIA's MPS daemon listens if nobody says otherwise."""
+"""Where NVIDIA's MPS daemon listens if nothing says otherwise."""
 
 _HELPER = "call kai.runtime.limit() in the pod, which sees the device"
 _ENFORCED = ("hamicore", "mps", "nvfractions")

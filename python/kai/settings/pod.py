@@ -16,7 +16,7 @@ class PodPart:
     """The settings of a pod, by the place where KAI looks for each (spec 7 §1.3).
 
     `labels` and `annotations` are for the pod itself. `owner_labels` and `owner_annotations` are
-    for the workload that owns it; where nobody does, the pod is its own owner. Everything is as the
+    for the workload that owns it; without one, the pod is its own owner. Everything is as the
     API server takes it: camelCase, texts, and nothing that is empty in `resources`.
     """
 

@@ -1,4 +1,4 @@
-"""PodRequest: what one pod asks KAI for, whoever runs it.
+"""PodRequest: what one pod asks KAI for, whatever runs it.
 
     PodRequest(queue="team-a", gpu_fraction=0.5, gpu_type="nvidia-tesla-t4", platform="gke")
 
@@ -208,7 +208,7 @@ class PodRequest:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What will work, but perhaps not as meant; whoever runs the pod."""
+        """What will work, but perhaps not as meant; whatever runs the pod."""
         return tuple(self._warnings())
 
     def _warnings(self) -> Iterable[str]:

@@ -78,7 +78,7 @@ def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
 
 
 def default_cases() -> Path:
-    """Where cases are when nobody names any: $KAI_CONFORMANCE, else the checkout's own copy.
+    """Where cases are when none are named: $KAI_CONFORMANCE, else the checkout's own copy.
 
     Raises CaseError where there are none.
     """

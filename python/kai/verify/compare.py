@@ -169,7 +169,7 @@ def _sharers(outcome: Outcome, world: World) -> Sharers:
 
 
 def sharers(where: Mapping[str, tuple[str, tuple[str, ...]]]) -> Sharers:
-    """For each pod on shared devices: with whom it shares each of them, itself left out.
+    """For each pod on shared devices: with which pods it shares each of them, itself left out.
 
     >>> sharers({"a": ("n1", ("x",)), "b": ("n1", ("x",)), "c": ("n2", ("x",))})["a"]
     Counter({frozenset({'b'}): 1})

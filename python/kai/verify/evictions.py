@@ -9,7 +9,7 @@ evictions, then the places that the waiting group and the moved pods are promise
     pipeline a/run-1                            moved: it is not lost
 
 What a queue has at any moment follows from the numbers the plan begins with and the pods placed and
-evicted since. Nothing here knows how victims are searched for, only whom nobody may take.
+evicted since. Nothing here knows how victims are searched for, only which pods may not be taken.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class _Replay:
             self._check_reclaim(search, group)
 
     def _check_delay(self, search: _Search, group: Json) -> None:
-        """Within its preemption delay a group evicts nobody (spec 2 D1)."""
+        """Within its preemption delay a group evicts no pod (spec 2 D1)."""
         delay = duration(spec_of(group).get("preemptionDelay") or "0")
         created = group["metadata"].get("creationTimestamp")
         if not delay or delay < timedelta() or self.now is None:
@@ -271,7 +271,7 @@ class _Replay:
             objects(f"whose queue {theirs} can run nothing")
 
     def _check_moves(self, search: _Search, group: Json, groups: int) -> None:
-        """Consolidation moves; it loses nobody, and moves no more groups than allowed (R2)."""
+        """Consolidation moves; it loses no pod, and moves no more groups than allowed (R2)."""
         for key in search.victims:
             if key not in search.moved:
                 text = f"consolidation for group {search.group} loses pod {key}"

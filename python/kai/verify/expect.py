@@ -250,7 +250,7 @@ def _amounts(zone: Mapping[str, Any]) -> dict[str, Fraction]:
 
 
 def _whole_devices(state: State, name: str) -> tuple[Fraction, Fraction]:
-    """Devices of a node that nobody uses, and those whose users are all leaving (spec 3 N4-N6)."""
+    """Devices of a node that no pod uses, and those whose users are all leaving (spec 3 N4-N6)."""
     idle = allocatable_of(state.world.nodes[name]).get(GPU, Fraction(0))
     releasing = Fraction(0)
     shared: dict[str, set[bool]] = {}  # device -> whether its users are leaving

@@ -1,6 +1,6 @@
 """Raw Kubernetes objects, read a second time.
 
-The engine has readers of its own in C++. Whoever checks its plans must not trust them, so this is
+The engine has readers of its own in C++. What checks its plans must not trust them, so this is
 an independent reading of the few fields that the checks need, straight from the JSON. Numbers are
 exact (``Fraction``): CPU in cores, memory in bytes, everything else in units.
 """

@@ -47,7 +47,7 @@ class Loss:
 
 @dataclass
 class Claim:
-    """What one search by reclaim took, and for whom."""
+    """What one search by reclaim took, and for which group."""
 
     world: World
     numbers: Numbers

@@ -3,7 +3,7 @@
 It shares no code with the engine and knows nothing of scores or scenarios. It only asks what must
 hold of *every* plan: no node and no device is over-committed, pods go only where their selectors,
 the taints and the node's state let them, gangs are whole, topology constraints are kept, no queue
-passes its limit or its quota for what cannot be preempted, and nobody is evicted who may stay.
+passes its limit or its quota for what cannot be preempted, and no pod is evicted that may stay.
 
     violations = validate(snapshot, plan, now="2026-01-01T12:00:00Z")
 
@@ -221,7 +221,7 @@ def _compare_amounts(
                 continue
             used[resource] += amount
         if pod.request.shares and not groups and not after.world.reservation(pod):
-            used[GPU] += pod.request.devices  # nobody knows on which devices: all of them are its
+            used[GPU] += pod.request.devices  # not known on which devices: all of them are its
     used[GPU] += len({group for _, groups in pods for group in groups})
     by_claims = bool(after.world.snapshot.get("rawObjects", {}).get("deviceClasses"))
     for resource in sorted(used):

@@ -47,7 +47,7 @@ def test_what_is_wrong_is_a_sentence(given: Any, sentence: str) -> None:
     [
         {},
         {"metadata": None, "spec": {"containers": None, "replicas": 2}},
-        {"data": {"containers": 5}},  # nobody's business
+        {"data": {"containers": 5}},  # nothing that is read
         {"metadata": {"labels": {"spec": "x"}}},
         {"tolerations": [{"key": "a", "operator": None}]},
         {"services": {"env": {"replicas": 1}, "web": None}},

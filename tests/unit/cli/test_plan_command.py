@@ -13,7 +13,7 @@ NOW = "2026-01-01T00:00:00Z"
 Run = Callable[..., Any]
 
 
-def test_a_page_says_what_happens_who_waits_and_what_queues_have(run: Run, snapshot: Path) -> None:
+def test_a_page_says_what_happens_what_waits_and_what_queues_have(run: Run, snapshot: Path) -> None:
     done = run("plan", snapshot, "--now", NOW)
     assert done.status == 0
     assert done.err == ""

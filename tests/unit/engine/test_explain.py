@@ -95,7 +95,7 @@ def test_a_quota_in_the_way_says_that_preemptible_would_help() -> None:
     assert "With a priority below 100" in said
 
 
-def test_who_holds_more_than_its_share_is_named() -> None:
+def test_a_queue_with_more_than_its_share_is_named() -> None:
     cluster = (
         kai.Cluster()
         .queue("a", deserved_gpus=2)
@@ -306,7 +306,7 @@ def why_after_evictions(cluster: kai.Cluster, name: str) -> str:
     return kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").why(name)
 
 
-def test_who_loses_pods_is_told_for_whom() -> None:
+def test_a_group_that_loses_pods_says_for_which_group() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=1)
     assert why_after_evictions(cluster, "rich/young") == (
         "rich/young has to give up 1 of its 2 pods; 1 pod on n1 stays.\n"
@@ -319,7 +319,7 @@ def test_who_loses_pods_is_told_for_whom() -> None:
     assert why_after_evictions(cluster, "rich/old") == "rich/old runs: 1 pod on n1."
 
 
-def test_who_loses_everything_is_told_so() -> None:
+def test_a_group_that_loses_everything_says_so() -> None:
     cluster = rich_and_poor().pending("poor/new", gpus=2)
     assert why_after_evictions(cluster, "rich/young") == (
         "rich/young has to give up all it has: 2 pods.\n"
@@ -336,7 +336,7 @@ def test_a_department_that_held_too_much_is_named_for_its_team() -> None:
     assert said.endswith("\n  Queue big held 2 GPUs; its fair share is 1.")
 
 
-def test_who_moves_is_told_where_to_and_for_whom() -> None:
+def test_a_group_that_moves_says_where_to_and_for_which_group() -> None:
     cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=2)
     cluster.running("a/b", gpus=1, node="n1").running("a/c", gpus=1, node="n2")
     plan = kai.Scheduler().plan(cluster.pending("a/new", gpus=2), now="2026-01-01T00:00:00Z")

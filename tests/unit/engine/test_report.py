@@ -63,7 +63,7 @@ def test_queues_stand_below_their_parents() -> None:
     assert cpus.title == "Queues, CPUs"
 
 
-def test_a_page_shows_cpus_when_nobody_asks_for_gpus() -> None:
+def test_a_page_shows_cpus_when_no_pod_asks_for_gpus() -> None:
     cluster = kai.Cluster().queue("a").node("n1").pending("a/job", cpus=2)
     assert "Queues, CPUs" in str(plan(cluster))
     assert "Queues, GPUs" not in str(plan(cluster))

@@ -71,7 +71,7 @@ def test_a_configuration_that_cannot_be_used_is_named(config: Any, message: str)
     assert "\n" not in str(caught.value)
 
 
-def test_names_nobody_knows_are_reported_and_skipped() -> None:
+def test_unknown_names_are_reported_and_skipped() -> None:
     config = {"actions": "allocate", "tiers": [{"plugins": [{"name": "predicatez"}]}]}
     plan = kai.Scheduler(config).plan(small())
     assert any("predicatez" in warning for warning in plan.warnings)

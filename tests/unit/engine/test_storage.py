@@ -109,7 +109,7 @@ def test_a_pod_goes_to_the_zone_of_its_volume() -> None:
 
 @pytest.mark.parametrize("as_kai", [False, True])
 @pytest.mark.parametrize("claims", [None, [], ["other"]])
-def test_nobody_leaves_for_a_pod_whose_claim_does_not_exist(
+def test_no_pod_leaves_for_one_whose_claim_does_not_exist(
     claims: list[str] | None, as_kai: bool
 ) -> None:
     made = kai.Cluster().queue("q", deserved_gpus=2).queue("r").node("n", gpus=2)

@@ -42,7 +42,7 @@ def test_levels_can_be_named_by_alias() -> None:
     assert placed(cluster) == {"a/x-0": "n2", "a/x-1": "n2"}
 
 
-def test_who_waits_is_told_the_best_domain_and_what_it_lacks() -> None:
+def test_a_group_that_waits_names_the_best_domain_and_what_it_lacks() -> None:
     cluster = racks(3, 5, 4)
     cluster.pending("a/x", pods=4, gpus=2, min_member=4, topology="site", required_level="rack")
     plan = kai.Scheduler({"actions": "allocate"}).plan(cluster, now=NOW)
@@ -123,7 +123,7 @@ def test_pods_are_ranked_by_domain_and_keep_their_rank() -> None:
     assert bind.topology_rank == 1
 
 
-def test_who_asks_for_no_topology_has_no_rank() -> None:
+def test_a_pod_that_asks_for_no_topology_has_no_rank() -> None:
     [bind] = kai.Scheduler().plan(racks(1).pending("a/x", gpus=1), now=NOW).decisions
     assert "topology" not in bind.to_dict()
 

@@ -134,7 +134,7 @@ def test_kyverno_is_another_form_of_the_policy() -> None:
     assert [each["kind"] for each in built.cluster_objects] == ["ClusterPolicy"]
 
 
-def test_who_wants_the_default_scheduler_gets_it() -> None:
+def test_a_step_that_wants_the_default_scheduler_gets_it() -> None:
     built = kfp.build(
         kai.PodRequest(queue="q", scheduler_name="default-scheduler"), as_native=False, strict=True
     )

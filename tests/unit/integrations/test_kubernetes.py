@@ -327,7 +327,7 @@ def test_the_size_of_a_gang_is_written_or_reported(kind: str) -> None:
     assert [each.setting for each in built.unsupported] == ([] if reads else ["gang_min"])
     for key in written:
         assert f"'{key}': " in str(dict(built))
-        # Never on the pods, where nobody reads it.
+        # Never on the pods, where nothing reads it.
         assert key not in str(built.to_pod_spec())
 
 

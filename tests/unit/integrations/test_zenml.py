@@ -357,7 +357,7 @@ def shares_group(built: Built) -> bool:
     return any("one pod group" in each for each in built.warnings)
 
 
-def test_who_shares_a_pod_group_is_told() -> None:
+def test_steps_that_share_a_pod_group_are_named() -> None:
     assert shares_group(plain(half()))
     assert not shares_group(plain(half(), skip_owner_references=True))
     assert not shares_group(plain(half(), dynamic=True))

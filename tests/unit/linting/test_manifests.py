@@ -324,7 +324,7 @@ def test_segments_are_for_workers_of_two_kinds() -> None:
 # ---- scheduler and queue -------------------------------------------------------------------------
 
 
-def test_nobody_names_kai() -> None:
+def test_nothing_names_kai() -> None:
     manifest = pod(HALF)
     del manifest["spec"]["schedulerName"]
     assert only(manifest).code == "scheduler-missing"
@@ -521,7 +521,7 @@ def test_spark_kserve_and_grove_write_pods_in_their_own_ways() -> None:
     assert only(grove).code == "whole-gpu-beside-fraction"
 
 
-def test_kinds_that_nobody_here_has_heard_of() -> None:
+def test_pod_templates_of_unknown_kinds_are_read() -> None:
     manifest = job(kind="MegaJob")
     manifest["spec"] = {"replicas": [{"template": pod({**HALF, "gpu-memory": "1"}, labels={})}]}
     finding = only(manifest)

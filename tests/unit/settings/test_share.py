@@ -76,7 +76,7 @@ def test_a_label_in_bytes_is_read_as_one() -> None:
 
 
 def test_a_node_without_the_label_has_an_imaginary_card() -> None:
-    """No division by zero, and no limit that nobody sets."""
+    """No division by zero, and no limit that nothing sets."""
     assert gpu_memory.capacity(None) == 100
     assert gpu_memory.reserved(None, fraction=0.5) == 50
     assert gpu_memory.portion(None, memory=4096) == 40.96

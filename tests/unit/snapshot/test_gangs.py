@@ -81,7 +81,7 @@ def lws(
 def owned(
     name: str, owner: dict[str, Any], labels: dict[str, str], said: Any = None, **more: Any
 ) -> dict[str, Any]:
-    """A pod of a saved cluster, whose template nobody sees any more."""
+    """A pod of a saved cluster, whose template is not seen any more."""
     reference = {"kind": owner["kind"], "name": owner["metadata"]["name"]}
     metadata = {
         "name": name,
@@ -318,7 +318,7 @@ def test_a_job_and_its_segments_may_be_constrained_both() -> None:
     assert constraints(job) == {"worker-0": RACK}
 
 
-# ---- who is heard --------------------------------------------------------------------------------
+# ---- which pods count ----------------------------------------------------------------------------
 
 
 def test_workers_speak_where_their_template_says_nothing() -> None:
@@ -335,7 +335,7 @@ def test_the_template_is_heard_before_the_pods() -> None:
 
 
 def test_pods_that_differ_make_the_same_group_in_any_order() -> None:
-    """In KAI whoever came last decides (spec 4 W9); here the lowest index that says something."""
+    """In KAI the pod that came last decides (spec 4 W9); here the lowest index with the key."""
     job = pytorch(1, 4)
     pods = [
         worker(10, job, {SIZE: "1"}),
@@ -603,7 +603,7 @@ def test_the_whole_replica_is_wanted_once_a_worker_exists() -> None:
         assert parts(owner, *order) == {"leader": 1, "workers": 3}
 
 
-def test_a_running_leader_without_workers_lacks_nobody() -> None:
+def test_a_running_leader_without_workers_lacks_no_pod() -> None:
     """It is still getting ready; KAI takes it for what is left of a broken gang."""
     owner = lws(4, startupPolicy="LeaderReady")
     leader = member(0, owner) | {"status": {"phase": "Running"}}

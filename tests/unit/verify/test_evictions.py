@@ -1,4 +1,4 @@
-"""Nobody is evicted who may stay: the validator finds each rule that a plan of evictions breaks."""
+"""No pod is evicted that may stay: the validator finds each rule that a plan breaks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_one_plan_places_it_does_not_evict() -> None:
     assert here.broken(*promised) == ["decision: pod ns/a is pipelined and evicted by one plan"]
 
 
-def test_nobody_is_evicted_twice() -> None:
+def test_no_pod_is_evicted_twice() -> None:
     here = Situation().queue("q").node("n1").pod("a", "n1")
     twice = [evict("a"), evict("a")]
     assert here.broken(*twice) == ["decision: pod ns/a is Releasing, it cannot be evicted"]
@@ -55,7 +55,7 @@ def test_what_cannot_be_preempted_is_no_victim(action: str) -> None:
     assert text in here.broken(*taken(action, "run-1"))
 
 
-def test_who_evicts_gains_something() -> None:
+def test_a_group_that_evicts_gains_something() -> None:
     assert two_queues().broken(evict("run-1", "reclaim", "want")) == [
         "victim: reclaim evicts for group default/want, which gains nothing"
     ]
@@ -64,7 +64,7 @@ def test_who_evicts_gains_something() -> None:
     ]
 
 
-def test_a_group_within_its_preemption_delay_evicts_nobody() -> None:
+def test_a_group_within_its_preemption_delay_evicts_no_pod() -> None:
     here = two_queues()
     wants = here.objects["podGroups"][1]
     wants["spec"]["preemptionDelay"] = "5m"
@@ -82,7 +82,7 @@ def test_a_queue_that_runs_nothing_has_no_victims() -> None:
     ]
 
 
-# --- whom each action takes from -----------------------------------------------------------------
+# --- which groups each action takes from ---------------------------------------------------------
 
 
 def one_queue(low: int, high: int) -> Situation:
@@ -111,7 +111,7 @@ def test_reclaim_takes_from_other_queues() -> None:
     ]
 
 
-def test_consolidation_loses_nobody() -> None:
+def test_consolidation_loses_no_pod() -> None:
     here = two_queues().node("n2")
     moved = [evict("run-1", "consolidation", "want"), pipeline("want-0", "n1")]
     assert here.broken(*moved, pipeline("run-1", "n2")) == []
@@ -289,7 +289,7 @@ def test_a_queue_above_is_asked_where_two_branches_part() -> None:
     ]
 
 
-def test_where_queues_stand_side_by_side_nobody_above_is_asked() -> None:
+def test_where_queues_stand_side_by_side_those_above_are_not_asked() -> None:
     here = Situation().node("n1", 2).queue("team", gpu={"quota": 2}).queue("q", "team")
     here.queue("p", "team").group("run", minMember=0).group("want", queue="p")
     here.pod("run-0", "n1", "run").pod("run-1", "n1", "run").pod("want-0", "", "want")

@@ -300,7 +300,7 @@ def test_every_demand_of_a_case_counts(expect: dict[str, Any], text: str) -> Non
     assert [str(difference) for difference in result.differences] == [text]
 
 
-def test_symbolic_groups_say_who_shares_a_device() -> None:
+def test_symbolic_groups_say_which_pods_share_a_device() -> None:
     data = demanding({}).data
     first = data["snapshot"]["rawObjects"]["pods"][0]
     second = copy.deepcopy(first)

@@ -34,7 +34,7 @@ def test_a_smaller_set_is_found_among_switches_that_change_something() -> None:
     assert fewest(SWITCHES, agrees, near=["s0", "s1"]) == ("s0", "s1")
 
 
-def test_a_pair_that_nobody_knows_has_no_reason() -> None:
+def test_an_unknown_pair_has_no_reason() -> None:
     assert why_together(("queue_depth", "slow_job")) == ()
     assert why_together(("same_cycle_eviction",)) == ()
     assert why_together(()) == ()

@@ -284,7 +284,7 @@ def test_anti_affinity_of_the_running_pod_counts() -> None:
     assert here.broken(bind("a", "n1")) == ["affinity: pod ns/a on node n1 is too near pod ns/run"]
 
 
-def test_affinity_needs_somebody_near() -> None:
+def test_affinity_needs_a_pod_near() -> None:
     here = situation().node("n1", 4).node("n2", 4).pod("run", "n1", labels={"app": "x"})
     here.pod("a", affinity=near("podAffinity", app="x"))
     assert here.broken(bind("a", "n1")) == []

@@ -175,7 +175,7 @@ void ClusterAssembler::DraftPods(const std::vector<PodRow*>& rows,
     draft.status = StatusOf(*row, request != nullptr);
     draft.group = directory_.FindPodGroup(row->namespace_name, row->pod_group);
     const bool is_active = IsActiveUsed(draft.status);
-    // Neither schedulable by us nor in anybody's way.
+    // Neither schedulable by us nor in the way of a pod.
     if (!draft.group.valid() && !is_active) continue;
     if (is_active) {
       draft.node = directory_.FindNode(

@@ -114,7 +114,7 @@ TEST(NodesTest, OfAnotherNodePoolAreNotSeen) {  // spec 1 F9
   EXPECT_THAT(NodeNames(*maker.Build()), ElementsAre("gold"));
 }
 
-TEST(NodesTest, ThatAreNobodysWorkersAreNotSeenWhenThatIsAsked) {  // spec 3 P10
+TEST(NodesTest, ThatAreNoWorkersAreNotSeenWhenThatIsAsked) {  // spec 3 P10
   ClusterMaker maker = MakeCluster()
                            .Node("plain")
                            .Node("gpu", {.labels = {{"node-role.kubernetes.io/gpu-worker", ""}}})

@@ -53,7 +53,7 @@ TEST(AssembleNumaTest, ZonesStandInTheOrderOfTheirNumbers) {  // spec 3 U3
   EXPECT_THAT(NodeOf(*cluster).zones, ElementsAre("a-2", "node-2", "node-10", "a", "b"));
 }
 
-TEST(AssembleNumaTest, OnlyWhatSomebodyCanAskForIsAligned) {  // spec 3 U3
+TEST(AssembleNumaTest, OnlyWhatPodsCanAskForIsAligned) {  // spec 3 U3
   const auto cluster =
       MakeCluster()
           .Node("n", {.gpus = 4})
@@ -70,7 +70,7 @@ TEST(AssembleNumaTest, OnlyWhatSomebodyCanAskForIsAligned) {  // spec 3 U3
   EXPECT_THAT(node.allocatable, ElementsAre(1000, 3, 1000, 3));
 }
 
-TEST(AssembleNumaTest, ZonesOfNobodyAndWithoutZonesAreNotKnown) {  // spec 3 U1
+TEST(AssembleNumaTest, ZonesWithoutANodeAndNodesWithoutZonesAreNotKnown) {  // spec 3 U1
   EXPECT_TRUE(MakeCluster().Add(Zones({"z"}, {})).Build()->numa().empty());
   EXPECT_TRUE(MakeCluster().Node("n").Add(Zones({}, {})).Build()->numa().empty());
   const auto cluster = MakeCluster().Node("m").Node("n").Add(Zones({"z"}, {})).Build();

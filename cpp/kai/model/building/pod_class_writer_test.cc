@@ -31,7 +31,7 @@ PodClassId PodClassOf(const Cluster& cluster, std::string_view pod) {
 // ---- nodes
 // ---------------------------------------------------------------------------------------
 
-TEST(NodeClassTest, OnlyLabelsThatSomebodyAsksAboutTellNodesApart) {
+TEST(NodeClassTest, OnlyLabelsThatAreAskedAboutTellNodesApart) {
   ClusterMaker maker = MakeCluster()
                            .Node("a", {.labels = {{"zone", "east"}, {"rack", "r1"}}})
                            .Node("b", {.labels = {{"zone", "east"}, {"rack", "r2"}}})
@@ -52,7 +52,7 @@ TEST(NodeClassTest, RoomIsNoPartOfIt) {
   EXPECT_TRUE(AreAlike(*cluster, "a", "b"));
 }
 
-TEST(NodeClassTest, HasTheReasonsToTakeNobody) {  // spec 3 P7
+TEST(NodeClassTest, HasTheReasonsToTakeNoPod) {  // spec 3 P7
   NodeRow sick = MakeNodeRow("sick", {.ready = false});
   sick.memory_pressure = ConditionStatus::kTrue;
   sick.disk_pressure = ConditionStatus::kUnknown;

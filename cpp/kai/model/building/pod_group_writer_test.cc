@@ -152,7 +152,7 @@ TEST(PodGroupsTest, MaySayThemselvesWhetherTheyArePreemptible) {  // spec 1 §16
   EXPECT_EQ(StandingOf(row, {{.name = "class", .value = 50}}), (Standing{50, false}));
 }
 
-TEST(PodGroupsTest, InAQueueThatDoesNotExistAreNobodysVictims) {  // spec 2 G3, spec 1 F10
+TEST(PodGroupsTest, InAQueueThatDoesNotExistAreNoVictims) {  // spec 2 G3, spec 1 F10
   PodGroupRow row = Group("g", "nowhere");
   row.priority_class = "class";
   row.preemptibility = "preemptible";
@@ -322,7 +322,7 @@ TEST(PodGroupListsTest, GoByAgeThenName) {
   EXPECT_EQ(lists.waiting, lists.all);
 }
 
-TEST(PodGroupListsTest, SayWhoWaitsAndWhoMayLosePods) {
+TEST(PodGroupListsTest, SayWhichGroupsWaitAndWhichMayLosePods) {
   const auto cluster = MakeCluster()
                            .Queue("inner")
                            .Queue("q", {.parent = "inner"})

@@ -198,7 +198,7 @@ TEST(PodsTest, WithOneNameAllGo) {
                             "out"}));
 }
 
-TEST(PodsTest, OfNobodysGroupMatterOnlyWhereTheyAreInTheWay) {
+TEST(PodsTest, OfAnUnknownGroupMatterOnlyWhereTheyAreInTheWay) {
   const auto is_kept = [](const std::function<void(PodRow*)>& change) {
     PodRow pod = Pod(change);
     pod.pod_group = "nobody";
@@ -288,7 +288,7 @@ Room RoomOn(const Cluster& cluster, std::string_view node, ResourceSlot slot) {
           cluster.nodes().used[id][slot.index()]};
 }
 
-TEST(NodeLedgerTest, CountsWhoeverOccupiesTheNode) {
+TEST(NodeLedgerTest, CountsEveryPodThatOccupiesTheNode) {
   const auto cluster = MakeCluster()
                            .Node("n1", {.gpus = 8})
                            .Running("ns/a", {.pods = 2, .gpus = 1, .node = "n1"})

@@ -25,7 +25,7 @@ struct Change {
 
   // The pod stands where it stood before.
   bool Stays() const { return from_node.valid() && from_node == to_node && !to_other_gpus; }
-  // A pod that leaves was evicted once more: only who counts evictions need notice.
+  // A pod that leaves was evicted once more: only listeners that count evictions need notice.
   bool IsSecondEviction() const {
     return from == PodStatus::kReleasing && to == PodStatus::kReleasing;
   }

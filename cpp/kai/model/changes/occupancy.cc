@@ -80,7 +80,7 @@ LedgerRow Occupancy::LedgerOf(NodeId node) {
 
 GpuLedger Occupancy::GpuLedgerOf(NodeId node) {
   // A label that counts devices which the kubelet does not offer would let the first sharer of a
-  // device have it beside those who hold it whole (spec 3 N17).
+  // device have it beside pods that hold it whole (spec 3 N17).
   constexpr size_t kGpus = kGpuSlot.index();
   NodeColumns& nodes = cluster_.nodes_;
   return {.idle = &nodes.idle[node][kGpus],

@@ -33,8 +33,8 @@ class Occupancy {
   // It stands there no more.
   void Vacate(PodId pod, NodeId node, PodStatus status);
 
-  // The same for all but the node's ledger and devices: for who puts back the values that these
-  // had.
+  // The same for all but the node's ledger and devices: for callers that put back the values that
+  // these had.
   void UncountOccupy(PodId pod, NodeId node, PodStatus status);
   void UncountRestand(PodId pod, NodeId node, PodStatus from, PodStatus to);
 

@@ -97,7 +97,7 @@ TEST_F(StatementTest, AnEvictedPodThatMayStayNeverLeft) {  // spec 2 T5
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
-TEST_F(StatementTest, WhoStaysHasTheStatusItHad) {  // spec 2 T4
+TEST_F(StatementTest, APodThatStaysHasTheStatusItHad) {  // spec 2 T4
   statement_->Place(Pod("wait-0"), Node("n2"));
   statement_->Pipeline(Pod("wait-1"), Node("n1"));
   const StatementColumns before(*cluster_);
@@ -125,7 +125,7 @@ TEST_F(StatementTest, AMovedPodThatIsEvictedAgainMayComeBackToWhereItWasEvictedF
   }
 }
 
-TEST_F(StatementTest, WhoStayedMayBeEvictedOnceMore) {
+TEST_F(StatementTest, APodThatStayedMayBeEvictedOnceMore) {
   statement_->Evict(Pod("run-0"));
   const StatementColumns evicted(*cluster_);
   statement_->Pipeline(Pod("run-0"), Node("n1"));
@@ -133,7 +133,7 @@ TEST_F(StatementTest, WhoStayedMayBeEvictedOnceMore) {
   EXPECT_EQ(StatementColumns(*cluster_), evicted);
 }
 
-TEST_F(StatementTest, WhoWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
+TEST_F(StatementTest, APodThatWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
   const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));
   const StatementColumns evicted(*cluster_);
@@ -561,13 +561,13 @@ TEST_F(StatementDeathTest, RefusesWhatMakesNoSense) {
   EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0");
   EXPECT_DEATH(statement_->Evict(Pod("wait-0")), "ns/wait-0");
   EXPECT_DEATH(statement_->Pipeline(Pod("leave-0"), Node("n2")), "ns/leave-0")
-      << "it really leaves; nobody evicted it here";
+      << "it really leaves; no action evicted it here";
   EXPECT_DEATH(statement_->MarkStuck(Pod("run-0")), "ns/run-0");
   statement_->Evict(Pod("run-0"));
   EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0") << "spec 2 T3";
 }
 
-TEST_F(StatementDeathTest, PromisesNothingToWhomASettledEvictionHit) {
+TEST_F(StatementDeathTest, PromisesNothingToAPodThatASettledEvictionHit) {
   statement_->Evict(Pod("run-0"));
   statement_->Settle();
   EXPECT_DEATH(statement_->Pipeline(Pod("run-0"), Node("n1")), "ns/run-0");
@@ -622,7 +622,7 @@ void DoSomething(Random* random, Cluster* cluster, Statement* statement, Model* 
   const std::string pod_name = cluster->PodName(pod);
   const std::string node_name(cluster->Text(cluster->nodes().name[node]));
   const PodStatus status = pods.status[pod];
-  // Who shares GPUs goes where there are some: session/sharing_properties_test.
+  // A pod that shares GPUs goes where there are some: session/sharing_properties_test.
   const bool is_held = IsActiveAllocated(status);
   if (cluster->ClassOf(pod).gpu.IsShared() && !is_held) return;
   if (status == PodStatus::kPending && random->Coin()) {
@@ -688,7 +688,7 @@ TEST(StatementPropertyTest, KeepsLedgersAsTheSpecSaysAndRollsBackExactly) {
       const auto statement = Statement::Open(cluster.get(), {});
       std::vector<Mark> marks = {{statement->Mark(), start, model}};
       for (int step = 0; step < 60; ++step) {
-        // Not while somebody stands evicted: see the disabled test above.
+        // Not while a pod stands evicted: see the disabled test above.
         if (random.OneIn(3) && !SomebodyIsEvicted(*cluster))
           marks.push_back({statement->Mark(), StatementColumns(*cluster), model});
         if (random.OneIn(10)) {  // back to one of the marks; those after it are gone

@@ -1,5 +1,5 @@
-// ClaimBook: the resource claims of pods (spec 3 §12): what they ask for, who uses them, and which
-// devices they hold.
+// ClaimBook: the resource claims of pods (spec 3 §12): what they ask for, which pods use them, and
+// which devices they hold.
 //
 //   const ClaimBook& claims = cluster.claims();
 //   claims.AllocationOf(claim)
@@ -107,7 +107,7 @@ class ClaimBook {
     bool was_eviction = false;
   };
 
-  // What a change of the cluster does to claims: who uses them, and what they hold.
+  // What a change of the cluster does to claims: which pods use them, and what they hold.
   void Apply(const Change& change);
   void Undo(const Change& change);
   // What it does to the GPUs that pods share through claims (claim_holders.h). `ledger`, if any, is

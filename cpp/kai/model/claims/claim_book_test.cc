@@ -70,7 +70,7 @@ ClusterMaker OneNode(int gpus) {
   return MakeCluster().Node("n1").Add(GpuClass()).Add(GpusOn("n1", gpus));
 }
 
-TEST_F(ClaimsTest, WhoIsPlacedTakesDevicesAndUndoingGivesThemBack) {  // spec 3 D8, T28
+TEST_F(ClaimsTest, APlacedPodTakesDevicesAndUndoingGivesThemBack) {  // spec 3 D8, T28
   ClusterMaker maker = OneNode(3).Pending("ns/p", {.pods = 2});
   maker.Add(GpuClaim("ns/a", 2)).Add(GpuClaim("ns/b", 2));
   Claims(&maker, "ns/p-0", {"a"});
@@ -90,7 +90,7 @@ TEST_F(ClaimsTest, WhoIsPlacedTakesDevicesAndUndoingGivesThemBack) {  // spec 3 
   EXPECT_TRUE(CouldGive("ns/p-1", "n1"));
 }
 
-TEST_F(ClaimsTest, WhoIsEvictedGivesThemBackAndUndoingTakesThemAgain) {  // T28
+TEST_F(ClaimsTest, AnEvictedPodGivesThemBackAndUndoingTakesThemAgain) {  // T28
   ClusterMaker maker = OneNode(2).Running("ns/r", {.node = "n1"}).Pending("ns/p");
   maker.Add(GpuClaim("ns/c", 2)).Add(GpuClaim("ns/d", 1));
   Claims(&maker, "ns/r-0", {"c"});
@@ -106,7 +106,7 @@ TEST_F(ClaimsTest, WhoIsEvictedGivesThemBackAndUndoingTakesThemAgain) {  // T28
   EXPECT_THAT(DevicesOf("ns/p-0"), ElementsAre("n1/0"));
   const std::string promised = StateOf(*cluster_);
 
-  // It returns: it has never left its devices, whoever was promised one.
+  // It returns: it has never left its devices, even if one was promised.
   const Statement::Checkpoint checkpoint = statement_->Mark();
   statement_->Pipeline(Pod("ns/r-0"), Node("n1"));
   EXPECT_EQ(cluster_->pods().status[Pod("ns/r-0")], PodStatus::kRunning);
@@ -119,7 +119,7 @@ TEST_F(ClaimsTest, WhoIsEvictedGivesThemBackAndUndoingTakesThemAgain) {  // T28
   EXPECT_EQ(StateOf(*cluster_), before);
 }
 
-TEST_F(ClaimsTest, WhoMovesGetsDevicesOfItsNewNode) {
+TEST_F(ClaimsTest, APodThatMovesGetsDevicesOfItsNewNode) {
   ClusterMaker maker = OneNode(1)
                            .Node("n2")
                            .Add(GpusOn("n2", 1))
@@ -259,7 +259,7 @@ ClusterMaker OneNodeWithoutPlugin(int gpus) {
   return MakeCluster().Node("n1").Add(GpuClass("nvidia.com/gpu")).Add(GpusOn("n1", gpus));
 }
 
-TEST_F(ClaimsTest, WhoAsksForGpusByNumberGetsDevicesWhereThereIsNoPlugin) {
+TEST_F(ClaimsTest, APodThatAsksForGpusByNumberGetsDevicesWhereThereIsNoPlugin) {
   ClusterMaker maker = OneNodeWithoutPlugin(2).Pending("ns/p", {.gpus = 1});
   AsksFor(&maker, "ns/p-0", {{.place = 1, .count = 1}});
   Build(maker);

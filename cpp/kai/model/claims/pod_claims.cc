@@ -93,8 +93,8 @@ ClaimNeedsId ClaimAssembler::NeedsOf(PodId pod, bool is_active) {
   ClaimNeeds needs{.uses = {}, .refusal = book_.LastingRefusalOf(pod)};
   for (const ClaimBook::Use& use : uses) {
     if (!use.claim.valid()) continue;
-    // A claim of the pod's own: when a node is looked for, it is not allocated, and nobody else has
-    // anything to do with it.
+    // A claim of the pod's own: when a node is looked for, it is not allocated, and no other pod
+    // has anything to do with it.
     const bool others = book_.ConsumersOf(use.claim) > (book_.IsConsumer(use.claim, pod) ? 1 : 0);
     const bool kept = book_.allocation_[use.claim] != nullptr && !is_active;
     if (named_[use.claim] == 1 && !others && !kept) {

@@ -95,7 +95,7 @@ struct VolumeNeeds {
   std::vector<AttachedVolumes> attached;  // by driver; only of those with a limit somewhere
   // With CSI storage (spec 3 P12).
   std::vector<StorageNeed> storage;    // by class
-  std::vector<NameId> deleted_claims;  // that go with their owner, who is gone
+  std::vector<NameId> deleted_claims;  // that go with their owner, which is gone
 
   bool empty() const { return *this == VolumeNeeds(); }
   friend auto operator<=>(const VolumeNeeds&, const VolumeNeeds&) = default;

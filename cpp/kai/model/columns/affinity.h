@@ -61,7 +61,7 @@ class AffinityIndex {
   AffinityIndex(std::vector<AffinityTerm> terms,
                 IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
 
-  // The same terms and domains, with nobody counted yet.
+  // The same terms and domains, with no pod counted yet.
   AffinityIndex WithoutPods() const;
 
   bool empty() const { return terms_.empty(); }

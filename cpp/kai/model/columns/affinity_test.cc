@@ -63,7 +63,7 @@ const PodClass& ClassOf(const Cluster& cluster, std::string_view pod) {
   return cluster.ClassOf(PodNamed(cluster, pod));
 }
 
-TEST(AffinityIndexTest, IsEmptyWhereNobodyCares) {
+TEST(AffinityIndexTest, IsEmptyWithoutTerms) {
   const auto cluster = Zones().Running("ns/g", On("e1", "web")).Build();
   EXPECT_TRUE(cluster->affinity().empty());
   EXPECT_TRUE(ClassOf(*cluster, "ns/g-0").affinity.empty());
@@ -90,7 +90,7 @@ TEST(AffinityIndexTest, CountsThePodsThatATermSelectsPerDomain) {
   EXPECT_EQ(index.TotalMatching(term), 3) << "pods outside every domain do not count";
 }
 
-TEST(AffinityIndexTest, CountsOnlyWhoOccupiesANode) {
+TEST(AffinityIndexTest, CountsOnlyPodsThatOccupyANode) {
   const auto cluster = Zones()
                            .Pending("ns/a", On("", "web"))
                            .Succeeded("ns/b", On("e1", "web"))
@@ -119,7 +119,7 @@ TEST(AffinityIndexTest, ATermIsAboutPodsOfItsNamespaces) {
   EXPECT_EQ(matching(everywhere), 3);
 }
 
-TEST(AffinityIndexTest, ATermWithoutASelectorIsAboutNobodyAndAnEmptyOneAboutAll) {
+TEST(AffinityIndexTest, ATermWithoutASelectorIsAboutNoPodAndAnEmptyOneAboutAll) {
   const auto matching = [](std::optional<LabelSelector> selector) {
     PodAffinityTerm term = About("web");
     term.selector = std::move(selector);
@@ -154,7 +154,7 @@ TEST(AffinityIndexTest, SeveralRequiredTermsCountTheSamePods) {
   EXPECT_EQ(cluster->affinity().TotalMatching(zone), 1);
 }
 
-TEST(AffinityIndexTest, CountsWhoForbids) {
+TEST(AffinityIndexTest, CountsPodsThatForbid) {
   const auto cluster = Zones()
                            .Running("ns/a", On("e1", "web", Avoids(About("db"))))
                            .Running("ns/b", On("e2", "web", Avoids(About("db"))))
@@ -168,7 +168,7 @@ TEST(AffinityIndexTest, CountsWhoForbids) {
   EXPECT_EQ(index.TotalAntiOwners(term), 2);
 }
 
-TEST(AffinityIndexTest, AddsUpTheWishesOfWhoIsThere) {  // spec 3 W7
+TEST(AffinityIndexTest, AddsUpTheWishesOfPodsThatAreThere) {  // spec 3 W7
   const auto cluster = Zones()
                            .Running("ns/a", On("e1", "web", Prefers(About("db"), 10)))
                            .Running("ns/b", On("e2", "web", PrefersToAvoid(About("db"), 4)))
@@ -195,7 +195,7 @@ TEST(AffinityIndexTest, RequiredAntiAffinityIsNoWish) {
   EXPECT_TRUE(ClassOf(*cluster, "ns/a-0").affinity.as_owner.empty());
 }
 
-TEST(AffinityIndexTest, KnowsWhoMayBeTheFirstOfItsKind) {
+TEST(AffinityIndexTest, KnowsWhichPodsMayBeTheFirstOfTheirKind) {
   const auto cluster = Zones()
                            .Pending("ns/a", On("", "web", Requires(About("web"))))
                            .Pending("ns/b", On("", "web", Requires(About("db"))))
@@ -216,7 +216,8 @@ TEST(AffinityIndexTest, FollowsAStatement) {
   statement->Place(PodNamed(*cluster, "ns/b-0"), NodeNamed(*cluster, "w1"));
   EXPECT_EQ(cluster->affinity().Matching(term, west), 1);
   statement->Evict(PodNamed(*cluster, "ns/a-0"));
-  EXPECT_EQ(cluster->affinity().TotalMatching(term), 2) << "who leaves is still there (spec 2 W11)";
+  EXPECT_EQ(cluster->affinity().TotalMatching(term), 2)
+      << "a pod that leaves is still there (spec 2 W11)";
   statement->Pipeline(PodNamed(*cluster, "ns/a-0"), NodeNamed(*cluster, "w1"));
   EXPECT_EQ(cluster->affinity().Matching(term, west), 2);
   EXPECT_EQ(cluster->affinity().TotalMatching(term), 3) << "in both places";

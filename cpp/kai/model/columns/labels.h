@@ -112,7 +112,7 @@ struct PreferredNodes {
 
 // One required topology spread constraint.
 struct Spread {
-  AffinityTermId term;  // who is counted, in which domains
+  AffinityTermId term;  // which pods are counted, in which domains
   int32_t max_skew = 1;
   int32_t min_domains = 1;
   bool honor_node_affinity = true;

@@ -45,7 +45,7 @@ struct NumaNode {
   NumaPolicy policy = NumaPolicy::kNone;
   NumaScope scope = NumaScope::kContainer;
   std::vector<std::string> zones = {};   // in the order of spec 3 U3
-  std::vector<Resource> resources = {};  // that some zone reports and somebody can ask for; by slot
+  std::vector<Resource> resources = {};  // that some zone reports and pods can ask for; by slot
   std::vector<double> allocatable = {};  // zones times resources, a row per zone
   std::vector<double> available = {};    // likewise: what is left, as reported
 

@@ -107,7 +107,7 @@ TEST(FitsTest, EqualFitsAndAUnitMoreDoesNot) {  // spec 3 T9
   EXPECT_FALSE(Fits(std::array<double, 2>{0, 5120}, room));
 }
 
-TEST(FitsTest, ANegativeElementRefusesEverybody) {  // spec 3 R26
+TEST(FitsTest, ANegativeElementRefusesEveryPod) {  // spec 3 R26
   const std::array<double, 3> room = {1000, -1, 8};
   EXPECT_FALSE(Fits(std::array<double, 3>{1, 0, 1}, room));
   EXPECT_FALSE(FitsSum(std::array<double, 3>{1, 0, 1}, room, std::array<double, 3>{0, 0, 0}));

@@ -23,7 +23,7 @@
 namespace kai {
 
 // Devices of a node, as places in its list of shared ones. One place behind the end means a device
-// that nobody shares yet.
+// that no pod shares yet.
 using GpuList = absl::InlinedVector<int32_t, 4>;
 
 struct SharedGpu {
@@ -34,10 +34,10 @@ struct SharedGpu {
   bool had_holder = false;  // a pod has held it, and not just been promised it
   bool counts_as_releasing = false;  // as a whole device, among the node's that are being freed
 
-  // Others may join who is on it.
+  // More pods may join those on it.
   bool IsOpen() const { return used != 0 && allocated != releasing; }
   // Memory that is free now, or will be once leaving pods are gone (spec 3 N11). A device that
-  // everybody is leaving is offered as a whole one instead.
+  // all pods are leaving is offered as a whole one instead.
   bool Holds(int64_t capacity_mib, int64_t mib) const {
     return IsOpen() && capacity_mib - allocated + releasing - mib >= 0;
   }

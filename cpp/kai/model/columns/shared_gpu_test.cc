@@ -59,7 +59,7 @@ TEST(SharedGpuTest, TheFirstSharerTakesAWholeDeviceAndTheNextOnesTakeNone) {
   EXPECT_EQ(node.idle, 1);
 }
 
-TEST(SharedGpuTest, ADeviceIsBeingFreedOnceEverybodyLeavesIt) {  // the worked ledger of spec 3 N7
+TEST(SharedGpuTest, ADeviceIsBeingFreedOnceAllPodsLeaveIt) {  // the worked ledger of spec 3 N7
   Node node(2);
   node.Add(0, 50, PodStatus::kRunning);
   node.Add(0, 50, PodStatus::kRunning);
@@ -85,7 +85,7 @@ TEST(SharedGpuTest, ADeviceIsBeingFreedOnceEverybodyLeavesIt) {  // the worked l
   EXPECT_FALSE(node.gpus[1].Holds(kMib, 1));
 }
 
-TEST(SharedGpuTest, WhoComesBesideLeavingPodsMayHaveToWaitForThem) {  // spec 3 S5
+TEST(SharedGpuTest, APodBesideLeavingPodsMayHaveToWaitForThem) {  // spec 3 S5
   Node node(2);
   node.Add(0, 50, PodStatus::kRunning);
   node.Add(0, 50, PodStatus::kRunning);
@@ -104,7 +104,7 @@ TEST(SharedGpuTest, APromiseBesideALeavingPodIsTakenFromWhatItGivesBack) {  // s
   EXPECT_EQ(std::pair(node.idle, node.releasing), std::pair(1.0, 0.0));
 }
 
-TEST(SharedGpuTest, SomebodyNewKeepsADeviceThatEverybodyWasLeaving) {
+TEST(SharedGpuTest, ANewPodKeepsADeviceThatAllPodsWereLeaving) {
   Node node(1);
   node.Add(0, 50, PodStatus::kReleasing);
   EXPECT_EQ(std::pair(node.idle, node.releasing), std::pair(0.0, 1.0));

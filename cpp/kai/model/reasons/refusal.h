@@ -28,7 +28,7 @@ namespace kai {
 // ---- why a node refuses a pod
 
 // A cause that thousands of nodes may share: a number, so that counting touches no text. Resources
-// have two each.
+// have two each. A new cause stands before kUnsaid, and has a row in texts/refusal_words.cc.
 class Refusal {
  public:
   enum Cause : int32_t {

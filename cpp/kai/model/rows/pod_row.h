@@ -55,7 +55,7 @@ struct GpuRequest {
   friend auto operator<=>(const GpuRequest&, const GpuRequest&) = default;
 };
 
-// What somebody takes of a zone.
+// What a pod takes of a zone.
 struct ZoneAmountsRow {
   std::string zone;
   ResourceAmounts amounts;  // with nvidia.com/gpu and amd.com/gpu under those names, and MIG names
@@ -63,7 +63,7 @@ struct ZoneAmountsRow {
   friend auto operator<=>(const ZoneAmountsRow&, const ZoneAmountsRow&) = default;
 };
 
-// Where a pod has its place on its node, as somebody wrote it down (spec 3 U12).
+// Where a pod has its place on its node, as it was written down (spec 3 U12).
 struct ZoneRecordRow {
   enum class Source : uint8_t { kObserved, kBindRequest, kPredicted };  // the first one counts
   Source source = Source::kObserved;

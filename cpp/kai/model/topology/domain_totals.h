@@ -35,7 +35,7 @@ struct DomainTotals {
 
   DomainTotals(const Cluster& cluster, const DomainTree& tree);
 
-  // Null: nobody asked to have it counted.
+  // Null: it was not to be counted.
   const Shape* FindShape(std::span<const double> largest) const;
 
   ResourceTable<NodeId> of_node;  // idle and releasing
@@ -43,8 +43,8 @@ struct DomainTotals {
   std::vector<Shape> shapes;
 };
 
-// Of every topology, with the shapes that pods which wait ask in: each is counted once, for all who
-// have it.
+// Of every topology, with the shapes that pods which wait ask in: each is counted once, for all
+// pods that have it.
 IndexVector<TopologyId, DomainTotals> SumDomains(const Cluster& cluster);
 
 }  // namespace kai

@@ -23,9 +23,9 @@ std::unique_ptr<Filter> MakeNodeStateFilter(
 std::unique_ptr<Filter> MakeTaintFilter(const Cluster& cluster);  // spec 3 P8
 std::unique_ptr<Filter> MakeNodeAffinityFilter(
     const Cluster& cluster);  // spec 3 P8: node selector and required node affinity
-// Pods that are leaving still take their ports and keep others away, and those who need them near
-// find them near, as in KAI; or they do not, and who takes their place waits until they are gone
-// (spec 2 W11).
+// Pods that are leaving still take their ports and keep others away, and those that need them
+// near find them near, as in KAI; or they do not, and a pod in their place waits until they are
+// gone (spec 2 W11).
 enum class Leaving : uint8_t { kStillCount, kMakeRoom };
 
 std::unique_ptr<Filter> MakeHostPortFilter(const Cluster& cluster, Leaving leaving);  // spec 3 P8

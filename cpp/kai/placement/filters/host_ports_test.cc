@@ -75,7 +75,7 @@ TEST(HostPortFilterTest, PodsOfOneGroupSpreadOverNodesAndTheNextOneWaits) {
   EXPECT_EQ(rooms.Find("ns/p-2"), "n1");
 }
 
-TEST(HostPortFilterTest, WhoIsEvictedFreesItsPortForWhoWaits) {  // spec 2 W11
+TEST(HostPortFilterTest, AnEvictedPodFreesItsPortForOneThatWaits) {  // spec 2 W11
   const auto cluster = [] {
     return MakeCluster()
         .Node("n")

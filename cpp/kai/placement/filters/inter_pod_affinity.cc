@@ -2,8 +2,8 @@
 // InterPodAffinity).
 //
 // The order of the three questions is kube-scheduler's: the pod's affinity, its anti-affinity, then
-// what the pods that are already there forbid. Who stands where is counted by the cluster; who of
-// them is leaving is counted here, where it makes a difference (spec 2 W11).
+// what the pods that are already there forbid. Pods where they stand are counted by the cluster;
+// those that are leaving are counted here, where it makes a difference (spec 2 W11).
 #include <algorithm>
 #include <optional>
 
@@ -87,7 +87,7 @@ class InterPodAffinityFilter final : public Filter, private Listener {
     return false;
   }
 
-  // Who is near, and stays where that counts.
+  // Pods that are near, and stay where that counts.
   int64_t Matching(AffinityTermId term, DomainId domain) const {
     return affinity_.Matching(term, domain) - (leaving_ ? leaving_->Matching(term, domain) : 0);
   }
@@ -117,8 +117,8 @@ class InterPodAffinityFilter final : public Filter, private Listener {
 
   const Cluster& cluster_;
   const AffinityIndex& affinity_;
-  IndexVector<AffinityTermId, uint8_t> forbids_;  // somebody brings the term as anti-affinity
-  std::optional<AffinityIndex> leaving_;          // nothing: who leaves counts like everybody
+  IndexVector<AffinityTermId, uint8_t> forbids_;  // a pod brings the term as anti-affinity
+  std::optional<AffinityIndex> leaving_;          // nothing: leaving pods count like all
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(InterPodAffinityFilterTest, AntiAffinityAvoidsTheWholeDomain) {
   EXPECT_EQ(AnswerFor(*cluster, "a1"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "a2"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "b1"), "");
-  EXPECT_EQ(AnswerFor(*cluster, "lone"), "") << "outside of all zones nobody is near";
+  EXPECT_EQ(AnswerFor(*cluster, "lone"), "") << "outside of all zones no pod is near";
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/q-0"), kKeepsAway);
   EXPECT_EQ(AnswerFor(*cluster, "a2", "ns/q-0"), "");
 }
@@ -124,7 +124,7 @@ TEST(InterPodAffinityFilterTest, TheSecondOfASeriesGoesWhereTheFirstIs) {
   EXPECT_EQ(AnswerFor(*cluster, "a1", "ns/p-1"), "") << "the first is gone again";
 }
 
-TEST(InterPodAffinityFilterTest, WhoWantsOthersIsNoFirstOfASeries) {
+TEST(InterPodAffinityFilterTest, APodThatWantsOthersIsNoFirstOfASeries) {
   const auto cluster = Zones()
                            .Pending("ns/p", {.labels = {{"app", "api"}},
                                              .affinity = Near({PodsWith({{"app", "web"}}, kZone)})})
@@ -250,7 +250,7 @@ TEST(InterPodAffinityFilterTest, PodsOfOtherSchedulersCount) {
   EXPECT_EQ(AnswerFor(*cluster, "a1"), kNoFriends);
 }
 
-TEST(InterPodAffinityFilterTest, ASelectorThatIsMissingSelectsNobodyAndAnEmptyOneEverybody) {
+TEST(InterPodAffinityFilterTest, ASelectorThatIsMissingSelectsNoPodAndAnEmptyOneAll) {
   PodAffinityTerm nobody = PodsWith({}, kZone);
   nobody.selector = std::nullopt;
   const PodAffinityTerm everybody = PodsWith({}, kZone);
@@ -273,19 +273,19 @@ TEST(InterPodAffinityFilterTest, AsksNothingOfPodsThatNoTermConcerns) {
   const auto filter = MakeInterPodAffinityFilter(*cluster, Leaving::kMakeRoom);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/other-0"), Filter::Scope::kNothing);
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNothing)
-      << "who would keep it away is on no node yet";
+      << "the pod that would keep it away is on no node yet";
   const auto statement = Statement::Open(cluster.get(), {});
   statement->Place(PodNamed(*cluster, "ns/shy-0"), NodeNamed(*cluster, "a1"));
   EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/p-0"), Filter::Scope::kNode);
 }
 
-// ---- who is leaving (spec 2 W11) ----------------------------------------------------------------
+// ---- pods that are leaving (spec 2 W11) ---------------------------------------------------------
 
 ClusterMaker OnlyZoneA() {
   return MakeCluster().Node("a1", {.labels = {{kZone, "a"}}}).Node("lone", {.cordoned = true});
 }
 
-TEST(LeavingNeighbourTest, WhoIsEvictedKeepsNobodyAwayAnyMoreButHasToBeGoneFirst) {
+TEST(LeavingNeighbourTest, AnEvictedPodKeepsNoPodAwayAnyMoreButHasToBeGoneFirst) {
   const auto cluster = [] {
     return OnlyZoneA()
         .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -315,7 +315,7 @@ TEST(LeavingNeighbourTest, WhatAnEvictedPodForbadeIsAllowedOnceItIsGone) {
   EXPECT_EQ(rooms.Find("ns/p-0"), "a1 later");
 }
 
-TEST(LeavingNeighbourTest, NobodyIsSentToAFriendWhoLeaves) {
+TEST(LeavingNeighbourTest, NoPodIsSentToAFriendThatLeaves) {
   const auto cluster = [] {
     return OnlyZoneA()
         .Running("ns/web", {.node = "a1", .labels = {{"app", "web"}}})
@@ -332,7 +332,7 @@ TEST(LeavingNeighbourTest, NobodyIsSentToAFriendWhoLeaves) {
   EXPECT_EQ(as_kai.Find("ns/p-0"), "a1");
 }
 
-TEST(LeavingNeighbourTest, AFriendWhoMovesIsFoundWhereItGoes) {
+TEST(LeavingNeighbourTest, AFriendThatMovesIsFoundWhereItGoes) {
   Rooms rooms(MakeCluster()
                   .Node("a1", {.labels = {{kZone, "a"}}})
                   .Node("b1", {.labels = {{kZone, "b"}}})

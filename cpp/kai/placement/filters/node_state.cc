@@ -1,4 +1,4 @@
-// A node that is cordoned, not ready or under pressure takes nobody, and says all of it (spec 3
+// A node that is cordoned, not ready or under pressure takes no pod, and says all of it (spec 3
 // P7).
 #include <utility>
 

@@ -18,7 +18,7 @@ TEST(NodeStateFilterTest, AHealthyNodeTakesPods) {
   EXPECT_EQ(AnswerFor(node), "");
 }
 
-TEST(NodeStateFilterTest, ACordonedNodeTakesNobodyAlsoNotWhoToleratesCordons) {
+TEST(NodeStateFilterTest, ACordonedNodeTakesNoPodEvenIfThePodToleratesCordons) {
   const auto cluster =
       MakeCluster()
           .Node("n", {.cordoned = true})

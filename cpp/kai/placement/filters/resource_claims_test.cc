@@ -108,7 +108,7 @@ TEST(ResourceClaimFilterTest, ASharedClaimGoesWithTheFirstOfItsPods) {
   EXPECT_EQ(rooms.cluster().nodes().used[rooms.Node("n2")][kGpuSlot.index()], 2);
 }
 
-TEST(ResourceClaimFilterTest, WhoSharesAPromiseWaitsAsWell) {
+TEST(ResourceClaimFilterTest, APodThatSharesAPromiseWaitsAsWell) {
   ClusterMaker maker = MakeCluster()
                            .Node("n1")
                            .Add(GpuClass())
@@ -212,7 +212,7 @@ TEST_F(ResourceClaimCheckTest, TheLastPlaceOfAClaimIsTakenByTheFirst) {
   EXPECT_EQ(rooms.Find("ns/p-1"), "nowhere");
   EXPECT_FALSE(
       rooms.search().plans().CanNeverRun(rooms.cluster().pods().pod_class[rooms.Pod("ns/p-1")]))
-      << "somebody's leaving would help";
+      << "it would help if a pod left";
   rooms.statement().RollBackTo(start);
   EXPECT_EQ(rooms.Find("ns/p-1"), "n1");
 }

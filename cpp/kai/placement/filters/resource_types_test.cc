@@ -59,7 +59,8 @@ TEST(ResourceTypeFilterTest, WhetherMigIsOnSaysTheLabelBeforeTheSlices) {
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/gpu-0", "no-slices"), "");
 }
 
-TEST(ResourceTypeFilterTest, WhoRunsWhere) {  // spec 3 T24: every strategy and every request
+TEST(ResourceTypeFilterTest,
+     EveryStrategyWithEveryRequest) {  // spec 3 T24: every strategy and every request
   const std::string mixed = kRefused;
   const std::string single = "only whole gpu jobs can run on a node with MigStrategy='single'";
   const std::string no_mig = "MIG job cannot be scheduled on non-MIG node";

@@ -101,7 +101,7 @@ class StorageFilter final : public Filter, private Listener {
       if (const int32_t times = sign * by.all; times != 0) {
         double& taken = taken_[static_cast<size_t>(capacity)];
         taken += times * need.own;
-        for (const auto& [claim, bytes] : need.shared) {  // counts once, whoever uses it
+        for (const auto& [claim, bytes] : need.shared) {  // counts once, however many use it
           int32_t& users = users_[{capacity, claim}];
           const bool was_used = users > 0;
           users += times;

@@ -128,7 +128,7 @@ TEST_F(StorageFilterTest, OnlyClaimsThatWaitForAPodAndAKnownDriverCount) {
   EXPECT_EQ(Answer("a"), kTooLittle) << "now the first of them counts";
 }
 
-TEST_F(StorageFilterTest, WithoutTheFlagNobodyCounts) {
+TEST_F(StorageFilterTest, WithoutTheFlagNothingCounts) {
   maker_.params().schedule_csi_storage = false;
   maker_.Pending("ns/p", With({Claim("x", 60)})).Pending("ns/q", With({Claim("y", 40)}));
   const auto cluster = maker_.Build();
@@ -177,7 +177,7 @@ TEST_F(StorageFilterTest, ClaimsWithoutTheirOwnerAreWaitedFor) {
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a");
 }
 
-TEST_F(StorageFilterTest, AClaimWithSeveralOwnersIsNobodys) {
+TEST_F(StorageFilterTest, AClaimWithSeveralOwnersHasNone) {
   maker_.Pending("ns/p", With({Claim("x", 60, "gone")}));
   storage().claims.front().has_other_owners = true;
   EXPECT_EQ(Rooms(maker_.Build()).Find("ns/p-0"), "a");

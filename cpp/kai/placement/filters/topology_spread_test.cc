@@ -85,7 +85,7 @@ TEST(TopologySpreadFilterTest, TaintsCountWhenThePodSaysSo) {
   EXPECT_EQ(Answer(maker.Pending("ns/p", Spread(row)), "b1"), "");
 }
 
-TEST(TopologySpreadFilterTest, WhatIsOnlyWishedForRefusesNobody) {
+TEST(TopologySpreadFilterTest, WhatIsOnlyWishedForRefusesNoPod) {
   SpreadConstraintRow row = Web();
   row.required = false;
   const auto cluster = Zones().Pending("ns/p", Spread(row)).Build();
@@ -93,7 +93,7 @@ TEST(TopologySpreadFilterTest, WhatIsOnlyWishedForRefusesNobody) {
             Filter::Scope::kNothing);
 }
 
-TEST(TopologySpreadFilterTest, AGroupFillsDomainsEvenlyAndWhoLeavesDoesNotCount) {
+TEST(TopologySpreadFilterTest, AGroupFillsDomainsEvenlyAndPodsThatLeaveDoNotCount) {
   Rooms rooms(MakeCluster()
                   .Node("a1", {.labels = {{"zone", "a"}}})
                   .Node("b1", {.labels = {{"zone", "b"}}})

@@ -1,6 +1,6 @@
 // A node attaches so many volumes of a CSI driver and no more (kube-scheduler's NodeVolumeLimits):
 // not in KAI, and off unless asked for (docs/reference/config.md). A volume counts once on a node,
-// whoever uses it there; those that only leaving pods use are waited for.
+// however many pods use it; those that only leaving pods use are waited for.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -69,7 +69,7 @@ class VolumeLimitFilter final : public Filter, private Listener {
     });
   }
 
-  // Who uses a volume, as the volume itself: it leaves with the last of them.
+  // The users of a volume, as the volume itself: it leaves with the last of them.
   static StandingChange AsOne(const StandingChange& users) {
     return {.all = users.all > 0 ? 1 : 0,
             .leaving = users.all > 0 && users.leaving == users.all ? 1 : 0};

@@ -227,7 +227,7 @@ void ZoneLedger::Applied(const Change& change) {
       Charge(record, &table.later, sign);
       did |= kChargedLater;
     }
-    // Who leaves is there until it is gone, and who returns is there already.
+    // A pod that leaves is there until it is gone, and one that returns is there already.
     if ((did & kRecorded) != 0) {
       Charge(record, &table.now, -1);
       did |= kChargedNow;

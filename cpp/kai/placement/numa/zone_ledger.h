@@ -27,12 +27,12 @@ class ZoneLedger final : public Listener {
  public:
   struct Options {
     std::vector<std::string> ignored = {};  // resources, as nodes report them
-    // What is left is what nobody is known to have, instead of what nodes reported: that is older
+    // What is left is what no pod is known to have, instead of what nodes reported: that is older
     // (spec 3 U13).
     bool reconstruct = true;
-    // Zones of pods that are leaving are free once they are gone, and who was evicted but can have
-    // its zones back stays. In KAI they are free at once, and it moves to whatever zones come first
-    // (spec 3 U13).
+    // Zones of pods that are leaving are free once they are gone, and a pod that was evicted but
+    // can have its zones back stays. In KAI they are free at once, and it moves to whatever zones
+    // come first (spec 3 U13).
     bool wait_for_leaving = true;
   };
   struct Answer {
@@ -62,7 +62,7 @@ class ZoneLedger final : public Listener {
   int32_t RecordOf(PodId pod) const { return record_of_[pod]; }
   const std::vector<Record>& records() const { return records_; }
 
-  // What pods that come could have of a zone once everybody who is leaving is gone; by place in
+  // What pods that come could have of a zone once all that are leaving are gone; by place in
   // NumaNode.
   std::span<const double> AvailableOf(NodeId node) const { return TableOf(node).later; }
 
@@ -99,7 +99,7 @@ class ZoneLedger final : public Listener {
   bool IsAligned(const NumaNeeds& needs, size_t place) const;
   Answer Work(const NumaNeeds& needs, NodeId node) const;
   Alignment AlignIn(const NumaNeeds& needs, size_t place, std::span<const double> left) const;
-  // Where it is put; where nobody can tell, nowhere.
+  // Where it is put; where that cannot be told, nowhere.
   ZonePlacement Predict(PodClassId pod_class, NodeId node) const;
   const ZonePlacement& PlacementOn(PodId pod, NodeId node) const;
   bool IsFree(NodeId node, const ZonePlacement& placement) const;

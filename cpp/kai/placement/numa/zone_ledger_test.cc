@@ -183,7 +183,7 @@ TEST(ZoneLedgerTest, AVictimThatGetsAnotherZoneOfItsNodeMoves) {  // spec 2 T5
   EXPECT_EQ(rooms.Left("n"), "0: cpu 4000, 1: cpu 1000");
 }
 
-TEST(ZoneLedgerTest, WhoTakesTheZoneOfAPodThatLeavesWaitsForIt) {
+TEST(ZoneLedgerTest, APodThatTakesTheZoneOfOneThatLeavesWaitsForIt) {
   const auto cluster = [] {
     return MakeCluster()
         .Node("n")
@@ -238,7 +238,7 @@ TEST(ZoneLedgerTest, TheFewerZonesTheBetter) {  // spec 3 U11
   EXPECT_EQ(rooms.ScoreOf("ns/other-0", "restricted"), 0) << "not guaranteed, and no device";
 }
 
-TEST(ZoneLedgerTest, WithoutZonesNobodyIsAsked) {
+TEST(ZoneLedgerTest, WithoutZonesNothingIsAsked) {
   const auto cluster = MakeCluster().Node("n").Pending("ns/p", ThreeCpus()).Build();
   EXPECT_TRUE(cluster->numa().empty());
   EXPECT_FALSE(cluster->ClassOf(PodNamed(*cluster, "ns/p-0")).numa.valid());
@@ -246,7 +246,7 @@ TEST(ZoneLedgerTest, WithoutZonesNobodyIsAsked) {
 
 // ---- random changes -----------------------------------------------------------------------------
 
-TEST(ZoneLedgerTest, UndoingRestoresEveryAmountAndWhatIsLeftIsWhatNobodyHas) {
+TEST(ZoneLedgerTest, UndoingRestoresEveryAmountAndWhatIsLeftIsWhatNoPodHas) {
   std::random_device device;
   const uint64_t seed = device();
   std::mt19937_64 random(seed);

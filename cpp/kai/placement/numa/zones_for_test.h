@@ -51,7 +51,7 @@ class ZoneRooms {
   PodStatus StatusOf(std::string_view pod) const;
 
   double ScoreOf(std::string_view pod, std::string_view node) const;
-  // Where the pod has its place; empty: nobody knows.
+  // Where the pod has its place; empty: not known.
   std::string Zones(std::string_view pod) const;
   std::string Left(std::string_view node) const;
 

@@ -1,5 +1,5 @@
-// A claim that is not there, that is going, or that waits for somebody else to bind it keeps its
-// pod out of every node (kube-scheduler's VolumeBinding, before nodes are asked).
+// A claim that is not there, that is going, or that waits for another component to bind it keeps
+// its pod out of every node (kube-scheduler's VolumeBinding, before nodes are asked).
 #include "kai/placement/pod_check.h"
 
 namespace kai {

@@ -1,4 +1,4 @@
-// A node that somebody nominated for the pod (status.nominatedNodeName) outranks nearly everything
+// A node that was nominated for the pod (status.nominatedNodeName) outranks nearly everything
 // (spec 2 T9).
 #include "kai/placement/scorers/scorers.h"
 

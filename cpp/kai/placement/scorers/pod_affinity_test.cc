@@ -118,7 +118,7 @@ TEST(PodAffinityScorerTest, FollowsTheStatement) {
   EXPECT_EQ(PointsOf(*cluster, "b1"), 0);
 }
 
-TEST(PodAffinityScorerTest, DependsOnNothingWhereNobodyWishesAnything) {
+TEST(PodAffinityScorerTest, DependsOnNothingWhereNoPodWishesAnything) {
   const auto cluster = Zones()
                            .Pending("ns/wishful", {.affinity = Prefers("web", 1)})
                            .Pending("ns/p", {.labels = {{"app", "web"}}})
@@ -132,7 +132,7 @@ TEST(PodAffinityScorerTest, DependsOnNothingWhereNobodyWishesAnything) {
 }
 
 TEST(PodAffinityScorerTest, WishesThatCancelOutAreStillAsked) {
-  // +2 and -2 stand in different zones: their sum must not pass for nobody.
+  // +2 and -2 stand in different zones: their sum must not pass for no wish.
   const auto cluster = Zones()
                            .Running("ns/friend", {.node = "a1", .affinity = Prefers("web", 2)})
                            .Running("ns/foe", {.node = "b1", .affinity = Dislikes("web", 2)})

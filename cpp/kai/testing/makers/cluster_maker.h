@@ -128,7 +128,7 @@ class ClusterMaker {
   ClusterMaker& Add(DeviceClassRow row);
 
   ShardParams& params() { return rows_.params; }
-  // Everything said so far, for tests that change a field nobody has a word for.
+  // Everything said so far, for tests that change a field without a word of its own.
   ClusterRows& rows() { return rows_; }
 
   std::unique_ptr<Cluster> Build() const;

@@ -260,7 +260,7 @@ class CrowdedClusterWriter {
     return leaf_sets_.empty() ? "" : leaf_sets_[static_cast<size_t>(pod) % leaf_sets_.size()];
   }
 
-  // ---- who runs
+  // ---- pods that run
 
   bool Settle(const Shape& shape, PodRow* row) {
     std::vector<size_t> fitting;
@@ -321,7 +321,7 @@ class CrowdedClusterWriter {
     rows_.pod_groups.push_back(group);
   }
 
-  // ---- who waits
+  // ---- pods that wait
 
   void AddWaitingPods(const PodGroupRow& group, int64_t count, Shape shape) {
     const bool mixed = random_.OneIn(6);

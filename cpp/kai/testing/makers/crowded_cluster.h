@@ -1,5 +1,5 @@
 // Crowded clusters for property tests of what evicts: most of what there is runs something, and
-// those who wait are owed it, or come before it. The same for a seed on every machine.
+// groups that wait are owed it, or come before it. The same for a seed on every machine.
 //
 //   const CrowdedCluster crowded = MakeCrowdedCluster(17);
 //   std::unique_ptr<Cluster> cluster = crowded.rows.Build();

@@ -334,7 +334,7 @@ class RandomClusterWriter {
       row.requests = {{"cpu", 250}};
       if (options_.pod_affinity && random_.Coin()) row.labels = {{"app", "web"}};
       if (random_.OneIn(8)) row.labels.emplace_back("app", "scaling-pod");
-      // Nobody asks whether a foreign pod fits: now and then a node is full beyond its brim.
+      // It is not checked whether a foreign pod fits: now and then a node is full beyond its brim.
       const int64_t node = random_.Below(static_cast<int64_t>(rows_.nodes.size()));
       if (random_.OneIn(6)) row.requests[0].second = 17000;
       // Not tracked on a node that does not offer it.

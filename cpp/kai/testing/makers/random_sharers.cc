@@ -37,7 +37,7 @@ class SharersWriter {
  private:
   struct Node {
     const NodeRow* row = nullptr;
-    int64_t gpus = 0;  // that nobody holds
+    int64_t gpus = 0;  // that no pod holds
     int64_t millicpu = 0;
     int64_t pods = 0;
     double mib = 0;  // of a device; 0: unknown
@@ -179,7 +179,7 @@ class SharersWriter {
     return group;
   }
 
-  // ---- who runs
+  // ---- pods that run
 
   void Share(Node* node) {
     if (node->gpus <= 0 || random_.OneIn(5)) return;
@@ -287,7 +287,7 @@ class SharersWriter {
     rows_.pods.push_back(row);
   }
 
-  // ---- who waits
+  // ---- pods that wait
 
   void ShareWhoWaits() {
     std::map<std::string, std::vector<PodRow*>> waiting;  // by pod group

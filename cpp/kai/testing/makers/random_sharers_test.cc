@@ -15,7 +15,7 @@ ClusterRows RowsFor(uint64_t seed, const RandomSharersOptions& sharers) {
   return MakeRandomCluster(seed, {.max_nodes = 4, .terms = std::nullopt, .sharers = sharers});
 }
 
-TEST(RandomSharersTest, NobodyRunsOnMoreOfADeviceThanThereIs) {
+TEST(RandomSharersTest, NoPodRunsOnMoreOfADeviceThanThereIs) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     const oracle::World world(RowsFor(seed, {.quarters = seed % 2 == 0}));

@@ -1,5 +1,5 @@
 // What random clusters may have of topology: one or two Topology objects, nodes with their labels,
-// groups split into sub-groups, and constraints of both, some of which nobody can meet or read.
+// groups split into sub-groups, and constraints of both, some of which cannot be met or read.
 // Drawn after everything else and from a seed of its own, so that the rest of a cluster stays what
 // it is.
 #ifndef KAI_TESTING_MAKERS_RANDOM_TOPOLOGY_H_

@@ -294,7 +294,7 @@ bool ForEachBase(const World& world, const std::vector<int>& groups,
       if (!rest.empty()) tree.Push(job.group, rest);
       continue;
     }
-    if (batch.empty()) continue;  // nobody who runs is left of it: the same base again
+    if (batch.empty()) continue;  // no running pod is left of it: the same base again
     tree.Take(job.group, batch);
     if (batch.size() < ActivePods(part, job.group).size()) {
       tree.Push(job.group, Without(job.pods, batch));
@@ -792,7 +792,7 @@ std::optional<Solution> Simulate(const World& world, const Search& search,
   solution.victims = LostOf(solution.world, victims, search.action);
   std::map<int, int> times;
   for (const int pod : victims) {
-    // Who was evicted twice and returned once is deleted all the same (W8).
+    // A pod that was evicted twice and returned once is deleted all the same (W8).
     if (++times[pod] != (trial.stayed(pod) ? 2 : 1)) continue;
     solution.decisions.push_back({.kind = Decision::Kind::kEvict,
                                   .pod = NameOf(world, pod),
@@ -1049,7 +1049,7 @@ bool MayBeVictim(const World& world, const std::string& action, int waiting, int
     const bool waits = !IsActiveUsed(StatusOf(world, pod));
     return waits || NodeOf(world, pod) >= 0;  // F99
   });
-  // Who was evicted twice counts as two that are gone (decision 0008).
+  // A pod that was evicted twice counts as two that are gone (decision 0008).
   const auto again = std::count_if(
       world.evicted_again().begin(), world.evicted_again().end(),
       [&](const auto& pod_and_node) { return GroupOf(world, pod_and_node.first) == victim; });
@@ -1071,7 +1071,7 @@ std::vector<int> CandidatesFor(const World& world, const std::string& action, in
   const bool mended = world.settings().mends.on(Mend::kConsolidationLimit);
   const auto taken = static_cast<size_t>(mended ? most : most + 1);
   if (action != "consolidation" || most < 0 || candidates.size() <= taken) return candidates;
-  // Those that give up something first (R2 leaves open who).
+  // Those that give up something first (R2 leaves open which).
   std::vector<int> first;
   ForEachBase(world, candidates, {}, [&](const Batches& batches) {
     const int group = batches.empty() ? -1 : GroupOf(world, batches.back().front());

@@ -66,7 +66,7 @@ TEST(OraclePreemptTest, EvictsNoMoreThanItNeeds) {  // E18
   EXPECT_THAT(PlanOf(maker, {"consolidation", "reclaim"}), IsEmpty());
 }
 
-TEST(OraclePreemptTest, SaysWhoAndForWhom) {
+TEST(OraclePreemptTest, SaysWhichPodAndForWhichGroup) {
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 1})
                        .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 50})
@@ -184,7 +184,7 @@ TEST(OraclePreemptTest, AProtectedGroupMayOnlyLoseWhatIsAboveItsMinimum) {  // s
   EXPECT_THAT(PlanOf(of(2, 1), {"preempt"}, settings), SizeIs(3));
 }
 
-TEST(OraclePreemptTest, WhoWaitsForItsDelayEvictsNobody) {  // spec 2 D1, D2, E12
+TEST(OraclePreemptTest, AGroupInItsDelayEvictsNothing) {  // spec 2 D1, D2, E12
   ClusterMaker maker = MakeCluster();
   maker.Node("n1", {.gpus = 1})
       .Running("ns/old", {.gpus = 1, .node = "n1", .priority = 50})
@@ -682,7 +682,7 @@ TEST(OracleCycleTest, EveryCycleKeepsItsPromises) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     Settings settings = seed % 4 == 0 ? AsKai() : Settings();
-    settings.mends.Set(Mend::kSameCycleEviction, true);  // else FINDINGS 10: more than there is
+    settings.mends.Set(Mend::kSameCycleEviction, true);  // else more is promised than there is
     World world(Crowded(seed), settings);
     const World before = world;
     const std::vector<Decision> plan = RunCycle(&world, kAll);

@@ -10,7 +10,7 @@
 
 namespace kai::oracle::parts {
 
-// What a node says to a pod because of who stands there, and who of them is leaving.
+// What a node says to a pod because of the pods there, and of those that are leaving.
 struct NeighbourAnswer {
   bool may = true;
   bool must_wait = false;  // until those in the way are gone (spec 2 W11)
@@ -29,7 +29,7 @@ double PreferredPoints(const PodRow& pod, const NodeRow& node);
 // Two pods with the same text ask the same of nodes by ports, volumes, spread and preferences.
 std::string AsksOfNodes(const World& world, const PodRow& pod);
 
-// Names the namespaces that the selectors of affinity terms find, so that nobody asks again.
+// Names the namespaces that the selectors of affinity terms find, so that they are looked up once.
 void ResolveNamespaces(ClusterRows* rows);
 // A term of the pod selects namespaces by labels, and there are no namespaces in the input.
 bool NeedsNamespaces(const ClusterRows& rows, const PodRow& pod);

@@ -374,7 +374,7 @@ GpuPart World::Kept::GpusTaken(const Pod& pod, int node, const Groups& shared) c
   if (pod.is_reservation) return part;
   if (!IsShared(*pod.row)) {
     part.whole = WholeOrPartGpus(pod.row->gpu);
-  } else if (shared.empty()) {  // as many whole ones, since nobody knows which
+  } else if (shared.empty()) {  // as many whole ones, since it is not known which
     part.whole = static_cast<double>(Devices(pod.row->gpu));
   } else {
     part.groups = shared;
@@ -732,7 +732,7 @@ bool IsAllocationSatisfied(const World& world, int group, const std::string& nam
   return SatisfiedChildren(world, group, set) >= set.minimum;
 }
 
-// spec 2 G11, by insertion: whoever beats the one before it moves up.
+// spec 2 G11, by insertion: a member that beats the one before it moves up.
 std::vector<std::string> MembersInOrder(const World& world, int group, const Set& set) {
   const SetTree& tree = world.group(group).shape->tree;
   std::vector<std::string> members = set.children;  // by name
@@ -816,7 +816,7 @@ std::vector<int> LeafTasks(const World& world, int group, const std::string& lea
 }
 
 // The children that a set below its minimum starts next. With the mend of spec 4 W5 these are as
-// many as it lacks: who is not ready comes in only where too few are.
+// many as it lacks: one that is not ready comes in only where too few are.
 std::vector<std::string> MissingMembers(const World& world, int group, const Set& set,
                                         const std::set<std::string>& without) {
   const std::vector<std::string> kids = MembersInOrder(world, group, set);
@@ -1090,8 +1090,8 @@ std::vector<double> IdleOrReleasing(const Ledger& ledger) {
   return sum;
 }
 
-// kube-scheduler's InterPodAffinity filter. With the mend of W11 who is leaving is near nobody, and
-// whoever takes the place waits.
+// kube-scheduler's InterPodAffinity filter. With the mend of W11 a leaving pod is near no other,
+// and the pod that takes its place waits.
 NeighbourAnswer AffinityAnswer(const World& world, const PodRow& pod, const NodeRow& node) {
   const PodAffinityRow& mine = pod.affinity;
   const bool leaving_go = world.settings().mends.on(Mend::kLeavingPods);
@@ -1156,7 +1156,7 @@ DeviceChoice ChoiceOn(const World& world, int pod, int node, bool fits_now, bool
                        fits_now, pipeline_only);
 }
 
-// spec 3 P6: whoever opens a device needs room for the pod that reserves it. A device that is
+// spec 3 P6: a pod that opens a device needs room for the pod that reserves it. A device that is
 // shared already counts as new unless it is called by a number.
 bool HasPodSlots(const World& world, int pod, int node) {
   if (!IsShared(*At(world.kept().pods, pod).row)) return true;  // by its request
@@ -1330,7 +1330,7 @@ bool PassesPodChecks(const World& world, int pod) {
   return FitsLargestNode(world, pod) && !IsRefused(world, pod);
 }
 
-// Pods of that request that the nodes could hold by what is idle or leaving, whoever else comes.
+// Pods of that request that the nodes could hold by what is idle or leaving, if no others come.
 double PodsThatFit(const World& world, int pod) {
   const Kept& kept = world.kept();
   if (kept.settings.Has("predicates") && !PassesPodChecks(world, pod)) return 0;
@@ -1351,7 +1351,7 @@ double PodsThatFit(const World& world, int pod) {
       if (room < 0) here = 0;
       if (request[r] > 0) here = std::min(here, std::floor(room / request[r]));
     }
-    all += std::max(0.0, here);  // a node in debt takes nobody, and nothing from the others
+    all += std::max(0.0, here);  // a node in debt takes no pod, and nothing from the others
   }
   return all;
 }
@@ -1393,7 +1393,7 @@ bool HasHope(const World& world, int group) {
   });
 }
 
-// With the mend of FINDINGS 4, who cannot be placed in whatever order is not in any.
+// With the mend unrelated_blockers a group that cannot be placed in any order is in none.
 bool SpeaksForItsQueue(const World& world, int group) {
   return !world.settings().mends.on(Mend::kUnrelatedBlockers) ||
          (IsReady(world, group, "") && HasHope(world, group));
@@ -1889,7 +1889,7 @@ std::map<std::string, int> ShortagesOf(const World& world, std::string_view pod_
   for (const int node : AllNodes(world)) {
     const Ledger ledger = At(Ledgers(world), node);
     if (Fits(world, pod, node, IdleOrReleasing(ledger))) continue;  // predicates say why
-    if (Fits(world, pod, node, ledger.idle)) continue;              // then nobody says
+    if (Fits(world, pod, node, ledger.idle)) continue;              // then nothing is said
     const GpuLedger& gpus = world.gpus(node);
     const bool is_too_large =
         gpu.kind == GpuRequestKind::kMemory &&

@@ -112,7 +112,7 @@ class World {
   const Settings& settings() const;
 
   // spec 2 T3-T5 and S5. Pipelining a pod that was just evicted moves it: what it held stays
-  // releasing. A pod that shares GPUs gets these groups, "" standing for a device that nobody
+  // releasing. A pod that shares GPUs gets these groups, "" standing for a device that no pod
   // shares yet; without any those that it would choose.
   void Place(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
   void Pipeline(std::string_view pod, std::string_view node, const parts::Groups& groups = {});
@@ -157,7 +157,7 @@ class World {
   const Kept& kept() const { return *kept_; }
   struct Spot {
     int node = -1;
-    parts::Groups groups;  // that it shares there; empty: none, or nobody knows
+    parts::Groups groups;  // that it shares there; empty: none, or not known
   };
   struct PodState {
     PodStatus status = PodStatus::kPending;
@@ -280,7 +280,7 @@ std::map<std::string, QueueNumbers> NumbersOf(const World& world);
 struct Choice {
   std::string node;                      // "": none fits
   bool now = false;                      // on what is idle; else it has to wait
-  std::vector<std::string> groups = {};  // of devices to share; "": one nobody shares yet
+  std::vector<std::string> groups = {};  // of devices to share; "": one that is not shared yet
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
@@ -477,7 +477,7 @@ bool HasGpusToGive(const World& world, int node);  // spec 2 V3
 // Whether some node could hold the pod if it were empty, and what it names is there (spec 3 P13,
 // P14, P16).
 bool PassesPodChecks(const World& world, int pod);
-// Whether a group that waits has a say in when its queue comes, in an order of all who wait.
+// Whether a group that waits has a say in when its queue comes, in an order of all that wait.
 bool SpeaksForItsQueue(const World& world, int group);
 // How the domains of nodes are liked, by node (spec 4 S1).
 using NodeScores = std::map<int, double>;
@@ -485,7 +485,7 @@ using NodeScores = std::map<int, double>;
 struct Placement {
   int node = -1;     // none
   bool now = false;  // it can start there
-  Groups groups;     // of devices to share; "": one nobody shares yet
+  Groups groups;     // of devices to share; "": one that is not shared yet
 };
 Placement PlaceTask(const World& world, int pod, const std::set<int>& nodes, bool pipeline_only,
                     const NodeScores* domains = nullptr);

@@ -81,7 +81,7 @@ TEST(OraclePlaceTest, AnIncompleteGangLeavesNoTrace) {  // spec 2 E14
   EXPECT_EQ(world.StatusOf("ns/gang-0"), PodStatus::kPending);
 }
 
-TEST(OracleWorldTest, WhoMovesLeavesItsOldPlaceReleasing) {  // spec 2 T5
+TEST(OracleWorldTest, APodThatMovesLeavesItsOldPlaceReleasing) {  // spec 2 T5
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 2})
                        .Node("n2", {.gpus = 2})

@@ -1,5 +1,6 @@
 // The oracle's reading of shared GPUs (spec 3 §4-§6): the maps of a node as the specification has
-// them, who fits, and which devices a pod takes. As slow_oracle.h: for nothing but being plain.
+// them, which pods fit, and which devices a pod takes. As slow_oracle.h: for nothing but being
+// plain.
 //
 // A device that pods share is called by its group. A group that is first shared in this cycle is
 // called "~" and the number of its opening, so that it comes after all others by name.
@@ -61,27 +62,27 @@ bool Matches(const GpuLedger& ledger, const std::string& group, double gpu_mib,
 bool HasIdle(const GpuLedger& ledger, const std::string& group, double gpu_mib,
              int64_t mib);  // N12
 
-// The GPU part of spec 3 N10, for one who shares: `gpus` is the GPU element of idle, or of idle and
-// releasing.
+// The GPU part of spec 3 N10, for a pod that shares: `gpus` is the GPU element of idle, or of idle
+// and releasing.
 bool DevicesFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib, double gpus);
 
 // How one candidate of S1 is liked (W14): by the plugins that are on.
 struct DeviceTaste {
   bool pack = false;
   bool spread = false;
-  bool bind_held = false;  // start on a device that is still being freed, as KAI does (FINDINGS 9)
+  bool bind_held = false;  // start on a device that is still being freed, as KAI does (spec 3 S4)
 };
 
 // spec 3 S1-S4.
 struct DeviceChoice {
   bool found = false;
-  Groups groups;  // "": a device that nobody shares yet
+  Groups groups;  // "": a device that is not shared yet
   bool is_releasing = false;
 };
 DeviceChoice ChooseDevices(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib,
                            const DeviceTaste& taste, bool fits_now, bool pipeline_only);
 
-// So many pods of this request could be held if nobody else came and devices were one piece: by
+// So many pods of this request could be held if no others came and devices were one piece: by
 // what of devices is idle, leaving or left.
 double SharersThatFit(const GpuRequest& gpu, const GpuLedger& ledger, double gpu_mib);
 

@@ -163,7 +163,7 @@ TEST(OracleSharingTest, ALabelThatCountsMoreDevicesThanThereAre) {  // spec 3 N1
   EXPECT_EQ(world.Idle("n1").at("gpu"), 6);
 }
 
-TEST(OracleSharingTest, ADeviceThatIsBeingFreedHasToBeWaitedFor) {  // FINDINGS 9
+TEST(OracleSharingTest, ADeviceThatIsBeingFreedHasToBeWaitedFor) {  // spec 3 S4
   const World world = Of(MakeCluster()
                              .Node("n1", {.gpus = 2})
                              .Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"})
@@ -355,7 +355,7 @@ TEST(OracleSharingTest, AGangThatWaitsKeepsItsDevices) {  // spec 2 T6
   EXPECT_EQ(world.Idle("n1").at("gpu") + world.Releasing("n1").at("gpu"), 0);
 }
 
-TEST(OracleSharingTest, WhoeverGetsAnotherDeviceHasMoved) {  // spec 3 S7
+TEST(OracleSharingTest, APodThatGetsAnotherDeviceHasMoved) {  // spec 3 S7
   World world =
       Of(MakeCluster().Node("n1", {.gpus = 2}).Running("ns/a", {.gpu_fraction = 0.5, .node = "n1"}),
          {{"ns/a-0", {"g1"}}}, Packing());
@@ -367,7 +367,7 @@ TEST(OracleSharingTest, WhoeverGetsAnotherDeviceHasMoved) {  // spec 3 S7
   EXPECT_THAT(world.SharedDevices("n1"), SizeIs(2));
 }
 
-TEST(OracleSharingTest, DevicesThatNobodyKnowsAreHeldWhole) {
+TEST(OracleSharingTest, UnknownDevicesAreHeldWhole) {
   World world = Of(MakeCluster()
                        .Node("n1", {.gpus = 4})
                        .Running("ns/a", {.gpu_fraction = 0.5, .gpu_devices = 2, .node = "n1"}),

@@ -254,7 +254,7 @@ std::vector<std::string> LeavesBelow(const SetTree& tree, const std::string& mem
   return leaves;
 }
 
-// The domains of the required level that pods hold already (L1-L3); none: nobody holds any.
+// The domains of the required level that pods hold already (L1-L3); none: no pod holds any.
 std::optional<std::set<Key>> Held(const World& world, const Tree& tree, const StepBelow& step,
                                   size_t required) {
   std::optional<std::set<Key>> held;

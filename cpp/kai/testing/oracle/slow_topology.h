@@ -1,6 +1,6 @@
 // The oracle's reading of topology (spec 4 §2, §5-§9): which sets of nodes a part of a pod group
 // tries, how its nodes are liked, and the recursion over the tree of sub-groups. As slow_oracle.h:
-// for nothing but being plain. A tree is made anew whenever somebody asks.
+// for nothing but being plain. A tree is made anew for every question.
 //
 //   NodeSets sets = NodeSetsFor(world, {.group = group, .member = "workers", .tasks = tasks},
 //   nodes); for (const std::set<int>& nodes : sets.sets) ...     // the first that works is taken

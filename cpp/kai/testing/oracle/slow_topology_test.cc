@@ -272,7 +272,7 @@ TEST_F(SlowTopologyTest, ATopologyWithoutALevelAsksForNothing) {  // W3
   EXPECT_THAT(Placed(), IsEmpty());
 }
 
-TEST_F(SlowTopologyTest, WhoeverStandsHoldsTheDomainOfAll) {  // L3, W2
+TEST_F(SlowTopologyTest, APodThatStandsHoldsTheDomainOfAll) {  // L3, W2
   Levels({"zone"});
   Node("n1", {{"zone", "z1"}}, 4);
   Node("n2", {{"zone", "z2"}}, 1);

@@ -124,7 +124,7 @@ def _check(request: PodRequest, version: versions.Version, skip_owner_references
 def _expressible(request: PodRequest, has_job: bool) -> PodRequest:
     """The request without what would be dead, or has no place at all; see _unsupported."""
     without: dict[str, Any] = {"claim": None, "gang_min": None}
-    if has_job:  # a pod that nobody owns is its own top owner (Z9)
+    if has_job:  # a pod without an owner is its own top owner (Z9)
         without |= {"topology": None, "required_level": None, "preferred_level": None}
     return request.with_changes(**without)
 

@@ -1,4 +1,4 @@
-"""Settings as plain values, whoever wrote them and how."""
+"""Settings as plain values, however they were written."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 FIRST: Version = (0, 82, 0)
 """Before it there is no scheduler_name."""
 STEP_JOBS: Version = (0, 84, 0)
-"""From here on a step is a Job; before, a pod that nobody owns."""
+"""From here on a step is a Job; before, a pod without an owner."""
 NO_START_TIMEOUT: Version = (0, 84, 2)
 """From here on nothing gives up on a pod that waits to start."""
 OWNERS_CAN_BE_SKIPPED: Version = (0, 91, 1)
