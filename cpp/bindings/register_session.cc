@@ -13,6 +13,7 @@
 #include "kai/api/rounding.h"
 #include "kai/base/clock.h"
 #include "kai/ingest/snapshot_reader.h"
+#include "kai/model/building/numbering.h"
 #include "kai/session/plan_texts.h"
 #include "kai/session/session.h"
 #include "register.h"
@@ -281,7 +282,7 @@ py::dict Claims(const HeldPlan& self) {
 py::dict PodGroups(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::dict groups;
-  for (const PodGroupId group : InOrderOf(cluster.pod_groups().name_rank)) {
+  for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
     const GroupOutcome& outcome = self.plan.groups[group];
     py::list reasons;
     for (const ToldReason& reason : ReasonsOf(self.plan, group)) {
@@ -321,7 +322,7 @@ py::object ForPeople(double amount, QuotaResource resource) {
 py::dict Queues(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::dict queues;
-  for (const QueueId queue : InOrderOf(cluster.queues().name_rank)) {
+  for (const QueueId queue : InOrderOfNames(cluster.names(), cluster.queues())) {
     if (!self.plan.has_queue_numbers) break;
     py::dict resources;
     for (const auto& [name, resource] : {std::pair("gpu", kQuotaGpu), std::pair("cpu", kQuotaCpu),

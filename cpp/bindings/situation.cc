@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "kai/model/building/numbering.h"
+
 namespace kai::bindings {
 namespace {
 
@@ -26,7 +28,7 @@ const char* StateOf(PodStatus status) {
 
 py::list NodesOf(const Cluster& cluster) {
   py::list rows;
-  for (const NodeId node : InOrderOf(cluster.nodes().name_rank)) {
+  for (const NodeId node : InOrderOfNames(cluster.names(), cluster.nodes())) {
     rows.append(py::make_tuple(TextOrNone(cluster.nodes().name[node], cluster),
                                cluster.nodes().allocatable[node][kGpuSlot.index()]));
   }
@@ -36,7 +38,7 @@ py::list NodesOf(const Cluster& cluster) {
 py::list PodsOf(const Cluster& cluster) {
   const PodColumns& pods = cluster.pods();
   py::list rows;
-  for (const PodId pod : InOrderOf(pods.name_rank)) {
+  for (const PodId pod : InOrderOfNames(cluster.names(), pods)) {
     const GpuRequest& gpu = cluster.ClassOf(pod).gpu;
     const bool shares = gpu.IsShared();
     py::object group = py::none();
@@ -66,7 +68,7 @@ int64_t LeastPodsOf(SubGroupId set, const SubGroupColumns& sets) {
 py::list PodGroupsOf(const Cluster& cluster) {
   const PodGroupColumns& groups = cluster.pod_groups();
   py::list rows;
-  for (const PodGroupId group : InOrderOf(groups.name_rank)) {
+  for (const PodGroupId group : InOrderOfNames(cluster.names(), groups)) {
     rows.append(py::make_tuple(cluster.PodGroupName(group),
                                TextOrNone(groups.queue_name[group], cluster),
                                LeastPodsOf(groups.root[group], cluster.sub_groups()),
@@ -78,7 +80,7 @@ py::list PodGroupsOf(const Cluster& cluster) {
 py::list QueuesOf(const Cluster& cluster) {
   const QueueColumns& queues = cluster.queues();
   py::list rows;
-  for (const QueueId queue : InOrderOf(queues.name_rank)) {
+  for (const QueueId queue : InOrderOfNames(cluster.names(), queues)) {
     py::object parent = py::none();
     if (queues.parent[queue].valid())
       parent = TextOrNone(queues.name[queues.parent[queue]], cluster);

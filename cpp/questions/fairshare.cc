@@ -426,7 +426,7 @@ std::vector<std::optional<std::string>> JobOrder(
                     {.by_fair_share = fair_share_order, .depth = max_per_queue});
   std::map<std::string, PodGroupId> by_name;
   std::vector<PodGroupId> candidates;
-  for (const PodGroupId group : cluster->pod_groups().lists.all) {
+  for (const PodGroupId group : InOrderOfCreation(cluster->pod_groups())) {
     const std::string name(cluster->Text(cluster->pod_groups().name[group]));
     by_name[name] = group;
     if (waits_from_the_start.contains(name) &&

@@ -38,7 +38,7 @@ bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> po
 
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,
                                         std::span<const PodGroupId> b) {
-  const IndexVector<PodGroupId, int32_t>& rank = cluster.pod_groups().creation_rank;
+  const IndexVector<PodGroupId, int64_t>& rank = cluster.pod_groups().creation_rank;
   std::vector<PodGroupId> merged;
   merged.reserve(a.size() + b.size());
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(merged),
@@ -49,19 +49,19 @@ std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const 
 std::vector<PodGroupId> NotableOrChanged(const Statement& statement) {
   const Cluster& cluster = statement.cluster();
   const PodGroupColumns& groups = cluster.pod_groups();
-  std::vector<int32_t> ranks;
+  std::vector<std::pair<int64_t, PodGroupId>> ranks;
   for (const Change& change : statement.ChangesSince(0)) {
     const PodGroupId group = cluster.pods().group[change.pod];
     if (!group.valid()) continue;
-    const int32_t rank = groups.creation_rank[group];
-    if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
+    if (ranks.empty() || ranks.back().second != group)
+      ranks.emplace_back(groups.creation_rank[group], group);
   }
   if (std::is_sorted(ranks.rbegin(), ranks.rend())) std::reverse(ranks.begin(), ranks.end());
   if (!std::is_sorted(ranks.begin(), ranks.end())) std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   std::vector<PodGroupId> changed;
   changed.reserve(ranks.size());
-  for (const int32_t rank : ranks) changed.push_back(groups.lists.all[static_cast<size_t>(rank)]);
+  for (const auto& [rank, group] : ranks) changed.push_back(group);
   return MergeByCreation(cluster, groups.lists.notable, changed);
 }
 

@@ -172,7 +172,7 @@ TEST(CreationOrderTest, IsByAgeThenNameThenNamespace) {  // spec 1 F60
   for (PodGroupRow& row : maker.rows().pod_groups) row.created_ns = row.name == "old" ? 1 : 2;
   const auto cluster = maker.Build();
   std::vector<std::string> names;
-  for (const PodGroupId group : cluster->pod_groups().lists.all) {
+  for (const PodGroupId group : InOrderOfCreation(cluster->pod_groups())) {
     names.push_back(cluster->PodGroupName(group));
   }
   EXPECT_THAT(names, ElementsAre("a/old", "a/x", "b/x", "a/y"));
@@ -192,7 +192,7 @@ TEST(CandidatesPropertyTest, AreWhatTheSpecTakesFromTheRows) {
     const PlacingOrder placing(*cluster, {});
     const PodOrder order(placing, {});
     std::vector<std::string> names;
-    for (const PodGroupId group : cluster->pod_groups().lists.all) {
+    for (const PodGroupId group : InOrderOfCreation(cluster->pod_groups())) {
       if (IsCandidate(*cluster, order, group, {}, kTestNowNs)) {
         names.push_back(cluster->PodGroupName(group));
       }

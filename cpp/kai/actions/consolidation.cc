@@ -62,7 +62,7 @@ class Consolidation final : public EvictionAction {
       if (std::find(first.begin(), first.end(), batch->group) == first.end())
         first.push_back(batch->group);
     }
-    const IndexVector<PodGroupId, int32_t>& rank = cycle.cluster->pod_groups().creation_rank;
+    const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
     std::sort(first.begin(), first.end(),
               [&](PodGroupId a, PodGroupId b) { return rank[a] < rank[b]; });
     return first;

@@ -238,7 +238,7 @@ void TryOne(TestCycle* cycle, Random* random, bool exact, Tally* tally) {
   const PodList pods = order.PodsToPlace(group);
 
   std::vector<PodGroupId> candidates;
-  for (const PodGroupId each : cluster.pod_groups().lists.all) {
+  for (const PodGroupId each : InOrderOfCreation(cluster.pod_groups())) {
     if (each != group && random->OneIn(2)) candidates.push_back(each);
   }
   // Either victims from anywhere, or what one node would give up.

@@ -51,7 +51,7 @@ class StaleGangEviction final : public Action {
         if (IsActiveAllocated(cluster.pods().status[pod])) active.push_back(pod);
       }
     }
-    std::ranges::sort(active, {}, [&](PodId pod) { return cluster.pods().name_rank[pod]; });
+    std::ranges::sort(active, [&](PodId a, PodId b) { return cluster.IsNamedBefore(a, b); });
     return active;
   }
 

@@ -40,7 +40,7 @@ VictimPool::VictimPool(const CycleView& cycle, std::span<const PodGroupId> candi
     groups.insert(groups.end(), group, other);
     group = other;
   }
-  const IndexVector<PodGroupId, int32_t>& rank = cluster.pod_groups().creation_rank;
+  const IndexVector<PodGroupId, int64_t>& rank = cluster.pod_groups().creation_rank;
   for (const QueueId entering : leaves) {
     for (const QueueId leaf : leaves) {
       for (const PodGroupId group : sorted_[leaf]) {
@@ -59,9 +59,7 @@ void VictimPool::SortVictims(std::vector<PodGroupId>* groups) const {
   PodOrder& order = *cycle_.order;
   // Their order was found when the cluster was built; only those that have changed since have to be
   // filed anew.
-  const auto by_rank = [&](PodGroupId a, PodGroupId b) {
-    return columns.victim_rank[a] < columns.victim_rank[b];
-  };
+  const auto by_rank = [&](PodGroupId a, PodGroupId b) { return columns.IsVictimBefore(a, b); };
   const auto goes_first = [&](PodGroupId a, PodGroupId b) {
     return GroupGoesFirst(a, order.ElasticStateOf(a), b, order.ElasticStateOf(b));
   };

@@ -29,7 +29,7 @@ struct Rig {
         statement(Statement::Open(cluster.get(), {&usage, &order})) {}
 
   void PushAll() {
-    for (const PodGroupId group : cluster->pod_groups().lists.all) {
+    for (const PodGroupId group : InOrderOfCreation(cluster->pod_groups())) {
       if (IsCandidate(*cluster, order, group, {}, kTestNowNs)) worklist.Push(group);
     }
   }

@@ -22,6 +22,8 @@ namespace kai {
 template <typename IdT>
 class IdRange {
  public:
+  using Id = IdT;
+
   class Iterator {
    public:
     explicit Iterator(size_t at) : at_(at) {}

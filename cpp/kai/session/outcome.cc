@@ -25,8 +25,6 @@ class Describer {
     const std::vector<PodGroupId> groups = NotableOrChanged(*cycle_.statement);
     plan_.groups.Reserve(groups.size());
     for (const PodGroupId group : groups) Describe(group);
-    std::ranges::sort(plan_.waiting_pods, {},
-                      [&](const auto& each) { return cluster_.pods().name_rank[each.first]; });
   }
 
  private:
@@ -41,8 +39,9 @@ class Describer {
         evictions.push_back({.group = cluster_.pods().group[pod], .pod = pod, .decision = i});
       }
     }
-    std::ranges::sort(evictions, {}, [&](const Plan::Eviction& each) {
-      return std::tuple(each.group, cluster_.pods().name_rank[each.pod], each.decision);
+    std::ranges::sort(evictions, [&](const Plan::Eviction& a, const Plan::Eviction& b) {
+      if (a.group != b.group) return a.group < b.group;
+      return a.pod != b.pod ? cluster_.IsNamedBefore(a.pod, b.pod) : a.decision < b.decision;
     });
     const auto is_same = [](const Plan::Eviction& a, const Plan::Eviction& b) {
       return a.pod == b.pod;

@@ -116,8 +116,8 @@ struct Plan {
   };
   std::vector<Eviction> evictions;
   GroupOutcomes groups;
-  // Pods whose condition is written, by pod; each with its own reason of those of its group, or -1:
-  // that of the group as a whole.
+  // Pods whose condition is written, in no order that counts; each with its own reason of those of
+  // its group, or -1: that of the group as a whole.
   std::vector<std::pair<PodId, int32_t>> waiting_pods;
   IndexVector<QueueId, QueueShare> queues;  // beside what the cluster says that they hold
   // Searches that a budget ended, and the scenarios each had tried: with these counts in

@@ -128,6 +128,9 @@ std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan) {
     }
     conditions.emplace_back(pod, is_prefixed ? Prefixed(cluster, group, std::move(own)) : own);
   }
+  std::ranges::sort(conditions, [&](const auto& a, const auto& b) {
+    return cluster.IsNamedBefore(a.first, b.first);
+  });
   return conditions;
 }
 

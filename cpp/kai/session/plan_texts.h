@@ -40,7 +40,7 @@ std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group);
 // it is for.
 Facts FactsOf(const Plan& plan, const ToldReason& reason, PodGroupId group);
 
-// The condition of every waiting pod, by pod (spec 2 M2).
+// The condition of every waiting pod, by name (spec 2 M2).
 std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan);
 
 }  // namespace kai

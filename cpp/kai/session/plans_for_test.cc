@@ -10,6 +10,7 @@
 #include <map>
 
 #include "kai/base/text.h"
+#include "kai/model/building/numbering.h"
 #include "kai/testing/matchers/matchers.h"
 
 namespace kai {
@@ -67,7 +68,7 @@ std::string TextOf(const Plan& plan) {
     StrAppend(&text, "\n", decision.action, " ", MessageOf(plan, decision));
     if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
   }
-  for (const PodGroupId group : InOrderOf(cluster.pod_groups().name_rank)) {
+  for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
     const GroupOutcome& outcome = plan.groups[group];
     StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
               outcome.writes_last_start ? " starts" : "",
@@ -82,7 +83,7 @@ std::string TextOf(const Plan& plan) {
   for (const auto& [pod, message] : ConditionsOf(plan)) {
     StrAppend(&text, "\n", cluster.PodName(pod), ": ", message);
   }
-  for (const QueueId queue : InOrderOf(cluster.queues().name_rank)) {
+  for (const QueueId queue : InOrderOfNames(cluster.names(), cluster.queues())) {
     StrAppend(&text, "\n", cluster.Text(cluster.queues().name[queue]));
     for (size_t i = 0; i < kQuotaResources; ++i) {
       const Share& share = plan.queues[queue][i];

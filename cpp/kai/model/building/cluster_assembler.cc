@@ -46,16 +46,11 @@ int64_t OtherAccelerators(const ResourceAmounts& amounts) {
   return devices;
 }
 
-void CountAcceleratorsAsGpus(NodeRow* node) {
-  const int64_t devices = OtherAccelerators(node->allocatable);
-  if (devices > 0) node->allocatable.emplace_back(kAnyGpu, devices);
-}
-
-void CountAcceleratorsAsGpus(PodRow* pod) {
-  const int64_t devices = OtherAccelerators(pod->requests);
-  if (devices == 0 || pod->gpu.kind != GpuRequestKind::kRegular) return;
-  pod->gpu.count = AddSaturating(pod->gpu.portion > 0 ? pod->gpu.count : 0, devices);
-  pod->gpu.portion = 1;
+void CountAcceleratorsAsGpus(const PodRow& pod, GpuRequest* gpu) {
+  const int64_t devices = OtherAccelerators(pod.requests);
+  if (devices == 0 || gpu->kind != GpuRequestKind::kRegular) return;
+  gpu->count = AddSaturating(gpu->portion > 0 ? gpu->count : 0, devices);
+  gpu->portion = 1;
 }
 
 }  // namespace
@@ -78,10 +73,6 @@ void ClusterAssembler::Assemble(ClusterRows* rows) {
   if (c_.params_.stuck_in_releasing_threshold_ns <= 0)
     c_.params_.stuck_in_releasing_threshold_ns = kDefaultStuckThresholdNs;
   if (c_.params_.count_mig_as_parts) c_.slots_ = ResourceSlots(MigCount::kParts);
-  if (c_.params_.count_all_accelerators) {
-    for (NodeRow& node : rows->nodes) CountAcceleratorsAsGpus(&node);
-    for (PodRow& pod : rows->pods) CountAcceleratorsAsGpus(&pod);
-  }
   if (!rows->ServesClaims()) {
     rows->claims.clear();
     rows->slices.clear();
@@ -112,7 +103,7 @@ void ClusterAssembler::AddNodes(std::vector<NodeRow>* rows,
        SortedAndUnique(rows, "Node", NameKey<NodeRow>, &c_.rejections_, seed_)) {
     const NodeFacts facts = NodeFactsOf(*row);
     directory_.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
-    nodes_.Add({.row = row, .facts = facts});
+    nodes_.Add({.facts = facts});
     node_rows_.push_back(row);
   }
   RankByName(c_.names_, &c_.nodes_);
@@ -157,7 +148,6 @@ void ClusterAssembler::AddPodGroups(ClusterRows* rows) {
            &rows->pod_groups, "PodGroup", NamespacedKey<PodGroupRow>, &c_.rejections_, seed_)) {
     writer.Add(*row);
   }
-  RankByName(c_.names_, &c_.pod_groups_);
   RankByCreation(c_.names_, &c_.pod_groups_);
 }
 
@@ -167,7 +157,7 @@ void ClusterAssembler::DraftPods(const std::vector<PodRow*>& rows,
   const BindRequests requests(bind_requests, directory_);
   const GpusOfClaims gpus(claims);
   pods_.reserve(rows.size());
-  for (PodRow* row : rows) {
+  for (const PodRow* row : rows) {
     const BindRequestRow* request = requests.Find(*row);
     PodDraft draft;
     draft.row = row;
@@ -181,15 +171,10 @@ void ClusterAssembler::DraftPods(const std::vector<PodRow*>& rows,
       draft.node = directory_.FindNode(
           row->node_name.empty() && request != nullptr ? request->node : row->node_name);
     }
-    if (request != nullptr) {  // spec 3 R20
-      row->received_type = request->received_type;
-      row->gpu_groups = request->gpu_groups;
-      if (!request->zones.empty())
-        row->zone_records.push_back(
-            {.source = ZoneRecordRow::Source::kBindRequest, .zones = request->zones});
-    }
     draft.is_reservation = IsReservation(*row);
-    row->gpu.dra = gpus.Of(*row);
+    draft.gpu = row->gpu;
+    if (c_.params_.count_all_accelerators) CountAcceleratorsAsGpus(*row, &draft.gpu);
+    draft.gpu.dra = gpus.Of(*row);
     pods_.push_back(std::move(draft));
   }
 }
@@ -204,7 +189,7 @@ void ClusterAssembler::NameResources() {
   for (const PodDraft& draft : pods_) {
     name(draft.row->requests, &of_pods);
     name(draft.row->overhead, &of_pods);
-    name(draft.row->gpu.mig, &of_pods);
+    name(draft.gpu.mig, &of_pods);
   }
   std::vector<std::string_view> order(of_nodes.begin(), of_nodes.end());
   order.insert(order.end(), of_pods.begin(), of_pods.end());
@@ -219,7 +204,10 @@ void ClusterAssembler::OfferResources() {
   c_.largest_node_.assign(slots, 0);
   for (const NodeId node : nodes_.ids()) {
     const NodeDraft& draft = nodes_[node];
-    SetAllocatable(*draft.row, draft.facts, draft.dra_gpus, c_.slots_, node, &nodes);
+    const NodeRow& row = *node_rows_[node.index()];
+    const int64_t more_gpus =
+        c_.params_.count_all_accelerators ? OtherAccelerators(row.allocatable) : 0;
+    SetAllocatable(row, draft.facts, more_gpus, draft.dra_gpus, c_.slots_, node, &nodes);
     for (size_t slot = 0; slot < slots; ++slot)
       c_.largest_node_[slot] = std::max(c_.largest_node_[slot], nodes.allocatable[node][slot]);
   }
@@ -323,8 +311,8 @@ void ClusterAssembler::ClassifyNodes() {
   for (const NodeId node : nodes_.ids()) {
     const NodeDraft& draft = nodes_[node];
     const NodeClassId id = c_.node_classes_.Add(
-        NodeClassOf(*draft.row, draft.facts, draft.dra_gpus > 0, labels, nodes.labels[node],
-                    nodes.allocatable[node][kGpuSlot.index()], &c_.names_));
+        NodeClassOf(*node_rows_[node.index()], draft.facts, draft.dra_gpus > 0, labels,
+                    nodes.labels[node], nodes.allocatable[node][kGpuSlot.index()], &c_.names_));
     nodes.node_class.Add(id);
     nodes.cpu_only.Add(c_.node_classes_[id].cpu_only ? 1 : 0);
   }
@@ -334,11 +322,11 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
   if (!affinity_->empty()) c_.affinity_ = affinity_->MakeIndex(node_rows_);
   SharedGpuLists shared;
   for (const PodDraft& draft : pods_) {
-    if (!draft.row->gpu.IsShared()) continue;
+    if (!draft.gpu.IsShared()) continue;
     c_.shares_gpus_ = true;
     if (!draft.node.valid()) continue;
-    c_.hides_shared_gpus_ = c_.hides_shared_gpus_ || draft.row->gpu_groups.empty();
-    shared.Note(*draft.row, draft.node);
+    c_.hides_shared_gpus_ = c_.hides_shared_gpus_ || draft.gpu_groups().empty();
+    shared.Note(draft.gpu_groups(), draft.node);
   }
   shared.Write(&c_.names_, &c_.nodes_);
   GpuMemoryRange gpu_memory;
@@ -358,24 +346,23 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
   Occupancy occupancy(&c_);
   for (const PodDraft& draft : pods_) {
     const PodClassId pod_class = classes.Add(draft);
-    const bool shares = draft.row->gpu.IsShared() && draft.node.valid();
+    const bool shares = draft.gpu.IsShared() && draft.node.valid();
     const PodId pod =
         writer.Add(draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
-                   shares ? shared.Of(*draft.row, draft.node) : GpuList());
+                   shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
     if (draft.group.valid() && c_.pod_classes_.info[pod_class].numa.valid())
-      numa_.NotePlacement(*draft.row, pod, draft.node, &c_.rejections_);
+      numa_.NotePlacement(*draft.row, draft.bind_request, pod, draft.node, &c_.rejections_);
     if (draft.node.valid()) occupancy.Occupy(pod, draft.node, draft.status, c_.pods_.gpus[pod]);
   }
-  RankByName(c_.names_, &c_.pods_);
-  writer.ListPods();
+  writer.ListPods(c_);
 }
 
 void ClusterAssembler::Summarize() {
   std::vector<const PodRow*> rows;
   for (const PodDraft& draft : pods_) rows.push_back(draft.row);
-  RankByUid(rows, &c_.pods_);
   std::sort(c_.rejections_.begin(), c_.rejections_.end());
-  for (const SubGroupId set : c_.sub_groups_.name.ids()) SortPodsOf(set, c_.pods_, &c_.sub_groups_);
+  for (const SubGroupId set : c_.sub_groups_.name.ids())
+    SortPodsOf(set, c_.pods_, rows, &c_.sub_groups_);
   ListPodGroups(c_, &c_.pod_groups_);
   for (const NodeId node : c_.nodes_.name.ids()) c_.total_ += OfferedToQueues(c_, node);
   c_.queues_.sums.Resize(c_.queues_.size());

@@ -45,7 +45,6 @@ class ClusterAssembler {
   void Summarize();
 
   struct NodeDraft {
-    const NodeRow* row = nullptr;
     NodeFacts facts;
     int64_t dra_gpus = 0;
   };

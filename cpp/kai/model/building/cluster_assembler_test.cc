@@ -112,9 +112,8 @@ std::vector<std::string> Everything(const Cluster& cluster) {
     const auto request = cluster.RequestOf(id);
     add(cluster.PodName(id), static_cast<int>(cluster.pods().status[id]),
         cluster.pods().node[id].value(), cluster.pods().pod_set[id].value(),
-        cluster.pods().uid_rank[id], cluster.pods().ledger_gpus[id],
-        std::vector<double>(request.begin(), request.end()), cluster.ClassOf(id).requested.values(),
-        cluster.ClassOf(id).matches_own_required);
+        cluster.pods().ledger_gpus[id], std::vector<double>(request.begin(), request.end()),
+        cluster.ClassOf(id).requested.values(), cluster.ClassOf(id).matches_own_required);
   }
   add(cluster.total().values(), cluster.largest_node());
   for (const Rejection& each : cluster.rejections()) {

@@ -29,12 +29,13 @@ NodeId AddNode(const NodeRow& row, const NodeFacts& facts, Interner* names, Node
   return node;
 }
 
-void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t dra_gpus,
+void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t more_gpus, int64_t dra_gpus,
                     const ResourceSlots& slots, NodeId node, NodeColumns* nodes) {
   const std::span<double> offered = nodes->allocatable[node];
   for (const auto& [name, amount] : row.allocatable)
     offered[slots.Find(name).index()] += static_cast<double>(amount);
   double& gpus = offered[kGpuSlot.index()];
+  gpus += static_cast<double>(more_gpus);
   nodes->gpu_count.Add(facts.gpu_count.value_or(std::trunc(gpus)));
   gpus += static_cast<double>(dra_gpus);
 }

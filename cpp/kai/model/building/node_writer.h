@@ -1,7 +1,7 @@
 // One node into the columns, step by step.
 //
 //   AddNode(*row, facts, &c_.names_, &c_.nodes_)
-//   SetAllocatable(*draft.row, draft.facts, draft.dra_gpus, c_.slots_, node, &nodes);
+//   SetAllocatable(*draft.row, draft.facts, more_gpus, draft.dra_gpus, c_.slots_, node, &nodes);
 //   c_.node_classes_.Add(NodeClassOf(...
 //
 // Invariants: a node's class holds all that static filters can tell apart (design §4.2). Cost:
@@ -27,8 +27,9 @@ bool IsOurs(const NodeRow& row, const ShardParams& params);
 
 NodeId AddNode(const NodeRow& row, const NodeFacts& facts, Interner* names, NodeColumns* nodes);
 
-// Rows of the ledger are there already. `dra_gpus`: those that resource slices offer (spec 3 N1).
-void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t dra_gpus,
+// Rows of the ledger are there already. `more_gpus`: other accelerators that count as GPUs.
+// `dra_gpus`: those that resource slices offer (spec 3 N1).
+void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t more_gpus, int64_t dra_gpus,
                     const ResourceSlots& slots, NodeId node, NodeColumns* nodes);
 
 NodeClass NodeClassOf(const NodeRow& row, const NodeFacts& facts, bool has_dra_gpus,

@@ -133,13 +133,12 @@ void NumaWriter::AddNode(const NodeZonesRow& row, NodeId node, size_t nodes,
   }
 }
 
-NumaNeedsId NumaWriter::NeedsOf(const PodRow& row) {
+NumaNeedsId NumaWriter::NeedsOf(const PodRow& row, const GpuRequest& gpu) {
   if (numa_.empty()) return NumaNeedsId();
   // As containers ask for it: what annotations ask of GPUs is no request (spec 3 U16).
   ResourceAmounts pod = row.requests;
-  if (row.gpu.kind == GpuRequestKind::kRegular && row.gpu.portion > 0)
-    pod.emplace_back(kAnyGpu, row.gpu.count);
-  if (!row.gpu.legacy_mig) pod.insert(pod.end(), row.gpu.mig.begin(), row.gpu.mig.end());
+  if (gpu.kind == GpuRequestKind::kRegular && gpu.portion > 0) pod.emplace_back(kAnyGpu, gpu.count);
+  if (!gpu.legacy_mig) pod.insert(pod.end(), gpu.mig.begin(), gpu.mig.end());
 
   NumaNeeds needs{.guaranteed = row.guaranteed};
   const auto request_of = [&](const ResourceAmounts& amounts, int64_t exclusive_cpu) {
@@ -174,14 +173,19 @@ NumaNeedsId NumaWriter::NeedsOf(const PodRow& row) {
   return numa_.needs.Add(std::move(needs));
 }
 
-void NumaWriter::NotePlacement(const PodRow& row, PodId pod, NodeId at,
-                               std::vector<Rejection>* rejections) {
+void NumaWriter::NotePlacement(const PodRow& row, const BindRequestRow* bind_request, PodId pod,
+                               NodeId at, std::vector<Rejection>* rejections) {
   // spec 3 U12, U13: the first record that is there and makes sense. One that names a zone the node
   // does not have says nothing, and no other is asked.
   const NumaNode* node = at.valid() ? numa_.Find(at) : nullptr;
   if (node == nullptr) return;
   std::vector<const ZoneRecordRow*> records;
   for (const ZoneRecordRow& record : row.zone_records) records.push_back(&record);
+  ZoneRecordRow requested{.source = ZoneRecordRow::Source::kBindRequest};
+  if (bind_request != nullptr && !bind_request->zones.empty()) {
+    requested.zones = bind_request->zones;
+    records.push_back(&requested);
+  }
   std::sort(records.begin(), records.end(),
             [](const auto* a, const auto* b) { return a->source < b->source; });
   for (const ZoneRecordRow* record : records) {

@@ -3,9 +3,10 @@
 //
 //   OrderForIds(seed_, &order);
 //   RankByName(c_.names_, &c_.nodes_);
+//   for (const PodId pod : InOrderOfNames(cluster.names(), cluster.pods())) {
 //
 // Invariants: the same seed gives the same order; 0 leaves it as it is. Cost: O(objects), and
-// RankByName() O(objects · log) where ids do not follow names. Threads: pure functions.
+// O(objects · log) for the order of names where ids do not follow it. Threads: pure functions.
 #ifndef KAI_MODEL_BUILDING_NUMBERING_H_
 #define KAI_MODEL_BUILDING_NUMBERING_H_
 
@@ -25,21 +26,29 @@ void OrderForIds(uint64_t seed, std::vector<T>* objects) {
   std::shuffle(objects->begin(), objects->end(), random);
 }
 
-// Fills `name_rank` of nodes, queues, pods or pod groups.
+// Nodes, queues, pods or pod groups, by namespace and name.
 template <typename Columns>
-void RankByName(const Interner& names, Columns* columns) {
-  using IdT = decltype(InOrderOf(columns->name_rank))::value_type;
+auto InOrderOfNames(const Interner& names, const Columns& columns) {
+  using IdT = typename decltype(columns.name.ids())::Id;
   std::vector<IdT> order;
-  for (const IdT id : columns->name.ids()) order.push_back(id);
+  order.reserve(columns.name.size());
+  for (const IdT id : columns.name.ids()) order.push_back(id);
   const auto is_before = [&](IdT a, IdT b) {
-    if constexpr (requires { columns->namespace_name; }) {
-      if (columns->namespace_name[a] != columns->namespace_name[b])
-        return names.Text(columns->namespace_name[a]) < names.Text(columns->namespace_name[b]);
+    if constexpr (requires { columns.namespace_name; }) {
+      if (columns.namespace_name[a] != columns.namespace_name[b])
+        return names.Text(columns.namespace_name[a]) < names.Text(columns.namespace_name[b]);
     }
-    return names.Text(columns->name[a]) < names.Text(columns->name[b]);
+    return names.Text(columns.name[a]) < names.Text(columns.name[b]);
   };
   if (!std::is_sorted(order.begin(), order.end(), is_before))
     std::sort(order.begin(), order.end(), is_before);
+  return order;
+}
+
+// Fills `name_rank` of nodes or queues.
+template <typename Columns>
+void RankByName(const Interner& names, Columns* columns) {
+  const auto order = InOrderOfNames(names, *columns);
   columns->name_rank.Resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) columns->name_rank[order[i]] = static_cast<int32_t>(i);
 }

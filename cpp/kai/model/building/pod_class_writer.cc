@@ -44,13 +44,14 @@ PodClassWriter::PodClassWriter(const Surroundings& at, PodClassColumns* classes)
   classes_.overhead = ResourceTable<PodClassId>(0, at_.slots->size());
 }
 
-void PodClassWriter::AddRequests(const PodRow& row, PodClass* info) const {
+void PodClassWriter::AddRequests(const PodDraft& draft, PodClass* info) const {
+  const PodRow& row = *draft.row;
   // spec 3 R18: GPUs of portions plus claims; a memory request has no GPU element.
-  double gpus = static_cast<double>(row.gpu.dra);
-  if (row.gpu.kind != GpuRequestKind::kMemory)
-    gpus += GpusOfPortions(row.gpu.portion, static_cast<double>(row.gpu.count));
-  info->cpu_only = !(gpus > 0 || row.gpu.kind == GpuRequestKind::kMemory ||
-                     row.gpu.kind == GpuRequestKind::kMig);  // spec 3 R19
+  double gpus = static_cast<double>(draft.gpu.dra);
+  if (draft.gpu.kind != GpuRequestKind::kMemory)
+    gpus += GpusOfPortions(draft.gpu.portion, static_cast<double>(draft.gpu.count));
+  info->cpu_only = !(gpus > 0 || draft.gpu.kind == GpuRequestKind::kMemory ||
+                     draft.gpu.kind == GpuRequestKind::kMig);  // spec 3 R19
 
   double cpu = 0;
   double memory = 0;
@@ -61,7 +62,7 @@ void PodClassWriter::AddRequests(const PodRow& row, PodClass* info) const {
     if (slot == kCpuSlot) cpu = static_cast<double>(amount);
     if (slot == kMemorySlot) memory = static_cast<double>(amount);
   }
-  for (const auto& [name, amount] : row.gpu.mig) {
+  for (const auto& [name, amount] : draft.gpu.mig) {
     const ResourceSlot slot = at_.slots->Find(name);
     info->request.emplace_back(slot, static_cast<double>(amount));
     mig_gpus += at_.slots->GpuEquivalents(slot) * static_cast<double>(amount);
@@ -75,9 +76,9 @@ void PodClassWriter::AddRequests(const PodRow& row, PodClass* info) const {
 
   info->requested = QuotaCount(cpu, memory, gpus + mig_gpus);
   info->gate_requested = info->requested;
-  if (row.gpu.kind == GpuRequestKind::kMemory) {  // spec 1 F24
+  if (draft.gpu.kind == GpuRequestKind::kMemory) {  // spec 1 F24
     const double wanted =
-        static_cast<double>(row.gpu.count) * static_cast<double>(row.gpu.memory_mib);
+        static_cast<double>(draft.gpu.count) * static_cast<double>(draft.gpu.memory_mib);
     const GpuMemoryRange& range = *at_.gpu_memory;
     if (range.smallest_mib > 0)
       info->requested += QuotaCount::OfGpuMemory(wanted, range.smallest_mib);
@@ -89,11 +90,11 @@ void PodClassWriter::AddRequests(const PodRow& row, PodClass* info) const {
 PodClassId PodClassWriter::Add(const PodDraft& draft) {
   const PodRow& row = *draft.row;
   PodClass info;
-  info.gpu = row.gpu;
+  info.gpu = draft.gpu;
   info.constraint = draft.constraint;
   info.affinity = draft.affinity;
   info.nominated_node = at_.directory->FindNode(row.nominated_node);
-  info.numa = at_.numa->NeedsOf(row);
+  info.numa = at_.numa->NeedsOf(row, draft.gpu);
   info.missing_config_maps = at_.config_maps->MissingOf(row, at_.names);
   info.claims = draft.claims;
   std::sort(info.gpu.mig.begin(), info.gpu.mig.end());
@@ -105,7 +106,7 @@ PodClassId PodClassWriter::Add(const PodDraft& draft) {
         });
   }
   info.needs_namespaces = at_.affinity->NeedsNamespaces(row);
-  AddRequests(row, &info);
+  AddRequests(draft, &info);
 
   const PodClassId id = classes_.info.Add(std::move(info));
   if (id.index() < classes_.request.size()) return id;

@@ -23,7 +23,8 @@ namespace kai {
 
 // What has been found out about a pod so far.
 struct PodDraft {
-  PodRow* row = nullptr;
+  const PodRow* row = nullptr;
+  GpuRequest gpu;  // the row's, with the devices of its claims and those that count as GPUs
   PodStatus status = PodStatus::kUnknown;
   NodeId node;       // invalid: it holds none, or one that is not here
   PodGroupId group;  // invalid: none that is here
@@ -32,6 +33,11 @@ struct PodDraft {
   ConstraintId constraint;
   PodAffinity affinity;
   ClaimNeedsId claims;
+
+  // The devices that it shares, by the names of their groups (spec 3 R20).
+  const std::vector<std::string>& gpu_groups() const {
+    return bind_request != nullptr ? bind_request->gpu_groups : row->gpu_groups;
+  }
 };
 
 // ConfigMaps, by namespace and name.
@@ -71,7 +77,7 @@ class PodClassWriter {
   PodClassId Add(const PodDraft& draft);
 
  private:
-  void AddRequests(const PodRow& row, PodClass* info) const;
+  void AddRequests(const PodDraft& draft, PodClass* info) const;
 
   Surroundings at_;
   PodClassColumns& classes_;

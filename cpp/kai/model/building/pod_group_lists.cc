@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "kai/model/building/pod_group_writer.h"
 #include "kai/model/building/row_lookup.h"
 
 namespace kai {
@@ -62,23 +63,6 @@ struct Strange {
   IndexVector<PodGroupId, uint8_t> runs;
 };
 
-void RankVictims(PodGroupColumns* groups) {
-  const auto is_before = [&](PodGroupId a, PodGroupId b) {
-    if (groups->priority[a] != groups->priority[b])
-      return groups->priority[a] < groups->priority[b];
-    if (groups->elastic_state[a] != groups->elastic_state[b])
-      return groups->elastic_state[a] > groups->elastic_state[b];
-    return groups->creation_rank[a] > groups->creation_rank[b];
-  };
-  const std::vector<PodGroupId>& all = groups->lists.all;
-  std::vector<PodGroupId> victims(all.rbegin(), all.rend());  // often that is all
-  if (!std::is_sorted(victims.begin(), victims.end(), is_before))
-    std::sort(victims.begin(), victims.end(), is_before);
-  groups->victim_rank.Resize(groups->size());
-  for (size_t i = 0; i < victims.size(); ++i)
-    groups->victim_rank[victims[i]] = static_cast<int32_t>(i);
-}
-
 PodGroupLists::Bounds BoundsOf(const std::vector<PodGroupId>& may_lose,
                                const PodGroupColumns& groups) {
   PodGroupLists::Bounds bounds;
@@ -86,16 +70,24 @@ PodGroupLists::Bounds BoundsOf(const std::vector<PodGroupId>& may_lose,
   for (const PodGroupId group : may_lose) {
     bounds.highest_priority = std::max(bounds.highest_priority, groups.priority[group]);
     bounds.latest_start_ns = std::max(bounds.latest_start_ns, groups.last_start_ns[group]);
-    if (older.valid() && groups.victim_rank[older] < groups.victim_rank[group])
-      bounds.youngest_first = false;
+    if (older.valid() && groups.IsVictimBefore(older, group)) bounds.youngest_first = false;
     older = group;
   }
   return bounds;
 }
 
+// A pod without a UID has namespace/name (spec 2 O3).
+bool HasLowerUid(const PodRow& a, const PodRow& b) {
+  if (!a.uid.empty() && !b.uid.empty() && a.uid != b.uid) return a.uid < b.uid;
+  const std::string uid_a = a.uid.empty() ? NameOf(a) : a.uid;
+  const std::string uid_b = b.uid.empty() ? NameOf(b) : b.uid;
+  return uid_a != uid_b ? uid_a < uid_b : NamespacedKey(a) < NamespacedKey(b);
+}
+
 }  // namespace
 
-void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, SubGroupColumns* sets) {
+void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, std::span<const PodRow* const> rows,
+                SubGroupColumns* sets) {
   const Span32 range = sets->pods[pod_set];
   const auto begin = sets->pod_list.begin() + range.begin;
   const auto end = sets->pod_list.begin() + range.end;
@@ -107,8 +99,8 @@ void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, SubGroupColumns* set
   if (sets->is_pod_set[pod_set] != 0 && sets->counts[pod_set][PodStatus::kSucceeded] > 0)
     sets->completed.push_back(pod_set);
   std::sort(begin, end, [&](PodId a, PodId b) {
-    return std::pair(pods.created_ns[a], pods.uid_rank[a]) <
-           std::pair(pods.created_ns[b], pods.uid_rank[b]);
+    if (pods.created_ns[a] != pods.created_ns[b]) return pods.created_ns[a] < pods.created_ns[b];
+    return HasLowerUid(*rows[a.index()], *rows[b.index()]);
   });
 }
 
@@ -116,14 +108,12 @@ void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups) {
   const SubGroupColumns& sets = cluster.sub_groups();
   const Strange strange(cluster);
   PodGroupLists& lists = groups->lists;
-  lists.all.resize(groups->size());
   for (const PodGroupId group : groups->name.ids()) {
     groups->elastic_state.Add(ElasticStateOf(group, *groups, sets));
     groups->may_run.Add(strange.waits[group] == 0 ? 1 : 0);
-    lists.all[static_cast<size_t>(groups->creation_rank[group])] = group;
   }
   lists.may_lose_in.Resize(cluster.queues().size());
-  for (const PodGroupId group : lists.all) {
+  for (const PodGroupId group : InOrderOfCreation(*groups)) {
     int32_t waiting = 0;
     int32_t active = 0;
     for (const SubGroupId pod_set : groups->PodSetsOf(group)) {
@@ -139,7 +129,6 @@ void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups) {
     }
     if (!IsSimplyRunning(group, *groups, sets)) lists.notable.push_back(group);
   }
-  RankVictims(groups);
   for (const std::vector<PodGroupId>& may_lose : lists.may_lose_in.raw())
     lists.bounds_in.Add(BoundsOf(may_lose, *groups));
 }

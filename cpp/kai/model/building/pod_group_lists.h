@@ -1,6 +1,6 @@
 // What actions ask of pod groups before a cycle: which of them wait, and which may lose pods.
 //
-//   SortPodsOf(set, c_.pods_, &c_.sub_groups_);
+//   SortPodsOf(set, c_.pods_, rows, &c_.sub_groups_);
 //   ListPodGroups(c_, &c_.pod_groups_);
 //
 // Invariants: each list goes by age, then name (spec 1 F60). Cost: O(pods + groups · log). Threads:
@@ -8,15 +8,20 @@
 #ifndef KAI_MODEL_BUILDING_POD_GROUP_LISTS_H_
 #define KAI_MODEL_BUILDING_POD_GROUP_LISTS_H_
 
+#include <span>
+
 #include "kai/model/columns/cluster.h"
+#include "kai/model/rows/rows.h"
 
 namespace kai {
 
-// Fills `lists`, `may_run`, `elastic_state` and `victim_rank` of the cluster's pod groups.
+// Fills `lists`, `may_run` and `elastic_state` of the cluster's pod groups.
 void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups);
 
 // Puts the pods of a pod set in order of age, then UID, and notes what some pod orders go by.
-void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, SubGroupColumns* sets);
+// `rows`: by PodId.
+void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, std::span<const PodRow* const> rows,
+                SubGroupColumns* sets);
 
 }  // namespace kai
 

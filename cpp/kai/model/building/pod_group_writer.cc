@@ -129,8 +129,8 @@ void RankByCreation(const Interner& names, PodGroupColumns* groups) {
       return names.Text(groups->name[a]) < names.Text(groups->name[b]);
     return names.Text(groups->namespace_name[a]) < names.Text(groups->namespace_name[b]);
   });
-  for (size_t i = 0; i < by_creation.size(); ++i)
-    groups->creation_rank[by_creation[i]] = static_cast<int32_t>(i);
+  int64_t rank = 0;
+  for (const PodGroupId group : by_creation) groups->creation_rank[group] = rank++;
 }
 
 }  // namespace kai

@@ -18,11 +18,10 @@ bool IsKubeflowLead(const PodRow& row) {
 
 // GPUs that the pod takes of its node's ledger, where it stands as the cycle starts.
 double LedgerGpusOf(const PodDraft& draft, double whole_gpus) {
-  const PodRow& row = *draft.row;
   if (draft.is_reservation) return 0;  // spec 3 N3
-  if (!row.gpu.IsShared()) return whole_gpus;
+  if (!draft.gpu.IsShared()) return whole_gpus;
   // Where no record names the devices of a sharer, it holds whole ones; KAI then counts none.
-  return row.gpu_groups.empty() ? static_cast<double>(row.gpu.count) : 0;
+  return draft.gpu_groups().empty() ? static_cast<double>(draft.gpu.count) : 0;
 }
 
 }  // namespace
@@ -59,7 +58,6 @@ PodId PodWriter::Add(const PodDraft& draft, PodClassId pod_class, double whole_g
   pods_.deletion_ns.Add(row.phase == Phase::kRunning ? row.deletion_ns.value_or(kNoTime) : kNoTime);
   if (draft.status == PodStatus::kReleasing && pods_.deletion_ns[pod] != kNoTime)
     pods_.leaving.push_back(pod);
-  pods_.uid_rank.Add(0);
   pods_.is_kubeflow_lead.Add(IsKubeflowLead(row) ? 1 : 0);
   pods_.is_ray_head.Add(HasLabel(row.labels, keys::kRayNodeType, "head") ? 1 : 0);
   const std::string* priority = FindLabelText(row.labels, keys::kTaskPriority);
@@ -75,28 +73,16 @@ PodId PodWriter::Add(const PodDraft& draft, PodClassId pod_class, double whole_g
   return pod;
 }
 
-void PodWriter::ListPods() {
-  const auto by_name = [&](PodId pod) { return pods_.name_rank[pod]; };
-  for (const PodGroupId group : groups_.name.ids())
-    std::ranges::sort(groups_.misfits[group], {}, by_name);
+void PodWriter::ListPods(const Cluster& cluster) {
+  for (const PodGroupId group : groups_.name.ids()) {
+    std::ranges::sort(groups_.misfits[group],
+                      [&](PodId a, PodId b) { return cluster.IsNamedBefore(a, b); });
+  }
   for (const SubGroupId set : sets_.name.ids()) {
     const auto begin = static_cast<int32_t>(sets_.pod_list.size());
     sets_.pod_list.insert(sets_.pod_list.end(), pods_of_[set].begin(), pods_of_[set].end());
     sets_.pods[set] = {begin, static_cast<int32_t>(sets_.pod_list.size())};
   }
-}
-
-void RankByUid(const std::vector<const PodRow*>& rows, PodColumns* pods) {
-  std::vector<std::pair<std::string, int32_t>> uids;  // with the rank of the name
-  uids.reserve(rows.size());
-  for (const PodId pod : pods->name_rank.ids()) {
-    const PodRow& row = *rows[pod.index()];
-    uids.emplace_back(row.uid.empty() ? NameOf(row) : row.uid, pods->name_rank[pod]);
-  }
-  std::sort(uids.begin(), uids.end());
-  const std::vector<PodId> by_name = InOrderOf(pods->name_rank);
-  for (size_t rank = 0; rank < uids.size(); ++rank)
-    pods->uid_rank[by_name[static_cast<size_t>(uids[rank].second)]] = static_cast<int32_t>(rank);
 }
 
 }  // namespace kai

@@ -2,7 +2,7 @@
 //
 //   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
 //   writer.Add(draft, pod_class, ...
-//   writer.ListPods();    // once all are there
+//   writer.ListPods(c_);    // once all are there
 //
 // Invariants: a pod of a sub-group that does not exist is a misfit of its group (spec 2 G6). Cost:
 // O(slots) per pod. Not thread-safe.
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kai/model/building/pod_class_writer.h"
+#include "kai/model/columns/cluster.h"
 #include "kai/model/columns/pod.h"
 #include "kai/model/columns/pod_group.h"
 
@@ -24,8 +25,8 @@ class PodWriter {
 
   // `gpus`: that it shares on its node; `whole_gpus`: what its class asks of the GPU slot.
   PodId Add(const PodDraft& draft, PodClassId pod_class, double whole_gpus, GpuList gpus);
-  // Once the pods have ranks by name.
-  void ListPods();
+  // Once all are there.
+  void ListPods(const Cluster& cluster);
 
  private:
   // Invalid: its group has no such sub-group.
@@ -37,9 +38,6 @@ class PodWriter {
   SubGroupColumns& sets_;
   IndexVector<SubGroupId, std::vector<PodId>> pods_of_;
 };
-
-// The order of UIDs; a pod without one has namespace/name (spec 2 O3).
-void RankByUid(const std::vector<const PodRow*>& rows, PodColumns* pods);
 
 }  // namespace kai
 

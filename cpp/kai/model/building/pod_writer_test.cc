@@ -242,7 +242,7 @@ TEST(PodsTest, OfASubGroupThatDoesNotExistStandBeside) {  // spec 2 G6
   EXPECT_EQ(cluster->sub_groups().pods[PodSetNamed(*cluster, "ns/g", "default")].size(), 0);
 }
 
-TEST(PodsTest, RankByUidOrByTheirName) {  // spec 2 O3
+TEST(PodsTest, GoByUidOrByTheirName) {  // spec 2 O3
   PodRow first = Pod([](PodRow* p) { p->uid = "zz"; });
   PodRow second = Pod([](PodRow* p) { p->name = "p2"; });
   PodRow third = Pod([](PodRow* p) {
@@ -250,9 +250,10 @@ TEST(PodsTest, RankByUidOrByTheirName) {  // spec 2 O3
     p->uid = "aa";
   });
   const auto cluster = ClusterWith(first).Add(second).Add(third).Build();
-  EXPECT_EQ(cluster->pods().uid_rank[PodNamed(*cluster, "ns/p3")], 0);
-  EXPECT_EQ(cluster->pods().uid_rank[PodNamed(*cluster, "ns/p2")], 1);  // "ns/p2"
-  EXPECT_EQ(cluster->pods().uid_rank[PodNamed(*cluster, "ns/p")], 2);
+  const SubGroupId pod_set = PodSetNamed(*cluster, "ns/g", "default");
+  EXPECT_THAT(cluster->sub_groups().PodsOf(pod_set),
+              ElementsAre(PodNamed(*cluster, "ns/p3"), PodNamed(*cluster, "ns/p2"),  // "ns/p2"
+                          PodNamed(*cluster, "ns/p")));
 }
 
 TEST(PodsTest, KnowTheirPartInAJob) {  // spec 2 G12

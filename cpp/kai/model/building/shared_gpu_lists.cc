@@ -5,8 +5,8 @@
 
 namespace kai {
 
-void SharedGpuLists::Note(const PodRow& row, NodeId node) {
-  for (const std::string& group : row.gpu_groups) places_.try_emplace({node, group}, 0);
+void SharedGpuLists::Note(const std::vector<std::string>& groups, NodeId node) {
+  for (const std::string& group : groups) places_.try_emplace({node, group}, 0);
 }
 
 void SharedGpuLists::Write(Interner* names, NodeColumns* nodes) {
@@ -18,9 +18,9 @@ void SharedGpuLists::Write(Interner* names, NodeColumns* nodes) {
   }
 }
 
-GpuList SharedGpuLists::Of(const PodRow& row, NodeId node) const {
+GpuList SharedGpuLists::Of(const std::vector<std::string>& groups, NodeId node) const {
   GpuList gpus;
-  for (const std::string& group : row.gpu_groups) {
+  for (const std::string& group : groups) {
     const int32_t gpu = places_.at({node, group});
     if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end()) gpus.push_back(gpu);
   }

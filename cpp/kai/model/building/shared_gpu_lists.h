@@ -1,17 +1,19 @@
 // SharedGpuLists: which GPUs of which nodes pods share, by the names of their groups.
 //
 //   SharedGpuLists shared;
-//   shared.Note(*draft.row, draft.node);    // of every pod that shares
+//   shared.Note(draft.gpu_groups(), draft.node);    // of every pod that shares
 //   shared.Write(&c_.names_, &c_.nodes_);
-//   shared.Of(*draft.row, draft.node)
+//   shared.Of(draft.gpu_groups(), draft.node)
 //
 // Invariants: a node's list goes by name. Cost: O(groups of the pod · log). Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_SHARED_GPU_LISTS_H_
 #define KAI_MODEL_BUILDING_SHARED_GPU_LISTS_H_
 
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kai/base/interner.h"
 #include "kai/model/columns/node.h"
@@ -21,10 +23,10 @@ namespace kai {
 
 class SharedGpuLists {
  public:
-  // The row has to outlive the lists.
-  void Note(const PodRow& row, NodeId node);
+  // Names have to outlive the lists.
+  void Note(const std::vector<std::string>& groups, NodeId node);
   void Write(Interner* names, NodeColumns* nodes);
-  GpuList Of(const PodRow& row, NodeId node) const;
+  GpuList Of(const std::vector<std::string>& groups, NodeId node) const;
 
  private:
   // Places in their nodes' lists.

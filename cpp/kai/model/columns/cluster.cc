@@ -16,6 +16,12 @@ std::string Cluster::PodName(PodId pod) const {
   return StrCat(Text(pods_.namespace_name[pod]), "/", Text(pods_.name[pod]));
 }
 
+bool Cluster::IsNamedBefore(PodId a, PodId b) const {
+  if (pods_.namespace_name[a] != pods_.namespace_name[b])
+    return Text(pods_.namespace_name[a]) < Text(pods_.namespace_name[b]);
+  return Text(pods_.name[a]) < Text(pods_.name[b]);
+}
+
 std::string Cluster::PodGroupName(PodGroupId group) const {
   return StrCat(Text(pod_groups_.namespace_name[group]), "/", Text(pod_groups_.name[group]));
 }

@@ -78,6 +78,8 @@ class Cluster {
   std::string_view Text(NameId name) const { return names_.Text(name); }
   const Interner& names() const { return names_; }
   std::string PodName(PodId pod) const;  // "ns/name"
+  // The order of namespaces, then names.
+  bool IsNamedBefore(PodId a, PodId b) const;
   // What messages call a pod set; empty for the one of a group without sub-groups.
   std::string_view SubgroupText(SubGroupId pod_set) const;
   std::string PodGroupName(PodGroupId group) const;

@@ -96,14 +96,12 @@ struct PodClassColumns {
 struct PodColumns {
   IndexVector<PodId, NameId> namespace_name;
   IndexVector<PodId, NameId> name;
-  IndexVector<PodId, int32_t> name_rank;  // position in the order of namespaces and names
   IndexVector<PodId, PodClassId> pod_class;
   IndexVector<PodId, PodGroupId> group;     // invalid: belongs to no pod group of this scheduler
   IndexVector<PodId, SubGroupId> pod_set;   // invalid: no group, or no such sub-group (spec 2 G6)
   IndexVector<PodId, NameId> subgroup;      // as the pod names it
   IndexVector<PodId, int64_t> created_ns;   // INT64_MIN: unknown
   IndexVector<PodId, int64_t> deletion_ns;  // of running pods; INT64_MIN: not being deleted
-  IndexVector<PodId, int32_t> uid_rank;     // order of UIDs: the last word between pods
   IndexVector<PodId, uint8_t> is_kubeflow_lead;  // label job-role is master or launcher
   IndexVector<PodId, uint8_t> is_ray_head;       // label ray.io/node-type is head
   IndexVector<PodId, NameId> task_priority;      // label kai.scheduler/task-priority; invalid: none

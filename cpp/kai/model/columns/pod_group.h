@@ -11,6 +11,7 @@
 #ifndef KAI_MODEL_COLUMNS_POD_GROUP_H_
 #define KAI_MODEL_COLUMNS_POD_GROUP_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -105,7 +106,6 @@ struct SubGroupColumns {
 // Groups that actions ask for, found once when a cluster is built, so that a cycle costs what waits
 // and not what runs. Each list goes by age, then name (spec 1 F60).
 struct PodGroupLists {
-  std::vector<PodGroupId> all;
   // Some pod waits. During a cycle no other group comes to.
   std::vector<PodGroupId> waiting;
   // Preemptible, in a leaf queue, and some pod holds a node.
@@ -126,14 +126,13 @@ struct PodGroupLists {
 struct PodGroupColumns {
   IndexVector<PodGroupId, NameId> namespace_name;
   IndexVector<PodGroupId, NameId> name;
-  IndexVector<PodGroupId, int32_t> name_rank;  // position in the order of namespaces and names
   IndexVector<PodGroupId, NameId> owner_name;  // its workload's; invalid: unknown
   IndexVector<PodGroupId, QueueId> queue;      // invalid: the queue does not exist
   IndexVector<PodGroupId, NameId> queue_name;  // as written
   IndexVector<PodGroupId, int32_t> priority;
   IndexVector<PodGroupId, uint8_t> preemptible;
   IndexVector<PodGroupId, int64_t> created_ns;     // INT64_MIN: unknown
-  IndexVector<PodGroupId, int32_t> creation_rank;  // of (created, name): the lower wins a tie
+  IndexVector<PodGroupId, int64_t> creation_rank;  // of (created, name): the lower wins a tie
   IndexVector<PodGroupId, SubGroupId> root;
   IndexVector<PodGroupId, Span32> pod_sets;  // of `pod_set_list`, by name
   std::vector<SubGroupId> pod_set_list;
@@ -147,16 +146,28 @@ struct PodGroupColumns {
   IndexVector<PodGroupId, int64_t> staleness_grace_ns;   // or the shard's; negative: never
   IndexVector<PodGroupId, uint8_t> may_run;  // no missing feature keeps its waiting pods out
   IndexVector<PodGroupId, ElasticState> elastic_state;  // as the cluster was built
-  // Order in which they would be victims, as the cluster was built: lowest priority first, then
-  // what is above its minimum, then the youngest (spec 1 F108).
-  IndexVector<PodGroupId, int32_t> victim_rank;
   PodGroupLists lists;
 
   std::span<const SubGroupId> PodSetsOf(PodGroupId group) const {
     return pod_sets[group].Of(pod_set_list);
   }
+  // Whether `a` would be a victim before `b`, as the cluster was built: the lowest priority first,
+  // then what is above its minimum, then the youngest (spec 1 F108).
+  bool IsVictimBefore(PodGroupId a, PodGroupId b) const {
+    if (priority[a] != priority[b]) return priority[a] < priority[b];
+    if (elastic_state[a] != elastic_state[b]) return elastic_state[a] > elastic_state[b];
+    return creation_rank[a] > creation_rank[b];
+  }
   size_t size() const { return name.size(); }
 };
+
+inline std::vector<PodGroupId> InOrderOfCreation(const PodGroupColumns& groups) {
+  std::vector<PodGroupId> order;
+  order.reserve(groups.size());
+  for (const PodGroupId group : groups.name.ids()) order.push_back(group);
+  std::ranges::sort(order, {}, [&](PodGroupId group) { return groups.creation_rank[group]; });
+  return order;
+}
 
 }  // namespace kai
 

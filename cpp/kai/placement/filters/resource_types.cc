@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "kai/model/building/numbering.h"
 #include "kai/placement/filters/filters.h"
 
 namespace kai {
@@ -17,7 +18,7 @@ class ResourceTypeFilter final : public Filter {
     const std::vector<PodClass>& classes = cluster.pod_classes().info.raw();
     if (std::ranges::none_of(classes, [](const PodClass& each) { return each.gpu.legacy_mig; }))
       return;
-    for (const PodId pod : InOrderOf(cluster.pods().name_rank)) {
+    for (const PodId pod : InOrderOfNames(cluster.names(), cluster.pods())) {
       const NodeId node = cluster.pods().node[pod];
       if (!cluster.ClassOf(pod).gpu.legacy_mig || !node.valid() ||
           !IsActiveUsed(cluster.pods().status[pod]))
