@@ -33,5 +33,17 @@ TEST(RoomCountTest, TheScarcestResourceSaysHowManyPodsFit) {
   EXPECT_TRUE(may_hold({"ns/p-0", "ns/p-1", "ns/q-0", "ns/q-1"})) << "each kind by itself";
 }
 
+TEST(RoomCountTest, PodsThatDifferOnlyInTheNodeNominatedForThemAreCountedTogether) {
+  Rooms rooms(MakeCluster()
+                  .Node("n", {.gpus = 1})
+                  .Pending("ns/p", {.gpus = 1})
+                  .Pending("ns/nominated", {.gpus = 1, .nominated_node = "n"})
+                  .Build());
+  RoomCount room(rooms.cluster(), &rooms.search().plans());
+  const std::vector<PodId> pods = {rooms.Pod("ns/p-0"), rooms.Pod("ns/nominated-0")};
+  EXPECT_TRUE(room.MayHold({pods.data(), 1}));
+  EXPECT_FALSE(room.MayHold(pods));
+}
+
 }  // namespace
 }  // namespace kai::room_count_test
