@@ -105,9 +105,7 @@ std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodG
   }
   for (const PodGroupId group : groups) {
     const bool lost_pods = cycle.log->evicted_now[group] != 0 || cycle.log->is_stale[group] != 0;
-    if (lost_pods && (cycle.order->ActiveAllocated(group) == 0 || AllAreSpared(cycle, group)))
-      continue;
-    active.push_back(group);
+    if (!lost_pods || !AllAreSpared(cycle, group)) active.push_back(group);
   }
   return active;
 }

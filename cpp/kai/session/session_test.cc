@@ -280,6 +280,12 @@ TEST(SessionPluginTest, OnlyWithNumaPodsStayAwayFromNodesWhereTheyDoNotAlign) {
   EXPECT_THAT(RunPlan(maker, OnlyPlugins({"predicates", "numa"})), PlanIs());
 }
 
+TEST(SessionPluginTest, WithoutZonesNumaRefusesAndPrefersNothing) {
+  EXPECT_THAT(RunPlan(MakeCluster().Node("n").Pending("ns/p", {.guaranteed = true}),
+                      OnlyPlugins({"predicates", "numa"})),
+              PlanIs(Binds("ns/p-0", "n")));
+}
+
 TEST(SessionPluginTest, NumaPrefersTheNodeWhereThePodIsInFewerZones) {
   ClusterMaker maker = MakeCluster();
   AddZones(&maker, "a", NumaPolicy::kBestEffort, {4000, 4000});
