@@ -94,8 +94,8 @@ bool AllAreSpared(const CycleView& cycle, PodGroupId group) {
   return true;
 }
 
-// Of listed groups, those that still have pods to lose; only what the cycle touched is looked
-// at.
+// Of listed groups, those that still have pods to lose; only those that lost pods in this cycle are
+// looked at.
 std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodGroupId> groups) {
   std::vector<PodGroupId> active;
   active.reserve(groups.size());
@@ -104,11 +104,8 @@ std::vector<PodGroupId> StillActive(const CycleView& cycle, std::span<const PodG
     return active;
   }
   for (const PodGroupId group : groups) {
-    const bool is_touched = cycle.log->placed_now[group] != 0 ||
-                            cycle.log->evicted_now[group] != 0 || cycle.log->is_stale[group] != 0;
-    if (is_touched && (cycle.order->ActiveAllocated(group) == 0 || AllAreSpared(cycle, group)))
-      continue;
-    active.push_back(group);
+    const bool lost_pods = cycle.log->evicted_now[group] != 0 || cycle.log->is_stale[group] != 0;
+    if (!lost_pods || !AllAreSpared(cycle, group)) active.push_back(group);
   }
   return active;
 }

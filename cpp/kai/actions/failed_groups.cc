@@ -96,7 +96,7 @@ bool FailedGroups::IsEasier(PodGroupId group, PodGroupId than) const {
   // spec 2 H4
   const std::vector<PodClassId> p = PendingOf(group);
   const std::vector<PodClassId> q = PendingOf(than);
-  if (p.empty() || q.empty()) return false;
+  if (p.empty()) return false;
   if (q.size() > p.size()) return true;
   const auto& request = cycle_.cluster->pod_classes().request;
   for (size_t i = 0; i < p.size(); ++i) {
@@ -110,7 +110,7 @@ bool FailedGroups::IsEasier(PodGroupId group, PodGroupId than) const {
 bool FailedGroups::IsSmaller(PodGroupId group, PodGroupId than) const {
   const std::vector<PodClassId> p = PendingOf(group);
   const std::vector<PodClassId> q = PendingOf(than);
-  if (p.empty() || q.empty() || p.size() > q.size()) return false;
+  if (p.empty() || p.size() > q.size()) return false;
   const auto& request = cycle_.cluster->pod_classes().request;
   for (size_t i = 0; i < p.size(); ++i) {
     if (!AllAtMost(request[p[i]], request[q[i]])) return false;

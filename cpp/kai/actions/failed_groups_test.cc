@@ -78,6 +78,13 @@ TEST(SignatureTest, AGroupWithFewerWaitingPodsIsTried) {
   }
 }
 
+TEST(SignatureTest, WhereNoPodCanBePlacedNothingIsEasier) {
+  Signatures groups;
+  groups.Group("q", {{500}}).maker.Gated("ns/gated", {.millicpu = 500});
+  groups.Fail("q");
+  EXPECT_TRUE(groups.Skips("gated"));
+}
+
 TEST(SignatureTest, LessOfOneThingAndMoreOfAnotherIsNotEasier) {
   EXPECT_TRUE(SkipsAfter({{100, 100}}, {{200, 50}}));
   EXPECT_FALSE(SkipsAfter({{100, 100}}, {{50, 100}}));

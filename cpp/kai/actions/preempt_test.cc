@@ -102,6 +102,17 @@ TEST(PreemptTest, WhatWouldExceedTheQuotaEvictsNothing) {  // spec 1 F99, E18
   EXPECT_THAT(Preempt(of(0, "preemptible")), PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
 }
 
+TEST(PreemptTest, WithoutThePluginOfQuotasThoseThatExceedThemPreempt) {
+  EXPECT_THAT(Preempt(MakeCluster()
+                          .Queue("q", {.deserved_gpus = 0})
+                          .Node("n1", {.gpus = 1})
+                          .Running("q/old", {.gpus = 1, .node = "n1", .priority = 50})
+                          .Pending("q/new", {.gpus = 1, .priority = 100}),
+                      R"(, "tiers": [{"plugins": [{"name": "predicates"}, {"name": "priority"},
+                  {"name": "nodeplacement"}, {"name": "sg-nodelocalgreedy"}]}])"),
+              PlanIs(Evicts("q/old-0"), Pipelines("q/new-0")));
+}
+
 TEST(PreemptTest, AGroupThatIsNotReadyEvictsNothing) {
   EXPECT_THAT(Preempt(FullNode().Pending("q/new", {.gpus = 1, .min_member = 2, .priority = 75})),
               PlanIs());

@@ -311,6 +311,23 @@ TEST(GroupPlacerGateTest, WithoutThePluginNothingIsChecked) {
   EXPECT_TRUE(Place(&rooms, "team/g").placed);
 }
 
+TEST(GroupPlacerGateTest, ALimitForbidsTheNodesWhereThePodCountsForMore) {  // spec 1 F79
+  Rooms rooms(MakeCluster()
+                  .Queue("team", {.limit_gpus = 0.2})
+                  .Node("n1", {.gpus = 1, .labels = {{"nvidia.com/gpu.memory", "1000"}}})
+                  .Node("n2", {.gpus = 1, .labels = {{"nvidia.com/gpu.memory", "4000"}}})
+                  .Pending("team/g", {.gpu_memory_mib = 500})
+                  .Build());
+  const Statement::Checkpoint start = rooms.statement().Mark();
+  EXPECT_TRUE(Place(&rooms, "team/g").placed);
+  EXPECT_THAT(rooms.Placements(), ElementsAre("team/g-0 n2")) << "half a device on n1";
+  rooms.statement().RollBackTo(start);
+  GroupPlacer placer(rooms.cluster(), &rooms.order(), &rooms.shares(), &rooms.search(),
+                     {.check_nodes = false});
+  placer.Place(rooms.Group("team/g"), Mode::kReal, &rooms.statement());
+  EXPECT_THAT(rooms.Placements(), ElementsAre("team/g-0 n1")) << "nodes are not asked";
+}
+
 TEST(GroupPlacerGateTest, WhatWasPlacedBeforeCounts) {
   Rooms rooms(MakeCluster()
                   .Queue("team", {.limit_gpus = 2})

@@ -319,6 +319,17 @@ TEST(ScoreKeyRuleTest, B_TiesAreLookedForBeyondNodesThatDoNotFit) {
   EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "a");
 }
 
+TEST(ScoreKeyRuleTest, B_BeyondNodesThatDoNotFitALowerScoreIsNoTie) {
+  // The pod does not fit on y, which has the score of b; a has less, though its name is lower.
+  const ClusterMaker maker = MakeCluster()
+                                 .Node("b", {.millicpu = 1000})
+                                 .Node("y", {.millicpu = 2000, .mb = 1})
+                                 .Node("a", {.millicpu = kHuge / 2})
+                                 .Node("z", {.millicpu = kHuge})
+                                 .Pending("ns/p", {.mb = 1000});
+  EXPECT_EQ(FindBothWays(maker, "ns/p-0"), "b");
+}
+
 TEST(ScoreKeyRuleTest, C_TheSumDecidesBetweenStartingNowAndWaiting) {
   // Without the plugin nodeavailability a fuller node wins although the pod has to wait there.
   const ClusterMaker maker = MakeCluster()

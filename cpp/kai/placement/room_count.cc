@@ -18,29 +18,24 @@ double Count(ClassPlans* plans, std::span<const double> request, double gpus, Po
              NodeId node, const RoomOf& room_of) {
   // What most nodes lack is asked first, without dividing.
   constexpr size_t kGpus = kGpuSlot.index();
-  if (room_of(kGpus) < gpus * (1 - 3 * kTolerance) - kTolerance) return 0;
+  if (room_of(kGpus) < gpus * (1 - kTolerance) - kTolerance) return 0;
   if (!plans->MayRunOn(pod_class, node)) return 0;
   double fit = std::numeric_limits<int32_t>::max();
   for (size_t i = 0; i < request.size(); ++i) {
     const double room = room_of(i);
     const double wanted = i == kGpus ? gpus : request[i];
-    if (room < 0) {
-      if (room < -kTolerance * std::max(1.0, wanted)) return 0;
-      if (wanted > 0) return 0;
-      continue;
+    if (wanted > 0) {
+      fit = std::min(fit, std::floor(room / wanted * (1 + kTolerance)));
+      if (fit < 1) return 0;
+    } else if (room < -kTolerance) {
+      return 0;
     }
-    if (wanted <= 0) continue;
-    fit = std::min(fit, std::floor(room / wanted * (1 + kTolerance) + kTolerance));
-    if (fit < 1) return 0;
   }
   return fit;
 }
 
 double GpusTakenOn(const Cluster& cluster, PodClassId pod_class, NodeId node) {
-  const double gpus = cluster.shares_gpus()
-                          ? GpusHeldOn(cluster, pod_class, node)
-                          : cluster.pod_classes().request[pod_class][kGpuSlot.index()];
-  return gpus - MostSharedGpus(cluster, pod_class);
+  return GpusHeldOn(cluster, pod_class, node) - MostSharedGpus(cluster, pod_class);
 }
 
 // As the cluster stands; `gpus`: that a pod takes on this node.
@@ -80,12 +75,13 @@ double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_cla
 bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   Counted& counted = counted_[pod_class];
   const size_t nodes = cluster_.nodes().size();
-  const auto gpus_on = [&](size_t node) { return GpusTakenOn(cluster_, pod_class, NodeId(node)); };
-  // Where no device is shared it takes as much of every node.
-  const double anywhere = nodes > 0 && !cluster_.shares_gpus() ? gpus_on(0) : 0;
+  // Pods that share no device take as many of every node.
+  const bool shares = cluster_.pod_classes().info[pod_class].gpu.IsShared();
+  double gpus = shares ? 0 : GpusTakenOn(cluster_, pod_class, NodeId());
   for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes) {
-    counted.held += CountOn(plans_, cluster_, pod_class, NodeId(counted.nodes),
-                            cluster_.shares_gpus() ? gpus_on(counted.nodes) : anywhere);
+    const NodeId node(counted.nodes);
+    if (shares) gpus = GpusTakenOn(cluster_, pod_class, node);
+    counted.held += CountOn(plans_, cluster_, pod_class, node, gpus);
   }
   return counted.held >= wanted;
 }

@@ -33,5 +33,34 @@ TEST(RoomCountTest, TheScarcestResourceSaysHowManyPodsFit) {
   EXPECT_TRUE(may_hold({"ns/p-0", "ns/p-1", "ns/q-0", "ns/q-1"})) << "each kind by itself";
 }
 
+TEST(RoomCountTest, PodsThatDifferOnlyInTheNodeNominatedForThemAreCountedTogether) {
+  Rooms rooms(MakeCluster()
+                  .Node("n", {.gpus = 1})
+                  .Pending("ns/p", {.gpus = 1})
+                  .Pending("ns/nominated", {.gpus = 1, .nominated_node = "n"})
+                  .Build());
+  RoomCount room(rooms.cluster(), &rooms.search().plans());
+  const std::vector<PodId> pods = {rooms.Pod("ns/p-0"), rooms.Pod("ns/nominated-0")};
+  EXPECT_TRUE(room.MayHold({pods.data(), 1}));
+  EXPECT_FALSE(room.MayHold(pods));
+}
+
+TEST(RoomCountTest, RoundingOfPartsOfDevicesKeepsNoPodsAway) {
+  Rooms rooms(MakeCluster().Node("n", {.gpus = 1}).Pending("ns/cpu").Build());
+  const Cluster& cluster = rooms.cluster();
+  std::vector<double> room(cluster.slots().size());
+  FillRoom(cluster, rooms.Node("n"), room);
+  const auto fit_with = [&](double gpus) {
+    room[kGpuSlot.index()] = gpus;
+    return PodsThatFit(&rooms.search().plans(), cluster,
+                       cluster.pods().pod_class[rooms.Pod("ns/cpu-0")], rooms.Node("n"), room);
+  };
+  // The node lacks a GPU, and three pods that leave give back a third of one each.
+  const double balance = -1 + 1.0 / 3 + 1.0 / 3 + 1.0 / 3;
+  ASSERT_LT(balance, 0);
+  EXPECT_EQ(fit_with(balance), fit_with(0));
+  EXPECT_EQ(fit_with(-1.0 / 3), 0) << "the node is in debt";
+}
+
 }  // namespace
 }  // namespace kai::room_count_test

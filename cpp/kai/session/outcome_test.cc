@@ -501,7 +501,7 @@ TEST(OutcomeTest, TextsOfPodsComeInTheOrderOfPods) {
 
 TEST(ClaimOutcomeTest, SaysWhichOfThemAreAtFault) {
   ClusterMaker maker = MakeCluster().Node("n", {.gpus = 0}).Add(GpuClass()).Add(GpusOn("n", 1));
-  for (const char* group : {"ns/missing", "ns/picky", "ns/first", "ns/second"})
+  for (const char* group : {"ns/missing", "ns/picky", "ns/first", "ns/second", "ns/without"})
     maker.Pending(group);
   ResourceClaimRow picky = GpuClaim("ns/picky", 1);
   picky.spec.requests[0].exactly.selectors = {"false"};
@@ -514,7 +514,7 @@ TEST(ClaimOutcomeTest, SaysWhichOfThemAreAtFault) {
   EXPECT_THAT(ReasonsOf(plan, "ns/picky"), ElementsAre(Pair("no_free_devices", "ns/picky-0")));
   EXPECT_THAT(ReasonsOf(plan, "ns/second"), ElementsAre(Pair("not_enough_gpus", "ns/second-0")))
       << "as a node lacks them without a word (spec 3 E5)";
-  ASSERT_EQ(plan.claims.size(), 1U);
+  ASSERT_EQ(plan.claims.size(), 1U) << "ns/without is bound as well";
   EXPECT_EQ(plan.cluster->PodName(plan.claims[0].first), "ns/first-0");
 }
 

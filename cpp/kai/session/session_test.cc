@@ -259,6 +259,42 @@ TEST(SessionPluginTest, NodePlacementPacksUnlessToldToSpread) {  // spec 3 W5
               PlanIs(Binds("ns/a-gpu-0", "full"), Binds("ns/b-cpu-0", "full")));
 }
 
+// A node whose zones have so many CPUs, in thousandths.
+ClusterMaker& AddZones(ClusterMaker* maker, const std::string& node, NumaPolicy policy,
+                       const std::vector<int64_t>& zones) {
+  NodeZonesRow row{.name = node, .policy = policy, .scope = NumaScope::kPod};
+  for (const int64_t millicpu : zones) {
+    const ResourceAmounts amounts = {{"cpu", millicpu}};
+    row.zones.push_back({.name = "zone-" + std::to_string(row.zones.size()),
+                         .allocatable = amounts,
+                         .available = amounts});
+  }
+  return maker->Node(node).Add(std::move(row));
+}
+
+TEST(SessionPluginTest, OnlyWithNumaPodsStayAwayFromNodesWhereTheyDoNotAlign) {
+  ClusterMaker maker = MakeCluster();
+  AddZones(&maker, "n", NumaPolicy::kSingleZone, {4000, 4000})
+      .Pending("ns/p", {.millicpu = 6000, .guaranteed = true});
+  EXPECT_THAT(RunPlan(maker, OnlyPlugins({"predicates"})), PlanIs(Binds("ns/p-0", "n")));
+  EXPECT_THAT(RunPlan(maker, OnlyPlugins({"predicates", "numa"})), PlanIs());
+}
+
+TEST(SessionPluginTest, WithoutZonesNumaRefusesAndPrefersNothing) {
+  EXPECT_THAT(RunPlan(MakeCluster().Node("n").Pending("ns/p", {.guaranteed = true}),
+                      OnlyPlugins({"predicates", "numa"})),
+              PlanIs(Binds("ns/p-0", "n")));
+}
+
+TEST(SessionPluginTest, NumaPrefersTheNodeWhereThePodIsInFewerZones) {
+  ClusterMaker maker = MakeCluster();
+  AddZones(&maker, "a", NumaPolicy::kBestEffort, {4000, 4000});
+  AddZones(&maker, "b", NumaPolicy::kBestEffort, {8000, 8000})
+      .Pending("ns/p", {.millicpu = 6000, .guaranteed = true});
+  EXPECT_THAT(RunPlan(maker, OnlyPlugins({"nodeplacement"})), PlanIs(Binds("ns/p-0", "a")));
+  EXPECT_THAT(RunPlan(maker, OnlyPlugins({"nodeplacement", "numa"})), PlanIs(Binds("ns/p-0", "b")));
+}
+
 TEST(SessionPluginTest, WithoutScorersTheLowestNameWins) {
   const ClusterMaker maker =
       MakeCluster().Node("a", {.gpus = 8}).Node("b", {.gpus = 1}).Pending("ns/g", {.gpus = 1});

@@ -114,6 +114,8 @@ TEST(ResourceTypeFilterTest, PodsThatAskTheOldWayStayAmongThemselves) {  // spec
             "MIG job cannot be scheduled on node with legacy MIG jobs: <[ns/old-0 ns/old-1]>");
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/new-0", "n2"), "");
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/cpu-0", "n1"), "");
+  EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/older-0"), Filter::Scope::kNodeClass);
+  EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/new-0"), Filter::Scope::kNode);
 }
 
 TEST(ResourceTypeFilterTest, NeitherOtherPodsNorFinishedOnesKeepSlicesAway) {
@@ -129,6 +131,7 @@ TEST(ResourceTypeFilterTest, NeitherOtherPodsNorFinishedOnesKeepSlicesAway) {
   const auto filter = MakeResourceTypeFilter(*cluster);
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/new-0", "n1"), "");
   EXPECT_EQ(AnswerOf(*filter, *cluster, "ns/new-0", "n2"), "");
+  EXPECT_EQ(ScopeOf(*filter, *cluster, "ns/new-0"), Filter::Scope::kNodeClass);
 }
 
 }  // namespace
