@@ -1,8 +1,9 @@
 // The kinds of objects that the engine reads: what Kubernetes calls them, which list of a snapshot
 // has them, what reads one, and where its row goes. One line per kind, in kKindTable.
 //
-//   WithKind(kind, [&](const auto& each) { return each.read(object, &row); });
-//   KindNamed("PodGroup")        // nothing: the engine does not read such objects
+//   AnyKind([&](const auto& each) {
+//     EXPECT_EQ(KindNamed(each.name), each.kind);
+//   KindNamed("Deployment")        // nothing: the engine does not read such objects
 //
 // Invariants: the table stands in the order of Kind. Cost: a walk over the table. Threads: pure
 // functions.

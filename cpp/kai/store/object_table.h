@@ -1,8 +1,8 @@
 // ObjectTable: the objects of one kind by name, each with the version that it was last seen in.
 //
 //   ObjectTable<QueueRow> queues;
-//   queues.Put("team-a", 7, row);
-//   queues.Find("team-a")->row.parent
+//   queues.Put("q", 7, row);
+//   queues.Find("q")->row.parent
 //
 // An object that makes no sense has its name, its version, and a rejection in place of its row.
 //

@@ -2,8 +2,8 @@
 // from a file or from watches, and whoever plans follows it.
 //
 //   Store store;
-//   store.Upsert(Kind::kQueue, R"({"metadata": {"name": "team-a"}, "spec": {}})");
-//   store.Delete(Kind::kPod, "ns/gone");
+//   store.Upsert(Kind::kQueue, Queue("q", "5"));    // the object as JSON
+//   store.Delete(Kind::kQueue, "q", 9)
 //   const ClusterRows rows = store.Rows();
 //
 // Events may come late, twice and in any order, and an object before those that it refers to: the

@@ -167,15 +167,5 @@ TEST(StoreTest, RowsNeedNoJson) {
   EXPECT_THAT(Names(store), ElementsAre("q"));
 }
 
-TEST(KindsTest, EachHasItsPlaceInTheTable) {
-  size_t place = 0;
-  AnyKind([&](const auto& each) {
-    EXPECT_EQ(static_cast<size_t>(each.kind), place++);
-    EXPECT_EQ(KindNamed(each.name), each.kind);
-    return false;
-  });
-  EXPECT_EQ(KindNamed("Deployment"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace kai::store_test

@@ -1,7 +1,7 @@
 // One node into the columns, step by step.
 //
 //   AddNode(*row, facts, &c_.names_, &c_.nodes_)
-//   SetAllocatable(*draft.row, draft.facts, more_gpus, draft.dra_gpus, c_.slots_, node, &nodes);
+//   SetAllocatable(row, draft.facts, more_gpus, draft.dra_gpus, c_.slots_, node, &nodes);
 //   c_.node_classes_.Add(NodeClassOf(...
 //
 // Invariants: a node's class holds all that static filters can tell apart (design §4.2). Cost:

@@ -2,7 +2,7 @@
 // the columns.
 //
 //   numa_.AddNode(*row, node, c_.nodes_.size(), &c_.rejections_);    // of every node with zones
-//   numa_.NotePlacement(*draft.row, pod, draft.node, &c_.rejections_);
+//   numa_.NotePlacement(*draft.row, draft.bind_request, pod, draft.node, ...
 //
 // Invariants: while no node reports zones, pods ask for nothing. Cost: O(what the row says). Not
 // thread-safe.

@@ -3,7 +3,6 @@
 //
 //   OrderForIds(seed_, &order);
 //   RankByName(c_.names_, &c_.nodes_);
-//   for (const PodId pod : InOrderOfNames(cluster.names(), cluster.pods())) {
 //
 // Invariants: the same seed gives the same order; 0 leaves it as it is. Cost: O(objects), and
 // O(objects · log) for the order of names where ids do not follow it. Threads: pure functions.
