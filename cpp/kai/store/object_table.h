@@ -107,13 +107,18 @@ class ObjectTable {
     gone_.clear();
     gone_order_.clear();
   }
-  void EndList() {
+  // Calls gone(name) for each object that the list did not have.
+  template <typename Gone>
+  void EndList(const Gone& gone) {
     is_listing_ = false;
     std::vector<std::string> missing;
     for (const auto& [name, slot] : by_name_) {
       if (At(slot).list != list_) missing.push_back(name);
     }
-    for (const std::string& name : missing) Delete(name, 0);
+    for (const std::string& name : missing) {
+      Delete(name, 0);
+      gone(name);
+    }
   }
 
   // Rows that are good, by name.

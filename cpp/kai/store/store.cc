@@ -44,7 +44,7 @@ Identity IdentityOf(JsonObject& object) {
 Store::Outcome Store::RejectUnnamed(Rejection rejection, Kind kind) {
   std::vector<Rejection>& known = unnamed_[static_cast<size_t>(kind)];
   if (known.size() < kMostUnnamed) known.push_back(std::move(rejection));
-  ++generation_;
+  Tell(kind, "");
   return Outcome::kRejected;
 }
 
@@ -75,7 +75,7 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
       table.Put(identity.name, identity.version, Row(),
                 std::make_unique<Rejection>(*std::move(rejection)));
     }
-    ++generation_;
+    Tell(kind, identity.name);
   });
   return outcome;
 }
@@ -88,24 +88,27 @@ bool Store::Delete(Kind kind, std::string_view name, Version version) {
     if (object != nullptr && version != 0 && version < object->version) return;
     is_gone = table.Delete(name, version) != kNoSlot;
   });
-  if (is_gone) ++generation_;
+  if (is_gone) Tell(kind, name);
   return is_gone;
 }
 
 void Store::BeginList(Kind kind) {
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) { Table<Row>().BeginList(); });
   unnamed_[static_cast<size_t>(kind)].clear();
-  ++generation_;
+  Tell(kind, "");
 }
 
 void Store::EndList(Kind kind) {
-  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) { Table<Row>().EndList(); });
+  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
+    Table<Row>().EndList([&](const std::string& name) { Tell(kind, name); });
+  });
   Synced(kind);
 }
 
 void Store::Synced(Kind kind) {
-  is_synced_[static_cast<size_t>(kind)] = true;
-  ++generation_;
+  bool& is_synced = is_synced_[static_cast<size_t>(kind)];
+  if (!is_synced) Tell(kind, "");
+  is_synced = true;
 }
 
 std::vector<Rejection> Store::rejections() const {

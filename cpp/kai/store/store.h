@@ -34,6 +34,14 @@
 
 namespace kai {
 
+// Hears which objects of a store changed, came or went.
+class Follower {
+ public:
+  virtual ~Follower() = default;
+  // `name`: as in Store::Delete(); empty: something of the kind that has no name.
+  virtual void Changed(Kind kind, std::string_view name) = 0;
+};
+
 class Store {
  public:
   enum class Outcome : uint8_t {
@@ -51,7 +59,7 @@ class Store {
     const std::string name = RowName(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
     Table<Row>().Put(name, version, std::move(row));
-    ++generation_;
+    Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
 
@@ -69,8 +77,17 @@ class Store {
   // Everything that is there, in the order of names, with its rejections; without parameters.
   ClusterRows Rows() const;
 
-  // Goes up with each change.
-  int64_t generation() const { return generation_; }
+  // The row of an object that makes sense; null: there is none. It stays at its address until the
+  // object goes.
+  template <typename Row>
+  const Row* Find(std::string_view name) const {
+    const auto* object = Table<Row>().Find(name);
+    return object == nullptr || object->rejection != nullptr ? nullptr : &object->row;
+  }
+
+  // It hears of every change until Unfollow().
+  void Follow(Follower* follower) { followers_.push_back(follower); }
+  void Unfollow(Follower* follower) { std::erase(followers_, follower); }
 
  private:
   // As messages have it.
@@ -94,6 +111,13 @@ class Store {
   const ObjectTable<Row>& Table() const {
     return std::get<ObjectTable<Row>>(tables_);
   }
+  template <typename Row>
+  static Kind KindOf() {
+    return std::get<KindEntry<Row>>(kKindTable).kind;
+  }
+  void Tell(Kind kind, std::string_view name) {
+    for (Follower* follower : followers_) follower->Changed(kind, name);
+  }
   Outcome RejectUnnamed(Rejection rejection, Kind kind);
 
   Tables tables_;
@@ -101,7 +125,7 @@ class Store {
   // Of objects without a name, by kind: until the kind is listed anew.
   std::array<std::vector<Rejection>, kKinds> unnamed_;
   JsonDocument document_;
-  int64_t generation_ = 0;
+  std::vector<Follower*> followers_;
 };
 
 }  // namespace kai

@@ -1,9 +1,9 @@
 // AffinityTerms: the terms of pod affinity and topology spread, each once, and which pods they
 // select.
 //
-//   draft.affinity = affinity_->AffinityOf(*draft.row);    // of every pod
-//   affinity_->SpreadOf(*draft.row)
-//   c_.affinity_ = affinity_->MakeIndex(node_rows_);       // once all terms are known
+//   draft.affinity = w_.affinity->AffinityOf(*draft.row);    // of every pod
+//   w_.affinity->SpreadOf(*draft.row)
+//   c_.affinity_ = w_.affinity->MakeIndex(w_.node_rows);       // once all terms are known
 //
 // Invariants: two pods with one namespace and equal labels are selected by the same terms. Cost:
 // ThatSelect() is O(terms) for labels that are seen for the first time, else a look-up. Not
@@ -29,7 +29,8 @@ class AffinityTerms {
   AffinityTerms(Interner* names, const Namespaces* namespaces)
       : names_(*names), namespaces_(*namespaces) {}
 
-  bool empty() const { return terms_.size() == 0; }
+  bool empty() const { return terms_.empty(); }
+  size_t size() const { return terms_.size(); }
   std::vector<Spread> SpreadOf(const PodRow& row);
   PodAffinity AffinityOf(const PodRow& row);
   // Some term of the pod asks for labels of namespaces, and these are not known.

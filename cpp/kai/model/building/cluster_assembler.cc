@@ -36,40 +36,20 @@ std::vector<Row*> UniqueAndNamed(std::vector<Row>* rows, const char* kind,
 
 constexpr int64_t kDefaultStuckThresholdNs = 120'000'000'000;  // spec 2 S2
 
-// Devices that are not GPUs to KAI. The resource stays: one vendor's pods want that vendor's nodes.
-int64_t OtherAccelerators(const ResourceAmounts& amounts) {
-  int64_t devices = 0;
-  for (const Accelerator& each : kAccelerators) {
-    if (!each.is_gpu)
-      devices = AddSaturating(devices, AmountOf(amounts, each.resource) / kMillisPerUnit);
-  }
-  return devices;
-}
-
-void CountAcceleratorsAsGpus(const PodRow& pod, GpuRequest* gpu) {
-  const int64_t devices = OtherAccelerators(pod.requests);
-  if (devices == 0 || gpu->kind != GpuRequestKind::kRegular) return;
-  gpu->count = AddSaturating(gpu->portion > 0 ? gpu->count : 0, devices);
-  gpu->portion = 1;
-}
-
 }  // namespace
 
 std::unique_ptr<Cluster> ClusterRows::Build() const& { return ClusterRows(*this).Build(); }
 
 std::unique_ptr<Cluster> ClusterRows::Build() && {
   auto cluster = std::make_unique<Cluster>();
-  ClusterAssembler(cluster.get()).Assemble(this);
+  ClusterWriters writers(cluster.get());
+  ClusterAssembler(&writers).Assemble(this);
   return cluster;
 }
 
-ClusterAssembler::ClusterAssembler(Cluster* cluster)
-    : c_(*cluster), directory_(&c_.names_), numa_(c_.slots_, &c_.numa_) {}
-
 void ClusterAssembler::Assemble(ClusterRows* rows) {
-  seed_ = rows->numbering_seed;
+  w_.seed = rows->numbering_seed;
   c_.params_ = std::move(rows->params);
-  c_.rejections_ = std::move(rows->rejections);
   if (c_.params_.stuck_in_releasing_threshold_ns <= 0)
     c_.params_.stuck_in_releasing_threshold_ns = kDefaultStuckThresholdNs;
   if (c_.params_.count_mig_as_parts) c_.slots_ = ResourceSlots(MigCount::kParts);
@@ -82,10 +62,12 @@ void ClusterAssembler::Assemble(ClusterRows* rows) {
   AddQueues(&rows->queues);
   AddPodGroups(rows);
   const std::vector<PodRow*> pods =
-      SortedAndUnique(&rows->pods, "Pod", NamespacedKey<PodRow>, &c_.rejections_, seed_);
+      SortedAndUnique(&rows->pods, "Pod", NamespacedKey<PodRow>, &w_.rejections, w_.seed);
   const std::vector<ResourceClaimRow*> claims = SortedAndUnique(
-      &rows->claims, "ResourceClaim", NamespacedKey<ResourceClaimRow>, &c_.rejections_, seed_);
-  DraftPods(pods, rows->bind_requests, claims);
+      &rows->claims, "ResourceClaim", NamespacedKey<ResourceClaimRow>, &w_.rejections, w_.seed);
+  for (const BindRequestRow& row : rows->bind_requests) w_.requests.Add(row);
+  w_.gpus_of_claims = std::make_unique<GpusOfClaims>(claims);
+  DraftPods(pods);
   NameResources();
   OfferResources();
   AddZones(&rows->zones);
@@ -94,21 +76,24 @@ void ClusterAssembler::Assemble(ClusterRows* rows) {
   ClassifyNodes();
   AddPods(*rows);
   Summarize();
+  c_.rejections_ = std::move(rows->rejections);
+  c_.rejections_.insert(c_.rejections_.end(), w_.rejections.begin(), w_.rejections.end());
+  std::sort(c_.rejections_.begin(), c_.rejections_.end());
 }
 
 void ClusterAssembler::AddNodes(std::vector<NodeRow>* rows,
                                 const std::vector<ResourceSliceRow>& slices) {
   std::erase_if(*rows, [&](const NodeRow& row) { return !IsOurs(row, c_.params_); });
   for (const NodeRow* row :
-       SortedAndUnique(rows, "Node", NameKey<NodeRow>, &c_.rejections_, seed_)) {
+       SortedAndUnique(rows, "Node", NameKey<NodeRow>, &w_.rejections, w_.seed)) {
     const NodeFacts facts = NodeFactsOf(*row);
-    directory_.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
+    w_.directory.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
     nodes_.Add({.facts = facts});
-    node_rows_.push_back(row);
+    w_.node_rows.push_back(row);
   }
   RankByName(c_.names_, &c_.nodes_);
   for (const ResourceSliceRow& slice : slices) {
-    const NodeId node = directory_.FindNode(slice.node);
+    const NodeId node = w_.directory.FindNode(slice.node);
     if (node.valid()) nodes_[node].dra_gpus = AddSaturating(nodes_[node].dra_gpus, slice.gpus);
   }
 }
@@ -116,66 +101,43 @@ void ClusterAssembler::AddNodes(std::vector<NodeRow>* rows,
 void ClusterAssembler::AddQueues(std::vector<QueueRow>* rows) {
   std::erase_if(*rows, [&](const QueueRow& row) { return !IsInPool(row.labels, c_.params_); });
   std::vector<QueueRow> kept;
-  for (QueueRow* row : SortedAndUnique(rows, "Queue", NameKey<QueueRow>, &c_.rejections_))
+  for (QueueRow* row : SortedAndUnique(rows, "Queue", NameKey<QueueRow>, &w_.rejections))
     kept.push_back(std::move(*row));
-  if (!c_.params_.full_hierarchy_fairness) FlattenQueues(&kept, &c_.rejections_);
-  KeepWholeQueueTrees(&kept, &c_.rejections_);
+  if (!c_.params_.full_hierarchy_fairness) FlattenQueues(&kept, &w_.rejections);
+  KeepWholeQueueTrees(&kept, &w_.rejections);
   std::sort(kept.begin(), kept.end(),
             [](const QueueRow& a, const QueueRow& b) { return a.name < b.name; });
-  OrderForIds(seed_, &kept);
-  WriteQueues(kept, &c_.names_, &directory_, &c_.queues_);
+  OrderForIds(w_.seed, &kept);
+  WriteQueues(kept, &c_.names_, &w_.directory, &c_.queues_);
 }
 
 void ClusterAssembler::AddPodGroups(ClusterRows* rows) {
-  TopologyWriter topologies(&c_.names_, &c_.topologies_, &c_.topology_constraints_);
   for (const TopologyRow* row : SortedAndUnique(&rows->topologies, "Topology", NameKey<TopologyRow>,
-                                                &c_.rejections_, seed_)) {
-    topologies.Add(*row, node_rows_);
+                                                &w_.rejections, w_.seed)) {
+    w_.topologies.Add(*row, w_.node_rows);
   }
-  std::erase_if(rows->pod_groups, [&](const PodGroupRow& row) {
-    return !IsInPool(row.labels, c_.params_) || HasUsedItsTry(row, c_.params_);
-  });
-  const PriorityClasses priorities(rows->priority_classes);
-  PodGroupWriter writer({.params = &c_.params_,
-                         .priorities = &priorities,
-                         .names = &c_.names_,
-                         .directory = &directory_,
-                         .topologies = &topologies,
-                         .rejections = &c_.rejections_,
-                         .seed = seed_},
-                        &c_.pod_groups_, &c_.sub_groups_);
+  w_.priorities = std::make_unique<PriorityClasses>(rows->priority_classes);
+  w_.pod_groups = std::make_unique<PodGroupWriter>(
+      PodGroupWriter::Surroundings{.params = &c_.params_,
+                                   .priorities = w_.priorities.get(),
+                                   .names = &c_.names_,
+                                   .directory = &w_.directory,
+                                   .topologies = &w_.topologies,
+                                   .rejections = &w_.rejections,
+                                   .seed = w_.seed},
+      &c_.pod_groups_, &c_.sub_groups_);
+  std::erase_if(rows->pod_groups, [&](const PodGroupRow& row) { return !w_.IsKept(row); });
   for (const PodGroupRow* row : SortedAndUnique(
-           &rows->pod_groups, "PodGroup", NamespacedKey<PodGroupRow>, &c_.rejections_, seed_)) {
-    writer.Add(*row);
+           &rows->pod_groups, "PodGroup", NamespacedKey<PodGroupRow>, &w_.rejections, w_.seed)) {
+    w_.pod_groups->Add(*row);
   }
-  RankByCreation(c_.names_, &c_.pod_groups_);
+  w_.creation.AddAll();
 }
 
-void ClusterAssembler::DraftPods(const std::vector<PodRow*>& rows,
-                                 const std::vector<BindRequestRow>& bind_requests,
-                                 const std::vector<ResourceClaimRow*>& claims) {
-  const BindRequests requests(bind_requests, directory_);
-  const GpusOfClaims gpus(claims);
+void ClusterAssembler::DraftPods(const std::vector<PodRow*>& rows) {
   pods_.reserve(rows.size());
   for (const PodRow* row : rows) {
-    const BindRequestRow* request = requests.Find(*row);
-    PodDraft draft;
-    draft.row = row;
-    draft.bind_request = request;
-    draft.status = StatusOf(*row, request != nullptr);
-    draft.group = directory_.FindPodGroup(row->namespace_name, row->pod_group);
-    const bool is_active = IsActiveUsed(draft.status);
-    // Neither schedulable by us nor in the way of a pod.
-    if (!draft.group.valid() && !is_active) continue;
-    if (is_active) {
-      draft.node = directory_.FindNode(
-          row->node_name.empty() && request != nullptr ? request->node : row->node_name);
-    }
-    draft.is_reservation = IsReservation(*row);
-    draft.gpu = row->gpu;
-    if (c_.params_.count_all_accelerators) CountAcceleratorsAsGpus(*row, &draft.gpu);
-    draft.gpu.dra = gpus.Of(*row);
-    pods_.push_back(std::move(draft));
+    if (std::optional<PodDraft> draft = w_.DraftOf(*row)) pods_.push_back(*std::move(draft));
   }
 }
 
@@ -184,7 +146,7 @@ void ClusterAssembler::NameResources() {
     for (const auto& [resource, amount] : amounts) names->insert(resource);
   };
   std::set<std::string_view> of_nodes;
-  for (const NodeRow* row : node_rows_) name(row->allocatable, &of_nodes);
+  for (const NodeRow* row : w_.node_rows) name(row->allocatable, &of_nodes);
   std::set<std::string_view> of_pods;
   for (const PodDraft& draft : pods_) {
     name(draft.row->requests, &of_pods);
@@ -193,7 +155,7 @@ void ClusterAssembler::NameResources() {
   }
   std::vector<std::string_view> order(of_nodes.begin(), of_nodes.end());
   order.insert(order.end(), of_pods.begin(), of_pods.end());
-  OrderForIds(seed_, &order);
+  OrderForIds(w_.seed, &order);
   for (const std::string_view resource : order) c_.slots_.Add(resource);
 }
 
@@ -204,7 +166,7 @@ void ClusterAssembler::OfferResources() {
   c_.largest_node_.assign(slots, 0);
   for (const NodeId node : nodes_.ids()) {
     const NodeDraft& draft = nodes_[node];
-    const NodeRow& row = *node_rows_[node.index()];
+    const NodeRow& row = *w_.node_rows[node.index()];
     const int64_t more_gpus =
         c_.params_.count_all_accelerators ? OtherAccelerators(row.allocatable) : 0;
     SetAllocatable(row, draft.facts, more_gpus, draft.dra_gpus, c_.slots_, node, &nodes);
@@ -218,35 +180,35 @@ void ClusterAssembler::OfferResources() {
 
 void ClusterAssembler::AddZones(std::vector<NodeZonesRow>* rows) {
   for (const NodeZonesRow* row : SortedAndUnique(rows, "NodeResourceTopology",
-                                                 NameKey<NodeZonesRow>, &c_.rejections_, seed_)) {
-    const NodeId node = directory_.FindNode(row->name);
-    if (node.valid()) numa_.AddNode(*row, node, c_.nodes_.size(), &c_.rejections_);
+                                                 NameKey<NodeZonesRow>, &w_.rejections, w_.seed)) {
+    const NodeId node = w_.directory.FindNode(row->name);
+    if (node.valid()) w_.numa.AddNode(*row, node, c_.nodes_.size(), &w_.rejections);
   }
 }
 
 void ClusterAssembler::AddConstraints(const ClusterRows& rows) {
-  namespaces_ = std::make_unique<Namespaces>(rows.namespaces, &c_.names_);
-  for (const PodDraft& draft : pods_) namespaces_->Add(draft.row->namespace_name);
-  affinity_ = std::make_unique<AffinityTerms>(&c_.names_, namespaces_.get());
+  w_.namespaces = std::make_unique<Namespaces>(rows.namespaces, &c_.names_);
+  for (const PodDraft& draft : pods_) w_.namespaces->Add(draft.row->namespace_name);
+  w_.affinity = std::make_unique<AffinityTerms>(&c_.names_, w_.namespaces.get());
   const bool counts_capacity = c_.params_.schedule_csi_storage;
-  volumes_ =
-      std::make_unique<VolumeDesk>(rows.storage, counts_capacity, &c_.names_, &c_.rejections_);
-  if (counts_capacity || !volumes_->nodes().empty()) {
-    storage_ = std::make_unique<StorageDesk>(*volumes_, counts_capacity, &c_.names_);
-    storage_->Describe(node_rows_, &c_.storage_);
-    for (const PodDraft& draft : pods_) storage_->CountUses(*draft.row);
+  w_.volumes =
+      std::make_unique<VolumeDesk>(rows.storage, counts_capacity, &c_.names_, &w_.rejections);
+  if (counts_capacity || !w_.volumes->nodes().empty()) {
+    w_.storage = std::make_unique<StorageDesk>(*w_.volumes, counts_capacity, &c_.names_);
+    w_.storage->Describe(w_.node_rows, &c_.storage_);
+    for (const PodDraft& draft : pods_) w_.storage->CountUses(*draft.row);
   }
-  ConstraintWriter writer(&c_.names_, &c_.constraints_, &c_.host_ports_);
   for (PodDraft& draft : pods_) {
-    draft.affinity = affinity_->AffinityOf(*draft.row);
-    draft.constraint = writer.Add(*draft.row, VolumesOf(draft), affinity_->SpreadOf(*draft.row));
+    draft.affinity = w_.affinity->AffinityOf(*draft.row);
+    draft.constraint =
+        w_.constraints.Add(*draft.row, VolumesOf(draft), w_.affinity->SpreadOf(*draft.row));
   }
 }
 
 VolumeNeedsId ClusterAssembler::VolumesOf(const PodDraft& draft) {
   if (draft.row->volumes.empty()) return VolumeNeedsId();
-  VolumeNeeds needs = volumes_->NeedsOf(*draft.row);
-  if (storage_ != nullptr) storage_->AddNeeds(*draft.row, draft.node.valid(), &needs);
+  VolumeNeeds needs = w_.volumes->NeedsOf(*draft.row);
+  if (w_.storage != nullptr) w_.storage->AddNeeds(*draft.row, draft.node.valid(), &needs);
   if (needs.empty()) return VolumeNeedsId();
   c_.storage_.any_need = c_.storage_.any_need || !needs.storage.empty();
   return c_.volume_needs_.Add(std::move(needs));
@@ -254,19 +216,19 @@ VolumeNeedsId ClusterAssembler::VolumesOf(const PodDraft& draft) {
 
 void ClusterAssembler::AddClaims(ClusterRows* rows, const std::vector<ResourceClaimRow*>& claims) {
   const std::vector<DeviceClassRow*> classes =
-      UniqueAndNamed(&rows->device_classes, "DeviceClass", &c_.rejections_);
-  const ExtendedResources extended(classes);
+      UniqueAndNamed(&rows->device_classes, "DeviceClass", &w_.rejections);
+  w_.extended = ExtendedResources(classes);
   const bool any_made_for_pods =
       std::any_of(claims.begin(), claims.end(),
                   [](const ResourceClaimRow* claim) { return claim->for_extended_resource; });
   const bool any_used =
       any_made_for_pods || std::any_of(pods_.begin(), pods_.end(), [&](const PodDraft& draft) {
-        return !draft.row->claims.empty() || extended.AnyOf(draft.row->extended_requests);
+        return !draft.row->claims.empty() || w_.extended.AnyOf(draft.row->extended_requests);
       });
   if (!any_used) return;
-  ClaimAssembler assembler(c_.nodes_, node_rows_, rows->ServesClaims(), &c_.names_, &c_.claims_);
+  ClaimAssembler assembler(c_.nodes_, w_.node_rows, rows->ServesClaims(), &c_.names_, &c_.claims_);
   assembler.AddClasses(classes);
-  assembler.AddSlices(UniqueAndNamed(&rows->slices, "ResourceSlice", &c_.rejections_), directory_);
+  assembler.AddSlices(UniqueAndNamed(&rows->slices, "ResourceSlice", &w_.rejections), w_.directory);
   assembler.AddClaims(claims, c_.params_.queue_label_key);
   std::map<std::pair<std::string_view, std::string_view>, PodId> pod_named;
   for (size_t i = 0; i < pods_.size(); ++i) {
@@ -276,7 +238,7 @@ void ClusterAssembler::AddClaims(ClusterRows* rows, const std::vector<ResourceCl
         {.is_reservation = draft.is_reservation,
          .is_active = IsActiveUsed(draft.status),
          .queue = draft.group.valid() ? c_.pod_groups_.queue_name[draft.group] : NameId()},
-        extended);
+        w_.extended);
     pod_named.emplace(NamespacedKey(*draft.row), PodId(i));
   }
   for (size_t i = 0; i < claims.size(); ++i) {
@@ -297,12 +259,12 @@ void ClusterAssembler::AddClaims(ClusterRows* rows, const std::vector<ResourceCl
 }
 
 void ClusterAssembler::ClassifyNodes() {
-  NodeLabels labels;
+  NodeLabels& labels = w_.labels;
   for (const NodeConstraint& constraint : c_.constraints_.raw()) labels.Mention(constraint);
   for (const VolumeNeeds& needs : c_.volume_needs_.raw()) labels.Mention(needs);
   c_.claims_.ForEachTerm([&](const NodeTerm& term) { labels.Mention(term); });
   NodeColumns& nodes = c_.nodes_;
-  for (const NodeRow* row : node_rows_) nodes.labels.Add(labels.Pick(*row, &c_.names_));
+  for (const NodeRow* row : w_.node_rows) nodes.labels.Add(labels.Pick(*row, &c_.names_));
   labels.FindTelling(nodes.size());
   for (const NodeConstraint& constraint : c_.constraints_.raw())
     c_.ask_per_node_.Add(labels.AskPerNode(constraint) ? 1 : 0);
@@ -311,7 +273,7 @@ void ClusterAssembler::ClassifyNodes() {
   for (const NodeId node : nodes_.ids()) {
     const NodeDraft& draft = nodes_[node];
     const NodeClassId id = c_.node_classes_.Add(
-        NodeClassOf(*node_rows_[node.index()], draft.facts, draft.dra_gpus > 0, labels,
+        NodeClassOf(*w_.node_rows[node.index()], draft.facts, draft.dra_gpus > 0, labels,
                     nodes.labels[node], nodes.allocatable[node][kGpuSlot.index()], &c_.names_));
     nodes.node_class.Add(id);
     nodes.cpu_only.Add(c_.node_classes_[id].cpu_only ? 1 : 0);
@@ -319,7 +281,7 @@ void ClusterAssembler::ClassifyNodes() {
 }
 
 void ClusterAssembler::AddPods(const ClusterRows& rows) {
-  if (!affinity_->empty()) c_.affinity_ = affinity_->MakeIndex(node_rows_);
+  if (!w_.affinity->empty()) c_.affinity_ = w_.affinity->MakeIndex(w_.node_rows);
   SharedGpuLists shared;
   for (const PodDraft& draft : pods_) {
     if (!draft.gpu.IsShared()) continue;
@@ -329,48 +291,47 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
     shared.Note(draft.gpu_groups(), draft.node);
   }
   shared.Write(&c_.names_, &c_.nodes_);
-  GpuMemoryRange gpu_memory;
   for (const double mib : c_.nodes_.gpu_memory_mib.raw()) {
-    if (mib > kUnknownGpuMemoryMib) gpu_memory.Add(mib);
+    if (mib > kUnknownGpuMemoryMib) w_.gpu_memory.Add(mib);
   }
-  const ConfigMaps config_maps(rows.config_maps ? &*rows.config_maps : nullptr);
-  PodClassWriter classes({.names = &c_.names_,
-                          .slots = &c_.slots_,
-                          .directory = &directory_,
-                          .config_maps = &config_maps,
-                          .gpu_memory = &gpu_memory,
-                          .affinity = affinity_.get(),
-                          .numa = &numa_},
-                         &c_.pod_classes_);
+  w_.config_maps = std::make_unique<ConfigMaps>(rows.config_maps ? &*rows.config_maps : nullptr);
+  w_.classes = std::make_unique<PodClassWriter>(
+      PodClassWriter::Surroundings{.names = &c_.names_,
+                                   .slots = &c_.slots_,
+                                   .directory = &w_.directory,
+                                   .config_maps = w_.config_maps.get(),
+                                   .gpu_memory = &w_.gpu_memory,
+                                   .affinity = w_.affinity.get(),
+                                   .numa = &w_.numa},
+      &c_.pod_classes_);
   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
   Occupancy occupancy(&c_);
   for (const PodDraft& draft : pods_) {
-    const PodClassId pod_class = classes.Add(draft);
+    const PodClassId pod_class = w_.classes->Add(draft);
     const bool shares = draft.gpu.IsShared() && draft.node.valid();
     const PodId pod =
         writer.Add(draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
                    shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
+    w_.pod_rows.push_back(draft.row);
+    w_.is_foreign.push_back(w_.IsForeign(*draft.row) ? 1 : 0);
     if (draft.group.valid() && c_.pod_classes_.info[pod_class].numa.valid())
-      numa_.NotePlacement(*draft.row, draft.bind_request, pod, draft.node, &c_.rejections_);
+      w_.numa.NotePlacement(*draft.row, draft.bind_request, pod, draft.node, &w_.rejections);
     if (draft.node.valid()) occupancy.Occupy(pod, draft.node, draft.status, c_.pods_.gpus[pod]);
   }
   writer.ListPods(c_);
 }
 
 void ClusterAssembler::Summarize() {
-  std::vector<const PodRow*> rows;
-  for (const PodDraft& draft : pods_) rows.push_back(draft.row);
-  std::sort(c_.rejections_.begin(), c_.rejections_.end());
   for (const SubGroupId set : c_.sub_groups_.name.ids())
-    SortPodsOf(set, c_.pods_, rows, &c_.sub_groups_);
+    SortPodsOf(set, c_.pods_, w_.pod_rows, &c_.sub_groups_);
   ListPodGroups(c_, &c_.pod_groups_);
   for (const NodeId node : c_.nodes_.name.ids()) c_.total_ += OfferedToQueues(c_, node);
   c_.queues_.sums.Resize(c_.queues_.size());
   for (const PodId pod : c_.pods_.name.ids()) {
-    CountInQueue(c_, pod, &c_.queues_.sums);
-    const PodRow& row = *rows[pod.index()];
-    if (row.scheduler_name != c_.params_.scheduler_name && !IsUtility(row))
-      c_.total_ -= TakenFromQueues(c_, pod);
+    QueueId queue;
+    const QueueSums own = SumsOf(c_, pod, &queue);
+    if (queue.valid()) c_.queues_.sums[queue] += own;
+    if (w_.is_foreign[pod.index()] != 0) c_.total_ -= TakenFromQueues(c_, pod);
   }
   SumQueueTree(c_.queues_, &c_.queues_.sums);
   c_.domain_totals_ = SumDomains(c_);

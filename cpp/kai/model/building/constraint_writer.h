@@ -1,7 +1,6 @@
 // ConstraintWriter: where a pod may run and likes to, by its own word, each answer once.
 //
-//   ConstraintWriter writer(&c_.names_, &c_.constraints_, &c_.host_ports_);
-//   writer.Add(*draft.row, VolumesOf(draft), affinity_->SpreadOf(*draft.row))
+//   w_.constraints.Add(*draft.row, VolumesOf(draft), w_.affinity->SpreadOf(*draft.row))
 //
 // Invariants: the order in which a pod writes its words is of no consequence. Cost: O(what the row
 // says · log). Not thread-safe.

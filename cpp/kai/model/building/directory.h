@@ -1,7 +1,7 @@
 // Directory: which object has which id, by name.
 //
-//   directory_.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
-//   directory_.FindNode(slice.node)     // invalid: there is no such node
+//   w_.directory.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
+//   w_.directory.FindNode(slice.node)     // invalid: there is no such node
 //
 // Invariants: a name that was never added is not found, also if it is known as a text. Cost: two
 // hash look-ups. Threads: many readers, or one thread that adds.
@@ -25,6 +25,10 @@ class Directory {
   void Add(std::string_view name, QueueId queue) { queues_.emplace(names_.Intern(name), queue); }
   void Add(std::string_view namespace_name, std::string_view name, PodGroupId group) {
     pod_groups_.emplace(std::pair(names_.Intern(namespace_name), names_.Intern(name)), group);
+  }
+
+  void Remove(std::string_view namespace_name, std::string_view name) {
+    pod_groups_.erase(std::pair(names_.Find(namespace_name), names_.Find(name)));
   }
 
   NodeId FindNode(std::string_view name) const { return Find(nodes_, names_.Find(name)); }

@@ -1,6 +1,6 @@
 // Namespaces: which there are, and which of them a selector finds.
 //
-//   namespaces_->Add(draft.row->namespace_name);    // also those that only pods mention
+//   w_.namespaces->Add(draft.row->namespace_name);    // also those that only pods mention
 //
 // Invariants: each has its name as a label, which the API server sees to. Cost: That() is
 // O(namespaces). Not thread-safe.
@@ -23,6 +23,7 @@ class Namespaces {
   Namespaces(const std::vector<NamespaceRow>& rows, Interner* names);
 
   void Add(std::string_view name);
+  bool Has(std::string_view name) const { return labels_.contains(names_.Find(name)); }
   bool Know(const LabelSelector& selector) const;
   std::vector<NameId> That(const LabelSelector& selector) const;
 

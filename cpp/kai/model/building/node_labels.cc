@@ -18,6 +18,16 @@ void NodeLabels::Mention(const VolumeNeeds& needs) {
   ForEachTerm(needs, [&](const NodeTerm& term) { Mention(term); });
 }
 
+bool NodeLabels::Knows(const NodeConstraint& constraint) const {
+  const auto knows = [&](const Requirement& each) { return values_.contains(each.key); };
+  const auto knows_all = [&](const NodeTerm& term) {
+    return std::ranges::all_of(term.expressions, knows);
+  };
+  return std::ranges::all_of(constraint.selector, knows) &&
+         std::ranges::all_of(constraint.affinity, knows_all) &&
+         std::ranges::all_of(constraint.preferred, knows_all, &PreferredNodes::term);
+}
+
 LabelSet NodeLabels::Pick(const NodeRow& row, Interner* names) {
   LabelSet labels;
   for (const auto& [key, value] : row.labels) {

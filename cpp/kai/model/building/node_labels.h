@@ -1,7 +1,7 @@
 // NodeLabels: the labels of nodes that constraints, volumes and claims mention, and those of them
 // that nearly tell every node apart.
 //
-//   NodeLabels labels;
+//   NodeLabels& labels = w_.labels;
 //   labels.Mention(constraint);    // of every pod, volume and claim
 //   nodes.labels.Add(labels.Pick(*row, &c_.names_));    // of every node
 //   labels.FindTelling(nodes.size());
@@ -29,6 +29,9 @@ class NodeLabels {
   void Mention(const NodeConstraint& constraint);
   void Mention(const VolumeNeeds& needs);
   void Mention(const NodeTerm& term);
+
+  // No other label is mentioned there.
+  bool Knows(const NodeConstraint& constraint) const;
 
   LabelSet Pick(const NodeRow& row, Interner* names);
   void FindTelling(size_t nodes);

@@ -4,10 +4,22 @@
 #include <cmath>
 #include <string>
 
+#include "kai/api/accelerators.h"
 #include "kai/api/keys.h"
+#include "kai/api/units.h"
+#include "kai/base/saturating.h"
 #include "kai/model/building/row_lookup.h"
 
 namespace kai {
+
+int64_t OtherAccelerators(const ResourceAmounts& amounts) {
+  int64_t devices = 0;
+  for (const Accelerator& each : kAccelerators) {
+    if (!each.is_gpu)
+      devices = AddSaturating(devices, AmountOf(amounts, each.resource) / kMillisPerUnit);
+  }
+  return devices;
+}
 
 bool IsInPool(const StringPairs& labels, const ShardParams& params) {
   if (params.node_pool_label_key.empty()) return true;

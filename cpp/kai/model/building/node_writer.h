@@ -20,6 +20,9 @@
 
 namespace kai {
 
+// Devices that are not GPUs to KAI. The resource stays: one vendor's pods want that vendor's nodes.
+int64_t OtherAccelerators(const ResourceAmounts& amounts);
+
 // In the node pool of the shard (spec 1 F9, spec 5 A32): of nodes, queues and pod groups.
 bool IsInPool(const StringPairs& labels, const ShardParams& params);
 // A node that the shard schedules on.

@@ -1,8 +1,8 @@
 // NumaWriter: NUMA zones of nodes, what pods ask of them, and what pods on nodes have of them, into
 // the columns.
 //
-//   numa_.AddNode(*row, node, c_.nodes_.size(), &c_.rejections_);    // of every node with zones
-//   numa_.NotePlacement(*draft.row, draft.bind_request, pod, draft.node, ...
+//   w_.numa.AddNode(*row, node, c_.nodes_.size(), &w_.rejections);    // of every node with zones
+//   w_.numa.NotePlacement(*draft.row, draft.bind_request, pod, draft.node, ...
 //
 // Invariants: while no node reports zones, pods ask for nothing. Cost: O(what the row says). Not
 // thread-safe.

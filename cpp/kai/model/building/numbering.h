@@ -1,7 +1,7 @@
 // In which order the objects of a kind get their ids: by name, or, in tests, at random; and the
 // order of names, which is what counts where two of them are alike in all else.
 //
-//   OrderForIds(seed_, &order);
+//   OrderForIds(w_.seed, &order);
 //   RankByName(c_.names_, &c_.nodes_);
 //
 // Invariants: the same seed gives the same order; 0 leaves it as it is. Cost: O(objects), and
@@ -25,13 +25,15 @@ void OrderForIds(uint64_t seed, std::vector<T>* objects) {
   std::shuffle(objects->begin(), objects->end(), random);
 }
 
-// Nodes, queues, pods or pod groups, by namespace and name.
+// Nodes, queues, pods or pod groups that are there, by namespace and name.
 template <typename Columns>
 auto InOrderOfNames(const Interner& names, const Columns& columns) {
   using IdT = typename decltype(columns.name.ids())::Id;
   std::vector<IdT> order;
   order.reserve(columns.name.size());
-  for (const IdT id : columns.name.ids()) order.push_back(id);
+  for (const IdT id : columns.name.ids()) {
+    if (columns.name[id].valid()) order.push_back(id);
+  }
   const auto is_before = [&](IdT a, IdT b) {
     if constexpr (requires { columns.namespace_name; }) {
       if (columns.namespace_name[a] != columns.namespace_name[b])

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "kai/api/keys.h"
 #include "kai/base/saturating.h"
@@ -37,21 +38,36 @@ bool IsUtility(const PodRow& row) {
   return IsReservation(row) || HasLabel(row.labels, keys::kApp, keys::kScalingPodApp);
 }
 
-BindRequests::BindRequests(const std::vector<BindRequestRow>& rows, const Directory& directory) {
-  for (const BindRequestRow& row : rows) {
-    const bool failed =
-        row.phase == "Failed" && (!row.backoff_limit || row.failed_attempts >= *row.backoff_limit);
-    if (failed || !directory.FindNode(row.node).valid()) continue;
-    const BindRequestRow*& counts = by_pod_[QualifiedName(row.namespace_name, row.pod)];
-    if (counts == nullptr || std::tie(row.name, row.node) < std::tie(counts->name, counts->node))
-      counts = &row;
-  }
+void BindRequests::Add(const BindRequestRow& row) {
+  std::string pod = QualifiedName(row.namespace_name, row.pod);
+  by_pod_[pod].push_back(row);
+  pod_of_[NameOf(row)] = std::move(pod);
+}
+
+std::string BindRequests::Remove(std::string_view namespace_name, std::string_view name) {
+  const auto known = pod_of_.find(QualifiedName(namespace_name, name));
+  if (known == pod_of_.end()) return "";
+  std::string pod = std::move(known->second);
+  pod_of_.erase(known);
+  std::vector<BindRequestRow>& rows = by_pod_[pod];
+  std::erase_if(rows, [&](const BindRequestRow& row) { return row.name == name; });
+  if (rows.empty()) by_pod_.erase(pod);
+  return pod;
 }
 
 const BindRequestRow* BindRequests::Find(const PodRow& pod) const {
   if (by_pod_.empty()) return nullptr;
   const auto found = by_pod_.find(NameOf(pod));
-  return found == by_pod_.end() ? nullptr : found->second;
+  if (found == by_pod_.end()) return nullptr;
+  const BindRequestRow* counts = nullptr;
+  for (const BindRequestRow& row : found->second) {
+    const bool failed =
+        row.phase == "Failed" && (!row.backoff_limit || row.failed_attempts >= *row.backoff_limit);
+    if (failed || !directory_.FindNode(row.node).valid()) continue;
+    if (counts == nullptr || std::tie(row.name, row.node) < std::tie(counts->name, counts->node))
+      counts = &row;
+  }
+  return counts;
 }
 
 GpusOfClaims::GpusOfClaims(const std::vector<ResourceClaimRow*>& claims) {

@@ -1,8 +1,7 @@
 // What a pod says of itself, and what is being done to it, with no configuration looked at.
 //
-//   const BindRequests requests(bind_requests, directory_);
-//   const BindRequestRow* request = requests.Find(*row);
-//   draft.status = StatusOf(*row, request != nullptr);
+//   draft.bind_request = requests.Find(row);
+//   draft.status = StatusOf(row, draft.bind_request != nullptr);
 //
 // Invariants: of two requests for one pod the one with the lower name counts, whatever their
 // order (spec 2 S3). Cost: O(labels of the row), or a hash look-up. Threads: many readers.
@@ -10,6 +9,7 @@
 #define KAI_MODEL_BUILDING_POD_FACTS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -30,12 +30,18 @@ bool IsUtility(const PodRow& row);
 // Those that are being carried out: their nodes are here, and they have not failed for good.
 class BindRequests {
  public:
-  BindRequests(const std::vector<BindRequestRow>& rows, const Directory& directory);
-  // Null: there is none.
+  explicit BindRequests(const Directory* directory) : directory_(*directory) {}
+
+  void Add(const BindRequestRow& row);
+  // Of the request of that name; the name of the pod that it was for, empty: it is not there.
+  std::string Remove(std::string_view namespace_name, std::string_view name);
+  // Null: there is none. Good until the next change.
   const BindRequestRow* Find(const PodRow& pod) const;
 
  private:
-  absl::flat_hash_map<std::string, const BindRequestRow*> by_pod_;
+  const Directory& directory_;
+  absl::flat_hash_map<std::string, std::vector<BindRequestRow>> by_pod_;
+  absl::flat_hash_map<std::string, std::string> pod_of_;  // by the request's own name
 };
 
 // GPUs of a pod's claims: those its spec names, and those it owns; a claim made from a template

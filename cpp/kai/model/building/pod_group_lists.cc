@@ -1,6 +1,8 @@
 #include "kai/model/building/pod_group_lists.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,23 +47,29 @@ ElasticState ElasticStateOf(PodGroupId group, const PodGroupColumns& groups,
   return state;
 }
 
-// A pod of it needs labels of namespaces that are not in the input: while such a pod waits it
+// Pods of it that need labels of namespaces that are not in the input: while such a pod waits it
 // cannot run, and while it runs it could not be moved.
 struct Strange {
-  explicit Strange(const Cluster& cluster)
-      : waits(cluster.pod_groups().size()), runs(cluster.pod_groups().size()) {
-    const PodColumns& pods = cluster.pods();
-    for (const PodId pod : pods.name.ids()) {
-      if (!pods.group[pod].valid() || !cluster.ClassOf(pod).needs_namespaces) continue;
-      const PodStatus status = pods.status[pod];
-      if (IsActiveAllocated(status)) runs[pods.group[pod]] = 1;
-      if (status == PodStatus::kPending || status == PodStatus::kGated) waits[pods.group[pod]] = 1;
-    }
-  }
-
-  IndexVector<PodGroupId, uint8_t> waits;
-  IndexVector<PodGroupId, uint8_t> runs;
+  bool waits = false;
+  bool runs = false;
 };
+
+Strange StrangeOf(const Cluster& cluster, PodGroupId group) {
+  const PodColumns& pods = cluster.pods();
+  Strange strange;
+  const auto look = [&](std::span<const PodId> some) {
+    for (const PodId pod : some) {
+      if (!cluster.ClassOf(pod).needs_namespaces) continue;
+      const PodStatus status = pods.status[pod];
+      strange.runs = strange.runs || IsActiveAllocated(status);
+      strange.waits = strange.waits || status == PodStatus::kPending || status == PodStatus::kGated;
+    }
+  };
+  for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group))
+    look(cluster.sub_groups().PodsOf(pod_set));
+  look(cluster.pod_groups().misfits[group]);
+  return strange;
+}
 
 PodGroupLists::Bounds BoundsOf(const std::vector<PodGroupId>& may_lose,
                                const PodGroupColumns& groups) {
@@ -76,12 +84,53 @@ PodGroupLists::Bounds BoundsOf(const std::vector<PodGroupId>& may_lose,
   return bounds;
 }
 
+// Finds out what there is to know of one group, and on which lists it belongs.
+class Lister {
+ public:
+  Lister(const Cluster& cluster, PodGroupColumns* groups) : cluster_(cluster), groups_(*groups) {}
+
+  // Fills `may_run` and `elastic_state`.
+  void Look(PodGroupId group) {
+    strange_ = StrangeOf(cluster_, group);
+    groups_.may_run[group] = strange_.waits ? 0 : 1;
+    groups_.elastic_state[group] = ElasticStateOf(group, groups_, cluster_.sub_groups());
+  }
+
+  // Of the group that was looked at last.
+  template <typename Visit>
+  void ForEachListOf(PodGroupId group, const Visit& visit) {
+    const SubGroupColumns& sets = cluster_.sub_groups();
+    PodGroupLists& lists = groups_.lists;
+    int32_t waiting = 0;
+    int32_t active = 0;
+    for (const SubGroupId pod_set : groups_.PodSetsOf(group)) {
+      waiting += sets.counts[pod_set][PodStatus::kPending];
+      active += sets.counts[pod_set].active_allocated();
+    }
+    if (waiting > 0) visit(&lists.waiting);
+    const QueueId queue = groups_.queue[group];
+    if (active > 0 && groups_.preemptible[group] != 0 && !strange_.runs && queue.valid() &&
+        cluster_.queues().IsLeaf(queue)) {
+      visit(&lists.may_lose);
+      visit(&lists.may_lose_in[queue]);
+    }
+    if (!IsSimplyRunning(group, groups_, sets)) visit(&lists.notable);
+  }
+
+ private:
+  const Cluster& cluster_;
+  PodGroupColumns& groups_;
+  Strange strange_;
+};
+
 // A pod without a UID has namespace/name (spec 2 O3).
 bool HasLowerUid(const PodRow& a, const PodRow& b) {
-  if (!a.uid.empty() && !b.uid.empty() && a.uid != b.uid) return a.uid < b.uid;
-  const std::string uid_a = a.uid.empty() ? NameOf(a) : a.uid;
-  const std::string uid_b = b.uid.empty() ? NameOf(b) : b.uid;
-  return uid_a != uid_b ? uid_a < uid_b : NamespacedKey(a) < NamespacedKey(b);
+  const auto uid = [](const PodRow& row, std::string* name) -> std::string_view {
+    return row.uid.empty() ? *name = NameOf(row) : row.uid;
+  };
+  std::string name_a, name_b;
+  return std::pair(uid(a, &name_a), NamespacedKey(a)) <
+         std::pair(uid(b, &name_b), NamespacedKey(b));
 }
 
 }  // namespace
@@ -105,32 +154,46 @@ void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, std::span<const PodR
 }
 
 void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups) {
-  const SubGroupColumns& sets = cluster.sub_groups();
-  const Strange strange(cluster);
-  PodGroupLists& lists = groups->lists;
-  for (const PodGroupId group : groups->name.ids()) {
-    groups->elastic_state.Add(ElasticStateOf(group, *groups, sets));
-    groups->may_run.Add(strange.waits[group] == 0 ? 1 : 0);
-  }
-  lists.may_lose_in.Resize(cluster.queues().size());
+  groups->elastic_state.Resize(groups->size());
+  groups->may_run.Resize(groups->size());
+  groups->lists.may_lose_in.Resize(cluster.queues().size());
+  Lister lister(cluster, groups);
   for (const PodGroupId group : InOrderOfCreation(*groups)) {
-    int32_t waiting = 0;
-    int32_t active = 0;
-    for (const SubGroupId pod_set : groups->PodSetsOf(group)) {
-      waiting += sets.counts[pod_set][PodStatus::kPending];
-      active += sets.counts[pod_set].active_allocated();
-    }
-    if (waiting > 0) lists.waiting.push_back(group);
-    const QueueId queue = groups->queue[group];
-    if (active > 0 && groups->preemptible[group] != 0 && strange.runs[group] == 0 &&
-        queue.valid() && cluster.queues().IsLeaf(queue)) {
-      lists.may_lose.push_back(group);
-      lists.may_lose_in[queue].push_back(group);
-    }
-    if (!IsSimplyRunning(group, *groups, sets)) lists.notable.push_back(group);
+    lister.Look(group);
+    lister.ForEachListOf(group, [&](std::vector<PodGroupId>* list) { list->push_back(group); });
   }
-  for (const std::vector<PodGroupId>& may_lose : lists.may_lose_in.raw())
-    lists.bounds_in.Add(BoundsOf(may_lose, *groups));
+  for (const std::vector<PodGroupId>& may_lose : groups->lists.may_lose_in.raw())
+    groups->lists.bounds_in.Add(BoundsOf(may_lose, *groups));
+}
+
+void RelistPodGroups(const Cluster& cluster, std::span<const PodGroupId> changed,
+                     PodGroupColumns* groups) {
+  PodGroupLists& lists = groups->lists;
+  groups->elastic_state.Resize(groups->size());
+  groups->may_run.Resize(groups->size());
+  const auto rank = [&](PodGroupId group) { return groups->creation_rank[group]; };
+  std::vector<QueueId> queues;
+  Lister lister(cluster, groups);
+  for (const PodGroupId group : changed) {
+    const auto take_off = [&](std::vector<PodGroupId>* list) {
+      const auto at = std::ranges::lower_bound(*list, rank(group), {}, rank);
+      if (at != list->end() && *at == group) list->erase(at);
+    };
+    for (auto* list : {&lists.waiting, &lists.may_lose, &lists.notable}) take_off(list);
+    if (const QueueId queue = groups->queue[group]; queue.valid()) {
+      take_off(&lists.may_lose_in[queue]);
+      queues.push_back(queue);
+    }
+    if (!groups->name[group].valid()) continue;
+    lister.Look(group);
+    lister.ForEachListOf(group, [&](std::vector<PodGroupId>* list) {
+      list->insert(std::ranges::lower_bound(*list, rank(group), {}, rank), group);
+    });
+  }
+  std::ranges::sort(queues);
+  queues.erase(std::ranges::unique(queues).begin(), queues.end());
+  for (const QueueId queue : queues)
+    lists.bounds_in[queue] = BoundsOf(lists.may_lose_in[queue], *groups);
 }
 
 }  // namespace kai

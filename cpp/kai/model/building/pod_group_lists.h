@@ -1,6 +1,6 @@
 // What actions ask of pod groups before a cycle: which of them wait, and which may lose pods.
 //
-//   SortPodsOf(set, c_.pods_, rows, &c_.sub_groups_);
+//   SortPodsOf(set, c_.pods_, w_.pod_rows, &c_.sub_groups_);
 //   ListPodGroups(c_, &c_.pod_groups_);
 //
 // Invariants: each list goes by age, then name (spec 1 F60). Cost: O(pods + groups · log). Threads:
@@ -17,6 +17,11 @@ namespace kai {
 
 // Fills `lists`, `may_run` and `elastic_state` of the cluster's pod groups.
 void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups);
+
+// The same for some of them, which have pods that came, went or changed: takes them off their lists
+// and puts those that are there on those where they belong now.
+void RelistPodGroups(const Cluster& cluster, std::span<const PodGroupId> changed,
+                     PodGroupColumns* groups);
 
 // Puts the pods of a pod set in order of age, then UID, and notes what some pod orders go by.
 // `rows`: by PodId.

@@ -1,6 +1,8 @@
 #include "kai/model/building/pod_group_writer.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -119,18 +121,43 @@ void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
   groups_.pod_sets.Add({begin, static_cast<int32_t>(groups_.pod_set_list.size())});
 }
 
-void RankByCreation(const Interner& names, PodGroupColumns* groups) {
-  std::vector<PodGroupId> by_creation;
-  for (const PodGroupId group : groups->name.ids()) by_creation.push_back(group);
-  std::sort(by_creation.begin(), by_creation.end(), [&](PodGroupId a, PodGroupId b) {
-    if (groups->created_ns[a] != groups->created_ns[b])
-      return groups->created_ns[a] < groups->created_ns[b];
-    if (groups->name[a] != groups->name[b])
-      return names.Text(groups->name[a]) < names.Text(groups->name[b]);
-    return names.Text(groups->namespace_name[a]) < names.Text(groups->namespace_name[b]);
-  });
+bool CreationOrder::IsBefore::operator()(PodGroupId a, PodGroupId b) const {
+  if (groups->created_ns[a] != groups->created_ns[b])
+    return groups->created_ns[a] < groups->created_ns[b];
+  if (groups->name[a] != groups->name[b])
+    return names->Text(groups->name[a]) < names->Text(groups->name[b]);
+  return names->Text(groups->namespace_name[a]) < names->Text(groups->namespace_name[b]);
+}
+
+void CreationOrder::Add(PodGroupId group) {
+  const auto at = order_.insert(group).first;
+  const auto after = std::next(at);
+  const int64_t low = at == order_.begin() ? 0 : groups_.creation_rank[*std::prev(at)];
+  if (after == order_.end()) {
+    groups_.creation_rank[group] = low + kGap;
+    return;
+  }
+  const int64_t high = groups_.creation_rank[*after];
+  if (at == order_.begin()) {
+    groups_.creation_rank[group] = high - kGap;
+  } else if (high - low > 1) {
+    groups_.creation_rank[group] = low + (high - low) / 2;
+  } else {
+    Rank();
+  }
+}
+
+void CreationOrder::AddAll() {
+  std::vector<PodGroupId> all;
+  for (const PodGroupId group : groups_.name.ids()) all.push_back(group);
+  std::sort(all.begin(), all.end(), order_.key_comp());
+  for (const PodGroupId group : all) order_.insert(order_.end(), group);
+  Rank();
+}
+
+void CreationOrder::Rank() {
   int64_t rank = 0;
-  for (const PodGroupId group : by_creation) groups->creation_rank[group] = rank++;
+  for (const PodGroupId group : order_) groups_.creation_rank[group] = (rank += kGap);
 }
 
 }  // namespace kai

@@ -1,8 +1,7 @@
 // PodGroupWriter: one pod group and its tree of sub-groups, into the columns.
 //
-//   PodGroupWriter writer({.params = ...
-//   writer.Add(*row);
-//   RankByCreation(c_.names_, &c_.pod_groups_);    // once all are there
+//   const PodGroupId group = w_.pod_groups->Add(*row);
+//   w_.creation.Add(group);
 //
 // Invariants: a group whose queue is unknown keeps priority 0 and cannot be preempted (spec 2 G3);
 // one whose tree makes no sense has KAI's built-in tree. Cost: O(sub-groups · log). Not
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "kai/model/building/directory.h"
 #include "kai/model/building/topology_writer.h"
@@ -65,7 +65,31 @@ class PodGroupWriter {
 
 // Ties between pod groups fall to the older, then to the lower name (without namespace: what KAI
 // calls its UID), then to the namespace.
-void RankByCreation(const Interner& names, PodGroupColumns* groups);
+class CreationOrder {
+ public:
+  CreationOrder(const Interner& names, PodGroupColumns* groups)
+      : groups_(*groups), order_(IsBefore{&names, groups}) {}
+
+  // Of a new group, between its neighbours. Now and then all are ranked anew.
+  void Add(PodGroupId group);
+  // As long as its columns say what they said.
+  void Remove(PodGroupId group) { order_.erase(group); }
+  // Of all that are there, when there are none yet.
+  void AddAll();
+
+ private:
+  struct IsBefore {
+    const Interner* names;
+    const PodGroupColumns* groups;
+    bool operator()(PodGroupId a, PodGroupId b) const;
+  };
+  static constexpr int64_t kGap = int64_t{1} << 20;  // between neighbours
+
+  void Rank();
+
+  PodGroupColumns& groups_;
+  absl::btree_set<PodGroupId, IsBefore> order_;
+};
 
 }  // namespace kai
 

@@ -33,44 +33,59 @@ SubGroupId PodWriter::PodSetOf(PodGroupId group, NameId subgroup) const {
   return SubGroupId();
 }
 
-PodId PodWriter::Add(const PodDraft& draft, PodClassId pod_class, double whole_gpus, GpuList gpus) {
+void PodWriter::Write(PodId pod, const PodDraft& draft, PodClassId pod_class, double whole_gpus,
+                      GpuList gpus) {
   const PodRow& row = *draft.row;
-  const PodId pod = pods_.name.Add(names_.Intern(row.name));
-  pods_.namespace_name.Add(names_.Intern(row.namespace_name));
-  pods_.pod_class.Add(pod_class);
+  pods_.name[pod] = names_.Intern(row.name);
+  pods_.namespace_name[pod] = names_.Intern(row.namespace_name);
+  pods_.pod_class[pod] = pod_class;
   const NameId subgroup =
       names_.Intern(row.subgroup.empty() ? kDefaultSubgroup : std::string_view(row.subgroup));
-  pods_.subgroup.Add(subgroup);
+  pods_.subgroup[pod] = subgroup;
   SubGroupId pod_set;
   if (draft.group.valid()) {
     pod_set = PodSetOf(draft.group, subgroup);
     if (pod_set.valid()) {
-      pods_of_[pod_set].push_back(pod);
       ++sets_.counts[pod_set][draft.status];
     } else {
       groups_.misfits[draft.group].push_back(pod);
     }
   }
-  pods_.group.Add(draft.group);
-  pods_.pod_set.Add(pod_set);
-  pods_.created_ns.Add(row.created_ns.value_or(kNoTime));
+  pods_.group[pod] = draft.group;
+  pods_.pod_set[pod] = pod_set;
+  pods_.created_ns[pod] = row.created_ns.value_or(kNoTime);
   // Only a pod that ran can be overdue in leaving (spec 2 S2).
-  pods_.deletion_ns.Add(row.phase == Phase::kRunning ? row.deletion_ns.value_or(kNoTime) : kNoTime);
+  pods_.deletion_ns[pod] =
+      row.phase == Phase::kRunning ? row.deletion_ns.value_or(kNoTime) : kNoTime;
   if (draft.status == PodStatus::kReleasing && pods_.deletion_ns[pod] != kNoTime)
     pods_.leaving.push_back(pod);
-  pods_.is_kubeflow_lead.Add(IsKubeflowLead(row) ? 1 : 0);
-  pods_.is_ray_head.Add(HasLabel(row.labels, keys::kRayNodeType, "head") ? 1 : 0);
+  pods_.is_kubeflow_lead[pod] = IsKubeflowLead(row) ? 1 : 0;
+  pods_.is_ray_head[pod] = HasLabel(row.labels, keys::kRayNodeType, "head") ? 1 : 0;
   const std::string* priority = FindLabelText(row.labels, keys::kTaskPriority);
-  pods_.task_priority.Add(priority == nullptr ? NameId() : names_.Intern(*priority));
+  pods_.task_priority[pod] = priority == nullptr ? NameId() : names_.Intern(*priority);
   if (draft.node.valid() && row.topology_rank && *row.topology_rank >= 0 &&
       *row.topology_rank <= std::numeric_limits<int32_t>::max())
     pods_.kept_ranks.emplace_back(pod, static_cast<int32_t>(*row.topology_rank));
-  pods_.status.Add(draft.status);
-  pods_.node.Add(draft.node);
-  pods_.is_virtual.Add(0);
-  pods_.ledger_gpus.Add(LedgerGpusOf(draft, whole_gpus));
-  pods_.gpus.Add(std::move(gpus));
-  return pod;
+  pods_.status[pod] = draft.status;
+  pods_.node[pod] = draft.node;
+  pods_.is_virtual[pod] = 0;
+  pods_.ledger_gpus[pod] = LedgerGpusOf(draft, whole_gpus);
+  pods_.gpus[pod] = std::move(gpus);
+}
+
+void PodWriter::Remove(PodId pod) {
+  if (pods_.pod_set[pod].valid()) {
+    --sets_.counts[pods_.pod_set[pod]][pods_.status[pod]];
+  } else if (pods_.group[pod].valid()) {
+    std::erase(groups_.misfits[pods_.group[pod]], pod);
+  }
+  std::erase(pods_.leaving, pod);
+  std::erase_if(pods_.kept_ranks, [&](const auto& each) { return each.first == pod; });
+  pods_.name[pod] = NameId();
+  pods_.group[pod] = PodGroupId();
+  pods_.pod_set[pod] = SubGroupId();
+  pods_.node[pod] = NodeId();
+  pods_.status[pod] = PodStatus::kSucceeded;
 }
 
 void PodWriter::ListPods(const Cluster& cluster) {

@@ -24,9 +24,22 @@ class PodWriter {
       : names_(*names), pods_(*pods), groups_(*groups), sets_(*sets), pods_of_(sets->size()) {}
 
   // `gpus`: that it shares on its node; `whole_gpus`: what its class asks of the GPU slot.
-  PodId Add(const PodDraft& draft, PodClassId pod_class, double whole_gpus, GpuList gpus);
+  PodId Add(const PodDraft& draft, PodClassId pod_class, double whole_gpus, GpuList gpus) {
+    const PodId pod(pods_.size());
+    pods_.Resize(pods_.size() + 1);
+    Write(pod, draft, pod_class, whole_gpus, std::move(gpus));
+    if (const SubGroupId pod_set = pods_.pod_set[pod]; pod_set.valid())
+      pods_of_[pod_set].push_back(pod);
+    return pod;
+  }
   // Once all are there.
   void ListPods(const Cluster& cluster);
+
+  // Into a row that is there already. The list of its pod set is for the caller to write.
+  void Write(PodId pod, const PodDraft& draft, PodClassId pod_class, double whole_gpus,
+             GpuList gpus);
+  // What Write() wrote beyond the pod's own row.
+  void Remove(PodId pod);
 
  private:
   // Invalid: its group has no such sub-group.

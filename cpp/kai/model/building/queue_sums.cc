@@ -25,22 +25,23 @@ QuotaCount TakenFromQueues(const Cluster& cluster, PodId pod) {
   return takes ? cluster.ClassOf(pod).requested : QuotaCount();
 }
 
-void CountInQueue(const Cluster& cluster, PodId pod, IndexVector<QueueId, QueueSums>* sums) {
+QueueSums SumsOf(const Cluster& cluster, PodId pod, QueueId* queue) {
   const PodColumns& pods = cluster.pods();
   const PodGroupId group = pods.group[pod];
   // A pod of a sub-group that does not exist is not counted.
-  if (!group.valid() || !pods.pod_set[pod].valid()) return;
-  const QueueId queue = cluster.pod_groups().queue[group];
-  if (!queue.valid()) return;
-  QueueSums& own = (*sums)[queue];
+  *queue =
+      group.valid() && pods.pod_set[pod].valid() ? cluster.pod_groups().queue[group] : QueueId();
+  QueueSums sums;
+  if (!queue->valid()) return sums;
   if (IsAllocated(pods.status[pod])) {
-    const QuotaCount accepted = cluster.AcceptedOn(pods.pod_class[pod], pods.node[pod]);
-    own.requested += accepted;
-    own.allocated += accepted;
-    if (cluster.pod_groups().preemptible[group] == 0) own.allocated_non_preemptible += accepted;
+    sums.requested = cluster.AcceptedOn(pods.pod_class[pod], pods.node[pod]);
+    sums.allocated = sums.requested;
+    if (cluster.pod_groups().preemptible[group] == 0)
+      sums.allocated_non_preemptible = sums.requested;
   } else if (pods.status[pod] == PodStatus::kPending) {
-    own.requested += cluster.ClassOf(pod).requested;
+    sums.requested = cluster.ClassOf(pod).requested;
   }
+  return sums;
 }
 
 void SumQueueTree(const QueueColumns& queues, IndexVector<QueueId, QueueSums>* sums) {

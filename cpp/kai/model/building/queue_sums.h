@@ -1,7 +1,7 @@
 // What one node and one pod count in the sums that queues are divided by.
 //
 //   c_.total_ += OfferedToQueues(c_, node);
-//   CountInQueue(c_, pod, &c_.queues_.sums);
+//   const QueueSums own = SumsOf(c_, pod, &queue);
 //
 // Invariants: spec 1 F30 and F32. Cost: O(1), the tree O(queues). Threads: one thread that writes
 // the sums.
@@ -18,8 +18,9 @@ QuotaCount OfferedToQueues(const Cluster& cluster, NodeId node);
 // What a pod of another scheduler takes away from that, on its node.
 QuotaCount TakenFromQueues(const Cluster& cluster, PodId pod);
 
-// Adds the pod to the sums of its own queue (spec 1 F32).
-void CountInQueue(const Cluster& cluster, PodId pod, IndexVector<QueueId, QueueSums>* sums);
+// What the pod counts for in its own queue, and in `queue` which that is; invalid: nowhere (spec 1
+// F32).
+QueueSums SumsOf(const Cluster& cluster, PodId pod, QueueId* queue);
 
 // Every amount counts in each ancestor as well (spec 1 F33).
 void SumQueueTree(const QueueColumns& queues, IndexVector<QueueId, QueueSums>* sums);

@@ -1,7 +1,7 @@
 // Queues: which of them hang together, and what their owners wrote, as columns.
 //
-//   KeepWholeQueueTrees(&kept, &c_.rejections_);
-//   WriteQueues(kept, &c_.names_, &directory_, &c_.queues_);
+//   KeepWholeQueueTrees(&kept, &w_.rejections);
+//   WriteQueues(kept, &c_.names_, &w_.directory, &c_.queues_);
 //
 // Invariants: after KeepWholeQueueTrees() every parent is there, and no queue is its own ancestor.
 // Cost: O(queues · log), and O(depth) for each queue that is left out. Not thread-safe.

@@ -1,6 +1,6 @@
 // Small questions to rows, shared by all that builds.
 //
-//   SortedAndUnique(&rows->pods, "Pod", NamespacedKey<PodRow>, &c_.rejections_, seed_)
+//   SortedAndUnique(&rows->pods, "Pod", NamespacedKey<PodRow>, &w_.rejections, w_.seed)
 //
 // Invariants: what is found does not depend on the order of the input. Cost: O(labels), or
 // O(rows · log). Threads: thread-safe, but for what a function is given to change.

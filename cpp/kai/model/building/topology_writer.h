@@ -1,7 +1,6 @@
 // TopologyWriter: trees of domains from Topologies, and what sets of sub-groups ask of them.
 //
-//   TopologyWriter topologies(&c_.names_, &c_.topologies_, &c_.topology_constraints_);
-//   topologies.Add(*row, node_rows_);
+//   w_.topologies.Add(*row, w_.node_rows);
 //
 // Invariants: a constraint on a topology that does not exist is kept, with no tree. Cost: Add() is
 // O(nodes · levels), ConstraintOf() O(topologies). Not thread-safe.

@@ -1,9 +1,9 @@
 // StorageDesk: what CSI drivers tell of their storage, looked up for the nodes and for one pod. The
 // VolumeDesk beside it finds every object by its name.
 //
-//   storage_ = std::make_unique<StorageDesk>(*volumes_, counts_capacity, &c_.names_);
-//   storage_->Describe(node_rows_, &c_.storage_);
-//   storage_->AddNeeds(*draft.row, draft.node.valid(), &needs);
+//   w_.storage = std::make_unique<StorageDesk>(*w_.volumes, counts_capacity, &c_.names_);
+//   w_.storage->Describe(w_.node_rows, &c_.storage_);
+//   w_.storage->AddNeeds(*draft.row, draft.node.valid(), &needs);
 //
 // Invariants: Describe() comes first, then CountUses() of every pod, then AddNeeds(). Cost: a look
 // at the nodes that a capacity's selector may choose; O(log) per volume of a pod. Not thread-safe.

@@ -1,6 +1,6 @@
 // VolumeDesk: everything the input says of storage, and what it means for one pod.
 //
-//   VolumeNeeds needs = volumes_->NeedsOf(*draft.row);
+//   VolumeNeeds needs = w_.volumes->NeedsOf(*draft.row);
 //
 // Invariants: it points to the rows, which outlive it; of objects that share a name it knows none.
 // Cost: O(log) per volume of the pod, and O(volumes of the class) for a claim that waits for its

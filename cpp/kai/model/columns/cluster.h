@@ -116,6 +116,8 @@ class Cluster {
 
  private:
   friend class ClusterAssembler;
+  friend class ClusterUpdater;
+  friend class ClusterWriters;
   friend class CountingUndo;
   friend class ExactUndo;
   friend class Occupancy;

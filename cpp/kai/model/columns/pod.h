@@ -95,7 +95,7 @@ struct PodClassColumns {
 
 struct PodColumns {
   IndexVector<PodId, NameId> namespace_name;
-  IndexVector<PodId, NameId> name;
+  IndexVector<PodId, NameId> name;  // invalid: the id is free
   IndexVector<PodId, PodClassId> pod_class;
   IndexVector<PodId, PodGroupId> group;     // invalid: belongs to no pod group of this scheduler
   IndexVector<PodId, SubGroupId> pod_set;   // invalid: no group, or no such sub-group (spec 2 G6)
@@ -122,6 +122,25 @@ struct PodColumns {
   double LedgerGpus(PodId pod) const { return gpus[pod].empty() ? ledger_gpus[pod] : 0; }
 
   size_t size() const { return name.size(); }
+  // The new rows are for the caller to fill.
+  void Resize(size_t size) {
+    namespace_name.Resize(size);
+    name.Resize(size);
+    pod_class.Resize(size);
+    group.Resize(size);
+    pod_set.Resize(size);
+    subgroup.Resize(size);
+    created_ns.Resize(size);
+    deletion_ns.Resize(size);
+    is_kubeflow_lead.Resize(size);
+    is_ray_head.Resize(size);
+    task_priority.Resize(size);
+    ledger_gpus.Resize(size);
+    status.Resize(size);
+    node.Resize(size);
+    gpus.Resize(size);
+    is_virtual.Resize(size);
+  }
 };
 
 }  // namespace kai

@@ -125,7 +125,7 @@ struct PodGroupLists {
 
 struct PodGroupColumns {
   IndexVector<PodGroupId, NameId> namespace_name;
-  IndexVector<PodGroupId, NameId> name;
+  IndexVector<PodGroupId, NameId> name;        // invalid: the group is gone
   IndexVector<PodGroupId, NameId> owner_name;  // its workload's; invalid: unknown
   IndexVector<PodGroupId, QueueId> queue;      // invalid: the queue does not exist
   IndexVector<PodGroupId, NameId> queue_name;  // as written
@@ -164,7 +164,9 @@ struct PodGroupColumns {
 inline std::vector<PodGroupId> InOrderOfCreation(const PodGroupColumns& groups) {
   std::vector<PodGroupId> order;
   order.reserve(groups.size());
-  for (const PodGroupId group : groups.name.ids()) order.push_back(group);
+  for (const PodGroupId group : groups.name.ids()) {
+    if (groups.name[group].valid()) order.push_back(group);
+  }
   std::ranges::sort(order, {}, [&](PodGroupId group) { return groups.creation_rank[group]; });
   return order;
 }

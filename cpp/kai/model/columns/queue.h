@@ -33,6 +33,12 @@ struct QueueSums {
     allocated_non_preemptible += more.allocated_non_preemptible;
     return *this;
   }
+  QueueSums& operator-=(const QueueSums& less) {
+    requested -= less.requested;
+    allocated -= less.allocated;
+    allocated_non_preemptible -= less.allocated_non_preemptible;
+    return *this;
+  }
   friend bool operator==(const QueueSums&, const QueueSums&) = default;
 };
 

@@ -1,0 +1,88 @@
+#include "kai/engine/engine.h"
+
+#include <utility>
+#include <vector>
+
+#include "kai/model/building/cluster_assembler.h"
+
+namespace kai {
+
+struct Engine::Live {
+  explicit Live(ClusterRows its_rows) : rows(std::move(its_rows)), writers(cluster.get()) {
+    ClusterAssembler(&writers).Assemble(&rows);
+  }
+
+  ClusterRows rows;  // of objects that have not changed since
+  std::shared_ptr<Cluster> cluster = std::make_shared<Cluster>();
+  ClusterWriters writers;
+  std::unique_ptr<ClusterUpdater> updater;  // null: nothing has changed yet
+};
+
+Engine::Engine(Store* store, Config config, ShardParams params)
+    : store_(*store), session_(std::move(config)), params_(std::move(params)) {
+  store_.Follow(this);
+}
+
+Engine::~Engine() { store_.Unfollow(this); }
+
+void Engine::Changed(Kind kind, std::string_view name) {
+  has_changed_ = true;
+  if (live_ != nullptr) changed_[static_cast<size_t>(kind)].emplace(name);
+}
+
+absl::StatusOr<Plan> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
+  Settle();
+  return session_.Run(live_->cluster, now_ns, stopwatch);
+}
+
+void Engine::Settle() {
+  if (!has_changed_) return;
+  if (live_ == nullptr || !Update()) Build();
+  for (absl::flat_hash_set<std::string>& names : changed_) names.clear();
+  has_changed_ = false;
+}
+
+void Engine::Build() {
+  ClusterRows rows = store_.Rows();
+  rows.params = params_;
+  live_ = std::make_unique<Live>(std::move(rows));
+  ++counts_.built;
+}
+
+bool Engine::Update() {
+  ClusterChanges changes;
+  bool can_update = true;
+  AnyKind([&]<typename Row>(const KindEntry<Row>& kind) {
+    const auto list = [&](std::vector<ClusterChanges::Change<Row>>* out) {
+      for (const std::string& name : changed_[static_cast<size_t>(kind.kind)]) {
+        const size_t slash = name.find('/');
+        const bool has_namespace = slash != std::string::npos;
+        out->push_back({.namespace_name = has_namespace ? name.substr(0, slash) : "",
+                        .name = has_namespace ? name.substr(slash + 1) : name,
+                        .row = store_.Find<Row>(name)});
+      }
+    };
+    if constexpr (std::is_same_v<Row, PodRow>) {
+      list(&changes.pods);
+    } else if constexpr (std::is_same_v<Row, PodGroupRow>) {
+      list(&changes.pod_groups);
+    } else if constexpr (std::is_same_v<Row, BindRequestRow>) {
+      list(&changes.bind_requests);
+    } else {
+      can_update = can_update && changed_[static_cast<size_t>(kind.kind)].empty();
+    }
+    return !can_update;
+  });
+  if (!can_update) return false;
+  changes.rejections = store_.rejections();
+  if (live_->updater == nullptr) {
+    std::vector<const PodRow*> pods;
+    for (const PodRow& row : live_->rows.pods) pods.push_back(&row);
+    live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, pods);
+  }
+  if (!live_->updater->Update(changes)) return false;
+  ++counts_.updated;
+  return true;
+}
+
+}  // namespace kai

@@ -1,0 +1,98 @@
+#include "kai/engine/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "kai/base/text.h"
+#include "kai/session/plans_for_test.h"
+#include "kai/testing/makers/cluster_maker.h"
+
+namespace kai::engine_test {
+namespace {
+
+// A store, and an engine that follows it.
+class EngineTest : public testing::Test {
+ protected:
+  void Put(const ClusterMaker& maker) {
+    const ClusterRows rows = maker.Rows();
+    for (const NodeRow& row : rows.nodes) store_.Upsert(row);
+    for (const QueueRow& row : rows.queues) store_.Upsert(row);
+    for (const PriorityClassRow& row : rows.priority_classes) store_.Upsert(row);
+    for (const PodGroupRow& row : rows.pod_groups) store_.Upsert(row);
+    for (const PodRow& row : rows.pods) store_.Upsert(row);
+  }
+  // What it decides, in a few words.
+  std::string Plan() {
+    const absl::StatusOr<kai::Plan> plan = engine_.Plan(kTestNowNs, nullptr);
+    std::string text;
+    for (const oracle::Decision& each : DecisionsOf(*plan)) {
+      const bool binds = each.kind == oracle::Decision::Kind::kBind;
+      text += StrCat(binds ? "bind " : "other ", each.pod, " ", each.node, "; ");
+    }
+    return text;
+  }
+
+  Store store_;
+  Engine engine_{&store_, ParseConfig("{}"), ShardParams()};
+};
+
+ClusterMaker OneNode() { return MakeCluster().Queue("q").Node("n", {.gpus = 2}); }
+
+TEST_F(EngineTest, PlansWhatTheStoreHas) {
+  EXPECT_EQ(Plan(), "") << "an empty cluster";
+  Put(OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "nothing has been assumed";
+}
+
+TEST_F(EngineTest, APodThatEndsMakesRoomForTheNextInPlace) {
+  const ClusterMaker maker =
+      OneNode().Running("q/a", {.gpus = 2, .node = "n"}).Pending("q/b", {.gpus = 2});
+  Put(maker);
+  EXPECT_EQ(Plan(), "");
+  store_.Delete(Kind::kPod, "q/a-0");
+  EXPECT_EQ(Plan(), "bind q/b-0 n; ");
+  EXPECT_EQ(engine_.counts().built, 1);
+  EXPECT_EQ(engine_.counts().updated, 1);
+}
+
+TEST_F(EngineTest, PodsMayComeBeforeTheirGroup) {
+  Put(OneNode());
+  Plan();
+  const ClusterRows rows = OneNode().Pending("q/late", {.gpus = 1}).Rows();
+  store_.Upsert(rows.pods[0]);
+  EXPECT_EQ(Plan(), "");
+  store_.Upsert(rows.pod_groups[0]);
+  EXPECT_EQ(Plan(), "bind q/late-0 n; ");
+  store_.Delete(Kind::kPodGroup, "q/late");
+  EXPECT_EQ(Plan(), "");
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
+TEST_F(EngineTest, WhatItCannotChangeInPlaceIsBuiltAnew) {
+  Put(OneNode().Pending("q/a", {.pods = 2, .gpus = 2}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  Put(MakeCluster().Node("m", {.gpus = 2}));
+  EXPECT_EQ(Plan(), "bind q/a-0 m; bind q/a-1 n; ");
+  EXPECT_EQ(engine_.counts().built, 2);
+}
+
+TEST_F(EngineTest, SeveralFollowOneStoreEachWithItsConfiguration) {
+  Engine spread(&store_, ParseConfig(R"({"tiers": [{"plugins": [{"name": "predicates"},
+      {"name": "nodeplacement", "arguments": {"gpu": "spread"}}]}]})"),
+                ShardParams());
+  Put(OneNode()
+          .Running("q/old", {.gpus = 1, .node = "n"})
+          .Node("o", {.gpus = 2})
+          .Pending("q/a", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  const absl::StatusOr<kai::Plan> plan = spread.Plan(kTestNowNs, nullptr);
+  ASSERT_EQ(plan->decisions.size(), 1);
+  EXPECT_EQ(plan->cluster->Text(plan->cluster->nodes().name[plan->decisions[0].node]), "o");
+}
+
+}  // namespace
+}  // namespace kai::engine_test

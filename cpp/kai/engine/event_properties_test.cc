@@ -1,0 +1,149 @@
+// Whatever happens to objects, in whatever order: the plan of an engine is that of a cluster built
+// anew of the same objects, to the byte.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "kai/base/text.h"
+#include "kai/engine/engine.h"
+#include "kai/session/plans_for_test.h"
+#include "kai/testing/makers/crowded_cluster.h"
+#include "kai/testing/makers/random_cluster.h"
+
+namespace kai::event_properties_test {
+namespace {
+
+// Objects of several random clusters, whose names are often the same, come, change and go.
+class Events {
+ public:
+  Events(uint64_t seed, Store* store) : random_(seed), store_(*store) {
+    RandomClusterOptions shape{.max_nodes = 6, .max_groups = 8, .max_pods = 4};
+    shape.sub_groups = random_.OneIn(3);
+    // Mostly what can be changed in place.
+    if (!random_.OneIn(4)) {
+      shape.shared_gpus = false;
+      shape.pod_affinity = random_.OneIn(3);
+      shape.terms = {};
+    }
+    if (random_.OneIn(4)) shape.topology = RandomTopologyOptions();
+    for (uint64_t i = 0; i < 3; ++i) sources_.push_back(MakeRandomCluster(seed * 3 + i, shape));
+  }
+
+  const ShardParams& params() const { return sources_[0].params; }
+
+  // All objects of one cluster, in any order.
+  void Load() {
+    std::vector<std::function<void()>> events;
+    AnyKind([&](const auto& kind) {
+      for (const auto& row : kind.in(&sources_[0]))
+        events.push_back([this, &row] { store_.Upsert(row); });
+      return false;
+    });
+    random_.Shuffle(&events);
+    for (const auto& event : events) event();
+  }
+
+  // One event; mostly of pods and pod groups.
+  void Happen() {
+    const int64_t dice = random_.Below(100);
+    if (dice < 70) return OfKind(Kind::kPod);
+    if (dice < 85) return OfKind(Kind::kPodGroup);
+    if (dice < 93) return OfKind(Kind::kBindRequest);
+    OfKind(random_.Pick(std::vector<Kind>{Kind::kNode, Kind::kQueue, Kind::kPriorityClass,
+                                          Kind::kTopology, Kind::kConfigMap}));
+  }
+
+ private:
+  void OfKind(Kind wanted) {
+    WithKind(wanted, [&]<typename Row>(const KindEntry<Row>& kind) {
+      std::vector<Row>& rows = kind.in(&sources_[static_cast<size_t>(random_.Below(3))]);
+      if (rows.empty()) return;
+      const Row& row = random_.Pick(rows);
+      if (random_.OneIn(3)) {
+        store_.Delete(wanted, NameOf(row));
+      } else if constexpr (std::is_same_v<Row, PodRow>) {
+        store_.Upsert(Aged(row));
+      } else {
+        store_.Upsert(row);
+      }
+    });
+  }
+
+  // A pod as it is some time later.
+  PodRow Aged(PodRow pod) {
+    if (random_.OneIn(4)) pod.phase = Phase::kSucceeded;
+    if (random_.OneIn(6)) pod.deletion_ns = kTestNowNs;
+    if (random_.OneIn(6)) pod.node_name.clear();
+    if (random_.OneIn(8)) pod.pod_group = "g" + std::to_string(random_.Below(4));
+    return pod;
+  }
+
+  template <typename Row>
+  static std::string NameOf(const Row& row) {
+    if constexpr (requires { row.namespace_name; }) {
+      return StrCat(row.namespace_name, "/", row.name);
+    } else {
+      return row.name;
+    }
+  }
+
+  Random random_;
+  Store& store_;
+  std::vector<ClusterRows> sources_;
+};
+
+// The first lines that differ; empty: the texts are the same.
+std::string FirstDifference(const std::string& one, const std::string& other) {
+  const auto [a, b] = std::ranges::mismatch(one, other);
+  if (a == one.end() && b == other.end()) return "";
+  const auto line = [](const std::string& text, std::string::const_iterator at) {
+    const auto begin = text.rfind('\n', static_cast<size_t>(at - text.begin()));
+    const size_t first = begin == text.npos ? 0 : begin + 1;
+    return text.substr(first, text.find('\n', first + 1) - first);
+  };
+  return StrCat(line(one, a), " | ", line(other, b));
+}
+
+// With mends, or as KAI does it.
+class EventsTest : public testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Mode, EventsTest, testing::Bool(), [](const auto& mode) {
+  return std::string(mode.param ? "AsKai" : "Mended");
+});
+
+TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
+  const auto [first, end] = Seeds(60);
+  Engine::Counts counts;
+  for (uint64_t seed = first; seed < end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(SeedTrace(seed));
+    Store store;
+    Events events(seed, &store);
+    const Config config = ParseConfig(MakeCrowdedCluster(seed).config_json, GetParam());
+    Engine engine(&store, config, events.params());
+    const Session session(config);
+    Random random(seed);
+    events.Load();
+    for (int step = 0; step < 25 && !HasFailure(); ++step) {
+      SCOPED_TRACE(step);
+      const absl::StatusOr<Plan> plan = engine.Plan(kTestNowNs, nullptr);
+      ASSERT_TRUE(plan.ok());
+      ClusterRows rows = store.Rows();
+      rows.params = events.params();
+      EXPECT_EQ(FirstDifference(TextOf(*plan), TextOf(RunPlan(session, std::move(rows).Build()))),
+                "");
+      for (int64_t left = random.Between(1, 3); left > 0; --left) events.Happen();
+    }
+    counts.built += engine.counts().built;
+    counts.updated += engine.counts().updated;
+  }
+  // That would test nothing.
+  EXPECT_GT(counts.updated, end - first > 10 ? counts.built / 3 : -1);
+  RecordProperty("updated", static_cast<int>(counts.updated));
+  RecordProperty("built", static_cast<int>(counts.built));
+}
+
+}  // namespace
+}  // namespace kai::event_properties_test

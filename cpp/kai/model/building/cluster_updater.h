@@ -1,0 +1,106 @@
+// ClusterUpdater: pods, pod groups and BindRequests come, change and go, and a Cluster that was
+// built once has them in place.
+//
+//   live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, pods);
+//   if (!live_->updater->Update(changes)) return false;    // build a new one
+//
+// An object that changed is taken out as it was and put in as it is. Where that would touch more
+// than itself and its neighbours, the answer is false, and the cluster has to be built anew: a pod
+// whose request names a resource, whose selector a label, or whose affinity a term that no other
+// had; with volumes or resource claims, and any pod where the cluster has claims, NUMA zones, or
+// storage to count; one that shares GPUs on a node, or is the first to want to.
+//
+// Invariants: after an update the cluster gives the plans of one that was built of the same
+// objects; ids are new or were free. Once more is gone than is there, building anew is asked for:
+// that bounds what is kept for nobody. Cost: O(what an object touches), and O(groups that wait, or
+// may lose pods) to put one on a list; with topologies, counting the free room of all domains.
+// Threads: one, while no statement is open.
+#ifndef KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
+#define KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "kai/model/building/cluster_writers.h"
+#include "kai/model/building/pod_writer.h"
+#include "kai/model/rows/cluster_rows.h"
+
+namespace kai {
+
+// Rows stay at their address for as long as their objects are there; a row may say something else
+// than it did.
+struct ClusterChanges {
+  template <typename Row>
+  struct Change {
+    std::string namespace_name;
+    std::string name;
+    const Row* row = nullptr;  // null: it is gone
+  };
+  std::vector<Change<PodRow>> pods;
+  std::vector<Change<PodGroupRow>> pod_groups;
+  std::vector<Change<BindRequestRow>> bind_requests;
+  std::vector<Rejection> rejections;  // of all objects that could not be read
+};
+
+class ClusterUpdater {
+ public:
+  // `pods`: all that there are, also those that the cluster has no use for.
+  ClusterUpdater(ClusterWriters* writers, const std::vector<const PodRow*>& pods);
+
+  // False: the cluster is of no use any more.
+  bool Update(const ClusterChanges& changes);
+
+ private:
+  using Key = std::pair<NameId, NameId>;  // namespace and name
+  struct Known {
+    const PodRow* row = nullptr;
+    PodId id;   // invalid: not in the cluster
+    Key group;  // that it names; of invalid names: none
+  };
+
+  Key KeyOf(std::string_view namespace_name, std::string_view name);
+  void Note(const Key& pod, const PodRow* row);
+  void Forget(const Key& pod);
+
+  void TouchPodsOfRequests(const ClusterChanges& changes);
+  std::vector<PodGroupId> TouchPodsOfGroups(const ClusterChanges& changes);  // that are there
+  void TouchPodsThatName(const Key& group);
+  bool TakeOutTouched();
+  bool PutTouched();
+  void AddGroups(const ClusterChanges& changes);
+  void RemoveGroup(PodGroupId group);
+  void Relist();
+
+  bool CanPut(const PodRow& row) const;
+  bool CanTakeOut(PodId pod) const;
+  bool Put(Known* pod);
+  void TakeOut(Known* pod);
+  void Count(PodId pod, bool comes);
+
+  std::vector<PodId>& Edit(SubGroupId pod_set);
+  void WritePodSets();
+  bool IsWorthwhile() const;
+
+  ClusterWriters& w_;
+  Cluster& c_;
+  PodWriter pod_writer_;
+  absl::flat_hash_map<Key, Known> pods_;
+  absl::flat_hash_map<Key, absl::flat_hash_set<Key>> naming_;  // pods, by the group they name
+  std::vector<PodId> free_pods_;
+  size_t pods_at_first_ = 0;
+  size_t names_at_first_ = 0;
+  size_t groups_at_first_ = 0;
+  size_t classes_at_first_ = 0;
+
+  // Of the update that is under way.
+  absl::flat_hash_set<Key> touched_pods_;
+  absl::flat_hash_set<PodGroupId> touched_groups_;
+  absl::flat_hash_map<SubGroupId, std::vector<PodId>> edited_sets_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_

@@ -1,0 +1,58 @@
+#include "kai/model/building/cluster_writers.h"
+
+#include "kai/base/saturating.h"
+#include "kai/model/building/node_writer.h"
+#include "kai/model/building/row_lookup.h"
+
+namespace kai {
+namespace {
+
+void CountAcceleratorsAsGpus(const PodRow& pod, GpuRequest* gpu) {
+  const int64_t devices = OtherAccelerators(pod.requests);
+  if (devices == 0 || gpu->kind != GpuRequestKind::kRegular) return;
+  gpu->count = AddSaturating(gpu->portion > 0 ? gpu->count : 0, devices);
+  gpu->portion = 1;
+}
+
+}  // namespace
+
+ClusterWriters::ClusterWriters(Cluster* its_cluster)
+    : cluster(*its_cluster),
+      directory(&its_cluster->names_),
+      requests(&directory),
+      numa(its_cluster->slots_, &its_cluster->numa_),
+      topologies(&its_cluster->names_, &its_cluster->topologies_,
+                 &its_cluster->topology_constraints_),
+      creation(its_cluster->names_, &its_cluster->pod_groups_),
+      constraints(&its_cluster->names_, &its_cluster->constraints_, &its_cluster->host_ports_) {}
+
+std::optional<PodDraft> ClusterWriters::DraftOf(const PodRow& row) const {
+  PodDraft draft;
+  draft.row = &row;
+  draft.bind_request = requests.Find(row);
+  draft.status = StatusOf(row, draft.bind_request != nullptr);
+  draft.group = directory.FindPodGroup(row.namespace_name, row.pod_group);
+  const bool is_active = IsActiveUsed(draft.status);
+  // Neither schedulable by us nor in anybody's way.
+  if (!draft.group.valid() && !is_active) return std::nullopt;
+  if (is_active) {
+    draft.node = directory.FindNode(row.node_name.empty() && draft.bind_request != nullptr
+                                        ? draft.bind_request->node
+                                        : row.node_name);
+  }
+  draft.is_reservation = IsReservation(row);
+  draft.gpu = row.gpu;
+  if (cluster.params().count_all_accelerators) CountAcceleratorsAsGpus(row, &draft.gpu);
+  draft.gpu.dra = gpus_of_claims->Of(row);
+  return draft;
+}
+
+bool ClusterWriters::IsKept(const PodGroupRow& row) const {
+  return IsInPool(row.labels, cluster.params()) && !HasUsedItsTry(row, cluster.params());
+}
+
+bool ClusterWriters::IsForeign(const PodRow& row) const {
+  return row.scheduler_name != cluster.params().scheduler_name && !IsUtility(row);
+}
+
+}  // namespace kai
