@@ -1,6 +1,7 @@
 #include "kai/actions/consolidation.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kai/actions/eviction_action.h"
 #include "kai/model/columns/gpu_sums.h"
@@ -25,21 +26,13 @@ class Consolidation final : public EvictionAction {
   bool IsHopeless(CycleView& cycle, PodGroupId group) override {
     // Moving pods makes no GPU (spec 2 R2).
     const Cluster& cluster = *cycle.cluster;
-    const NodeColumns& nodes = cluster.nodes();
     double wanted_gpus = 0, wanted_mib = 0;
     for (const PodId pod : cycle.order->PodsToPlace(group)) {
       wanted_gpus += cluster.slots().TotalGpus(cluster.RequestOf(pod));
       wanted_mib += static_cast<double>(cluster.ClassOf(pod).gpu.memory_mib);  // of one device
     }
-    double gpus = 0, mib = 0;
-    for (const NodeId node : nodes.name.ids()) {
-      if (cluster.node_classes()[nodes.node_class[node]].state != 0) continue;
-      gpus += AllGpusOf(cluster, node);
-      if (wanted_mib == 0) continue;
-      const GpuSums sums = GpuSumsOf(cluster, node);
-      mib += sums.idle_mib + sums.releasing_mib;
-    }
-    return gpus < wanted_gpus - kGpuSumTolerance || mib < wanted_mib;
+    const Room& room = RoomNow(cycle);
+    return room.gpus < wanted_gpus - kGpuSumTolerance || room.mib < wanted_mib;
   }
 
   std::vector<PodGroupId> CandidatesFor(CycleView& cycle, PodGroupId group) override {
@@ -74,6 +67,33 @@ class Consolidation final : public EvictionAction {
                           return cycle.cluster->pods().status[victim.pod] == PodStatus::kReleasing;
                         });
   }
+
+ private:
+  // Of nodes that take pods: what is free or leaving.
+  struct Room {
+    double gpus = 0;
+    double mib = 0;
+  };
+
+  // A search that comes to nothing leaves the statement, and with it the room, as it was.
+  const Room& RoomNow(const CycleView& cycle) {
+    if (room_ && changes_ == cycle.statement->Mark()) return *room_;
+    const Cluster& cluster = *cycle.cluster;
+    room_.emplace();
+    changes_ = cycle.statement->Mark();
+    const bool counts_memory = cluster.shares_gpus();
+    for (const NodeId node : cluster.nodes().name.ids()) {
+      if (cluster.node_classes()[cluster.nodes().node_class[node]].state != 0) continue;
+      room_->gpus += AllGpusOf(cluster, node);
+      if (!counts_memory) continue;
+      const GpuSums sums = GpuSumsOf(cluster, node);
+      room_->mib += sums.idle_mib + sums.releasing_mib;
+    }
+    return *room_;
+  }
+
+  std::optional<Room> room_;
+  Statement::Checkpoint changes_ = 0;
 };
 
 }  // namespace

@@ -31,9 +31,12 @@ class Preempt final : public EvictionAction {
       runtime_ns_ = MinRuntime(cycle.cluster->queues(), *options_.min_runtime)
                         .ForPreempt(groups.queue[group]);
     }
+    const PodGroupLists::Bounds& bounds = cycle.lists().bounds_in[groups.queue[group]];
+    if (cycle.mends->on(Mend::kSameCycleEviction) &&
+        bounds.lowest_priority >= groups.priority[group])
+      return {};
     std::vector<PodGroupId> candidates = MayLoseIn(cycle, groups.queue[group]);
     EraseWithoutAlive(cycle, &candidates);
-    const PodGroupLists::Bounds& bounds = cycle.lists().bounds_in[groups.queue[group]];
     const bool all_are_lower = bounds.highest_priority < groups.priority[group];
     const bool any_is_protected =
         options_.min_runtime &&

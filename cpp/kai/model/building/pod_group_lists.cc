@@ -76,6 +76,7 @@ PodGroupLists::Bounds BoundsOf(const std::vector<PodGroupId>& may_lose,
   PodGroupLists::Bounds bounds;
   PodGroupId older;
   for (const PodGroupId group : may_lose) {
+    bounds.lowest_priority = std::min(bounds.lowest_priority, groups.priority[group]);
     bounds.highest_priority = std::max(bounds.highest_priority, groups.priority[group]);
     bounds.latest_start_ns = std::max(bounds.latest_start_ns, groups.last_start_ns[group]);
     if (older.valid() && groups.IsVictimBefore(older, group)) bounds.youngest_first = false;

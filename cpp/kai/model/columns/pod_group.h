@@ -113,6 +113,7 @@ struct PodGroupLists {
   IndexVector<QueueId, std::vector<PodGroupId>> may_lose_in;  // the same, by leaf queue
   // What is true of all groups of a queue that may lose pods, so that they need not be asked.
   struct Bounds {
+    int32_t lowest_priority = std::numeric_limits<int32_t>::max();
     int32_t highest_priority = std::numeric_limits<int32_t>::min();
     int64_t latest_start_ns = std::numeric_limits<int64_t>::min();
     bool youngest_first = true;  // is the order in which they would be victims

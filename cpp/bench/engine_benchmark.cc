@@ -1,0 +1,136 @@
+// What an event costs in a cluster that lives on, up to the plan after it.
+//
+//   make bench ARGS=--benchmark_filter=event
+//
+// The cluster is full: a GPU pod of a group of its own on every device, twenty pods without GPUs on
+// every node, in groups of twenty, and groups of a hundred shapes that wait. In each round one GPU
+// pod ends and the plan lets one group start, then the pod is there again and the plan lets none.
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "kai/base/check.h"
+#include "kai/base/text.h"
+#include "kai/engine/engine.h"
+
+namespace kai {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kNowNs = 1'800'000'000 * kSecondNs;
+constexpr int64_t kLongAgoNs = 1'700'000'000 * kSecondNs;
+constexpr int64_t kGib = int64_t{1} << 30;
+constexpr int64_t kGpus = 8;  // of a node
+
+class FullCluster {
+ public:
+  FullCluster(int64_t nodes, int64_t waiting) {
+    QueueRow queue;
+    queue.name = "team-a";
+    queue.created_ns = kLongAgoNs;
+    for (QuotaRow& quota : queue.resources)
+      quota = {.quota = kUnlimited, .over_quota_weight = 1, .limit = kUnlimited};
+    store_.Upsert(queue);
+    store_.Upsert(PriorityClassRow{.name = "train", .value = 50});
+    for (int64_t i = 0; i < nodes; ++i) AddNode(StrCat("node-", i));
+    for (int64_t i = 0; i < nodes; ++i) {
+      for (int64_t gpu = 0; gpu < kGpus; ++gpu)
+        AddGroup(StrCat("run-", i, "-", gpu), 1, 1, StrCat("node-", i), 1000);
+      AddGroup(StrCat("cpu-", i), 20, 0, StrCat("node-", i), 1000);
+    }
+    for (int64_t i = 0; i < waiting; ++i)
+      AddGroup(StrCat("wait-", i), 1, i % 2 == 0 ? 1 : 2, "", 1000 + i % 100);
+  }
+
+  Store& store() { return store_; }
+  const PodRow& some_running() const { return some_running_; }
+
+ private:
+  void AddNode(std::string name) {
+    NodeRow node;
+    node.name = std::move(name);
+    node.allocatable = {
+        {"cpu", 128'000}, {"memory", 1024 * kGib}, {"pods", 110}, {"nvidia.com/gpu", kGpus}};
+    node.ready = ConditionStatus::kTrue;
+    store_.Upsert(node);
+  }
+
+  void AddGroup(const std::string& name, int64_t pods, int64_t gpus, std::string_view node,
+                int64_t millicpu) {
+    PodGroupRow group;
+    group.namespace_name = "ns";
+    group.name = name;
+    group.queue = "team-a";
+    group.priority_class = "train";
+    group.min_member = pods;
+    group.created_ns = kLongAgoNs + ++groups_ * kSecondNs;
+    store_.Upsert(group);
+    for (int64_t i = 0; i < pods; ++i) {
+      PodRow pod;
+      pod.namespace_name = "ns";
+      pod.name = StrCat(name, "-", i);
+      pod.uid = StrCat("uid-", name, "-", i);
+      pod.created_ns = group.created_ns;
+      pod.pod_group = name;
+      pod.scheduler_name = "kai-scheduler";
+      pod.requests = {{"cpu", millicpu}, {"memory", kGib}};
+      if (gpus > 0) {
+        pod.gpu.count = gpus;
+        pod.gpu.portion = 1;
+      }
+      pod.phase = node.empty() ? Phase::kPending : Phase::kRunning;
+      pod.node_name = node;
+      if (gpus > 0 && !node.empty()) some_running_ = pod;
+      store_.Upsert(pod);
+    }
+  }
+
+  Store store_;
+  int64_t groups_ = 0;
+  PodRow some_running_;
+};
+
+Config ConfigOf(std::string_view json) {
+  absl::StatusOr<Config> config = Config::Parse(json, {});
+  KAI_CHECK(config.ok()) << config.status().ToString();
+  return *std::move(config);
+}
+
+void BM_EventAndPlan(benchmark::State& state) {
+  FullCluster cluster(state.range(0), state.range(1));
+  Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());
+  KAI_CHECK(engine.Plan(kNowNs, nullptr)->decisions.empty());
+  const PodRow pod = cluster.some_running();
+  const std::string name = StrCat(pod.namespace_name, "/", pod.name);
+  for (auto _ : state) {
+    cluster.store().Delete(Kind::kPod, name);
+    KAI_CHECK(engine.Plan(kNowNs, nullptr)->decisions.size() == 1);
+    cluster.store().Upsert(pod);
+    KAI_CHECK(engine.Plan(kNowNs, nullptr)->decisions.empty());
+  }
+  KAI_CHECK(engine.counts().built == 1);
+}
+BENCHMARK(BM_EventAndPlan)
+    ->Name("event/information")
+    ->ArgNames({"nodes", "waiting"})
+    ->Args({500, 1000})
+    ->Args({5000, 10'000})
+    ->Unit(benchmark::kMicrosecond);
+
+void BM_QuietPlan(benchmark::State& state) {
+  FullCluster cluster(state.range(0), state.range(1));
+  Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());
+  KAI_CHECK(engine.Plan(kNowNs, nullptr)->decisions.empty());
+  for (auto _ : state) KAI_CHECK(engine.Plan(kNowNs, nullptr)->decisions.empty());
+}
+BENCHMARK(BM_QuietPlan)
+    ->Name("quiet/information")
+    ->ArgNames({"nodes", "waiting"})
+    ->Args({500, 1000})
+    ->Args({5000, 10'000})
+    ->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace kai
