@@ -62,7 +62,9 @@ bool Engine::Update() {
                         .row = store_.Find<Row>(name)});
       }
     };
-    if constexpr (std::is_same_v<Row, PodRow>) {
+    if constexpr (std::is_same_v<Row, NodeRow>) {
+      list(&changes.nodes);
+    } else if constexpr (std::is_same_v<Row, PodRow>) {
       list(&changes.pods);
     } else if constexpr (std::is_same_v<Row, PodGroupRow>) {
       list(&changes.pod_groups);

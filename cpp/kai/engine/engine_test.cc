@@ -72,6 +72,29 @@ TEST_F(EngineTest, PodsMayComeBeforeTheirGroup) {
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
+TEST_F(EngineTest, ANodeIsCordonedInPlace) {
+  Put(OneNode().Node("o", {.gpus = 2}).Pending("q/a", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  NodeRow node = *store_.Find<NodeRow>("n");
+  node.unschedulable = true;
+  store_.Upsert(node);
+  EXPECT_EQ(Plan(), "bind q/a-0 o; ");
+  node.unschedulable = false;
+  store_.Upsert(node);
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  EXPECT_EQ(engine_.counts().built, 1);
+  EXPECT_EQ(engine_.counts().updated, 2);
+}
+
+TEST_F(EngineTest, WhatSaysTheSameIsNoChange) {
+  Put(OneNode().Pending("q/a", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  Put(OneNode().Pending("q/a", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  EXPECT_EQ(engine_.counts().built, 1);
+  EXPECT_EQ(engine_.counts().updated, 0);
+}
+
 TEST_F(EngineTest, WhatItCannotChangeInPlaceIsBuiltAnew) {
   Put(OneNode().Pending("q/a", {.pods = 2, .gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");

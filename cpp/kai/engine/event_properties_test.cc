@@ -51,7 +51,8 @@ class Events {
     const int64_t dice = random_.Below(100);
     if (dice < 70) return OfKind(Kind::kPod);
     if (dice < 85) return OfKind(Kind::kPodGroup);
-    if (dice < 93) return OfKind(Kind::kBindRequest);
+    if (dice < 90) return OfKind(Kind::kBindRequest);
+    if (dice < 95) return OfNode();
     OfKind(random_.Pick(std::vector<Kind>{Kind::kNode, Kind::kQueue, Kind::kPriorityClass,
                                           Kind::kTopology, Kind::kConfigMap}));
   }
@@ -70,6 +71,28 @@ class Events {
         store_.Upsert(row);
       }
     });
+  }
+
+  // A node is cordoned, tainted or falls ill.
+  void OfNode() {
+    std::vector<NodeRow>& nodes = sources_[0].nodes;
+    if (nodes.empty()) return;
+    const NodeRow* known = store_.Find<NodeRow>(random_.Pick(nodes).name);
+    if (known == nullptr) return;
+    NodeRow node = *known;
+    switch (random_.Below(3)) {
+      case 0:
+        node.unschedulable = !node.unschedulable;
+        break;
+      case 1:
+        node.ready = random_.Coin() ? ConditionStatus::kTrue : ConditionStatus::kFalse;
+        break;
+      default:
+        node.taints.clear();
+        if (random_.Coin())
+          node.taints.push_back({.key = "new", .value = "", .effect = TaintEffect::kNoSchedule});
+    }
+    store_.Upsert(std::move(node));
   }
 
   // A pod as it is some time later.

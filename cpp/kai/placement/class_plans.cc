@@ -41,6 +41,7 @@ void ClassPlans::AddFilters(PodClassId pod_class, ClassPlan* plan) const {
       plan->room_filters.push_back(filter.get());
     if (scope != Filter::Scope::kNodeClass) continue;
     for (size_t i = 0; i < examples_.size(); ++i) {
+      if (!examples_[i].valid()) continue;  // no node is of that class any more
       if (plan->class_ok[i] != 0 && !filter->Check(pod_class, examples_[i], nullptr))
         plan->class_ok[i] = 0;
     }

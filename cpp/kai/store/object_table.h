@@ -1,7 +1,7 @@
 // ObjectTable: the objects of one kind by name, each with the version that it was last seen in.
 //
 //   ObjectTable<QueueRow> queues;
-//   queues.Put("q", 7, row);
+//   queues.Add("q", 7, row);
 //   queues.Find("q")->row.parent
 //
 // An object that makes no sense has its name, its version, and a rejection in place of its row.
@@ -16,6 +16,7 @@
 #define KAI_STORE_OBJECT_TABLE_H_
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -73,20 +74,28 @@ class ObjectTable {
     return gone != gone_.end() && version <= gone->second;
   }
 
-  Slot Put(std::string_view name, Version version, Row row,
-           std::unique_ptr<Rejection> rejection = nullptr) {
+  struct Put {
+    Slot slot = kNoSlot;
+    bool has_changed = true;  // false: the row that was there says the same
+  };
+  Put Add(std::string_view name, Version version, Row row,
+          std::unique_ptr<Rejection> rejection = nullptr) {
     const auto [found, added] = by_name_.try_emplace(name, kNoSlot);
     if (added) {
       found->second = TakeSlot();
       gone_.erase(found->first);
     }
     Object& object = At(found->second);
-    object.row = std::move(row);
+    bool is_same = false;
+    if constexpr (std::equality_comparable<Row>) {
+      is_same = !added && object.rejection == nullptr && rejection == nullptr && object.row == row;
+    }
+    if (!is_same) object.row = std::move(row);
     object.rejection = std::move(rejection);
     object.version = version;
     object.list = list_;
     object.name = &found->first;
-    return found->second;
+    return {.slot = found->second, .has_changed = !is_same};
   }
 
   // The slot that it had; kNoSlot: it was not there.

@@ -22,28 +22,42 @@ QueueRow Row(std::string name, std::string parent = "") {
 TEST(ObjectTableTest, FindsObjectsByName) {
   ObjectTable<QueueRow> queues;
   const QueueRow row = Row("q", "org");
-  queues.Put("q", 7, row);
+  queues.Add("q", 7, row);
   EXPECT_EQ(queues.Find("q")->row.parent, "org");
   EXPECT_EQ(queues.Find("r"), nullptr);
 }
 
 TEST(ObjectTableTest, ASlotIsGivenToAnotherObjectOnceItsOwnIsGone) {
   ObjectTable<QueueRow> queues;
-  const Slot first = queues.Put("a", 0, Row("a"));
-  const Slot second = queues.Put("b", 0, Row("b"));
+  const Slot first = queues.Add("a", 0, Row("a")).slot;
+  const Slot second = queues.Add("b", 0, Row("b")).slot;
   EXPECT_NE(first, second);
-  EXPECT_EQ(queues.Put("a", 0, Row("a", "org")), first) << "a new version of the same";
+  EXPECT_EQ(queues.Add("a", 0, Row("a", "org")).slot, first) << "a new version of the same";
   EXPECT_EQ(queues.Delete("a", 0), first);
   EXPECT_EQ(queues.Delete("a", 0), kNoSlot);
-  EXPECT_EQ(queues.Put("c", 0, Row("c")), first);
+  EXPECT_EQ(queues.Add("c", 0, Row("c")).slot, first);
   EXPECT_EQ(queues[first].row.name, "c");
   EXPECT_EQ(queues[second].row.name, "b");
 }
 
+TEST(ObjectTableTest, TellsWhetherTheRowSaysSomethingElse) {
+  ObjectTable<QueueRow> queues;
+  EXPECT_TRUE(queues.Add("q", 1, Row("q")).has_changed);
+  EXPECT_FALSE(queues.Add("q", 2, Row("q")).has_changed);
+  EXPECT_EQ(queues.Find("q")->version, 2);
+  EXPECT_TRUE(queues.Add("q", 3, Row("q", "org")).has_changed);
+  const auto bad = [&] {
+    return queues.Add("q", 4, QueueRow(), std::make_unique<Rejection>()).has_changed;
+  };
+  EXPECT_TRUE(bad());
+  EXPECT_TRUE(bad()) << "why it makes no sense may be another reason";
+  EXPECT_TRUE(queues.Add("q", 5, QueueRow()).has_changed);
+}
+
 TEST(ObjectTableTest, RowsGoByNameWhateverTheirSlots) {
   ObjectTable<QueueRow> queues;
-  for (const char* name : {"c", "a", "b"}) queues.Put(name, 0, Row(name));
-  queues.Put("bad", 0, QueueRow(), std::make_unique<Rejection>());
+  for (const char* name : {"c", "a", "b"}) queues.Add(name, 0, Row(name));
+  queues.Add("bad", 0, QueueRow(), std::make_unique<Rejection>());
   std::string names;
   for (const QueueRow* row : queues.Sorted()) names += row->name;
   EXPECT_EQ(names, "abc");

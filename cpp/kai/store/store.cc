@@ -67,15 +67,17 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
     Row row;
     std::optional<Rejection> rejection = entry.read(object, &row);
     outcome = rejection ? Outcome::kRejected : Outcome::kApplied;
-    if (!rejection) {
-      table.Put(identity.name, identity.version, std::move(row));
-    } else if (identity.name.empty()) {
+    if (rejection && identity.name.empty()) {
       RejectUnnamed(*std::move(rejection), kind);
-    } else {
-      table.Put(identity.name, identity.version, Row(),
-                std::make_unique<Rejection>(*std::move(rejection)));
+      return;
     }
-    Tell(kind, identity.name);
+    std::unique_ptr<Rejection> bad;
+    if (rejection) {
+      bad = std::make_unique<Rejection>(*std::move(rejection));
+      row = Row();
+    }
+    if (table.Add(identity.name, identity.version, std::move(row), std::move(bad)).has_changed)
+      Tell(kind, identity.name);
   });
   return outcome;
 }

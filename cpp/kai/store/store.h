@@ -14,6 +14,9 @@
 // it lacks is deleted, and its versions count whatever came before. Synced() says that there is
 // nothing more of a kind, so that none is a fact.
 //
+// Followers hear of what changed for the engine: a heartbeat, or a list that says what is known, is
+// no change.
+//
 // Invariants: it knows no configuration, and no object looks at another. Cost: reading the object,
 // and a hash look-up. Threads: one writer; readers as long as nobody writes.
 #ifndef KAI_STORE_STORE_H_
@@ -58,8 +61,7 @@ class Store {
   Outcome Upsert(Row row, Version version = 0) {
     const std::string name = RowName(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
-    Table<Row>().Put(name, version, std::move(row));
-    Tell(KindOf<Row>(), name);
+    if (Table<Row>().Add(name, version, std::move(row)).has_changed) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
 

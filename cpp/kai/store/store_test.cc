@@ -157,6 +157,31 @@ TEST(StoreTest, ThatThereAreNoneIsAFactOnceAKindIsSynced) {
   EXPECT_TRUE(store.Rows().ServesClaims());
 }
 
+class Counter final : public Follower {
+ public:
+  void Changed(Kind, std::string_view) override { ++changes; }
+  int changes = 0;
+};
+
+TEST(StoreTest, FollowersHearOnlyOfWhatSaysSomethingElse) {
+  Store store;
+  Counter counter;
+  store.Follow(&counter);
+  store.Upsert(Kind::kQueue, Queue("q", "5"));
+  EXPECT_EQ(counter.changes, 1);
+  store.Upsert(Kind::kQueue, Queue("q", "6"));  // its status, say
+  store.Upsert(Kind::kQueue, Queue("q", "5"));
+  store.Delete(Kind::kQueue, "never");
+  EXPECT_EQ(counter.changes, 1);
+  store.Upsert(Kind::kQueue, Queue("q", "7", "org"));
+  store.Upsert(Kind::kQueue, BrokenQueue("q", "8"));
+  store.Delete(Kind::kQueue, "q");
+  EXPECT_EQ(counter.changes, 4);
+  store.Unfollow(&counter);
+  store.Upsert(Kind::kQueue, Queue("q", "9"));
+  EXPECT_EQ(counter.changes, 4);
+}
+
 TEST(StoreTest, RowsNeedNoJson) {
   Store store;
   QueueRow row;

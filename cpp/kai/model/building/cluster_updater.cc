@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "kai/model/building/node_facts.h"
+#include "kai/model/building/node_writer.h"
 #include "kai/model/building/pod_group_lists.h"
 #include "kai/model/building/queue_sums.h"
 #include "kai/model/building/row_lookup.h"
@@ -14,6 +16,8 @@ ClusterUpdater::ClusterUpdater(ClusterWriters* writers, const std::vector<const 
     : w_(*writers),
       c_(writers->cluster),
       pod_writer_(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_) {
+  nodes_.reserve(w_.node_rows.size());
+  for (const NodeRow*& row : w_.node_rows) row = &nodes_.emplace_back(*row);
   for (const PodRow* row : pods) Note(KeyOf(row->namespace_name, row->name), row);
   for (const PodId pod : c_.pods_.name.ids())
     pods_[{c_.pods_.namespace_name[pod], c_.pods_.name[pod]}].id = pod;
@@ -32,6 +36,9 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
     return false;
   touched_pods_.clear();
   touched_groups_.clear();
+  for (const auto& each : changes.nodes) {
+    if (!UpdateNode(each)) return false;
+  }
   TouchPodsOfRequests(changes);
   const std::vector<PodGroupId> gone = TouchPodsOfGroups(changes);
   for (const auto& each : changes.pods) touched_pods_.insert(KeyOf(each.namespace_name, each.name));
@@ -56,6 +63,38 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
   c_.rejections_.insert(c_.rejections_.end(), w_.rejections.begin(), w_.rejections.end());
   std::ranges::sort(c_.rejections_);
   return true;
+}
+
+// ---- nodes
+// ---------------------------------------------------------------------------------------------
+
+bool ClusterUpdater::UpdateNode(const ClusterChanges::Change<NodeRow>& change) {
+  const NodeId node = w_.directory.FindNode(change.name);
+  if (change.row == nullptr) return !node.valid();
+  const NodeRow& row = *change.row;
+  if (!IsOurs(row, c_.params_)) return !node.valid();
+  if (!node.valid()) return false;
+  NodeRow& known = nodes_[node.index()];
+  if (row.labels != known.labels || row.allocatable != known.allocatable) return false;
+  known = row;
+  CountNode(node, false);
+  NodeColumns& nodes = c_.nodes_;
+  const bool has_dra_gpus = c_.node_classes_[nodes.node_class[node]].has_dra_gpus;
+  nodes.node_class[node] = c_.node_classes_.Add(
+      NodeClassOf(known, NodeFactsOf(known), has_dra_gpus, w_.labels, nodes.labels[node],
+                  nodes.allocatable[node][kGpuSlot.index()], &c_.names_));
+  CountNode(node, true);
+  return true;
+}
+
+// Nodes that take no pods offer nothing to queues, and what others hold there takes nothing away.
+void ClusterUpdater::CountNode(NodeId node, bool comes) {
+  QuotaCount offered = OfferedToQueues(c_, node);
+  for (const PodId pod : c_.pods_.name.ids()) {
+    if (c_.pods_.node[pod] == node && w_.is_foreign[pod.index()] != 0)
+      offered -= TakenFromQueues(c_, pod);
+  }
+  comes ? c_.total_ += offered : c_.total_ -= offered;
 }
 
 // ---- what has to be looked at again

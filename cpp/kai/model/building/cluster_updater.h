@@ -1,5 +1,5 @@
-// ClusterUpdater: pods, pod groups and BindRequests come, change and go, and a Cluster that was
-// built once has them in place.
+// ClusterUpdater: pods, pod groups and BindRequests come, change and go, nodes are cordoned,
+// tainted and fall ill, and a Cluster that was built once has all that in place.
 //
 //   live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, pods);
 //   if (!live_->updater->Update(changes)) return false;    // build a new one
@@ -8,7 +8,8 @@
 // than itself and its neighbours, the answer is false, and the cluster has to be built anew: a pod
 // whose request names a resource, whose selector a label, or whose affinity a term that no other
 // had; with volumes or resource claims, and any pod where the cluster has claims, NUMA zones, or
-// storage to count; one that shares GPUs on a node, or is the first to want to.
+// storage to count; one that shares GPUs on a node, or is the first to want to; a node that comes
+// or goes, or whose labels or resources change.
 //
 // Invariants: after an update the cluster gives the plans of one that was built of the same
 // objects; ids are new or were free. Once more is gone than is there, building anew is asked for:
@@ -39,6 +40,7 @@ struct ClusterChanges {
     std::string name;
     const Row* row = nullptr;  // null: it is gone
   };
+  std::vector<Change<NodeRow>> nodes;
   std::vector<Change<PodRow>> pods;
   std::vector<Change<PodGroupRow>> pod_groups;
   std::vector<Change<BindRequestRow>> bind_requests;
@@ -65,6 +67,9 @@ class ClusterUpdater {
   void Note(const Key& pod, const PodRow* row);
   void Forget(const Key& pod);
 
+  bool UpdateNode(const ClusterChanges::Change<NodeRow>& change);
+  void CountNode(NodeId node, bool comes);
+
   void TouchPodsOfRequests(const ClusterChanges& changes);
   std::vector<PodGroupId> TouchPodsOfGroups(const ClusterChanges& changes);  // that are there
   void TouchPodsThatName(const Key& group);
@@ -87,6 +92,7 @@ class ClusterUpdater {
   ClusterWriters& w_;
   Cluster& c_;
   PodWriter pod_writer_;
+  std::vector<NodeRow> nodes_;  // by NodeId, as they are in the cluster
   absl::flat_hash_map<Key, Known> pods_;
   absl::flat_hash_map<Key, absl::flat_hash_set<Key>> naming_;  // pods, by the group they name
   std::vector<PodId> free_pods_;

@@ -41,6 +41,7 @@ struct NodeRow {
   NodeRow& operator=(const NodeRow&);
   NodeRow& operator=(NodeRow&&) noexcept;
   ~NodeRow();
+  bool operator==(const NodeRow&) const;
 
   std::string name;
   StringPairs labels;

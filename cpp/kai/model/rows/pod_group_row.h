@@ -22,6 +22,8 @@ struct TopologyConstraintRow {
   std::string topology;
   std::string required_level;
   std::string preferred_level;
+
+  friend bool operator==(const TopologyConstraintRow&, const TopologyConstraintRow&) = default;
 };
 
 // In how many domains of its preferred level a pod group wants to be: its annotations.
@@ -31,6 +33,8 @@ struct DomainWishRow {
   bool balanced = false;
 
   bool Any() const { return least > 1 || most > 0 || balanced; }
+
+  friend bool operator==(const DomainWishRow&, const DomainWishRow&) = default;
 };
 
 struct SubGroupRow {
@@ -39,6 +43,8 @@ struct SubGroupRow {
   std::optional<int64_t> min_member;
   std::optional<int64_t> min_sub_group;
   TopologyConstraintRow topology;
+
+  friend bool operator==(const SubGroupRow&, const SubGroupRow&) = default;
 };
 
 struct PodGroupRow {
@@ -48,6 +54,7 @@ struct PodGroupRow {
   PodGroupRow& operator=(const PodGroupRow&);
   PodGroupRow& operator=(PodGroupRow&&) noexcept;
   ~PodGroupRow();
+  bool operator==(const PodGroupRow&) const;
 
   std::string namespace_name;
   std::string name;
@@ -79,6 +86,8 @@ struct QuotaRow {
   double quota = 0;
   double over_quota_weight = 0;
   double limit = 0;
+
+  friend bool operator==(const QuotaRow&, const QuotaRow&) = default;
 };
 
 struct QueueRow {
@@ -91,12 +100,16 @@ struct QueueRow {
   std::array<QuotaRow, 3> resources;  // cpu, memory, gpu (the order of spec 1 §0)
   std::optional<int64_t> preempt_min_runtime_ns;
   std::optional<int64_t> reclaim_min_runtime_ns;
+
+  friend bool operator==(const QueueRow&, const QueueRow&) = default;
 };
 
 struct PriorityClassRow {
   std::string name;
   int64_t value = 0;
   bool global_default = false;
+
+  friend bool operator==(const PriorityClassRow&, const PriorityClassRow&) = default;
 };
 
 }  // namespace kai

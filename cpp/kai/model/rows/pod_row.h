@@ -69,6 +69,8 @@ struct ZoneRecordRow {
   Source source = Source::kObserved;
   std::vector<ZoneAmountsRow> zones = {};
   std::string problem = {};  // why it is of no use; empty: it is
+
+  friend bool operator==(const ZoneRecordRow&, const ZoneRecordRow&) = default;
 };
 
 // One container, where there are several: alignment looks at each (spec 3 U6).
@@ -76,6 +78,8 @@ struct ContainerRow {
   enum class Kind : uint8_t { kApp, kSidecar, kInit };
   Kind kind = Kind::kApp;
   ResourceAmounts requests = {};  // with GPUs and MIG slices
+
+  friend bool operator==(const ContainerRow&, const ContainerRow&) = default;
 };
 
 // What one container asks of a resource that a device class may stand for (spec 3 D10).
@@ -86,6 +90,8 @@ struct ExtendedRequestRow {
   std::string resource = {};
   int32_t place = 0;  // among the names of what the container asks for, sorted
   int64_t count = 0;
+
+  friend bool operator==(const ExtendedRequestRow&, const ExtendedRequestRow&) = default;
 };
 
 enum class Phase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
@@ -97,6 +103,7 @@ struct PodRow {
   PodRow& operator=(const PodRow&);
   PodRow& operator=(PodRow&&) noexcept;
   ~PodRow();
+  bool operator==(const PodRow&) const;
 
   std::string namespace_name;
   std::string name;
@@ -136,6 +143,8 @@ struct PodRow {
     std::string name;
     std::string resource_claim;  // object name; empty: the template's claim does not exist yet
     bool from_template = false;
+
+    friend bool operator==(const Claim&, const Claim&) = default;
   };
   std::vector<Claim> claims;
   std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container

@@ -8,6 +8,7 @@ PodRow::PodRow(PodRow&&) noexcept = default;
 PodRow& PodRow::operator=(const PodRow&) = default;
 PodRow& PodRow::operator=(PodRow&&) noexcept = default;
 PodRow::~PodRow() = default;
+bool PodRow::operator==(const PodRow&) const = default;
 
 NodeRow::NodeRow() = default;
 NodeRow::NodeRow(const NodeRow&) = default;
@@ -15,6 +16,7 @@ NodeRow::NodeRow(NodeRow&&) noexcept = default;
 NodeRow& NodeRow::operator=(const NodeRow&) = default;
 NodeRow& NodeRow::operator=(NodeRow&&) noexcept = default;
 NodeRow::~NodeRow() = default;
+bool NodeRow::operator==(const NodeRow&) const = default;
 
 PodGroupRow::PodGroupRow() = default;
 PodGroupRow::PodGroupRow(const PodGroupRow&) = default;
@@ -22,5 +24,6 @@ PodGroupRow::PodGroupRow(PodGroupRow&&) noexcept = default;
 PodGroupRow& PodGroupRow::operator=(const PodGroupRow&) = default;
 PodGroupRow& PodGroupRow::operator=(PodGroupRow&&) noexcept = default;
 PodGroupRow::~PodGroupRow() = default;
+bool PodGroupRow::operator==(const PodGroupRow&) const = default;
 
 }  // namespace kai

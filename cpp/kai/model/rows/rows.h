@@ -27,11 +27,15 @@ namespace kai {
 struct ConfigMapRow {
   std::string namespace_name;
   std::string name;
+
+  friend bool operator==(const ConfigMapRow&, const ConfigMapRow&) = default;
 };
 
 struct NamespaceRow {
   std::string name;
   StringPairs labels;
+
+  friend bool operator==(const NamespaceRow&, const NamespaceRow&) = default;
 };
 
 // The scheduler's command line as a snapshot stores it (spec 2 L3, L7). The initial values here are

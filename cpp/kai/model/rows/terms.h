@@ -101,6 +101,7 @@ struct PodAffinityRow {
   bool empty() const {
     return required.empty() && required_anti.empty() && preferred.empty() && preferred_anti.empty();
   }
+  friend bool operator==(const PodAffinityRow&, const PodAffinityRow&) = default;
 };
 
 // A node selector term that is wished for.
