@@ -2,13 +2,12 @@
 // anew of the same objects, to the byte.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "kai/base/text.h"
 #include "kai/engine/engine.h"
+#include "kai/model/building/row_lookup.h"
 #include "kai/session/plans_for_test.h"
 #include "kai/testing/makers/crowded_cluster.h"
 #include "kai/testing/makers/random_cluster.h"
@@ -104,31 +103,10 @@ class Events {
     return pod;
   }
 
-  template <typename Row>
-  static std::string NameOf(const Row& row) {
-    if constexpr (requires { row.namespace_name; }) {
-      return StrCat(row.namespace_name, "/", row.name);
-    } else {
-      return row.name;
-    }
-  }
-
   Random random_;
   Store& store_;
   std::vector<ClusterRows> sources_;
 };
-
-// The first lines that differ; empty: the texts are the same.
-std::string FirstDifference(const std::string& one, const std::string& other) {
-  const auto [a, b] = std::ranges::mismatch(one, other);
-  if (a == one.end() && b == other.end()) return "";
-  const auto line = [](const std::string& text, std::string::const_iterator at) {
-    const auto begin = text.rfind('\n', static_cast<size_t>(at - text.begin()));
-    const size_t first = begin == text.npos ? 0 : begin + 1;
-    return text.substr(first, text.find('\n', first + 1) - first);
-  };
-  return StrCat(line(one, a), " | ", line(other, b));
-}
 
 // With mends, or as KAI does it.
 class EventsTest : public testing::TestWithParam<bool> {};

@@ -337,19 +337,23 @@ void KeepLastOfEach(StringPairs* pairs) {
 
 // ---- objects ------------------------------------------------------------------------------------
 
-std::string NameOf(JsonObject& object) {
-  std::string name, namespace_name;
+ObjectIdentity IdentityOf(JsonObject& object) {
+  ObjectIdentity identity;
+  std::string namespace_name;
   const FieldStatus ignored = ForEachMember(object, [&](std::string_view key, JsonValue& value) {
     if (key != "metadata") return Skip();
     return ForEachMember(value, [&](std::string_view member, JsonValue& text) {
-      const FieldStatus unreadable = member == "name"        ? ReadString(text, &name)
+      const FieldStatus unreadable = member == "name"        ? ReadString(text, &identity.name)
                                      : member == "namespace" ? ReadString(text, &namespace_name)
-                                                             : Skip();
+                                     : member == "resourceVersion"
+                                         ? ReadString(text, &identity.version)
+                                         : Skip();
       return Skip();
     });
   });
-  if (name.empty() || namespace_name.empty()) return name;
-  return StrCat(namespace_name, "/", name);
+  if (!identity.name.empty() && !namespace_name.empty())
+    identity.name = StrCat(namespace_name, "/", identity.name);
+  return identity;
 }
 
 std::optional<Rejection> RejectIfBad(std::string_view kind, JsonObject& object,

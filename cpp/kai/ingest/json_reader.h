@@ -120,9 +120,14 @@ void KeepLastOfEach(StringPairs* pairs);
 
 // ---- objects ------------------------------------------------------------------------------------
 
-// "ns/name", or "name", or "" where even that cannot be found. Starts over at the beginning of the
-// object, which ends any walk over it.
-std::string NameOf(JsonObject& object);
+// What metadata says an object is; what cannot be found is empty. Starts over at the beginning of
+// the object, which ends any walk over it.
+struct ObjectIdentity {
+  std::string name;     // "ns/name", or "name"
+  std::string version;  // resourceVersion
+};
+ObjectIdentity IdentityOf(JsonObject& object);
+inline std::string NameOf(JsonObject& object) { return IdentityOf(object).name; }
 
 // The outcome of a reader: nothing, or why the object is left out.
 std::optional<Rejection> RejectIfBad(std::string_view kind, JsonObject& object, FieldStatus status);

@@ -2,7 +2,6 @@
 // byte.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -13,18 +12,6 @@
 
 namespace kai::numbering_properties_test {
 namespace {
-
-// The first lines that differ; empty: the texts are the same.
-std::string FirstDifference(const std::string& one, const std::string& other) {
-  const auto [a, b] = std::ranges::mismatch(one, other);
-  if (a == one.end() && b == other.end()) return "";
-  const auto line = [](const std::string& text, std::string::const_iterator at) {
-    const auto begin = text.rfind('\n', static_cast<size_t>(at - text.begin()));
-    const size_t first = begin == text.npos ? 0 : begin + 1;
-    return text.substr(first, text.find('\n', first + 1) - first);
-  };
-  return StrCat(line(one, a), " | ", line(other, b));
-}
 
 // With mends, or as KAI does it.
 class NumberingTest : public testing::TestWithParam<bool> {

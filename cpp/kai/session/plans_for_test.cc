@@ -102,6 +102,17 @@ std::string TextOf(const Plan& plan) {
   return text;
 }
 
+std::string FirstDifference(const std::string& one, const std::string& other) {
+  const auto [a, b] = std::ranges::mismatch(one, other);
+  if (a == one.end() && b == other.end()) return "";
+  const auto line = [](const std::string& text, std::string::const_iterator at) {
+    const auto begin = text.rfind('\n', static_cast<size_t>(at - text.begin()));
+    const size_t first = begin == text.npos ? 0 : begin + 1;
+    return text.substr(first, text.find('\n', first + 1) - first);
+  };
+  return StrCat(line(one, a), " | ", line(other, b));
+}
+
 std::vector<oracle::Decision> DecisionsOf(const Plan& plan) {
   using Kind = CycleLog::Decision::Kind;
   const Cluster& cluster = *plan.cluster;

@@ -34,6 +34,9 @@ Plan RunPlan(const Session& session, std::shared_ptr<Cluster> cluster,
 // Everything a plan decides, writes and says, in one text.
 std::string TextOf(const Plan& plan);
 
+// The first lines of two texts that differ; empty: the texts are the same.
+std::string FirstDifference(const std::string& one, const std::string& other);
+
 // As the plain scheduler says it.
 std::vector<oracle::Decision> DecisionsOf(const Plan& plan);
 

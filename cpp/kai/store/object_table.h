@@ -6,12 +6,12 @@
 //
 // An object that makes no sense has its name, its version, and a rejection in place of its row.
 //
-// A table is told of a re-list as a whole: what was not seen between BeginList() and EndList() is
-// gone. Names that were deleted are remembered for a while with the version at which they went, so
-// that what is late by less than that does not bring them back.
+// A re-list counts as a whole: what was not seen between BeginList() and EndList() is gone. Names
+// that were deleted are remembered for a while with the version at which they went, so that what is
+// late by less than that does not bring them back.
 //
-// Invariants: one object per name; a Slot is good until its object is deleted, and is then given
-// to another. Cost: one hash look-up per call; EndList() walks over all. Not thread-safe.
+// Invariants: one object per name. Cost: one hash look-up per call; EndList() walks over all. Not
+// thread-safe.
 #ifndef KAI_STORE_OBJECT_TABLE_H_
 #define KAI_STORE_OBJECT_TABLE_H_
 
@@ -21,6 +21,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,10 +37,6 @@ namespace kai {
 // metadata.resourceVersion; 0: not known, which is never late.
 using Version = uint64_t;
 
-// The place of an object in its table.
-using Slot = int32_t;
-inline constexpr Slot kNoSlot = -1;
-
 // Finds std::string keys by std::string_view, which Abseil's own hash cannot where its string_view
 // is a type of its own.
 struct NameHash {
@@ -54,16 +51,14 @@ class ObjectTable {
     Row row;
     std::unique_ptr<Rejection> rejection;  // null: the row is good
     Version version = 0;
-    uint32_t list = 0;                  // the last one that had it
-    const std::string* name = nullptr;  // null: the slot is free
+    uint32_t list = 0;  // the last one that had it
   };
 
-  // Null: it is not there.
+  // Null: it is not there. An object stays at its address until it is deleted.
   const Object* Find(std::string_view name) const {
-    const auto found = by_name_.find(name);
-    return found == by_name_.end() ? nullptr : &objects_[static_cast<size_t>(found->second)];
+    const auto found = objects_.find(name);
+    return found == objects_.end() ? nullptr : &found->second;
   }
-  const Object& operator[](Slot slot) const { return objects_[static_cast<size_t>(slot)]; }
 
   // Something later is known of the name: this version of it is of no use. While a list is read it
   // is what counts, whatever its versions.
@@ -74,40 +69,36 @@ class ObjectTable {
     return gone != gone_.end() && version <= gone->second;
   }
 
-  struct Put {
-    Slot slot = kNoSlot;
-    bool has_changed = true;  // false: the row that was there says the same
-  };
-  Put Add(std::string_view name, Version version, Row row,
-          std::unique_ptr<Rejection> rejection = nullptr) {
-    const auto [found, added] = by_name_.try_emplace(name, kNoSlot);
-    if (added) {
-      found->second = TakeSlot();
-      gone_.erase(found->first);
-    }
-    Object& object = At(found->second);
+  // False: the row that was there says the same.
+  bool Add(std::string_view name, Version version, Row row,
+           std::unique_ptr<Rejection> rejection = nullptr) {
+    const auto [found, added] = objects_.try_emplace(name);
+    if (added) gone_.erase(found->first);
+    Object& object = found->second;
     bool is_same = false;
     if constexpr (std::equality_comparable<Row>) {
       is_same = !added && object.rejection == nullptr && rejection == nullptr && object.row == row;
     }
     if (!is_same) object.row = std::move(row);
+    if (rejection != nullptr) {
+      rejected_.insert(found->first);
+    } else if (object.rejection != nullptr) {
+      rejected_.erase(found->first);
+    }
     object.rejection = std::move(rejection);
     object.version = version;
     object.list = list_;
-    object.name = &found->first;
-    return {.slot = found->second, .has_changed = !is_same};
+    return !is_same;
   }
 
-  // The slot that it had; kNoSlot: it was not there.
-  Slot Delete(std::string_view name, Version version) {
+  // Whether it was there.
+  bool Delete(std::string_view name, Version version) {
     if (version != 0) Remember(name, version);
-    const auto found = by_name_.find(name);
-    if (found == by_name_.end()) return kNoSlot;
-    const Slot slot = found->second;
-    by_name_.erase(found);
-    At(slot) = Object();
-    free_.push_back(slot);
-    return slot;
+    const auto found = objects_.find(name);
+    if (found == objects_.end()) return false;
+    rejected_.erase(found->first);
+    objects_.erase(found);
+    return true;
   }
 
   void BeginList() {
@@ -121,8 +112,8 @@ class ObjectTable {
   void EndList(const Gone& gone) {
     is_listing_ = false;
     std::vector<std::string> missing;
-    for (const auto& [name, slot] : by_name_) {
-      if (At(slot).list != list_) missing.push_back(name);
+    for (const auto& [name, object] : objects_) {
+      if (object.list != list_) missing.push_back(name);
     }
     for (const std::string& name : missing) {
       Delete(name, 0);
@@ -132,39 +123,25 @@ class ObjectTable {
 
   // Rows that are good, by name.
   std::vector<const Row*> Sorted() const {
-    std::vector<const Object*> good;
-    for (const Object& object : objects_) {
-      if (object.name != nullptr && object.rejection == nullptr) good.push_back(&object);
+    std::vector<std::pair<std::string_view, const Row*>> good;
+    for (const auto& [name, object] : objects_) {
+      if (object.rejection == nullptr) good.emplace_back(name, &object.row);
     }
-    std::ranges::sort(good, {},
-                      [](const Object* each) -> const std::string& { return *each->name; });
+    std::ranges::sort(good);
     std::vector<const Row*> rows;
-    for (const Object* each : good) rows.push_back(&each->row);
+    rows.reserve(good.size());
+    for (const auto& [name, row] : good) rows.push_back(row);
     return rows;
   }
+  // By name. Costs nothing for objects that are good.
   std::vector<Rejection> rejections() const {
     std::vector<Rejection> all;
-    for (const Object& object : objects_) {
-      if (object.rejection != nullptr) all.push_back(*object.rejection);
-    }
-    std::ranges::sort(all);
+    for (const std::string& name : rejected_) all.push_back(*Find(name)->rejection);
     return all;
   }
 
  private:
   static constexpr size_t kMostRemembered = 1 << 14;
-
-  Object& At(Slot slot) { return objects_[static_cast<size_t>(slot)]; }
-
-  Slot TakeSlot() {
-    if (free_.empty()) {
-      objects_.emplace_back();
-      return static_cast<Slot>(objects_.size()) - 1;
-    }
-    const Slot slot = free_.back();
-    free_.pop_back();
-    return slot;
-  }
 
   void Remember(std::string_view name, Version version) {
     Version& gone = gone_[name];
@@ -176,10 +153,8 @@ class ObjectTable {
     }
   }
 
-  // A node_hash_map, as objects point to their names.
-  absl::node_hash_map<std::string, Slot, NameHash, std::equal_to<>> by_name_;
-  std::deque<Object> objects_;
-  std::vector<Slot> free_;
+  absl::node_hash_map<std::string, Object, NameHash, std::equal_to<>> objects_;
+  std::set<std::string, std::less<>> rejected_;  // names of objects that make no sense
   absl::flat_hash_map<std::string, Version, NameHash, std::equal_to<>> gone_;
   std::deque<std::string> gone_order_;  // of gone_, oldest first
   bool is_listing_ = false;

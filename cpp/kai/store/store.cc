@@ -11,32 +11,12 @@ namespace {
 
 constexpr size_t kMostUnnamed = 1000;  // objects without a name, of a kind
 
-struct Identity {
-  std::string name;  // "namespace/name", or "name"; empty: it has none
-  Version version = 0;
-};
-
 // Versions are opaque to clients by contract, but numbers wherever Kubernetes runs on etcd.
 Version VersionOf(std::string_view text) {
   Version version = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, version);
   return error == std::errc() && stop == end ? version : 0;
-}
-
-Identity IdentityOf(JsonObject& object) {
-  Identity identity{.name = NameOf(object)};
-  const FieldStatus ignored = ForEachMember(object, [&](std::string_view key, JsonValue& value) {
-    if (key != "metadata") return Skip();
-    return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-      if (member != "resourceVersion") return Skip();
-      JsonText text;
-      KAI_RETURN_IF_BAD(text.Read(part));
-      identity.version = VersionOf(text.view());
-      return FieldStatus();
-    });
-  });
-  return identity;
 }
 
 }  // namespace
@@ -61,13 +41,14 @@ Store::Outcome Store::Upsert(Kind kind, std::string_view json) {
 Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
   Outcome outcome = Outcome::kStale;
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>& entry) {
-    const Identity identity = IdentityOf(object);
+    const auto [name, version_text] = IdentityOf(object);
+    const Version version = VersionOf(version_text);
     ObjectTable<Row>& table = Table<Row>();
-    if (!identity.name.empty() && table.IsLate(identity.name, identity.version)) return;
+    if (!name.empty() && table.IsLate(name, version)) return;
     Row row;
     std::optional<Rejection> rejection = entry.read(object, &row);
     outcome = rejection ? Outcome::kRejected : Outcome::kApplied;
-    if (rejection && identity.name.empty()) {
+    if (rejection && name.empty()) {
       RejectUnnamed(*std::move(rejection), kind);
       return;
     }
@@ -76,8 +57,7 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
       bad = std::make_unique<Rejection>(*std::move(rejection));
       row = Row();
     }
-    if (table.Add(identity.name, identity.version, std::move(row), std::move(bad)).has_changed)
-      Tell(kind, identity.name);
+    if (table.Add(name, version, std::move(row), std::move(bad))) Tell(kind, name);
   });
   return outcome;
 }
@@ -88,7 +68,7 @@ bool Store::Delete(Kind kind, std::string_view name, Version version) {
     ObjectTable<Row>& table = Table<Row>();
     const auto* object = table.Find(name);
     if (object != nullptr && version != 0 && version < object->version) return;
-    is_gone = table.Delete(name, version) != kNoSlot;
+    is_gone = table.Delete(name, version);
   });
   if (is_gone) Tell(kind, name);
   return is_gone;
@@ -96,8 +76,9 @@ bool Store::Delete(Kind kind, std::string_view name, Version version) {
 
 void Store::BeginList(Kind kind) {
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) { Table<Row>().BeginList(); });
-  unnamed_[static_cast<size_t>(kind)].clear();
-  Tell(kind, "");
+  std::vector<Rejection>& unnamed = unnamed_[static_cast<size_t>(kind)];
+  if (!unnamed.empty()) Tell(kind, "");
+  unnamed.clear();
 }
 
 void Store::EndList(Kind kind) {

@@ -1,5 +1,5 @@
 // Store: what is known of a cluster's objects, one event at a time: a writer feeds it what it reads
-// from a file or from watches, and whoever plans follows it.
+// from a file or from watches, and engines follow it.
 //
 //   Store store;
 //   store.Upsert(Kind::kQueue, Queue("q", "5"));    // the object as JSON
@@ -18,7 +18,7 @@
 // no change.
 //
 // Invariants: it knows no configuration, and no object looks at another. Cost: reading the object,
-// and a hash look-up. Threads: one writer; readers as long as nobody writes.
+// and a hash look-up. Threads: one writer; readers while it does not write.
 #ifndef KAI_STORE_STORE_H_
 #define KAI_STORE_STORE_H_
 
@@ -61,7 +61,7 @@ class Store {
   Outcome Upsert(Row row, Version version = 0) {
     const std::string name = RowName(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
-    if (Table<Row>().Add(name, version, std::move(row)).has_changed) Tell(KindOf<Row>(), name);
+    if (Table<Row>().Add(name, version, std::move(row))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
 

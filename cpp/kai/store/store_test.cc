@@ -173,13 +173,19 @@ TEST(StoreTest, FollowersHearOnlyOfWhatSaysSomethingElse) {
   store.Upsert(Kind::kQueue, Queue("q", "5"));
   store.Delete(Kind::kQueue, "never");
   EXPECT_EQ(counter.changes, 1);
+  store.Synced(Kind::kQueue);
+  EXPECT_EQ(counter.changes, 2) << "none more is a fact";
+  store.BeginList(Kind::kQueue);
+  store.Upsert(Kind::kQueue, Queue("q", "6"));
+  store.EndList(Kind::kQueue);
+  EXPECT_EQ(counter.changes, 2) << "the list says what is known";
   store.Upsert(Kind::kQueue, Queue("q", "7", "org"));
   store.Upsert(Kind::kQueue, BrokenQueue("q", "8"));
   store.Delete(Kind::kQueue, "q");
-  EXPECT_EQ(counter.changes, 4);
+  EXPECT_EQ(counter.changes, 5);
   store.Unfollow(&counter);
   store.Upsert(Kind::kQueue, Queue("q", "9"));
-  EXPECT_EQ(counter.changes, 4);
+  EXPECT_EQ(counter.changes, 5);
 }
 
 TEST(StoreTest, RowsNeedNoJson) {

@@ -21,7 +21,6 @@ ClusterUpdater::ClusterUpdater(ClusterWriters* writers, const std::vector<const 
   for (const PodRow* row : pods) Note(KeyOf(row->namespace_name, row->name), row);
   for (const PodId pod : c_.pods_.name.ids())
     pods_[{c_.pods_.namespace_name[pod], c_.pods_.name[pod]}].id = pod;
-  pods_at_first_ = pods_.size();
   names_at_first_ = c_.names_.size();
   groups_at_first_ = c_.pod_groups_.size();
   classes_at_first_ = c_.pod_classes_.size();
@@ -102,9 +101,8 @@ void ClusterUpdater::CountNode(NodeId node, bool comes) {
 
 void ClusterUpdater::TouchPodsOfRequests(const ClusterChanges& changes) {
   for (const auto& [namespace_name, name, row] : changes.bind_requests) {
-    const std::string pod = w_.requests.Remove(namespace_name, name);
-    if (const size_t slash = pod.find('/'); slash != std::string::npos)
-      touched_pods_.insert(KeyOf(pod.substr(0, slash), pod.substr(slash + 1)));
+    if (const std::string pod = w_.requests.Remove(namespace_name, name); !pod.empty())
+      touched_pods_.insert(KeyOf(namespace_name, pod));
     if (row == nullptr) continue;
     w_.requests.Add(*row);
     touched_pods_.insert(KeyOf(row->namespace_name, row->pod));

@@ -13,9 +13,9 @@
 //
 // Invariants: after an update the cluster gives the plans of one that was built of the same
 // objects; ids are new or were free. Once more is gone than is there, building anew is asked for:
-// that bounds what is kept for nobody. Cost: O(what an object touches), and O(groups that wait, or
-// may lose pods) to put one on a list; with topologies, counting the free room of all domains.
-// Threads: one, while no statement is open.
+// that bounds what is kept of objects that are gone. Cost: O(what an object touches), and O(groups
+// that wait, or may lose pods) to put one on a list; O(pods) for a node; with topologies, counting
+// the free room of all domains. Threads: one, while no statement is open.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 #define KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 
@@ -96,7 +96,6 @@ class ClusterUpdater {
   absl::flat_hash_map<Key, Known> pods_;
   absl::flat_hash_map<Key, absl::flat_hash_set<Key>> naming_;  // pods, by the group they name
   std::vector<PodId> free_pods_;
-  size_t pods_at_first_ = 0;
   size_t names_at_first_ = 0;
   size_t groups_at_first_ = 0;
   size_t classes_at_first_ = 0;

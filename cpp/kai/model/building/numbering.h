@@ -25,7 +25,17 @@ void OrderForIds(uint64_t seed, std::vector<T>* objects) {
   std::shuffle(objects->begin(), objects->end(), random);
 }
 
-// Nodes, queues, pods or pod groups that are there, by namespace and name.
+// Of two nodes, queues, pods or pod groups: the order of namespaces, then names.
+template <typename Columns, typename IdT>
+bool IsNamedBefore(const Interner& names, const Columns& columns, IdT a, IdT b) {
+  if constexpr (requires { columns.namespace_name; }) {
+    if (columns.namespace_name[a] != columns.namespace_name[b])
+      return names.Text(columns.namespace_name[a]) < names.Text(columns.namespace_name[b]);
+  }
+  return names.Text(columns.name[a]) < names.Text(columns.name[b]);
+}
+
+// Those that are there, in that order.
 template <typename Columns>
 auto InOrderOfNames(const Interner& names, const Columns& columns) {
   using IdT = typename decltype(columns.name.ids())::Id;
@@ -34,13 +44,7 @@ auto InOrderOfNames(const Interner& names, const Columns& columns) {
   for (const IdT id : columns.name.ids()) {
     if (columns.name[id].valid()) order.push_back(id);
   }
-  const auto is_before = [&](IdT a, IdT b) {
-    if constexpr (requires { columns.namespace_name; }) {
-      if (columns.namespace_name[a] != columns.namespace_name[b])
-        return names.Text(columns.namespace_name[a]) < names.Text(columns.namespace_name[b]);
-    }
-    return names.Text(columns.name[a]) < names.Text(columns.name[b]);
-  };
+  const auto is_before = [&](IdT a, IdT b) { return IsNamedBefore(names, columns, a, b); };
   if (!std::is_sorted(order.begin(), order.end(), is_before))
     std::sort(order.begin(), order.end(), is_before);
   return order;

@@ -39,9 +39,8 @@ bool IsUtility(const PodRow& row) {
 }
 
 void BindRequests::Add(const BindRequestRow& row) {
-  std::string pod = QualifiedName(row.namespace_name, row.pod);
-  by_pod_[pod].push_back(row);
-  pod_of_[NameOf(row)] = std::move(pod);
+  by_pod_[QualifiedName(row.namespace_name, row.pod)].push_back(row);
+  pod_of_[NameOf(row)] = row.pod;
 }
 
 std::string BindRequests::Remove(std::string_view namespace_name, std::string_view name) {
@@ -49,9 +48,9 @@ std::string BindRequests::Remove(std::string_view namespace_name, std::string_vi
   if (known == pod_of_.end()) return "";
   std::string pod = std::move(known->second);
   pod_of_.erase(known);
-  std::vector<BindRequestRow>& rows = by_pod_[pod];
-  std::erase_if(rows, [&](const BindRequestRow& row) { return row.name == name; });
-  if (rows.empty()) by_pod_.erase(pod);
+  const auto rows = by_pod_.find(QualifiedName(namespace_name, pod));
+  std::erase_if(rows->second, [&](const BindRequestRow& row) { return row.name == name; });
+  if (rows->second.empty()) by_pod_.erase(rows);
   return pod;
 }
 

@@ -33,7 +33,7 @@ class BindRequests {
   explicit BindRequests(const Directory* directory) : directory_(*directory) {}
 
   void Add(const BindRequestRow& row);
-  // Of the request of that name; the name of the pod that it was for, empty: it is not there.
+  // Gives the name of the pod that the request was for, in its namespace; empty: it is not there.
   std::string Remove(std::string_view namespace_name, std::string_view name);
   // Null: there is none. Good until the next change.
   const BindRequestRow* Find(const PodRow& pod) const;

@@ -5,6 +5,7 @@
 
 #include "kai/api/rounding.h"
 #include "kai/base/text.h"
+#include "kai/model/building/numbering.h"
 #include "kai/model/building/row_lookup.h"
 
 namespace kai {
@@ -17,9 +18,7 @@ std::string Cluster::PodName(PodId pod) const {
 }
 
 bool Cluster::IsNamedBefore(PodId a, PodId b) const {
-  if (pods_.namespace_name[a] != pods_.namespace_name[b])
-    return Text(pods_.namespace_name[a]) < Text(pods_.namespace_name[b]);
-  return Text(pods_.name[a]) < Text(pods_.name[b]);
+  return kai::IsNamedBefore(names_, pods_, a, b);
 }
 
 std::string Cluster::PodGroupName(PodGroupId group) const {
