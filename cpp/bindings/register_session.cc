@@ -283,7 +283,7 @@ py::dict PodGroups(const HeldPlan& self) {
   const Cluster& cluster = *self.plan.cluster;
   py::dict groups;
   for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
-    const GroupOutcome& outcome = self.plan.groups[group];
+    const GroupOutcome& outcome = self.plan.OutcomeOf(group);
     py::list reasons;
     for (const ToldReason& reason : ReasonsOf(self.plan, group)) {
       py::object pod = py::none();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/actions/cycle_time.h"
 #include "kai/actions/search_budgets.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/worklist.h"
@@ -103,7 +104,7 @@ struct CycleView {
   bool MayRun(PodGroupId group) const { return cluster->pod_groups().may_run[group] != 0; }
 
   Cluster* cluster = nullptr;
-  int64_t now_ns = 0;
+  CycleTime* time = nullptr;
   Statement* statement = nullptr;
   const FairShares* shares = nullptr;
   PodOrder* order = nullptr;

@@ -22,9 +22,7 @@ class Allocate final : public Action {
     RoomCount room(*cycle.cluster, &cycle.search->plans());
     std::vector<PodGroupId> hopeless;
     for (const PodGroupId group : cycle.lists().waiting) {
-      if (!cycle.MayRun(group) ||
-          !IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns))
-        continue;
+      if (!cycle.MayRun(group) || !IsCandidate(*cycle.cluster, *cycle.order, group, {})) continue;
       const bool has_hope =
           lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), &room);
       has_hope ? worklist.Push(group) : hopeless.push_back(group);

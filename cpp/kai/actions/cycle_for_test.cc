@@ -12,7 +12,7 @@ namespace kai {
 TestCycle::TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& options)
     : rooms(std::move(cluster), options), log(rooms.cluster()) {
   view = {.cluster = &rooms.cluster(),
-          .now_ns = kTestNowNs,
+          .time = &time,
           .statement = &rooms.statement(),
           .shares = &rooms.shares(),
           .order = &rooms.order(),

@@ -30,13 +30,35 @@ void Engine::Changed(Kind kind, std::string_view name) {
   if (live_ != nullptr) changed_[static_cast<size_t>(kind)].emplace(name);
 }
 
-absl::StatusOr<Plan> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
+absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   Settle();
-  return session_.Run(live_->cluster, now_ns, stopwatch);
+  if (last_ != nullptr && last_->holds.Covers(now_ns)) return Again(now_ns);
+  absl::StatusOr<kai::Plan> plan = session_.Run(live_->cluster, now_ns, stopwatch);
+  if (!plan.ok()) return plan.status();
+  auto made = std::make_shared<const kai::Plan>(*std::move(plan));
+  // A search that a budget of time ended might find more the next time.
+  last_ = made->spent_searches.empty() ? made : nullptr;
+  return made;
+}
+
+Engine::PlanPtr Engine::Again(int64_t now_ns) {
+  ++counts_.repeated;
+  if (last_->now_ns == now_ns) return last_;
+  auto again = std::make_shared<kai::Plan>(*last_);
+  again->now_ns = now_ns;
+  again->timing_ns = {{"total", 0}};
+  return last_ = std::move(again);
+}
+
+std::optional<Engine::Wake> Engine::NextWake() const {
+  if (has_changed_ || last_ == nullptr || last_->holds.until_ns == CycleTime::kNever)
+    return std::nullopt;
+  return Wake{.at_ns = last_->holds.until_ns, .reason = last_->holds.then};
 }
 
 void Engine::Settle() {
   if (!has_changed_) return;
+  last_ = nullptr;  // before its cluster changes
   if (live_ == nullptr || !Update()) Build();
   for (absl::flat_hash_set<std::string>& names : changed_) names.clear();
   has_changed_ = false;

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "kai/base/saturating.h"
 #include "kai/base/text.h"
 #include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
@@ -36,11 +37,12 @@ class Laps {
 };
 
 // Pods that should be gone by now: what they hold is not coming back (spec 2 S2).
-void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statement) {
+void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* statement) {
+  const int64_t threshold_ns = cluster.params().stuck_in_releasing_threshold_ns;
   for (const PodId pod : cluster.pods().leaving) {
-    // Not the time since: a date of long ago may be further away than a number can say.
-    if (cluster.pods().deletion_ns[pod] < now_ns - cluster.params().stuck_in_releasing_threshold_ns)
-      statement->MarkStuck(pod);
+    const int64_t overdue_ns =
+        AddSaturating(AddSaturating(cluster.pods().deletion_ns[pod], threshold_ns), 1);
+    if (time->HasCome(overdue_ns, WakeReason::kPodOverdue)) statement->MarkStuck(pod);
   }
 }
 
@@ -106,6 +108,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   Plan plan;
   plan.cluster = cluster;
   plan.now_ns = now_ns;
+  CycleTime time(now_ns);
 
   // The listeners live longer than the statement, which tells them of its rollback when it closes.
   std::optional<QueueUsage> usage;
@@ -130,14 +133,14 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster.get()));
   statement->Recognize({.in_any_order = config_.mends.on(Mend::kDeviceOrder),
                         .all = config_.mends.on(Mend::kPassedDevices)});
-  MarkOverduePods(*cluster, now_ns, statement.get());
+  MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // that is not tried out
 
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, PlacerOptions(config_),
                      rooms->domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
-                  .now_ns = now_ns,
+                  .time = &time,
                   .statement = statement.get(),
                   .shares = &shares,
                   .order = &rooms->order,
@@ -161,6 +164,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
+  plan.holds = time.holds();
   plan.decisions = std::move(log.decisions);
   plan.queue_uses = std::move(log.queue_uses);
   plan.shared_gpus = std::move(log.shared_gpus);
