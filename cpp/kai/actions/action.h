@@ -28,6 +28,7 @@
 #include "kai/placement/group_placer.h"
 #include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/pod_order.h"
+#include "kai/placement/room_count.h"
 
 namespace kai {
 
@@ -109,6 +110,7 @@ struct CycleView {
   const FairShares* shares = nullptr;
   PodOrder* order = nullptr;
   NodeSearch* search = nullptr;
+  RoomCount* room = nullptr;
   GroupPlacer* placer = nullptr;
   const ZoneLedger* zones = nullptr;          // null: NUMA zones are not looked at
   Worklist::Options worklist;                 // without the depth, which is the action's own

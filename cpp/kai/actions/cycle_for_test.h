@@ -43,6 +43,7 @@ struct TestCycle {
   std::string Text(std::span<const Victim> victims) const;
 
   Rooms rooms;
+  RoomCount room;
   CycleTime time{kTestNowNs};
   Mends mends;
   SearchBudgets budgets;

@@ -1,7 +1,7 @@
 // CycleTime: the time of a cycle. It notes the moments that the cycle asks about, and so knows for
 // how long the same objects would give the same answers.
 //
-//   if (cycle.time->HasCome(end_ns, WakeReason::kPreemptionDelay)) return true;
+//   time.HasCome(160, WakeReason::kPodOverdue)
 //   EXPECT_EQ(time.holds().until_ns, 160) << "the first answer that changes";
 //
 // A cycle knows the time in no other way than by these questions. What it decided therefore holds

@@ -33,7 +33,7 @@ void Engine::Changed(Kind kind, std::string_view name) {
 absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   Settle();
   if (last_ != nullptr && last_->holds.Covers(now_ns)) return Again(now_ns);
-  absl::StatusOr<kai::Plan> plan = session_.Run(live_->cluster, now_ns, stopwatch);
+  absl::StatusOr<kai::Plan> plan = session_.Run(live_->cluster, now_ns, stopwatch, &rooms_);
   if (!plan.ok()) return plan.status();
   auto made = std::make_shared<const kai::Plan>(*std::move(plan));
   // A search that a budget of time ended might find more the next time.
@@ -67,6 +67,7 @@ void Engine::Settle() {
 void Engine::Build() {
   ClusterRows rows = store_.Rows();
   rows.params = params_;
+  rooms_ = nullptr;
   live_ = std::make_unique<Live>(std::move(rows));
   ++counts_.built;
 }
@@ -105,7 +106,9 @@ bool Engine::Update() {
     live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, pods);
   }
   if (!live_->updater->Update(changes)) return false;
+  if (rooms_ != nullptr && !rooms_->Follow(live_->updater->delta())) rooms_ = nullptr;
   ++counts_.updated;
+  counts_.followed += rooms_ != nullptr ? 1 : 0;
   return true;
 }
 

@@ -50,11 +50,12 @@ class Engine final : private Follower {
   };
   std::optional<Wake> NextWake() const;
 
-  // How often the cluster was built anew, how often it was changed in place, and how often the last
-  // plan was the next one.
+  // How often the cluster was built anew, how often it was changed in place, and in how many of
+  // these its rooms could follow; and how often the last plan was the next one.
   struct Counts {
     int64_t built = 0;
     int64_t updated = 0;
+    int64_t followed = 0;
     int64_t repeated = 0;
   };
   const Counts& counts() const { return counts_; }
@@ -73,7 +74,8 @@ class Engine final : private Follower {
   Store& store_;
   Session session_;
   ShardParams params_;
-  std::unique_ptr<Live> live_;  // null: none was built yet
+  std::unique_ptr<Live> live_;         // null: none was built yet
+  std::unique_ptr<CycleRooms> rooms_;  // of live_, from the last cycle; null: none could be kept
   std::array<absl::flat_hash_set<std::string>, kKinds> changed_;
   bool has_changed_ = true;
   PlanPtr last_;  // of the objects as they are; null: there is none that holds for other times

@@ -157,12 +157,15 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
     }
     counts.built += engine.counts().built;
     counts.updated += engine.counts().updated;
+    counts.followed += engine.counts().followed;
     counts.repeated += engine.counts().repeated;
   }
   // That would test nothing.
   EXPECT_GT(counts.updated, end - first > 10 ? counts.built / 3 : -1);
+  EXPECT_GT(counts.followed, end - first > 10 ? counts.updated / 3 : -1);
   EXPECT_GT(counts.repeated, end - first > 10 ? counts.built / 3 : -1);
   RecordProperty("updated", static_cast<int>(counts.updated));
+  RecordProperty("followed", static_cast<int>(counts.followed));
   RecordProperty("repeated", static_cast<int>(counts.repeated));
   RecordProperty("built", static_cast<int>(counts.built));
 }

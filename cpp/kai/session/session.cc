@@ -4,7 +4,6 @@
 
 #include "kai/base/saturating.h"
 #include "kai/base/text.h"
-#include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
 #include "kai/session/ranks.h"
 #include "kai/session/registry.h"
@@ -46,42 +45,6 @@ void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* stateme
   }
 }
 
-PlacementRules MakeRules(const Config& config, const Cluster& cluster,
-                         const std::shared_ptr<ZoneLedger>& zones) {
-  return {.checks = MakePodChecks(config, cluster),
-          .filters = MakeFilters(config, cluster, zones),
-          .scorers = MakeScorers(config, cluster, zones)};
-}
-
-// Null: no group has a topology constraint.
-std::unique_ptr<DomainSearch> MakeDomainSearch(const Config& config, const Cluster& cluster) {
-  if (!config.HasPlugin("topology") || cluster.topology_constraints().empty()) return nullptr;
-  return std::make_unique<DomainSearch>(
-      cluster, DomainSearch::Options{.whole_nodes = !config.mends.on(Mend::kPartialLabels),
-                                     .stop_at_required = config.mends.on(Mend::kCommonDomain),
-                                     .tells_levels = config.mends.on(Mend::kTopologyLevels),
-                                     .best_fit = PlacesByBestFit(config)});
-}
-
-// First what could live on from one cycle to the next, then what notes what one cycle did.
-struct PlacementRooms {
-  PlacementRooms(const Config& config, const Cluster& cluster,
-                 const std::shared_ptr<ZoneLedger>& zones, bool always_scan)
-      : placing(cluster, PlacingOrderOptions(config)),
-        plans(cluster, MakeRules(config, cluster, zones)),
-        nodes(cluster, StrategiesOf(config)),
-        order(placing, PodOrderOptions(config)),
-        search(&plans, &nodes, SearchOptions(config, always_scan)),
-        domains(MakeDomainSearch(config, cluster)) {}
-
-  PlacingOrder placing;
-  ClassPlans plans;
-  OrderedNodes nodes;
-  PodOrder order;
-  NodeSearch search;
-  std::unique_ptr<DomainSearch> domains;  // null: no group asks for a domain
-};
-
 GroupPlacer::Options PlacerOptions(const Config& config) {
   return {.check_capacity = config.HasPlugin("proportion"),
           .check_nodes = config.HasPlugin("predicates"),
@@ -89,6 +52,13 @@ GroupPlacer::Options PlacerOptions(const Config& config) {
           .level_free = config.mends.on(Mend::kTopologyLevels),
           .best_fit = PlacesByBestFit(config),
           .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
+}
+
+void TakeFrom(CycleLog* log, Plan* plan) {
+  plan->decisions = std::move(log->decisions);
+  plan->queue_uses = std::move(log->queue_uses);
+  plan->shared_gpus = std::move(log->shared_gpus);
+  plan->spent_searches = std::move(log->spent_searches);
 }
 
 void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
@@ -104,6 +74,11 @@ void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
 
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                                   const Clock* stopwatch) const {
+  return Run(std::move(cluster), now_ns, stopwatch, nullptr);
+}
+
+absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
+                                  const Clock* stopwatch, std::unique_ptr<CycleRooms>* kept) const {
   Laps laps(stopwatch);
   Plan plan;
   plan.cluster = cluster;
@@ -112,7 +87,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
 
   // The listeners live longer than the statement, which tells them of its rollback when it closes.
   std::optional<QueueUsage> usage;
-  std::optional<PlacementRooms> rooms;
+  std::unique_ptr<CycleRooms> rooms = kept == nullptr ? nullptr : std::move(*kept);
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) {
     return absl::FailedPreconditionError(
@@ -124,8 +99,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   plan.queues = shares.table().shares;
   laps.Lap("fair_share");
 
-  const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
-  rooms.emplace(config_, *cluster, zones, options_.always_scan);
+  const bool always_scan = options_.always_scan;
+  if (rooms == nullptr) rooms = std::make_unique<CycleRooms>(config_, *cluster, always_scan);
+  rooms->order.Begin();
   std::vector<Listener*> listeners = {&*usage, &rooms->order, &rooms->search};
   if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
@@ -145,8 +121,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .shares = &shares,
                   .order = &rooms->order,
                   .search = &rooms->search,
+                  .room = &rooms->room,
                   .placer = &placer,
-                  .zones = zones.get(),
+                  .zones = rooms->zones.get(),
                   .worklist = WorklistOptions(config_),
                   .generators = GeneratorsOf(config_),
                   .budgets = &config_.budgets,
@@ -165,15 +142,16 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
   plan.holds = time.holds();
-  plan.decisions = std::move(log.decisions);
-  plan.queue_uses = std::move(log.queue_uses);
-  plan.shared_gpus = std::move(log.shared_gpus);
-  if (zones != nullptr) ReportZones(*zones, *cluster, &plan);
+  TakeFrom(&log, &plan);
+  if (rooms->zones != nullptr) ReportZones(*rooms->zones, *cluster, &plan);
   if (config_.HasPlugin("dynamicresources")) plan.claims = std::move(log.claims);
-  plan.spent_searches = std::move(log.spent_searches);
   plan.score_keys = rooms->nodes.CountKeys();
-  statement->StopTelling();  // of what comes now: they go as well
-  statement.reset();         // rolls back: the cluster is as it was
+  // Rooms that are kept hear of the rollback, so that they are as before; others go as well.
+  rooms->order.ForgetParts();
+  const bool keeps_rooms = kept != nullptr && !keeps_traces && rooms->CanFollow();
+  if (!keeps_rooms) statement->StopTelling();
+  statement.reset();  // rolls back: the cluster is as it was
+  if (keeps_rooms) *kept = std::move(rooms);
   laps.Lap("close");
   plan.timing_ns = laps.Finish();
   return plan;
