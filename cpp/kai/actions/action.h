@@ -25,6 +25,7 @@
 #include "kai/fairshare/fair_shares.h"
 #include "kai/model/changes/statement.h"
 #include "kai/model/reasons/reason.h"
+#include "kai/placement/group_classes.h"
 #include "kai/placement/group_placer.h"
 #include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/pod_order.h"
@@ -80,6 +81,9 @@ struct CycleLog {
     return found == reasons.end() ? std::span<const Reason>() : found->second;
   }
   absl::flat_hash_map<PodGroupId, std::vector<Reason>> reasons;  // of groups that have any
+  // Groups of a class that found no place, in order: those that come after one, up to the next, and
+  // have not changed, lack what it lacks (group_classes.h).
+  absl::flat_hash_map<GroupClassId, std::vector<PodGroupId>> answers;
   IndexVector<PodGroupId, uint8_t>
       started_now;  // first real allocation of the group in this cycle (spec 2 A1)
   IndexVector<PodGroupId, uint8_t> placed_now;   // some pod was placed or promised a place
@@ -109,6 +113,7 @@ struct CycleView {
   Statement* statement = nullptr;
   const FairShares* shares = nullptr;
   PodOrder* order = nullptr;
+  const GroupClasses* classes = nullptr;
   NodeSearch* search = nullptr;
   RoomCount* room = nullptr;
   GroupPlacer* placer = nullptr;

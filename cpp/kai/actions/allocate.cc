@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kai/actions/candidates.h"
+#include "kai/actions/turns.h"
 
 namespace kai {
 namespace {
@@ -12,24 +13,26 @@ class Allocate final : public Action {
   explicit Allocate(int64_t depth) : depth_(depth) {}
 
   void Run(CycleView& cycle) override {
-    Worklist::Options options = cycle.worklist;
-    options.depth = depth_;
-    Worklist worklist(*cycle.cluster, cycle.shares, cycle.order, options);
     // A group that cannot be placed whatever the order does not speak for its queue: it would only
     // keep the others of the queue waiting, in this cycle and when they have been promised
     // something. KAI lets it (switch unrelated_blockers).
     const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
-    std::vector<PodGroupId> hopeless;
-    for (const PodGroupId group : cycle.lists().waiting) {
+    const WaitingRuns waiting(cycle);
+    Turns turns(cycle, depth_, Turns::Equals::kEach);
+    std::vector<PodGroupId> hopeless;  // and others of their class
+    for (const std::span<const PodGroupId> run : waiting.runs()) {
+      const PodGroupId group = run.front();
       if (!cycle.MayRun(group) || !IsCandidate(*cycle.cluster, *cycle.order, group, {})) continue;
       const bool has_hope =
           lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
-      has_hope ? worklist.Push(group) : hopeless.push_back(group);
+      has_hope ? turns.Push(run) : hopeless.push_back(group);
     }
-    while (!worklist.empty()) {
-      const PodGroupId group = worklist.Pop();
-      if (Attempt(cycle, group) && cycle.order->CountOf(group, PodStatus::kPending) > 0)
-        worklist.Push(group);
+    for (PodGroupId group = turns.Next(); group.valid(); group = turns.Next()) {
+      if (!Attempt(cycle, group)) {
+        turns.Fail();
+      } else if (cycle.order->CountOf(group, PodStatus::kPending) > 0) {
+        turns.Push(group);
+      }
     }
     for (const PodGroupId group : hopeless) Attempt(cycle, group);  // to be told why
   }
@@ -43,6 +46,9 @@ class Allocate final : public Action {
     GroupPlacer::Result result = cycle.placer->Place(group, GroupPlacer::Mode::kReal, &statement);
     if (!result.placed) {
       std::ranges::move(result.reasons, std::back_inserter(cycle.log->reasons[group]));
+      const GroupClassId id = cycle.classes->ClassOf(group);
+      if (cycle.classes->IsShared(id) && !cycle.classes->HasChanged(group))
+        cycle.log->answers[id].push_back(group);
       return false;
     }
     if (MustWaitTogether(cycle, group)) PipelineAll(&statement, start);

@@ -39,11 +39,11 @@ std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const 
   return merged;
 }
 
-std::vector<PodGroupId> NotableOrChanged(const Statement& statement) {
-  const Cluster& cluster = statement.cluster();
+std::vector<PodGroupId> LonersAndChanged(const CycleView& cycle) {
+  const Cluster& cluster = *cycle.cluster;
   const PodGroupColumns& groups = cluster.pod_groups();
   std::vector<std::pair<int64_t, PodGroupId>> ranks;
-  for (const Change& change : statement.ChangesSince(0)) {
+  for (const Change& change : cycle.statement->ChangesSince(0)) {
     const PodGroupId group = cluster.pods().group[change.pod];
     if (!group.valid()) continue;
     if (ranks.empty() || ranks.back().second != group)
@@ -55,7 +55,7 @@ std::vector<PodGroupId> NotableOrChanged(const Statement& statement) {
   std::vector<PodGroupId> changed;
   changed.reserve(ranks.size());
   for (const auto& [rank, group] : ranks) changed.push_back(group);
-  return MergeByCreation(cluster, groups.lists.notable, changed);
+  return MergeByCreation(cluster, cycle.classes->loners(), changed);
 }
 
 }  // namespace kai

@@ -44,9 +44,9 @@ bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> po
 std::vector<PodGroupId> MergeByCreation(const Cluster& cluster, std::span<const PodGroupId> a,
                                         std::span<const PodGroupId> b);
 
-// Groups whose status the end of a cycle may change: the notable ones, and those that the
-// statement has touched. By age, then name.
-std::vector<PodGroupId> NotableOrChanged(const Statement& statement);
+// Groups of which there may be something of their own to say at the end of a cycle: the notable
+// ones of no shared class, and those that the statement has touched. By age, then name.
+std::vector<PodGroupId> LonersAndChanged(const CycleView& cycle);
 
 }  // namespace kai
 

@@ -12,12 +12,14 @@ namespace kai {
 TestCycle::TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& options)
     : rooms(std::move(cluster), options),
       room(rooms.cluster(), &rooms.search().plans(), &rooms.search().touched()),
+      classes(rooms.order(), GroupClasses::Sharing::kYes),
       log(rooms.cluster()) {
   view = {.cluster = &rooms.cluster(),
           .time = &time,
           .statement = &rooms.statement(),
           .shares = &rooms.shares(),
           .order = &rooms.order(),
+          .classes = &classes,
           .search = &rooms.search(),
           .room = &room,
           .placer = &rooms.placer(),

@@ -44,6 +44,7 @@ struct TestCycle {
 
   Rooms rooms;
   RoomCount room;
+  GroupClasses classes;
   CycleTime time{kTestNowNs};
   Mends mends;
   SearchBudgets budgets;

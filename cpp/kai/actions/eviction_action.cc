@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/actions/failed_groups.h"
+#include "kai/actions/turns.h"
 #include "kai/model/columns/gpu_sums.h"
 
 namespace kai {
@@ -20,36 +21,33 @@ bool LostItsGang(const CycleView& cycle, PodGroupId group) {
 
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
-  const Cluster& cluster = *cycle.cluster;
-  Worklist::Options options = cycle.worklist;
-  options.depth = depth_;
-  Worklist worklist(cluster, cycle.shares, cycle.order, options);
+  const WaitingRuns waiting(cycle);
+  Turns turns(cycle, depth_, Turns::Equals::kPassOver);
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
-  for (const PodGroupId group : cycle.lists().waiting) {
-    if (cycle.MayRun(group) && IsCandidate(cluster, *cycle.order, group, filter) &&
-        MayEvictNow(cycle, group)) {
-      worklist.Push(group);
-    }
+  for (const std::span<const PodGroupId> run : waiting.runs()) {
+    const PodGroupId group = run.front();
+    if (cycle.MayRun(group) && IsCandidate(*cycle.cluster, *cycle.order, group, filter) &&
+        MayEvictNow(cycle, group))
+      turns.Push(run);
   }
-  if (worklist.empty()) return;
+  PodGroupId group = turns.Next();
+  if (!group.valid()) return;
 
   SearchMeter meter(*cycle.budgets, name_, cycle.stopwatch);
   size_t known_spent = 0;
   FailedGroups failed(
       cycle, RemembersPerQueue() ? FailedGroups::Scope::kQueue : FailedGroups::Scope::kCluster);
-  while (!worklist.empty()) {
-    const PodGroupId group = worklist.Pop();
-    if (!MayStart(cycle, group) || failed.Knows(group) || CanNeverRun(cycle, group) ||
-        LostItsGang(cycle, group)) {
+  for (; group.valid(); group = turns.Next()) {
+    if (failed.Knows(group)) continue;
+    if (!MayStart(cycle, group) || CanNeverRun(cycle, group) || LostItsGang(cycle, group)) {
+      turns.Fail();
       continue;
     }
-    if (IsHopeless(cycle, group)) {
-      failed.Add(group);
-      continue;
-    }
-    const std::vector<PodGroupId> candidates = CandidatesFor(cycle, group);
+    std::vector<PodGroupId> candidates;
+    if (!IsHopeless(cycle, group)) candidates = CandidatesFor(cycle, group);
     if (candidates.empty()) {
       failed.Add(group);
+      turns.Fail();
       continue;
     }
     const Statement::Checkpoint start = cycle.statement->Mark();
@@ -77,6 +75,9 @@ void EvictionAction::Run(CycleView& cycle) {
       case SearchOutcome::kGeneratorsExhausted:
       case SearchOutcome::kNoGenerator:
         failed.Add(group);
+        // Among equals in one queue the older is tried first and stands before victims at which the
+        // younger would come last; across the cluster nothing is certain.
+        if (RemembersPerQueue()) turns.Fail();
         break;
     }
   }

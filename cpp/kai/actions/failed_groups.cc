@@ -10,31 +10,6 @@ bool AllAtMost(std::span<const double> a, std::span<const double> b) { return Fi
 
 }  // namespace
 
-FailedGroups::Key FailedGroups::QuestionOf(PodGroupId group) const {
-  const Cluster& cluster = *cycle_.cluster;
-  const SubGroupColumns& sets = cluster.sub_groups();
-  const PodGroupColumns& groups = cluster.pod_groups();
-  Key key = {groups.queue[group].value(), groups.priority[group], groups.preemptible[group]};
-  const auto add = [&](const auto& self, SubGroupId set) -> void {
-    key.push_back(-1);
-    key.push_back(cycle_.order->MinimumOf(set));
-    key.push_back(sets.minimum_given[set]);
-    key.push_back(sets.topology[set].value());
-    if (sets.is_pod_set[set] != 0) {
-      for (const PodId pod : cycle_.order->PodsOf(set)) {
-        key.push_back(cluster.pods().pod_class[pod].value());
-        key.push_back(static_cast<int64_t>(cluster.pods().status[pod]));
-        key.push_back(cluster.pods().node[pod].value());
-      }
-    } else {
-      for (const SubGroupId child : sets.ChildrenOf(set)) self(self, child);
-    }
-    key.push_back(-2);
-  };
-  add(add, groups.root[group]);
-  return key;
-}
-
 PodStatus FailedGroups::StatusAtStart(PodId pod) const {
   const auto changed = at_start_.find(pod);
   return changed == at_start_.end() ? cycle_.cluster->pods().status[pod] : changed->second;
@@ -119,26 +94,15 @@ bool FailedGroups::IsSmaller(PodGroupId group, PodGroupId than) const {
 }
 
 bool FailedGroups::Knows(PodGroupId group) {
-  if (UsesSignatures()) {
-    if (!cycle_.cluster->params().use_scheduling_signatures) return false;
-    const auto found = groups_.find(SignatureOf(group));
-    return found != groups_.end() && !IsEasier(group, found->second);
-  }
-  // Among equals in one queue the older is tried first and stands before victims at which the
-  // younger would come last; across the cluster nothing is certain.
-  if (scope_ == Scope::kCluster || changes_ != cycle_.statement->Mark()) return false;
-  return !groups_.empty() && groups_.contains(QuestionOf(group));
+  if (!IsOn() || !cycle_.cluster->params().use_scheduling_signatures) return false;
+  const auto found = groups_.find(SignatureOf(group));
+  return found != groups_.end() && !IsEasier(group, found->second);
 }
 
 void FailedGroups::Add(PodGroupId group) {
-  if (UsesSignatures()) {
-    const auto [found, is_new] = groups_.emplace(SignatureOf(group), group);
-    if (!is_new && IsSmaller(group, found->second)) found->second = group;
-    return;
-  }
-  if (changes_ != cycle_.statement->Mark()) groups_.clear();
-  changes_ = cycle_.statement->Mark();
-  groups_.emplace(QuestionOf(group), group);
+  if (!IsOn()) return;
+  const auto [found, is_new] = groups_.emplace(SignatureOf(group), group);
+  if (!is_new && IsSmaller(group, found->second)) found->second = group;
 }
 
 }  // namespace kai

@@ -1,15 +1,14 @@
-// FailedGroups: which pod groups need not be tried, since one like them has just failed.
+// FailedGroups: which pod groups KAI does not try, since one of the same constraints that it holds
+// to be no harder has failed (spec 2 §12).
 //
 //   FailedGroups failed(cycle.view, Scope::kQueue);
-//   failed.Add(cycle.rooms.Group("ns/q"));
-//   failed.Knows(cycle.rooms.Group("ns/same"))      // true: skip it
+//   failed.Add(cycle.rooms.Group("a/g"));
+//   failed.Knows(cycle.rooms.Group("b/g"))       // true: skip it
 //
-// KAI skips a group that is "not easier" than a failed one of the same constraints (spec 2 §12).
-// That is too coarse (W6), so by default only groups that ask exactly the same question of an
-// unchanged cluster are passed over.
+// That is too coarse (W6): it is on only where the switch signature_skip asks for it. What groups
+// that ask exactly the same question are spared is the business of turns.h.
 //
-// Invariants: by default a group that is skipped would have failed; any change of the statement
-// forgets what failed. Cost: O(pods of the group) a question. Not thread-safe.
+// Invariants: off, it knows none. Cost: O(pods of the group) a question. Not thread-safe.
 #ifndef KAI_ACTIONS_FAILED_GROUPS_H_
 #define KAI_ACTIONS_FAILED_GROUPS_H_
 
@@ -32,8 +31,7 @@ class FailedGroups {
  private:
   using Key = std::vector<int64_t>;
 
-  bool UsesSignatures() const { return !cycle_.mends->on(Mend::kSignatureSkip); }
-  Key QuestionOf(PodGroupId group) const;
+  bool IsOn() const { return !cycle_.mends->on(Mend::kSignatureSkip); }
   Key SignatureOf(PodGroupId group);
   PodStatus StatusAtStart(PodId pod) const;
   std::vector<PodClassId> PendingOf(PodGroupId group) const;
@@ -43,7 +41,6 @@ class FailedGroups {
   const CycleView& cycle_;
   Scope scope_;
   std::map<Key, PodGroupId> groups_;
-  size_t changes_ = 0;  // of the statement when the groups failed
   // Signatures are of the cluster as the cycle began (spec 2 H1).
   std::map<PodId, PodStatus> at_start_;  // of pods that have changed since
   size_t seen_ = 0;                      // changes of the statement that at_start_ knows

@@ -3,7 +3,7 @@
 //
 //   heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
 //   const QueueId leaf = heaps_.Best(queue_less);         // where the next one is
-//   heaps_.Leave(leaf, groups_[leaf].empty(), queue_less);    // something left it
+//   heaps_.Leave(leaf, entries.empty(), queue_less);      // something left it
 //
 // Shares change while the tree is worked off: what changed is only marked, and a marked queue is
 // sifted when it stands on top of its heap. The layout is KAI's to the last move, because it

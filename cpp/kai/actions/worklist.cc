@@ -37,48 +37,62 @@ bool Worklist::QueueGoesFirst(QueueId a, QueueId b) const {
            std::tuple(queues.created_ns[b], cluster_.Text(queues.name[b]));
   }
   const auto contender = [&](QueueId queue) {
-    return QueueContender{.queue = (*shares_)[queue],
-                          .priority = queues.priority[queue],
-                          .created_ns = queues.created_ns[queue],
-                          .candidate = order_->NextRequest(groups_[heaps_.LeafOf(queue)].Top()),
-                          .victims = {}};
+    return QueueContender{
+        .queue = (*shares_)[queue],
+        .priority = queues.priority[queue],
+        .created_ns = queues.created_ns[queue],
+        .candidate = order_->NextRequest(groups_[heaps_.LeafOf(queue)].Top().group),
+        .victims = {}};
   };
   return GoesFirst(contender(a), contender(b), shares_->total());
 }
 
-void Worklist::Push(PodGroupId group) {
-  const QueueId leaf = cluster_.pod_groups().queue[group];
+void Worklist::Push(std::span<const PodGroupId> groups) {
+  const QueueId leaf = cluster_.pod_groups().queue[groups.front()];
   KAI_DCHECK(leaf.valid() && cluster_.queues().IsLeaf(leaf));
-  LazyHeap<PodGroupId>& groups = groups_[leaf];
-  groups.Push(group, [this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); });
-  if (options_.depth >= 0 && groups.size() > static_cast<size_t>(options_.depth)) {
+  KAI_DCHECK(groups.size() == 1 || options_.depth < 0);
+  LazyHeap<Entry>& entries = groups_[leaf];
+  entries.Push({.group = groups.front(), .rest = groups.subspan(1)},
+               [this](const Entry& a, const Entry& b) { return GroupGoesFirst(a.group, b.group); });
+  if (options_.depth >= 0 && entries.size() > static_cast<size_t>(options_.depth)) {
     if (options_.keep_first) {
       KeepTheFirst(leaf);
     } else {
-      groups.DropLast();  // whichever stands in the last slot (spec 2 W9)
+      entries.DropLast();  // whichever stands in the last slot (spec 2 W9)
     }
   }
-  if (groups.empty()) return;  // a depth of zero keeps none
+  if (entries.empty()) return;  // a depth of zero keeps none
   heaps_.Enter(leaf, [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); });
 }
 
 void Worklist::KeepTheFirst(QueueId leaf) {
   // The last one stands below: a heap knows its first only. Depths are small.
-  const auto less = [this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); };
-  const std::span<const PodGroupId> all = groups_[leaf].items();
-  std::vector<PodGroupId> kept(all.begin(), all.end());
+  const auto less = [this](const Entry& a, const Entry& b) {
+    return GroupGoesFirst(a.group, b.group);
+  };
+  const std::span<const Entry> all = groups_[leaf].items();
+  std::vector<Entry> kept(all.begin(), all.end());
   kept.erase(std::max_element(kept.begin(), kept.end(), less));
   groups_[leaf].Clear();
-  for (const PodGroupId group : kept) groups_[leaf].Push(group, less);
+  for (const Entry& entry : kept) groups_[leaf].Push(entry, less);
 }
 
 PodGroupId Worklist::Pop() {
+  const auto less = [this](const Entry& a, const Entry& b) {
+    return GroupGoesFirst(a.group, b.group);
+  };
   const auto queue_less = [this](QueueId a, QueueId b) { return QueueGoesFirst(a, b); };
   const QueueId leaf = heaps_.Best(queue_less);
-  const PodGroupId group =
-      groups_[leaf].Pop([this](PodGroupId a, PodGroupId b) { return GroupGoesFirst(a, b); });
-  heaps_.Leave(leaf, groups_[leaf].empty(), queue_less);
-  return group;
+  LazyHeap<Entry>& entries = groups_[leaf];
+  const Entry entry = entries.Top();
+  has_more_ = !entry.rest.empty();
+  if (has_more_) {
+    entries.ReplaceTop({.group = entry.rest.front(), .rest = entry.rest.subspan(1)}, less);
+  } else {
+    entries.Pop(less);
+  }
+  heaps_.Leave(leaf, entries.empty(), queue_less);
+  return entry.group;
 }
 
 }  // namespace kai

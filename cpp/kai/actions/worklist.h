@@ -1,9 +1,9 @@
 // Worklist: which pod group is next (spec 1 F60, spec 2 O2, O3).
 //
-//   Worklist worklist(*cycle.cluster, cycle.shares, cycle.order, options);
-//   while (!worklist.empty()) {
+//   Worklist worklist(cluster, cycle_.shares, cycle_.order, cycle_.worklist);
+//   worklist.Push(group);                        // or a list of groups: the first stands for all
+//   while (works && !worklist.empty()) {
 //   const PodGroupId group = worklist.Pop();
-//   worklist.Push(group);                            // it wants more
 //
 // Pod groups sit in a heap per leaf queue; queues sit in a heap per parent (queue_heaps.h).
 //
@@ -13,6 +13,7 @@
 #ifndef KAI_ACTIONS_WORKLIST_H_
 #define KAI_ACTIONS_WORKLIST_H_
 
+#include <span>
 #include <vector>
 
 #include "kai/actions/queue_heaps.h"
@@ -39,11 +40,22 @@ class Worklist {
            const Options& options);
 
   // A group whose queue is a leaf of a whole tree; others are the caller's to leave out.
-  void Push(PodGroupId group);
+  void Push(PodGroupId group) { Push(std::span(&group, 1)); }
+  // Groups of one queue, in the order in which they are to come; they are pushed once the one
+  // before them is popped. The list has to last for as long.
+  void Push(std::span<const PodGroupId> groups);
   bool empty() const { return heaps_.empty(); }
   PodGroupId Pop();
+  // After Pop(): another group of its list is in.
+  bool has_more() const { return has_more_; }
 
  private:
+  // A group, and those that come after it.
+  struct Entry {
+    PodGroupId group;
+    std::span<const PodGroupId> rest;
+  };
+
   bool GroupGoesFirst(PodGroupId a, PodGroupId b) const;
   bool QueueGoesFirst(QueueId a, QueueId b) const;
   void KeepTheFirst(QueueId leaf);
@@ -53,7 +65,8 @@ class Worklist {
   PodOrder* order_;
   Options options_;
   QueueHeaps heaps_;
-  IndexVector<QueueId, LazyHeap<PodGroupId>> groups_;  // of leaves
+  IndexVector<QueueId, LazyHeap<Entry>> groups_;  // of leaves
+  bool has_more_ = false;
 };
 
 }  // namespace kai

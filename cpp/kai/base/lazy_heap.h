@@ -54,6 +54,13 @@ class LazyHeap {
   }
 
   template <typename Less>
+  void ReplaceTop(T item, const Less& less) {
+    KAI_DCHECK(!items_.empty());
+    items_[0] = std::move(item);
+    SiftDown(0, less);
+  }
+
+  template <typename Less>
   void SiftDownTop(const Less& less) {
     SiftDown(0, less);
   }

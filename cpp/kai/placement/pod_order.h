@@ -50,6 +50,7 @@ class PodOrder final : public Listener {
   // It has to outlive the order.
   PodOrder(const PlacingOrder& placing, const Options& options);
 
+  const Cluster& cluster() const { return cluster_; }
   // Pods of a pod set, first to place first.
   std::span<const PodId> PodsOf(SubGroupId pod_set) const { return placing_.PodsOf(pod_set); }
 

@@ -27,7 +27,8 @@ std::unique_ptr<DomainSearch> MakeDomainSearch(const Config& config, const Clust
 
 }  // namespace
 
-CycleRooms::CycleRooms(const Config& config, const Cluster& cluster, bool always_scan)
+CycleRooms::CycleRooms(const Config& config, const Cluster& cluster, bool always_scan,
+                       GroupClasses::Sharing sharing)
     : cluster_(cluster),
       shares_gpus_(cluster.shares_gpus()),
       zones(MakeZoneLedger(config, cluster)),
@@ -35,6 +36,7 @@ CycleRooms::CycleRooms(const Config& config, const Cluster& cluster, bool always
       plans(cluster, MakeRules(config, cluster, zones)),
       nodes(cluster, StrategiesOf(config)),
       order(placing, PodOrderOptions(config)),
+      classes(order, sharing),
       search(&plans, &nodes, SearchOptions(config, always_scan)),
       room(cluster, &plans, &search.touched()),
       domains(MakeDomainSearch(config, cluster)) {}
@@ -58,6 +60,7 @@ bool CycleRooms::Follow(const ClusterDelta& delta) {
   for (const NodeId node : delta.nodes) search.Touch(node);
   for (const PodGroupId group : delta.groups) placing.Look(group);
   for (const PodGroupId group : delta.groups) order.Look(group);
+  classes.Look(delta.groups);
   return true;
 }
 

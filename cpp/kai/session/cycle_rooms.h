@@ -1,7 +1,7 @@
 // CycleRooms: what a cycle works with and the next one can work with as well: the order of pods,
 // the plans of classes of pods, the order of nodes, what nodes answer.
 //
-//   if (rooms == nullptr) rooms = std::make_unique<CycleRooms>(config_, *cluster, always_scan);
+//   rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
 //   keeps_rooms = kept != nullptr && !keeps_traces && rooms->CanFollow();
 //
 // Invariants: between cycles they are those that would be made anew, provided that they follow what
@@ -17,6 +17,7 @@
 #include "kai/model/columns/cluster.h"
 #include "kai/placement/class_plans.h"
 #include "kai/placement/domain_search.h"
+#include "kai/placement/group_classes.h"
 #include "kai/placement/node_search.h"
 #include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/ordered_nodes.h"
@@ -29,7 +30,8 @@ namespace kai {
 
 class CycleRooms {
  public:
-  CycleRooms(const Config& config, const Cluster& cluster, bool always_scan);
+  CycleRooms(const Config& config, const Cluster& cluster, bool always_scan,
+             GroupClasses::Sharing sharing);
 
   // Nothing in them depends on pods that stand on nodes, but for what follows.
   bool CanFollow() const;
@@ -46,6 +48,7 @@ class CycleRooms {
   ClassPlans plans;
   OrderedNodes nodes;
   PodOrder order;
+  GroupClasses classes;
   NodeSearch search;
   RoomCount room;
   std::unique_ptr<DomainSearch> domains;  // null: no group asks for a domain

@@ -97,6 +97,46 @@ TEST_P(EvictionPropertyTest, TheShortcutsChangeNothing) {
   });
 }
 
+// Some of the groups that wait once or twice more, each a little younger than the one before.
+ClusterRows WithTwins(ClusterRows rows, uint64_t seed) {
+  Random random(seed);
+  std::set<std::pair<std::string, std::string>> placed;
+  for (const PodRow& pod : rows.pods) {
+    if (pod.phase != Phase::kPending || !pod.node_name.empty())
+      placed.emplace(pod.namespace_name, pod.pod_group);
+  }
+  const std::vector<PodGroupRow> groups = rows.pod_groups;
+  const std::vector<PodRow> pods = rows.pods;
+  for (const PodGroupRow& group : groups) {
+    if (placed.contains({group.namespace_name, group.name})) continue;
+    for (int64_t i = random.Below(3); i > 0; --i) {
+      const std::string suffix = "-twin" + std::to_string(i);
+      PodGroupRow twin = group;
+      twin.name += suffix;
+      if (twin.created_ns) *twin.created_ns += random.Below(3) * 1'000'000'000;
+      rows.pod_groups.push_back(std::move(twin));
+      for (PodRow pod : pods) {
+        if (pod.namespace_name != group.namespace_name || pod.pod_group != group.name) continue;
+        pod.name += suffix;
+        pod.uid += suffix;
+        pod.pod_group += suffix;
+        rows.pods.push_back(std::move(pod));
+      }
+    }
+  }
+  return rows;
+}
+
+TEST_P(EvictionPropertyTest, WhatIsSaidOfOneGroupHoldsForThoseThatAskTheSame) {
+  ForSamples(200, [&](const Sample& sample, const Config& config) {
+    const std::shared_ptr<Cluster> cluster = WithTwins(sample.rows(), sample.seed).Build();
+    const Session plain(config, {.always_scan = true, .plain_search = true});
+    EXPECT_EQ(
+        FirstDifference(TextOf(RunPlan(Session(config), cluster)), TextOf(RunPlan(plain, cluster))),
+        "");
+  });
+}
+
 TEST_P(EvictionPropertyTest, DecidesLikeThePlainSchedulerOneByOne) {
   ForPlans(60, [&](const Plan& plan, const Sample& sample, const Config& config) {
     oracle::World world(sample.rows(), oracle::SettingsOf(config));

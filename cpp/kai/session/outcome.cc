@@ -24,9 +24,10 @@ class Describer {
 
   void Run() {
     FindEvictions();
-    const std::vector<PodGroupId> groups = NotableOrChanged(*cycle_.statement);
-    outcomes_.Reserve(groups.size());
-    for (const PodGroupId group : groups) Describe(group);
+    for (const PodGroupId group : LonersAndChanged(cycle_)) Describe(group, LikeOf(group));
+    for (const GroupClassId id : cycle_.classes->classes()) {
+      if (cycle_.classes->IsShared(id)) DescribeClass(id);
+    }
     plan_.outcomes = std::make_shared<const GroupOutcomes>(std::move(outcomes_));
   }
 
@@ -89,7 +90,45 @@ class Describer {
     return cycle_.order->CountOf(group, PodStatus::kSucceeded) > 0;
   }
 
-  void Describe(PodGroupId group) {
+  // The group that was tried for this one, which a later action may have changed; itself, where it
+  // was tried or has no class that it shares.
+  PodGroupId LikeOf(PodGroupId group) const {
+    const CycleLog& log = *cycle_.log;
+    const auto answers = log.answers.find(cycle_.classes->ClassOf(group));
+    if (answers == log.answers.end() || log.reasons.contains(group)) return group;
+    const IndexVector<PodGroupId, int64_t>& rank = cluster_.pod_groups().creation_rank;
+    const auto next = std::ranges::upper_bound(answers->second, rank[group], {},
+                                               [&](PodGroupId each) { return rank[each]; });
+    return next == answers->second.begin() ? group : *std::prev(next);
+  }
+
+  // Groups that have not changed have what the one that was tried before them has.
+  void DescribeClass(GroupClassId id) {
+    std::span<const PodGroupId> tried;
+    if (const auto answers = cycle_.log->answers.find(id); answers != cycle_.log->answers.end())
+      tried = answers->second;
+    PodGroupId like;   // lacks what the next ones lack
+    PodGroupId known;  // has the outcome that the next ones have
+    for (const PodGroupId group : cycle_.classes->GroupsOf(id)) {
+      const bool is_tried = !tried.empty() && tried.front() == group;
+      if (is_tried) tried = tried.subspan(1);
+      if (is_tried) {
+        like = group;
+        known = PodGroupId();
+      }
+      if (cycle_.classes->HasChanged(group)) continue;
+      if (!like.valid()) like = group;
+      if (known.valid() && cycle_.log->search_budget_spent[group] == 0) {
+        outcomes_.Share(group, known);
+        continue;
+      }
+      Describe(group, like);
+      if (cycle_.log->search_budget_spent[group] == 0) known = group;
+    }
+  }
+
+  // It lacks what `like` was found to lack.
+  void Describe(PodGroupId group, PodGroupId like) {
     GroupOutcome& outcome = outcomes_.At(group);
     const int32_t waiting = cycle_.order->CountOf(group, PodStatus::kPending) +
                             cycle_.order->CountOf(group, PodStatus::kGated);
@@ -99,7 +138,7 @@ class Describer {
     if (ready || cycle_.mends->on(Mend::kNotReadyWrites)) DescribeWrites(group, &outcome);
     if (SaysItIsStale(group)) AddToEvent(StaleOf(group), &outcome);
     DescribeMisfits(group, &outcome);
-    DescribeState(group, waiting, ready, &outcome);
+    DescribeState(group, like, waiting, ready, &outcome);
     if (IsStale(group)) AddToPlan(StaleOf(group), &outcome);
   }
 
@@ -117,7 +156,8 @@ class Describer {
     if (cycle_.log->search_budget_spent[group] != 0) AddToPlan(SearchBudgetSpent(), outcome);
   }
 
-  void DescribeState(PodGroupId group, int32_t waiting, bool ready, GroupOutcome* outcome) {
+  void DescribeState(PodGroupId group, PodGroupId like, int32_t waiting, bool ready,
+                     GroupOutcome* outcome) {
     if (waiting == 0) {
       if (outcome->verdict == Verdict::kNotReady) {
         AddToPlan(NoPods(), outcome);
@@ -140,20 +180,21 @@ class Describer {
     const bool has_queue = cluster_.pod_groups().queue[group].valid();
     if (!has_queue) Add(NoQueue(), outcome);
     const size_t begin = outcome->reasons.size();
-    AddLogged(cycle_.log->ReasonsOf(group), outcome);
+    AddLogged(like, group, outcome);
     const bool has_errors = !has_queue || outcome->reasons.size() > begin;
     outcome->has_errors_event = true;
     const size_t end = outcome->reasons.size();
     DescribeBudget(group, outcome);
     DescribeWhatKeepsOut(group, has_errors, outcome);
     if (cycle_.order->CountOf(group, PodStatus::kPending) > 0)
-      ListWaitingPods(group, std::span(outcome->reasons).subspan(begin, end - begin), begin);
+      ListWaitingPods(group, begin, end, outcome);
   }
 
   // KAI's event names a gang and why its next pod found no node as one error.
-  static void AddLogged(std::span<const Reason> reasons, GroupOutcome* outcome) {
+  void AddLogged(PodGroupId like, PodGroupId group, GroupOutcome* outcome) const {
     bool is_told = false;  // with its gang
-    for (const Reason& reason : reasons) {
+    for (Reason reason : cycle_.log->ReasonsOf(like)) {
+      if (like != group) reason = ForGroup(std::move(reason), group, cluster_);
       const auto* too_small = std::get_if<DomainTooSmall>(&reason);
       const auto* lacks = std::get_if<DomainsLack>(&reason);
       const bool is_ours = too_small != nullptr && too_small->is_best;
@@ -199,7 +240,7 @@ class Describer {
   // Pods of sub-groups that do not exist (spec 2 M9).
   void DescribeMisfits(PodGroupId group, GroupOutcome* outcome) {
     for (const PodId pod : cluster_.pod_groups().misfits[group]) {
-      outcomes_.waiting_pods.emplace_back(pod, static_cast<int32_t>(outcome->reasons.size()));
+      outcome->waiting_pods.emplace_back(pod, static_cast<int32_t>(outcome->reasons.size()));
       AddToPlan(NoSubgroup{.pod = pod}, outcome);
     }
   }
@@ -235,8 +276,9 @@ class Describer {
   }
 
   // Every waiting pod with the reason why it found no node itself, else its group's (spec 2 M2).
-  // `reasons` are those of its group from place `begin` on.
-  void ListWaitingPods(PodGroupId group, std::span<const OutcomeReason> reasons, size_t begin) {
+  // Those of its group stand from `begin` to `end`.
+  void ListWaitingPods(PodGroupId group, size_t begin, size_t end, GroupOutcome* outcome) const {
+    const auto reasons = std::span(outcome->reasons).subspan(begin, end - begin);
     for (const SubGroupId pod_set : cluster_.pod_groups().PodSetsOf(group)) {
       for (const PodId pod : cycle_.order->PodsOf(pod_set)) {
         if (cluster_.pods().status[pod] != PodStatus::kPending) continue;
@@ -246,7 +288,7 @@ class Describer {
         });
         const auto place =
             static_cast<int32_t>(begin) + static_cast<int32_t>(own - reasons.begin());
-        outcomes_.waiting_pods.emplace_back(pod, own == reasons.end() ? -1 : place);
+        outcome->waiting_pods.emplace_back(pod, own == reasons.end() ? -1 : place);
       }
     }
   }

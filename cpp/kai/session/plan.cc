@@ -28,6 +28,33 @@ std::vector<std::string> Plan::GpuGroupsOf(const CycleLog::Decision& decision) c
   return names;
 }
 
+PodId CounterpartOf(PodId pod, PodGroupId group, const Cluster& cluster) {
+  const std::span<const PodId> own = cluster.sub_groups().PodsOf(cluster.pods().pod_set[pod]);
+  const SubGroupId pod_set = cluster.pod_groups().PodSetsOf(group).front();
+  return cluster.sub_groups().PodsOf(
+      pod_set)[static_cast<size_t>(std::ranges::find(own, pod) - own.begin())];
+}
+
+Reason ForGroup(Reason reason, PodGroupId group, const Cluster& cluster) {
+  if (auto* no_node = std::get_if<NoNode>(&reason))
+    no_node->pod = CounterpartOf(no_node->pod, group, cluster);
+  if (auto* gang = std::get_if<GangIncomplete>(&reason)) {
+    gang->pod = CounterpartOf(gang->pod, group, cluster);
+    gang->pod_set = cluster.pod_groups().PodSetsOf(group).front();
+  }
+  return reason;
+}
+
+GroupOutcome Plan::OutcomeOf(PodGroupId group) const {
+  if (outcomes->IsSimplyRunning(group)) return {};
+  const GroupOutcomes::Described& described = (*outcomes)[group];
+  GroupOutcome outcome = described.outcome;
+  if (described.group == group) return outcome;
+  for (OutcomeReason& each : outcome.reasons) each.reason = ForGroup(each.reason, group, *cluster);
+  for (auto& [pod, place] : outcome.waiting_pods) pod = CounterpartOf(pod, group, *cluster);
+  return outcome;
+}
+
 std::string_view VerdictName(Verdict verdict) {
   switch (verdict) {
     case Verdict::kPlaced:

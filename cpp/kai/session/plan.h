@@ -7,8 +7,8 @@
 //   plan.OutcomeOf(group)
 //
 // Invariants: a plan keeps its cluster alive; equal input gives equal plans, timings apart. Cost:
-// reading is O(1); groups that simply go on running share one outcome. A copy shares what became of
-// the groups. Threads: nothing in it changes: many readers.
+// reading is O(1), and a copy of an outcome. A copy shares what became of the groups. Threads:
+// nothing in it changes: many readers.
 #ifndef KAI_SESSION_PLAN_H_
 #define KAI_SESSION_PLAN_H_
 
@@ -48,9 +48,17 @@ struct OutcomeReason {
 // the cycle's time.
 enum class StampWrite : uint8_t { kNone, kNow, kRemove };
 
+// Of two groups of one class (group_classes.h): the pod of `group` that stands where this one
+// stands in its own, and what keeps `group` waiting as it does the other.
+PodId CounterpartOf(PodId pod, PodGroupId group, const Cluster& cluster);
+Reason ForGroup(Reason reason, PodGroupId group, const Cluster& cluster);
+
 struct GroupOutcome {
   Verdict verdict = Verdict::kRunning;
   std::vector<OutcomeReason> reasons;  // without evictions: Plan::evictions
+  // Pods whose condition is written, in no order that counts; each with its own reason, by its
+  // place above, or -1: that of the group as a whole.
+  std::vector<std::pair<PodId, int32_t>> waiting_pods;
   // The group could start, and pods of it wait: KAI's event lists why, or that it is not known.
   bool has_errors_event = false;
   bool writes_last_start = false;
@@ -58,37 +66,38 @@ struct GroupOutcome {
   StampWrite writes_stale_since = StampWrite::kNone;
 };
 
-// What became of every pod group, and of the pods that wait. Most groups simply go on running, and
-// share one outcome that says so.
+// What became of every pod group. Most simply go on running, and share one outcome that says so;
+// many of those that wait ask for the same, and have the outcome of the first of them.
 class GroupOutcomes {
  public:
   GroupOutcomes() = default;
   explicit GroupOutcomes(size_t groups) : place_(groups, kSimplyRunning) {}
 
-  // Room for so many outcomes.
-  void Reserve(size_t outcomes) { outcomes_.reserve(outcomes); }
-  const GroupOutcome& operator[](PodGroupId group) const {
-    static const GroupOutcome running;
-    const int32_t place = place_[group];
-    return place == kSimplyRunning ? running : outcomes_[static_cast<size_t>(place)];
+  bool IsSimplyRunning(PodGroupId group) const { return place_[group] == kSimplyRunning; }
+  // Of a group that is not simply running: the group that it was described for, and what was said.
+  struct Described {
+    PodGroupId group;
+    GroupOutcome outcome;
+  };
+  const Described& operator[](PodGroupId group) const {
+    return outcomes_[static_cast<size_t>(place_[group])];
   }
+
   // For code that describes it; good until the next one is asked for.
   GroupOutcome& At(PodGroupId group) {
     if (place_[group] == kSimplyRunning) {
       place_[group] = static_cast<int32_t>(outcomes_.size());
-      outcomes_.emplace_back();
+      outcomes_.push_back({.group = group, .outcome = {}});
     }
-    return outcomes_[static_cast<size_t>(place_[group])];
+    return outcomes_[static_cast<size_t>(place_[group])].outcome;
   }
-
-  // Pods whose condition is written, in no order that counts; each with its own reason of those of
-  // its group, or -1: that of the group as a whole.
-  std::vector<std::pair<PodId, int32_t>> waiting_pods;
+  // The group has the outcome of another one of its class.
+  void Share(PodGroupId group, PodGroupId with) { place_[group] = place_[with]; }
 
  private:
   static constexpr int32_t kSimplyRunning = -1;
   IndexVector<PodGroupId, int32_t> place_;
-  std::vector<GroupOutcome> outcomes_;
+  std::vector<Described> outcomes_;
 };
 
 struct Plan {
@@ -123,7 +132,7 @@ struct Plan {
     size_t decision = 0;
   };
   std::vector<Eviction> evictions;
-  const GroupOutcome& OutcomeOf(PodGroupId group) const { return (*outcomes)[group]; }
+  GroupOutcome OutcomeOf(PodGroupId group) const;
   std::shared_ptr<const GroupOutcomes> outcomes;  // shared with plans that say the same
   IndexVector<QueueId, QueueShare> queues;        // beside what the cluster says that they hold
   // Searches that a budget ended, and the scenarios each had tried: with these counts in

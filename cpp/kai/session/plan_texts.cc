@@ -26,7 +26,8 @@ std::string Prefixed(const Cluster& cluster, PodGroupId group, std::string text)
 // The errors that keep pods of the group waiting, as KAI collects them.
 std::vector<std::pair<std::string, std::string>> ErrorsOf(const Plan& plan, PodGroupId group) {
   std::vector<std::pair<std::string, std::string>> errors;
-  for (const OutcomeReason& each : plan.OutcomeOf(group).reasons) {
+  const GroupOutcome outcome = plan.OutcomeOf(group);
+  for (const OutcomeReason& each : outcome.reasons) {
     if (!each.in_event || std::holds_alternative<Stale>(each.reason)) continue;
     EventError error = EventErrorOf(each.reason, group, *plan.cluster);
     errors.emplace_back(error.name, std::move(error.message));
@@ -82,12 +83,13 @@ std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group) {
 
 std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group) {
   std::vector<ToldReason> told;
-  for (const OutcomeReason& each : plan.OutcomeOf(group).reasons) {
+  const GroupOutcome outcome = plan.OutcomeOf(group);
+  for (const OutcomeReason& each : outcome.reasons) {
     if (!each.in_plan) continue;
     told.push_back({.code = CodeOf(each.reason),
                     .message = MessageOf(each.reason, group, *plan.cluster),
                     .pod = PodOf(each.reason),
-                    .reason = &each.reason});
+                    .reason = each.reason});
   }
   for (const Plan::Eviction& each :
        std::ranges::equal_range(plan.evictions, group, {}, &Plan::Eviction::group)) {
@@ -101,7 +103,7 @@ std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group) {
 }
 
 Facts FactsOf(const Plan& plan, const ToldReason& reason, PodGroupId group) {
-  if (reason.reason != nullptr) return FactsOf(*reason.reason, group, *plan.cluster);
+  if (reason.reason) return FactsOf(*reason.reason, group, *plan.cluster);
   const PodGroupId winner = reason.eviction->for_group;
   return {{"action", std::string(reason.eviction->action)},
           {"for", winner.valid() ? FactValue(plan.cluster->PodGroupName(winner)) : FactValue()}};
@@ -111,22 +113,24 @@ std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   std::map<PodGroupId, std::string> of_groups;
   std::vector<std::pair<PodId, std::string>> conditions;
-  conditions.reserve(plan.outcomes->waiting_pods.size());
-  for (const auto& [pod, place] : plan.outcomes->waiting_pods) {
-    const PodGroupId group = cluster.pods().group[pod];
-    std::string own;
-    bool is_prefixed = true;
-    if (place >= 0) {
-      const Reason& reason = plan.OutcomeOf(group).reasons[static_cast<size_t>(place)].reason;
-      own = MessageOf(reason, group, cluster);
-      is_prefixed = !std::holds_alternative<NoSubgroup>(reason);
+  for (const PodGroupId group : cluster.pod_groups().name.ids()) {
+    if (plan.outcomes->IsSimplyRunning(group)) continue;
+    const GroupOutcome outcome = plan.OutcomeOf(group);
+    for (const auto& [pod, place] : outcome.waiting_pods) {
+      std::string own;
+      bool is_prefixed = true;
+      if (place >= 0) {
+        const Reason& reason = outcome.reasons[static_cast<size_t>(place)].reason;
+        own = MessageOf(reason, group, cluster);
+        is_prefixed = !std::holds_alternative<NoSubgroup>(reason);
+      }
+      if (own.empty()) {
+        const auto [found, is_new] = of_groups.try_emplace(group);
+        if (is_new) found->second = ConditionOfGroup(plan, group);
+        own = found->second;
+      }
+      conditions.emplace_back(pod, is_prefixed ? Prefixed(cluster, group, std::move(own)) : own);
     }
-    if (own.empty()) {
-      const auto [found, is_new] = of_groups.try_emplace(group);
-      if (is_new) found->second = ConditionOfGroup(plan, group);
-      own = found->second;
-    }
-    conditions.emplace_back(pod, is_prefixed ? Prefixed(cluster, group, std::move(own)) : own);
   }
   std::ranges::sort(conditions, [&](const auto& a, const auto& b) {
     return cluster.IsNamedBefore(a.first, b.first);

@@ -30,7 +30,7 @@ struct ToldReason {
   std::string_view code;
   std::string message;
   PodId pod;                                     // invalid: the group as a whole
-  const Reason* reason = nullptr;                // null: the pod is evicted,
+  std::optional<Reason> reason = {};             // nothing: the pod is evicted,
   const CycleLog::Decision* eviction = nullptr;  // by this decision
 };
 // Those of its outcome, then why pods of it leave, by pod. Good as long as the plan.

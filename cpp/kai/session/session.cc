@@ -1,5 +1,6 @@
 #include "kai/session/session.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "kai/base/saturating.h"
@@ -10,6 +11,8 @@
 
 namespace kai {
 namespace {
+
+constexpr const char* kIsPlanned = "this cluster is being planned already; plan a copy, or wait";
 
 // Laps of a stopwatch, by name.
 class Laps {
@@ -54,7 +57,15 @@ GroupPlacer::Options PlacerOptions(const Config& config) {
           .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
 }
 
-void TakeFrom(CycleLog* log, Plan* plan) {
+// Where a queue is worked off up to so many groups, each of them counts.
+GroupClasses::Sharing SharingOf(const Config& config) {
+  const auto is_bound = [](const auto& depth) { return depth.second >= 0; };
+  return std::ranges::any_of(config.queue_depth, is_bound) ? GroupClasses::Sharing::kNo
+                                                           : GroupClasses::Sharing::kYes;
+}
+
+void TakeFrom(CycleLog* log, bool has_claims, Plan* plan) {
+  if (has_claims) plan->claims = std::move(log->claims);
   plan->decisions = std::move(log->decisions);
   plan->queue_uses = std::move(log->queue_uses);
   plan->shared_gpus = std::move(log->shared_gpus);
@@ -89,23 +100,20 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   std::optional<QueueUsage> usage;
   std::unique_ptr<CycleRooms> rooms = kept == nullptr ? nullptr : std::move(*kept);
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
-  if (statement == nullptr) {
-    return absl::FailedPreconditionError(
-        "this cluster is being planned already; plan a copy, or wait");
-  }
+  if (statement == nullptr) return absl::FailedPreconditionError(kIsPlanned);
   usage.emplace(*cluster);
   const FairShares shares(*cluster, *usage, FairShareOptions(config_));
-  plan.has_queue_numbers = config_.HasPlugin("proportion");
-  plan.queues = shares.table().shares;
   laps.Lap("fair_share");
 
-  const bool always_scan = options_.always_scan;
-  if (rooms == nullptr) rooms = std::make_unique<CycleRooms>(config_, *cluster, always_scan);
+  const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
+  const auto sharing =
+      keeps_traces || options_.plain_search ? GroupClasses::Sharing::kNo : SharingOf(config_);
+  if (rooms == nullptr)
+    rooms = std::make_unique<CycleRooms>(config_, *cluster, options_.always_scan, sharing);
   rooms->order.Begin();
   std::vector<Listener*> listeners = {&*usage, &rooms->order, &rooms->search};
   if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
-  const bool keeps_traces = !config_.mends.on(Mend::kExactRollback) && cluster->shares_gpus();
   if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster.get()));
   statement->Recognize({.in_any_order = config_.mends.on(Mend::kDeviceOrder),
                         .all = config_.mends.on(Mend::kPassedDevices)});
@@ -120,6 +128,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   .statement = statement.get(),
                   .shares = &shares,
                   .order = &rooms->order,
+                  .classes = &rooms->classes,
                   .search = &rooms->search,
                   .room = &rooms->room,
                   .placer = &placer,
@@ -142,9 +151,10 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
   plan.holds = time.holds();
-  TakeFrom(&log, &plan);
+  plan.has_queue_numbers = config_.HasPlugin("proportion");
+  plan.queues = shares.table().shares;
+  TakeFrom(&log, config_.HasPlugin("dynamicresources"), &plan);
   if (rooms->zones != nullptr) ReportZones(*rooms->zones, *cluster, &plan);
-  if (config_.HasPlugin("dynamicresources")) plan.claims = std::move(log.claims);
   plan.score_keys = rooms->nodes.CountKeys();
   // Rooms that are kept hear of the rollback, so that they are as before; others go as well.
   rooms->order.ForgetParts();

@@ -1,0 +1,78 @@
+// Turns: which pod group an action tries next. Where one of a class has failed (group_classes.h),
+// the others of it are passed over for as long as the cluster does not change.
+//
+//   const WaitingRuns waiting(cycle);
+//   Turns turns(cycle, depth_, Turns::Equals::kEach);
+//   for (PodGroupId group = turns.Next(); group.valid(); group = turns.Next()) {
+//
+// Invariants: groups come in the order of the worklist, and each that is passed over would have
+// failed like the one before. Cost: that of the worklist, for one group of each class and for those
+// that do not fail. Not thread-safe.
+#ifndef KAI_ACTIONS_TURNS_H_
+#define KAI_ACTIONS_TURNS_H_
+
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "kai/actions/action.h"
+#include "kai/actions/worklist.h"
+#include "kai/placement/group_classes.h"
+
+namespace kai {
+
+// Groups that wait, as the cycle stands: those of a shared class that still ask for the same
+// together, in order, the others each by itself. By the age of the first; good as long as this
+// object is.
+class WaitingRuns {
+ public:
+  explicit WaitingRuns(const CycleView& cycle);
+  const std::vector<std::span<const PodGroupId>>& runs() const { return runs_; }
+
+ private:
+  std::vector<std::span<const PodGroupId>> runs_;
+  std::deque<std::vector<PodGroupId>> filtered_;  // of classes of which some have changed
+};
+
+class Turns {
+ public:
+  // Groups of a class that is not shared: to be told why they fail, each has to be tried.
+  enum class Equals : uint8_t { kEach, kPassOver };
+
+  // `depth`: pod groups looked at per leaf queue, -1 for all.
+  Turns(const CycleView& cycle, int64_t depth, Equals equals);
+
+  // A list of WaitingRuns.
+  void Push(std::span<const PodGroupId> run) {
+    worklist_.Push(run);
+    ++runs_;
+  }
+  // It wants more.
+  void Push(PodGroupId group) { Push(std::span(&group, 1)); }
+
+  // Invalid: none is left, or each would fail like one before.
+  PodGroupId Next();
+  // What Next() gave last fails as the cluster stands, and so would others of its class.
+  void Fail();
+
+ private:
+  // Invalid: the group asks for something of its own.
+  GroupClassId ClassOf(PodGroupId group) const;
+  void NoteChanges();
+
+  const CycleView& cycle_;
+  Equals equals_;
+  Worklist worklist_;
+  int64_t runs_ = 0;          // in the worklist
+  int64_t failing_runs_ = 0;  // of these, of shared classes that fail as the cluster stands
+  Statement::Checkpoint changes_ = 0;
+  absl::flat_hash_set<PodGroupId> changed_;   // by these
+  absl::flat_hash_set<GroupClassId> failed_;  // with so many changes
+  GroupClassId in_hand_;                      // class of the group that Next() gave last
+  bool has_more_ = false;                     // and others of it are in the worklist
+};
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_TURNS_H_

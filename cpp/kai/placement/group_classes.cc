@@ -1,0 +1,166 @@
+#include "kai/placement/group_classes.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kai {
+namespace {
+
+constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
+
+}  // namespace
+
+void GroupClasses::Insert(PodGroupId group, std::vector<PodGroupId>* list) const {
+  const auto& rank = cluster_.pod_groups().creation_rank;
+  const auto of = [&](PodGroupId each) { return rank[each]; };
+  if (list->empty() || rank[list->back()] < rank[group]) {
+    list->push_back(group);
+  } else {
+    list->insert(std::ranges::lower_bound(*list, rank[group], {}, of), group);
+  }
+}
+
+void GroupClasses::Erase(PodGroupId group, std::vector<PodGroupId>* list) const {
+  const auto of = [&](PodGroupId each) { return cluster_.pod_groups().creation_rank[each]; };
+  auto at = std::ranges::lower_bound(*list, of(group), {}, of);
+  // The rank of a group that is gone is one of before.
+  if (at == list->end() || *at != group) at = std::ranges::find(*list, group);
+  if (at != list->end()) list->erase(at);
+}
+
+GroupClasses::GroupClasses(const PodOrder& order, Sharing sharing)
+    : cluster_(order.cluster()),
+      order_(order),
+      sharing_(sharing),
+      class_of_(cluster_.pod_groups().size()) {
+  const PodGroupLists& lists = cluster_.pod_groups().lists;
+  for (const PodGroupId group : lists.waiting) Add(group);
+  for (const PodGroupId group : lists.notable) {
+    const GroupClassId id = ClassOf(group);
+    if (!id.valid() || !classes_[id].is_shared) loners_.push_back(group);
+  }
+}
+
+std::span<const GroupClassId> GroupClasses::classes() const {
+  if (!is_by_age_) {
+    by_age_.clear();
+    for (const GroupClassId id : classes_.ids()) {
+      if (!classes_[id].groups.empty()) by_age_.push_back(id);
+    }
+    const auto age = [&](GroupClassId id) {
+      return cluster_.pod_groups().creation_rank[classes_[id].groups.front()];
+    };
+    if (!std::ranges::is_sorted(by_age_, {}, age)) std::ranges::sort(by_age_, {}, age);
+    is_by_age_ = true;
+  }
+  return by_age_;
+}
+
+bool GroupClasses::MayShare(PodGroupId group) const {
+  const PodGroupColumns& groups = cluster_.pod_groups();
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  const std::span<const SubGroupId> pod_sets = groups.PodSetsOf(group);
+  if (pod_sets.size() != 1 || !groups.queue[group].valid() || !groups.misfits[group].empty() ||
+      groups.stale_since_ns[group] != kNoTime || groups.preemption_delay_ns[group] > 0)
+    return false;
+  for (SubGroupId set = pod_sets.front(); set.valid(); set = sets.parent[set]) {
+    if (sets.topology[set].valid()) return false;
+  }
+  // Pods stand in the order of the cluster: then those of two groups correspond by their place.
+  const std::span<const PodId> pods = order_.PodsOf(pod_sets.front());
+  if (pods.data() != sets.PodsOf(pod_sets.front()).data()) return false;
+  return std::ranges::all_of(pods, [&](PodId pod) {
+    const PodStatus status = cluster_.pods().status[pod];
+    // Claims are a pod's own.
+    if (cluster_.ClassOf(pod).claims.valid()) return false;
+    return (status == PodStatus::kPending || status == PodStatus::kGated) &&
+           !cluster_.pods().node[pod].valid();
+  });
+}
+
+GroupClasses::Question GroupClasses::QuestionOf(PodGroupId group, bool is_shared) const {
+  const PodGroupColumns& groups = cluster_.pod_groups();
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  const PodColumns& pods = cluster_.pods();
+  Question question = {is_shared ? 1 : 0, groups.queue[group].value(), groups.priority[group],
+                       groups.preemptible[group]};
+  const auto add = [&](const auto& self, SubGroupId set) -> void {
+    question.insert(question.end(), {-1, order_.MinimumOf(set), sets.minimum_given[set],
+                                     sets.topology[set].value(), sets.name[set].value()});
+    if (sets.is_pod_set[set] != 0) {
+      for (const PodId pod : order_.PodsOf(set)) {
+        question.insert(question.end(),
+                        {pods.pod_class[pod].value(), static_cast<int64_t>(pods.status[pod]),
+                         pods.node[pod].value()});
+      }
+    } else {
+      for (const SubGroupId child : sets.ChildrenOf(set)) self(self, child);
+    }
+    question.push_back(-2);
+  };
+  add(add, groups.root[group]);
+  return question;
+}
+
+void GroupClasses::Add(PodGroupId group) {
+  is_by_age_ = false;
+  const auto make = [&] {
+    if (free_.empty()) return classes_.Add({});
+    const GroupClassId id = free_.back();
+    free_.pop_back();
+    return id;
+  };
+  GroupClassId id;
+  if (sharing_ == Sharing::kNo) {
+    id = make();
+  } else {
+    const bool is_shared = MayShare(group);
+    const auto [known, is_new] = by_question_.try_emplace(QuestionOf(group, is_shared));
+    if (is_new) {
+      known->second = make();
+      classes_[known->second].is_shared = is_shared;
+      classes_[known->second].question = &known->first;
+    }
+    id = known->second;
+  }
+  class_of_[group] = id;
+  Insert(group, &classes_[id].groups);
+}
+
+void GroupClasses::Remove(PodGroupId group) {
+  const GroupClassId id = class_of_[group];
+  if (!id.valid()) return;
+  is_by_age_ = false;
+  Class& its = classes_[id];
+  Erase(group, &its.groups);
+  if (its.groups.empty()) {
+    if (its.question != nullptr) by_question_.erase(by_question_.find(*its.question));
+    its = {};
+    free_.push_back(id);
+  }
+  class_of_[group] = GroupClassId();
+}
+
+void GroupClasses::Look(const absl::flat_hash_set<PodGroupId>& groups) {
+  class_of_.Resize(cluster_.pod_groups().size());
+  // First all that are gone: the others may have other ranks by now.
+  for (const PodGroupId group : groups) {
+    Remove(group);
+    Erase(group, &loners_);
+  }
+  const PodGroupLists& lists = cluster_.pod_groups().lists;
+  for (const PodGroupId group : groups) {
+    if (IsListed(group, lists.waiting)) Add(group);
+    const GroupClassId id = ClassOf(group);
+    if (IsListed(group, lists.notable) && (!id.valid() || !classes_[id].is_shared))
+      Insert(group, &loners_);
+  }
+}
+
+bool GroupClasses::IsListed(PodGroupId group, const std::vector<PodGroupId>& list) const {
+  const auto of = [&](PodGroupId each) { return cluster_.pod_groups().creation_rank[each]; };
+  const auto at = std::ranges::lower_bound(list, of(group), {}, of);
+  return at != list.end() && *at == group;
+}
+
+}  // namespace kai
