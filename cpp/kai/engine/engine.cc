@@ -35,6 +35,11 @@ absl::StatusOr<Plan> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   return session_.Run(live_->cluster, now_ns, stopwatch);
 }
 
+std::shared_ptr<const Cluster> Engine::Settled() {
+  Settle();
+  return live_->cluster;
+}
+
 void Engine::Settle() {
   if (!has_changed_) return;
   if (live_ == nullptr || !Update()) Build();

@@ -38,6 +38,12 @@ class Engine final : private Follower {
   // takes in. `stopwatch` may be null.
   absl::StatusOr<kai::Plan> Plan(int64_t now_ns, const Clock* stopwatch);
 
+  // Something changed since the last plan: the next one takes it in, which ends the plans before.
+  bool has_changed() const { return has_changed_; }
+
+  // The cluster as it is; what changed is taken in as for a plan.
+  std::shared_ptr<const Cluster> Settled();
+
   // How often the cluster was built anew, and how often it was changed in place.
   struct Counts {
     int64_t built = 0;

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kai.api import times
-from kai.engine.claims import claims_of
 from kai.engine.cluster import Rejected
+from kai.engine.decisions import Decisions
 from kai.engine.queues import QueuePlan, Queues, queue_share_of
 from kai.engine.situation import Situation
 from kai.engine.values import (
-    Bind,
     Decision,
     GroupPlans,
     NumaZone,
     PodPlan,
     PodPlans,
-    decision_of,
     group_plan_of,
+    second,
     zones_of,
 )
 
@@ -63,24 +63,9 @@ class Answer:
         return times.to_text(self._now_ns)
 
     @cached_property
-    def decisions(self) -> tuple[Decision, ...]:
+    def decisions(self) -> Sequence[Decision]:
         """What has to happen, in that order; a pod that moves is evicted and then pipelined."""
-        claims = self._compiled.claims()
-        ranks = self._compiled.topology_ranks()
-        decisions = (decision_of(*row) for row in self._compiled.decisions())
-        if not claims and not ranks:
-            return tuple(decisions)
-
-        def more(pod: str) -> dict[str, Any]:
-            members = claims_of(claims[pod]) if pod in claims else {}
-            if pod in ranks:
-                members["topology_rank"], members["topology_domain"] = ranks[pod]
-            return members
-
-        return tuple(
-            dataclasses.replace(each, **more(each.pod)) if isinstance(each, Bind) else each
-            for each in decisions
-        )
+        return Decisions(self._compiled)
 
     @cached_property
     def pod_groups(self) -> GroupPlans:
@@ -141,21 +126,32 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """What ``kai plan --json`` prints (docs/reference/plan.md)."""
         return {
-            "input": self.input,
-            "now": self.now_text,
+            **self._head(),
             "decisions": [decision.to_dict() for decision in self.decisions],
             "pod_groups": {name: group.to_dict() for name, group in self.pod_groups.items()},
             "pods": {name: pod.to_dict() for name, pod in self.pods.items()},
             "queues": {name: queue.to_dict() for name, queue in self.queues.items()},
+            **self._tail(),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
+        written = self._compiled.to_json(second(self.now))
+        if written is None:
+            return _json(self.to_dict())
+        head, tail = _json(self._head()), _json(self._tail())
+        return f"{head[:-1]}, {written}, {tail[1:]}"
+
+    def _head(self) -> dict[str, Any]:
+        return {"input": self.input, "now": self.now_text}
+
+    def _tail(self) -> dict[str, Any]:
+        return {
             "rejected": [dataclasses.asdict(each) for each in self.rejected],
             "spent_searches": self.spent_searches,
             "score_keys": self.score_keys,
             "timing_ms": self.timing_ms,
         }
-
-    def to_json(self) -> str:
-        """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def __eq__(self, other: object) -> bool:
         """Whether both decide and say the same, wherever they came from and however fast."""
@@ -174,3 +170,7 @@ class Answer:
             self.queues,
             self.rejected,
         )
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -27,16 +27,20 @@ class FakeCompiled:
     def topology_ranks(self) -> dict[str, tuple[int, str | None]]:
         return {}
 
-    def decisions(self) -> list[tuple[Any, ...]]:
-        none = (None,) * 3
-        shared = (1.0, 2, 0.5, 4096, ("new:n1:0", "new:n1:1"))
-        whole = (8.0, 8, 1.0, None, ())
+    decision_count = 4
+
+    def decisions(self, start: int, stop: int, types: tuple[Any, ...]) -> list[Any]:
+        bind, pipeline, evict, _ = types
+        groups = ("new:n1:0", "new:n1:1")
         return [
-            ("evict", "a/old", None, None, None, None, None, (), "reclaim", "b/new", "make room"),
-            ("bind", "a/shares", "n1", *shared, *none),
-            ("bind", "a/cpu", "n1", 0.0, 0, None, None, (), *none),
-            ("pipeline", "b/new", "n2", *whole, *none),
-        ]
+            evict("a/old", "reclaim", "b/new", "make room"),
+            bind("a/shares", "n1", 1, 2, 0.5, 4096, groups),
+            bind("a/cpu", "n1", 0),
+            pipeline("b/new", "n2", 8),
+        ][start:stop]
+
+    def to_json(self, stamp: str) -> None:
+        return None
 
     def pod_groups(self) -> dict[str, tuple[Any, ...]]:
         writes = (1_767_225_600_500_000_000, None, None)

@@ -1,0 +1,73 @@
+#include "held_plan.h"
+
+#include "kai/session/plan_json.h"
+#include "plan_members.h"
+
+namespace kai::bindings {
+
+namespace py = pybind11;
+
+Turn TakeTurn(Mutex& mutex) {
+  Turn turn(mutex, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    const py::gil_scoped_release release;
+    turn.lock();
+  }
+  return turn;
+}
+
+HeldPlan::HeldPlan(Plan plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
+                   int64_t load_ns, Again again)
+    : plan_(std::move(plan)),
+      mutex_(std::move(mutex)),
+      again_(std::move(again)),
+      warnings_(std::move(warnings)),
+      rejections_(plan_.cluster->rejections()),
+      spent_searches_(plan_.spent_searches),
+      score_keys_(plan_.score_keys),
+      size_(plan_.decisions.size()) {
+  timing_ns_.emplace_back("load", load_ns);
+  for (const auto& [stage, ns] : plan_.timing_ns)
+    timing_ns_.emplace_back(stage, stage == "total" ? ns + load_ns : ns);
+}
+
+const Plan& HeldPlan::Read() {
+  if (plan_.cluster == nullptr) {
+    const py::gil_scoped_release release;
+    plan_ = again_();
+    again_ = nullptr;
+  }
+  return plan_;
+}
+
+const DecisionTable& HeldPlan::decisions() {
+  const Turn turn = TakeTurn(*mutex_);
+  if (decisions_ == nullptr) decisions_ = std::make_unique<DecisionTable>(TableOf(plan_));
+  return *decisions_;
+}
+
+py::object HeldPlan::Member(std::string_view name) {
+  const Turn turn = TakeTurn(*mutex_);
+  return MembersOfPlans().at(name)(Read());
+}
+
+py::object HeldPlan::ToJson(std::string_view stamp) {
+  const Turn turn = TakeTurn(*mutex_);
+  const Plan& plan = Read();
+  if (!plan.claims.empty()) return py::none();
+  const DecisionTable& table = decisions();
+  std::string json;
+  {
+    const py::gil_scoped_release release;
+    json = PlanJson(plan, table, stamp);
+  }
+  return ToPython(json);
+}
+
+void HeldPlan::LetGo() {
+  if (again_ == nullptr) return;
+  decisions();
+  plan_ = Plan();
+}
+
+}  // namespace kai::bindings

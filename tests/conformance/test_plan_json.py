@@ -1,0 +1,27 @@
+"""What C++ writes of a plan is, to the byte, what Python would: for every recorded case."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import kai
+from kai.verify import Case, default_cases, read_cases
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return list(read_cases([default_cases()]))
+
+
+def test_json_is_that_of_python(cases: list[Case]) -> None:
+    scheduler = kai.Scheduler()
+    written = 0
+    for case in cases:
+        cluster = kai.Cluster.from_snapshot(case.data["snapshot"], name=case.id)
+        plan = scheduler.plan(cluster, now=case.data.get("now"))
+        text = plan.to_json()
+        assert text == json.dumps(plan.to_dict(), ensure_ascii=False, allow_nan=False), case.id
+        written += plan._compiled.to_json("") is not None
+    assert written > 0.95 * len(cases) > 900  # in the others pods hold resource claims
