@@ -170,8 +170,8 @@ py::tuple ColumnOf(const CodedColumn& column) {
 py::dict DecisionColumns(HeldPlan& self) {
   const DecisionTable& table = self.decisions();
   py::dict columns;
-  columns["kind"] = BytesOf(table.kind);
-  columns["kinds"] = py::cast(
+  columns["kind"] = py::make_tuple(
+      BytesOf(table.kind),
       std::vector<std::string>(std::begin(DecisionTable::kKinds), std::end(DecisionTable::kKinds)));
   columns["pod"] = py::make_tuple(BytesOf(table.pod.offsets()), py::bytes(table.pod.bytes()));
   columns["node"] = ColumnOf(table.node);
@@ -182,9 +182,18 @@ py::dict DecisionColumns(HeldPlan& self) {
   columns["action"] = ColumnOf(table.action);
   columns["for_group"] = ColumnOf(table.for_group);
   columns["message"] = ColumnOf(table.message);
-  py::dict gpu_groups;
-  for (const auto& [row, groups] : table.gpu_groups) gpu_groups[py::int_(row)] = py::cast(groups);
-  columns["gpu_groups"] = gpu_groups;
+  CodedColumn gpu_groups;
+  for (size_t row = 0; row < table.size(); ++row) {
+    const auto found = table.gpu_groups.find(row);
+    if (found == table.gpu_groups.end()) {
+      gpu_groups.AddNone();
+    } else {
+      std::string joined;
+      for (const std::string& group : found->second) joined += joined.empty() ? group : "," + group;
+      gpu_groups.Add(joined);
+    }
+  }
+  columns["gpu_groups"] = ColumnOf(gpu_groups);
   return columns;
 }
 

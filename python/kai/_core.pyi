@@ -142,7 +142,7 @@ class Plan(metaclass=_Compiled):
     def decision_columns(self) -> dict[str, Any]:
         """All of them: numbers as bytes, names as (codes, texts), pods as (offsets, text).
 
-        What does not apply is 0, or the code -1. `gpu_groups` has rows that have any.
+        What does not apply is 0, or the code -1.
         """
 
     def to_json(self, stamp: str) -> str | None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kai.api import times
+from kai.engine import frames
 from kai.engine.cluster import Rejected
 from kai.engine.decisions import Decisions
 from kai.engine.queues import QueuePlan, Queues, queue_share_of
@@ -26,6 +27,9 @@ from kai.engine.values import (
 )
 
 if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
     from kai import _core
 
 
@@ -152,6 +156,20 @@ class Answer:
             "score_keys": self.score_keys,
             "timing_ms": self.timing_ms,
         }
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The decisions as a data frame, a row each: kind, pod, node, gpus, ...
+
+        Columns are members of `kai.Bind`, `kai.Pipeline` and `kai.Evict`, empty where they do not
+        apply; `gpu_groups` are joined by commas. What resource claims hold is not in it, nor NUMA
+        zones. Names are categories; pods need no Python object each where pyarrow is installed.
+        Raises ModuleNotFoundError without pandas.
+        """
+        return frames.to_pandas(self._compiled)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The same as a table of Arrow. Raises ModuleNotFoundError without pyarrow or NumPy."""
+        return frames.to_arrow(self._compiled)
 
     def __eq__(self, other: object) -> bool:
         """Whether both decide and say the same, wherever they came from and however fast."""
