@@ -15,6 +15,7 @@ from kai.engine.cluster import Rejected
 from kai.engine.decisions import Decisions
 from kai.engine.queues import QueuePlan, Queues, queue_share_of
 from kai.engine.situation import Situation
+from kai.engine.timing import Phase, phases_of
 from kai.engine.values import (
     Decision,
     GroupPlans,
@@ -121,6 +122,15 @@ class Answer:
         The fewer, the faster; 0 where the cycle was too small for an order to be made.
         """
         return self._compiled.score_keys()
+
+    @cached_property
+    def timing(self) -> dict[str, Phase]:
+        """The stages in the order in which they ran, with what they counted; `total` comes last.
+
+        `load` is reading the input; of a cluster that lives on, taking in what changed since the
+        last plan.
+        """
+        return phases_of(self._compiled)
 
     @cached_property
     def timing_ms(self) -> dict[str, float]:
