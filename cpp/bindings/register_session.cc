@@ -38,6 +38,30 @@ py::tuple Upsert(LiveCluster& self, const py::bytes& json) {
   return py::make_tuple(event.kind, event.name, event.was_there, event.is_late);
 }
 
+// The members of a recorded case that a plan is made of.
+py::object CaseOf(const py::bytes& data) {
+  const std::string_view json = data;  // stays valid: the caller holds the bytes
+  std::string snapshot;
+  std::string now;
+  absl::Status status;
+  {
+    const py::gil_scoped_release release;
+    JsonDocument document;
+    const absl::StatusOr<JsonObject> top = document.Parse(json);
+    status = top.status();
+    if (top.ok()) {
+      const FieldStatus is_case = ForEachMember(*top, [&](std::string_view key, JsonValue& value) {
+        if (key == "snapshot") return ReadRawObject(value, &snapshot);
+        return key == "now" ? ReadString(value, &now) : Skip();
+      });
+      if (!is_case.ok()) snapshot.clear();
+    }
+  }
+  ThrowIfError(status, WhenInvalid::kInput);
+  if (snapshot.empty()) return py::none();
+  return py::make_tuple(py::bytes(snapshot), now);
+}
+
 }  // namespace
 
 void RegisterSession(py::module_& module) {
@@ -54,6 +78,7 @@ void RegisterSession(py::module_& module) {
       .def("delete", &LiveCluster::Delete, py::arg("kind"), py::arg("name"))
       .def("has", &LiveCluster::Has, py::arg("kind"), py::arg("name"))
       .def("can_follow", &LiveCluster::CanFollow);
+  module.def("case_of", &CaseOf, py::arg("data"));
   module.def("load_snapshot", &LiveCluster::Load, py::arg("data"));
 
   py::class_<Config>(module, "Config", py::is_final())

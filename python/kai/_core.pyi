@@ -79,6 +79,12 @@ class Cluster(metaclass=_Compiled):
     def has(self, kind: str, name: str) -> bool:
         """Whether it is there, good or rejected. Raises as `upsert` does for the kind."""
 
+def case_of(data: bytes) -> tuple[bytes, str] | None:
+    """The members `snapshot` and `now` ("" if it has none) of a recorded case, as they stand there.
+
+    None: there is no snapshot. Raises kai.InvalidInputError when the bytes are not JSON.
+    """
+
 def load_snapshot(data: bytes) -> Cluster:
     """Reads the bytes of a snapshot.json in KAI's layout.
 

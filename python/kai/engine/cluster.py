@@ -677,6 +677,16 @@ class Cluster:
             return self._compiled
 
 
+def case_of(data: bytes) -> tuple[bytes, str] | None:
+    """The snapshot and the time ("" if it has none) of a recorded case; None if it is no case.
+
+    Raises InvalidInputError for what is not JSON.
+    """
+    from kai import _core
+
+    return _core.case_of(data)
+
+
 @dataclass(frozen=True, slots=True)
 class _Later:
     """The last version of an object that changed; None: it is gone."""
