@@ -16,33 +16,30 @@ Turn TakeTurn(Mutex& mutex) {
   return turn;
 }
 
-HeldPlan::HeldPlan(Plan plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
-                   int64_t load_ns, Again again)
+HeldPlan::HeldPlan(PlanPtr plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
+                   Numbers timing_ns, Again again)
     : plan_(std::move(plan)),
       mutex_(std::move(mutex)),
       again_(std::move(again)),
       warnings_(std::move(warnings)),
-      rejections_(plan_.cluster->rejections()),
-      spent_searches_(plan_.spent_searches),
-      score_keys_(plan_.score_keys),
-      size_(plan_.decisions.size()) {
-  timing_ns_.emplace_back("load", load_ns);
-  for (const auto& [stage, ns] : plan_.timing_ns)
-    timing_ns_.emplace_back(stage, stage == "total" ? ns + load_ns : ns);
-}
+      rejections_(plan_->cluster->rejections()),
+      spent_searches_(plan_->spent_searches),
+      score_keys_(plan_->score_keys),
+      timing_ns_(std::move(timing_ns)),
+      size_(plan_->decisions.size()) {}
 
 const Plan& HeldPlan::Read() {
-  if (plan_.cluster == nullptr) {
+  if (plan_ == nullptr) {
     const py::gil_scoped_release release;
-    plan_ = again_();
+    plan_ = again_(spent_searches_);
     again_ = nullptr;
   }
-  return plan_;
+  return *plan_;
 }
 
 const DecisionTable& HeldPlan::decisions() {
   const Turn turn = TakeTurn(*mutex_);
-  if (decisions_ == nullptr) decisions_ = std::make_unique<DecisionTable>(TableOf(plan_));
+  if (decisions_ == nullptr) decisions_ = std::make_unique<DecisionTable>(TableOf(*plan_));
   return *decisions_;
 }
 
@@ -67,7 +64,7 @@ py::object HeldPlan::ToJson(std::string_view stamp) {
 void HeldPlan::LetGo() {
   if (again_ == nullptr) return;
   decisions();
-  plan_ = Plan();
+  plan_ = nullptr;
 }
 
 }  // namespace kai::bindings

@@ -28,10 +28,12 @@ using Numbers = std::vector<std::pair<std::string, int64_t>>;
 class HeldPlan {
  public:
   // Makes the plan again, of a cluster of its own.
-  using Again = std::function<Plan()>;
+  using PlanPtr = std::shared_ptr<const Plan>;
+  using Again = std::function<PlanPtr(const Numbers& spent_searches)>;
 
-  HeldPlan(Plan plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
-           int64_t load_ns, Again again);
+  // `timing_ns`: by stage; "total" is the last.
+  HeldPlan(PlanPtr plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
+           Numbers timing_ns, Again again);
 
   const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<Rejection>& rejections() const { return rejections_; }
@@ -52,7 +54,7 @@ class HeldPlan {
  private:
   const Plan& Read();
 
-  Plan plan_;  // without a cluster: it went on
+  PlanPtr plan_;  // null: its cluster went on
   std::shared_ptr<Mutex> mutex_;
   Again again_;  // null: the cluster is the plan's own
   std::vector<std::string> warnings_;

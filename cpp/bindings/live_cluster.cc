@@ -33,6 +33,13 @@ kai::Kind KindOrThrow(std::string_view name) {
   return *kind;
 }
 
+Numbers TimingOf(int64_t load_ns, const Plan& plan) {
+  Numbers timing_ns = {{"load", load_ns}};
+  for (const auto& [stage, ns] : plan.timing_ns)
+    timing_ns.emplace_back(stage, stage == "total" ? ns + load_ns : ns);
+  return timing_ns;
+}
+
 // True as long as it lives.
 class Flag {
  public:
@@ -140,39 +147,62 @@ std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& sess
   const Turn turn = TakeTurn(*mutex_);
   Follower* follower = store_ == nullptr ? nullptr : &FollowerOf(session);
   if (follower != nullptr) LetPlansGo(follower);
-  absl::StatusOr<kai::Plan> plan;
-  int64_t load_ns = load_ns_;
+  absl::StatusOr<HeldPlan::PlanPtr> plan;
+  Numbers timing_ns;
   {
     const py::gil_scoped_release release;
-    const SystemClock clock;
-    if (follower == nullptr) {
-      plan = session->Run(loaded_, now_ns, &clock);
-    } else {
-      const int64_t start_ns = clock.NowNs();
-      follower->engine->Settled();
-      load_ns = clock.NowNs() - start_ns;
-      plan = follower->engine->Plan(now_ns, &clock);
-    }
+    plan = follower == nullptr ? PlanAsLoaded(*session, now_ns, &timing_ns)
+                               : PlanAsItIs(follower->engine.get(), now_ns, &timing_ns);
   }
-  kai::Plan made = ValueOrThrow(std::move(plan), WhenInvalid::kInput);
+  HeldPlan::PlanPtr made = ValueOrThrow(std::move(plan), WhenInvalid::kInput);
   HeldPlan::Again again;
   if (follower != nullptr) {
-    Config config = session->config();
-    config.budgets.searches.emplace(made.spent_searches.begin(), made.spent_searches.end());
-    again = [self = shared_from_this(), moment = history_->Now(), config = std::move(config),
-             now_ns] { return self->PlanAgain(moment, Session(config), now_ns); };
+    again = [self = shared_from_this(), moment = history_->Now(), config = follower->config,
+             now_ns](const Numbers& spent_searches) {
+      Config replay = *config;
+      replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
+      return self->PlanAgain(moment, std::move(replay), now_ns);
+    };
   }
   const auto held = std::make_shared<HeldPlan>(std::move(made), mutex_, session->config().warnings,
-                                               load_ns, std::move(again));
+                                               std::move(timing_ns), std::move(again));
   if (follower != nullptr) follower->plans.push_back(held);
   return held;
 }
 
-kai::Plan LiveCluster::PlanAgain(const History::Moment& moment, const Session& session,
-                                 int64_t now_ns) const {
+absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsLoaded(const Session& session, int64_t now_ns,
+                                                            Numbers* timing_ns) const {
+  const SystemClock clock;
+  absl::StatusOr<kai::Plan> plan = session.Run(loaded_, now_ns, &clock);
+  if (!plan.ok()) return plan.status();
+  *timing_ns = TimingOf(load_ns_, *plan);
+  return std::make_shared<const kai::Plan>(*std::move(plan));
+}
+
+absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsItIs(Engine* engine, int64_t now_ns,
+                                                          Numbers* timing_ns) {
+  const SystemClock clock;
+  const int64_t start_ns = clock.NowNs();
+  engine->Settled();
+  const int64_t settled_ns = clock.NowNs();
+  const int64_t repeated = engine->counts().repeated;
+  absl::StatusOr<HeldPlan::PlanPtr> plan = engine->Plan(now_ns, &clock);
+  if (!plan.ok()) return plan;
+  if (engine->counts().repeated == repeated) {
+    *timing_ns = TimingOf(settled_ns - start_ns, **plan);
+  } else {  // what it says of times is that of the plan before
+    *timing_ns = {{"load", settled_ns - start_ns}, {"total", clock.NowNs() - start_ns}};
+  }
+  return plan;
+}
+
+HeldPlan::PlanPtr LiveCluster::PlanAgain(const History::Moment& moment, Config config,
+                                         int64_t now_ns) const {
   ClusterRows rows = history_->RowsAt(moment);
   rows.params = params_;
-  return session.Run(std::move(rows).Build(), now_ns, nullptr).value();
+  const Session session(std::move(config));
+  return std::make_shared<const kai::Plan>(
+      session.Run(std::move(rows).Build(), now_ns, nullptr).value());
 }
 
 std::shared_ptr<const Cluster> LiveCluster::Current() {
@@ -195,6 +225,7 @@ LiveCluster::Follower& LiveCluster::FollowerOf(const std::shared_ptr<Session>& s
   }
   return followers_.emplace_back(
       Follower{.session = session,
+               .config = std::make_shared<const Config>(session->config()),
                .engine = std::make_unique<Engine>(store_.get(), session->config(), params_),
                .plans = {}});
 }

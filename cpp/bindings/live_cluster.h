@@ -64,6 +64,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   // The engine of a session, and the plans that Python may still hold of it.
   struct Follower {
     std::weak_ptr<Session> session;
+    std::shared_ptr<const Config> config;
     std::unique_ptr<Engine> engine;
     std::vector<std::weak_ptr<HeldPlan>> plans;
   };
@@ -73,9 +74,13 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   bool StartFollowing();
   std::shared_ptr<const Cluster> Current();
   Follower& FollowerOf(const std::shared_ptr<Session>& session);
+  absl::StatusOr<HeldPlan::PlanPtr> PlanAsLoaded(const Session& session, int64_t now_ns,
+                                                 Numbers* timing_ns) const;
+  static absl::StatusOr<HeldPlan::PlanPtr> PlanAsItIs(Engine* engine, int64_t now_ns,
+                                                      Numbers* timing_ns);
   // Before the engine takes events in.
   static void LetPlansGo(Follower* follower);
-  kai::Plan PlanAgain(const History::Moment& moment, const Session& session, int64_t now_ns) const;
+  HeldPlan::PlanPtr PlanAgain(const History::Moment& moment, Config config, int64_t now_ns) const;
 
   std::shared_ptr<Mutex> mutex_ = std::make_shared<Mutex>();
   std::atomic<bool> is_planning_ = false;

@@ -142,7 +142,7 @@ py::dict PodGroups(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   py::dict groups;
   for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
-    const GroupOutcome& outcome = plan.groups[group];
+    const GroupOutcome& outcome = plan.OutcomeOf(group);
     py::list reasons;
     for (const ToldReason& reason : ReasonsOf(plan, group)) {
       py::object pod = py::none();

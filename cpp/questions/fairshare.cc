@@ -274,8 +274,7 @@ int64_t ResolveMinRuntime(const std::vector<MinRuntimeQueue>& queues, const std:
 // Without pod sets: may it be looked at; with them: may it lose that much.
 bool MinRuntimeAllows(int64_t runtime_ns, std::optional<int64_t> ran_ns, bool elastic,
                       const std::optional<std::vector<std::array<int64_t, 3>>>& pod_sets) {
-  const bool is_protected =
-      ran_ns && MinRuntime::Protects(/*started_ns=*/0, runtime_ns, /*now_ns=*/*ran_ns);
+  const bool is_protected = ran_ns && *ran_ns < MinRuntime::EndOf(/*started_ns=*/0, runtime_ns);
   if (!pod_sets) return elastic || !is_protected;  // spec 1 F104, as preempt and reclaim ask it
   std::vector<MinRuntime::PodSetLoss> losses;
   for (const auto& [min_available, active, victims] : *pod_sets)
@@ -420,8 +419,7 @@ std::vector<std::optional<std::string>> JobOrder(
   const CandidateFilter filter{.ready = filter_unready,
                                .pending = filter_non_pending,
                                .preemptible = filter_non_preemptible,
-                               .active = filter_non_active_allocated,
-                               .may_evict_now = filter_within_preemption_delay};
+                               .active = filter_non_active_allocated};
   Worklist worklist(*cluster, &shares, &order,
                     {.by_fair_share = fair_share_order, .depth = max_per_queue});
   std::map<std::string, PodGroupId> by_name;
@@ -429,8 +427,10 @@ std::vector<std::optional<std::string>> JobOrder(
   for (const PodGroupId group : InOrderOfCreation(cluster->pod_groups())) {
     const std::string name(cluster->Text(cluster->pod_groups().name[group]));
     by_name[name] = group;
-    if (waits_from_the_start.contains(name) &&
-        IsCandidate(*cluster, order, group, filter, kOrderNowNs)) {
+    if (waits_from_the_start.contains(name) && IsCandidate(*cluster, order, group, filter) &&
+        (!filter_within_preemption_delay ||
+         EndOfPreemptionDelay(*cluster, group, cluster->pod_groups().last_eviction_ns[group]) <=
+             kOrderNowNs)) {
       candidates.push_back(group);
       worklist.Push(group);
     }

@@ -74,6 +74,7 @@ def test_a_plan_after_events_is_that_of_a_fresh_load(case: Case, as_kai: bool) -
     seed = f"{case.id} {as_kai}"
     world, scheduler = World(case.data["snapshot"], seed), kai.Scheduler(as_kai=as_kai)
     events: list[str] = []
+    held: list[tuple[kai.Plan, kai.Plan]] = []
     for _ in range(STEPS):
         events += [world.happen() for _ in range(world.random.randint(1, 3))]
         plan = scheduler.plan(world.cluster, now=NOW)
@@ -81,3 +82,10 @@ def test_a_plan_after_events_is_that_of_a_fresh_load(case: Case, as_kai: bool) -
         expected = scheduler.plan(fresh, now=NOW)
         assert plan == expected, (seed, events)
         assert world.cluster.counts == fresh.counts, (seed, events)
+        if world.random.random() < 0.4:
+            held.append((scheduler.plan(world.cluster, now=NOW), expected))
+    for plan, expected in held:  # the cluster has gone on since
+        assert plan == expected, (seed, events)
+        assert str(plan) == str(expected), (seed, events)
+        groups = [*plan.pod_groups][:3]
+        assert [*map(plan.why, groups)] == [*map(expected.why, groups)], (seed, events)

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/actions/cycle_time.h"
 #include "kai/actions/search_budgets.h"
 #include "kai/actions/search_meter.h"
 #include "kai/actions/worklist.h"
@@ -27,6 +28,7 @@
 #include "kai/placement/group_placer.h"
 #include "kai/placement/numa/zone_ledger.h"
 #include "kai/placement/pod_order.h"
+#include "kai/placement/room_count.h"
 
 namespace kai {
 
@@ -103,11 +105,12 @@ struct CycleView {
   bool MayRun(PodGroupId group) const { return cluster->pod_groups().may_run[group] != 0; }
 
   Cluster* cluster = nullptr;
-  int64_t now_ns = 0;
+  CycleTime* time = nullptr;
   Statement* statement = nullptr;
   const FairShares* shares = nullptr;
   PodOrder* order = nullptr;
   NodeSearch* search = nullptr;
+  RoomCount* room = nullptr;
   GroupPlacer* placer = nullptr;
   const ZoneLedger* zones = nullptr;          // null: NUMA zones are not looked at
   Worklist::Options worklist;                 // without the depth, which is the action's own

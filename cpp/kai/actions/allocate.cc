@@ -19,14 +19,11 @@ class Allocate final : public Action {
     // keep the others of the queue waiting, in this cycle and when they have been promised
     // something. KAI lets it (switch unrelated_blockers).
     const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
-    RoomCount room(*cycle.cluster, &cycle.search->plans());
     std::vector<PodGroupId> hopeless;
     for (const PodGroupId group : cycle.lists().waiting) {
-      if (!cycle.MayRun(group) ||
-          !IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns))
-        continue;
+      if (!cycle.MayRun(group) || !IsCandidate(*cycle.cluster, *cycle.order, group, {})) continue;
       const bool has_hope =
-          lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), &room);
+          lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
       has_hope ? worklist.Push(group) : hopeless.push_back(group);
     }
     while (!worklist.empty()) {

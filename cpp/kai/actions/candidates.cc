@@ -6,28 +6,21 @@
 
 namespace kai {
 
-std::optional<int64_t> EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group,
-                                            int64_t last_eviction_ns, int64_t now_ns) {
+int64_t EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t last_eviction_ns) {
   const PodGroupColumns& groups = cluster.pod_groups();
   const int64_t delay_ns = groups.preemption_delay_ns[group];
-  if (delay_ns <= 0) return std::nullopt;
-  const int64_t from_ns = std::max(groups.created_ns[group], last_eviction_ns);
-  // Not from + delay: an unknown time is the smallest number there is.
-  if (from_ns <= now_ns - delay_ns) return std::nullopt;
-  return AddSaturating(from_ns, delay_ns);
+  if (delay_ns <= 0) return CycleTime::kAlways;
+  return AddSaturating(std::max(groups.created_ns[group], last_eviction_ns), delay_ns);
 }
 
 bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group,
-                 const CandidateFilter& filter, int64_t now_ns) {
+                 const CandidateFilter& filter) {
   const QueueId queue = cluster.pod_groups().queue[group];
   if (!queue.valid() || !cluster.queues().IsLeaf(queue)) return false;
   if (filter.ready && !order.IsReady(group)) return false;
   if (filter.pending && order.CountOf(group, PodStatus::kPending) == 0) return false;
   if (filter.preemptible && cluster.pod_groups().preemptible[group] == 0) return false;
-  if (filter.active && order.ActiveAllocated(group) == 0) return false;
-  return !filter.may_evict_now ||
-         !EndOfPreemptionDelay(cluster, group, cluster.pod_groups().last_eviction_ns[group],
-                               now_ns);
+  return !filter.active || order.ActiveAllocated(group) > 0;
 }
 
 bool HasHope(const CycleView& cycle, PodGroupId group, std::span<const PodId> pods,

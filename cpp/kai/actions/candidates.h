@@ -1,7 +1,7 @@
 // Which pod groups an action considers at all (spec 2 O1).
 //
-//   IsCandidate(*cycle.cluster, *cycle.order, group, {}, cycle.now_ns)
-//   HasHope(cycle, group, cycle.order->PodsToPlace(group), &room)
+//   IsCandidate(*cycle.cluster, *cycle.order, group, {})
+//   HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room)
 //
 // Invariants: a group without a leaf queue is never a candidate; a group without hope cannot be
 // placed as the cluster stands. Cost: O(1) to O(pods of the group); HasHope() that of
@@ -10,7 +10,6 @@
 #ifndef KAI_ACTIONS_CANDIDATES_H_
 #define KAI_ACTIONS_CANDIDATES_H_
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,18 +24,16 @@ struct CandidateFilter {
   bool ready = true;    // enough pods have arrived (spec 2 G7)
   bool pending = true;  // some pod waits
   bool preemptible = false;
-  bool active = false;         // some pod holds or is promised a node
-  bool may_evict_now = false;  // not inside its preemption delay (spec 2 D2)
+  bool active = false;  // some pod holds or is promised a node
 };
 
 // Also asked of every candidate: its queue exists and is a leaf (spec 1 F8, F10).
 bool IsCandidate(const Cluster& cluster, const PodOrder& order, PodGroupId group,
-                 const CandidateFilter& filter, int64_t now_ns);
+                 const CandidateFilter& filter);
 
-// When the group may evict others again, or could from the start on: nothing, if it may now (spec 2
-// D1). `last_eviction_ns`: when it was a victim itself.
-std::optional<int64_t> EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group,
-                                            int64_t last_eviction_ns, int64_t now_ns);
+// The moment from which the group may evict others (spec 2 D1). `last_eviction_ns`: when it was a
+// victim itself. INT64_MIN: it always may.
+int64_t EndOfPreemptionDelay(const Cluster& cluster, PodGroupId group, int64_t last_eviction_ns);
 
 // Nothing proves that a group cannot be placed, whichever goes first: nodes may hold these, the
 // pods it wants next, and no limit of its queues is in the way; or it can start with others.

@@ -20,11 +20,10 @@ using ::testing::IsSupersetOf;
 // Nothing asked but the queue.
 constexpr CandidateFilter kAnybody = {.ready = false, .pending = false};
 
-bool Is(const Cluster& cluster, std::string_view group, const CandidateFilter& filter,
-        int64_t now_ns = kTestNowNs) {
+bool Is(const Cluster& cluster, std::string_view group, const CandidateFilter& filter) {
   const PlacingOrder placing(cluster, {});
   const PodOrder order(placing, {});
-  return IsCandidate(cluster, order, PodGroupNamed(cluster, group), filter, now_ns);
+  return IsCandidate(cluster, order, PodGroupNamed(cluster, group), filter);
 }
 
 TEST(CandidatesTest, AllocateTakesGroupsThatAreReadyAndWait) {  // spec 2 O1
@@ -71,7 +70,7 @@ TEST(CandidatesTest, PodsThatSucceededAreNotMissed) {  // mend completed_pods
   EXPECT_FALSE(Is(*cluster, "q/short", {}));
   const PlacingOrder placing(*cluster, {.comparators = {}, .count_completed = false});
   const PodOrder as_kai(placing, {});  // spec 2 W21
-  EXPECT_FALSE(IsCandidate(*cluster, as_kai, ended, {}, kTestNowNs));
+  EXPECT_FALSE(IsCandidate(*cluster, as_kai, ended, {}));
 }
 
 TEST(CandidatesTest, TheQueueMustExistAndBeALeaf) {  // spec 1 F8, F10
@@ -132,12 +131,9 @@ bool IsDelayed(int64_t now_minutes, std::optional<int64_t> evicted_minutes, int6
   const auto cluster = maker.Build();
   const int64_t now_ns = now_minutes * kMinuteNs;
   const PodGroupId group(0);
-  const bool delayed =
-      EndOfPreemptionDelay(*cluster, group, cluster->pod_groups().last_eviction_ns[group], now_ns)
-          .has_value();
-  EXPECT_EQ(Is(*cluster, "q/g", {.may_evict_now = true}, now_ns), !delayed);
-  EXPECT_TRUE(Is(*cluster, "q/g", {}, now_ns)) << "allocate does not ask";
-  return delayed;
+  EXPECT_TRUE(Is(*cluster, "q/g", {})) << "allocate does not ask";
+  return now_ns <
+         EndOfPreemptionDelay(*cluster, group, cluster->pod_groups().last_eviction_ns[group]);
 }
 
 TEST(PreemptionDelayTest, RunsFromTheLastEviction) {  // the example of spec 2 D1
@@ -193,7 +189,7 @@ TEST(CandidatesPropertyTest, AreWhatTheSpecTakesFromTheRows) {
     const PodOrder order(placing, {});
     std::vector<std::string> names;
     for (const PodGroupId group : InOrderOfCreation(cluster->pod_groups())) {
-      if (IsCandidate(*cluster, order, group, {}, kTestNowNs)) {
+      if (IsCandidate(*cluster, order, group, {})) {
         names.push_back(cluster->PodGroupName(group));
       }
     }

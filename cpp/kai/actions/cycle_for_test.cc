@@ -10,13 +10,16 @@
 namespace kai {
 
 TestCycle::TestCycle(std::unique_ptr<Cluster> cluster, const RoomsOptions& options)
-    : rooms(std::move(cluster), options), log(rooms.cluster()) {
+    : rooms(std::move(cluster), options),
+      room(rooms.cluster(), &rooms.search().plans(), &rooms.search().touched()),
+      log(rooms.cluster()) {
   view = {.cluster = &rooms.cluster(),
-          .now_ns = kTestNowNs,
+          .time = &time,
           .statement = &rooms.statement(),
           .shares = &rooms.shares(),
           .order = &rooms.order(),
           .search = &rooms.search(),
+          .room = &room,
           .placer = &rooms.placer(),
           .worklist = {},
           .generators = {ScenarioGenerator::kNodeLocalGreedy, ScenarioGenerator::kMultiNodeGang},

@@ -43,6 +43,8 @@ struct TestCycle {
   std::string Text(std::span<const Victim> victims) const;
 
   Rooms rooms;
+  RoomCount room;
+  CycleTime time{kTestNowNs};
   Mends mends;
   SearchBudgets budgets;
   CycleLog log;

@@ -26,7 +26,7 @@ void EvictionAction::Run(CycleView& cycle) {
   Worklist worklist(cluster, cycle.shares, cycle.order, options);
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
   for (const PodGroupId group : cycle.lists().waiting) {
-    if (cycle.MayRun(group) && IsCandidate(cluster, *cycle.order, group, filter, cycle.now_ns) &&
+    if (cycle.MayRun(group) && IsCandidate(cluster, *cycle.order, group, filter) &&
         MayEvictNow(cycle, group)) {
       worklist.Push(group);
     }
@@ -119,8 +119,7 @@ std::vector<PodGroupId> WithNew(const CycleView& cycle, std::span<const PodGroup
   std::vector<PodGroupId> waiting = cycle.lists().waiting;
   std::erase_if(waiting, [&](PodGroupId group) {
     return (queue.valid() && cycle.cluster->pod_groups().queue[group] != queue) ||
-           !cycle.MayRun(group) ||
-           !IsCandidate(*cycle.cluster, *cycle.order, group, filter, cycle.now_ns);
+           !cycle.MayRun(group) || !IsCandidate(*cycle.cluster, *cycle.order, group, filter);
   });
   return StillActive(cycle, MergeByCreation(*cycle.cluster, groups, waiting));
 }
@@ -179,16 +178,16 @@ bool EvictionAction::FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId g
 bool EvictionAction::MayEvictNow(CycleView& cycle, PodGroupId group) const {
   const PodGroupColumns& groups = cycle.cluster->pod_groups();
   const int64_t last_eviction_ns =
-      cycle.log->evicted_now[group] != 0 ? cycle.now_ns : groups.last_eviction_ns[group];
-  const std::optional<int64_t> end_ns =
-      EndOfPreemptionDelay(*cycle.cluster, group, last_eviction_ns, cycle.now_ns);
-  if (!end_ns) return true;
+      cycle.log->evicted_now[group] != 0 ? cycle.time->now_ns() : groups.last_eviction_ns[group];
+  const int64_t end_ns = EndOfPreemptionDelay(*cycle.cluster, group, last_eviction_ns);
+  if (cycle.time->HasCome(end_ns, WakeReason::kPreemptionDelay)) return true;
+  if (cycle.log->evicted_now[group] != 0) cycle.time->Tell();
   std::vector<Reason>& reasons = cycle.log->reasons[group];
   const bool is_known = std::ranges::any_of(
       reasons, [](const Reason& each) { return std::holds_alternative<PreemptionDelay>(each); });
   if (!is_known) {
     reasons.push_back(
-        PreemptionDelay{.delay_ns = groups.preemption_delay_ns[group], .end_ns = *end_ns});
+        PreemptionDelay{.delay_ns = groups.preemption_delay_ns[group], .end_ns = end_ns});
   }
   return false;
 }

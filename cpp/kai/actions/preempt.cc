@@ -40,7 +40,8 @@ class Preempt final : public EvictionAction {
     const bool all_are_lower = bounds.highest_priority < groups.priority[group];
     const bool any_is_protected =
         options_.min_runtime &&
-        MinRuntime::Protects(bounds.latest_start_ns, runtime_ns_, cycle.now_ns);
+        !cycle.time->HasCome(MinRuntime::EndOf(bounds.latest_start_ns, runtime_ns_),
+                             WakeReason::kMinRuntime);
     // No pod that started in this cycle is among them.
     if (cycle.mends->on(Mend::kSameCycleEviction) && all_are_lower && !any_is_protected)
       return candidates;

@@ -229,7 +229,7 @@ void TryOne(TestCycle* cycle, Random* random, bool exact, Tally* tally) {
   PodOrder& order = cycle->rooms.order();
   std::vector<PodGroupId> waiting;
   for (const PodGroupId group : cluster.pod_groups().lists.waiting) {
-    if (cycle->view.MayRun(group) && IsCandidate(cluster, order, group, {}, kTestNowNs) &&
+    if (cycle->view.MayRun(group) && IsCandidate(cluster, order, group, {}) &&
         !order.PodsToPlace(group).empty())
       waiting.push_back(group);
   }

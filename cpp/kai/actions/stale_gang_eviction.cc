@@ -27,9 +27,11 @@ class StaleGangEviction final : public Action {
       cycle.log->is_stale[group] = 0;
       return;
     }
-    if (since_ns == kNoTime) since_ns = cycle.log->stale_since_ns[group] = cycle.now_ns;
+    if (since_ns == kNoTime) since_ns = cycle.log->stale_since_ns[group] = cycle.time->now_ns();
     const int64_t grace_ns = cycle.cluster->pod_groups().staleness_grace_ns[group];
-    if (grace_ns < 0 || cycle.now_ns < AddSaturating(since_ns, grace_ns)) return;
+    if (grace_ns < 0 ||
+        !cycle.time->HasCome(AddSaturating(since_ns, grace_ns), WakeReason::kGangStale))
+      return;
     // What this cycle placed it does not take away again; the next one may.
     if (cycle.mends->on(Mend::kSameCycleEviction) && cycle.log->placed_now[group] != 0) return;
     cycle.log->is_stale[group] = 1;

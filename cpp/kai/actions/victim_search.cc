@@ -320,7 +320,6 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   // cycle allocates. One that cannot be placed whatever the order does not speak for its queue,
   // then and now; KAI lets it (switch unrelated_blockers).
   const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
-  RoomCount room(cluster, &cycle_.search->plans());
   Worklist worklist(cluster, cycle_.shares, cycle_.order, cycle_.worklist);
   for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, groups)) {
     if (takes_part_[group] == 0) {
@@ -330,7 +329,7 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
       if (!waits) continue;
       const bool speaks =
           lets_all_speak || (cycle_.order->IsReady(group) &&
-                             HasHope(cycle_, group, cycle_.order->PodsToPlace(group), &room));
+                             HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room));
       if (!speaks) continue;
     }
     worklist.Push(group);

@@ -30,7 +30,7 @@ struct Rig {
 
   void PushAll() {
     for (const PodGroupId group : InOrderOfCreation(cluster->pod_groups())) {
-      if (IsCandidate(*cluster, order, group, {}, kTestNowNs)) worklist.Push(group);
+      if (IsCandidate(*cluster, order, group, {})) worklist.Push(group);
     }
   }
   PodGroupId Named(std::string_view name) const {

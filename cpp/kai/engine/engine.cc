@@ -30,9 +30,30 @@ void Engine::Changed(Kind kind, std::string_view name) {
   if (live_ != nullptr) changed_[static_cast<size_t>(kind)].emplace(name);
 }
 
-absl::StatusOr<Plan> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
+absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   Settle();
-  return session_.Run(live_->cluster, now_ns, stopwatch);
+  if (last_ != nullptr && last_->holds.Covers(now_ns)) return Again(now_ns);
+  absl::StatusOr<kai::Plan> plan = session_.Run(live_->cluster, now_ns, stopwatch, &rooms_);
+  if (!plan.ok()) return plan.status();
+  auto made = std::make_shared<const kai::Plan>(*std::move(plan));
+  // A search that a budget of time ended might find more the next time.
+  last_ = made->spent_searches.empty() ? made : nullptr;
+  return made;
+}
+
+Engine::PlanPtr Engine::Again(int64_t now_ns) {
+  ++counts_.repeated;
+  if (last_->now_ns == now_ns) return last_;
+  auto again = std::make_shared<kai::Plan>(*last_);
+  again->now_ns = now_ns;
+  again->timing_ns = {{"total", 0}};
+  return last_ = std::move(again);
+}
+
+std::optional<Engine::Wake> Engine::NextWake() const {
+  if (has_changed_ || last_ == nullptr || last_->holds.until_ns == CycleTime::kNever)
+    return std::nullopt;
+  return Wake{.at_ns = last_->holds.until_ns, .reason = last_->holds.then};
 }
 
 std::shared_ptr<const Cluster> Engine::Settled() {
@@ -42,6 +63,7 @@ std::shared_ptr<const Cluster> Engine::Settled() {
 
 void Engine::Settle() {
   if (!has_changed_) return;
+  last_ = nullptr;  // before its cluster changes
   if (live_ == nullptr || !Update()) Build();
   for (absl::flat_hash_set<std::string>& names : changed_) names.clear();
   has_changed_ = false;
@@ -50,6 +72,7 @@ void Engine::Settle() {
 void Engine::Build() {
   ClusterRows rows = store_.Rows();
   rows.params = params_;
+  rooms_ = nullptr;
   live_ = std::make_unique<Live>(std::move(rows));
   ++counts_.built;
 }
@@ -88,7 +111,9 @@ bool Engine::Update() {
     live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, pods);
   }
   if (!live_->updater->Update(changes)) return false;
+  if (rooms_ != nullptr && !rooms_->Follow(live_->updater->delta())) rooms_ = nullptr;
   ++counts_.updated;
+  counts_.followed += rooms_ != nullptr ? 1 : 0;
   return true;
 }
 

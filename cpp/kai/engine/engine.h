@@ -3,19 +3,22 @@
 //
 //   Engine engine_{&store_, ParseConfig("{}"), ShardParams()};
 //   store_.Delete(Kind::kPod, "q/a-0");
-//   engine_.Plan(kTestNowNs, nullptr)          // an absl::StatusOr<Plan>
+//   engine_.Plan(now_ns_, nullptr)   // an absl::StatusOr<std::shared_ptr<const Plan>>
 //
 // Several engines may follow one store, each with its own configuration.
 //
 // Invariants: a plan is that of a cluster built anew of the same objects. Cost: that of
 // Session::Run, and of what changed: objects that ClusterUpdater knows cost what they touch, all
-// others a cluster built anew. Threads: that of the store's writer.
+// others a cluster built anew. Where no object has changed and no moment has come that the last
+// plan waits for, the last plan is the next one, and nothing is searched. Threads: that of the
+// store's writer.
 #ifndef KAI_ENGINE_ENGINE_H_
 #define KAI_ENGINE_ENGINE_H_
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
@@ -36,7 +39,8 @@ class Engine final : private Follower {
 
   // The plan speaks of the cluster as it is: it can be read until the next event that the engine
   // takes in. `stopwatch` may be null.
-  absl::StatusOr<kai::Plan> Plan(int64_t now_ns, const Clock* stopwatch);
+  using PlanPtr = std::shared_ptr<const kai::Plan>;
+  absl::StatusOr<PlanPtr> Plan(int64_t now_ns, const Clock* stopwatch);
 
   // Something changed since the last plan: the next one takes it in, which ends the plans before.
   bool has_changed() const { return has_changed_; }
@@ -44,10 +48,21 @@ class Engine final : private Follower {
   // The cluster as it is; what changed is taken in as for a plan.
   std::shared_ptr<const Cluster> Settled();
 
-  // How often the cluster was built anew, and how often it was changed in place.
+  // When a plan of the same objects would differ from the last one, and why. Nothing: never, or no
+  // plan was made of the objects as they are.
+  struct Wake {
+    int64_t at_ns = 0;
+    WakeReason reason{};
+  };
+  std::optional<Wake> NextWake() const;
+
+  // How often the cluster was built anew, how often it was changed in place, and in how many of
+  // these its rooms could follow; and how often the last plan was the next one.
   struct Counts {
     int64_t built = 0;
     int64_t updated = 0;
+    int64_t followed = 0;
+    int64_t repeated = 0;
   };
   const Counts& counts() const { return counts_; }
 
@@ -56,6 +71,8 @@ class Engine final : private Follower {
   struct Live;
 
   void Changed(Kind kind, std::string_view name) override;
+  // The last plan, which holds now as well.
+  PlanPtr Again(int64_t now_ns);
   void Settle();
   void Build();
   bool Update();
@@ -63,9 +80,11 @@ class Engine final : private Follower {
   Store& store_;
   Session session_;
   ShardParams params_;
-  std::unique_ptr<Live> live_;  // null: none was built yet
+  std::unique_ptr<Live> live_;         // null: none was built yet
+  std::unique_ptr<CycleRooms> rooms_;  // of live_, from the last cycle; null: none could be kept
   std::array<absl::flat_hash_set<std::string>, kKinds> changed_;
   bool has_changed_ = true;
+  PlanPtr last_;  // of the objects as they are; null: there is none that holds for other times
   Counts counts_;
 };
 

@@ -26,9 +26,9 @@ class EngineTest : public testing::Test {
   }
   // What it decides, in a few words.
   std::string Plan() {
-    const absl::StatusOr<kai::Plan> plan = engine_.Plan(kTestNowNs, nullptr);
+    const absl::StatusOr<Engine::PlanPtr> plan = engine_.Plan(now_ns_, nullptr);
     std::string text;
-    for (const oracle::Decision& each : DecisionsOf(*plan)) {
+    for (const oracle::Decision& each : DecisionsOf(**plan)) {
       const bool binds = each.kind == oracle::Decision::Kind::kBind;
       text += StrCat(binds ? "bind " : "other ", each.pod, " ", each.node, "; ");
     }
@@ -37,6 +37,7 @@ class EngineTest : public testing::Test {
 
   Store store_;
   Engine engine_{&store_, ParseConfig("{}"), ShardParams()};
+  int64_t now_ns_ = kTestNowNs;
 };
 
 ClusterMaker OneNode() { return MakeCluster().Queue("q").Node("n", {.gpus = 2}); }
@@ -112,9 +113,44 @@ TEST_F(EngineTest, SeveralFollowOneStoreEachWithItsConfiguration) {
           .Node("o", {.gpus = 2})
           .Pending("q/a", {.gpus = 1}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
-  const absl::StatusOr<kai::Plan> plan = spread.Plan(kTestNowNs, nullptr);
-  ASSERT_EQ(plan->decisions.size(), 1);
-  EXPECT_EQ(plan->cluster->Text(plan->cluster->nodes().name[plan->decisions[0].node]), "o");
+  const absl::StatusOr<Engine::PlanPtr> plan = spread.Plan(kTestNowNs, nullptr);
+  ASSERT_EQ((*plan)->decisions.size(), 1);
+  const Cluster& cluster = *(*plan)->cluster;
+  EXPECT_EQ(cluster.Text(cluster.nodes().name[(*plan)->decisions[0].node]), "o");
+}
+
+TEST_F(EngineTest, WhereNothingChangesTheLastPlanIsTheNextOne) {
+  Put(OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  now_ns_ += 3600 * kSecondNs;
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  EXPECT_EQ(engine_.counts().repeated, 1);
+  EXPECT_EQ(engine_.NextWake(), std::nullopt) << "time changes nothing here";
+  store_.Delete(Kind::kPod, "q/a-0");
+  EXPECT_EQ(Plan(), "bind q/b-0 n; ");
+  EXPECT_EQ(engine_.counts().repeated, 1);
+}
+
+TEST_F(EngineTest, APlanHoldsUntilTheMomentThatItWaitsFor) {
+  ClusterMaker maker = OneNode().Running("q/gang", {.pods = 1, .gpus = 1, .node = "n"});
+  PodGroupRow& gang = maker.rows().pod_groups[0];
+  gang.min_member = 2;
+  gang.stale_since_ns = now_ns_ - 10 * kSecondNs;
+  gang.staleness_grace_ns = 60 * kSecondNs;
+  Put(maker);
+  EXPECT_EQ(Plan(), "");
+  const std::optional<Engine::Wake> wake = engine_.NextWake();
+  ASSERT_TRUE(wake.has_value());
+  EXPECT_EQ(wake->at_ns, now_ns_ + 50 * kSecondNs);
+  EXPECT_EQ(wake->reason, WakeReason::kGangStale);
+  now_ns_ = wake->at_ns - 1;
+  EXPECT_EQ(Plan(), "");
+  EXPECT_EQ(engine_.counts().repeated, 1);
+  now_ns_ = wake->at_ns;
+  EXPECT_EQ(Plan(), "other q/gang-0 ; ") << "evicted";
+  EXPECT_EQ(engine_.counts().repeated, 1);
+  now_ns_ -= kSecondNs;
+  EXPECT_EQ(Plan(), "") << "a clock that is set back";
 }
 
 }  // namespace

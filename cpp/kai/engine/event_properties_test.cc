@@ -28,7 +28,15 @@ class Events {
       shape.terms = {};
     }
     if (random_.OneIn(4)) shape.topology = RandomTopologyOptions();
-    for (uint64_t i = 0; i < 3; ++i) sources_.push_back(MakeRandomCluster(seed * 3 + i, shape));
+    // Where much runs, and may lose pods or not for some time.
+    const bool is_crowded = random_.OneIn(3);
+    CrowdedClusterOptions crowd;
+    crowd.pod_affinity = shape.pod_affinity;
+    if (!random_.OneIn(4)) crowd.terms = {};
+    for (uint64_t i = 0; i < 3; ++i) {
+      sources_.push_back(is_crowded ? MakeCrowdedCluster(seed * 3 + i, crowd).rows
+                                    : MakeRandomCluster(seed * 3 + i, shape));
+    }
   }
 
   const ShardParams& params() const { return sources_[0].params; }
@@ -127,22 +135,38 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
     const Session session(config);
     Random random(seed);
     events.Load();
+    int64_t now_ns = kTestNowNs;
     for (int step = 0; step < 25 && !HasFailure(); ++step) {
       SCOPED_TRACE(step);
-      const absl::StatusOr<Plan> plan = engine.Plan(kTestNowNs, nullptr);
+      const absl::StatusOr<Engine::PlanPtr> plan = engine.Plan(now_ns, nullptr);
       ASSERT_TRUE(plan.ok());
       ClusterRows rows = store.Rows();
       rows.params = events.params();
-      EXPECT_EQ(FirstDifference(TextOf(*plan), TextOf(RunPlan(session, std::move(rows).Build()))),
+      EXPECT_EQ(FirstDifference(TextOf(**plan),
+                                TextOf(RunPlan(session, std::move(rows).Build(), nullptr, now_ns))),
                 "");
-      for (int64_t left = random.Between(1, 3); left > 0; --left) events.Happen();
+      // Time alone goes on, up to the moment that the plan waits for, or just before it.
+      const std::optional<Engine::Wake> wake = engine.NextWake();
+      if (random.OneIn(3) && wake && wake->at_ns < 2 * kTestNowNs) {
+        now_ns = wake->at_ns - (random.Coin() ? 1 : 0);
+        continue;
+      }
+      const int64_t seconds = random.Pick(std::vector<int64_t>{0, 0, 1, 30, 120, 3600, -90});
+      now_ns += seconds * 1'000'000'000;
+      for (int64_t left = random.Between(0, 3); left > 0; --left) events.Happen();
     }
     counts.built += engine.counts().built;
     counts.updated += engine.counts().updated;
+    counts.followed += engine.counts().followed;
+    counts.repeated += engine.counts().repeated;
   }
   // That would test nothing.
   EXPECT_GT(counts.updated, end - first > 10 ? counts.built / 3 : -1);
+  EXPECT_GT(counts.followed, end - first > 10 ? counts.updated / 3 : -1);
+  EXPECT_GT(counts.repeated, end - first > 10 ? counts.built / 3 : -1);
   RecordProperty("updated", static_cast<int>(counts.updated));
+  RecordProperty("followed", static_cast<int>(counts.followed));
+  RecordProperty("repeated", static_cast<int>(counts.repeated));
   RecordProperty("built", static_cast<int>(counts.built));
 }
 

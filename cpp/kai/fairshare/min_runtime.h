@@ -1,7 +1,7 @@
 // MinRuntime: how long a pod group may run before it can be a victim (spec 1 §10).
 //
 //   MinRuntime(queues, options).ForReclaim(waiting_queue, victim_queue)  // F105, in nanoseconds
-//   MinRuntime::Protects(started_ns, runtime_ns, now_ns)               // F103
+//   MinRuntime::EndOf(started_ns, runtime_ns)               // F103: protected until then
 //   MinRuntime::MayLose(elastic, is_protected, losses)                 // F106, for a scenario
 //
 // A pod group is elastic if one of its pod sets has more pods, of whatever status, than its
@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 
+#include "kai/base/saturating.h"
 #include "kai/model/columns/queue.h"
 
 namespace kai {
@@ -38,10 +39,11 @@ class MinRuntime {
   int64_t ForPreempt(QueueId victim) const;
   int64_t ForReclaim(QueueId reclaimer, QueueId victim) const;
 
-  // F103: `started_ns` INT64_MIN: no start is known, and nothing is protected.
-  static bool Protects(int64_t started_ns, int64_t runtime_ns, int64_t now_ns) {
-    if (started_ns == std::numeric_limits<int64_t>::min()) return false;
-    return now_ns - runtime_ns < started_ns;  // the sum could overflow
+  // F103: the moment from which the group is not protected any more. INT64_MIN: no start is known,
+  // and nothing is protected.
+  static int64_t EndOf(int64_t started_ns, int64_t runtime_ns) {
+    if (started_ns == std::numeric_limits<int64_t>::min()) return started_ns;
+    return AddSaturating(started_ns, runtime_ns);
   }
 
   // What a scenario takes of a pod set; pods that are merely moved count as victims.

@@ -89,6 +89,9 @@ class ClassPlans {
   // it needs before it can have one (spec 3 P16).
   bool CanNeverRun(PodClassId pod_class) { return Of(pod_class).is_refused; }
 
+  // The cluster has more classes of pods.
+  void Grow() { plans_.Resize(cluster_.pod_classes().size()); }
+
  private:
   struct Entry {
     bool is_made = false;

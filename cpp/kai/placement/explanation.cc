@@ -36,17 +36,15 @@ NoNodeCausePtr Explanations::RefusalOf(PodId pod) const {
 }
 
 void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers) {
-  const auto version = static_cast<int64_t>(touched_.size());
-  if (answers->version == version) return;
+  if (answers->version == touched_.version()) return;
   const bool looks_further = std::ranges::any_of(
       question.plan.node_filters,
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
-  const auto changes = static_cast<size_t>(version - answers->version);
-  if (answers->version < 0 || looks_further || changes > cluster_.nodes().size())
-    return AskAll(question, nodes, answers);
+  const auto touched = touched_.Since(answers->version, cluster_.nodes().size());
+  if (looks_further || !touched) return AskAll(question, nodes, answers);
   // Only nodes that were touched can answer anew; asking one twice does no harm.
-  for (size_t i = static_cast<size_t>(answers->version); i < touched_.size(); ++i) {
-    if (touched_[i].valid()) AskNode(question, touched_[i], answers);
+  for (const NodeId node : *touched) {
+    if (node.valid()) AskNode(question, node, answers);
   }
   Conclude(answers);
 }
@@ -60,7 +58,7 @@ void Explanations::AskAll(const Question& question, const OrderedNodes& nodes, A
 }
 
 void Explanations::Conclude(Answers* answers) const {
-  answers->version = static_cast<int64_t>(touched_.size());
+  answers->version = touched_.version();
   FitReport report;
   for (size_t i = 0; i < answers->answers.size(); ++i)
     report.Add(answers->answers[i], answers->nodes_with[i]);

@@ -1,14 +1,13 @@
 // Explanations: why no node takes a pod as the cluster stands, counted over the nodes (spec 3 §8).
 //
 //   explanations_(plans, room_, &touched_)
-//   touched_.push_back(change.to_node);       // its ledger changed
+//   touched_.Touch(change.to_node);       // its ledger changed
 //
 //   EXPECT_EQ(rooms.Explain("ns/p-0"),
 //             "no nodes with enough resources were found: 1 node is unschedulable.");
 //
 // Invariants: the answer is the one that a walk over all nodes would give. It is meant for pods
-// that found no node; for others it counts the nodes that refuse. `touched` grows with each change,
-// and its length is the version of the cluster.
+// that found no node; for others it counts the nodes that refuse.
 //
 // Cost: the first answer for a class of pods asks all nodes, a later one only the nodes that were
 // touched since. Answers that hold for one pod, one queue or one domain are not kept, and neither
@@ -25,18 +24,22 @@
 #include "kai/placement/node_room.h"
 #include "kai/placement/ordered_nodes.h"
 #include "kai/placement/queue_allowance.h"
+#include "kai/placement/touched_nodes.h"
 
 namespace kai {
 
 class Explanations {
  public:
   // All three have to outlive it.
-  Explanations(ClassPlans* plans, const NodeRoom& room, const std::vector<NodeId>* touched)
+  Explanations(ClassPlans* plans, const NodeRoom& room, const TouchedNodes* touched)
       : cluster_(plans->cluster()),
         plans_(*plans),
         room_(room),
         touched_(*touched),
         kept_(cluster_.pod_classes().size()) {}
+
+  // The cluster has more classes of pods.
+  void Grow() { kept_.Resize(cluster_.pod_classes().size()); }
 
   // `nodes`: those that were searched. `allowance`: for pods that share GPUs; null: no limit.
   NoNodeCausePtr Of(PodId pod, const OrderedNodes& nodes, const QueueAllowance* allowance);
@@ -44,10 +47,10 @@ class Explanations {
  private:
   // What nodes answer to a class of pods.
   struct Answers {
-    int64_t version = -1;                    // -1: nodes have not been asked
-    std::vector<FitReport::Answer> answers;  // each once
-    std::vector<int64_t> nodes_with;         // by answer
-    IndexVector<NodeId, int32_t> of_node;    // an answer; -1: the node has not been asked
+    TouchedNodes::Version version = TouchedNodes::kNone;  // kNone: nodes have not been asked
+    std::vector<FitReport::Answer> answers;               // each once
+    std::vector<int64_t> nodes_with;                      // by answer
+    IndexVector<NodeId, int32_t> of_node;  // an answer; -1: the node has not been asked
     NoNodeCausePtr cause;
   };
   // A class of pods, and what limits it.
@@ -74,7 +77,7 @@ class Explanations {
   const Cluster& cluster_;
   ClassPlans& plans_;
   const NodeRoom& room_;
-  const std::vector<NodeId>& touched_;
+  const TouchedNodes& touched_;
   IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: not asked for
   Answers passing_;                                         // those that are not kept
   FitReport node_report_;                                   // scratch

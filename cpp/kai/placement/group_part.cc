@@ -50,6 +50,11 @@ bool GroupPart::LowerMinima(SubGroupId set) {
   return there > 0;
 }
 
+void GroupPart::Reset() {
+  Forget();
+  minima_ = &placing_.minima();
+}
+
 void GroupPart::Widen() {
   for (const SubGroupId set : lowered_) own_minima_[set] = placing_.minima()[set];
   lowered_.clear();

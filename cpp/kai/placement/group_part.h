@@ -39,6 +39,8 @@ class GroupPart {
   void Narrow(PodGroupId group, std::span<const PodId> pods);
   void Widen();
   void Forget();
+  // As if no group had ever had a part: the cluster has changed.
+  void Reset();
 
  private:
   bool LowerMinima(SubGroupId set);

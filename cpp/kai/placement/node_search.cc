@@ -53,21 +53,33 @@ void NodeSearch::Confine(const Area* area) {
   area_.emplace(cluster_, all_nodes_.strategies(), std::move(members));
 }
 
-void NodeSearch::Touch(const Change& change) {
-  touched_.push_back(change.to_node);
+void NodeSearch::Touch(NodeId node) {
+  touched_.Touch(node);
+  all_nodes_.Touch(node);
+  NoteFreedRoom();
+}
+
+void NodeSearch::Grow() {
+  nothing_at_.Resize(cluster_.pod_classes().size(), -1);
+  explanations_.Grow();
+  touched_.Trim(cluster_.nodes().size());
+}
+
+void NodeSearch::Note(const Change& change) {
+  touched_.Touch(change.to_node);
   if (!change.to_node.valid()) return;
   all_nodes_.Touch(change.to_node);
   if (area_) area_->Touch(change.to_node);
 }
 
 void NodeSearch::Applied(const Change& change) {
-  Touch(change);
+  Note(change);
   for (Listener* listener : plans_.listeners()) listener->Applied(change);
   const bool takes = change.to == PodStatus::kAllocated || change.to == PodStatus::kPipelined;
   if (!takes) NoteFreedRoom();
 }
 void NodeSearch::Undone(const Change& change) {
-  Touch(change);
+  Note(change);
   const std::span<Listener* const> listeners = plans_.listeners();
   for (auto listener = listeners.rbegin(); listener != listeners.rend(); ++listener)
     (*listener)->Undone(change);
@@ -104,7 +116,7 @@ NodeSearch::Found NodeSearch::Find(PodClassId pod_class, const QueueAllowance* a
     return found;
   }
   if (IsRecentStillBest()) {
-    recent_.version = version();
+    recent_.version = touched_.version();
     return On(recent_.node, recent_.fits_now);
   }
   // Where nothing was found and room was only taken since, there is nothing now: unless a filter
@@ -122,8 +134,8 @@ bool NodeSearch::IsRecentStillBest() const {
   // fuller nodes come first, its node is fuller by that pod than all it was at least as good as,
   // and so the best again while another pod fits, now or later as before. Where the search found
   // devices to join, others may have some left; where it found none, there are none but here.
-  if (recent_.pod_class != current_.pod_class || recent_.version + 1 != version() ||
-      touched_.back() != recent_.node)
+  if (recent_.pod_class != current_.pod_class || recent_.version + 1 != touched_.version() ||
+      touched_.last() != recent_.node)
     return false;
   const NodeId node = recent_.node;
   return HasRoom(node, Room::kLater) && HasRoom(node, Room::kNow) == recent_.fits_now &&
@@ -334,7 +346,7 @@ NodeSearch::Found NodeSearch::Search() {
                  .node = best.node,
                  .fits_now = best.now,
                  .joins = MayJoin(best.node),
-                 .version = version()};
+                 .version = touched_.version()};
     }
   }
   return On(best.node, best.now);

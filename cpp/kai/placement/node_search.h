@@ -8,8 +8,8 @@
 //   const NodeSearch::Found found = search.Find(pods);
 //   if (!found.node.valid()) ... *search.Explain(pod) ...
 //
-// The plans and the order of all nodes can be kept from one cycle to the next. The search notes
-// what one cycle changed: the nodes that it touched, where nothing was found, and the last answer.
+// It can be kept from one cycle to the next, with the plans and the order of all nodes, as long as
+// it hears of what happens between them as well (Touch(), Grow()).
 //
 // Invariants: it hears each change of the statement and passes it on to the filters and to the
 // order of nodes, so that it always speaks of the cluster as it stands. The index and a scan of all
@@ -33,6 +33,7 @@
 #include "kai/placement/node_room.h"
 #include "kai/placement/ordered_nodes.h"
 #include "kai/placement/queue_allowance.h"
+#include "kai/placement/touched_nodes.h"
 
 namespace kai {
 
@@ -81,6 +82,12 @@ class NodeSearch final : public Listener {
   void Undone(const Change& change) override;
   bool IsMoveWithin(PodId pod, NodeId node) const override;
 
+  const TouchedNodes& touched() const { return touched_; }
+  // Between cycles: something about the node changed, be it for more room or for less.
+  void Touch(NodeId node);
+  // Between cycles: the cluster may have more classes of pods.
+  void Grow();
+
  private:
   static constexpr double kUnlimitedCharge = std::numeric_limits<double>::infinity();
 
@@ -100,13 +107,12 @@ class NodeSearch final : public Listener {
     NodeId node;
     bool fits_now = false;
     bool joins = false;
-    int64_t version = -1;
+    TouchedNodes::Version version = TouchedNodes::kNone;
   };
   struct Best;
   class IndexWalk;
 
   OrderedNodes& nodes() { return area_ ? *area_ : all_nodes_; }
-  int64_t version() const { return static_cast<int64_t>(touched_.size()); }
 
   void Begin(PodClassId pod_class, const ClassPlan& plan);
   bool IsRecentStillBest() const;
@@ -140,7 +146,7 @@ class NodeSearch final : public Listener {
     return has_bands_ ? (DomainScores::kMostSteps - band) * DomainScores::kPerStep : 0;
   }
 
-  void Touch(const Change& change);
+  void Note(const Change& change);
   void NoteFreedRoom() {
     recent_ = {};
     ++freed_;
@@ -152,8 +158,8 @@ class NodeSearch final : public Listener {
   Options options_;
   NodeRoom room_;
 
-  std::vector<NodeId> touched_;  // by every change so far, in order; its length is the version
-  int64_t freed_ = 0;            // how often a change left more room somewhere
+  TouchedNodes touched_;
+  int64_t freed_ = 0;  // how often a change left more room somewhere
   // Nothing was found when room had been freed so often; -1: something was, or there was no search.
   IndexVector<PodClassId, int64_t> nothing_at_;
   Recent recent_;

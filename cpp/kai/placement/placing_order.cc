@@ -44,26 +44,42 @@ int Compare(const Cluster& cluster, PodComparator comparator, PodId a, PodId b) 
 }  // namespace
 
 PlacingOrder::PlacingOrder(const Cluster& cluster, const Options& options)
-    : cluster_(cluster),
-      ordered_(cluster.sub_groups().pod_list),
-      minima_(cluster.sub_groups().minimum) {
+    : cluster_(cluster), options_(options), minima_(cluster.sub_groups().minimum) {
+  for (const SubGroupId pod_set : cluster.sub_groups().labelled) Sort(pod_set);
+  for (const SubGroupId pod_set : cluster.sub_groups().completed) LowerMinimum(pod_set);
+}
+
+void PlacingOrder::Sort(SubGroupId pod_set) {
   // Pods come by age, then UID: only labels that a comparator reads change that.
-  const auto first = [&](PodId a, PodId b) {
-    for (const PodComparator comparator : options.comparators) {
-      if (const int order = Compare(cluster, comparator, a, b); order != 0) return order < 0;
+  const std::span<const PodId> pods = cluster_.sub_groups().PodsOf(pod_set);
+  std::vector<PodId>& sorted = sorted_[pod_set];
+  sorted.assign(pods.begin(), pods.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [&](PodId a, PodId b) {
+    for (const PodComparator comparator : options_.comparators) {
+      if (const int order = Compare(cluster_, comparator, a, b); order != 0) return order < 0;
     }
     return false;
-  };
-  const SubGroupColumns& sets = cluster.sub_groups();
-  for (const SubGroupId pod_set : sets.labelled) {
-    const Span32 range = sets.pods[pod_set];
-    std::stable_sort(ordered_.begin() + range.begin, ordered_.begin() + range.end, first);
-  }
-  if (!options.count_completed) return;
-  for (const SubGroupId pod_set : sets.completed) {
-    const int32_t completed = sets.counts[pod_set][PodStatus::kSucceeded];
-    minima_[pod_set] = std::max(0, minima_[pod_set] - completed);
-    lowered_.push_back(sets.group[pod_set]);
+  });
+}
+
+void PlacingOrder::LowerMinimum(SubGroupId pod_set) {
+  if (!options_.count_completed) return;
+  const int32_t completed = cluster_.sub_groups().counts[pod_set][PodStatus::kSucceeded];
+  if (completed == 0) return;
+  minima_[pod_set] = std::max(0, minima_[pod_set] - completed);
+  lowered_.insert(cluster_.sub_groups().group[pod_set]);
+}
+
+void PlacingOrder::Look(PodGroupId group) {
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  for (size_t id = minima_.size(); id < sets.size(); ++id)
+    minima_.Add(sets.minimum[SubGroupId(id)]);
+  lowered_.erase(group);
+  for (const SubGroupId pod_set : cluster_.pod_groups().PodSetsOf(group)) {
+    sorted_.erase(pod_set);
+    if (std::ranges::find(sets.labelled, pod_set) != sets.labelled.end()) Sort(pod_set);
+    minima_[pod_set] = sets.minimum[pod_set];
+    LowerMinimum(pod_set);
   }
 }
 

@@ -5,15 +5,17 @@
 //   placing.PodsOf(PodSetNamed(*cluster, "ns/g", "default"))
 //
 // Invariants: it depends on labels, ages, UIDs and pods that succeeded, and never on what is
-// placed. It stays right from one cycle to the next until pods come, go or end. Cost: a copy of the
-// lists of pods, and a sort of those pod sets in which some pod has a label that a comparator
-// reads. Threads: many readers.
+// placed. It stays right from one cycle to the next until pods come, go or end; Look() then makes
+// it right for their group. Cost: a copy of the minima, and a sort of those pod sets in which some
+// pod has a label that a comparator reads. Threads: many readers.
 #ifndef KAI_PLACEMENT_PLACING_ORDER_H_
 #define KAI_PLACEMENT_PLACING_ORDER_H_
 
 #include <span>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "kai/model/columns/cluster.h"
 
 namespace kai {
@@ -31,18 +33,29 @@ class PlacingOrder {
 
   const Cluster& cluster() const { return cluster_; }
   std::span<const PodId> PodsOf(SubGroupId pod_set) const {
-    return cluster_.sub_groups().pods[pod_set].Of(ordered_);
+    if (!sorted_.empty()) {
+      if (const auto sorted = sorted_.find(pod_set); sorted != sorted_.end()) return sorted->second;
+    }
+    return cluster_.sub_groups().PodsOf(pod_set);
   }
   // Pods of a pod set, children of a set.
   const IndexVector<SubGroupId, int32_t>& minima() const { return minima_; }
   // Groups with a minimum that is not that of the cluster.
-  std::span<const PodGroupId> lowered() const { return lowered_; }
+  const absl::flat_hash_set<PodGroupId>& lowered() const { return lowered_; }
+
+  // The group is new, or pods of it came, went or ended.
+  void Look(PodGroupId group);
 
  private:
+  void Sort(SubGroupId pod_set);
+  void LowerMinimum(SubGroupId pod_set);
+
   const Cluster& cluster_;
-  std::vector<PodId> ordered_;  // the cluster's pod_list, each pod set in placing order
+  Options options_;
+  // Of pod sets that are in another order than the cluster's.
+  absl::flat_hash_map<SubGroupId, std::vector<PodId>> sorted_;
   IndexVector<SubGroupId, int32_t> minima_;
-  std::vector<PodGroupId> lowered_;
+  absl::flat_hash_set<PodGroupId> lowered_;
 };
 
 }  // namespace kai

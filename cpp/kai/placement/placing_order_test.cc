@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 std::vector<std::string> OrderOf(const ClusterMaker& maker,
                                  std::vector<PodComparator> comparators = {
@@ -87,7 +88,7 @@ TEST(PlacingOrderTest, PodsThatSucceededLowerTheMinimum) {  // mend completed_po
   const SubGroupId pod_set = PodSetNamed(*cluster, "ns/g", "default");
   const PlacingOrder counting(*cluster, {});
   EXPECT_EQ(counting.minima()[pod_set], 2);
-  EXPECT_THAT(counting.lowered(), ElementsAre(PodGroupNamed(*cluster, "ns/g")));
+  EXPECT_THAT(counting.lowered(), UnorderedElementsAre(PodGroupNamed(*cluster, "ns/g")));
   const PlacingOrder as_kai(*cluster, {.comparators = {}, .count_completed = false});
   EXPECT_EQ(as_kai.minima()[pod_set], 3);
   EXPECT_THAT(as_kai.lowered(), IsEmpty());

@@ -10,7 +10,8 @@ PodOrder::PodOrder(const PlacingOrder& placing, const Options& options)
       options_(options),
       part_(placing),
       known_(cluster_.pod_groups().size(), kState),
-      next_request_(std::make_unique_for_overwrite<Request[]>(cluster_.pod_groups().size())),
+      requests_(cluster_.pod_groups().size()),
+      next_request_(std::make_unique_for_overwrite<Request[]>(requests_)),
       elastic_state_(cluster_.pod_groups().elastic_state) {
   for (const PodGroupId group : placing.lowered()) Forget(group);
 }
@@ -225,6 +226,19 @@ void PodOrder::Widen() {
 void PodOrder::ForgetParts() {
   if (part_.group().valid()) Forget(part_.group());
   part_.Forget();
+}
+
+void PodOrder::Look(PodGroupId group) {
+  const size_t groups = cluster_.pod_groups().size();
+  known_.Resize(groups, kNothing);
+  elastic_state_.Resize(groups);
+  if (requests_ < groups) {
+    requests_ = 2 * groups;
+    next_request_ = std::make_unique_for_overwrite<Request[]>(requests_);
+    for (const PodGroupId each : known_.ids()) known_[each] &= kState;
+  }
+  part_.Reset();
+  Forget(group);
 }
 
 void PodOrder::Applied(const Change& change) {

@@ -10,9 +10,8 @@
 // Of a gang of 2 with five waiting pods and room for three, the first attempt works on two pods,
 // the next ones on one each.
 //
-// The placing order can be kept from one cycle to the next. This class notes what one cycle made of
-// it: requests and states of groups that have been asked for, and the part of a group that a search
-// for victims works on.
+// It can be kept from one cycle to the next, like the placing order, as long as it hears of what
+// happens between them as well (Begin(), Look()).
 //
 // Invariants: each answer is that of the cluster as it stands, because it hears each change of the
 // statement. Cost: a question about a group looks at its sub-groups, and PodsToPlace() at their
@@ -94,7 +93,7 @@ class PodOrder final : public Listener {
     }
     return elastic_state_[group];
   }
-  // Some group's may differ from what it was when the cluster was built.
+  // Some group's may differ from what it was when the cycle began.
   bool AnyStateChanged() const { return any_changed_; }
   bool IsReady(PodGroupId group) const {
     return SetIsReady(cluster_.pod_groups().root[group]);
@@ -130,6 +129,14 @@ class PodOrder final : public Listener {
   void Undone(const Change& change) override;
   void Settled(const Change& change) override;
 
+  // A cycle begins: all is as the cluster has it.
+  void Begin() {
+    ForgetParts();
+    any_changed_ = !placing_.lowered().empty();
+  }
+  // Between cycles: the group is new, or pods of it came, went or changed.
+  void Look(PodGroupId group);
+
  private:
   bool SetIsReady(SubGroupId set) const;
   bool SetHasChoice(SubGroupId set) const;
@@ -163,6 +170,7 @@ class PodOrder final : public Listener {
     Request() {}
     QuotaCount amount;
   };
+  size_t requests_ = 0;                      // there is room for
   std::unique_ptr<Request[]> next_request_;  // by group
   IndexVector<PodGroupId, ElasticState> elastic_state_;
 };

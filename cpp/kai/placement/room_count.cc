@@ -72,8 +72,32 @@ double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_cla
   return CountOn(plans, cluster, pod_class, node, GpusTakenOn(cluster, pod_class, node));
 }
 
+double RoomCount::CountOn(PodClassId pod_class, NodeId node) {
+  return kai::CountOn(plans_, cluster_, pod_class, node, GpusTakenOn(cluster_, pod_class, node));
+}
+
+void RoomCount::Refresh(PodClassId pod_class, Counted* counted) {
+  if (counted->version == touched_.version()) return;
+  if (const auto touched = touched_.Since(counted->version, counted->nodes)) {
+    for (const NodeId node : *touched) {
+      if (!node.valid() || node.index() >= counted->nodes) continue;
+      auto known =
+          std::ranges::lower_bound(counted->on, node, {}, &std::pair<NodeId, double>::first);
+      if (known == counted->on.end() || known->first != node)
+        known = counted->on.insert(known, {node, 0.0});
+      counted->held -= known->second;
+      known->second = CountOn(pod_class, node);
+      counted->held += known->second;
+    }
+  } else {
+    *counted = {};
+  }
+  counted->version = touched_.version();
+}
+
 bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   Counted& counted = counted_[pod_class];
+  Refresh(pod_class, &counted);
   const size_t nodes = cluster_.nodes().size();
   // Pods that share no device take as many of every node.
   const bool shares = cluster_.pod_classes().info[pod_class].gpu.IsShared();
@@ -81,7 +105,10 @@ bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes) {
     const NodeId node(counted.nodes);
     if (shares) gpus = GpusTakenOn(cluster_, pod_class, node);
-    counted.held += CountOn(plans_, cluster_, pod_class, node, gpus);
+    const double held = kai::CountOn(plans_, cluster_, pod_class, node, gpus);
+    if (held == 0) continue;
+    counted.held += held;
+    counted.on.emplace_back(node, held);
   }
   return counted.held >= wanted;
 }

@@ -3,18 +3,23 @@
 //
 //   fit = PodsThatFit(&cycle.search->plans(), cluster, each.pod_class, node);
 //
-//   RoomCount room(*cycle.cluster, &cycle.search->plans());
+//   RoomCount room(rooms.cluster(), &rooms.search().plans(), &rooms.search().touched());
+//
+// It can be kept from one cycle to the next.
 //
 // Invariants: a count is never too small. Cost: O(slots) per node; MayHold() looks at each node at
-// most once per class of pods, and stops where it is enough. Not thread-safe: it makes plans.
+// most once per class of pods, and stops where it is enough; later at nodes that were touched
+// since. Not thread-safe: it makes plans.
 #ifndef KAI_PLACEMENT_ROOM_COUNT_H_
 #define KAI_PLACEMENT_ROOM_COUNT_H_
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kai/model/columns/cluster.h"
 #include "kai/placement/class_plans.h"
+#include "kai/placement/touched_nodes.h"
 
 namespace kai {
 
@@ -29,24 +34,35 @@ double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_cla
 
 class RoomCount {
  public:
-  RoomCount(const Cluster& cluster, ClassPlans* plans)
-      : cluster_(cluster), plans_(plans), counted_(cluster.pod_classes().size()) {}
+  RoomCount(const Cluster& cluster, ClassPlans* plans, const TouchedNodes* touched)
+      : cluster_(cluster),
+        plans_(plans),
+        touched_(*touched),
+        counted_(cluster.pod_classes().size()) {}
 
-  // False: there is not room enough for all of them, in whatever order others come. The cluster
-  // must not have changed since the first question.
+  // False: as the cluster stands there is not room enough for all of them, in whatever order others
+  // come.
   bool MayHold(std::span<const PodId> pods);
+
+  // The cluster has more classes of pods.
+  void Grow() { counted_.Resize(cluster_.pod_classes().size()); }
 
  private:
   // What the first so many nodes hold: counting stops where it is enough.
   struct Counted {
     size_t nodes = 0;
     double held = 0;
+    std::vector<std::pair<NodeId, double>> on;  // those of them that ever held any, ascending
+    TouchedNodes::Version version = TouchedNodes::kNone;
   };
 
   bool Holds(PodClassId pod_class, double wanted);
+  void Refresh(PodClassId pod_class, Counted* counted);
+  double CountOn(PodClassId pod_class, NodeId node);
 
   const Cluster& cluster_;
   ClassPlans* plans_;
+  const TouchedNodes& touched_;
   IndexVector<PodClassId, Counted> counted_;
 };
 

@@ -25,7 +25,7 @@ TEST(RoomCountTest, TheScarcestResourceSaysHowManyPodsFit) {
   const auto may_hold = [&](const std::vector<const char*>& names) {
     std::vector<PodId> pods;
     for (const char* name : names) pods.push_back(rooms.Pod(name));
-    return RoomCount(cluster, &plans).MayHold(pods);
+    return RoomCount(cluster, &plans, &rooms.search().touched()).MayHold(pods);
   };
   EXPECT_TRUE(may_hold({"ns/p-0", "ns/p-1", "ns/p-2"}));
   EXPECT_FALSE(may_hold({"ns/p-0", "ns/p-1", "ns/p-2", "ns/p-3"}));
@@ -39,7 +39,7 @@ TEST(RoomCountTest, PodsThatDifferOnlyInTheNodeNominatedForThemAreCountedTogethe
                   .Pending("ns/p", {.gpus = 1})
                   .Pending("ns/nominated", {.gpus = 1, .nominated_node = "n"})
                   .Build());
-  RoomCount room(rooms.cluster(), &rooms.search().plans());
+  RoomCount room(rooms.cluster(), &rooms.search().plans(), &rooms.search().touched());
   const std::vector<PodId> pods = {rooms.Pod("ns/p-0"), rooms.Pod("ns/nominated-0")};
   EXPECT_TRUE(room.MayHold({pods.data(), 1}));
   EXPECT_FALSE(room.MayHold(pods));

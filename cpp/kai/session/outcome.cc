@@ -17,14 +17,17 @@ constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 class Describer {
  public:
   Describer(const CycleView& cycle, Plan* plan)
-      : cycle_(cycle), cluster_(*cycle.cluster), plan_(*plan) {}
+      : cycle_(cycle),
+        cluster_(*cycle.cluster),
+        plan_(*plan),
+        outcomes_(cluster_.pod_groups().size()) {}
 
   void Run() {
     FindEvictions();
-    plan_.groups.Resize(cluster_.pod_groups().size());
     const std::vector<PodGroupId> groups = NotableOrChanged(*cycle_.statement);
-    plan_.groups.Reserve(groups.size());
+    outcomes_.Reserve(groups.size());
     for (const PodGroupId group : groups) Describe(group);
+    plan_.outcomes = std::make_shared<const GroupOutcomes>(std::move(outcomes_));
   }
 
  private:
@@ -87,7 +90,7 @@ class Describer {
   }
 
   void Describe(PodGroupId group) {
-    GroupOutcome& outcome = plan_.groups.At(group);
+    GroupOutcome& outcome = outcomes_.At(group);
     const int32_t waiting = cycle_.order->CountOf(group, PodStatus::kPending) +
                             cycle_.order->CountOf(group, PodStatus::kGated);
     const bool ready = waiting == 0 || cycle_.order->IsReady(group);
@@ -196,7 +199,7 @@ class Describer {
   // Pods of sub-groups that do not exist (spec 2 M9).
   void DescribeMisfits(PodGroupId group, GroupOutcome* outcome) {
     for (const PodId pod : cluster_.pod_groups().misfits[group]) {
-      plan_.waiting_pods.emplace_back(pod, static_cast<int32_t>(outcome->reasons.size()));
+      outcomes_.waiting_pods.emplace_back(pod, static_cast<int32_t>(outcome->reasons.size()));
       AddToPlan(NoSubgroup{.pod = pod}, outcome);
     }
   }
@@ -243,7 +246,7 @@ class Describer {
         });
         const auto place =
             static_cast<int32_t>(begin) + static_cast<int32_t>(own - reasons.begin());
-        plan_.waiting_pods.emplace_back(pod, own == reasons.end() ? -1 : place);
+        outcomes_.waiting_pods.emplace_back(pod, own == reasons.end() ? -1 : place);
       }
     }
   }
@@ -251,6 +254,7 @@ class Describer {
   const CycleView& cycle_;
   const Cluster& cluster_;
   Plan& plan_;
+  GroupOutcomes outcomes_;
 };
 
 }  // namespace

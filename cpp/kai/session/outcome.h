@@ -13,7 +13,7 @@
 
 namespace kai {
 
-// Fills plan->groups and plan->waiting_pods from the cycle as its actions left it.
+// Fills plan->outcomes and plan->evictions from the cycle as its actions left it.
 void DescribeOutcomes(const CycleView& cycle, Plan* plan);
 
 }  // namespace kai

@@ -425,9 +425,9 @@ TEST(EvictionOutcomeTest, AGroupThatMovesHasAPromiseAndLosesNothing) {
                             R"({"actions": "allocate, consolidation"})");
   ASSERT_THAT(plan.decisions, testing::SizeIs(3));
   const PodGroupId moved = plan.cluster->pods().group[plan.decisions[0].pod];
-  EXPECT_EQ(plan.groups[moved].verdict, Verdict::kPipelined);
+  EXPECT_EQ(plan.OutcomeOf(moved).verdict, Verdict::kPipelined);
   EXPECT_THAT(ReasonsOf(plan, moved), IsEmpty());
-  EXPECT_TRUE(plan.groups[moved].writes_last_eviction);
+  EXPECT_TRUE(plan.OutcomeOf(moved).writes_last_eviction);
   EXPECT_THAT(plan, HasVerdict("ns/new", Verdict::kPipelined));
 }
 

@@ -4,11 +4,11 @@
 //
 //   for (const CycleLog::Decision& decision : plan.decisions) {
 //   VerdictName(outcome.verdict)
-//   plan.groups[group]
+//   plan.OutcomeOf(group)
 //
 // Invariants: a plan keeps its cluster alive; equal input gives equal plans, timings apart. Cost:
-// reading is O(1); groups that simply go on running share one outcome. Threads: nothing in it
-// changes: many readers.
+// reading is O(1); groups that simply go on running share one outcome. A copy shares what became of
+// the groups. Threads: nothing in it changes: many readers.
 #ifndef KAI_SESSION_PLAN_H_
 #define KAI_SESSION_PLAN_H_
 
@@ -58,10 +58,13 @@ struct GroupOutcome {
   StampWrite writes_stale_since = StampWrite::kNone;
 };
 
-// What became of every pod group. Most simply go on running, and share one outcome that says so.
+// What became of every pod group, and of the pods that wait. Most groups simply go on running, and
+// share one outcome that says so.
 class GroupOutcomes {
  public:
-  void Resize(size_t groups) { place_.Resize(groups, kSimplyRunning); }
+  GroupOutcomes() = default;
+  explicit GroupOutcomes(size_t groups) : place_(groups, kSimplyRunning) {}
+
   // Room for so many outcomes.
   void Reserve(size_t outcomes) { outcomes_.reserve(outcomes); }
   const GroupOutcome& operator[](PodGroupId group) const {
@@ -78,6 +81,10 @@ class GroupOutcomes {
     return outcomes_[static_cast<size_t>(place_[group])];
   }
 
+  // Pods whose condition is written, in no order that counts; each with its own reason of those of
+  // its group, or -1: that of the group as a whole.
+  std::vector<std::pair<PodId, int32_t>> waiting_pods;
+
  private:
   static constexpr int32_t kSimplyRunning = -1;
   IndexVector<PodGroupId, int32_t> place_;
@@ -90,6 +97,7 @@ struct Plan {
 
   std::shared_ptr<const Cluster> cluster;
   int64_t now_ns = 0;
+  CycleTime::Holds holds;  // the times for which the same objects give the same plan
   std::vector<CycleLog::Decision> decisions;
   std::vector<QueueUse> queue_uses;  // CycleLog::queue_uses
   std::vector<GpuList> shared_gpus;  // CycleLog::shared_gpus
@@ -115,11 +123,9 @@ struct Plan {
     size_t decision = 0;
   };
   std::vector<Eviction> evictions;
-  GroupOutcomes groups;
-  // Pods whose condition is written, in no order that counts; each with its own reason of those of
-  // its group, or -1: that of the group as a whole.
-  std::vector<std::pair<PodId, int32_t>> waiting_pods;
-  IndexVector<QueueId, QueueShare> queues;  // beside what the cluster says that they hold
+  const GroupOutcome& OutcomeOf(PodGroupId group) const { return (*outcomes)[group]; }
+  std::shared_ptr<const GroupOutcomes> outcomes;  // shared with plans that say the same
+  IndexVector<QueueId, QueueShare> queues;        // beside what the cluster says that they hold
   // Searches that a budget ended, and the scenarios each had tried: with these counts in
   // scenarioSearchBudgets.maxScenarios.searches the plan can be had again, whatever the machine.
   std::vector<std::pair<std::string, int64_t>> spent_searches;

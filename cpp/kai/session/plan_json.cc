@@ -280,7 +280,7 @@ void WriteGroups(const Plan& plan, std::string_view stamp, JsonWriter* json) {
   json->Key("pod_groups");
   json->Begin('{');
   for (const auto& [name, group] : groups) {
-    const GroupOutcome& outcome = plan.groups[group];
+    const GroupOutcome& outcome = plan.OutcomeOf(group);
     json->Key(name);
     json->Begin('{');
     json->Key("queue");

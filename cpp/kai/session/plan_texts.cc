@@ -26,7 +26,7 @@ std::string Prefixed(const Cluster& cluster, PodGroupId group, std::string text)
 // The errors that keep pods of the group waiting, as KAI collects them.
 std::vector<std::pair<std::string, std::string>> ErrorsOf(const Plan& plan, PodGroupId group) {
   std::vector<std::pair<std::string, std::string>> errors;
-  for (const OutcomeReason& each : plan.groups[group].reasons) {
+  for (const OutcomeReason& each : plan.OutcomeOf(group).reasons) {
     if (!each.in_event || std::holds_alternative<Stale>(each.reason)) continue;
     EventError error = EventErrorOf(each.reason, group, *plan.cluster);
     errors.emplace_back(error.name, std::move(error.message));
@@ -69,7 +69,7 @@ std::string MessageOf(const Plan& plan, const CycleLog::Decision& decision) {
 
 std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group) {
   const Cluster& cluster = *plan.cluster;
-  const GroupOutcome& outcome = plan.groups[group];
+  const GroupOutcome& outcome = plan.OutcomeOf(group);
   std::vector<std::string> events;
   for (const OutcomeReason& each : outcome.reasons) {
     if (each.in_event && (std::holds_alternative<Stale>(each.reason) || !outcome.has_errors_event))
@@ -82,7 +82,7 @@ std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group) {
 
 std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group) {
   std::vector<ToldReason> told;
-  for (const OutcomeReason& each : plan.groups[group].reasons) {
+  for (const OutcomeReason& each : plan.OutcomeOf(group).reasons) {
     if (!each.in_plan) continue;
     told.push_back({.code = CodeOf(each.reason),
                     .message = MessageOf(each.reason, group, *plan.cluster),
@@ -111,13 +111,13 @@ std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
   std::map<PodGroupId, std::string> of_groups;
   std::vector<std::pair<PodId, std::string>> conditions;
-  conditions.reserve(plan.waiting_pods.size());
-  for (const auto& [pod, place] : plan.waiting_pods) {
+  conditions.reserve(plan.outcomes->waiting_pods.size());
+  for (const auto& [pod, place] : plan.outcomes->waiting_pods) {
     const PodGroupId group = cluster.pods().group[pod];
     std::string own;
     bool is_prefixed = true;
     if (place >= 0) {
-      const Reason& reason = plan.groups[group].reasons[static_cast<size_t>(place)].reason;
+      const Reason& reason = plan.OutcomeOf(group).reasons[static_cast<size_t>(place)].reason;
       own = MessageOf(reason, group, cluster);
       is_prefixed = !std::holds_alternative<NoSubgroup>(reason);
     }

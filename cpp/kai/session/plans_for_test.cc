@@ -69,7 +69,7 @@ std::string TextOf(const Plan& plan) {
     if (decision.for_group.valid()) StrAppend(&text, " ", cluster.PodGroupName(decision.for_group));
   }
   for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
-    const GroupOutcome& outcome = plan.groups[group];
+    const GroupOutcome& outcome = plan.OutcomeOf(group);
     StrAppend(&text, "\n", cluster.PodGroupName(group), ": ", VerdictName(outcome.verdict),
               outcome.writes_last_start ? " starts" : "",
               outcome.writes_last_eviction ? " evicted" : "",

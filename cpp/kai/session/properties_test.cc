@@ -356,7 +356,7 @@ TEST_P(CyclePropertyTest, EveryGroupThatWaitsHasAReason) {
       ++decided[cluster.pods().group[decision.pod]];
     }
     for (const PodGroupId group : plan.cluster->pod_groups().name.ids()) {
-      const GroupOutcome& outcome = plan.groups[group];
+      const GroupOutcome& outcome = plan.OutcomeOf(group);
       const std::string name = cluster.PodGroupName(group);
       const bool got_something = decided.contains(group);
       const bool says_so = outcome.verdict == Verdict::kPlaced ||

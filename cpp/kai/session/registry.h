@@ -1,7 +1,6 @@
 // Registry: plugin and action names -> what they bring into a cycle. Filled by the explicit calls
 // in registry.cc and nothing else.
 //
-//   const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
 //   MakeAction(name, config_)->Run(cycle);
 //
 // Invariants: every name that Config knows has its part here; what is made refers to the cluster,

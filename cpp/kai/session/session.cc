@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "kai/base/saturating.h"
 #include "kai/base/text.h"
-#include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
 #include "kai/session/ranks.h"
 #include "kai/session/registry.h"
@@ -36,49 +36,14 @@ class Laps {
 };
 
 // Pods that should be gone by now: what they hold is not coming back (spec 2 S2).
-void MarkOverduePods(const Cluster& cluster, int64_t now_ns, Statement* statement) {
+void MarkOverduePods(const Cluster& cluster, CycleTime* time, Statement* statement) {
+  const int64_t threshold_ns = cluster.params().stuck_in_releasing_threshold_ns;
   for (const PodId pod : cluster.pods().leaving) {
-    // Not the time since: a date of long ago may be further away than a number can say.
-    if (cluster.pods().deletion_ns[pod] < now_ns - cluster.params().stuck_in_releasing_threshold_ns)
-      statement->MarkStuck(pod);
+    const int64_t overdue_ns =
+        AddSaturating(AddSaturating(cluster.pods().deletion_ns[pod], threshold_ns), 1);
+    if (time->HasCome(overdue_ns, WakeReason::kPodOverdue)) statement->MarkStuck(pod);
   }
 }
-
-PlacementRules MakeRules(const Config& config, const Cluster& cluster,
-                         const std::shared_ptr<ZoneLedger>& zones) {
-  return {.checks = MakePodChecks(config, cluster),
-          .filters = MakeFilters(config, cluster, zones),
-          .scorers = MakeScorers(config, cluster, zones)};
-}
-
-// Null: no group has a topology constraint.
-std::unique_ptr<DomainSearch> MakeDomainSearch(const Config& config, const Cluster& cluster) {
-  if (!config.HasPlugin("topology") || cluster.topology_constraints().empty()) return nullptr;
-  return std::make_unique<DomainSearch>(
-      cluster, DomainSearch::Options{.whole_nodes = !config.mends.on(Mend::kPartialLabels),
-                                     .stop_at_required = config.mends.on(Mend::kCommonDomain),
-                                     .tells_levels = config.mends.on(Mend::kTopologyLevels),
-                                     .best_fit = PlacesByBestFit(config)});
-}
-
-// First what could live on from one cycle to the next, then what notes what one cycle did.
-struct PlacementRooms {
-  PlacementRooms(const Config& config, const Cluster& cluster,
-                 const std::shared_ptr<ZoneLedger>& zones, bool always_scan)
-      : placing(cluster, PlacingOrderOptions(config)),
-        plans(cluster, MakeRules(config, cluster, zones)),
-        nodes(cluster, StrategiesOf(config)),
-        order(placing, PodOrderOptions(config)),
-        search(&plans, &nodes, SearchOptions(config, always_scan)),
-        domains(MakeDomainSearch(config, cluster)) {}
-
-  PlacingOrder placing;
-  ClassPlans plans;
-  OrderedNodes nodes;
-  PodOrder order;
-  NodeSearch search;
-  std::unique_ptr<DomainSearch> domains;  // null: no group asks for a domain
-};
 
 GroupPlacer::Options PlacerOptions(const Config& config) {
   return {.check_capacity = config.HasPlugin("proportion"),
@@ -87,6 +52,13 @@ GroupPlacer::Options PlacerOptions(const Config& config) {
           .level_free = config.mends.on(Mend::kTopologyLevels),
           .best_fit = PlacesByBestFit(config),
           .adding = config.mends.on(Mend::kQuotaEpsilon) ? Adding::kExact : Adding::kAsKai};
+}
+
+void TakeFrom(CycleLog* log, Plan* plan) {
+  plan->decisions = std::move(log->decisions);
+  plan->queue_uses = std::move(log->queue_uses);
+  plan->shared_gpus = std::move(log->shared_gpus);
+  plan->spent_searches = std::move(log->spent_searches);
 }
 
 void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
@@ -102,14 +74,20 @@ void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
 
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                                   const Clock* stopwatch) const {
+  return Run(std::move(cluster), now_ns, stopwatch, nullptr);
+}
+
+absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
+                                  const Clock* stopwatch, std::unique_ptr<CycleRooms>* kept) const {
   Laps laps(stopwatch);
   Plan plan;
   plan.cluster = cluster;
   plan.now_ns = now_ns;
+  CycleTime time(now_ns);
 
   // The listeners live longer than the statement, which tells them of its rollback when it closes.
   std::optional<QueueUsage> usage;
-  std::optional<PlacementRooms> rooms;
+  std::unique_ptr<CycleRooms> rooms = kept == nullptr ? nullptr : std::move(*kept);
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
   if (statement == nullptr) {
     return absl::FailedPreconditionError(
@@ -121,8 +99,9 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   plan.queues = shares.table().shares;
   laps.Lap("fair_share");
 
-  const std::shared_ptr<ZoneLedger> zones = MakeZoneLedger(config_, *cluster);
-  rooms.emplace(config_, *cluster, zones, options_.always_scan);
+  const bool always_scan = options_.always_scan;
+  if (rooms == nullptr) rooms = std::make_unique<CycleRooms>(config_, *cluster, always_scan);
+  rooms->order.Begin();
   std::vector<Listener*> listeners = {&*usage, &rooms->order, &rooms->search};
   if (rooms->domains != nullptr) listeners.push_back(rooms->domains.get());
   statement->Listen(std::move(listeners));
@@ -130,20 +109,21 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (keeps_traces) statement->UndoWith(MakeCountingUndo(cluster.get()));
   statement->Recognize({.in_any_order = config_.mends.on(Mend::kDeviceOrder),
                         .all = config_.mends.on(Mend::kPassedDevices)});
-  MarkOverduePods(*cluster, now_ns, statement.get());
+  MarkOverduePods(*cluster, &time, statement.get());
   statement->Settle();  // that is not tried out
 
   GroupPlacer placer(*cluster, &rooms->order, &shares, &rooms->search, PlacerOptions(config_),
                      rooms->domains.get());
   CycleLog log(*cluster);
   CycleView cycle{.cluster = cluster.get(),
-                  .now_ns = now_ns,
+                  .time = &time,
                   .statement = statement.get(),
                   .shares = &shares,
                   .order = &rooms->order,
                   .search = &rooms->search,
+                  .room = &rooms->room,
                   .placer = &placer,
-                  .zones = zones.get(),
+                  .zones = rooms->zones.get(),
                   .worklist = WorklistOptions(config_),
                   .generators = GeneratorsOf(config_),
                   .budgets = &config_.budgets,
@@ -161,15 +141,17 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   if (options_.inspect) options_.inspect(cycle);
   DescribeOutcomes(cycle, &plan);
   RankPods(cycle, &plan);
-  plan.decisions = std::move(log.decisions);
-  plan.queue_uses = std::move(log.queue_uses);
-  plan.shared_gpus = std::move(log.shared_gpus);
-  if (zones != nullptr) ReportZones(*zones, *cluster, &plan);
+  plan.holds = time.holds();
+  TakeFrom(&log, &plan);
+  if (rooms->zones != nullptr) ReportZones(*rooms->zones, *cluster, &plan);
   if (config_.HasPlugin("dynamicresources")) plan.claims = std::move(log.claims);
-  plan.spent_searches = std::move(log.spent_searches);
   plan.score_keys = rooms->nodes.CountKeys();
-  statement->StopTelling();  // of what comes now: they go as well
-  statement.reset();         // rolls back: the cluster is as it was
+  // Rooms that are kept hear of the rollback, so that they are as before; others go as well.
+  rooms->order.ForgetParts();
+  const bool keeps_rooms = kept != nullptr && !keeps_traces && rooms->CanFollow();
+  if (!keeps_rooms) statement->StopTelling();
+  statement.reset();  // rolls back: the cluster is as it was
+  if (keeps_rooms) *kept = std::move(rooms);
   laps.Lap("close");
   plan.timing_ns = laps.Finish();
   return plan;

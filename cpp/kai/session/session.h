@@ -5,7 +5,7 @@
 //
 // Invariants: the cluster is the same afterwards, and so is every further plan for that time, as
 // long as no budget of time cuts a search. FailedPrecondition: another plan for this cluster is
-// being made. Cost: O(nodes + pods + queues) to open and to close, plus what its actions do.
+// being made. Cost: O(nodes + pod groups + queues) to open and to close, plus what its actions do.
 // Threads: several sessions, or one, may plan several clusters at once; two plans on one cluster at
 // once are refused.
 #ifndef KAI_SESSION_SESSION_H_
@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "kai/base/clock.h"
 #include "kai/session/config.h"
+#include "kai/session/cycle_rooms.h"
 #include "kai/session/plan.h"
 
 namespace kai {
@@ -38,6 +39,10 @@ class Session {
   // `stopwatch` may be null: then timings are zero.
   absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                            const Clock* stopwatch) const;
+  // With rooms that the cycle before has left, and leaves rooms for the next one. `kept` may hold
+  // null, before and afterwards: then rooms are made.
+  absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns, const Clock* stopwatch,
+                           std::unique_ptr<CycleRooms>* kept) const;
 
   const Config& config() const { return config_; }
 

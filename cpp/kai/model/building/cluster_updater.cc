@@ -35,6 +35,7 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
     return false;
   touched_pods_.clear();
   touched_groups_.clear();
+  delta_ = {};
   for (const auto& each : changes.nodes) {
     if (!UpdateNode(each)) return false;
   }
@@ -76,6 +77,7 @@ bool ClusterUpdater::UpdateNode(const ClusterChanges::Change<NodeRow>& change) {
   NodeRow& known = nodes_[node.index()];
   if (row.labels != known.labels || row.allocatable != known.allocatable) return false;
   known = row;
+  delta_.reclassified = true;
   CountNode(node, false);
   NodeColumns& nodes = c_.nodes_;
   const bool has_dra_gpus = c_.node_classes_[nodes.node_class[node]].has_dra_gpus;
@@ -152,6 +154,7 @@ void ClusterUpdater::Relist() {
                       [&](PodId a, PodId b) { return c_.IsNamedBefore(a, b); });
   }
   RelistPodGroups(c_, groups, &c_.pod_groups_);
+  delta_.groups.insert(groups.begin(), groups.end());
 }
 
 // ---- what is known
@@ -252,7 +255,10 @@ bool ClusterUpdater::Put(Known* known) {
   if (const SubGroupId pod_set = c_.pods_.pod_set[pod]; pod_set.valid())
     Edit(pod_set).push_back(pod);
   if (draft->group.valid()) touched_groups_.insert(draft->group);
-  if (draft->node.valid()) Occupancy(&c_).Occupy(pod, draft->node, draft->status, GpuList());
+  if (draft->node.valid()) {
+    Occupancy(&c_).Occupy(pod, draft->node, draft->status, GpuList());
+    delta_.nodes.insert(draft->node);
+  }
   Count(pod, true);
   return true;
 }
@@ -261,8 +267,10 @@ void ClusterUpdater::TakeOut(Known* known) {
   const PodId pod = known->id;
   known->id = PodId();
   Count(pod, false);
-  if (const NodeId node = c_.pods_.node[pod]; node.valid())
+  if (const NodeId node = c_.pods_.node[pod]; node.valid()) {
     Occupancy(&c_).Vacate(pod, node, c_.pods_.status[pod]);
+    delta_.nodes.insert(node);
+  }
   if (const SubGroupId pod_set = c_.pods_.pod_set[pod]; pod_set.valid())
     std::erase(Edit(pod_set), pod);
   if (const PodGroupId group = c_.pods_.group[pod]; group.valid()) touched_groups_.insert(group);

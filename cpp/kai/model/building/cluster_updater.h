@@ -25,6 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "kai/model/building/cluster_delta.h"
 #include "kai/model/building/cluster_writers.h"
 #include "kai/model/building/pod_writer.h"
 #include "kai/model/rows/cluster_rows.h"
@@ -54,6 +55,8 @@ class ClusterUpdater {
 
   // False: the cluster is of no use any more.
   bool Update(const ClusterChanges& changes);
+  // What the last update touched.
+  const ClusterDelta& delta() const { return delta_; }
 
  private:
   using Key = std::pair<NameId, NameId>;  // namespace and name
@@ -104,6 +107,7 @@ class ClusterUpdater {
   absl::flat_hash_set<Key> touched_pods_;
   absl::flat_hash_set<PodGroupId> touched_groups_;
   absl::flat_hash_map<SubGroupId, std::vector<PodId>> edited_sets_;
+  ClusterDelta delta_;
 };
 
 }  // namespace kai

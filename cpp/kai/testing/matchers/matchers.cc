@@ -162,7 +162,7 @@ std::string DecisionsText(const Plan& plan) {
 
 ToldOutcome OutcomeOf(const Plan& plan, std::string_view group) {
   const PodGroupId id = PodGroupNamed(*plan.cluster, group);
-  const GroupOutcome& outcome = plan.groups[id];
+  const GroupOutcome& outcome = plan.OutcomeOf(id);
   return {.verdict = outcome.verdict,
           .events = EventsOf(plan, id),
           .reasons = ReasonsOf(plan, id),

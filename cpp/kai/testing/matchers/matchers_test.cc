@@ -31,11 +31,12 @@ class MatchersTest : public ::testing::Test {
     Decide(CycleLog::Decision::Kind::kBind, "v/train-1", "n2");
     Decide(CycleLog::Decision::Kind::kEvict, "s/bulk-0", "");
     Decide(CycleLog::Decision::Kind::kPipeline, "v/late-0", "n1");
-    plan_.groups.Resize(plan_.cluster->pod_groups().size());
-    GroupOutcome& outcome = plan_.groups.At(PodGroupNamed(*plan_.cluster, "v/late"));
+    GroupOutcomes outcomes(plan_.cluster->pod_groups().size());
+    GroupOutcome& outcome = outcomes.At(PodGroupNamed(*plan_.cluster, "v/late"));
     outcome.verdict = Verdict::kPipelined;
     outcome.reasons = {{.reason = NoQueue()}};
     outcome.has_errors_event = true;
+    plan_.outcomes = std::make_shared<const GroupOutcomes>(std::move(outcomes));
   }
 
   void Decide(CycleLog::Decision::Kind kind, std::string_view pod, std::string_view node) {

@@ -1,0 +1,70 @@
+// CycleTime: the time of a cycle. It notes the moments that the cycle asks about, and so knows for
+// how long the same objects would give the same answers.
+//
+//   time.HasCome(160, WakeReason::kPodOverdue)
+//   EXPECT_EQ(time.holds().until_ns, 160) << "the first answer that changes";
+//
+// A cycle knows the time in no other way than by these questions. What it decided therefore holds
+// until the first moment that had not come, and for times back to the last one that had.
+//
+// Invariants: from_ns <= now < until_ns. Cost: two comparisons a question. Not thread-safe.
+#ifndef KAI_ACTIONS_CYCLE_TIME_H_
+#define KAI_ACTIONS_CYCLE_TIME_H_
+
+#include <cstdint>
+#include <limits>
+
+namespace kai {
+
+// What happens at a moment that had not come.
+enum class WakeReason : uint8_t {
+  kPodOverdue,       // a pod should have left its node by now: its room is not coming back
+  kGangStale,        // a gang has been incomplete for too long: its pods go
+  kPreemptionDelay,  // a pod group may take from others
+  kMinRuntime,       // a pod group may lose pods
+};
+
+class CycleTime {
+ public:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kAlways = std::numeric_limits<int64_t>::min();
+
+  // The times for which a cycle decides the same, and what happens when they end.
+  struct Holds {
+    int64_t from_ns = kAlways;
+    int64_t until_ns = kNever;
+    WakeReason then{};  // of no meaning where they do not end
+
+    bool at_once = false;  // the cycle says when it was: each other time says something else
+
+    bool Covers(int64_t now_ns) const { return !at_once && from_ns <= now_ns && now_ns < until_ns; }
+  };
+
+  explicit CycleTime(int64_t now_ns) : now_ns_(now_ns) {}
+
+  // To compute moments; questions are for HasCome().
+  int64_t now_ns() const { return now_ns_; }
+  // A moment that is counted from now is told to people.
+  void Tell() { holds_.at_once = true; }
+  const Holds& holds() const { return holds_; }
+
+  bool HasCome(int64_t moment_ns, WakeReason reason) {
+    if (moment_ns <= now_ns_) {
+      if (holds_.from_ns < moment_ns) holds_.from_ns = moment_ns;
+      return true;
+    }
+    if (moment_ns < holds_.until_ns) {
+      holds_.until_ns = moment_ns;
+      holds_.then = reason;
+    }
+    return false;
+  }
+
+ private:
+  int64_t now_ns_;
+  Holds holds_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_ACTIONS_CYCLE_TIME_H_

@@ -1,0 +1,46 @@
+#include "kai/actions/cycle_time.h"
+
+#include <gtest/gtest.h>
+
+namespace kai::cycle_time_test {
+namespace {
+
+TEST(CycleTimeTest, HoldsFromTheLastMomentThatHasComeToTheFirstThatHasNot) {
+  CycleTime time(100);
+  EXPECT_TRUE(time.HasCome(40, WakeReason::kMinRuntime));
+  EXPECT_TRUE(time.HasCome(70, WakeReason::kGangStale));
+  EXPECT_TRUE(time.HasCome(50, WakeReason::kGangStale));
+  EXPECT_FALSE(time.HasCome(200, WakeReason::kGangStale));
+  EXPECT_FALSE(time.HasCome(160, WakeReason::kPodOverdue));
+  EXPECT_FALSE(time.HasCome(180, WakeReason::kMinRuntime));
+  EXPECT_EQ(time.holds().from_ns, 70);
+  EXPECT_EQ(time.holds().until_ns, 160) << "the first answer that changes";
+  EXPECT_EQ(time.holds().then, WakeReason::kPodOverdue);
+  EXPECT_TRUE(time.holds().Covers(70));
+  EXPECT_TRUE(time.holds().Covers(159));
+  EXPECT_FALSE(time.holds().Covers(69)) << "a clock that was set back";
+  EXPECT_FALSE(time.holds().Covers(160));
+}
+
+TEST(CycleTimeTest, NowHasCome) {
+  CycleTime time(100);
+  EXPECT_TRUE(time.HasCome(100, WakeReason::kMinRuntime));
+  EXPECT_EQ(time.holds().until_ns, CycleTime::kNever);
+}
+
+TEST(CycleTimeTest, WithoutAQuestionItHoldsForEver) {
+  const CycleTime time(100);
+  EXPECT_TRUE(time.holds().Covers(CycleTime::kAlways));
+  EXPECT_TRUE(time.holds().Covers(CycleTime::kNever - 1));
+}
+
+TEST(CycleTimeTest, WhatSaysWhenItWasHoldsForNoOtherTime) {
+  CycleTime time(100);
+  EXPECT_FALSE(time.HasCome(160, WakeReason::kPreemptionDelay));
+  time.Tell();
+  EXPECT_FALSE(time.holds().Covers(100));
+  EXPECT_EQ(time.holds().until_ns, 160);
+}
+
+}  // namespace
+}  // namespace kai::cycle_time_test

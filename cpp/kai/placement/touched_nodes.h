@@ -1,0 +1,56 @@
+// TouchedNodes: which nodes changed, in order, so that what is known of all nodes can be kept and
+// only these be looked at again.
+//
+//   touched.Touch(NodeId(2));
+//   *touched.Since(later, kNodes)        // no value: look at all nodes
+//
+// Invariants: the version grows with each change, also one of a pod that stands nowhere. Cost: O(1)
+// a change; what was touched before more changes than there are nodes is forgotten. Threads: many
+// readers, or one that touches.
+#ifndef KAI_PLACEMENT_TOUCHED_NODES_H_
+#define KAI_PLACEMENT_TOUCHED_NODES_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kai/model/columns/ids.h"
+
+namespace kai {
+
+class TouchedNodes {
+ public:
+  using Version = int64_t;
+  static constexpr Version kNone = -1;  // of what was never known
+
+  Version version() const { return first_ + static_cast<Version>(touched_.size()); }
+  // An invalid node: something changed that stands nowhere.
+  void Touch(NodeId node) { touched_.push_back(node); }
+  // By the last change; invalid: none is known.
+  NodeId last() const { return touched_.empty() ? NodeId() : touched_.back(); }
+
+  // Some may be there twice, some invalid. Nothing: looking at all of so many nodes is less work.
+  std::optional<std::span<const NodeId>> Since(Version version, size_t nodes) const {
+    if (version < first_) return std::nullopt;
+    const auto known = static_cast<size_t>(version - first_);
+    if (touched_.size() - known > nodes) return std::nullopt;
+    return std::span(touched_).subspan(known);
+  }
+
+  // Between cycles: of what nobody will ask for.
+  void Trim(size_t nodes) {
+    if (touched_.size() <= 2 * nodes) return;
+    const size_t old = touched_.size() - nodes;
+    first_ += static_cast<Version>(old);
+    touched_.erase(touched_.begin(), touched_.begin() + static_cast<ptrdiff_t>(old));
+  }
+
+ private:
+  Version first_ = 0;
+  std::vector<NodeId> touched_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_TOUCHED_NODES_H_

@@ -1,0 +1,47 @@
+#include "kai/placement/touched_nodes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kai::touched_nodes_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr size_t kNodes = 3;
+
+TEST(TouchedNodesTest, TellsWhatWasTouchedSinceAVersion) {
+  TouchedNodes touched;
+  const TouchedNodes::Version start = touched.version();
+  EXPECT_THAT(*touched.Since(start, kNodes), IsEmpty());
+  touched.Touch(NodeId(2));
+  const TouchedNodes::Version later = touched.version();
+  touched.Touch(NodeId());
+  touched.Touch(NodeId(1));
+  EXPECT_THAT(*touched.Since(start, kNodes), ElementsAre(NodeId(2), NodeId(), NodeId(1)));
+  EXPECT_THAT(*touched.Since(later, kNodes), ElementsAre(NodeId(), NodeId(1)));
+  EXPECT_EQ(touched.last(), NodeId(1));
+}
+
+TEST(TouchedNodesTest, WhereMoreWasTouchedThanThereAreNodesAllAreAsked) {
+  TouchedNodes touched;
+  const TouchedNodes::Version start = touched.version();
+  for (int i = 0; i < 4; ++i) touched.Touch(NodeId(0));
+  EXPECT_EQ(touched.Since(start, kNodes), std::nullopt);
+  EXPECT_EQ(touched.Since(TouchedNodes::kNone, kNodes), std::nullopt) << "what was never known";
+}
+
+TEST(TouchedNodesTest, ForgetsWhatWasLongAgoAndKeepsCounting) {
+  TouchedNodes touched;
+  const TouchedNodes::Version start = touched.version();
+  for (size_t i = 0; i < 7; ++i) touched.Touch(NodeId(i));
+  const TouchedNodes::Version version = touched.version();
+  touched.Trim(kNodes);
+  EXPECT_EQ(touched.version(), version);
+  EXPECT_EQ(touched.Since(start, 100), std::nullopt);
+  EXPECT_THAT(*touched.Since(version - 2, kNodes), ElementsAre(NodeId(5), NodeId(6)));
+}
+
+}  // namespace
+}  // namespace kai::touched_nodes_test
