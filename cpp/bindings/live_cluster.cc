@@ -26,8 +26,9 @@ std::string KindOf(JsonObject object) {
 kai::Kind KindOrThrow(std::string_view name) {
   const std::optional<kai::Kind> kind = KindNamed(name);
   if (!kind) {
-    const std::string what =
-        name.empty() ? "the object has no kind" : StrCat("no plan depends on a ", name);
+    std::string what = StrCat("no plan depends on a ", name);
+    if (name.empty()) what = "the object has no kind";
+    if (name.ends_with("List")) what += "; give its items one by one";
     ThrowIfError(absl::InvalidArgumentError(what), WhenInvalid::kCluster);
   }
   return *kind;
@@ -104,7 +105,13 @@ bool LiveCluster::StartFollowing() {
 
 LiveCluster::Event LiveCluster::Upsert(std::string_view json) {
   const Turn turn = TakeTurn(*mutex_);
-  JsonObject object = ValueOrThrow(document_.Parse(json), WhenInvalid::kCluster);
+  absl::StatusOr<JsonObject> parsed = document_.Parse(json);
+  if (!parsed.ok()) {
+    ThrowIfError(
+        absl::InvalidArgumentError(StrCat("the object ", std::string(parsed.status().message()))),
+        WhenInvalid::kCluster);
+  }
+  JsonObject object = *parsed;
   Event event;
   event.kind = KindOf(object);
   const kai::Kind kind = KindOrThrow(event.kind);

@@ -32,7 +32,7 @@ TEST(PythonFloatTest, IsWhatReprPrints) {
   for (const auto& [value, text] : printed) EXPECT_EQ(PythonFloat(value), text);
 }
 
-// tests/unit/engine/test_plan_json.py compares whole plans with what Python writes.
+// tests/conformance/test_two_ways.py compares whole plans with what Python writes.
 TEST(PlanJsonTest, HasTheMembersThatGrowWithTheCluster) {
   const Plan plan = RunPlan(Session(ParseConfig("")), MakeCluster()
                                                           .Queue("vision", {.deserved_gpus = 1})

@@ -191,10 +191,20 @@ class Cluster:
         Raises InvalidClusterError for what is no such object: no JSON, a kind that no plan depends
         on, no name.
         """
-        if isinstance(manifest, str):
-            data = manifest.encode()
+        if isinstance(manifest, Mapping):
+            kind = manifest.get("kind")
+            if (
+                isinstance(kind, str)
+                and kind not in kinds.LISTS
+                and (hint := _hint(kind, kinds.LISTS))
+            ):
+                raise InvalidClusterError(f"no plan depends on a {kind}{hint}")
+            data = _dump(manifest)
+        elif isinstance(manifest, (str, bytes)):
+            data = manifest.encode() if isinstance(manifest, str) else manifest
         else:
-            data = _dump(manifest) if isinstance(manifest, Mapping) else bytes(manifest)
+            taken = "a mapping, or JSON as text or bytes"
+            raise TypeError(f"upsert() takes {taken}, not {type(manifest).__name__}")
         with self._lock:
             core = self._core_cluster()
             kind, name, was_there, is_late = core.upsert(data)

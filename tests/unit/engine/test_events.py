@@ -179,7 +179,9 @@ def test_a_file_that_names_an_object_twice_is_planned_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("manifest", "sentence"),
     [
-        ("{", "not valid JSON"),
+        ("{", "^the object is not valid JSON: byte 1"),
+        ("kind: Pod", "^the object is not valid JSON: byte 0"),
+        ('{"kind": "PodList", "items": []}', "no plan depends on a PodList; give its items"),
         ("[]", "object"),
         ('{"metadata": {"name": "x"}}', "the object has no kind"),
         ('{"kind": 7, "metadata": {"name": "x"}}', "the object has no kind"),
@@ -201,6 +203,14 @@ def test_what_is_no_object_is_one_sentence(manifest: Any, sentence: str) -> None
 def test_a_kind_that_is_misspelt_gets_a_close_one_offered() -> None:
     with pytest.raises(kai.InvalidClusterError, match="did you mean 'Pod'"):
         cluster().delete("pod", "a/old-0")
+    with pytest.raises(kai.InvalidClusterError, match="did you mean 'PodGroup'"):
+        cluster().upsert({"kind": "podgroup", "metadata": {"name": "x"}})
+
+
+@pytest.mark.parametrize("manifest", [None, 7, []])
+def test_what_can_be_no_object_is_a_type_error(manifest: Any) -> None:
+    with pytest.raises(TypeError, match="takes a mapping, or JSON as text or bytes, not"):
+        cluster().upsert(manifest)
 
 
 def test_a_version_that_is_late_changes_nothing() -> None:
