@@ -48,17 +48,12 @@ py::object HeldPlan::Member(std::string_view name) {
   return MembersOfPlans().at(name)(Read());
 }
 
-py::object HeldPlan::ToJson(std::string_view stamp) {
+std::string HeldPlan::ToJson(std::string_view stamp) {
   const Turn turn = TakeTurn(*mutex_);
   const Plan& plan = Read();
-  if (!plan.claims.empty()) return py::none();
   const DecisionTable& table = decisions();
-  std::string json;
-  {
-    const py::gil_scoped_release release;
-    json = PlanJson(plan, table, stamp);
-  }
-  return ToPython(json);
+  const py::gil_scoped_release release;
+  return PlanJson(plan, table, stamp);
 }
 
 void HeldPlan::LetGo() {

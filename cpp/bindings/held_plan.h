@@ -45,8 +45,7 @@ class HeldPlan {
   const DecisionTable& decisions();
   // One of MembersOfPlans().
   pybind11::object Member(std::string_view name);
-  // None: some pods hold resource claims.
-  pybind11::object ToJson(std::string_view stamp);
+  std::string ToJson(std::string_view stamp);
 
   // Its cluster goes on. The decisions are kept, as they are what most want to compare.
   void LetGo();

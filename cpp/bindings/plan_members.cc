@@ -36,35 +36,11 @@ py::dict ZonesAvailable(const Plan& plan) {
   return nodes;
 }
 
-const char* NameOf(SelectorOp op) {
-  switch (op) {
-    case SelectorOp::kIn:
-      return "In";
-    case SelectorOp::kNotIn:
-      return "NotIn";
-    case SelectorOp::kExists:
-      return "Exists";
-    case SelectorOp::kDoesNotExist:
-      return "DoesNotExist";
-    case SelectorOp::kGt:
-      return "Gt";
-    case SelectorOp::kLt:
-      return "Lt";
-  }
-  return "";
-}
-
 py::list Requirements(const std::vector<Requirement>& requirements, const Cluster& cluster) {
-  std::vector<std::tuple<std::string, std::string, std::vector<std::string>>> rows;
-  for (const Requirement& each : requirements) {
-    std::vector<std::string> values;
-    for (const NameId value : each.values) values.emplace_back(cluster.Text(value));
-    if (each.bound) values.push_back(std::to_string(*each.bound));
-    std::sort(values.begin(), values.end());
-    rows.emplace_back(cluster.Text(each.key), NameOf(each.op), std::move(values));
-  }
-  std::sort(rows.begin(), rows.end());
-  return py::cast(rows);
+  py::list rows;
+  for (const NamedRequirement& each : RequirementsOf(requirements, cluster))
+    rows.append(py::make_tuple(each.key, each.op, each.values));
+  return rows;
 }
 
 py::dict ToDict(const Facts& facts) {

@@ -151,11 +151,8 @@ class Plan(metaclass=_Compiled):
         What does not apply is 0, or the code -1.
         """
 
-    def to_json(self, stamp: str) -> str | None:
-        """The members decisions, pod_groups, pods and queues; `stamp`: the time for objects.
-
-        None: pods hold resource claims, which are not written here, or the cluster went on.
-        """
+    def to_json(self, stamp: str) -> str:
+        """The members decisions, pod_groups, pods and queues; `stamp`: the time for objects."""
 
     def situation(self) -> dict[str, list[Any]]:
         """What an explanation needs; each a list of tuples.

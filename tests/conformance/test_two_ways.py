@@ -19,14 +19,11 @@ def cases() -> list[Case]:
 
 def test_json_is_that_of_python(cases: list[Case]) -> None:
     scheduler = kai.Scheduler()
-    written = 0
     for case in cases:
         cluster = kai.Cluster.from_snapshot(case.data["snapshot"], name=case.id)
         plan = scheduler.plan(cluster, now=case.data.get("now"))
         text = plan.to_json()
         assert text == json.dumps(plan.to_dict(), ensure_ascii=False, allow_nan=False), case.id
-        written += plan._compiled.to_json("") is not None
-    assert written > 0.95 * len(cases) > 900  # in the others pods hold resource claims
 
 
 def test_a_cluster_that_lives_on_is_planned_as_one_that_was_loaded(cases: list[Case]) -> None:

@@ -43,6 +43,10 @@ class JsonWriter {
     Separate();
     Quote(value);
   }
+  void Pair(std::string_view key, std::string_view value) {
+    Key(key);
+    String(value);
+  }
   void Null() { Raw("null"); }
   void Bool(bool value) { Raw(value ? "true" : "false"); }
   void Int(int64_t value) { Raw(std::to_string(value)); }
@@ -172,6 +176,131 @@ void WritePlacement(const DecisionTable& decisions, size_t row, JsonWriter* json
   }
 }
 
+const char* NameOf(SelectorOp op) {
+  switch (op) {
+    case SelectorOp::kIn:
+      return "In";
+    case SelectorOp::kNotIn:
+      return "NotIn";
+    case SelectorOp::kExists:
+      return "Exists";
+    case SelectorOp::kDoesNotExist:
+      return "DoesNotExist";
+    case SelectorOp::kGt:
+      return "Gt";
+    case SelectorOp::kLt:
+      return "Lt";
+  }
+  return "";
+}
+
+void WriteRequirements(std::string_view key, const std::vector<Requirement>& requirements,
+                       const Cluster& cluster, JsonWriter* json) {
+  if (requirements.empty()) return;
+  json->Key(key);
+  json->Begin('[');
+  for (const NamedRequirement& each : RequirementsOf(requirements, cluster)) {
+    json->Begin('{');
+    json->Key("key");
+    json->String(each.key);
+    json->Key("operator");
+    json->String(each.op);
+    if (!each.values.empty()) {
+      json->Key("values");
+      WriteStrings(each.values, json);
+    }
+    json->End('}');
+  }
+  json->End(']');
+}
+
+// As Kubernetes writes it.
+void WriteAllocation(const Cluster& cluster, const ClaimAllocation& allocation, JsonWriter* json) {
+  json->Key("allocation");
+  json->Begin('{');
+  json->Key("devices");
+  json->Begin('{');
+  json->Key("results");
+  json->Begin('[');
+  for (const ClaimAllocation::Given& given : allocation.devices) {
+    json->Begin('{');
+    json->Pair("request", given.request);
+    json->Pair("driver", given.device.driver);
+    json->Pair("pool", given.device.pool);
+    json->Pair("device", given.device.device);
+    json->End('}');
+  }
+  json->End(']');
+  json->End('}');
+  if (!allocation.anywhere) {
+    json->Key("nodeSelector");
+    json->Begin('{');
+    json->Key("nodeSelectorTerms");
+    json->Begin('[');
+    for (const NodeTerm& term : allocation.nodes) {
+      json->Begin('{');
+      WriteRequirements("matchExpressions", term.expressions, cluster, json);
+      WriteRequirements("matchFields", term.fields, cluster, json);
+      json->End('}');
+    }
+    json->End(']');
+    json->End('}');
+  }
+  json->End('}');
+}
+
+void WriteExtendedClaim(const Cluster& cluster, const GivenClaim& claim, JsonWriter* json) {
+  json->Key("extended_claim");
+  json->Begin('{');
+  json->Pair("name", kExtendedClaim);
+  WriteAllocation(cluster, *claim.allocation, json);
+  json->Key("deviceRequests");
+  json->Begin('[');
+  for (const ExtendedClaim::Request& each : claim.extended.requests) {
+    json->Begin('{');
+    json->Pair("name", each.name);
+    json->Key("exactly");
+    json->Begin('{');
+    json->Pair("deviceClassName", each.class_name);
+    json->Pair("allocationMode", "ExactCount");
+    json->Key("count");
+    json->Int(each.count);
+    json->End('}');
+    json->End('}');
+  }
+  json->End(']');
+  json->Key("containerMappings");
+  json->Begin('[');
+  for (const ExtendedClaim::Container& each : claim.extended.containers) {
+    json->Begin('{');
+    json->Pair("containerName", each.container);
+    json->Pair("requestName", each.request);
+    json->Pair("resourceName", each.resource);
+    json->End('}');
+  }
+  json->End(']');
+  json->End('}');
+}
+
+void WriteClaims(const Cluster& cluster, const std::vector<GivenClaim>& claims, JsonWriter* json) {
+  const auto is_extended = [](const GivenClaim& claim) { return !claim.extended.empty(); };
+  if (!std::ranges::all_of(claims, is_extended)) {
+    json->Key("claims");
+    json->Begin('[');
+    for (const GivenClaim& claim : claims) {
+      if (is_extended(claim)) continue;
+      json->Begin('{');
+      json->Pair("name", cluster.Text(claim.use));
+      json->Pair("claim", cluster.Text(claim.claim));
+      WriteAllocation(cluster, *claim.allocation, json);
+      json->End('}');
+    }
+    json->End(']');
+  }
+  const auto extended = std::ranges::find_if(claims, is_extended);
+  if (extended != claims.end()) WriteExtendedClaim(cluster, *extended, json);
+}
+
 void WriteRank(const Cluster& cluster, const Plan::TopologyRank& rank, JsonWriter* json) {
   json->Key("topology");
   json->Begin('{');
@@ -189,6 +318,8 @@ void WriteRank(const Cluster& cluster, const Plan::TopologyRank& rank, JsonWrite
 void WriteDecisions(const Plan& plan, const DecisionTable& decisions, JsonWriter* json) {
   absl::flat_hash_map<PodId, const Plan::TopologyRank*> ranks;
   for (const Plan::TopologyRank& rank : plan.ranks) ranks[rank.pod] = &rank;
+  absl::flat_hash_map<PodId, const std::vector<GivenClaim>*> claims;
+  for (const auto& [pod, given] : plan.claims) claims[pod] = &given;
   json->Key("decisions");
   json->Begin('[');
   for (size_t row = 0; row < decisions.size(); ++row) {
@@ -199,9 +330,12 @@ void WriteDecisions(const Plan& plan, const DecisionTable& decisions, JsonWriter
     json->String(decisions.pod[row]);
     decisions.IsEviction(row) ? WriteEviction(decisions, row, json)
                               : WritePlacement(decisions, row, json);
-    if (plan.decisions[row].kind == CycleLog::Decision::Kind::kBind && !ranks.empty()) {
-      const auto rank = ranks.find(plan.decisions[row].pod);
-      if (rank != ranks.end()) WriteRank(*plan.cluster, *rank->second, json);
+    if (plan.decisions[row].kind == CycleLog::Decision::Kind::kBind) {
+      const PodId pod = plan.decisions[row].pod;
+      if (const auto given = claims.find(pod); given != claims.end())
+        WriteClaims(*plan.cluster, *given->second, json);
+      if (const auto rank = ranks.find(pod); rank != ranks.end())
+        WriteRank(*plan.cluster, *rank->second, json);
     }
     json->End('}');
   }
@@ -354,6 +488,20 @@ QueueNumbers QueueNumbersOf(const Plan& plan, QueueId queue, QuotaResource resou
            {"allocated_non_preemptible", for_people(sums.allocated_non_preemptible[resource])},
            {"request", for_people(share.request)},
            {"over_quota_weight", share.over_quota_weight}}};
+}
+
+std::vector<NamedRequirement> RequirementsOf(const std::vector<Requirement>& requirements,
+                                             const Cluster& cluster) {
+  std::vector<NamedRequirement> named;
+  for (const Requirement& each : requirements) {
+    NamedRequirement& row = named.emplace_back(NamedRequirement{
+        .key = std::string(cluster.Text(each.key)), .op = NameOf(each.op), .values = {}});
+    for (const NameId value : each.values) row.values.emplace_back(cluster.Text(value));
+    if (each.bound) row.values.push_back(std::to_string(*each.bound));
+    std::ranges::sort(row.values);
+  }
+  std::ranges::sort(named);
+  return named;
 }
 
 std::string PlanJson(const Plan& plan, const DecisionTable& decisions, std::string_view stamp) {

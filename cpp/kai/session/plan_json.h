@@ -3,7 +3,7 @@
 //   PlanJson(plan, TableOf(plan), "2026-01-01T00:00:00Z")
 //   // "decisions": [...], "pod_groups": {...}, "pods": {...}, "queues": {...}
 //
-// docs/reference/plan.md describes them. What resource claims hold is not written (Plan::claims).
+// docs/reference/plan.md describes them.
 //
 // Invariants: a number is written as Python writes it, which reads back as the same double; names
 // are UTF-8 and written as they are. Cost: linear in the text. Threads: pure functions of a plan
@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kai/session/decision_table.h"
 #include "kai/session/plan.h"
@@ -28,6 +29,18 @@ std::string PlanJson(const Plan& plan, const DecisionTable& decisions, std::stri
 // The numbers of a queue by name: cores, bytes, devices; nothing: unlimited.
 using QueueNumbers = std::array<std::pair<std::string_view, std::optional<double>>, 7>;
 QueueNumbers QueueNumbersOf(const Plan& plan, QueueId queue, QuotaResource resource);
+
+// What is asked of a node, as Kubernetes writes it.
+struct NamedRequirement {
+  std::string key;
+  std::string op;
+  std::vector<std::string> values;
+
+  friend auto operator<=>(const NamedRequirement&, const NamedRequirement&) = default;
+};
+// In the order of their texts.
+std::vector<NamedRequirement> RequirementsOf(const std::vector<Requirement>& requirements,
+                                             const Cluster& cluster);
 
 // A double as Python's repr() has it: 1.0, 0.1, 1e-05, 1e+16.
 std::string PythonFloat(double value);

@@ -151,8 +151,6 @@ class Answer:
     def to_json(self) -> str:
         """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
         written = self._compiled.to_json(second(self.now))
-        if written is None:
-            return _json(self.to_dict())
         head, tail = _json(self._head()), _json(self._tail())
         return f"{head[:-1]}, {written}, {tail[1:]}"
 
