@@ -44,11 +44,6 @@ class Measured:
     beyond_ms: float | None = None
     kai_ms: float | None = None
 
-    @property
-    def judged_ms(self) -> float:
-        """What the bar is about."""
-        return self.plan_ms if self.further_ms is None else self.further_ms
-
 
 def measure(workload: Workload, loads: int = 5) -> Measured:
     """Loads and plans a workload so many times, and plans it again after events if it has any."""
