@@ -6,7 +6,8 @@
 
 namespace kai::bindings {
 
-void RegisterSession(pybind11::module_& module);  // clusters, configurations, plans
+void RegisterSession(pybind11::module_& module);  // clusters, configurations, sessions
+void RegisterPlan(pybind11::module_& module);
 
 }  // namespace kai::bindings
 

@@ -10,7 +10,15 @@ namespace py = pybind11;
 const char* ClassFor(const absl::Status& status, WhenInvalid invalid) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
-      return invalid == WhenInvalid::kConfig ? "InvalidConfigError" : "InvalidInputError";
+      switch (invalid) {
+        case WhenInvalid::kInput:
+          return "InvalidInputError";
+        case WhenInvalid::kConfig:
+          return "InvalidConfigError";
+        case WhenInvalid::kCluster:
+          return "InvalidClusterError";
+      }
+      return "KaiError";
     case absl::StatusCode::kFailedPrecondition:
       return "BusyError";
     case absl::StatusCode::kNotFound:

@@ -10,7 +10,7 @@
 namespace kai::bindings {
 
 // The class in kai.errors that a call raises when its argument is no good.
-enum class WhenInvalid { kInput, kConfig };
+enum class WhenInvalid { kInput, kConfig, kCluster };
 
 // Throws the Python exception for a status that is not ok. FailedPrecondition is kai.BusyError.
 void ThrowIfError(const absl::Status& status, WhenInvalid invalid);

@@ -9,25 +9,8 @@ from typing import Any, Literal, NoReturn, final
 class _Compiled(type):
     """The metaclass of compiled classes."""
 
-# One row of Plan.decisions(): kind, pod, node, gpus, devices, portion, gpu_memory_mib, gpu_groups,
-# action, for_group, message, numa_zones. What does not apply is None, or () for gpu_groups and []
-# for numa_zones.
 # zone, amounts by resource
 _Zone = tuple[str, dict[str, float]]
-_Decision = tuple[
-    str,
-    str,
-    str | None,
-    float | None,
-    int | None,
-    float | None,
-    int | None,
-    tuple[str, ...],
-    str | None,
-    str | None,
-    str | None,
-    list[_Zone],
-]
 # key, operator, values
 _Requirement = tuple[str, str, list[str]]
 # One claim of Plan.claims(): the pod's name for it, its own, (request, driver, pool, device) of
@@ -62,7 +45,7 @@ def compat_switches() -> list[str]:
 
 @final
 class Cluster(metaclass=_Compiled):
-    """A loaded cluster. It never changes, and one plan at a time can run on it."""
+    """A loaded cluster that may live on. Every call may wait for a plan of it to be done."""
 
     def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
     @property
@@ -81,13 +64,26 @@ class Cluster(metaclass=_Compiled):
     def counts(self) -> dict[str, int]:
         """How many nodes, pods, pod_groups and queues there are."""
 
-    def situation(self) -> dict[str, list[Any]]:
-        """What an explanation needs; each a list of tuples.
+    def can_follow(self) -> bool:
+        """Whether events can change it: not if its file names an object twice."""
 
-        nodes: name, GPUs. pods: name, pod group, node, state (waits, holds, leaves, ended), whole
-        GPUs, shared devices, part of each, MiB of each. pod_groups: name, queue, pods that have to
-        start together, name of the owner. queues: name, parent.
+    def upsert(self, json: bytes) -> tuple[str, str, bool, bool]:
+        """An object came or changed. Its kind and name; whether it was there; whether it is late.
+
+        Raises kai.InvalidClusterError for no JSON, a kind that no plan depends on, or no name.
         """
+
+    def delete(self, kind: str, name: str) -> bool:
+        """An object is gone; whether it was there. Raises as `upsert` does for the kind."""
+
+    def has(self, kind: str, name: str) -> bool:
+        """Whether it is there, good or rejected. Raises as `upsert` does for the kind."""
+
+def case_of(data: bytes) -> tuple[bytes, str] | None:
+    """The members `snapshot` and `now` ("" if it has none) of a recorded case, as they stand there.
+
+    None: there is no snapshot. Raises kai.InvalidInputError when the bytes are not JSON.
+    """
 
 def load_snapshot(data: bytes) -> Cluster:
     """Reads the bytes of a snapshot.json in KAI's layout.
@@ -120,7 +116,7 @@ class Session(metaclass=_Compiled):
 
     def __init__(self, config: Config) -> None: ...
     def plan(self, cluster: Cluster, *, now_ns: int) -> Plan:
-        """Runs one cycle with the GIL released; leaves the cluster as it was.
+        """Runs one cycle with the GIL released, after what happened to the cluster is taken in.
 
         Raises kai.BusyError when another plan runs on this cluster.
         """
@@ -134,8 +130,37 @@ class Plan(metaclass=_Compiled):
     def warnings(self) -> list[str]:
         """What the cycle skipped."""
 
-    def decisions(self) -> list[_Decision]:
-        """In the order in which they have to happen."""
+    @property
+    def rejected(self) -> list[tuple[str, str, str, str]]:
+        """As that of the cluster that was planned."""
+
+    @property
+    def decision_count(self) -> int:
+        """How many decisions there are."""
+
+    def decisions(self, start: int, stop: int, types: tuple[type, ...]) -> list[Any]:
+        """Some of them, in the order in which they have to happen, without claims and ranks.
+
+        `types`: the frozen dataclasses of a decision to bind, to pipeline and to evict, and of a
+        NUMA zone.
+        """
+
+    def decision_columns(self) -> dict[str, Any]:
+        """All of them: numbers as bytes, names as (codes, texts), pods as (offsets, text).
+
+        What does not apply is 0, or the code -1.
+        """
+
+    def to_json(self, stamp: str) -> str:
+        """The members decisions, pod_groups, pods and queues; `stamp`: the time for objects."""
+
+    def situation(self) -> dict[str, list[Any]]:
+        """What an explanation needs; each a list of tuples.
+
+        nodes: name, GPUs. pods: name, pod group, node, state (waits, holds, leaves, ended), whole
+        GPUs, shared devices, part of each, MiB of each. pod_groups: name, queue, pods that have to
+        start together, name of the owner. queues: name, parent.
+        """
 
     def claims(self) -> dict[str, list[_ClaimAllocation]]:
         """What the resource claims of bound pods hold, by "namespace/name" of the pod."""

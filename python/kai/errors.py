@@ -24,7 +24,8 @@ class InvalidClusterError(InvalidInputError):
     """A situation was described that no cluster can be in.
 
     Raised by the builder methods of `kai.Cluster` (a negative number of pods, a pod group without a
-    queue), and by `kai.load` with ``strict=True`` when an object of the input had to be left out.
+    queue), by `kai.Cluster.upsert` and `.delete` for what is no object that a plan depends on, and
+    by `kai.load` with ``strict=True`` when an object of the input had to be left out.
     """
 
 
@@ -48,7 +49,7 @@ class BusyError(KaiError, RuntimeError):
     """Another plan runs on this cluster.
 
     Raised by `kai.Scheduler.plan` when two threads plan one `kai.Cluster` at the same time. Load
-    the cluster once per thread, or plan one after the other.
+    the cluster once per thread, or plan one after the other. Events do not raise it: they wait.
     """
 
 

@@ -56,6 +56,11 @@ std::optional<Engine::Wake> Engine::NextWake() const {
   return Wake{.at_ns = last_->holds.until_ns, .reason = last_->holds.then};
 }
 
+std::shared_ptr<const Cluster> Engine::Settled() {
+  Settle();
+  return live_->cluster;
+}
+
 void Engine::Settle() {
   if (!has_changed_) return;
   last_ = nullptr;  // before its cluster changes

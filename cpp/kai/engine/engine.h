@@ -42,6 +42,12 @@ class Engine final : private Follower {
   using PlanPtr = std::shared_ptr<const kai::Plan>;
   absl::StatusOr<PlanPtr> Plan(int64_t now_ns, const Clock* stopwatch);
 
+  // Something changed since the last plan: the next one takes it in, which ends the plans before.
+  bool has_changed() const { return has_changed_; }
+
+  // The cluster as it is; what changed is taken in as for a plan.
+  std::shared_ptr<const Cluster> Settled();
+
   // When a plan of the same objects would differ from the last one, and why. Nothing: never, or no
   // plan was made of the objects as they are.
   struct Wake {

@@ -60,11 +60,12 @@ class ObjectTable {
     return found == objects_.end() ? nullptr : &found->second;
   }
 
-  // Something later is known of the name: this version of it is of no use. While a list is read it
-  // is what counts, whatever its versions.
+  // Something later is known of the name: this version of it is of no use. The version that is
+  // known may come again, as it was or as somebody who tries things out edited it. While a list is
+  // read it is what counts, whatever its versions.
   bool IsLate(std::string_view name, Version version) const {
     if (version == 0 || is_listing_) return false;
-    if (const Object* object = Find(name)) return version <= object->version;
+    if (const Object* object = Find(name)) return version < object->version;
     const auto gone = gone_.find(name);
     return gone != gone_.end() && version <= gone->second;
   }

@@ -21,21 +21,30 @@ Version VersionOf(std::string_view text) {
 
 }  // namespace
 
-Store::Outcome Store::RejectUnnamed(Rejection rejection, Kind kind) {
+void Store::RejectUnnamed(Rejection rejection, Kind kind) {
   std::vector<Rejection>& known = unnamed_[static_cast<size_t>(kind)];
   if (known.size() < kMostUnnamed) known.push_back(std::move(rejection));
   Tell(kind, "");
-  return Outcome::kRejected;
+}
+
+void Store::Reject(Kind kind, Rejection rejection) {
+  if (rejection.name.empty()) return RejectUnnamed(std::move(rejection), kind);
+  const std::string name = rejection.name;
+  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
+    Table<Row>().Add(name, 0, Row(), std::make_unique<Rejection>(std::move(rejection)));
+  });
+  Tell(kind, name);
 }
 
 Store::Outcome Store::Upsert(Kind kind, std::string_view json) {
   absl::StatusOr<JsonObject> object = document_.Parse(json);
   if (object.ok()) return Upsert(kind, *object);
-  return RejectUnnamed({.kind = std::string(NameOf(kind)),
-                        .name = "",
-                        .field = "",
-                        .message = std::string(object.status().message())},
-                       kind);
+  RejectUnnamed({.kind = std::string(kai::NameOf(kind)),
+                 .name = "",
+                 .field = "",
+                 .message = std::string(object.status().message())},
+                kind);
+  return Outcome::kRejected;
 }
 
 Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
@@ -94,6 +103,18 @@ void Store::Synced(Kind kind) {
   is_synced = true;
 }
 
+void Store::ServeClaims(bool serves) {
+  if (serves_claims_ != serves) Tell(Kind::kResourceClaim, "");
+  serves_claims_ = serves;
+}
+
+bool Store::Has(Kind kind, std::string_view name) const {
+  bool has = false;
+  WithKind(kind,
+           [&]<typename Row>(const KindEntry<Row>&) { has = Table<Row>().Find(name) != nullptr; });
+  return has;
+}
+
 std::vector<Rejection> Store::rejections() const {
   std::vector<Rejection> all;
   AnyKind([&]<typename Row>(const KindEntry<Row>& entry) {
@@ -118,6 +139,7 @@ ClusterRows Store::Rows() const {
   });
   // An API server that has no such claims is not asked for them (spec 3 D1).
   if (is_synced_[static_cast<size_t>(Kind::kResourceClaim)]) rows.serves_claims = true;
+  if (serves_claims_) rows.serves_claims = serves_claims_;
   rows.rejections = rejections();
   return rows;
 }

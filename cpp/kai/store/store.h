@@ -24,6 +24,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -59,7 +60,7 @@ class Store {
   // An object that was never JSON; of any row of kKindTable.
   template <typename Row>
   Outcome Upsert(Row row, Version version = 0) {
-    const std::string name = RowName(row);
+    const std::string name = NameOf(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
     if (Table<Row>().Add(name, version, std::move(row))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
@@ -68,6 +69,13 @@ class Store {
   // `name`: "namespace/name", or "name" where a kind has no namespaces. `version`: that of the
   // deletion; what is known of a later one stays. False: it stays, or was not there.
   bool Delete(Kind kind, std::string_view name, Version version = 0);
+
+  // An object that could not be read, for readers of their own; `kind` is that of the rejection.
+  void Reject(Kind kind, Rejection rejection);
+
+  // Whether the API server has the API of resource claims. Unless said, it has if claims are
+  // synced, or if there are any (spec 3 D1).
+  void ServeClaims(bool serves);
 
   void BeginList(Kind kind);
   void EndList(Kind kind);
@@ -87,20 +95,25 @@ class Store {
     return object == nullptr || object->rejection != nullptr ? nullptr : &object->row;
   }
 
-  // It hears of every change until Unfollow().
-  void Follow(Follower* follower) { followers_.push_back(follower); }
-  void Unfollow(Follower* follower) { std::erase(followers_, follower); }
+  bool IsSynced(Kind kind) const { return is_synced_[static_cast<size_t>(kind)]; }
 
- private:
-  // As messages have it.
+  // Whether there is an object of the name, good or rejected.
+  bool Has(Kind kind, std::string_view name) const;
+
+  // The name of a row's object, as in Delete() and in messages.
   template <typename Row>
-  static std::string RowName(const Row& row) {
+  static std::string NameOf(const Row& row) {
     if constexpr (requires { row.namespace_name; }) {
       if (!row.namespace_name.empty()) return StrCat(row.namespace_name, "/", row.name);
     }
     return row.name;
   }
 
+  // It hears of every change until Unfollow().
+  void Follow(Follower* follower) { followers_.push_back(follower); }
+  void Unfollow(Follower* follower) { std::erase(followers_, follower); }
+
+ private:
   template <typename... Rows>
   static std::tuple<ObjectTable<Rows>...> TablesFor(const std::tuple<KindEntry<Rows>...>&);
   using Tables = decltype(TablesFor(kKindTable));
@@ -120,10 +133,11 @@ class Store {
   void Tell(Kind kind, std::string_view name) {
     for (Follower* follower : followers_) follower->Changed(kind, name);
   }
-  Outcome RejectUnnamed(Rejection rejection, Kind kind);
+  void RejectUnnamed(Rejection rejection, Kind kind);
 
   Tables tables_;
   std::array<bool, kKinds> is_synced_ = {};
+  std::optional<bool> serves_claims_;
   // Of objects without a name, by kind: until the kind is listed anew.
   std::array<std::vector<Rejection>, kKinds> unnamed_;
   JsonDocument document_;

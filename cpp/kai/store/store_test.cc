@@ -38,8 +38,9 @@ TEST(StoreTest, KeepsTheLatestVersionOfEachObject) {
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("a", "6")), Outcome::kApplied);
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "7", "new")), Outcome::kApplied);
   EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "6", "late")), Outcome::kStale);
-  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "7", "twice")), Outcome::kStale);
   EXPECT_THAT(Names(store), ElementsAre("a", "new/q"));
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "7", "edited")), Outcome::kApplied);
+  EXPECT_THAT(Names(store), ElementsAre("a", "edited/q"));
 }
 
 TEST(StoreTest, AVersionThatIsNoNumberIsNeverLate) {
@@ -186,6 +187,26 @@ TEST(StoreTest, FollowersHearOnlyOfWhatSaysSomethingElse) {
   store.Unfollow(&counter);
   store.Upsert(Kind::kQueue, Queue("q", "9"));
   EXPECT_EQ(counter.changes, 5);
+}
+
+TEST(StoreTest, AReaderOfItsOwnRejects) {
+  Store store;
+  store.Reject(Kind::kQueue, {.kind = "Queue", .name = "q", .field = "spec", .message = "is bad"});
+  store.Reject(Kind::kQueue, {.kind = "Queue", .name = "", .field = "", .message = "has no name"});
+  EXPECT_EQ(store.rejections().size(), 2);
+  EXPECT_TRUE(store.Has(Kind::kQueue, "q"));
+  EXPECT_FALSE(store.Has(Kind::kNode, "q"));
+  EXPECT_EQ(store.Upsert(Kind::kQueue, Queue("q", "1")), Outcome::kApplied);
+  EXPECT_THAT(store.rejections(), ElementsAre(Field(&Rejection::message, "has no name")));
+}
+
+TEST(StoreTest, ClaimsAreServedAsItIsSaid) {
+  Store store;
+  EXPECT_FALSE(store.Rows().ServesClaims());
+  store.Synced(Kind::kResourceClaim);
+  EXPECT_TRUE(store.Rows().ServesClaims());
+  store.ServeClaims(false);
+  EXPECT_FALSE(store.Rows().ServesClaims());
 }
 
 TEST(StoreTest, RowsNeedNoJson) {

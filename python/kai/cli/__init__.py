@@ -15,7 +15,7 @@ import click
 from kai import __version__
 from kai.errors import KaiError, NotFoundError
 
-COMMANDS = ("demo", "lint", "plan", "queues", "settings", "verify")
+COMMANDS = ("bench", "demo", "lint", "plan", "queues", "settings", "verify")
 
 DONE, ANSWER_IS_NO, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 

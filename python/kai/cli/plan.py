@@ -9,10 +9,11 @@ import click
 
 from kai.cli import BAD_INPUT
 from kai.cli.work import Warner, plan_inputs, planning_options
-from kai.errors import NotFoundError
+from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from kai.engine.plan import Plan
+    from kai.engine.timing import Phase
 
 
 @click.command(
@@ -26,10 +27,12 @@ Examples:
   kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
   kai plan snapshot.zip --explain vision/train
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
+  kai plan snapshot.zip --trace out.json  open it in ui.perfetto.dev
 """,
 )
 @planning_options
 @click.option("--explain", metavar="GROUP", help="Say why this pod group waits, and no more.")
+@click.option("--trace", metavar="FILE", help="Write where the time went, for ui.perfetto.dev.")
 @click.option("--strict", is_flag=True, help="Exit with 2 if an object had to be left out.")
 def command(
     inputs: tuple[str, ...],
@@ -38,6 +41,7 @@ def command(
     as_kai: bool,
     now: str | None,
     explain: str | None,
+    trace: str | None,
     strict: bool,
 ) -> int:
     """Plan one scheduling cycle, without any cluster.
@@ -56,7 +60,10 @@ def command(
     not_found: NotFoundError | None = None
     explained = False
     page = None
+    traced: list[tuple[str | None, dict[str, Phase]]] = []
     for made in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
+        if trace is not None:
+            traced.append((made.input, made.timing))
         if strict and made.rejected:
             warn.status = BAD_INPUT
             for rejected in made.rejected:
@@ -83,9 +90,22 @@ def command(
             page.tables(report.tables_of(made))
         else:
             click.echo(made.to_json())
+    if trace is not None:
+        _save_trace(traced, trace)
     if not_found is not None and not explained:
         raise not_found
     return warn.status
+
+
+def _save_trace(plans: list[tuple[str | None, dict[str, Phase]]], file: str) -> None:
+    from kai.api import documents
+    from kai.engine.timing import trace_of
+
+    try:
+        with open(file, "w", encoding="utf-8") as out:
+            json.dump(trace_of(plans), out)
+    except OSError as error:
+        raise InvalidInputError(f"--trace: {file}: {documents.why_unreadable(error)}") from None
 
 
 def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:

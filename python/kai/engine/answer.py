@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kai.api import times
-from kai.engine.claims import claims_of
+from kai.engine import frames
 from kai.engine.cluster import Rejected
+from kai.engine.decisions import Decisions
 from kai.engine.queues import QueuePlan, Queues, queue_share_of
 from kai.engine.situation import Situation
+from kai.engine.timing import Phase, phases_of
 from kai.engine.values import (
-    Bind,
     Decision,
     GroupPlans,
     NumaZone,
     PodPlan,
     PodPlans,
-    decision_of,
     group_plan_of,
+    second,
     zones_of,
 )
 
 if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
     from kai import _core
 
 
@@ -63,24 +68,9 @@ class Answer:
         return times.to_text(self._now_ns)
 
     @cached_property
-    def decisions(self) -> tuple[Decision, ...]:
+    def decisions(self) -> Sequence[Decision]:
         """What has to happen, in that order; a pod that moves is evicted and then pipelined."""
-        claims = self._compiled.claims()
-        ranks = self._compiled.topology_ranks()
-        decisions = (decision_of(*row) for row in self._compiled.decisions())
-        if not claims and not ranks:
-            return tuple(decisions)
-
-        def more(pod: str) -> dict[str, Any]:
-            members = claims_of(claims[pod]) if pod in claims else {}
-            if pod in ranks:
-                members["topology_rank"], members["topology_domain"] = ranks[pod]
-            return members
-
-        return tuple(
-            dataclasses.replace(each, **more(each.pod)) if isinstance(each, Bind) else each
-            for each in decisions
-        )
+        return Decisions(self._compiled)
 
     @cached_property
     def pod_groups(self) -> GroupPlans:
@@ -134,6 +124,15 @@ class Answer:
         return self._compiled.score_keys()
 
     @cached_property
+    def timing(self) -> dict[str, Phase]:
+        """The stages in the order in which they ran, with what they counted; `total` comes last.
+
+        `load` is reading the input; of a cluster that lives on, taking in what changed since the
+        last plan.
+        """
+        return phases_of(self._compiled)
+
+    @cached_property
     def timing_ms(self) -> dict[str, float]:
         """How long each stage took; `total` includes `load`."""
         return {stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()}
@@ -141,21 +140,44 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """What ``kai plan --json`` prints (docs/reference/plan.md)."""
         return {
-            "input": self.input,
-            "now": self.now_text,
+            **self._head(),
             "decisions": [decision.to_dict() for decision in self.decisions],
             "pod_groups": {name: group.to_dict() for name, group in self.pod_groups.items()},
             "pods": {name: pod.to_dict() for name, pod in self.pods.items()},
             "queues": {name: queue.to_dict() for name, queue in self.queues.items()},
+            **self._tail(),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
+        written = self._compiled.to_json(second(self.now))
+        head, tail = _json(self._head()), _json(self._tail())
+        return f"{head[:-1]}, {written}, {tail[1:]}"
+
+    def _head(self) -> dict[str, Any]:
+        return {"input": self.input, "now": self.now_text}
+
+    def _tail(self) -> dict[str, Any]:
+        return {
             "rejected": [dataclasses.asdict(each) for each in self.rejected],
             "spent_searches": self.spent_searches,
             "score_keys": self.score_keys,
             "timing_ms": self.timing_ms,
         }
 
-    def to_json(self) -> str:
-        """`to_dict` on one line. Equal input, equal bytes, except for `timing_ms`."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+    def to_pandas(self) -> pandas.DataFrame:
+        """The decisions as a data frame, a row each: kind, pod, node, gpus, ...
+
+        Columns are members of `kai.Bind`, `kai.Pipeline` and `kai.Evict`, empty where they do not
+        apply; `gpu_groups` are joined by commas. What resource claims hold is not in it, nor NUMA
+        zones. Names are categories; pods need no Python object each where pyarrow is installed.
+        Raises ModuleNotFoundError without pandas.
+        """
+        return frames.to_pandas(self._compiled)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The same as a table of Arrow. Raises ModuleNotFoundError without pyarrow or NumPy."""
+        return frames.to_arrow(self._compiled)
 
     def __eq__(self, other: object) -> bool:
         """Whether both decide and say the same, wherever they came from and however fast."""
@@ -174,3 +196,7 @@ class Answer:
             self.queues,
             self.rejected,
         )
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

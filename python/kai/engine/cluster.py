@@ -18,6 +18,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import threading
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -81,6 +82,9 @@ class Cluster:
         self._compiled: _core.Cluster | None = None
         self._reader_rejected: tuple[Rejected, ...] = ()
         self._groups: dict[str, _Group] | None = None
+        # What happened since the tree or the bytes: by kind and name.
+        self._later: dict[str, dict[str, _Later]] = {}
+        self._lock = threading.RLock()  # the tree, the bytes and the compiled cluster say the same
 
     # ---- from and to snapshots -------------------------------------------------------------------
 
@@ -157,13 +161,75 @@ class Cluster:
     @property
     def rejected(self) -> tuple[Rejected, ...]:
         """What made no sense and was left out; the rest is scheduled."""
-        found = (Rejected(*each) for each in self._core_cluster().rejected)
-        return tuple(sorted({*self._reader_rejected, *found}))
+        return self._all_rejected(self._core_cluster().rejected)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many nodes, pods, pod_groups and queues the engine accepted."""
         return dict(self._core_cluster().counts)
+
+    # ---- events --------------------------------------------------------------------------------
+
+    def upsert(self, manifest: Mapping[str, Any] | bytes | str) -> Cluster:
+        """An object came or changed: a Kubernetes object with its `kind`, as a mapping or JSON.
+
+        It is the object as the API server has it, whole; nothing is added that a cluster would add.
+        An object that makes no sense takes the place of the one before, and is in `rejected` until
+        a version comes that does. One with a lower `metadata.resourceVersion` than an earlier
+        upsert had is late, and changes nothing.
+
+        The next plan costs what changed, and not a load; the first event costs one more reading of
+        the cluster.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/one", gpus=1)
+        >>> pod = cluster.objects["pods"][0]
+        >>> _ = cluster.upsert({**pod, "kind": "Pod", "status": {"phase": "Succeeded"}})
+        >>> kai.Scheduler().plan(cluster).decisions
+        ()
+
+        Raises InvalidClusterError for what is no such object: no JSON, a kind that no plan depends
+        on, no name.
+        """
+        if isinstance(manifest, Mapping):
+            kind = manifest.get("kind")
+            if (
+                isinstance(kind, str)
+                and kind not in kinds.LISTS
+                and (hint := _hint(kind, kinds.LISTS))
+            ):
+                raise InvalidClusterError(f"no plan depends on a {kind}{hint}")
+            data = _dump(manifest)
+        elif isinstance(manifest, (str, bytes)):
+            data = manifest.encode() if isinstance(manifest, str) else manifest
+        else:
+            taken = "a mapping, or JSON as text or bytes"
+            raise TypeError(f"upsert() takes {taken}, not {type(manifest).__name__}")
+        with self._lock:
+            core = self._core_cluster()
+            kind, name, was_there, is_late = core.upsert(data)
+            if not is_late:
+                self._note(core, kind, name, data, was_there=was_there)
+        return self
+
+    def delete(self, kind: str, name: str) -> Cluster:
+        """An object is gone: "namespace/name", or "name" where a kind has no namespaces.
+
+        One that is not there is no error: it may be said twice.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/one", gpus=1)
+        >>> cluster.delete("Pod", "a/one-0")
+        <kai.Cluster: 1 node with 1 GPU, 1 pod group with 0 pods, 1 queue>
+
+        Raises InvalidClusterError for a kind that no plan depends on.
+        """
+        if kind not in kinds.LISTS:
+            raise InvalidClusterError(f"no plan depends on a {kind}{_hint(kind, kinds.LISTS)}")
+        with self._lock:
+            core = self._core_cluster()
+            self._note(core, kind, name, None, was_there=core.delete(kind, name))
+        return self
 
     # ---- the words of a situation ----------------------------------------------------------------
 
@@ -299,7 +365,8 @@ class Cluster:
         Raises InvalidClusterError for a group without a queue, for negative numbers, and for whole
         GPUs beside a part of one; TypeError for an unknown option.
         """
-        return self._add_pods("pending", group, pod)
+        with self._lock:
+            return self._add_pods("pending", group, pod)
 
     def running(
         self, group: str, *, node: str | Sequence[str], **pod: Unpack[PodOptions]
@@ -308,7 +375,8 @@ class Cluster:
 
         Raises InvalidClusterError as `pending` does, and without a node.
         """
-        return self._add_pods("running", group, pod, node)
+        with self._lock:
+            return self._add_pods("running", group, pod, node)
 
     def releasing(
         self, group: str, *, node: str | Sequence[str], **pod: Unpack[PodOptions]
@@ -317,7 +385,8 @@ class Cluster:
 
         Raises InvalidClusterError as `pending` does, and without a node.
         """
-        return self._add_pods("releasing", group, pod, node)
+        with self._lock:
+            return self._add_pods("releasing", group, pod, node)
 
     def add(self, kind: str, *manifests: Mapping[str, Any]) -> Cluster:
         """Adds Kubernetes objects as they are, for what no other method describes.
@@ -330,10 +399,12 @@ class Cluster:
         """
         if kind not in kinds.LISTS:
             raise InvalidClusterError(f"a snapshot holds no {kind}{_hint(kind, kinds.LISTS)}")
-        self._list(kinds.LISTS[kind]).extend(json.loads(_dump(list(manifests))))
-        if kind in ("PodGroup", "Pod"):
-            self._groups = None
-        self._changed()
+        added = json.loads(_dump(list(manifests)))
+        with self._lock:
+            self._list(kinds.LISTS[kind]).extend(added)
+            if kind in ("PodGroup", "Pod"):
+                self._groups = None
+            self._changed(kind, added)
         return self
 
     def configure(self, config: Mapping[str, Any] | None = None, **params: Any) -> Cluster:
@@ -343,13 +414,14 @@ class Cluster:
 
         Raises InvalidClusterError for a value that no object can hold.
         """
-        tree = self._writable()
-        if config is not None:
-            tree["config"] = json.loads(_dump(config))
-        if params:
-            known = tree.get("schedulerParams") or defaults.scheduler_params()
-            tree["schedulerParams"] = json.loads(_dump(known | params))
-        self._changed()
+        with self._lock:
+            tree = self._writable()
+            if config is not None:
+                tree["config"] = json.loads(_dump(config))
+            if params:
+                known = tree.get("schedulerParams") or defaults.scheduler_params()
+                tree["schedulerParams"] = json.loads(_dump(known | params))
+            self._data = self._compiled = None
         return self
 
     def at(self, now: datetime | str) -> Cluster:
@@ -461,7 +533,7 @@ class Cluster:
         if options.get("created"):
             metadata["creationTimestamp"] = options["created"]
         first, entry.pods = entry.pods, entry.pods + count
-        self._list("pods").extend(
+        made = [
             objects.pod(
                 metadata["namespace"],
                 name,
@@ -473,8 +545,10 @@ class Cluster:
                 created=metadata.get("creationTimestamp"),
             )
             for index in range(first, first + count)
-        )
-        self._changed()
+        ]
+        self._list("pods").extend(made)
+        self._changed("PodGroup", [entry.manifest], may_replace=True)
+        self._changed("Pod", made)
         return self
 
     def _group(self, namespace: str, name: str) -> _Group:
@@ -510,15 +584,57 @@ class Cluster:
         earlier = len(self._list(list_name))
         return times.to_text(_FIRST_CREATION_NS + earlier * times.SECOND_NS)
 
+    def _all_rejected(self, found: Iterable[tuple[str, str, str, str]]) -> tuple[Rejected, ...]:
+        return tuple(sorted({*self._reader_rejected, *(Rejected(*each) for each in found)}))
+
     def _parsed(self) -> dict[str, Any]:
-        if self._tree is None:
-            assert self._data is not None
-            try:
-                tree = json.loads(self._data)
-            except (ValueError, RecursionError) as error:
-                raise InvalidInputError(f"not a readable snapshot: {error}") from None
-            self._tree = tree if isinstance(tree, dict) else {}
-        return self._tree
+        """The tree, with all that happened since."""
+        with self._lock:
+            if self._tree is None:
+                assert self._data is not None
+                try:
+                    tree = json.loads(self._data)
+                except (ValueError, RecursionError) as error:
+                    raise InvalidInputError(f"not a readable snapshot: {error}") from None
+                self._tree = tree if isinstance(tree, dict) else {}
+            if self._later:
+                self._put_later(self._tree)
+            return self._tree
+
+    def _put_later(self, tree: dict[str, Any]) -> None:
+        """What happened later becomes a part of the tree."""
+        if not isinstance(tree.get("rawObjects"), dict):
+            tree["rawObjects"] = {}
+        lists: dict[str, Any] = tree["rawObjects"]
+        for kind, later in self._later.items():
+            known = lists.get(kinds.LISTS[kind])
+            objects_now = [
+                each
+                for each in (known if isinstance(known, list) else [])
+                if not isinstance(each, dict) or _key(each) not in later
+            ]
+            objects_now += [json.loads(each.data) for each in later.values() if each.data]
+            lists[kinds.LISTS[kind]] = objects_now
+        self._later = {}
+        self._data = self._groups = None
+
+    def _note(
+        self, core: _core.Cluster, kind: str, name: str, data: bytes | None, *, was_there: bool
+    ) -> None:
+        """Keeps an event for the export; None: the object is gone."""
+        if not core.can_follow():
+            self._compiled = None  # the next plan reads everything anew
+            was_there = True  # as far as is known
+        later = self._later.setdefault(kind, {})
+        in_tree = later[name].in_tree if name in later else was_there
+        if data is None and not in_tree:
+            later.pop(name, None)
+        else:
+            later[name] = _Later(data, in_tree)
+        self._groups = None
+        self._reader_rejected = tuple(
+            each for each in self._reader_rejected if (each.kind, each.name) != (kind, name)
+        )
 
     def _writable(self) -> dict[str, Any]:
         tree = self._parsed()
@@ -533,22 +649,60 @@ class Cluster:
         items: list[Any] = lists[name]
         return items
 
-    def _changed(self) -> None:
+    def _changed(
+        self, kind: str, manifests: Iterable[Mapping[str, Any]], *, may_replace: bool = False
+    ) -> None:
+        """Objects of the tree are new, or may be others than before; the compiled cluster follows.
+
+        It is read anew for what is a fault in a file: two objects of one name, one without a name.
+        """
         self._data = None
-        self._compiled = None
+        try:
+            for manifest in manifests:
+                core = self._compiled
+                if core is None:
+                    return
+                if not core.can_follow() or (not may_replace and core.has(kind, _key(manifest))):
+                    self._compiled = None
+                    return
+                core.upsert(_dump({**manifest, "kind": kind}))
+        except InvalidClusterError:
+            self._compiled = None
 
     def _snapshot_bytes(self) -> bytes:
-        if self._data is None:
-            self._data = _dump(self._tree)
-        return self._data
+        with self._lock:
+            if self._later:
+                self._parsed()
+            if self._data is None:
+                self._data = _dump(self._tree)
+            return self._data
 
     def _core_cluster(self) -> _core.Cluster:
-        """The compiled cluster, made when first needed and kept until the cluster changes."""
-        if self._compiled is None:
-            from kai import _core
+        """The compiled cluster, made when first needed; it follows what happens to this one."""
+        with self._lock:
+            if self._compiled is None:
+                from kai import _core
 
-            self._compiled = _core.load_snapshot(self._snapshot_bytes())
-        return self._compiled
+                self._compiled = _core.load_snapshot(self._snapshot_bytes())
+            return self._compiled
+
+
+def case_of(data: bytes) -> tuple[bytes, str] | None:
+    """The snapshot and the time ("" if it has none) of a recorded case; None if it is no case.
+
+    Raises InvalidInputError for what is not JSON.
+    """
+    from kai import _core
+
+    return _core.case_of(data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """The last version of an object that changed; None: it is gone."""
+
+    data: bytes | None
+    in_tree: bool  # an earlier version is among the objects of the tree
 
 
 @dataclass(slots=True)
@@ -569,6 +723,13 @@ def _plain(value: object) -> object:
     if isinstance(value, Iterable):
         return list(value)
     raise InvalidClusterError(f"{value!r} is nothing that Kubernetes could hold")
+
+
+def _key(manifest: Mapping[str, Any]) -> str:
+    """The name of an object as the compiled cluster has it: "namespace/name", or "name"."""
+    metadata = mapping(manifest.get("metadata"))
+    name, namespace = str(metadata.get("name") or ""), metadata.get("namespace")
+    return f"{namespace}/{name}" if namespace else name
 
 
 def _at_least(name: str, value: int, least: int) -> None:

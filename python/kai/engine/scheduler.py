@@ -47,6 +47,9 @@ class Scheduler:
     def plan(self, cluster: Cluster, *, now: datetime | str | None = None) -> Plan:
         """What one cycle decides about this cluster, which stays as it is.
 
+        A cluster that changed (`kai.Cluster.upsert`, `.delete`) is planned again at the cost of
+        what changed, by every scheduler for itself.
+
         `now` is the time of the cycle, a datetime with a time zone or an RFC 3339 text; unless
         given, the cluster's own, else the current time. The same input gives the same plan. Other
         Python threads run meanwhile.
@@ -73,9 +76,9 @@ class Scheduler:
             plan,
             input=cluster.name,
             now_ns=now_ns,
-            rejected=cluster.rejected,
+            rejected=cluster._all_rejected(plan.rejected),
             warnings=tuple(dict.fromkeys((*warnings, *plan.warnings))),
-            situation=Situation(compiled),
+            situation=Situation(plan),
         )
 
     def _session(self, config: str) -> tuple[_core.Session, tuple[str, ...]]:

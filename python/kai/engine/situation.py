@@ -1,6 +1,6 @@
 """The facts behind a plan that its explanation needs: which pods ask for what, and what there is.
 
-They come from the compiled cluster, and only when a person asks: a plan that is turned into JSON
+They come from the compiled plan, and only when a person asks: a plan that is turned into JSON
 never pays for them.
 """
 
@@ -57,9 +57,9 @@ class NodeFacts:
 
 
 class Situation:
-    """Facts about a compiled cluster; None has none."""
+    """Facts about the cluster of a compiled plan; None has none."""
 
-    def __init__(self, compiled: _core.Cluster | None) -> None:
+    def __init__(self, compiled: _core.Plan | None) -> None:
         self._compiled = compiled
 
     @cached_property

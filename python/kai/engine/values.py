@@ -118,6 +118,9 @@ class Evict(Brief):
 Decision = Bind | Pipeline | Evict
 """Any of them; isinstance() knows it too."""
 
+DECISION_TYPES = (Bind, Pipeline, Evict, NumaZone)
+"""What the compiled plan makes decisions of."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reason(Brief):
@@ -174,8 +177,9 @@ class GroupPlan(Brief):
             "messages": list(self.messages),
             "reasons": [reason.to_dict() for reason in self.reasons],
             "writes": {
-                field.name: _second(getattr(self.writes, field.name))
+                field.name: second(value) if isinstance(value, datetime) else value
                 for field in dataclasses.fields(Writes)
+                for value in [getattr(self.writes, field.name)]
             },
         }
 
@@ -246,38 +250,6 @@ class GroupPlans(ByName[GroupPlan]):
 # ---- from the rows of the compiled plan ----------------------------------------------------------
 
 
-def decision_of(
-    kind: str,
-    pod: str,
-    node: str | None,
-    gpus: float | None,
-    devices: int | None,
-    portion: float | None,
-    gpu_memory_mib: int | None,
-    gpu_groups: tuple[str, ...],
-    action: str | None,
-    for_group: str | None,
-    message: str | None,
-    numa_zones: Sequence[tuple[str, Mapping[str, float]]] = (),
-) -> Decision:
-    if kind == "evict":
-        return Evict(pod, action or "", for_group, message or "")
-    make = Bind if kind == "bind" else Pipeline
-    # Whole devices, or none.
-    if not gpu_groups and gpu_memory_mib is None and portion in (None, 1):
-        return make(pod, node or "", plain(gpus or 0), numa_zones=zones_of(numa_zones))
-    return make(
-        pod,
-        node or "",
-        plain(gpus or 0),
-        devices,
-        None if portion is None else plain(portion),
-        gpu_memory_mib,
-        tuple(gpu_groups),
-        zones_of(numa_zones),
-    )
-
-
 def zones_of(rows: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[NumaZone, ...]:
     return tuple(
         NumaZone(zone, {name: plain(amount) for name, amount in amounts.items()})
@@ -308,6 +280,6 @@ def plain(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def _second(time: datetime | Literal[""] | None) -> str | None:
+def second(time: datetime) -> str:
     """As KAI writes time stamps on objects: whole seconds (spec 5 A22)."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(time, datetime) else time
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")

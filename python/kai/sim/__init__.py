@@ -1,6 +1,7 @@
-"""Virtual time: what a cluster looks like after a plan was carried out.
+"""Made-up clusters, and virtual time: what a cluster looks like after a plan was carried out.
 
-``step`` is the whole of it for now: one cycle's plan in, the next cycle's world out.
+``step``: one cycle's plan in, the next cycle's world out. `kai.sim.workloads` makes clusters of any
+size, which `kai.sim.bench` measures.
 """
 
 from kai.sim.world import step

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import re
 import zipfile
 import zlib
 from dataclasses import dataclass
 
 from kai.api import documents
+from kai.engine.cluster import case_of
 from kai.errors import InvalidInputError
 
 LARGEST = 4 * 2**30  # what a file may unpack to; a cluster of a million pods needs about 2 GiB
@@ -60,17 +60,10 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 def _from_case(data: bytes) -> Snapshot | None:
     """A recorded case: {"id": ..., "now": ..., "snapshot": {...}, "expect": ...}."""
-    try:
-        case = json.loads(data)
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(f"not valid JSON: {documents.where(error)}") from None
-    except RecursionError:
-        raise InvalidInputError("not readable: nested too deeply") from None
-    snapshot = case.get("snapshot")
-    if not isinstance(snapshot, dict) or "rawObjects" not in snapshot:
+    case = case_of(data)
+    if case is None or b'"rawObjects"' not in case[0]:
         return None
-    now = case.get("now")
-    return Snapshot(json.dumps(snapshot).encode(), now if isinstance(now, str) else None)
+    return Snapshot(case[0], case[1] or None)
 
 
 def _from_zip(data: bytes) -> bytes:

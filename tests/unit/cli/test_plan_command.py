@@ -122,3 +122,20 @@ def test_an_unknown_member_of_the_configuration_is_said_once(
     config.write_text('actions: "allocate"\naction: "reclaim"\n')
     done = run("plan", snapshot, snapshot, "--config", config)
     assert done.err == 'kai: configuration member "action" is not known and is skipped\n'
+
+
+def test_a_trace_is_written_beside_the_answer(run: Run, snapshot: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    done = run("plan", snapshot, "--json", "--trace", file, "--now", NOW)
+    timing = json.loads(done.out)["timing_ms"]
+    events = [each for each in json.loads(file.read_text())["traceEvents"] if each["ph"] == "X"]
+    took = {each["name"]: each["dur"] / 1e3 for each in events}
+    assert took == pytest.approx({"plan": timing.pop("total"), **timing}, abs=0.001)
+    [whole] = [each for each in events if each["name"] == "plan"]
+    assert whole["args"]["bound"] == 1
+
+
+def test_a_trace_that_cannot_be_written_is_one_sentence(run: Run, snapshot: Path) -> None:
+    done = run("plan", snapshot, "--trace", "/nowhere/out.json")
+    assert done.status == 2
+    assert done.err.startswith("kai: --trace: /nowhere/out.json: no such file or directory")

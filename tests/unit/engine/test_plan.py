@@ -27,16 +27,17 @@ class FakeCompiled:
     def topology_ranks(self) -> dict[str, tuple[int, str | None]]:
         return {}
 
-    def decisions(self) -> list[tuple[Any, ...]]:
-        none = (None,) * 3
-        shared = (1.0, 2, 0.5, 4096, ("new:n1:0", "new:n1:1"))
-        whole = (8.0, 8, 1.0, None, ())
+    decision_count = 4
+
+    def decisions(self, start: int, stop: int, types: tuple[Any, ...]) -> list[Any]:
+        bind, pipeline, evict, _ = types
+        groups = ("new:n1:0", "new:n1:1")
         return [
-            ("evict", "a/old", None, None, None, None, None, (), "reclaim", "b/new", "make room"),
-            ("bind", "a/shares", "n1", *shared, *none),
-            ("bind", "a/cpu", "n1", 0.0, 0, None, None, (), *none),
-            ("pipeline", "b/new", "n2", *whole, *none),
-        ]
+            evict("a/old", "reclaim", "b/new", "make room"),
+            bind("a/shares", "n1", 1, 2, 0.5, 4096, groups),
+            bind("a/cpu", "n1", 0),
+            pipeline("b/new", "n2", 8),
+        ][start:stop]
 
     def pod_groups(self) -> dict[str, tuple[Any, ...]]:
         writes = (1_767_225_600_500_000_000, None, None)
@@ -149,9 +150,7 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
         "score_keys": 7,
         "timing_ms": {"load": 1.2, "fair_share": 0.01, "allocate": 0.0, "total": 1.21},
     }
-    assert json.dumps(json.loads(fake_plan().to_json())) == json.dumps(
-        json.loads(json.dumps(expected))
-    )
+    assert json.dumps(fake_plan().to_dict()) == json.dumps(json.loads(json.dumps(expected)))
 
 
 def test_a_time_stamp_that_goes_is_an_empty_string() -> None:
@@ -165,8 +164,16 @@ def test_a_time_stamp_that_goes_is_an_empty_string() -> None:
 
 
 def test_whole_numbers_are_written_as_whole_numbers() -> None:
-    assert '"gpus": 8}' in fake_plan().to_json()
-    assert '"deserved": 4,' in fake_plan().to_json()
+    assert '"gpus": 8}' in json.dumps(fake_plan().to_dict())
+    assert '"deserved": 4,' in json.dumps(fake_plan().to_dict())
+
+
+def test_json_is_the_dictionary_on_one_line() -> None:
+    cluster = kai.Cluster(name='"n\u00e9"').queue("a").node("n1", gpus=2)
+    cluster.pending("a/one", gpus=1).pending("a/half", gpu_fraction=0.5).pending("a/big", gpus=9)
+    made = kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00.5Z")
+    assert made.to_json() == json.dumps(made.to_dict(), ensure_ascii=False, allow_nan=False)
+    assert list(json.loads(made.to_json())) == list(fake_plan().to_dict())
 
 
 def test_decisions_are_values() -> None:

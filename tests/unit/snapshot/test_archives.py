@@ -66,6 +66,17 @@ def test_a_recorded_case_is_its_snapshot_at_its_time() -> None:
     assert kai.load(json.dumps(case).encode(), now="2030-01-01T00:00:00Z").now.year == 2030  # type: ignore[union-attr]
 
 
+def test_a_recorded_case_needs_no_time_and_a_snapshot() -> None:
+    snapshot = {"rawObjects": {"nodes": [{"metadata": {"name": "n\u00e9"}}]}}
+    loaded = kai.load(json.dumps({"snapshot": snapshot, "id": "x"}).encode())
+    assert loaded.now is None
+    assert loaded.to_snapshot() == snapshot
+    with pytest.raises(kai.InvalidInputError, match="JSON"):
+        kai.load(b'{"snapshot": {"rawObjects": {"nodes": [}}}')
+    assert archive.find_snapshot(json.dumps({"other": snapshot}).encode()) is None
+    assert archive.find_snapshot(json.dumps({"snapshot": [snapshot]}).encode()) is None
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -1,0 +1,65 @@
+#include "held_plan.h"
+
+#include "kai/session/plan_json.h"
+#include "plan_members.h"
+
+namespace kai::bindings {
+
+namespace py = pybind11;
+
+Turn TakeTurn(Mutex& mutex) {
+  Turn turn(mutex, std::try_to_lock);
+  if (!turn.owns_lock()) {
+    const py::gil_scoped_release release;
+    turn.lock();
+  }
+  return turn;
+}
+
+HeldPlan::HeldPlan(PlanPtr plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
+                   Numbers timing_ns, Again again)
+    : plan_(std::move(plan)),
+      mutex_(std::move(mutex)),
+      again_(std::move(again)),
+      warnings_(std::move(warnings)),
+      rejections_(plan_->cluster->rejections()),
+      spent_searches_(plan_->spent_searches),
+      score_keys_(plan_->score_keys),
+      timing_ns_(std::move(timing_ns)),
+      size_(plan_->decisions.size()) {}
+
+const Plan& HeldPlan::Read() {
+  if (plan_ == nullptr) {
+    const py::gil_scoped_release release;
+    plan_ = again_(spent_searches_);
+    again_ = nullptr;
+  }
+  return *plan_;
+}
+
+const DecisionTable& HeldPlan::decisions() {
+  const Turn turn = TakeTurn(*mutex_);
+  if (decisions_ == nullptr) decisions_ = std::make_unique<DecisionTable>(TableOf(*plan_));
+  return *decisions_;
+}
+
+py::object HeldPlan::Member(std::string_view name) {
+  const Turn turn = TakeTurn(*mutex_);
+  return MembersOfPlans().at(name)(Read());
+}
+
+std::string HeldPlan::ToJson(std::string_view stamp) {
+  const Turn turn = TakeTurn(*mutex_);
+  const Plan& plan = Read();
+  const DecisionTable& table = decisions();
+  const py::gil_scoped_release release;
+  return PlanJson(plan, table, stamp);
+}
+
+void HeldPlan::LetGo() {
+  if (again_ == nullptr) return;
+  decisions();
+  plan_ = nullptr;
+}
+
+}  // namespace kai::bindings

@@ -1,0 +1,70 @@
+// A plan as Python holds it: converted member by member when asked. Its names and numbers are those
+// of a cluster that may go on; what is read of it afterwards is that of the same plan, made again.
+#ifndef KAI_BINDINGS_HELD_PLAN_H_
+#define KAI_BINDINGS_HELD_PLAN_H_
+
+#include <pybind11/pybind11.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kai/session/decision_table.h"
+#include "kai/session/plan.h"
+
+namespace kai::bindings {
+
+using Mutex = std::recursive_mutex;  // a finalizer may read a plan while another is read
+using Turn = std::unique_lock<Mutex>;
+// Waits without the GIL, and has both in the end.
+Turn TakeTurn(Mutex& mutex);
+
+using Numbers = std::vector<std::pair<std::string, int64_t>>;
+
+class HeldPlan {
+ public:
+  // Makes the plan again, of a cluster of its own.
+  using PlanPtr = std::shared_ptr<const Plan>;
+  using Again = std::function<PlanPtr(const Numbers& spent_searches)>;
+
+  // `timing_ns`: by stage; "total" is the last.
+  HeldPlan(PlanPtr plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
+           Numbers timing_ns, Again again);
+
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  const std::vector<Rejection>& rejections() const { return rejections_; }
+  const Numbers& spent_searches() const { return spent_searches_; }
+  int64_t score_keys() const { return score_keys_; }
+  const Numbers& timing_ns() const { return timing_ns_; }
+
+  size_t size() const { return size_; }
+  const DecisionTable& decisions();
+  // One of MembersOfPlans().
+  pybind11::object Member(std::string_view name);
+  std::string ToJson(std::string_view stamp);
+
+  // Its cluster goes on. The decisions are kept, as they are what most want to compare.
+  void LetGo();
+
+ private:
+  const Plan& Read();
+
+  PlanPtr plan_;  // null: its cluster went on
+  std::shared_ptr<Mutex> mutex_;
+  Again again_;  // null: the cluster is the plan's own
+  std::vector<std::string> warnings_;
+  std::vector<Rejection> rejections_;
+  Numbers spent_searches_;
+  int64_t score_keys_ = 0;
+  Numbers timing_ns_;
+  size_t size_ = 0;
+  std::unique_ptr<DecisionTable> decisions_;  // null: not made yet
+};
+
+}  // namespace kai::bindings
+
+#endif  // KAI_BINDINGS_HELD_PLAN_H_

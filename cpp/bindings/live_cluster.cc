@@ -1,0 +1,249 @@
+#include "live_cluster.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "kai/base/clock.h"
+#include "kai/base/text.h"
+#include "kai/store/fill_store.h"
+#include "status.h"
+
+namespace kai::bindings {
+namespace {
+
+namespace py = pybind11;
+
+// The member `kind`; empty: it is missing, or no text.
+std::string KindOf(JsonObject object) {
+  std::string kind;
+  const FieldStatus status = ForEachMember(object, [&](std::string_view key, JsonValue& value) {
+    return key == "kind" ? ReadString(value, &kind) : Skip();
+  });
+  return status.ok() ? kind : "";
+}
+
+kai::Kind KindOrThrow(std::string_view name) {
+  const std::optional<kai::Kind> kind = KindNamed(name);
+  if (!kind) {
+    std::string what = StrCat("no plan depends on a ", name);
+    if (name.empty()) what = "the object has no kind";
+    if (name.ends_with("List")) what += "; give its items one by one";
+    ThrowIfError(absl::InvalidArgumentError(what), WhenInvalid::kCluster);
+  }
+  return *kind;
+}
+
+Numbers TimingOf(int64_t load_ns, const Plan& plan) {
+  Numbers timing_ns = {{"load", load_ns}};
+  for (const auto& [stage, ns] : plan.timing_ns)
+    timing_ns.emplace_back(stage, stage == "total" ? ns + load_ns : ns);
+  return timing_ns;
+}
+
+// True as long as it lives.
+class Flag {
+ public:
+  explicit Flag(std::atomic<bool>* flag) : flag_(*flag), was_free_(!flag_.exchange(true)) {}
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+  ~Flag() {
+    if (was_free_) flag_ = false;
+  }
+  bool was_free() const { return was_free_; }
+
+ private:
+  std::atomic<bool>& flag_;
+  bool was_free_;
+};
+
+}  // namespace
+
+LiveCluster::LiveCluster(SnapshotFile file, py::bytes data, int64_t load_ns)
+    : config_json_(std::move(file.config_json)),
+      params_(std::move(file.params)),
+      load_ns_(load_ns),
+      loaded_(std::move(file.cluster)),
+      data_(std::move(data)) {}
+
+std::shared_ptr<LiveCluster> LiveCluster::Load(const py::bytes& data) {
+  const std::string_view json = data;  // stays valid: the caller holds the bytes
+  absl::StatusOr<SnapshotFile> file;
+  int64_t load_ns = 0;
+  {
+    const py::gil_scoped_release release;
+    const SystemClock clock;
+    const int64_t start_ns = clock.NowNs();
+    file = ReadSnapshot(json);
+    load_ns = clock.NowNs() - start_ns;
+  }
+  SnapshotFile snapshot = ValueOrThrow(std::move(file), WhenInvalid::kInput);
+  return std::shared_ptr<LiveCluster>(new LiveCluster(std::move(snapshot), data, load_ns));
+}
+
+bool LiveCluster::CanFollow() {
+  const Turn turn = TakeTurn(*mutex_);
+  return StartFollowing();
+}
+
+bool LiveCluster::StartFollowing() {
+  if (store_ != nullptr) return true;
+  if (data_.is_none()) return false;
+  const std::string_view json = py::reinterpret_borrow<py::bytes>(data_);
+  {
+    const py::gil_scoped_release release;
+    absl::StatusOr<SnapshotRows> rows = ReadSnapshotRows(json);
+    auto store = std::make_unique<Store>();
+    if (rows.ok() && FillStore(&*rows, store.get())) store_ = std::move(store);
+  }
+  data_ = py::none();
+  if (store_ == nullptr) return false;
+  history_ = std::make_unique<History>(store_.get());
+  loaded_ = nullptr;
+  return true;
+}
+
+LiveCluster::Event LiveCluster::Upsert(std::string_view json) {
+  const Turn turn = TakeTurn(*mutex_);
+  absl::StatusOr<JsonObject> parsed = document_.Parse(json);
+  if (!parsed.ok()) {
+    ThrowIfError(
+        absl::InvalidArgumentError(StrCat("the object ", std::string(parsed.status().message()))),
+        WhenInvalid::kCluster);
+  }
+  JsonObject object = *parsed;
+  Event event;
+  event.kind = KindOf(object);
+  const kai::Kind kind = KindOrThrow(event.kind);
+  event.name = NameOf(object);
+  if (event.name.empty()) {
+    ThrowIfError(absl::InvalidArgumentError(StrCat("the ", event.kind, " has no metadata.name")),
+                 WhenInvalid::kCluster);
+  }
+  if (!StartFollowing()) return event;
+  history_->Keep(kind, event.name);
+  // That there is one shows that it is known which there are.
+  if (kind == kai::Kind::kConfigMap) store_->Synced(kind);
+  event.was_there = store_->Has(kind, event.name);
+  event.is_late = store_->Upsert(kind, object) == Store::Outcome::kStale;
+  return event;
+}
+
+bool LiveCluster::Delete(std::string_view kind_name, const std::string& name) {
+  const kai::Kind kind = KindOrThrow(kind_name);
+  const Turn turn = TakeTurn(*mutex_);
+  if (!StartFollowing()) return false;
+  history_->Keep(kind, name);
+  return store_->Delete(kind, name);
+}
+
+bool LiveCluster::Has(std::string_view kind_name, const std::string& name) {
+  const kai::Kind kind = KindOrThrow(kind_name);
+  const Turn turn = TakeTurn(*mutex_);
+  return StartFollowing() && store_->Has(kind, name);
+}
+
+std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& session,
+                                            int64_t now_ns) {
+  const Flag planning(&is_planning_);
+  if (!planning.was_free()) {
+    ThrowIfError(absl::FailedPreconditionError(
+                     "this cluster is being planned already; plan a copy, or wait"),
+                 WhenInvalid::kInput);
+  }
+  const Turn turn = TakeTurn(*mutex_);
+  Follower* follower = store_ == nullptr ? nullptr : &FollowerOf(session);
+  if (follower != nullptr) LetPlansGo(follower);
+  absl::StatusOr<HeldPlan::PlanPtr> plan;
+  Numbers timing_ns;
+  {
+    const py::gil_scoped_release release;
+    plan = follower == nullptr ? PlanAsLoaded(*session, now_ns, &timing_ns)
+                               : PlanAsItIs(follower->engine.get(), now_ns, &timing_ns);
+  }
+  HeldPlan::PlanPtr made = ValueOrThrow(std::move(plan), WhenInvalid::kInput);
+  HeldPlan::Again again;
+  if (follower != nullptr) {
+    again = [self = shared_from_this(), moment = history_->Now(), config = follower->config,
+             now_ns](const Numbers& spent_searches) {
+      Config replay = *config;
+      replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
+      return self->PlanAgain(moment, std::move(replay), now_ns);
+    };
+  }
+  const auto held = std::make_shared<HeldPlan>(std::move(made), mutex_, session->config().warnings,
+                                               std::move(timing_ns), std::move(again));
+  if (follower != nullptr) follower->plans.push_back(held);
+  return held;
+}
+
+absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsLoaded(const Session& session, int64_t now_ns,
+                                                            Numbers* timing_ns) const {
+  const SystemClock clock;
+  absl::StatusOr<kai::Plan> plan = session.Run(loaded_, now_ns, &clock);
+  if (!plan.ok()) return plan.status();
+  *timing_ns = TimingOf(load_ns_, *plan);
+  return std::make_shared<const kai::Plan>(*std::move(plan));
+}
+
+absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsItIs(Engine* engine, int64_t now_ns,
+                                                          Numbers* timing_ns) {
+  const SystemClock clock;
+  const int64_t start_ns = clock.NowNs();
+  engine->Settled();
+  const int64_t settled_ns = clock.NowNs();
+  const int64_t repeated = engine->counts().repeated;
+  absl::StatusOr<HeldPlan::PlanPtr> plan = engine->Plan(now_ns, &clock);
+  if (!plan.ok()) return plan;
+  if (engine->counts().repeated == repeated) {
+    *timing_ns = TimingOf(settled_ns - start_ns, **plan);
+  } else {  // what it says of times is that of the plan before
+    *timing_ns = {{"load", settled_ns - start_ns}, {"total", clock.NowNs() - start_ns}};
+  }
+  return plan;
+}
+
+HeldPlan::PlanPtr LiveCluster::PlanAgain(const History::Moment& moment, Config config,
+                                         int64_t now_ns) const {
+  ClusterRows rows = history_->RowsAt(moment);
+  rows.params = params_;
+  const Session session(std::move(config));
+  return std::make_shared<const kai::Plan>(
+      session.Run(std::move(rows).Build(), now_ns, nullptr).value());
+}
+
+std::shared_ptr<const Cluster> LiveCluster::Current() {
+  if (store_ == nullptr) return loaded_;
+  if (followers_.empty()) {
+    spare_session_ = std::make_shared<Session>(Config::Parse("", {}).value());
+    FollowerOf(spare_session_);
+  }
+  Follower& follower = followers_.front();
+  LetPlansGo(&follower);
+  const py::gil_scoped_release release;
+  return follower.engine->Settled();
+}
+
+LiveCluster::Follower& LiveCluster::FollowerOf(const std::shared_ptr<Session>& session) {
+  if (session != spare_session_) spare_session_ = nullptr;
+  std::erase_if(followers_, [](const Follower& each) { return each.session.expired(); });
+  for (Follower& each : followers_) {
+    if (each.session.lock() == session) return each;
+  }
+  return followers_.emplace_back(
+      Follower{.session = session,
+               .config = std::make_shared<const Config>(session->config()),
+               .engine = std::make_unique<Engine>(store_.get(), session->config(), params_),
+               .plans = {}});
+}
+
+void LiveCluster::LetPlansGo(Follower* follower) {
+  std::erase_if(follower->plans, [](const auto& each) { return each.expired(); });
+  if (!follower->engine->has_changed()) return;
+  for (const std::weak_ptr<HeldPlan>& each : follower->plans) {
+    if (const std::shared_ptr<HeldPlan> plan = each.lock()) plan->LetGo();
+  }
+  follower->plans.clear();
+}
+
+}  // namespace kai::bindings

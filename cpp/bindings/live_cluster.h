@@ -1,0 +1,105 @@
+// What Python holds: a cluster that was read from a snapshot and may live on, and the plans made of
+// it.
+//
+// A cluster that nothing happens to is planned as it was read. With its first event it gets a
+// store, and each session an engine of its own that follows it (docs/internals/bindings.md).
+//
+// Threads: one mutex per cluster for everything that reads or changes what lives on. Nobody waits
+// for it with the GIL: who has both took the mutex first.
+#ifndef KAI_BINDINGS_LIVE_CLUSTER_H_
+#define KAI_BINDINGS_LIVE_CLUSTER_H_
+
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "held_plan.h"
+#include "kai/engine/engine.h"
+#include "kai/ingest/json_document.h"
+#include "kai/ingest/snapshot_reader.h"
+#include "kai/session/session.h"
+#include "kai/store/history.h"
+
+namespace kai::bindings {
+
+class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
+ public:
+  // Throws what Python raises for bytes that are no snapshot.
+  static std::shared_ptr<LiveCluster> Load(const pybind11::bytes& data);
+
+  // An event, or why it is none.
+  struct Event {
+    std::string kind;
+    std::string name;
+    bool was_there = false;
+    bool is_late = false;  // and changed nothing
+  };
+  Event Upsert(std::string_view json);
+  // Whether it was there.
+  bool Delete(std::string_view kind, const std::string& name);
+  bool Has(std::string_view kind, const std::string& name);
+
+  // False: the file names an object twice, so that no store can hold it.
+  bool CanFollow();
+
+  // Throws BusyError when another plan is being made.
+  std::shared_ptr<HeldPlan> Plan(const std::shared_ptr<Session>& session, int64_t now_ns);
+
+  // Calls read(cluster) with the cluster as it is.
+  template <typename Read>
+  auto Look(const Read& read) {
+    const Turn turn = TakeTurn(*mutex_);
+    return read(*Current());
+  }
+
+  const std::string& config_json() const { return config_json_; }
+  int64_t load_ns() const { return load_ns_; }
+
+ private:
+  // The engine of a session, and the plans that Python may still hold of it.
+  struct Follower {
+    std::weak_ptr<Session> session;
+    std::shared_ptr<const Config> config;
+    std::unique_ptr<Engine> engine;
+    std::vector<std::weak_ptr<HeldPlan>> plans;
+  };
+
+  LiveCluster(SnapshotFile file, pybind11::bytes data, int64_t load_ns);
+
+  bool StartFollowing();
+  std::shared_ptr<const Cluster> Current();
+  Follower& FollowerOf(const std::shared_ptr<Session>& session);
+  absl::StatusOr<HeldPlan::PlanPtr> PlanAsLoaded(const Session& session, int64_t now_ns,
+                                                 Numbers* timing_ns) const;
+  static absl::StatusOr<HeldPlan::PlanPtr> PlanAsItIs(Engine* engine, int64_t now_ns,
+                                                      Numbers* timing_ns);
+  // Before the engine takes events in.
+  static void LetPlansGo(Follower* follower);
+  HeldPlan::PlanPtr PlanAgain(const History::Moment& moment, Config config, int64_t now_ns) const;
+
+  std::shared_ptr<Mutex> mutex_ = std::make_shared<Mutex>();
+  std::atomic<bool> is_planning_ = false;
+  std::string config_json_;
+  ShardParams params_;
+  int64_t load_ns_ = 0;
+
+  // Until the first event.
+  std::shared_ptr<Cluster> loaded_;
+  pybind11::object data_;  // bytes
+
+  // From then on.
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<History> history_;
+  JsonDocument document_;
+  std::vector<Follower> followers_;
+  std::shared_ptr<Session> spare_session_;  // of an engine that only looks
+};
+
+}  // namespace kai::bindings
+
+#endif  // KAI_BINDINGS_LIVE_CLUSTER_H_

@@ -1,0 +1,28 @@
+// The members of a plan as Python values: lists, dicts and tuples, by name. python/kai/_core.pyi
+// says what they look like.
+#ifndef KAI_BINDINGS_PLAN_MEMBERS_H_
+#define KAI_BINDINGS_PLAN_MEMBERS_H_
+
+#include <pybind11/pybind11.h>
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "kai/session/decision_table.h"
+#include "kai/session/plan.h"
+
+namespace kai::bindings {
+
+using MemberOfPlan = pybind11::object (*)(const Plan& plan);
+const std::map<std::string_view, MemberOfPlan>& MembersOfPlans();
+
+pybind11::str ToPython(std::string_view text);
+// [(kind, name, field, message)]
+pybind11::list ToPython(const std::vector<Rejection>& rejections);
+// [(zone, {resource: amount})]
+pybind11::list ToPython(const std::vector<NamedZone>& zones);
+
+}  // namespace kai::bindings
+
+#endif  // KAI_BINDINGS_PLAN_MEMBERS_H_

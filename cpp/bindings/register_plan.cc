@@ -1,0 +1,226 @@
+// kai._core: Plan.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "held_plan.h"
+#include "plan_members.h"
+#include "register.h"
+
+namespace kai::bindings {
+namespace {
+
+namespace py = pybind11;
+
+// Makes values of a frozen dataclass with slots. Its __init__ sets each member by a call of its
+// own, which for 40,000 decisions took ten times as long as their plan.
+template <size_t kMembers>
+class ValueMaker {
+ public:
+  ValueMaker(const py::handle& type, const std::array<const char*, kMembers>& names)
+      : type_(py::reinterpret_borrow<py::type>(type)) {
+    for (size_t i = 0; i < kMembers; ++i) slots_[i] = type_.attr(names[i]);
+  }
+
+  py::object Make(const std::array<py::handle, kMembers>& values) const {
+    auto* type = reinterpret_cast<PyTypeObject*>(type_.ptr());
+    auto made = py::reinterpret_steal<py::object>(type->tp_new(type, no_arguments_.ptr(), nullptr));
+    if (!made) throw py::error_already_set();
+    for (size_t i = 0; i < kMembers; ++i) {
+      PyObject* slot = slots_[i].ptr();
+      if (Py_TYPE(slot)->tp_descr_set(slot, made.ptr(), values[i].ptr()) != 0)
+        throw py::error_already_set();
+    }
+    return made;
+  }
+
+ private:
+  py::type type_;
+  std::array<py::object, kMembers> slots_;
+  py::tuple no_arguments_;
+};
+
+// A whole number as an int.
+py::object Plain(double value) {
+  if (value != std::trunc(value)) return py::float_(value);
+  return py::reinterpret_steal<py::object>(PyLong_FromDouble(value));
+}
+
+// Texts that rows share, each as one object.
+class Texts {
+ public:
+  explicit Texts(const CodedColumn& column) : column_(column), made_(column.texts().size()) {}
+
+  py::object operator[](size_t row) {
+    const int32_t code = column_.codes()[row];
+    if (code == CodedColumn::kNone) return py::none();
+    py::object& text = made_[static_cast<size_t>(code)];
+    if (!text) text = ToPython(column_.texts()[static_cast<size_t>(code)]);
+    return text;
+  }
+
+ private:
+  const CodedColumn& column_;
+  std::vector<py::object> made_;  // null: not yet
+};
+
+constexpr std::array kPlacementMembers = {
+    "pod",        "node",       "gpus",   "devices",        "portion",       "gpu_memory_mib",
+    "gpu_groups", "numa_zones", "claims", "extended_claim", "topology_rank", "topology_domain"};
+constexpr std::array kEvictionMembers = {"pod", "action", "for_group", "message"};
+constexpr std::array kZoneMembers = {"zone", "amount"};
+
+// Rows of decisions as values.
+class DecisionMaker {
+ public:
+  // `types`: those of a decision to bind, to pipeline and to evict, and of a NUMA zone.
+  DecisionMaker(const DecisionTable& table, const py::tuple& types)
+      : table_(table),
+        bind_(types[0], kPlacementMembers),
+        pipeline_(types[1], kPlacementMembers),
+        evict_(types[2], kEvictionMembers),
+        zone_(types[3], kZoneMembers),
+        nodes_(table.node),
+        actions_(table.action),
+        groups_(table.for_group),
+        messages_(table.message) {}
+
+  py::object Make(size_t row) {
+    const py::str pod = ToPython(table_.pod[row]);
+    if (table_.IsEviction(row)) {
+      const py::object action = actions_[row];
+      const py::object group = groups_[row];
+      const py::object message = messages_[row];
+      return evict_.Make({pod, action, group, message});
+    }
+    const py::object node = nodes_[row];
+    const py::object gpus = Plain(table_.gpus[row]);
+    py::object devices = none_;
+    py::object portion = none_;
+    py::object memory_mib = none_;
+    py::object gpu_groups = empty_;
+    if (table_.devices[row] != 0) {
+      devices = py::int_(table_.devices[row]);
+      portion = Plain(table_.portion[row]);
+      if (table_.gpu_memory_mib[row] != 0) memory_mib = py::int_(table_.gpu_memory_mib[row]);
+      if (const auto found = table_.gpu_groups.find(row); found != table_.gpu_groups.end())
+        gpu_groups = py::tuple(py::cast(found->second));
+    }
+    const py::object zones = Zones(row);
+    const auto& maker = table_.Kind(row) == "bind" ? bind_ : pipeline_;
+    return maker.Make({pod, node, gpus, devices, portion, memory_mib, gpu_groups, zones, empty_,
+                       none_, none_, none_});
+  }
+
+ private:
+  py::object Zones(size_t row) const {
+    const auto found = table_.zones.find(row);
+    if (found == table_.zones.end()) return empty_;
+    py::list made;
+    for (const NamedZone& each : found->second) {
+      const py::str name(each.zone);
+      py::dict amounts;
+      for (const auto& [resource, amount] : each.amounts)
+        amounts[py::str(resource)] = Plain(amount);
+      made.append(zone_.Make({name, amounts}));
+    }
+    return py::tuple(made);
+  }
+
+  const DecisionTable& table_;
+  ValueMaker<kPlacementMembers.size()> bind_;
+  ValueMaker<kPlacementMembers.size()> pipeline_;
+  ValueMaker<kEvictionMembers.size()> evict_;
+  ValueMaker<kZoneMembers.size()> zone_;
+  Texts nodes_;
+  Texts actions_;
+  Texts groups_;
+  Texts messages_;
+  py::none none_;
+  py::tuple empty_;
+};
+
+py::list Decisions(HeldPlan& self, size_t start, size_t stop, const py::tuple& types) {
+  const DecisionTable& table = self.decisions();
+  stop = std::min(stop, table.size());
+  start = std::min(start, stop);
+  DecisionMaker maker(table, types);
+  py::list rows(stop - start);
+  for (size_t row = start; row < stop; ++row) rows[row - start] = maker.Make(row);
+  return rows;
+}
+
+template <typename T>
+py::bytes BytesOf(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+py::tuple ColumnOf(const CodedColumn& column) {
+  return py::make_tuple(BytesOf(column.codes()), column.texts());
+}
+
+py::dict DecisionColumns(HeldPlan& self) {
+  const DecisionTable& table = self.decisions();
+  py::dict columns;
+  columns["kind"] = py::make_tuple(
+      BytesOf(table.kind),
+      std::vector<std::string>(std::begin(DecisionTable::kKinds), std::end(DecisionTable::kKinds)));
+  columns["pod"] = py::make_tuple(BytesOf(table.pod.offsets()), py::bytes(table.pod.bytes()));
+  columns["node"] = ColumnOf(table.node);
+  columns["gpus"] = BytesOf(table.gpus);
+  columns["devices"] = BytesOf(table.devices);
+  columns["portion"] = BytesOf(table.portion);
+  columns["gpu_memory_mib"] = BytesOf(table.gpu_memory_mib);
+  columns["action"] = ColumnOf(table.action);
+  columns["for_group"] = ColumnOf(table.for_group);
+  columns["message"] = ColumnOf(table.message);
+  CodedColumn gpu_groups;
+  for (size_t row = 0; row < table.size(); ++row) {
+    const auto found = table.gpu_groups.find(row);
+    if (found == table.gpu_groups.end()) {
+      gpu_groups.AddNone();
+    } else {
+      std::string joined;
+      for (const std::string& group : found->second) joined += joined.empty() ? group : "," + group;
+      gpu_groups.Add(joined);
+    }
+  }
+  columns["gpu_groups"] = ColumnOf(gpu_groups);
+  return columns;
+}
+
+py::dict ToPython(const Numbers& numbers) {
+  py::dict named;
+  for (const auto& [name, number] : numbers) named[py::str(name)] = number;
+  return named;
+}
+
+}  // namespace
+
+void RegisterPlan(py::module_& module) {
+  py::class_<HeldPlan, std::shared_ptr<HeldPlan>> plan(module, "Plan", py::is_final());
+  plan.def_property_readonly("warnings", &HeldPlan::warnings)
+      .def_property_readonly("rejected",
+                             [](const HeldPlan& self) { return ToPython(self.rejections()); })
+      .def_property_readonly("decision_count", &HeldPlan::size)
+      .def("decisions", &Decisions, py::arg("start"), py::arg("stop"), py::arg("types"))
+      .def("decision_columns", &DecisionColumns)
+      .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))
+      .def("spent_searches", [](const HeldPlan& self) { return ToPython(self.spent_searches()); })
+      .def("score_keys", &HeldPlan::score_keys)
+      .def("timing_ns", [](const HeldPlan& self) { return ToPython(self.timing_ns()); });
+  for (const auto& [member, make] : MembersOfPlans()) {
+    plan.def(std::string(member).c_str(),
+             [member = member](HeldPlan& self) { return self.Member(member); });
+  }
+}
+
+}  // namespace kai::bindings

@@ -1,0 +1,50 @@
+// A plan as JSON, as Python's json.dumps would write it: the members that grow with the cluster.
+//
+//   PlanJson(plan, TableOf(plan), "2026-01-01T00:00:00Z")
+//   // "decisions": [...], "pod_groups": {...}, "pods": {...}, "queues": {...}
+//
+// docs/reference/plan.md describes them.
+//
+// Invariants: a number is written as Python writes it, which reads back as the same double; names
+// are UTF-8 and written as they are. Cost: linear in the text. Threads: pure functions of a plan
+// that does not change.
+#ifndef KAI_SESSION_PLAN_JSON_H_
+#define KAI_SESSION_PLAN_JSON_H_
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kai/session/decision_table.h"
+#include "kai/session/plan.h"
+
+namespace kai {
+
+// `stamp`: the time of the cycle, as written on objects.
+std::string PlanJson(const Plan& plan, const DecisionTable& decisions, std::string_view stamp);
+
+// The numbers of a queue by name: cores, bytes, devices; nothing: unlimited.
+using QueueNumbers = std::array<std::pair<std::string_view, std::optional<double>>, 7>;
+QueueNumbers QueueNumbersOf(const Plan& plan, QueueId queue, QuotaResource resource);
+
+// What is asked of a node, as Kubernetes writes it.
+struct NamedRequirement {
+  std::string key;
+  std::string op;
+  std::vector<std::string> values;
+
+  friend auto operator<=>(const NamedRequirement&, const NamedRequirement&) = default;
+};
+// In the order of their texts.
+std::vector<NamedRequirement> RequirementsOf(const std::vector<Requirement>& requirements,
+                                             const Cluster& cluster);
+
+// A double as Python's repr() has it: 1.0, 0.1, 1e-05, 1e+16.
+std::string PythonFloat(double value);
+
+}  // namespace kai
+
+#endif  // KAI_SESSION_PLAN_JSON_H_

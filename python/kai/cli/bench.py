@@ -1,0 +1,91 @@
+"""``kai bench``: how long loading and planning take on this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from kai.cli import DONE
+
+if TYPE_CHECKING:
+    from kai.engine.text import Table
+    from kai.sim.bench import Measured
+
+
+@click.command(
+    "bench",
+    short_help="Measure loading and planning on made-up clusters.",
+    epilog="""\b
+Examples:
+  kai bench                         the whole ladder; some minutes
+  kai bench fill-500 event-5000     two workloads
+  kai bench fill-100000 --loads 1   a million pods; takes 8 GB of memory
+  kai bench --json | jq '{name, plan_ms}'
+""",
+)
+@click.argument("workloads", metavar="[WORKLOAD]...", nargs=-1)
+@click.option("--loads", default=5, type=click.IntRange(1), help="How often each is loaded [5].")
+@click.option("--list", "lists", is_flag=True, help="List the families, and measure nothing.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per workload, a line.")
+def command(workloads: tuple[str, ...], loads: int, lists: bool, as_json: bool) -> int:
+    """Measure loading and planning on made-up clusters, without any cluster.
+
+    WORKLOAD is a family and its size, such as fill-500; without any, all of the
+    ladder. The same name makes the same cluster on every machine. Shown is the
+    smallest time of all loads, of one thread: "load" from bytes to a checked
+    cluster, "plan" the first plan, "next" a further one with its events. "bar"
+    is what we aim for, of "next" where there is one and else of "plan"; "KAI"
+    is one cycle of KAI Scheduler, on a machine of the same kind as ours.
+    """
+    from kai.cli.show import Page
+    from kai.cli.work import patiently
+    from kai.sim.bench import measure
+    from kai.sim.workloads import FAMILIES, LADDER, workload
+
+    if lists:
+        page = Page()
+        for name in FAMILIES:
+            page.paragraph(f"{name}-SIZE: {workload(f'{name}-1').about}")
+        return DONE
+    chosen = [workload(name) for name in workloads or LADDER]
+    measured = []
+    for each in chosen:
+        done = patiently(f"measuring {each.name}", lambda each=each: measure(each, loads))  # type: ignore[misc]
+        measured.append(done)
+        if as_json:
+            click.echo(json.dumps(dataclasses.asdict(done)))
+    if not as_json:
+        Page().tables([_table(measured)])
+    return DONE
+
+
+def _table(measured: list[Measured]) -> Table:
+    from kai.engine import text
+
+    return text.Table(
+        "Smallest times",
+        ("workload", "pods", "load", "plan", "next", "bar", "beyond", "KAI"),
+        [
+            (
+                each.name,
+                text.number(each.pods),
+                *map(_time, (each.load_ms, each.plan_ms, each.further_ms)),
+                *map(_time, (each.bar_ms, each.beyond_ms, each.kai_ms)),
+            )
+            for each in measured
+        ],
+        right=frozenset(range(1, 8)),
+    )
+
+
+def _time(ms: float | None) -> str:
+    """Two digits or more: "1.5 ms", "21 us", "300 s"."""
+    if ms is None:
+        return ""
+    for unit, of_unit in (("s", ms / 1e3), ("ms", ms), ("us", ms * 1e3)):
+        if of_unit >= 1 or unit == "us":
+            return f"{of_unit:.1f} {unit}" if of_unit < 10 else f"{of_unit:,.0f} {unit}"
+    return ""

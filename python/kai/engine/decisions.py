@@ -1,0 +1,90 @@
+"""The decisions of a plan: a sequence that makes them when asked, and tables of all at once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from kai.engine.claims import claims_of
+from kai.engine.values import DECISION_TYPES, Bind, Decision
+
+if TYPE_CHECKING:
+    from kai import _core
+
+_SHOWN = 50
+
+
+class Decisions(Sequence[Decision]):
+    """What has to happen, in that order: `kai.Bind`, `kai.Pipeline` and `kai.Evict`.
+
+    It compares and prints as the tuple of them does, and makes one only when it is asked for.
+    """
+
+    def __init__(self, compiled: _core.Plan) -> None:
+        self._compiled = compiled
+        self._all: tuple[Decision, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._compiled.decision_count
+
+    @overload
+    def __getitem__(self, index: int) -> Decision: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Decision, ...]: ...
+    def __getitem__(self, index: int | slice) -> Decision | tuple[Decision, ...]:
+        if self._all is not None:
+            return self._all[index]
+        rows = range(len(self))[index]
+        if isinstance(rows, int):
+            return self._made(rows, rows + 1)[0]
+        if rows.step == 1:
+            return self._made(rows.start, rows.stop)
+        return self._whole()[index]
+
+    def __iter__(self) -> Iterator[Decision]:
+        return iter(self._whole())
+
+    def __reversed__(self) -> Iterator[Decision]:
+        return reversed(self._whole())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Decisions):
+            return len(self) == len(other) and self._whole() == other._whole()
+        return self._whole() == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._whole())
+
+    def __repr__(self) -> str:
+        if len(self) <= _SHOWN:
+            return repr(self._whole())
+        shown = ", ".join(repr(each) for each in self[:_SHOWN])
+        return f"({shown}, ... and {len(self) - _SHOWN:,} more)"
+
+    def _whole(self) -> tuple[Decision, ...]:
+        """All of them, which from now on are kept."""
+        if self._all is None:
+            self._all = self._made(0, len(self))
+        return self._all
+
+    def _made(self, start: int, stop: int) -> tuple[Decision, ...]:
+        made = self._compiled.decisions(start, stop, DECISION_TYPES)
+        if not self._more:
+            return tuple(made)
+        return tuple(
+            dataclasses.replace(each, **self._more[each.pod])
+            if isinstance(each, Bind) and each.pod in self._more
+            else each
+            for each in made
+        )
+
+    @cached_property
+    def _more(self) -> dict[str, dict[str, Any]]:
+        """By bound pod: what its claims hold, and its rank within a topology."""
+        more = {pod: claims_of(rows) for pod, rows in self._compiled.claims().items()}
+        for pod, (rank, domain) in self._compiled.topology_ranks().items():
+            of_pod = more.setdefault(pod, {})
+            of_pod["topology_rank"], of_pod["topology_domain"] = rank, domain
+        return more

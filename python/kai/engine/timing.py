@@ -1,0 +1,83 @@
+"""Where the time of a plan went: its phases, and a trace of them for a viewer."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kai import _core
+
+_DONE = {"bind": "bound", "pipeline": "pipelined", "evict": "evicted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One stage of a plan: when it began, how long it took, and what it counted. Milliseconds.
+
+    `counters` of an action: pods `evicted`; searches that a budget ended (`spent_searches`) and the
+    sets of pods that these tried (`scenarios`). Of the total: pods `bound`, `pipelined` and
+    `evicted`, and `score_keys` (`kai.Plan.score_keys`). What is 0 is left out.
+    """
+
+    start_ms: float
+    ms: float
+    counters: Mapping[str, int] = dataclasses.field(default_factory=dict, hash=False)
+
+
+def phases_of(compiled: _core.Plan) -> dict[str, Phase]:
+    """By name, in the order in which they ran; `total` comes last."""
+    spent: dict[str, Counter[str]] = {}
+    for name, scenarios in compiled.spent_searches().items():
+        tried = {"spent_searches": 1, "scenarios": max(scenarios, 0)}
+        spent.setdefault(name.partition(" ")[0], Counter()).update(tried)
+    columns = compiled.decision_columns()
+    kinds, by_action = _counted(columns["kind"]), _counted(columns["action"])
+    counters = {name: {"evicted": evicted} for name, evicted in by_action.items()}
+    for action, counts in spent.items():
+        counters[action] = {**counters.get(action, {}), **counts}
+    counters["total"] = {_DONE[kind]: number for kind, number in kinds.items()}
+    counters["total"]["score_keys"] = compiled.score_keys()
+    phases, start_ms = {}, 0.0
+    for name, ns in compiled.timing_ns().items():
+        if name == "total":
+            start_ms = 0.0
+        counted = {what: number for what, number in counters.get(name, {}).items() if number}
+        phases[name] = Phase(start_ms, ns / 1e6, counted)
+        start_ms += ns / 1e6
+    return phases
+
+
+def _counted(column: tuple[bytes, list[str]]) -> dict[str, int]:
+    """How often a column has each text."""
+    codes, texts = column
+    numbers = Counter(memoryview(codes).cast("i"))
+    return {text: numbers[code] for code, text in enumerate(texts)}
+
+
+def trace_of(plans: Iterable[tuple[str | None, Mapping[str, Phase]]]) -> dict[str, Any]:
+    """Plans by their input and phases, one after the other, in the form of Perfetto and Chrome.
+
+    Each plan is a track of its own; counters are the arguments of an event. Times in microseconds.
+    """
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "kai plan"}}
+    ]
+    start_us = 0.0
+    for track, (source, timing) in enumerate(plans, start=1):
+        name = source or f"plan {track}"
+        place = {"pid": 1, "tid": track}
+        events.append({"ph": "M", "name": "thread_name", **place, "args": {"name": name}})
+        # The whole comes first: what begins with it and is shorter is drawn inside.
+        for stage, phase in reversed([*timing.items()]):
+            event = {"ph": "X", "name": "plan" if stage == "total" else stage, "cat": "kai"}
+            times = {
+                "ts": round(start_us + phase.start_ms * 1e3, 3),
+                "dur": round(phase.ms * 1e3, 3),
+            }
+            events.append({**event, **place, **times, "args": dict(phase.counters)})
+        start_us += timing["total"].ms * 1e3
+    return {"displayTimeUnit": "ms", "traceEvents": events}

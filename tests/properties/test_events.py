@@ -1,0 +1,91 @@
+"""Whatever happens to a cluster: its plan is that of what it holds, loaded anew."""
+
+from __future__ import annotations
+
+import copy
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+from kai.api import kinds
+from kai.verify.cases import Case, read_cases
+
+ARCHIVE = Path(__file__).parents[1] / "conformance" / "cases.tar.xz"
+NOW = "2026-01-01T00:00:00Z"
+AREAS = ("allocate", "fairness", "mixed", "gpusharing", "topology", "subgroups", "second")
+PER_AREA = 6
+STEPS = 12
+KINDS = {listed: kind for kind, listed in kinds.LISTS.items()}
+
+
+def chosen() -> list[Case]:
+    cases = read_cases([ARCHIVE])
+    return [
+        case
+        for area in AREAS
+        for case in [each for each in cases if each.area == f"random/{area}"][:PER_AREA]
+    ]
+
+
+class World:
+    """A cluster to which things happen, and the objects that they happen to."""
+
+    def __init__(self, snapshot: dict[str, Any], seed: str) -> None:
+        self.random = random.Random(seed)
+        self.cluster = kai.Cluster.from_snapshot(snapshot)
+        self.objects = [
+            {"kind": KINDS[listed], **each}
+            for listed, items in snapshot["rawObjects"].items()
+            if listed in KINDS
+            for each in items or ()
+        ]
+
+    def happen(self) -> str:
+        """One event; what it was."""
+        each = copy.deepcopy(self.random.choice(self.objects))
+        if self.random.random() < 0.7:  # most events are of pods
+            pods = [each for each in self.objects if each["kind"] == "Pod"]
+            each = copy.deepcopy(self.random.choice(pods or self.objects))
+        kind, metadata = each["kind"], each["metadata"]
+        namespace = metadata.get("namespace")
+        name = f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
+        dice = self.random.random()
+        if dice < 0.3:
+            self.cluster.delete(kind, name)
+            return f"{kind} {name} goes"
+        if dice < 0.4:
+            each["spec"] = 7
+        elif dice < 0.7 and kind == "Pod":
+            each["status"] = {"phase": self.random.choice(("Succeeded", "Failed", "Pending"))}
+        elif dice < 0.75:
+            metadata["name"] += "-more"
+        elif dice < 0.8 and kind == "Node":
+            each["spec"] = {"unschedulable": True}
+        self.cluster.upsert(each)
+        return f"{kind} {name} comes: {dice}"
+
+
+@pytest.mark.parametrize("case", chosen(), ids=lambda case: case.id)
+@pytest.mark.parametrize("as_kai", [False, True], ids=["mended", "as_kai"])
+def test_a_plan_after_events_is_that_of_a_fresh_load(case: Case, as_kai: bool) -> None:
+    seed = f"{case.id} {as_kai}"
+    world, scheduler = World(case.data["snapshot"], seed), kai.Scheduler(as_kai=as_kai)
+    events: list[str] = []
+    held: list[tuple[kai.Plan, kai.Plan]] = []
+    for _ in range(STEPS):
+        events += [world.happen() for _ in range(world.random.randint(1, 3))]
+        plan = scheduler.plan(world.cluster, now=NOW)
+        fresh = kai.Cluster.from_snapshot(world.cluster.to_snapshot())
+        expected = scheduler.plan(fresh, now=NOW)
+        assert plan == expected, (seed, events)
+        assert world.cluster.counts == fresh.counts, (seed, events)
+        if world.random.random() < 0.4:
+            held.append((scheduler.plan(world.cluster, now=NOW), expected))
+    for plan, expected in held:  # the cluster has gone on since
+        assert plan == expected, (seed, events)
+        assert str(plan) == str(expected), (seed, events)
+        groups = [*plan.pod_groups][:3]
+        assert [*map(plan.why, groups)] == [*map(expected.why, groups)], (seed, events)
