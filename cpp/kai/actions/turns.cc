@@ -4,15 +4,21 @@
 
 namespace kai {
 
-WaitingRuns::WaitingRuns(const CycleView& cycle) {
+absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle) {
   const GroupClasses& classes = *cycle.classes;
-  const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
-  absl::flat_hash_set<GroupClassId> with_changed;
+  absl::flat_hash_set<GroupClassId> changed;
   for (const Change& change : cycle.statement->ChangesSince(0)) {
     const PodGroupId group = cycle.cluster->pods().group[change.pod];
     const GroupClassId id = group.valid() ? classes.ClassOf(group) : GroupClassId();
-    if (id.valid() && classes.IsShared(id)) with_changed.insert(id);
+    if (id.valid() && classes.IsShared(id)) changed.insert(id);
   }
+  return changed;
+}
+
+WaitingRuns::WaitingRuns(const CycleView& cycle) {
+  const GroupClasses& classes = *cycle.classes;
+  const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
+  const absl::flat_hash_set<GroupClassId> with_changed = ChangedClasses(cycle);
   for (const GroupClassId id : classes.classes()) {
     const std::span<const PodGroupId> groups = classes.GroupsOf(id);
     if (!classes.IsShared(id)) {

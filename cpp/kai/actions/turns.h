@@ -22,6 +22,9 @@
 
 namespace kai {
 
+// Shared classes of which some group has changed in this cycle.
+absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle);
+
 // Groups that wait, as the cycle stands: those of a shared class that still ask for the same
 // together, in order, the others each by itself. By the age of the first; good as long as this
 // object is.

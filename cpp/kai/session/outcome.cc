@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kai/actions/candidates.h"
+#include "kai/actions/turns.h"
 
 namespace kai {
 namespace {
@@ -25,8 +26,9 @@ class Describer {
   void Run() {
     FindEvictions();
     for (const PodGroupId group : LonersAndChanged(cycle_)) Describe(group, LikeOf(group));
+    const absl::flat_hash_set<GroupClassId> changed = ChangedClasses(cycle_);
     for (const GroupClassId id : cycle_.classes->classes()) {
-      if (cycle_.classes->IsShared(id)) DescribeClass(id);
+      if (cycle_.classes->IsShared(id)) DescribeClass(id, changed.contains(id));
     }
     plan_.outcomes = std::make_shared<const GroupOutcomes>(std::move(outcomes_));
   }
@@ -103,7 +105,7 @@ class Describer {
   }
 
   // Groups that have not changed have what the one that was tried before them has.
-  void DescribeClass(GroupClassId id) {
+  void DescribeClass(GroupClassId id, bool some_changed) {
     std::span<const PodGroupId> tried;
     if (const auto answers = cycle_.log->answers.find(id); answers != cycle_.log->answers.end())
       tried = answers->second;
@@ -116,7 +118,7 @@ class Describer {
         like = group;
         known = PodGroupId();
       }
-      if (cycle_.classes->HasChanged(group)) continue;
+      if (some_changed && cycle_.classes->HasChanged(group)) continue;
       if (!like.valid()) like = group;
       if (known.valid() && cycle_.log->search_budget_spent[group] == 0) {
         outcomes_.Share(group, known);

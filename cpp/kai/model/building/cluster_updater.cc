@@ -47,7 +47,7 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
     RemoveGroup(group);
     touched_groups_.insert(group);
   }
-  Relist();  // before others change the order of those that stay
+  if (!changes.pod_groups.empty()) Relist();  // before others change the order of those that stay
   for (const PodGroupId group : gone) touched_groups_.erase(group);
 
   for (const auto& [namespace_name, name, row] : changes.pods) {

@@ -71,14 +71,18 @@ Strange StrangeOf(const Cluster& cluster, PodGroupId group) {
   return strange;
 }
 
+void Widen(PodGroupId group, const PodGroupColumns& groups, PodGroupLists::Bounds* bounds) {
+  bounds->lowest_priority = std::min(bounds->lowest_priority, groups.priority[group]);
+  bounds->highest_priority = std::max(bounds->highest_priority, groups.priority[group]);
+  bounds->latest_start_ns = std::max(bounds->latest_start_ns, groups.last_start_ns[group]);
+}
+
 PodGroupLists::Bounds BoundsOf(const std::vector<PodGroupId>& may_lose,
                                const PodGroupColumns& groups) {
   PodGroupLists::Bounds bounds;
   PodGroupId older;
   for (const PodGroupId group : may_lose) {
-    bounds.lowest_priority = std::min(bounds.lowest_priority, groups.priority[group]);
-    bounds.highest_priority = std::max(bounds.highest_priority, groups.priority[group]);
-    bounds.latest_start_ns = std::max(bounds.latest_start_ns, groups.last_start_ns[group]);
+    Widen(group, groups, &bounds);
     if (older.valid() && groups.IsVictimBefore(older, group)) bounds.youngest_first = false;
     older = group;
   }
@@ -167,34 +171,79 @@ void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups) {
     groups->lists.bounds_in.Add(BoundsOf(may_lose, *groups));
 }
 
-void RelistPodGroups(const Cluster& cluster, std::span<const PodGroupId> changed,
-                     PodGroupColumns* groups) {
-  PodGroupLists& lists = groups->lists;
-  groups->elastic_state.Resize(groups->size());
-  groups->may_run.Resize(groups->size());
-  const auto rank = [&](PodGroupId group) { return groups->creation_rank[group]; };
-  std::vector<QueueId> queues;
-  Lister lister(cluster, groups);
-  for (const PodGroupId group : changed) {
-    const auto take_off = [&](std::vector<PodGroupId>* list) {
-      const auto at = std::ranges::lower_bound(*list, rank(group), {}, rank);
-      if (at != list->end() && *at == group) list->erase(at);
-    };
-    for (auto* list : {&lists.waiting, &lists.may_lose, &lists.notable}) take_off(list);
-    if (const QueueId queue = groups->queue[group]; queue.valid()) {
-      take_off(&lists.may_lose_in[queue]);
-      queues.push_back(queue);
+namespace {
+
+// The lists of pod groups, as some of them change.
+class Relister {
+ public:
+  Relister(const Cluster& cluster, PodGroupColumns* groups)
+      : groups_(*groups), lists_(groups->lists), lister_(cluster, groups) {}
+
+  void Relist(PodGroupId group) {
+    for (auto* list : {&lists_.waiting, &lists_.may_lose, &lists_.notable}) TakeOff(group, list);
+    const QueueId queue = groups_.queue[group];
+    if (queue.valid() && TakeOff(group, &lists_.may_lose_in[queue])) {
+      ++lists_.bounds_in[queue].left;
+      queues_.push_back(queue);
     }
-    if (!groups->name[group].valid()) continue;
-    lister.Look(group);
-    lister.ForEachListOf(group, [&](std::vector<PodGroupId>* list) {
-      list->insert(std::ranges::lower_bound(*list, rank(group), {}, rank), group);
+    if (!groups_.name[group].valid()) return;
+    lister_.Look(group);
+    lister_.ForEachListOf(group, [&](std::vector<PodGroupId>* list) {
+      const auto place = list->insert(PlaceOf(group, list), group);
+      if (queue.valid() && list == &lists_.may_lose_in[queue])
+        Widen(*list, place, &lists_.bounds_in[queue]);
     });
   }
-  std::ranges::sort(queues);
-  queues.erase(std::ranges::unique(queues).begin(), queues.end());
-  for (const QueueId queue : queues)
-    lists.bounds_in[queue] = BoundsOf(lists.may_lose_in[queue], *groups);
+
+  // Lists that many groups have left are looked through: that costs each of them a little.
+  void LookThrough() {
+    for (const QueueId queue : queues_) {
+      PodGroupLists::Bounds& bounds = lists_.bounds_in[queue];
+      const std::vector<PodGroupId>& may_lose = lists_.may_lose_in[queue];
+      if (static_cast<size_t>(bounds.left) * kWorthwhile > may_lose.size())
+        bounds = BoundsOf(may_lose, groups_);
+    }
+  }
+
+ private:
+  static constexpr size_t kWorthwhile = 16;
+
+  std::vector<PodGroupId>::iterator PlaceOf(PodGroupId group, std::vector<PodGroupId>* list) const {
+    const auto rank = [&](PodGroupId each) { return groups_.creation_rank[each]; };
+    return std::ranges::lower_bound(*list, rank(group), {}, rank);
+  }
+  // True: it was there.
+  bool TakeOff(PodGroupId group, std::vector<PodGroupId>* list) const {
+    const auto at = PlaceOf(group, list);
+    if (at == list->end() || *at != group) return false;
+    list->erase(at);
+    return true;
+  }
+  void Widen(const std::vector<PodGroupId>& list, std::vector<PodGroupId>::const_iterator place,
+             PodGroupLists::Bounds* bounds) const {
+    kai::Widen(*place, groups_, bounds);
+    const bool follows =
+        place == list.begin() || !groups_.IsVictimBefore(*std::prev(place), *place);
+    const bool precedes =
+        std::next(place) == list.end() || !groups_.IsVictimBefore(*place, *std::next(place));
+    bounds->youngest_first = bounds->youngest_first && follows && precedes;
+  }
+
+  PodGroupColumns& groups_;
+  PodGroupLists& lists_;
+  Lister lister_;
+  std::vector<QueueId> queues_;
+};
+
+}  // namespace
+
+void RelistPodGroups(const Cluster& cluster, std::span<const PodGroupId> changed,
+                     PodGroupColumns* groups) {
+  groups->elastic_state.Resize(groups->size());
+  groups->may_run.Resize(groups->size());
+  Relister relister(cluster, groups);
+  for (const PodGroupId group : changed) relister.Relist(group);
+  relister.LookThrough();
 }
 
 }  // namespace kai

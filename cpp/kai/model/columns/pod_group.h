@@ -111,12 +111,14 @@ struct PodGroupLists {
   // Preemptible, in a leaf queue, and some pod holds a node.
   std::vector<PodGroupId> may_lose;
   IndexVector<QueueId, std::vector<PodGroupId>> may_lose_in;  // the same, by leaf queue
-  // What is true of all groups of a queue that may lose pods, so that they need not be asked.
+  // What is true of all groups of a queue that may lose pods, so that they need not be asked. Once
+  // groups have left the list, it may be true of fewer.
   struct Bounds {
     int32_t lowest_priority = std::numeric_limits<int32_t>::max();
     int32_t highest_priority = std::numeric_limits<int32_t>::min();
     int64_t latest_start_ns = std::numeric_limits<int64_t>::min();
     bool youngest_first = true;  // is the order in which they would be victims
+    int32_t left = 0;            // groups that have left the list since it was looked through
   };
   IndexVector<QueueId, Bounds> bounds_in;
   // All that are not simply running: only of these, and of those that a cycle touches, there is
