@@ -38,6 +38,9 @@ class Engine final : private Follower {
   // takes in. `stopwatch` may be null.
   absl::StatusOr<kai::Plan> Plan(int64_t now_ns, const Clock* stopwatch);
 
+  // Takes in what has changed, as the next Plan() would.
+  void Settle();
+
   // How often the cluster was built anew, and how often it was changed in place.
   struct Counts {
     int64_t built = 0;
@@ -50,7 +53,6 @@ class Engine final : private Follower {
   struct Live;
 
   void Changed(Kind kind, std::string_view name) override;
-  void Settle();
   void Build();
   bool Update();
 
