@@ -153,17 +153,6 @@ FieldStatus ForEachElement(JsonValue& list, ElementVisitor visit) {
   return VisitElements(list.tokens(), list.token(), visit);
 }
 
-FieldStatus ForEachElement(JsonValue& list, absl::FunctionRef<void(size_t count)> begin,
-                           ElementVisitor visit) {
-  size_t count = 0;
-  KAI_RETURN_IF_BAD(ForEachElement(list, [&](JsonValue&) {
-    ++count;
-    return FieldStatus();
-  }));
-  begin(count);
-  return ForEachElement(list, visit);
-}
-
 FieldStatus ReadObject(JsonValue& value, JsonObject* out) {
   if (FirstOf(value) != '{') return Expected("an object", value);
   *out = JsonObject(&value.tokens(), value.token());

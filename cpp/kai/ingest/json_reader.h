@@ -71,9 +71,6 @@ FieldStatus ForEachEntry(JsonValue& map, MemberVisitor visit);
 // Calls visit(value) for each element of a list; a bad one gets the path "[index]". Null elements
 // are visited, too.
 FieldStatus ForEachElement(JsonValue& list, ElementVisitor visit);
-// The same, where it helps to know how many there are before they come.
-FieldStatus ForEachElement(JsonValue& list, absl::FunctionRef<void(size_t count)> begin,
-                           ElementVisitor visit);
 
 // The object that a value is.
 FieldStatus ReadObject(JsonValue& value, JsonObject* out);

@@ -23,23 +23,28 @@ constexpr std::string_view kResourceVersions[] = {"resource.k8s.io/v1", "resourc
 // But a count alone is no reason to take gigabytes: a list may hold a million zeros.
 constexpr size_t kMostReserved = 1 << 16;
 
-// Reads the objects of one list of rawObjects. Each that is bad becomes a rejection; one without a
-// name is told by its place in the list.
-template <typename Row>
-FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, std::vector<Row>* rows,
+// Where pods go: they are many, and most are alike.
+struct CompactPods {
+  PodParts parts;
+  std::vector<CompactPod> pods;
+};
+
+// Reads the objects of one list of rawObjects, and gives the rows to keep(row). Each that is bad
+// becomes a rejection; one without a name is told by its place in the list.
+template <typename Row, typename Keep>
+FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Keep& keep,
                      std::vector<Rejection>* rejections) {
-  rows->clear();
   size_t index = 0;
-  const auto reserve = [&](size_t count) { rows->reserve(std::min(count, kMostReserved)); };
-  return ForEachElement(list, reserve, [&](JsonValue& element) {
+  return ForEachElement(list, [&](JsonValue& element) {
     std::optional<Rejection> rejection;
     JsonObject object;
     if (FieldStatus status = ReadObject(element, &object); !status.ok()) {
       rejection = Rejection{
           .kind = std::string(kind.name), .name = "", .field = "", .message = status.message()};
     } else {
-      rejection = kind.read(object, &rows->emplace_back());
-      if (rejection.has_value()) rows->pop_back();
+      Row row;
+      rejection = kind.read(object, &row);
+      if (!rejection.has_value()) keep(std::move(row));
     }
     if (rejection.has_value()) {
       if (rejection->name.empty()) {
@@ -52,12 +57,36 @@ FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, std::vector<Ro
   });
 }
 
-FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows) {
+// Into `rows`, or `compact`: of two lists of one kind the last counts.
+template <typename Row>
+FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, ClusterRows* rows,
+                     CompactPods* compact) {
+  const auto read_into = [&](auto* out, const auto& convert) {
+    out->clear();
+    size_t count = 0;
+    KAI_RETURN_IF_BAD(ForEachElement(list, [&](JsonValue&) {
+      ++count;
+      return Skip();
+    }));
+    out->reserve(std::min(count, kMostReserved));
+    const auto keep = [&](Row row) { out->push_back(convert(std::move(row))); };
+    return ReadEach(list, kind, keep, &rows->rejections);
+  };
+  if constexpr (std::is_same_v<Row, PodRow>) {
+    if (compact != nullptr) {
+      return read_into(&compact->pods,
+                       [&](PodRow row) { return compact->parts.Compact(std::move(row)); });
+    }
+  }
+  return read_into(&kind.in(rows), [](Row row) { return row; });
+}
+
+FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows, CompactPods* compact) {
   return ForEachMember(raw_objects, [&](std::string_view key, JsonValue& list) {
     FieldStatus status;
     AnyKind([&](const auto& kind) {
       if (kind.list != key) return false;
-      status = ReadList(list, kind, &kind.in(rows), &rows->rejections);
+      status = ReadList(list, kind, rows, compact);
       return true;
     });
     return status;
@@ -141,54 +170,61 @@ FieldStatus ReadDiscovery(JsonValue& value, std::optional<bool>* serves_claims) 
   });
 }
 
+// What is read of a snapshot, and where.
+struct Destination {
+  SnapshotRows* rows;
+  CompactPods* compact;  // null: pods go to `rows`, too
+  bool has_raw_objects = false;
+};
+
 // One member of a snapshot.
-FieldStatus ReadMember(std::string_view key, JsonValue& value, SnapshotRows* rows,
-                       bool* has_raw_objects) {
-  ClusterRows& cluster = rows->cluster;
-  if (key == "config") return ReadRawObject(value, &rows->config_json);
+FieldStatus ReadMember(std::string_view key, JsonValue& value, Destination* to) {
+  ClusterRows& cluster = to->rows->cluster;
+  if (key == "config") return ReadRawObject(value, &to->rows->config_json);
   if (key == "schedulerParams") return ReadSchedulerParams(value, &cluster.params);
   if (key == "discovery") return ReadDiscovery(value, &cluster.serves_claims);
   if (key != "rawObjects") return Skip();
-  *has_raw_objects = true;
+  to->has_raw_objects = true;
   cluster.rejections.clear();
-  return ReadRawObjects(value, &cluster);
+  return ReadRawObjects(value, &cluster, to->compact);
 }
 
-FieldStatus ReadTop(JsonObject top, SnapshotRows* rows, bool* has_raw_objects) {
-  return ForEachMember(top, [&](std::string_view key, JsonValue& value) {
-    if (key != "snapshot") return ReadMember(key, value, rows, has_raw_objects);
-    return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-      return ReadMember(member, part, rows, has_raw_objects);
-    });
-  });
-}
-
-}  // namespace
-
-absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json) {
+absl::Status ReadInto(std::string_view json, SnapshotRows* rows, CompactPods* compact) {
   JsonDocument document;
   const absl::StatusOr<JsonObject> top = document.Parse(json);
   if (!top.ok()) {
     return absl::Status(top.status().code(),
                         StrCat("the snapshot ", std::string(top.status().message())));
   }
-
-  SnapshotRows rows;
-  bool has_raw_objects = false;
-  const FieldStatus status = ReadTop(*top, &rows, &has_raw_objects);
+  Destination to{.rows = rows, .compact = compact};
+  const FieldStatus status = ForEachMember(*top, [&](std::string_view key, JsonValue& value) {
+    if (key != "snapshot") return ReadMember(key, value, &to);
+    return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+      return ReadMember(member, part, &to);
+    });
+  });
   if (!status.ok()) {
     return absl::InvalidArgumentError(
         StrCat("the snapshot's ", status.field(), ": ", status.message()));
   }
-  if (!has_raw_objects) return absl::InvalidArgumentError("the snapshot has no rawObjects");
+  if (!to.has_raw_objects) return absl::InvalidArgumentError("the snapshot has no rawObjects");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json) {
+  SnapshotRows rows;
+  KAI_RETURN_IF_ERROR(ReadInto(json, &rows, nullptr));
   return rows;
 }
 
 absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
-  KAI_ASSIGN_OR_RETURN(SnapshotRows rows, ReadSnapshotRows(json));
-  ShardParams params = rows.cluster.params;
-  return SnapshotFile{.cluster = std::move(rows.cluster).Build(),
-                      .params = std::move(params),
+  SnapshotRows rows;
+  CompactPods compact;
+  KAI_RETURN_IF_ERROR(ReadInto(json, &rows, &compact));
+  return SnapshotFile{.cluster = rows.cluster.BuildWith(compact.pods),
+                      .params = std::move(rows.cluster.params),
                       .config_json = std::move(rows.config_json)};
 }
 
