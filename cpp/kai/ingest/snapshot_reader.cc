@@ -29,11 +29,11 @@ struct CompactPods {
   std::vector<CompactPod> pods;
 };
 
-// Reads the objects of one list of rawObjects, and gives the rows to keep(row). Each that is bad
-// becomes a rejection; one without a name is told by its place in the list.
-template <typename Row, typename Keep>
-FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Keep& keep,
-                     std::vector<Rejection>* rejections) {
+// Reads the objects of one list of rawObjects, each into *begin(), and then calls end(whether it is
+// good). Each that is bad becomes a rejection; one without a name is told by its place in the list.
+template <typename Row, typename Begin, typename End>
+FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Begin& begin,
+                     const End& end, std::vector<Rejection>* rejections) {
   size_t index = 0;
   return ForEachElement(list, [&](JsonValue& element) {
     std::optional<Rejection> rejection;
@@ -42,9 +42,8 @@ FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Keep& ke
       rejection = Rejection{
           .kind = std::string(kind.name), .name = "", .field = "", .message = status.message()};
     } else {
-      Row row;
-      rejection = kind.read(object, &row);
-      if (!rejection.has_value()) keep(std::move(row));
+      rejection = kind.read(object, begin());
+      end(!rejection.has_value());
     }
     if (rejection.has_value()) {
       if (rejection->name.empty()) {
@@ -57,28 +56,43 @@ FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Keep& ke
   });
 }
 
+// Makes room for the elements of a list.
+template <typename Row>
+FieldStatus Reserve(JsonValue& list, std::vector<Row>* rows) {
+  size_t count = 0;
+  KAI_RETURN_IF_BAD(ForEachElement(list, [&](JsonValue&) {
+    ++count;
+    return Skip();
+  }));
+  rows->clear();
+  rows->reserve(std::min(count, kMostReserved));
+  return FieldStatus();
+}
+
 // Into `rows`, or `compact`: of two lists of one kind the last counts.
 template <typename Row>
 FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, ClusterRows* rows,
                      CompactPods* compact) {
-  const auto read_into = [&](auto* out, const auto& convert) {
-    out->clear();
-    size_t count = 0;
-    KAI_RETURN_IF_BAD(ForEachElement(list, [&](JsonValue&) {
-      ++count;
-      return Skip();
-    }));
-    out->reserve(std::min(count, kMostReserved));
-    const auto keep = [&](Row row) { out->push_back(convert(std::move(row))); };
-    return ReadEach(list, kind, keep, &rows->rejections);
-  };
   if constexpr (std::is_same_v<Row, PodRow>) {
     if (compact != nullptr) {
-      return read_into(&compact->pods,
-                       [&](PodRow row) { return compact->parts.Compact(std::move(row)); });
+      KAI_RETURN_IF_BAD(Reserve(list, &compact->pods));
+      std::optional<PodRow> row;
+      return ReadEach(
+          list, kind, [&] { return &row.emplace(); },
+          [&](bool is_good) {
+            if (is_good) compact->pods.push_back(compact->parts.Compact(*std::move(row)));
+          },
+          &rows->rejections);
     }
   }
-  return read_into(&kind.in(rows), [](Row row) { return row; });
+  std::vector<Row>& out = kind.in(rows);
+  KAI_RETURN_IF_BAD(Reserve(list, &out));
+  return ReadEach(
+      list, kind, [&] { return &out.emplace_back(); },
+      [&](bool is_good) {
+        if (!is_good) out.pop_back();
+      },
+      &rows->rejections);
 }
 
 FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows, CompactPods* compact) {

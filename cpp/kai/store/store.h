@@ -114,10 +114,10 @@ class Store {
     return std::get<ObjectTable<KeptAs<Row>>>(tables_);
   }
   template <typename Row>
-  Row Keep(Row row) {
-    return row;
+  Row&& Keep(Row&& row) {
+    return std::move(row);
   }
-  CompactPod Keep(PodRow row) { return pod_parts_.Compact(std::move(row)); }
+  CompactPod Keep(PodRow&& row) { return pod_parts_.Compact(std::move(row)); }
 
   template <typename Row>
   static Kind KindOf() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "kai/api/accelerators.h"
 #include "kai/base/saturating.h"
 #include "kai/model/building/constraint_writer.h"
@@ -34,6 +35,45 @@ std::vector<const Row*> UniqueAndNamed(const std::vector<Row>& rows, const char*
   std::erase_if(named, [](const Row* row) { return row->name.empty(); });
   return SortedAndUnique(std::move(named), kind, rejections);
 }
+
+// Classes of pods by what they are shared of: most pods are of a class that the last one was of. Of
+// use as long as no row goes.
+class KnownClasses {
+ public:
+  KnownClasses(ClusterWriters* writers, Interner* names) : w_(*writers), names_(*names) {}
+
+  PodClassId Add(const PodDraft& draft) {
+    const CompactPod& row = *draft.row;
+    if (draft.gpu.dra != 0 || draft.claims.valid()) return w_.classes->Add(draft);
+    Key key{.spec = row.spec.get(), .extras = row.extras.get(), .constraint = draft.constraint};
+    if (!w_.affinity->empty()) key.labels = row.labels.get();
+    if (!w_.affinity->empty() || !row.spec->config_maps.empty())
+      key.namespace_name = names_.Intern(row.namespace_name);
+    const auto [found, is_new] = classes_.try_emplace(key);
+    if (is_new) found->second = w_.classes->Add(draft);
+    return found->second;
+  }
+
+ private:
+  struct Key {
+    const PodSpecRow* spec = nullptr;
+    const PodExtrasRow* extras = nullptr;
+    const StringPairs* labels = nullptr;
+    NameId namespace_name = {};
+    ConstraintId constraint = {};
+
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& key) {
+      return H::combine(std::move(h), key.spec, key.extras, key.labels, key.namespace_name,
+                        key.constraint);
+    }
+  };
+
+  ClusterWriters& w_;
+  Interner& names_;
+  absl::flat_hash_map<Key, PodClassId> classes_;
+};
 
 constexpr int64_t kDefaultStuckThresholdNs = 120'000'000'000;  // spec 2 S2
 
@@ -203,10 +243,22 @@ void ClusterAssembler::AddConstraints(const ClusterRows& rows) {
     w_.storage->Describe(w_.node_rows, &c_.storage_);
     for (const PodDraft& draft : pods_) w_.storage->CountUses(*draft.row);
   }
+  absl::flat_hash_map<const PodSpecRow*, ConstraintId> known;  // of pods with nothing of their own
   for (PodDraft& draft : pods_) {
+    const PodSpecRow& spec = *draft.row->spec;
+    const bool is_plain =
+        spec.affinity.empty() && spec.spread.empty() && draft.row->extras->volumes.empty();
+    if (is_plain) {
+      const auto found = known.find(&spec);
+      if (found != known.end()) {
+        draft.constraint = found->second;
+        continue;
+      }
+    }
     draft.affinity = w_.affinity->AffinityOf(*draft.row);
     draft.constraint =
         w_.constraints.Add(*draft.row, VolumesOf(draft), w_.affinity->SpreadOf(*draft.row));
+    if (is_plain) known.emplace(&spec, draft.constraint);
   }
 }
 
@@ -316,12 +368,17 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
       &c_.pod_classes_);
   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
   Occupancy occupancy(&c_);
-  for (const PodDraft& draft : pods_) {
-    const PodClassId pod_class = w_.classes->Add(draft);
+  KnownClasses known(&w_, &c_.names_);
+  c_.pods_.Resize(pods_.size() + pods_.size() / 16);  // the first that come later move nothing
+  c_.pods_.Resize(pods_.size());
+  w_.pod_rows.reserve(pods_.size());
+  for (size_t i = 0; i < pods_.size(); ++i) {
+    const PodDraft& draft = pods_[i];
+    const PodId pod(i);
+    const PodClassId pod_class = known.Add(draft);
     const bool shares = draft.gpu.IsShared() && draft.node.valid();
-    const PodId pod =
-        writer.Add(draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
-                   shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
+    writer.Add(pod, draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
+               shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
     w_.pod_rows.push_back(draft.row);
     w_.is_foreign.push_back(w_.IsForeign(*draft.row) ? 1 : 0);
     if (draft.group.valid() && c_.pod_classes_.info[pod_class].numa.valid())

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kai/base/text_head.h"
 #include "kai/model/building/numbering.h"
 #include "kai/model/building/row_lookup.h"
 #include "kai/model/building/sub_group_tree.h"
@@ -84,12 +85,13 @@ PodGroupId PodGroupWriter::Add(const PodGroupRow& row) {
 
 void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
                              const DomainWishRow* wish) {
-  std::vector<SubGroupId> ids;  // of the sets of the tree
+  std::vector<SubGroupId>& ids = ids_;
+  ids.clear();
   for (size_t i = 0; i < tree.sets.size(); ++i) ids.push_back(SubGroupId(sets_.size() + i));
   OrderForIds(at_.seed, &ids);
   sets_.Resize(sets_.size() + tree.sets.size());
-  std::vector<std::vector<SubGroupId>> children(tree.sets.size());
-  std::vector<std::pair<std::string_view, SubGroupId>> pod_sets;
+  std::vector<std::pair<std::string_view, SubGroupId>>& pod_sets = pod_sets_;
+  pod_sets.clear();
   for (size_t i = 0; i < tree.sets.size(); ++i) {
     const SubGroupTree::Set& set = tree.sets[i];
     const SubGroupId id = ids[i];
@@ -102,17 +104,15 @@ void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
       const bool is_root = set.parent < 0;
       sets_.topology[id] = at_.topologies->ConstraintOf(*set.topology, is_root ? wish : nullptr);
     }
-    if (set.parent >= 0) {
-      const auto parent = static_cast<size_t>(set.parent);
-      sets_.parent[id] = ids[parent];
-      children[parent].push_back(id);
-    }
+    if (set.parent >= 0) sets_.parent[id] = ids[static_cast<size_t>(set.parent)];
     if (set.is_pod_set) pod_sets.emplace_back(set.name, id);
   }
   groups_.root.Add(ids[0]);
-  for (size_t i = 0; i < children.size(); ++i) {  // by name, as siblings are
+  size_t child = 1;  // siblings stand together, by name, in the order of their parents
+  for (size_t i = 0; i < tree.sets.size(); ++i) {
     const auto begin = static_cast<int32_t>(sets_.child_list.size());
-    sets_.child_list.insert(sets_.child_list.end(), children[i].begin(), children[i].end());
+    for (; child < ids.size() && tree.sets[child].parent == static_cast<int32_t>(i); ++child)
+      sets_.child_list.push_back(ids[child]);
     sets_.children[ids[i]] = {begin, static_cast<int32_t>(sets_.child_list.size())};
   }
   std::sort(pod_sets.begin(), pod_sets.end());
@@ -148,10 +148,27 @@ void CreationOrder::Add(PodGroupId group) {
 }
 
 void CreationOrder::AddAll() {
-  std::vector<PodGroupId> all;
-  for (const PodGroupId group : groups_.name.ids()) all.push_back(group);
-  std::sort(all.begin(), all.end(), order_.key_comp());
-  for (const PodGroupId group : all) order_.insert(order_.end(), group);
+  // Many are of one age: most are told apart by a few characters of their names.
+  const Interner& names = *order_.key_comp().names;
+  const auto text = [&](PodGroupId group) { return names.Text(groups_.name[group]); };
+  struct Entry {
+    int64_t created_ns;
+    uint64_t head;
+    PodGroupId group;
+  };
+  std::vector<Entry> all;
+  all.reserve(groups_.size());
+  const std::string_view first = groups_.size() == 0 ? "" : text(PodGroupId(0));
+  size_t prefix = first.size();
+  for (const PodGroupId group : groups_.name.ids())
+    prefix = CommonPrefix(first, prefix, text(group));
+  for (const PodGroupId group : groups_.name.ids())
+    all.push_back({groups_.created_ns[group], TextHead(text(group), prefix), group});
+  std::sort(all.begin(), all.end(), [&](const Entry& a, const Entry& b) {
+    if (a.created_ns != b.created_ns) return a.created_ns < b.created_ns;
+    return a.head != b.head ? a.head < b.head : order_.key_comp()(a.group, b.group);
+  });
+  for (const Entry& entry : all) order_.insert(order_.end(), entry.group);
   Rank();
 }
 

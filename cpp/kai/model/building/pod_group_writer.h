@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -61,6 +63,9 @@ class PodGroupWriter {
   Surroundings at_;
   PodGroupColumns& groups_;
   SubGroupColumns& sets_;
+  // Of the tree that is being added: its sets, and those of pods by name.
+  std::vector<SubGroupId> ids_;
+  std::vector<std::pair<std::string_view, SubGroupId>> pod_sets_;
 };
 
 // Ties between pod groups fall to the older, then to the lower name (without namespace: what KAI

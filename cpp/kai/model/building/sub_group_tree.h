@@ -27,7 +27,7 @@ struct SubGroupTree {
     bool minimum_given = false;                       // else that of a set is all of its children
     const TopologyConstraintRow* topology = nullptr;  // points into the row
   };
-  std::vector<Set> sets;
+  std::vector<Set> sets;  // breadth first, siblings by name
   std::string problem;
 };
 

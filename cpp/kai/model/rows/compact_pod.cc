@@ -61,7 +61,7 @@ size_t HashOfPart(const PodExtrasRow& extras) {
   return hash;
 }
 
-CompactPod PodParts::Compact(PodRow row) {
+CompactPod PodParts::Compact(PodRow&& row) {
   CompactPod pod;
   static_cast<PodIdentityRow&>(pod) = std::move(row);
   pod.labels = labels_.Share(std::move(row.labels));

@@ -44,7 +44,7 @@ class SharedValues {
  public:
   using Pointer = std::shared_ptr<const T>;
 
-  Pointer Share(T value) {
+  Pointer Share(T&& value) {
     const size_t hash = HashOfPart(value);
     const auto known = values_.find(Wanted{hash, &value});
     if (known != values_.end()) return known->value;
@@ -90,7 +90,8 @@ class SharedValues {
 // The parts of pods that are kept together.
 class PodParts {
  public:
-  CompactPod Compact(PodRow row);
+  CompactPod Compact(PodRow&& row);
+  CompactPod Compact(const PodRow& row) { return Compact(PodRow(row)); }
 
  private:
   SharedValues<StringPairs> labels_;
