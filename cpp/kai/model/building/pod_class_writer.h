@@ -1,7 +1,7 @@
 // PodClassWriter: puts pods that are alike into one class (design §4.2).
 //
 //   w_.classes = std::make_unique<PodClassWriter>(
-//   const PodClassId pod_class = w_.classes->Add(*draft);
+//   return w_.classes->Add(draft);
 //
 // Invariants: pods of one class are equal in every member of PodClass, and nothing else matters to
 // placement. Cost: O(what the pod asks for). Not thread-safe.
