@@ -19,16 +19,6 @@ namespace {
 constexpr std::string_view kResourceVersions[] = {"resource.k8s.io/v1", "resource.k8s.io/v1beta2",
                                                   "resource.k8s.io/v1beta1"};
 
-// Rows are large, and moving them while their vector grows took a third of the time of 40,000 pods.
-// But a count alone is no reason to take gigabytes: a list may hold a million zeros.
-constexpr size_t kMostReserved = 1 << 16;
-
-// Where pods go: they are many, and most are alike.
-struct CompactPods {
-  PodParts parts;
-  std::vector<CompactPod> pods;
-};
-
 // Reads the objects of one list of rawObjects, each into *begin(), and then calls end(whether it is
 // good). Each that is bad becomes a rejection; one without a name is told by its place in the list.
 template <typename Row, typename Begin, typename End>
@@ -56,46 +46,51 @@ FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Begin& b
   });
 }
 
-// Makes room for the elements of a list.
+// Makes room for the elements of a list. A count alone is no reason to take gigabytes: a list may
+// hold a million zeros.
 template <typename Row>
 FieldStatus Reserve(JsonValue& list, std::vector<Row>* rows) {
+  constexpr std::string_view kSmallest = R"({"metadata":{"name":"a"}})";
   size_t count = 0;
-  KAI_RETURN_IF_BAD(ForEachElement(list, [&](JsonValue&) {
+  const char* const begin = RawToken(list).data();
+  const char* end = begin;
+  KAI_RETURN_IF_BAD(ForEachElement(list, [&](JsonValue& element) {
+    end = RawToken(element).data();
     ++count;
     return Skip();
   }));
   rows->clear();
-  rows->reserve(std::min(count, kMostReserved));
+  rows->reserve(std::min(count, static_cast<size_t>(end - begin) / kSmallest.size() + 1));
   return FieldStatus();
 }
 
 // Into `rows`, or `compact`: of two lists of one kind the last counts.
 template <typename Row>
 FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, ClusterRows* rows,
-                     CompactPods* compact) {
-  if constexpr (std::is_same_v<Row, PodRow>) {
+                     CompactRows* compact) {
+  if constexpr (std::is_same_v<Row, PodRow> || std::is_same_v<Row, PodGroupRow>) {
     if (compact != nullptr) {
-      KAI_RETURN_IF_BAD(Reserve(list, &compact->pods));
-      std::optional<PodRow> row;
-      return ReadEach(
-          list, kind, [&] { return &row.emplace(); },
-          [&](bool is_good) {
-            if (is_good) compact->pods.push_back(compact->parts.Compact(*std::move(row)));
-          },
-          &rows->rejections);
+      if constexpr (std::is_same_v<Row, PodRow>) {
+        KAI_RETURN_IF_BAD(Reserve(list, &compact->pods));
+      } else {
+        KAI_RETURN_IF_BAD(Reserve(list, &compact->pod_groups));
+      }
+      std::optional<Row> row;
+      const auto end = [&](bool is_good) {
+        if (is_good) compact->Add(*std::move(row));
+      };
+      return ReadEach(list, kind, [&] { return &row.emplace(); }, end, &rows->rejections);
     }
   }
   std::vector<Row>& out = kind.in(rows);
   KAI_RETURN_IF_BAD(Reserve(list, &out));
-  return ReadEach(
-      list, kind, [&] { return &out.emplace_back(); },
-      [&](bool is_good) {
-        if (!is_good) out.pop_back();
-      },
-      &rows->rejections);
+  const auto end = [&](bool is_good) {
+    if (!is_good) out.pop_back();
+  };
+  return ReadEach(list, kind, [&] { return &out.emplace_back(); }, end, &rows->rejections);
 }
 
-FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows, CompactPods* compact) {
+FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows, CompactRows* compact) {
   return ForEachMember(raw_objects, [&](std::string_view key, JsonValue& list) {
     FieldStatus status;
     AnyKind([&](const auto& kind) {
@@ -187,7 +182,7 @@ FieldStatus ReadDiscovery(JsonValue& value, std::optional<bool>* serves_claims) 
 // What is read of a snapshot, and where.
 struct Destination {
   SnapshotRows* rows;
-  CompactPods* compact;  // null: pods go to `rows`, too
+  CompactRows* compact;  // null: pods go to `rows`, too
   bool has_raw_objects = false;
 };
 
@@ -203,7 +198,7 @@ FieldStatus ReadMember(std::string_view key, JsonValue& value, Destination* to) 
   return ReadRawObjects(value, &cluster, to->compact);
 }
 
-absl::Status ReadInto(std::string_view json, SnapshotRows* rows, CompactPods* compact) {
+absl::Status ReadInto(std::string_view json, SnapshotRows* rows, CompactRows* compact) {
   JsonDocument document;
   const absl::StatusOr<JsonObject> top = document.Parse(json);
   if (!top.ok()) {
@@ -235,9 +230,9 @@ absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json) {
 
 absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
   SnapshotRows rows;
-  CompactPods compact;
+  CompactRows compact;
   KAI_RETURN_IF_ERROR(ReadInto(json, &rows, &compact));
-  return SnapshotFile{.cluster = rows.cluster.BuildWith(compact.pods),
+  return SnapshotFile{.cluster = rows.cluster.BuildWith(compact),
                       .params = std::move(rows.cluster.params),
                       .config_json = std::move(rows.config_json)};
 }

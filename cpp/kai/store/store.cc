@@ -112,7 +112,7 @@ ClusterRows Store::Rows() const {
   RowsInPlace many = RowsOfMany();
   SortByName(&many.pod_groups);
   SortByName(&many.pods);
-  for (const PodGroupRow* row : many.pod_groups) rows.pod_groups.push_back(*row);
+  for (const CompactPodGroup* row : many.pod_groups) rows.pod_groups.push_back(row->Row());
   for (const CompactPod* row : many.pods) rows.pods.push_back(row->Row());
   return rows;
 }

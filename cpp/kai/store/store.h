@@ -40,7 +40,9 @@ namespace kai {
 
 // What is kept of an object that was read as a Row.
 template <typename Row>
-using KeptAs = std::conditional_t<std::is_same_v<Row, PodRow>, CompactPod, Row>;
+using KeptAs =
+    std::conditional_t<std::is_same_v<Row, PodRow>, CompactPod,
+                       std::conditional_t<std::is_same_v<Row, PodGroupRow>, CompactPodGroup, Row>>;
 
 // Hears which objects of a store changed, came or went.
 class Follower {
@@ -117,7 +119,8 @@ class Store {
   Row&& Keep(Row&& row) {
     return std::move(row);
   }
-  CompactPod Keep(PodRow&& row) { return pod_parts_.Compact(std::move(row)); }
+  CompactPod Keep(PodRow&& row) { return parts_.Compact(std::move(row)); }
+  CompactPodGroup Keep(PodGroupRow&& row) { return parts_.Compact(std::move(row)); }
 
   template <typename Row>
   static Kind KindOf() {
@@ -128,7 +131,7 @@ class Store {
   }
   Outcome RejectUnnamed(Rejection rejection, Kind kind);
 
-  PodParts pod_parts_;
+  RowParts parts_;
   Tables tables_;
   std::array<bool, kKinds> is_synced_ = {};
   // Of objects without a name, by kind: until the kind is listed anew.

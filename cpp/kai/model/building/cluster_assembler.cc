@@ -82,19 +82,20 @@ constexpr int64_t kDefaultStuckThresholdNs = 120'000'000'000;  // spec 2 S2
 std::unique_ptr<Cluster> ClusterRows::Build() const& { return ClusterRows(*this).Build(); }
 
 std::unique_ptr<Cluster> ClusterRows::Build() && {
-  PodParts parts;
-  std::vector<CompactPod> compact;
-  compact.reserve(pods.size());
-  for (PodRow& row : pods) compact.push_back(parts.Compact(std::move(row)));
+  CompactRows compact;
+  compact.pod_groups.reserve(pod_groups.size());
+  for (PodGroupRow& row : pod_groups) compact.Add(std::move(row));
+  compact.pods.reserve(pods.size());
+  for (PodRow& row : pods) compact.Add(std::move(row));
   return BuildWith(compact);
 }
 
-std::unique_ptr<Cluster> ClusterRows::BuildWith(const std::vector<CompactPod>& compact) const {
+std::unique_ptr<Cluster> ClusterRows::BuildWith(const CompactRows& compact) const {
   auto built = std::make_unique<Cluster>();
   ClusterWriters writers(built.get());
   RowsInPlace many{.nodes = PointersTo(nodes),
-                   .pod_groups = PointersTo(pod_groups),
-                   .pods = PointersTo(compact)};
+                   .pod_groups = PointersTo(compact.pod_groups),
+                   .pods = PointersTo(compact.pods)};
   ClusterAssembler(&writers).Assemble(*this, std::move(many));
   return built;
 }
@@ -158,7 +159,7 @@ void ClusterAssembler::AddQueues(const std::vector<QueueRow>& rows) {
 }
 
 void ClusterAssembler::AddPodGroups(const ClusterRows& rows,
-                                    std::vector<const PodGroupRow*> groups) {
+                                    std::vector<const CompactPodGroup*> groups) {
   for (const TopologyRow* row :
        SortedAndUnique(rows.topologies, "Topology", &w_.rejections, w_.seed)) {
     w_.topologies.Add(*row, w_.node_rows);
@@ -173,9 +174,9 @@ void ClusterAssembler::AddPodGroups(const ClusterRows& rows,
                                    .rejections = &w_.rejections,
                                    .seed = w_.seed},
       &c_.pod_groups_, &c_.sub_groups_);
-  std::erase_if(groups, [&](const PodGroupRow* row) { return !w_.IsKept(*row); });
+  std::erase_if(groups, [&](const CompactPodGroup* row) { return !w_.IsKept(*row); });
   groups = SortedAndUnique(std::move(groups), "PodGroup", &w_.rejections, w_.seed);
-  for (const PodGroupRow* row : groups) w_.pod_groups->Add(*row);
+  for (const CompactPodGroup* row : groups) w_.pod_groups->Add(*row);
   w_.creation.AddAll();
 }
 
@@ -377,8 +378,8 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
     const PodId pod(i);
     const PodClassId pod_class = known.Add(draft);
     const bool shares = draft.gpu.IsShared() && draft.node.valid();
-    writer.Add(pod, draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
-               shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
+    writer.Write(pod, draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
+                 shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
     w_.pod_rows.push_back(draft.row);
     w_.is_foreign.push_back(w_.IsForeign(*draft.row) ? 1 : 0);
     if (draft.group.valid() && c_.pod_classes_.info[pod_class].numa.valid())

@@ -21,7 +21,7 @@ namespace kai {
 // Rows that stay where they are, and are looked at for as long as the writers live.
 struct RowsInPlace {
   std::vector<const NodeRow*> nodes;
-  std::vector<const PodGroupRow*> pod_groups;  // only while a cluster is assembled
+  std::vector<const CompactPodGroup*> pod_groups;  // only while a cluster is assembled
   std::vector<const CompactPod*> pods;
 };
 
@@ -36,7 +36,7 @@ class ClusterAssembler {
  private:
   void AddNodes(std::vector<const NodeRow*> rows, const std::vector<ResourceSliceRow>& slices);
   void AddQueues(const std::vector<QueueRow>& rows);
-  void AddPodGroups(const ClusterRows& rows, std::vector<const PodGroupRow*> groups);
+  void AddPodGroups(const ClusterRows& rows, std::vector<const CompactPodGroup*> groups);
   void DraftPods(const std::vector<const CompactPod*>& rows);
   void NameResources();
   void OfferResources();

@@ -42,7 +42,7 @@ struct ClusterChanges {
   };
   std::vector<Change<NodeRow>> nodes;
   std::vector<Change<CompactPod>> pods;
-  std::vector<Change<PodGroupRow>> pod_groups;
+  std::vector<Change<CompactPodGroup>> pod_groups;
   std::vector<Change<BindRequestRow>> bind_requests;
   std::vector<Rejection> rejections;  // of all objects that could not be read
 };

@@ -47,8 +47,9 @@ std::optional<PodDraft> ClusterWriters::DraftOf(const CompactPod& row) const {
   return draft;
 }
 
-bool ClusterWriters::IsKept(const PodGroupRow& row) const {
-  return IsInPool(row.labels, cluster.params()) && !HasUsedItsTry(row, cluster.params());
+bool ClusterWriters::IsKept(const CompactPodGroup& row) const {
+  return IsInPool(row.spec->labels, cluster.params()) &&
+         !HasUsedItsTry(*row.spec, cluster.params());
 }
 
 bool ClusterWriters::IsForeign(const CompactPod& row) const {

@@ -41,7 +41,7 @@ class ClusterWriters {
   std::optional<PodDraft> DraftOf(const CompactPod& row) const;
 
   // The group belongs to the shard, and is to be tried.
-  bool IsKept(const PodGroupRow& row) const;
+  bool IsKept(const CompactPodGroup& row) const;
 
   // The pods that are of another scheduler, and no helpers of this one, take from what queues
   // divide (spec 1 F30).

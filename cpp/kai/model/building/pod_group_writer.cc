@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kDefaultPodGroupPriority = 50;  // spec 2 G4
 constexpr int64_t kPreemptibleBelow = 100;        // spec 1 F96
 
-std::string_view NodePoolOf(const PodGroupRow& row, const ShardParams& params) {
+std::string_view NodePoolOf(const PodGroupSpecRow& row, const ShardParams& params) {
   const std::string* pool = FindLabelText(row.labels, params.node_pool_label_key);
   return pool == nullptr ? kDefaultNodePool : std::string_view(*pool);
 }
@@ -41,38 +41,39 @@ int64_t PriorityClasses::ValueOf(const std::string& name) const {
   return found == values_.end() ? default_value_ : found->second;
 }
 
-bool HasUsedItsTry(const PodGroupRow& row, const ShardParams& params) {
+bool HasUsedItsTry(const PodGroupSpecRow& row, const ShardParams& params) {
   return row.scheduling_backoff.value_or(-1) != -1 && !row.latest_condition_node_pool.empty() &&
          row.latest_condition_node_pool == NodePoolOf(row, params);
 }
 
-PodGroupId PodGroupWriter::Add(const PodGroupRow& row) {
+PodGroupId PodGroupWriter::Add(const CompactPodGroup& row) {
   Interner& names = *at_.names;
+  const PodGroupSpecRow& spec = *row.spec;
   const PodGroupId group = groups_.name.Add(names.Intern(row.name));
   groups_.namespace_name.Add(names.Intern(row.namespace_name));
   at_.directory->Add(row.namespace_name, row.name, group);
   groups_.owner_name.Add(row.owner_name.empty() ? NameId() : names.Intern(row.owner_name));
-  groups_.queue_name.Add(names.Intern(row.queue));
-  const QueueId queue = at_.directory->FindQueue(row.queue);
+  groups_.queue_name.Add(names.Intern(spec.queue));
+  const QueueId queue = at_.directory->FindQueue(spec.queue);
   groups_.queue.Add(queue);
-  const int64_t priority = queue.valid() ? at_.priorities->ValueOf(row.priority_class) : 0;
+  const int64_t priority = queue.valid() ? at_.priorities->ValueOf(spec.priority_class) : 0;
   groups_.priority.Add(static_cast<int32_t>(priority));
-  const bool preemptible = row.preemptibility == "preemptible" ||
-                           (row.preemptibility.empty() && priority < kPreemptibleBelow);
+  const bool preemptible = spec.preemptibility == "preemptible" ||
+                           (spec.preemptibility.empty() && priority < kPreemptibleBelow);
   groups_.preemptible.Add(queue.valid() && preemptible ? 1 : 0);
   groups_.created_ns.Add(row.created_ns.value_or(kNoTime));
   groups_.creation_rank.Add(0);
   groups_.misfits.Add({});
-  groups_.backoff_prefix.Add(row.scheduling_backoff.value_or(-1) == 1 ? 1 : 0);
-  groups_.node_pool.Add(names.Intern(NodePoolOf(row, *at_.params)));
+  groups_.backoff_prefix.Add(spec.scheduling_backoff.value_or(-1) == 1 ? 1 : 0);
+  groups_.node_pool.Add(names.Intern(NodePoolOf(spec, *at_.params)));
   groups_.last_start_ns.Add(row.last_start_ns.value_or(kNoTime));
   groups_.stale_since_ns.Add(row.stale_since_ns.value_or(kNoTime));
   groups_.last_eviction_ns.Add(row.last_eviction_ns.value_or(kNoTime));
-  groups_.preemption_delay_ns.Add(row.preemption_delay_ns.value_or(0));
+  groups_.preemption_delay_ns.Add(spec.preemption_delay_ns.value_or(0));
   groups_.staleness_grace_ns.Add(
-      row.staleness_grace_ns.value_or(at_.params->default_staleness_grace_ns));
+      spec.staleness_grace_ns.value_or(at_.params->default_staleness_grace_ns));
 
-  const SubGroupTree tree = SubGroupTreeOf(row);
+  const SubGroupTree tree = SubGroupTreeOf(spec);
   if (!tree.problem.empty()) {
     at_.rejections->push_back({.kind = "PodGroup",
                                .name = NameOf(row),

@@ -39,7 +39,7 @@ class PriorityClasses {
 };
 
 // The group had one try in this node pool, and that is over (spec 2 G2).
-bool HasUsedItsTry(const PodGroupRow& row, const ShardParams& params);
+bool HasUsedItsTry(const PodGroupSpecRow& row, const ShardParams& params);
 
 class PodGroupWriter {
  public:
@@ -55,7 +55,7 @@ class PodGroupWriter {
   PodGroupWriter(const Surroundings& at, PodGroupColumns* groups, SubGroupColumns* sets)
       : at_(at), groups_(*groups), sets_(*sets) {}
 
-  PodGroupId Add(const PodGroupRow& row);
+  PodGroupId Add(const CompactPodGroup& row);
 
  private:
   void AddSets(PodGroupId group, const SubGroupTree& tree, const DomainWishRow* wish);

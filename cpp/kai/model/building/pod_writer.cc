@@ -93,10 +93,19 @@ void PodWriter::ListPods(const Cluster& cluster) {
     std::ranges::sort(groups_.misfits[group],
                       [&](PodId a, PodId b) { return cluster.IsNamedBefore(a, b); });
   }
+  for (const PodId pod : pods_.name.ids()) {
+    if (pods_.pod_set[pod].valid()) ++sets_.pods[pods_.pod_set[pod]].end;  // their number, so far
+  }
+  int32_t end = 0;
   for (const SubGroupId set : sets_.name.ids()) {
-    const auto begin = static_cast<int32_t>(sets_.pod_list.size());
-    sets_.pod_list.insert(sets_.pod_list.end(), pods_of_[set].begin(), pods_of_[set].end());
-    sets_.pods[set] = {begin, static_cast<int32_t>(sets_.pod_list.size())};
+    const int32_t begin = end;
+    end += sets_.pods[set].end;
+    sets_.pods[set] = {begin, begin};
+  }
+  sets_.pod_list.resize(static_cast<size_t>(end));
+  for (const PodId pod : pods_.name.ids()) {
+    if (!pods_.pod_set[pod].valid()) continue;
+    sets_.pod_list[static_cast<size_t>(sets_.pods[pods_.pod_set[pod]].end++)] = pod;
   }
 }
 

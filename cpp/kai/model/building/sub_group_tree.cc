@@ -27,7 +27,7 @@ std::string LowerCase(std::string text) {
 }
 
 // Fills in the children of each sub-group, by name. Returns why that cannot be done; empty: it can.
-std::string ChildrenOf(const PodGroupRow& row, Children* children) {
+std::string ChildrenOf(const PodGroupSpecRow& row, Children* children) {
   SubGroupByName by_name;
   for (const SubGroupRow& sub : row.sub_groups) {
     if (!by_name.emplace(sub.name, &sub).second)
@@ -73,7 +73,7 @@ void AddDescendants(const Children& children, std::vector<SubGroupTree::Set>* se
 
 }  // namespace
 
-SubGroupTree SubGroupTreeOf(const PodGroupRow& row) {
+SubGroupTree SubGroupTreeOf(const PodGroupSpecRow& row) {
   SubGroupTree tree;
   SubGroupTree::Set root{.minimum_given = row.min_sub_group.has_value(), .topology = &row.topology};
   Children children;

@@ -1,6 +1,6 @@
 // SubGroupTree: the sets of sub-groups and the pod sets of one pod group (spec 2 G5).
 //
-//   const SubGroupTree tree = SubGroupTreeOf(row);
+//   const SubGroupTree tree = SubGroupTreeOf(spec);
 //   if (!tree.problem.empty())    // the sets are those of KAI's built-in tree
 //   tree.sets.size()
 //
@@ -31,7 +31,7 @@ struct SubGroupTree {
   std::string problem;
 };
 
-SubGroupTree SubGroupTreeOf(const PodGroupRow& row);
+SubGroupTree SubGroupTreeOf(const PodGroupSpecRow& row);
 
 }  // namespace kai
 

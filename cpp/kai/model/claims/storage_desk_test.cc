@@ -38,7 +38,7 @@ std::vector<AttachedVolumes> AttachedBy(const std::vector<PodRow>& pods, Interne
   StorageMap map;
   desk.Describe(nodes, &map);
   std::vector<CompactPod> compact;
-  for (const PodRow& pod : pods) desk.CountUses(compact.emplace_back(PodParts().Compact(pod)));
+  for (const PodRow& pod : pods) desk.CountUses(compact.emplace_back(RowParts().Compact(pod)));
   VolumeNeeds needs;
   desk.AddNeeds(compact[0], /*holds_node=*/false, &needs);
   return needs.attached;

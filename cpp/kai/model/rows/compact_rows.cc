@@ -1,4 +1,4 @@
-#include "kai/model/rows/compact_pod.h"
+#include "kai/model/rows/compact_rows.h"
 
 #include <tuple>
 
@@ -61,13 +61,36 @@ size_t HashOfPart(const PodExtrasRow& extras) {
   return hash;
 }
 
-CompactPod PodParts::Compact(PodRow&& row) {
+size_t HashOfPart(const PodGroupSpecRow& spec) {
+  size_t hash = absl::HashOf(spec.labels, spec.queue, spec.priority_class, spec.preemptibility,
+                             spec.min_member, spec.topology.topology, spec.topology.required_level,
+                             spec.latest_condition_node_pool);
+  for (const SubGroupRow& each : spec.sub_groups)
+    hash = absl::HashOf(hash, each.name, each.parent, each.min_member);
+  return hash;
+}
+
+CompactPod RowParts::Compact(PodRow&& row) {
   CompactPod pod;
   static_cast<PodIdentityRow&>(pod) = std::move(row);
   pod.labels = labels_.Share(std::move(row.labels));
   pod.spec = specs_.Share(std::move(static_cast<PodSpecRow&>(row)));
   pod.extras = extras_.Share(std::move(static_cast<PodExtrasRow&>(row)));
   return pod;
+}
+
+CompactPodGroup RowParts::Compact(PodGroupRow&& row) {
+  CompactPodGroup group;
+  static_cast<PodGroupIdentityRow&>(group) = std::move(row);
+  group.spec = group_specs_.Share(std::move(static_cast<PodGroupSpecRow&>(row)));
+  return group;
+}
+
+PodGroupRow CompactPodGroup::Row() const {
+  PodGroupRow row;
+  static_cast<PodGroupIdentityRow&>(row) = *this;
+  static_cast<PodGroupSpecRow&>(row) = *spec;
+  return row;
 }
 
 PodRow CompactPod::Row() const {

@@ -1,4 +1,4 @@
-#include "kai/model/rows/compact_pod.h"
+#include "kai/model/rows/compact_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "kai/base/text.h"
 #include "kai/testing/makers/random_cluster.h"
 
-namespace kai::compact_pod_test {
+namespace kai::compact_rows_test {
 namespace {
 
 PodRow Row(int number) {
@@ -21,16 +21,19 @@ PodRow Row(int number) {
 }
 
 TEST(CompactPodTest, SaysWhatItsRowSaid) {
-  PodParts parts;
+  RowParts parts;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     for (const PodRow& row : MakeRandomCluster(seed).pods) {
       EXPECT_TRUE(parts.Compact(row).Row() == row) << seed << row.name;
+    }
+    for (const PodGroupRow& row : MakeRandomCluster(seed).pod_groups) {
+      EXPECT_TRUE(parts.Compact(PodGroupRow(row)).Row() == row) << seed << row.name;
     }
   }
 }
 
 TEST(CompactPodTest, EqualsWhatSaysTheSame) {
-  PodParts parts, others;
+  RowParts parts, others;
   const CompactPod pod = parts.Compact(Row(1));
   EXPECT_EQ(pod.spec->requests[0].second, 1000);
   EXPECT_TRUE(pod == parts.Compact(Row(1)));
@@ -49,7 +52,7 @@ TEST(CompactPodTest, EqualsWhatSaysTheSame) {
 }
 
 TEST(CompactPodTest, HasWhatIsAlikeOnce) {
-  PodParts parts;
+  RowParts parts;
   const CompactPod a = parts.Compact(Row(1));
   const CompactPod b = parts.Compact(Row(2));
   EXPECT_EQ(a.labels, b.labels);
@@ -72,4 +75,4 @@ TEST(SharedValuesTest, GivesBackWhatNobodyHas) {
 }
 
 }  // namespace
-}  // namespace kai::compact_pod_test
+}  // namespace kai::compact_rows_test

@@ -1,21 +1,24 @@
-// CompactPod: a pod as it is kept. What pods of one template say alike is there once.
+// CompactPod, CompactPodGroup: pods and pod groups as they are kept. What those of one template say
+// alike is there once.
 //
-//   PodParts parts;
+//   RowParts parts;
 //   const CompactPod pod = parts.Compact(Row(1));
 //   EXPECT_EQ(pod.spec->requests[0].second, 1000);
 //
-// Invariants: it says what its row said; a part is not changed, and goes with the last pod that has
+// Invariants: it says what its row said; a part is not changed, and goes with the last row that has
 // it (some of them a little later). Cost: a hash of the parts, and a comparison with the one that
-// is there. Threads: pods may be read by many; PodParts is not thread-safe.
-#ifndef KAI_MODEL_ROWS_COMPACT_POD_H_
-#define KAI_MODEL_ROWS_COMPACT_POD_H_
+// is there. Threads: many may read them; RowParts is not thread-safe.
+#ifndef KAI_MODEL_ROWS_COMPACT_ROWS_H_
+#define KAI_MODEL_ROWS_COMPACT_ROWS_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "kai/model/rows/pod_group_row.h"
 #include "kai/model/rows/pod_row.h"
 
 namespace kai {
@@ -34,9 +37,22 @@ struct CompactPod : PodIdentityRow {
   }
 };
 
+struct CompactPodGroup : PodGroupIdentityRow {
+  std::shared_ptr<const PodGroupSpecRow> spec;
+
+  PodGroupRow Row() const;
+
+  friend bool operator==(const CompactPodGroup& a, const CompactPodGroup& b) {
+    return static_cast<const PodGroupIdentityRow&>(a) ==
+               static_cast<const PodGroupIdentityRow&>(b) &&
+           (a.spec == b.spec || *a.spec == *b.spec);
+  }
+};
+
 size_t HashOfPart(const StringPairs& labels);
 size_t HashOfPart(const PodSpecRow& spec);
 size_t HashOfPart(const PodExtrasRow& extras);
+size_t HashOfPart(const PodGroupSpecRow& spec);
 
 // Equal values, each once, for as long as somebody has it.
 template <typename T>
@@ -87,18 +103,30 @@ class SharedValues {
   size_t sweep_at_ = kFirstSweep;
 };
 
-// The parts of pods that are kept together.
-class PodParts {
+// The parts of rows that are kept together.
+class RowParts {
  public:
   CompactPod Compact(PodRow&& row);
   CompactPod Compact(const PodRow& row) { return Compact(PodRow(row)); }
+  CompactPodGroup Compact(PodGroupRow&& row);
 
  private:
   SharedValues<StringPairs> labels_;
   SharedValues<PodSpecRow> specs_;
   SharedValues<PodExtrasRow> extras_;
+  SharedValues<PodGroupSpecRow> group_specs_;
+};
+
+// The many rows of a file.
+struct CompactRows {
+  void Add(PodRow&& row) { pods.push_back(parts.Compact(std::move(row))); }
+  void Add(PodGroupRow&& row) { pod_groups.push_back(parts.Compact(std::move(row))); }
+
+  RowParts parts;
+  std::vector<CompactPod> pods;
+  std::vector<CompactPodGroup> pod_groups;
 };
 
 }  // namespace kai
 
-#endif  // KAI_MODEL_ROWS_COMPACT_POD_H_
+#endif  // KAI_MODEL_ROWS_COMPACT_ROWS_H_
