@@ -8,6 +8,7 @@
 #define KAI_MODEL_BUILDING_ROW_LOOKUP_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <string>
