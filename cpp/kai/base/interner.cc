@@ -1,12 +1,33 @@
 #include "kai/base/interner.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace kai {
+namespace {
+
+constexpr size_t kBlock = 1 << 14;
+
+}  // namespace
+
+std::string_view Interner::Store(std::string_view text) {
+  if (text.empty()) return "";
+  if (text.size() > left_) {
+    left_ = std::max(kBlock, text.size());
+    free_ = blocks_.emplace_back(new char[left_]).get();
+  }
+  char* const at = free_;
+  std::memcpy(at, text.data(), text.size());
+  free_ += text.size();
+  left_ -= text.size();
+  return {at, text.size()};
+}
 
 NameId Interner::Intern(std::string_view text) {
   const auto found = ids_.find(text);
   if (found != ids_.end()) return found->second;
   const NameId name(texts_.size());
-  texts_.emplace_back(text);
+  texts_.push_back(Store(text));
   ids_.emplace(texts_.back(), name);
   return name;
 }

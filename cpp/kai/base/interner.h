@@ -12,9 +12,10 @@
 #ifndef KAI_BASE_INTERNER_H_
 #define KAI_BASE_INTERNER_H_
 
-#include <deque>
-#include <string>
+#include <cstddef>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "kai/base/id.h"
@@ -32,8 +33,12 @@ class Interner {
   size_t size() const { return texts_.size(); }
 
  private:
-  std::deque<std::string>
-      texts_;  // a deque: texts never move, so the map's keys may point into them
+  std::string_view Store(std::string_view text);
+
+  std::vector<std::string_view> texts_;  // they point into `blocks_`, as do the keys of the map
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  char* free_ = nullptr;  // in the last block
+  size_t left_ = 0;       // from there
   absl::flat_hash_map<std::string_view, NameId> ids_;
 };
 

@@ -8,11 +8,12 @@
 namespace kai {
 
 struct Engine::Live {
-  explicit Live(ClusterRows its_rows) : rows(std::move(its_rows)), writers(cluster.get()) {
-    ClusterAssembler(&writers).Assemble(&rows);
+  Live(ClusterRows its_rows, RowsInPlace many) : rows(std::move(its_rows)), writers(cluster.get()) {
+    for (const NodeRow& row : rows.nodes) many.nodes.push_back(&row);
+    ClusterAssembler(&writers).Assemble(rows, std::move(many));
   }
 
-  ClusterRows rows;  // of objects that have not changed since
+  ClusterRows rows;  // as they were then, without pods and pod groups
   std::shared_ptr<Cluster> cluster = std::make_shared<Cluster>();
   ClusterWriters writers;
   std::unique_ptr<ClusterUpdater> updater;  // null: nothing has changed yet
@@ -70,10 +71,11 @@ void Engine::Settle() {
 }
 
 void Engine::Build() {
-  ClusterRows rows = store_.Rows();
-  rows.params = params_;
   rooms_ = nullptr;
-  live_ = std::make_unique<Live>(std::move(rows));
+  live_ = nullptr;
+  ClusterRows rows = store_.RowsOfFew();
+  rows.params = params_;
+  live_ = std::make_unique<Live>(std::move(rows), store_.RowsOfMany());
   ++counts_.built;
 }
 
@@ -81,7 +83,7 @@ bool Engine::Update() {
   ClusterChanges changes;
   bool can_update = true;
   AnyKind([&]<typename Row>(const KindEntry<Row>& kind) {
-    const auto list = [&](std::vector<ClusterChanges::Change<Row>>* out) {
+    const auto list = [&](std::vector<ClusterChanges::Change<KeptAs<Row>>>* out) {
       for (const std::string& name : changed_[static_cast<size_t>(kind.kind)]) {
         const size_t slash = name.find('/');
         const bool has_namespace = slash != std::string::npos;
@@ -106,9 +108,12 @@ bool Engine::Update() {
   if (!can_update) return false;
   changes.rejections = store_.rejections();
   if (live_->updater == nullptr) {
-    std::vector<const PodRow*> pods;
-    for (const PodRow& row : live_->rows.pods) pods.push_back(&row);
-    live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, pods);
+    // Those that changed are told below; what they were is in the columns.
+    absl::flat_hash_set<const CompactPod*> changed;
+    for (const auto& each : changes.pods) changed.insert(each.row);
+    RowsInPlace many = store_.RowsOfMany();
+    std::erase_if(many.pods, [&](const CompactPod* pod) { return changed.contains(pod); });
+    live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, many.pods);
   }
   if (!live_->updater->Update(changes)) return false;
   if (rooms_ != nullptr && !rooms_->Follow(live_->updater->delta())) rooms_ = nullptr;

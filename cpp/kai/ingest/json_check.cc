@@ -226,14 +226,4 @@ class Checker {
 
 absl::Status CheckJson(std::string_view text) { return Checker(text).Check(); }
 
-const char* FindQuoteOrBackslash(const char* inside, const char* end) {
-  for (; end - inside >= 8; inside += 8) {
-    const uint64_t bytes = Load8(inside);
-    const uint64_t hits = Equal(bytes, '"') | Equal(bytes, '\\');
-    if (hits != 0) return inside + FirstHit(hits);
-  }
-  while (*inside != '"' && *inside != '\\') ++inside;
-  return inside;
-}
-
 }  // namespace kai

@@ -1,11 +1,9 @@
-// CheckJson: one strict pass over JSON before anything is read from it.
+// CheckJson: whether a text is JSON, byte by byte, and where it stops being that.
 //
 //   const absl::Status status = CheckJson(text);
 //
-// simdjson on demand looks only at what it is asked for: a broken value in a skipped member goes
-// unseen, and a misplaced bracket shifts what later members mean. So every text is checked whole
-// first, and the readers behind may trust the grammar; what remains to be wrong is types and
-// values.
+// JsonDocument finds out faster, and comes here only for the words. This is the definition of what
+// it accepts, and knows nothing of simdjson.
 //
 // Invariants: it accepts exactly what is one JSON value in valid UTF-8, no deeper than
 // kDeepestJson. Cost: about a millisecond per megabyte, and constant memory. Threads: a pure
@@ -25,9 +23,6 @@ inline constexpr int kDeepestJson =
 // OK when `text` is one JSON value in valid UTF-8. Otherwise one sentence, with the place: "byte
 // 17: expected ',' or ']', found 'x'". Uses constant memory, whatever the nesting.
 absl::Status CheckJson(std::string_view text);
-
-// The first quote or backslash of a string's inside. There must be one.
-const char* FindQuoteOrBackslash(const char* inside, const char* end);
 
 }  // namespace kai
 

@@ -4,9 +4,13 @@
 //   absl::StatusOr<JsonObject> object = document.Parse(json);
 //   NameOf(*object)
 //
-// Invariants: it keeps its buffers for the next Parse(), which ends the life of everything the last
-// one gave. Cost: the bytes are copied once, checked once, and indexed once, about 1.5 ms per
-// megabyte together. Not thread-safe.
+// simdjson's first stage finds where the tokens stand. One walk over them checks the grammar and
+// links every opening bracket to its closing one, so that readers jump over what they do not read.
+//
+// Invariants: what CheckJson() refuses is refused, with its words. The text has to stay where it is
+// for as long as it is read. Buffers are kept for the next Parse(), which ends the life of
+// everything the last one gave. Cost: about 0.5 ms per megabyte, and 8 bytes per token. Not
+// thread-safe.
 #ifndef KAI_INGEST_JSON_DOCUMENT_H_
 #define KAI_INGEST_JSON_DOCUMENT_H_
 
@@ -27,7 +31,10 @@ class JsonDocument {
   absl::StatusOr<JsonObject> Parse(std::string_view json);
 
  private:
-  struct State;  // simdjson's parser, and the bytes with the padding that it may read
+  struct State;
+  // Finds the tokens; not OK: there is not enough memory, or CheckJson() knows why.
+  absl::Status Index(std::string_view json);
+
   std::unique_ptr<State> state_;
 };
 

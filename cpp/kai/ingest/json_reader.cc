@@ -8,23 +8,14 @@
 #include "kai/base/duration.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
-#include "kai/ingest/json_check.h"
-#include "kai/ingest/json_inside.h"
+#include "kai/ingest/json_tokens.h"
 #include "kai/ingest/timestamp.h"
 
 namespace kai {
 namespace {
 
-std::string_view TrimRight(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\t' ||
-                           text.back() == '\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-std::string_view KindOf(std::string_view token) {
-  switch (token.front()) {
+std::string_view KindOf(char first) {
+  switch (first) {
     case '{':
       return "an object";
     case '[':
@@ -41,7 +32,7 @@ std::string_view KindOf(std::string_view token) {
   }
 }
 
-bool IsNumber(std::string_view token) { return KindOf(token) == "a number"; }
+bool IsNumber(std::string_view token) { return KindOf(token.front()) == "a number"; }
 
 unsigned FourHexDigits(const char* at) {
   unsigned code = 0;
@@ -101,60 +92,40 @@ std::string Cut(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-FieldStatus BrokenJson() {  // cannot happen after CheckJson
-  KAI_DCHECK(false) << "JSON that was checked turned out broken";
-  return FieldStatus::Bad("is not valid JSON");
-}
+char FirstOf(const JsonValue& value) { return value.tokens().First(value.token()); }
 
-std::string_view TokenOf(const JsonValue& value) {
-  return JsonInside::Unwrap<simdjson::ondemand::value>(value).raw_json_token();
-}
-
-using InsideObject = simdjson::ondemand::object;
-using InsideArray = simdjson::ondemand::array;
-using InsideValue = simdjson::ondemand::value;
-
-FieldStatus OpenObject(JsonValue& value, InsideObject* object) {
-  if (TokenOf(value).front() != '{') return Expected("an object", value);
-  return JsonInside::Unwrap<InsideValue>(value).get_object().get(*object) == simdjson::SUCCESS
-             ? FieldStatus()
-             : BrokenJson();
-}
-
-FieldStatus OpenList(JsonValue& value, InsideArray* array) {
-  if (TokenOf(value).front() != '[') return Expected("a list", value);
-  return JsonInside::Unwrap<InsideValue>(value).get_array().get(*array) == simdjson::SUCCESS
-             ? FieldStatus()
-             : BrokenJson();
-}
-
+// Of the object that starts at `token`.
 template <bool kIsMap>
-FieldStatus VisitFields(InsideObject object, MemberVisitor visit) {
-  for (auto result : object) {
-    simdjson::ondemand::field field;
-    if (std::move(result).get(field) != simdjson::SUCCESS) return BrokenJson();
-    if (field.value().raw_json_token().front() == 'n') continue;
-    // Most keys are compared and forgotten: nothing is copied unless there are escape sequences.
-    const JsonText key = JsonInside::KeyText(field.key().raw());
-    JsonValue value = JsonInside::Wrap<JsonValue>(field.value());
-    FieldStatus status = visit(key.view(), value);
-    if (!status.ok()) {
-      return std::move(status).Inside(kIsMap ? StrCat("[", Quote(key.view()), "]")
-                                             : Cut(key.view()));
+FieldStatus VisitFields(const JsonTokens& tokens, uint32_t token, MemberVisitor visit) {
+  ++token;
+  while (tokens.First(token) != '}') {
+    JsonValue value(&tokens, token + 2);  // behind the key and the colon
+    if (tokens.First(token + 2) != 'n') {
+      // Most keys are compared and forgotten: nothing is copied unless there are escape sequences.
+      const JsonText key(tokens, token);
+      FieldStatus status = visit(key.view(), value);
+      if (!status.ok()) {
+        return std::move(status).Inside(kIsMap ? StrCat("[", Quote(key.view()), "]")
+                                               : Cut(key.view()));
+      }
     }
+    token = tokens.After(token + 2);
+    if (tokens.First(token) == ',') ++token;
   }
   return FieldStatus();
 }
 
-FieldStatus VisitElements(InsideArray array, ElementVisitor visit) {
+// Of the list that starts at `token`.
+FieldStatus VisitElements(const JsonTokens& tokens, uint32_t token, ElementVisitor visit) {
   size_t index = 0;
-  for (auto result : array) {
-    InsideValue element;
-    if (std::move(result).get(element) != simdjson::SUCCESS) return BrokenJson();
-    JsonValue value = JsonInside::Wrap<JsonValue>(element);
+  ++token;
+  while (tokens.First(token) != ']') {
+    JsonValue value(&tokens, token);
     FieldStatus status = visit(value);
     if (!status.ok()) return std::move(status).Inside(StrCat("[", index, "]"));
     ++index;
+    token = tokens.After(token);
+    if (tokens.First(token) == ',') ++token;
   }
   return FieldStatus();
 }
@@ -164,76 +135,60 @@ FieldStatus VisitElements(InsideArray array, ElementVisitor visit) {
 // ---- walking ------------------------------------------------------------------------------------
 
 FieldStatus ForEachMember(JsonObject object, MemberVisitor visit) {
-  InsideObject inside = JsonInside::Unwrap<InsideObject>(object);
-  if (inside.reset().error() != simdjson::SUCCESS) return BrokenJson();
-  return VisitFields<false>(inside, visit);
+  return VisitFields<false>(object.tokens(), object.token(), visit);
 }
 
 FieldStatus ForEachMember(JsonValue& value, MemberVisitor visit) {
-  InsideObject object;
-  KAI_RETURN_IF_BAD(OpenObject(value, &object));
-  return VisitFields<false>(object, visit);
+  if (FirstOf(value) != '{') return Expected("an object", value);
+  return VisitFields<false>(value.tokens(), value.token(), visit);
 }
 
 FieldStatus ForEachEntry(JsonValue& map, MemberVisitor visit) {
-  InsideObject object;
-  KAI_RETURN_IF_BAD(OpenObject(map, &object));
-  return VisitFields<true>(object, visit);
+  if (FirstOf(map) != '{') return Expected("an object", map);
+  return VisitFields<true>(map.tokens(), map.token(), visit);
 }
 
 FieldStatus ForEachElement(JsonValue& list, ElementVisitor visit) {
-  InsideArray array;
-  KAI_RETURN_IF_BAD(OpenList(list, &array));
-  return VisitElements(array, visit);
-}
-
-FieldStatus ForEachElement(JsonValue& list, absl::FunctionRef<void(size_t count)> begin,
-                           ElementVisitor visit) {
-  InsideArray array;
-  KAI_RETURN_IF_BAD(OpenList(list, &array));
-  size_t count = 0;
-  if (array.count_elements().get(count) != simdjson::SUCCESS) return BrokenJson();
-  begin(count);
-  return VisitElements(array, visit);
+  if (FirstOf(list) != '[') return Expected("a list", list);
+  return VisitElements(list.tokens(), list.token(), visit);
 }
 
 FieldStatus ReadObject(JsonValue& value, JsonObject* out) {
-  InsideObject object;
-  KAI_RETURN_IF_BAD(OpenObject(value, &object));
-  *out = JsonInside::Wrap<JsonObject>(object);
+  if (FirstOf(value) != '{') return Expected("an object", value);
+  *out = JsonObject(&value.tokens(), value.token());
   return FieldStatus();
 }
 
 // ---- values -------------------------------------------------------------------------------------
 
-std::string_view RawToken(JsonValue& value) { return TrimRight(TokenOf(value)); }
+std::string_view RawToken(JsonValue& value) { return value.tokens().Text(value.token()); }
 
 FieldStatus ReadRawObject(JsonValue& value, std::string* out) {
-  InsideObject object;
-  std::string_view text;
-  KAI_RETURN_IF_BAD(OpenObject(value, &object));
-  if (object.raw_json().get(text) != simdjson::SUCCESS) return BrokenJson();
-  *out = text;
+  if (FirstOf(value) != '{') return Expected("an object", value);
+  const JsonTokens& tokens = value.tokens();
+  const uint32_t begin = tokens.place[value.token()];
+  const uint32_t closing = tokens.place[tokens.After(value.token()) - 1];
+  *out = std::string_view(tokens.text + begin, closing + 1 - begin);
   return FieldStatus();
 }
 
-FieldStatus Expected(std::string_view what, JsonValue& value) {
-  return FieldStatus::Bad(StrCat("expected ", what, ", found ", KindOf(RawToken(value))));
+FieldStatus Expected(std::string_view what, const JsonValue& value) {
+  return FieldStatus::Bad(StrCat("expected ", what, ", found ", KindOf(FirstOf(value))));
 }
 
-// `end` lies behind the closing quote, which is how simdjson lets us see no further than the
-// padding.
-void JsonText::Set(const char* inside, const char* end) {
-  const char* const stop = FindQuoteOrBackslash(inside, end);
-  view_ = std::string_view(inside, static_cast<size_t>(stop - inside));
-  owns_ = *stop == '\\';
-  if (owns_) unescaped_ = std::string(view_) + Unescape(stop);
+JsonText::JsonText(const JsonTokens& tokens, uint32_t token) {
+  const std::string_view quoted = tokens.Text(token);
+  view_ = quoted.substr(1, quoted.size() - 2);
+  if (!tokens.has_escapes) return;
+  const size_t escape = view_.find('\\');
+  if (escape == view_.npos) return;
+  owns_ = true;
+  unescaped_ = std::string(view_.substr(0, escape)) + Unescape(view_.data() + escape);
 }
 
-FieldStatus JsonText::Read(JsonValue& value) {
-  const std::string_view token = TokenOf(value);
-  if (token.front() != '"') return Expected("a string", value);
-  Set(token.data() + 1, token.data() + token.size());
+FieldStatus JsonText::Read(const JsonValue& value) {
+  if (FirstOf(value) != '"') return Expected("a string", value);
+  *this = JsonText(value.tokens(), value.token());
   return FieldStatus();
 }
 

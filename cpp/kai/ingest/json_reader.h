@@ -6,16 +6,13 @@
 //   if (key == "labels") return ReadStringMap(value, &row->labels);
 //   return Skip();
 //
-// A thin layer over simdjson on demand with the habits of Kubernetes: members come in any order,
-// unknown ones are skipped unread, null is the same as absent, the last of two equal members wins.
-// simdjson itself stands in json_inside.h, which only this layer includes: its header and the code
-// that it inlines made a quarter of a cold build.
+// With the habits of Kubernetes: members come in any order, unknown ones are skipped unread, null
+// is the same as absent, the last of two equal members wins.
 //
-// Invariants: the JSON has passed CheckJson (JsonDocument sees to it), so nothing here checks
-// grammar again. Strings are read straight from the input, never through simdjson's own buffer, so
-// that an object may be looked at twice (NameOf). A value must be looked at before the walk moves
-// on to the next. Cost: one pass over what is read; skipped members are skimmed. Threads: those of
-// the document: one.
+// Invariants: the JSON is valid (JsonDocument sees to it), so nothing here checks grammar again.
+// Values are places in the document: they may be looked at more than once, in any order. Cost: one
+// pass over what is read; a member that is skipped costs the same whatever it holds. Threads: those
+// of the document: one.
 #ifndef KAI_INGEST_JSON_READER_H_
 #define KAI_INGEST_JSON_READER_H_
 
@@ -33,15 +30,27 @@
 
 namespace kai {
 
-// A place in a JsonDocument, as simdjson keeps it. Cheap to copy; every copy walks the same
-// document.
+struct JsonTokens;
+
+// A place in a JsonDocument.
 class JsonPlace {
+ public:
+  JsonPlace() = default;
+  JsonPlace(const JsonTokens* tokens, uint32_t token) : tokens_(tokens), token_(token) {}
+
+  const JsonTokens& tokens() const { return *tokens_; }
+  uint32_t token() const { return token_; }  // where the value starts
+
  private:
-  friend struct JsonInside;
-  alignas(void*) std::byte bytes_[24] = {};
+  const JsonTokens* tokens_ = nullptr;
+  uint32_t token_ = 0;
 };
-class JsonValue : public JsonPlace {};
-class JsonObject : public JsonPlace {};
+class JsonValue : public JsonPlace {
+  using JsonPlace::JsonPlace;
+};
+class JsonObject : public JsonPlace {
+  using JsonPlace::JsonPlace;
+};
 
 // ---- walking ------------------------------------------------------------------------------------
 
@@ -62,10 +71,6 @@ FieldStatus ForEachEntry(JsonValue& map, MemberVisitor visit);
 // Calls visit(value) for each element of a list; a bad one gets the path "[index]". Null elements
 // are visited, too.
 FieldStatus ForEachElement(JsonValue& list, ElementVisitor visit);
-// The same, where it helps to know how many there are before they come: counting skims the list
-// once more.
-FieldStatus ForEachElement(JsonValue& list, absl::FunctionRef<void(size_t count)> begin,
-                           ElementVisitor visit);
 
 // The object that a value is.
 FieldStatus ReadObject(JsonValue& value, JsonObject* out);
@@ -76,13 +81,14 @@ FieldStatus ReadObject(JsonValue& value, JsonObject* out);
 // owns.
 class JsonText {
  public:
-  FieldStatus Read(JsonValue& value);
+  FieldStatus Read(const JsonValue& value);
+  // Of a token that is a string.
+  JsonText(const JsonTokens& tokens, uint32_t token);
+  JsonText() = default;
+
   std::string_view view() const { return owns_ ? std::string_view(unescaped_) : view_; }
 
  private:
-  friend struct JsonInside;
-  void Set(const char* inside, const char* end);
-
   bool owns_ = false;
   std::string_view view_;
   std::string unescaped_;
@@ -113,15 +119,14 @@ std::string_view RawToken(JsonValue& value);
 FieldStatus ReadRawObject(JsonValue& value, std::string* out);
 
 // "expected a string, found a number"
-FieldStatus Expected(std::string_view what, JsonValue& value);
+FieldStatus Expected(std::string_view what, const JsonValue& value);
 
 // Keeps one pair per key, the last one; leaves the order alone as long as no key repeats.
 void KeepLastOfEach(StringPairs* pairs);
 
 // ---- objects ------------------------------------------------------------------------------------
 
-// What metadata says an object is; what cannot be found is empty. Starts over at the beginning of
-// the object, which ends any walk over it.
+// What metadata says an object is; what cannot be found is empty.
 struct ObjectIdentity {
   std::string name;     // "ns/name", or "name"
   std::string version;  // resourceVersion

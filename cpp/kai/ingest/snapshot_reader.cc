@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -19,27 +20,21 @@ namespace {
 constexpr std::string_view kResourceVersions[] = {"resource.k8s.io/v1", "resource.k8s.io/v1beta2",
                                                   "resource.k8s.io/v1beta1"};
 
-// Rows are large, and moving them while their vector grows took a third of the time of 40,000 pods.
-// But a count alone is no reason to take gigabytes: a list may hold a million zeros.
-constexpr size_t kMostReserved = 1 << 16;
-
-// Reads the objects of one list of rawObjects. Each that is bad becomes a rejection; one without a
-// name is told by its place in the list.
-template <typename Row>
-FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, std::vector<Row>* rows,
-                     std::vector<Rejection>* rejections) {
-  rows->clear();
+// Reads the objects of one list of rawObjects, each into *begin(), and then calls end(whether it is
+// good). Each that is bad becomes a rejection; one without a name is told by its place in the list.
+template <typename Row, typename Begin, typename End>
+FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Begin& begin,
+                     const End& end, std::vector<Rejection>* rejections) {
   size_t index = 0;
-  const auto reserve = [&](size_t count) { rows->reserve(std::min(count, kMostReserved)); };
-  return ForEachElement(list, reserve, [&](JsonValue& element) {
+  return ForEachElement(list, [&](JsonValue& element) {
     std::optional<Rejection> rejection;
     JsonObject object;
     if (FieldStatus status = ReadObject(element, &object); !status.ok()) {
       rejection = Rejection{
           .kind = std::string(kind.name), .name = "", .field = "", .message = status.message()};
     } else {
-      rejection = kind.read(object, &rows->emplace_back());
-      if (rejection.has_value()) rows->pop_back();
+      rejection = kind.read(object, begin());
+      end(!rejection.has_value());
     }
     if (rejection.has_value()) {
       if (rejection->name.empty()) {
@@ -52,12 +47,56 @@ FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, std::vector<Ro
   });
 }
 
-FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows) {
+// Makes room for the elements of a list. A count alone is no reason to take gigabytes: a list may
+// hold a million zeros.
+template <typename Row>
+FieldStatus Reserve(JsonValue& list, std::vector<Row>* rows) {
+  constexpr std::string_view kSmallest = R"({"metadata":{"name":"a"}})";
+  size_t count = 0;
+  const char* const begin = RawToken(list).data();
+  const char* end = begin;
+  KAI_RETURN_IF_BAD(ForEachElement(list, [&](JsonValue& element) {
+    end = RawToken(element).data();
+    ++count;
+    return Skip();
+  }));
+  rows->clear();
+  rows->reserve(std::min(count, static_cast<size_t>(end - begin) / kSmallest.size() + 1));
+  return FieldStatus();
+}
+
+// Into `rows`, or `compact`: of two lists of one kind the last counts.
+template <typename Row>
+FieldStatus ReadList(JsonValue& list, const KindEntry<Row>& kind, ClusterRows* rows,
+                     CompactRows* compact) {
+  if constexpr (std::is_same_v<Row, PodRow> || std::is_same_v<Row, PodGroupRow>) {
+    if (compact != nullptr) {
+      if constexpr (std::is_same_v<Row, PodRow>) {
+        KAI_RETURN_IF_BAD(Reserve(list, &compact->pods));
+      } else {
+        KAI_RETURN_IF_BAD(Reserve(list, &compact->pod_groups));
+      }
+      std::optional<Row> row;
+      const auto end = [&](bool is_good) {
+        if (is_good) compact->Add(*std::move(row));
+      };
+      return ReadEach(list, kind, [&] { return &row.emplace(); }, end, &rows->rejections);
+    }
+  }
+  std::vector<Row>& out = kind.in(rows);
+  KAI_RETURN_IF_BAD(Reserve(list, &out));
+  const auto end = [&](bool is_good) {
+    if (!is_good) out.pop_back();
+  };
+  return ReadEach(list, kind, [&] { return &out.emplace_back(); }, end, &rows->rejections);
+}
+
+FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows, CompactRows* compact) {
   return ForEachMember(raw_objects, [&](std::string_view key, JsonValue& list) {
     FieldStatus status;
     AnyKind([&](const auto& kind) {
       if (kind.list != key) return false;
-      status = ReadList(list, kind, &kind.in(rows), &rows->rejections);
+      status = ReadList(list, kind, rows, compact);
       return true;
     });
     return status;
@@ -141,54 +180,61 @@ FieldStatus ReadDiscovery(JsonValue& value, std::optional<bool>* serves_claims) 
   });
 }
 
+// What is read of a snapshot, and where.
+struct Destination {
+  SnapshotRows* rows;
+  CompactRows* compact;  // null: pods go to `rows`, too
+  bool has_raw_objects = false;
+};
+
 // One member of a snapshot.
-FieldStatus ReadMember(std::string_view key, JsonValue& value, SnapshotRows* rows,
-                       bool* has_raw_objects) {
-  ClusterRows& cluster = rows->cluster;
-  if (key == "config") return ReadRawObject(value, &rows->config_json);
+FieldStatus ReadMember(std::string_view key, JsonValue& value, Destination* to) {
+  ClusterRows& cluster = to->rows->cluster;
+  if (key == "config") return ReadRawObject(value, &to->rows->config_json);
   if (key == "schedulerParams") return ReadSchedulerParams(value, &cluster.params);
   if (key == "discovery") return ReadDiscovery(value, &cluster.serves_claims);
   if (key != "rawObjects") return Skip();
-  *has_raw_objects = true;
+  to->has_raw_objects = true;
   cluster.rejections.clear();
-  return ReadRawObjects(value, &cluster);
+  return ReadRawObjects(value, &cluster, to->compact);
 }
 
-FieldStatus ReadTop(JsonObject top, SnapshotRows* rows, bool* has_raw_objects) {
-  return ForEachMember(top, [&](std::string_view key, JsonValue& value) {
-    if (key != "snapshot") return ReadMember(key, value, rows, has_raw_objects);
-    return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
-      return ReadMember(member, part, rows, has_raw_objects);
-    });
-  });
-}
-
-}  // namespace
-
-absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json) {
+absl::Status ReadInto(std::string_view json, SnapshotRows* rows, CompactRows* compact) {
   JsonDocument document;
   const absl::StatusOr<JsonObject> top = document.Parse(json);
   if (!top.ok()) {
     return absl::Status(top.status().code(),
                         StrCat("the snapshot ", std::string(top.status().message())));
   }
-
-  SnapshotRows rows;
-  bool has_raw_objects = false;
-  const FieldStatus status = ReadTop(*top, &rows, &has_raw_objects);
+  Destination to{.rows = rows, .compact = compact};
+  const FieldStatus status = ForEachMember(*top, [&](std::string_view key, JsonValue& value) {
+    if (key != "snapshot") return ReadMember(key, value, &to);
+    return ForEachMember(value, [&](std::string_view member, JsonValue& part) {
+      return ReadMember(member, part, &to);
+    });
+  });
   if (!status.ok()) {
     return absl::InvalidArgumentError(
         StrCat("the snapshot's ", status.field(), ": ", status.message()));
   }
-  if (!has_raw_objects) return absl::InvalidArgumentError("the snapshot has no rawObjects");
+  if (!to.has_raw_objects) return absl::InvalidArgumentError("the snapshot has no rawObjects");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json) {
+  SnapshotRows rows;
+  KAI_RETURN_IF_ERROR(ReadInto(json, &rows, nullptr));
   return rows;
 }
 
 absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
-  KAI_ASSIGN_OR_RETURN(SnapshotRows rows, ReadSnapshotRows(json));
-  ShardParams params = rows.cluster.params;
-  return SnapshotFile{.cluster = std::move(rows.cluster).Build(),
-                      .params = std::move(params),
+  SnapshotRows rows;
+  CompactRows compact;
+  KAI_RETURN_IF_ERROR(ReadInto(json, &rows, &compact));
+  return SnapshotFile{.cluster = rows.cluster.BuildWith(compact),
+                      .params = std::move(rows.cluster.params),
                       .config_json = std::move(rows.config_json)};
 }
 

@@ -20,7 +20,7 @@ bool FillStore(SnapshotRows* snapshot, Store* store) {
     if (entry.kind == Kind::kConfigMap && !rows.config_maps) return false;
     bool is_twice = false;
     for (Row& row : entry.in(&rows)) {
-      is_twice = is_twice || store->Has(entry.kind, Store::NameOf(row));
+      is_twice = is_twice || store->Has(entry.kind, NameInTable(row));
       store->Upsert(std::move(row));
     }
     return is_twice;

@@ -7,6 +7,15 @@
 namespace kai {
 namespace {
 
+template <typename Kept>
+auto RowOf(const Kept& kept) {
+  if constexpr (requires { kept.Row(); }) {
+    return kept.Row();
+  } else {
+    return kept;
+  }
+}
+
 // Held by nobody but the history.
 template <typename T>
 bool IsUnused(const std::shared_ptr<T>& span) {
@@ -42,7 +51,7 @@ void History::Keep(Kind kind, std::string_view name) {
   const auto [kept, is_first] = spans_.back()->rows.try_emplace(Key(kind, name));
   if (!is_first) return;
   WithKind(kind, [&, &past = kept->second]<typename Row>(const KindEntry<Row>&) {
-    if (const Row* row = store_.Find<Row>(name)) past = *row;
+    if (const KeptAs<Row>* row = store_.Find<Row>(name)) past = *row;
   });
 }
 
@@ -58,10 +67,11 @@ ClusterRows History::RowsAt(const Moment& moment) const {
         std::ranges::any_of(past, [&](const auto& each) { return each.first.first == entry.kind; });
     if (!is_touched) return false;
     std::vector<Row>& now = entry.in(&rows);
-    std::erase_if(
-        now, [&](const Row& row) { return past.contains(Key(entry.kind, Store::NameOf(row))); });
+    std::erase_if(now,
+                  [&](const Row& row) { return past.contains(Key(entry.kind, NameInTable(row))); });
     for (const auto& [key, row] : past) {
-      if (key.first == entry.kind && row->has_value()) now.push_back(std::any_cast<Row>(*row));
+      if (key.first == entry.kind && row->has_value())
+        now.push_back(RowOf(std::any_cast<const KeptAs<Row>&>(*row)));
     }
     return false;
   });

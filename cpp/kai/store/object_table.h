@@ -28,8 +28,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/node_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
+#include "kai/base/check.h"
+#include "kai/base/text.h"
 #include "kai/model/rows/rows.h"
 
 namespace kai {
@@ -45,6 +47,35 @@ struct NameHash {
 };
 
 template <typename Row>
+concept HasNamespace = requires(Row row) { row.namespace_name; };
+
+// "namespace/name", or "name": of a kind without namespaces, or of an object that is in none.
+template <typename Row>
+std::string NameInTable(const Row& row) {
+  if constexpr (HasNamespace<Row>) {
+    if (!row.namespace_name.empty()) return StrCat(row.namespace_name, "/", row.name);
+  }
+  return row.name;
+}
+
+template <typename Row>
+struct NameKey {
+  explicit NameKey(std::string_view text) : name(text) {
+    const size_t slash = HasNamespace<Row> ? text.find('/') : text.npos;
+    if (slash == text.npos) return;
+    space = text.substr(0, slash);
+    name = text.substr(slash + 1);
+  }
+  explicit NameKey(const Row& row) : name(row.name) {
+    if constexpr (HasNamespace<Row>) space = row.namespace_name;
+  }
+  friend bool operator==(const NameKey&, const NameKey&) = default;
+
+  std::string_view space;
+  std::string_view name;
+};
+
+template <typename Row>
 class ObjectTable {
  public:
   struct Object {
@@ -56,12 +87,12 @@ class ObjectTable {
 
   // Null: it is not there. An object stays at its address until it is deleted.
   const Object* Find(std::string_view name) const {
-    const auto found = objects_.find(name);
-    return found == objects_.end() ? nullptr : &found->second;
+    const auto found = objects_.find(Key(name));
+    return found == objects_.end() ? nullptr : found->get();
   }
 
   // Something later is known of the name: this version of it is of no use. The version that is
-  // known may come again, as it was or as somebody who tries things out edited it. While a list is
+  // known may come again, as it was or as it was edited without a new version. While a list is
   // read it is what counts, whatever its versions.
   bool IsLate(std::string_view name, Version version) const {
     if (version == 0 || is_listing_) return false;
@@ -70,34 +101,38 @@ class ObjectTable {
     return gone != gone_.end() && version <= gone->second;
   }
 
-  // False: the row that was there says the same.
+  // False: the row that was there says the same. `row` is of this name, if it makes sense.
   bool Add(std::string_view name, Version version, Row row,
            std::unique_ptr<Rejection> rejection = nullptr) {
-    const auto [found, added] = objects_.try_emplace(name);
-    if (added) gone_.erase(found->first);
-    Object& object = found->second;
+    const auto found = objects_.find(Key(name));
+    const bool is_new = found == objects_.end();
+    if (is_new && !gone_.empty()) gone_.erase(name);
+    std::unique_ptr<Object> added = is_new ? std::make_unique<Object>() : nullptr;
+    Object& object = is_new ? *added : **found;
     bool is_same = false;
     if constexpr (std::equality_comparable<Row>) {
-      is_same = !added && object.rejection == nullptr && rejection == nullptr && object.row == row;
+      is_same = !is_new && object.rejection == nullptr && rejection == nullptr && object.row == row;
     }
-    if (!is_same) object.row = std::move(row);
+    KAI_DCHECK(rejection != nullptr || Key(row) == Key(name));
+    if (!is_same) object.row = rejection == nullptr ? std::move(row) : Named(name);
     if (rejection != nullptr) {
-      rejected_.insert(found->first);
+      rejected_.emplace(name);
     } else if (object.rejection != nullptr) {
-      rejected_.erase(found->first);
+      rejected_.erase(rejected_.find(name));
     }
     object.rejection = std::move(rejection);
     object.version = version;
     object.list = list_;
+    if (is_new) objects_.insert(std::move(added));
     return !is_same;
   }
 
   // Whether it was there.
   bool Delete(std::string_view name, Version version) {
     if (version != 0) Remember(name, version);
-    const auto found = objects_.find(name);
+    const auto found = objects_.find(Key(name));
     if (found == objects_.end()) return false;
-    rejected_.erase(found->first);
+    if ((*found)->rejection != nullptr) rejected_.erase(rejected_.find(name));
     objects_.erase(found);
     return true;
   }
@@ -113,8 +148,8 @@ class ObjectTable {
   void EndList(const Gone& gone) {
     is_listing_ = false;
     std::vector<std::string> missing;
-    for (const auto& [name, object] : objects_) {
-      if (object.list != list_) missing.push_back(name);
+    for (const std::unique_ptr<Object>& object : objects_) {
+      if (object->list != list_) missing.push_back(NameInTable(object->row));
     }
     for (const std::string& name : missing) {
       Delete(name, 0);
@@ -122,16 +157,13 @@ class ObjectTable {
     }
   }
 
-  // Rows that are good, by name.
-  std::vector<const Row*> Sorted() const {
-    std::vector<std::pair<std::string_view, const Row*>> good;
-    for (const auto& [name, object] : objects_) {
-      if (object.rejection == nullptr) good.emplace_back(name, &object.row);
-    }
-    std::ranges::sort(good);
+  // Rows that are good, in any order.
+  std::vector<const Row*> Rows() const {
     std::vector<const Row*> rows;
-    rows.reserve(good.size());
-    for (const auto& [name, row] : good) rows.push_back(row);
+    rows.reserve(objects_.size());
+    for (const std::unique_ptr<Object>& object : objects_) {
+      if (object->rejection == nullptr) rows.push_back(&object->row);
+    }
     return rows;
   }
   // By name. Costs nothing for objects that are good.
@@ -144,6 +176,33 @@ class ObjectTable {
  private:
   static constexpr size_t kMostRemembered = 1 << 14;
 
+  // The names are those of the rows: most of what a small object takes would be a copy of them.
+  using Key = NameKey<Row>;
+  struct KeyHash {
+    using is_transparent = void;
+    size_t operator()(const Key& key) const { return absl::HashOf(key.space, key.name); }
+    size_t operator()(const std::unique_ptr<Object>& object) const {
+      return operator()(Key(object->row));
+    }
+  };
+  struct KeyEqual {
+    using is_transparent = void;
+    static Key KeyOf(const std::unique_ptr<Object>& object) { return Key(object->row); }
+    static const Key& KeyOf(const Key& key) { return key; }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return KeyOf(a) == KeyOf(b);
+    }
+  };
+
+  static Row Named(std::string_view name) {
+    const Key key(name);
+    Row row;
+    row.name = key.name;
+    if constexpr (HasNamespace<Row>) row.namespace_name = key.space;
+    return row;
+  }
+
   void Remember(std::string_view name, Version version) {
     Version& gone = gone_[name];
     if (gone == 0) gone_order_.emplace_back(name);
@@ -154,7 +213,7 @@ class ObjectTable {
     }
   }
 
-  absl::node_hash_map<std::string, Object, NameHash, std::equal_to<>> objects_;
+  absl::flat_hash_set<std::unique_ptr<Object>, KeyHash, KeyEqual> objects_;
   std::set<std::string, std::less<>> rejected_;  // names of objects that make no sense
   absl::flat_hash_map<std::string, Version, NameHash, std::equal_to<>> gone_;
   std::deque<std::string> gone_order_;  // of gone_, oldest first

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include "kai/base/text.h"
@@ -28,7 +29,7 @@ TEST(ObjectTableTest, ARowStaysAtItsAddressUntilItsObjectGoes) {
   ObjectTable<QueueRow> queues;
   queues.Add("a", 0, Row("a"));
   const QueueRow* row = &queues.Find("a")->row;
-  for (int i = 0; i < 1000; ++i) queues.Add(StrCat("other-", i), 0, Row("other"));
+  for (int i = 0; i < 1000; ++i) queues.Add(StrCat("other-", i), 0, Row(StrCat("other-", i)));
   queues.Add("a", 0, Row("a", "org"));
   EXPECT_EQ(&queues.Find("a")->row, row) << "a new version of the same";
   EXPECT_EQ(row->parent, "org");
@@ -46,19 +47,45 @@ TEST(ObjectTableTest, TellsWhetherTheRowSaysSomethingElse) {
   const auto bad = [&] { return queues.Add("q", 4, QueueRow(), std::make_unique<Rejection>()); };
   EXPECT_TRUE(bad());
   EXPECT_TRUE(bad()) << "why it makes no sense may be another reason";
-  EXPECT_TRUE(queues.Add("q", 5, QueueRow()));
+  EXPECT_TRUE(queues.Add("q", 5, Row("q")));
 }
 
-TEST(ObjectTableTest, RowsGoByName) {
+TEST(ObjectTableTest, HasARowOfEachObjectThatMakesSense) {
   ObjectTable<QueueRow> queues;
   for (const char* name : {"c", "a", "b"}) queues.Add(name, 0, Row(name));
   queues.Add("bad", 0, QueueRow(), std::make_unique<Rejection>());
-  std::string names;
-  for (const QueueRow* row : queues.Sorted()) names += row->name;
-  EXPECT_EQ(names, "abc");
+  std::set<std::string> names;
+  for (const QueueRow* row : queues.Rows()) names.insert(row->name);
+  EXPECT_EQ(names, (std::set<std::string>{"a", "b", "c"}));
   EXPECT_EQ(queues.rejections().size(), 1);
   queues.Add("bad", 0, Row("bad"));
   EXPECT_EQ(queues.rejections().size(), 0);
+}
+
+TEST(ObjectTableTest, TellsNamespacesApart) {
+  ObjectTable<PodGroupRow> groups;
+  const auto add = [&](const char* space, const char* name, const char* queue) {
+    PodGroupRow row;
+    row.namespace_name = space;
+    row.name = name;
+    row.queue = queue;
+    const std::string key = NameInTable(row);
+    groups.Add(key, 0, std::move(row));
+  };
+  add("a", "g", "first");
+  add("b", "g", "second");
+  add("", "g", "third");
+  EXPECT_EQ(groups.Find("a/g")->row.queue, "first");
+  EXPECT_EQ(groups.Find("b/g")->row.queue, "second");
+  EXPECT_EQ(groups.Find("g")->row.queue, "third");
+  EXPECT_EQ(groups.Find("a/"), nullptr);
+  groups.Add("c/bad", 3, PodGroupRow(), std::make_unique<Rejection>());
+  EXPECT_TRUE(groups.IsLate("c/bad", 2));
+  groups.BeginList();
+  add("b", "g", "second");
+  std::set<std::string> gone;
+  groups.EndList([&](const std::string& name) { gone.insert(name); });
+  EXPECT_EQ(gone, (std::set<std::string>{"a/g", "c/bad", "g"}));
 }
 
 }  // namespace

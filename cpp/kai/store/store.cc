@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kai/base/text.h"
+#include "kai/model/building/row_lookup.h"
 
 namespace kai {
 namespace {
@@ -31,7 +32,7 @@ void Store::Reject(Kind kind, Rejection rejection) {
   if (rejection.name.empty()) return RejectUnnamed(std::move(rejection), kind);
   const std::string name = rejection.name;
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
-    Table<Row>().Add(name, 0, Row(), std::make_unique<Rejection>(std::move(rejection)));
+    Table<Row>().Add(name, 0, KeptAs<Row>(), std::make_unique<Rejection>(std::move(rejection)));
   });
   Tell(kind, name);
 }
@@ -50,9 +51,11 @@ Store::Outcome Store::Upsert(Kind kind, std::string_view json) {
 Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
   Outcome outcome = Outcome::kStale;
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>& entry) {
-    const auto [name, version_text] = IdentityOf(object);
-    const Version version = VersionOf(version_text);
-    ObjectTable<Row>& table = Table<Row>();
+    const ObjectIdentity identity = IdentityOf(object);
+    std::string_view name = identity.name;
+    if (!HasNamespace<Row> && name.find('/') != name.npos) name.remove_prefix(name.find('/') + 1);
+    const Version version = VersionOf(identity.version);
+    ObjectTable<KeptAs<Row>>& table = Table<Row>();
     if (!name.empty() && table.IsLate(name, version)) return;
     Row row;
     std::optional<Rejection> rejection = entry.read(object, &row);
@@ -61,12 +64,10 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
       RejectUnnamed(*std::move(rejection), kind);
       return;
     }
-    std::unique_ptr<Rejection> bad;
-    if (rejection) {
-      bad = std::make_unique<Rejection>(*std::move(rejection));
-      row = Row();
-    }
-    if (table.Add(name, version, std::move(row), std::move(bad))) Tell(kind, name);
+    const bool is_change = rejection ? table.Add(name, version, KeptAs<Row>(),
+                                                 std::make_unique<Rejection>(*std::move(rejection)))
+                                     : table.Add(name, version, Keep(std::move(row)));
+    if (is_change) Tell(kind, name);
   });
   return outcome;
 }
@@ -74,7 +75,7 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
 bool Store::Delete(Kind kind, std::string_view name, Version version) {
   bool is_gone = false;
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
-    ObjectTable<Row>& table = Table<Row>();
+    auto& table = Table<Row>();
     const auto* object = table.Find(name);
     if (object != nullptr && version != 0 && version < object->version) return;
     is_gone = table.Delete(name, version);
@@ -128,13 +129,30 @@ std::vector<Rejection> Store::rejections() const {
 }
 
 ClusterRows Store::Rows() const {
+  ClusterRows rows = RowsOfFew();
+  RowsInPlace many = RowsOfMany();
+  SortByName(&many.pod_groups);
+  SortByName(&many.pods);
+  for (const CompactPodGroup* row : many.pod_groups) rows.pod_groups.push_back(row->Row());
+  for (const CompactPod* row : many.pods) rows.pods.push_back(row->Row());
+  return rows;
+}
+
+RowsInPlace Store::RowsOfMany() const {
+  return {.nodes = {}, .pod_groups = Table<PodGroupRow>().Rows(), .pods = Table<PodRow>().Rows()};
+}
+
+ClusterRows Store::RowsOfFew() const {
   ClusterRows rows;
   AnyKind([&]<typename Row>(const KindEntry<Row>& entry) {
-    const std::vector<const Row*> sorted = Table<Row>().Sorted();
-    if (sorted.empty() && !is_synced_[static_cast<size_t>(entry.kind)]) return false;
-    std::vector<Row>& out = entry.in(&rows);
-    out.reserve(sorted.size());
-    for (const Row* row : sorted) out.push_back(*row);
+    if constexpr (!std::is_same_v<Row, PodRow> && !std::is_same_v<Row, PodGroupRow>) {
+      std::vector<const Row*> sorted = Table<Row>().Rows();
+      if (sorted.empty() && !is_synced_[static_cast<size_t>(entry.kind)]) return false;
+      SortByName(&sorted);
+      std::vector<Row>& out = entry.in(&rows);
+      out.reserve(sorted.size());
+      for (const Row* row : sorted) out.push_back(*row);
+    }
     return false;
   });
   // An API server that has no such claims is not asked for them (spec 3 D1).

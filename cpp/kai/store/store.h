@@ -28,15 +28,22 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "kai/base/text.h"
 #include "kai/ingest/json_document.h"
 #include "kai/ingest/kinds.h"
+#include "kai/model/building/cluster_assembler.h"
 #include "kai/store/object_table.h"
 
 namespace kai {
+
+// What is kept of an object that was read as a Row.
+template <typename Row>
+using KeptAs =
+    std::conditional_t<std::is_same_v<Row, PodRow>, CompactPod,
+                       std::conditional_t<std::is_same_v<Row, PodGroupRow>, CompactPodGroup, Row>>;
 
 // Hears which objects of a store changed, came or went.
 class Follower {
@@ -60,9 +67,9 @@ class Store {
   // An object that was never JSON; of any row of kKindTable.
   template <typename Row>
   Outcome Upsert(Row row, Version version = 0) {
-    const std::string name = NameOf(row);
+    const std::string name = NameInTable(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
-    if (Table<Row>().Add(name, version, std::move(row))) Tell(KindOf<Row>(), name);
+    if (Table<Row>().Add(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
 
@@ -86,11 +93,15 @@ class Store {
 
   // Everything that is there, in the order of names, with its rejections; without parameters.
   ClusterRows Rows() const;
+  // The same in two parts, for an engine: pods and pod groups as they stay here, in any order; and
+  // a copy of all the others.
+  RowsInPlace RowsOfMany() const;
+  ClusterRows RowsOfFew() const;
 
   // The row of an object that makes sense; null: there is none. It stays at its address until the
   // object goes.
   template <typename Row>
-  const Row* Find(std::string_view name) const {
+  const KeptAs<Row>* Find(std::string_view name) const {
     const auto* object = Table<Row>().Find(name);
     return object == nullptr || object->rejection != nullptr ? nullptr : &object->row;
   }
@@ -100,32 +111,30 @@ class Store {
   // Whether there is an object of the name, good or rejected.
   bool Has(Kind kind, std::string_view name) const;
 
-  // The name of a row's object, as in Delete() and in messages.
-  template <typename Row>
-  static std::string NameOf(const Row& row) {
-    if constexpr (requires { row.namespace_name; }) {
-      if (!row.namespace_name.empty()) return StrCat(row.namespace_name, "/", row.name);
-    }
-    return row.name;
-  }
-
   // It hears of every change until Unfollow().
   void Follow(Follower* follower) { followers_.push_back(follower); }
   void Unfollow(Follower* follower) { std::erase(followers_, follower); }
 
  private:
   template <typename... Rows>
-  static std::tuple<ObjectTable<Rows>...> TablesFor(const std::tuple<KindEntry<Rows>...>&);
+  static std::tuple<ObjectTable<KeptAs<Rows>>...> TablesFor(const std::tuple<KindEntry<Rows>...>&);
   using Tables = decltype(TablesFor(kKindTable));
 
   template <typename Row>
-  ObjectTable<Row>& Table() {
-    return std::get<ObjectTable<Row>>(tables_);
+  ObjectTable<KeptAs<Row>>& Table() {
+    return std::get<ObjectTable<KeptAs<Row>>>(tables_);
   }
   template <typename Row>
-  const ObjectTable<Row>& Table() const {
-    return std::get<ObjectTable<Row>>(tables_);
+  const ObjectTable<KeptAs<Row>>& Table() const {
+    return std::get<ObjectTable<KeptAs<Row>>>(tables_);
   }
+  template <typename Row>
+  Row&& Keep(Row&& row) {
+    return std::move(row);
+  }
+  CompactPod Keep(PodRow&& row) { return parts_.Compact(std::move(row)); }
+  CompactPodGroup Keep(PodGroupRow&& row) { return parts_.Compact(std::move(row)); }
+
   template <typename Row>
   static Kind KindOf() {
     return std::get<KindEntry<Row>>(kKindTable).kind;
@@ -135,6 +144,7 @@ class Store {
   }
   void RejectUnnamed(Rejection rejection, Kind kind);
 
+  RowParts parts_;
   Tables tables_;
   std::array<bool, kKinds> is_synced_ = {};
   std::optional<bool> serves_claims_;

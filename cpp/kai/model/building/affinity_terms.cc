@@ -34,7 +34,7 @@ std::vector<Requirement> AffinityTerms::RequirementsOf(
   return requirements;
 }
 
-PodSelector AffinityTerms::SelectorOf(const PodAffinityTerm& row, const PodRow& pod) {
+PodSelector AffinityTerms::SelectorOf(const PodAffinityTerm& row, const CompactPod& pod) {
   std::vector<NameId> namespaces;
   for (const std::string& name : row.namespaces) namespaces.push_back(names_.Intern(name));
   if (!row.namespace_selector.empty()) {
@@ -56,9 +56,9 @@ AffinityTermId AffinityTerms::TermOf(std::vector<PodSelector> selectors,
       {.selectors = std::move(selectors), .key = topology_keys_.Add(names_.Intern(topology_key))});
 }
 
-std::vector<Spread> AffinityTerms::SpreadOf(const PodRow& row) {
+std::vector<Spread> AffinityTerms::SpreadOf(const CompactPod& row) {
   std::vector<Spread> all;
-  for (const SpreadConstraintRow& each : row.spread) {
+  for (const SpreadConstraintRow& each : row.spec->spread) {
     if (!each.required) continue;  // the engine has no score for it
     PodSelector selector{.matches_none = !each.selector.has_value(),
                          .requirements = RequirementsOf(each.selector),
@@ -73,8 +73,8 @@ std::vector<Spread> AffinityTerms::SpreadOf(const PodRow& row) {
   return all;
 }
 
-PodAffinity AffinityTerms::AffinityOf(const PodRow& pod) {
-  const PodAffinityRow& row = pod.affinity;
+PodAffinity AffinityTerms::AffinityOf(const CompactPod& pod) {
+  const PodAffinityRow& row = pod.spec->affinity;
   PodAffinity affinity;
   std::vector<PodSelector> all_required;
   for (const PodAffinityTerm& term : row.required) all_required.push_back(SelectorOf(term, pod));
@@ -93,7 +93,7 @@ PodAffinity AffinityTerms::AffinityOf(const PodRow& pod) {
 }
 
 void AffinityTerms::AddPreferred(const std::vector<WeightedPodAffinityTerm>& terms, int32_t sign,
-                                 const PodRow& pod, PodAffinity* affinity) {
+                                 const CompactPod& pod, PodAffinity* affinity) {
   for (const WeightedPodAffinityTerm& each : terms) {
     const ScoringTerm scoring{.term = TermOf({SelectorOf(each.term, pod)}, each.term.topology_key),
                               .weight = sign * each.weight};
@@ -102,23 +102,23 @@ void AffinityTerms::AddPreferred(const std::vector<WeightedPodAffinityTerm>& ter
   }
 }
 
-bool AffinityTerms::NeedsNamespaces(const PodRow& row) const {
+bool AffinityTerms::NeedsNamespaces(const CompactPod& row) const {
   bool needs = false;
-  ForEachTerm(row.affinity, [&](const PodAffinityTerm& term) {
+  ForEachTerm(row.spec->affinity, [&](const PodAffinityTerm& term) {
     needs = needs || !namespaces_.Know(term.namespace_selector);
   });
   return needs;
 }
 
-const std::vector<AffinityTermId>& AffinityTerms::ThatSelect(const PodRow& row) {
-  StringPairs sorted = row.labels;
+const std::vector<AffinityTermId>& AffinityTerms::ThatSelect(const CompactPod& row) {
+  StringPairs sorted = *row.labels;
   std::sort(sorted.begin(), sorted.end());
   const auto [found, added] =
       that_select_.try_emplace(std::pair(row.namespace_name, std::move(sorted)));
   std::vector<AffinityTermId>& terms = found->second;
   if (!added) return terms;
   LabelSet labels;
-  for (const auto& [key, value] : row.labels)
+  for (const auto& [key, value] : *row.labels)
     labels.push_back({names_.Intern(key), names_.Intern(value)});
   std::sort(labels.begin(), labels.end());
   const NameId namespace_name = names_.Intern(row.namespace_name);

@@ -31,11 +31,11 @@ class AffinityTerms {
 
   bool empty() const { return terms_.empty(); }
   size_t size() const { return terms_.size(); }
-  std::vector<Spread> SpreadOf(const PodRow& row);
-  PodAffinity AffinityOf(const PodRow& row);
+  std::vector<Spread> SpreadOf(const CompactPod& row);
+  PodAffinity AffinityOf(const CompactPod& row);
   // Some term of the pod asks for labels of namespaces, and these are not known.
-  bool NeedsNamespaces(const PodRow& row) const;
-  const std::vector<AffinityTermId>& ThatSelect(const PodRow& row);
+  bool NeedsNamespaces(const CompactPod& row) const;
+  const std::vector<AffinityTermId>& ThatSelect(const CompactPod& row);
 
   // `nodes` are by NodeId.
   AffinityIndex MakeIndex(const std::vector<const NodeRow*>& nodes) const;
@@ -45,10 +45,10 @@ class AffinityTerms {
   using TopologyKeys = Interned<TopologyKeyId, NameId>;
 
   std::vector<Requirement> RequirementsOf(const std::optional<LabelSelector>& selector);
-  PodSelector SelectorOf(const PodAffinityTerm& row, const PodRow& pod);
+  PodSelector SelectorOf(const PodAffinityTerm& row, const CompactPod& pod);
   AffinityTermId TermOf(std::vector<PodSelector> selectors, const std::string& topology_key);
   void AddPreferred(const std::vector<WeightedPodAffinityTerm>& terms, int32_t sign,
-                    const PodRow& pod, PodAffinity* affinity);
+                    const CompactPod& pod, PodAffinity* affinity);
 
   Interner& names_;
   const Namespaces& namespaces_;

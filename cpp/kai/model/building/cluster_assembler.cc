@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "kai/api/accelerators.h"
 #include "kai/base/saturating.h"
 #include "kai/model/building/constraint_writer.h"
@@ -28,11 +29,51 @@ namespace {
 
 // Rows that share a name all go; rows without one are of tests that count GPUs and nothing else.
 template <typename Row>
-std::vector<Row*> UniqueAndNamed(std::vector<Row>* rows, const char* kind,
-                                 std::vector<Rejection>* rejections) {
-  std::erase_if(*rows, [](const Row& row) { return row.name.empty(); });
-  return SortedAndUnique(rows, kind, NameKey<Row>, rejections);
+std::vector<const Row*> UniqueAndNamed(const std::vector<Row>& rows, const char* kind,
+                                       std::vector<Rejection>* rejections) {
+  std::vector<const Row*> named = PointersTo(rows);
+  std::erase_if(named, [](const Row* row) { return row->name.empty(); });
+  return SortedAndUnique(std::move(named), kind, rejections);
 }
+
+// Classes of pods by what they are shared of: most pods are of a class that the last one was of. Of
+// use as long as no row goes.
+class KnownClasses {
+ public:
+  KnownClasses(ClusterWriters* writers, Interner* names) : w_(*writers), names_(*names) {}
+
+  PodClassId Add(const PodDraft& draft) {
+    const CompactPod& row = *draft.row;
+    if (draft.gpu.dra != 0 || draft.claims.valid()) return w_.classes->Add(draft);
+    Key key{.spec = row.spec.get(), .extras = row.extras.get(), .constraint = draft.constraint};
+    if (!w_.affinity->empty()) key.labels = row.labels.get();
+    if (!w_.affinity->empty() || !row.spec->config_maps.empty())
+      key.namespace_name = names_.Intern(row.namespace_name);
+    const auto [found, is_new] = classes_.try_emplace(key);
+    if (is_new) found->second = w_.classes->Add(draft);
+    return found->second;
+  }
+
+ private:
+  struct Key {
+    const PodSpecRow* spec = nullptr;
+    const PodExtrasRow* extras = nullptr;
+    const StringPairs* labels = nullptr;
+    NameId namespace_name = {};
+    ConstraintId constraint = {};
+
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& key) {
+      return H::combine(std::move(h), key.spec, key.extras, key.labels, key.namespace_name,
+                        key.constraint);
+    }
+  };
+
+  ClusterWriters& w_;
+  Interner& names_;
+  absl::flat_hash_map<Key, PodClassId> classes_;
+};
 
 constexpr int64_t kDefaultStuckThresholdNs = 120'000'000'000;  // spec 2 S2
 
@@ -41,51 +82,56 @@ constexpr int64_t kDefaultStuckThresholdNs = 120'000'000'000;  // spec 2 S2
 std::unique_ptr<Cluster> ClusterRows::Build() const& { return ClusterRows(*this).Build(); }
 
 std::unique_ptr<Cluster> ClusterRows::Build() && {
-  auto cluster = std::make_unique<Cluster>();
-  ClusterWriters writers(cluster.get());
-  ClusterAssembler(&writers).Assemble(this);
-  return cluster;
+  CompactRows compact;
+  compact.pod_groups.reserve(pod_groups.size());
+  for (PodGroupRow& row : pod_groups) compact.Add(std::move(row));
+  compact.pods.reserve(pods.size());
+  for (PodRow& row : pods) compact.Add(std::move(row));
+  return BuildWith(compact);
 }
 
-void ClusterAssembler::Assemble(ClusterRows* rows) {
-  w_.seed = rows->numbering_seed;
-  c_.params_ = std::move(rows->params);
+std::unique_ptr<Cluster> ClusterRows::BuildWith(const CompactRows& compact) const {
+  auto built = std::make_unique<Cluster>();
+  ClusterWriters writers(built.get());
+  RowsInPlace many{.nodes = PointersTo(nodes),
+                   .pod_groups = PointersTo(compact.pod_groups),
+                   .pods = PointersTo(compact.pods)};
+  ClusterAssembler(&writers).Assemble(*this, std::move(many));
+  return built;
+}
+
+void ClusterAssembler::Assemble(const ClusterRows& rows, RowsInPlace many) {
+  w_.seed = rows.numbering_seed;
+  c_.params_ = rows.params;
   if (c_.params_.stuck_in_releasing_threshold_ns <= 0)
     c_.params_.stuck_in_releasing_threshold_ns = kDefaultStuckThresholdNs;
   if (c_.params_.count_mig_as_parts) c_.slots_ = ResourceSlots(MigCount::kParts);
-  if (!rows->ServesClaims()) {
-    rows->claims.clear();
-    rows->slices.clear();
-    rows->device_classes.clear();
-  }
-  AddNodes(&rows->nodes, rows->slices);
-  AddQueues(&rows->queues);
-  AddPodGroups(rows);
-  const std::vector<PodRow*> pods =
-      SortedAndUnique(&rows->pods, "Pod", NamespacedKey<PodRow>, &w_.rejections, w_.seed);
-  const std::vector<ResourceClaimRow*> claims = SortedAndUnique(
-      &rows->claims, "ResourceClaim", NamespacedKey<ResourceClaimRow>, &w_.rejections, w_.seed);
-  for (const BindRequestRow& row : rows->bind_requests) w_.requests.Add(row);
+  const bool has_claims = rows.ServesClaims();
+  AddNodes(std::move(many.nodes), has_claims ? rows.slices : std::vector<ResourceSliceRow>());
+  AddQueues(rows.queues);
+  AddPodGroups(rows, std::move(many.pod_groups));
+  std::vector<const ResourceClaimRow*> claims;
+  if (has_claims) claims = SortedAndUnique(rows.claims, "ResourceClaim", &w_.rejections, w_.seed);
+  for (const BindRequestRow& row : rows.bind_requests) w_.requests.Add(row);
   w_.gpus_of_claims = std::make_unique<GpusOfClaims>(claims);
-  DraftPods(pods);
+  DraftPods(SortedAndUnique(std::move(many.pods), "Pod", &w_.rejections, w_.seed));
   NameResources();
   OfferResources();
-  AddZones(&rows->zones);
-  AddConstraints(*rows);
+  AddZones(rows.zones);
+  AddConstraints(rows);
   AddClaims(rows, claims);
   ClassifyNodes();
-  AddPods(*rows);
+  AddPods(rows);
   Summarize();
-  c_.rejections_ = std::move(rows->rejections);
+  c_.rejections_ = rows.rejections;
   c_.rejections_.insert(c_.rejections_.end(), w_.rejections.begin(), w_.rejections.end());
   std::sort(c_.rejections_.begin(), c_.rejections_.end());
 }
 
-void ClusterAssembler::AddNodes(std::vector<NodeRow>* rows,
+void ClusterAssembler::AddNodes(std::vector<const NodeRow*> rows,
                                 const std::vector<ResourceSliceRow>& slices) {
-  std::erase_if(*rows, [&](const NodeRow& row) { return !IsOurs(row, c_.params_); });
-  for (const NodeRow* row :
-       SortedAndUnique(rows, "Node", NameKey<NodeRow>, &w_.rejections, w_.seed)) {
+  std::erase_if(rows, [&](const NodeRow* row) { return !IsOurs(*row, c_.params_); });
+  for (const NodeRow* row : SortedAndUnique(std::move(rows), "Node", &w_.rejections, w_.seed)) {
     const NodeFacts facts = NodeFactsOf(*row);
     w_.directory.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
     nodes_.Add({.facts = facts});
@@ -98,11 +144,12 @@ void ClusterAssembler::AddNodes(std::vector<NodeRow>* rows,
   }
 }
 
-void ClusterAssembler::AddQueues(std::vector<QueueRow>* rows) {
-  std::erase_if(*rows, [&](const QueueRow& row) { return !IsInPool(row.labels, c_.params_); });
+void ClusterAssembler::AddQueues(const std::vector<QueueRow>& rows) {
+  std::vector<const QueueRow*> in_pool = PointersTo(rows);
+  std::erase_if(in_pool, [&](const QueueRow* row) { return !IsInPool(row->labels, c_.params_); });
   std::vector<QueueRow> kept;
-  for (QueueRow* row : SortedAndUnique(rows, "Queue", NameKey<QueueRow>, &w_.rejections))
-    kept.push_back(std::move(*row));
+  for (const QueueRow* row : SortedAndUnique(std::move(in_pool), "Queue", &w_.rejections))
+    kept.push_back(*row);
   if (!c_.params_.full_hierarchy_fairness) FlattenQueues(&kept, &w_.rejections);
   KeepWholeQueueTrees(&kept, &w_.rejections);
   std::sort(kept.begin(), kept.end(),
@@ -111,12 +158,13 @@ void ClusterAssembler::AddQueues(std::vector<QueueRow>* rows) {
   WriteQueues(kept, &c_.names_, &w_.directory, &c_.queues_);
 }
 
-void ClusterAssembler::AddPodGroups(ClusterRows* rows) {
-  for (const TopologyRow* row : SortedAndUnique(&rows->topologies, "Topology", NameKey<TopologyRow>,
-                                                &w_.rejections, w_.seed)) {
+void ClusterAssembler::AddPodGroups(const ClusterRows& rows,
+                                    std::vector<const CompactPodGroup*> groups) {
+  for (const TopologyRow* row :
+       SortedAndUnique(rows.topologies, "Topology", &w_.rejections, w_.seed)) {
     w_.topologies.Add(*row, w_.node_rows);
   }
-  w_.priorities = std::make_unique<PriorityClasses>(rows->priority_classes);
+  w_.priorities = std::make_unique<PriorityClasses>(rows.priority_classes);
   w_.pod_groups = std::make_unique<PodGroupWriter>(
       PodGroupWriter::Surroundings{.params = &c_.params_,
                                    .priorities = w_.priorities.get(),
@@ -126,17 +174,15 @@ void ClusterAssembler::AddPodGroups(ClusterRows* rows) {
                                    .rejections = &w_.rejections,
                                    .seed = w_.seed},
       &c_.pod_groups_, &c_.sub_groups_);
-  std::erase_if(rows->pod_groups, [&](const PodGroupRow& row) { return !w_.IsKept(row); });
-  for (const PodGroupRow* row : SortedAndUnique(
-           &rows->pod_groups, "PodGroup", NamespacedKey<PodGroupRow>, &w_.rejections, w_.seed)) {
-    w_.pod_groups->Add(*row);
-  }
+  std::erase_if(groups, [&](const CompactPodGroup* row) { return !w_.IsKept(*row); });
+  groups = SortedAndUnique(std::move(groups), "PodGroup", &w_.rejections, w_.seed);
+  for (const CompactPodGroup* row : groups) w_.pod_groups->Add(*row);
   w_.creation.AddAll();
 }
 
-void ClusterAssembler::DraftPods(const std::vector<PodRow*>& rows) {
+void ClusterAssembler::DraftPods(const std::vector<const CompactPod*>& rows) {
   pods_.reserve(rows.size());
-  for (const PodRow* row : rows) {
+  for (const CompactPod* row : rows) {
     if (std::optional<PodDraft> draft = w_.DraftOf(*row)) pods_.push_back(*std::move(draft));
   }
 }
@@ -149,8 +195,8 @@ void ClusterAssembler::NameResources() {
   for (const NodeRow* row : w_.node_rows) name(row->allocatable, &of_nodes);
   std::set<std::string_view> of_pods;
   for (const PodDraft& draft : pods_) {
-    name(draft.row->requests, &of_pods);
-    name(draft.row->overhead, &of_pods);
+    name(draft.row->spec->requests, &of_pods);
+    name(draft.row->spec->overhead, &of_pods);
     name(draft.gpu.mig, &of_pods);
   }
   std::vector<std::string_view> order(of_nodes.begin(), of_nodes.end());
@@ -178,9 +224,9 @@ void ClusterAssembler::OfferResources() {
   nodes.used = nodes.releasing;
 }
 
-void ClusterAssembler::AddZones(std::vector<NodeZonesRow>* rows) {
-  for (const NodeZonesRow* row : SortedAndUnique(rows, "NodeResourceTopology",
-                                                 NameKey<NodeZonesRow>, &w_.rejections, w_.seed)) {
+void ClusterAssembler::AddZones(const std::vector<NodeZonesRow>& rows) {
+  for (const NodeZonesRow* row :
+       SortedAndUnique(rows, "NodeResourceTopology", &w_.rejections, w_.seed)) {
     const NodeId node = w_.directory.FindNode(row->name);
     if (node.valid()) w_.numa.AddNode(*row, node, c_.nodes_.size(), &w_.rejections);
   }
@@ -198,15 +244,27 @@ void ClusterAssembler::AddConstraints(const ClusterRows& rows) {
     w_.storage->Describe(w_.node_rows, &c_.storage_);
     for (const PodDraft& draft : pods_) w_.storage->CountUses(*draft.row);
   }
+  absl::flat_hash_map<const PodSpecRow*, ConstraintId> known;  // of pods with nothing of their own
   for (PodDraft& draft : pods_) {
+    const PodSpecRow& spec = *draft.row->spec;
+    const bool is_plain =
+        spec.affinity.empty() && spec.spread.empty() && draft.row->extras->volumes.empty();
+    if (is_plain) {
+      const auto found = known.find(&spec);
+      if (found != known.end()) {
+        draft.constraint = found->second;
+        continue;
+      }
+    }
     draft.affinity = w_.affinity->AffinityOf(*draft.row);
     draft.constraint =
         w_.constraints.Add(*draft.row, VolumesOf(draft), w_.affinity->SpreadOf(*draft.row));
+    if (is_plain) known.emplace(&spec, draft.constraint);
   }
 }
 
 VolumeNeedsId ClusterAssembler::VolumesOf(const PodDraft& draft) {
-  if (draft.row->volumes.empty()) return VolumeNeedsId();
+  if (draft.row->extras->volumes.empty()) return VolumeNeedsId();
   VolumeNeeds needs = w_.volumes->NeedsOf(*draft.row);
   if (w_.storage != nullptr) w_.storage->AddNeeds(*draft.row, draft.node.valid(), &needs);
   if (needs.empty()) return VolumeNeedsId();
@@ -214,21 +272,26 @@ VolumeNeedsId ClusterAssembler::VolumesOf(const PodDraft& draft) {
   return c_.volume_needs_.Add(std::move(needs));
 }
 
-void ClusterAssembler::AddClaims(ClusterRows* rows, const std::vector<ResourceClaimRow*>& claims) {
-  const std::vector<DeviceClassRow*> classes =
-      UniqueAndNamed(&rows->device_classes, "DeviceClass", &w_.rejections);
+void ClusterAssembler::AddClaims(const ClusterRows& rows,
+                                 const std::vector<const ResourceClaimRow*>& claims) {
+  std::vector<const DeviceClassRow*> classes;
+  std::vector<const ResourceSliceRow*> slices;
+  if (rows.ServesClaims())
+    classes = UniqueAndNamed(rows.device_classes, "DeviceClass", &w_.rejections);
   w_.extended = ExtendedResources(classes);
   const bool any_made_for_pods =
       std::any_of(claims.begin(), claims.end(),
                   [](const ResourceClaimRow* claim) { return claim->for_extended_resource; });
   const bool any_used =
       any_made_for_pods || std::any_of(pods_.begin(), pods_.end(), [&](const PodDraft& draft) {
-        return !draft.row->claims.empty() || w_.extended.AnyOf(draft.row->extended_requests);
+        return !draft.row->extras->claims.empty() ||
+               w_.extended.AnyOf(draft.row->spec->extended_requests);
       });
   if (!any_used) return;
-  ClaimAssembler assembler(c_.nodes_, w_.node_rows, rows->ServesClaims(), &c_.names_, &c_.claims_);
+  ClaimAssembler assembler(c_.nodes_, w_.node_rows, rows.ServesClaims(), &c_.names_, &c_.claims_);
   assembler.AddClasses(classes);
-  assembler.AddSlices(UniqueAndNamed(&rows->slices, "ResourceSlice", &w_.rejections), w_.directory);
+  if (rows.ServesClaims()) slices = UniqueAndNamed(rows.slices, "ResourceSlice", &w_.rejections);
+  assembler.AddSlices(slices, w_.directory);
   assembler.AddClaims(claims, c_.params_.queue_label_key);
   std::map<std::pair<std::string_view, std::string_view>, PodId> pod_named;
   for (size_t i = 0; i < pods_.size(); ++i) {
@@ -306,12 +369,17 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
       &c_.pod_classes_);
   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
   Occupancy occupancy(&c_);
-  for (const PodDraft& draft : pods_) {
-    const PodClassId pod_class = w_.classes->Add(draft);
+  KnownClasses known(&w_, &c_.names_);
+  c_.pods_.Resize(pods_.size() + pods_.size() / 16);  // the first that come later move nothing
+  c_.pods_.Resize(pods_.size());
+  w_.pod_rows.reserve(pods_.size());
+  for (size_t i = 0; i < pods_.size(); ++i) {
+    const PodDraft& draft = pods_[i];
+    const PodId pod(i);
+    const PodClassId pod_class = known.Add(draft);
     const bool shares = draft.gpu.IsShared() && draft.node.valid();
-    const PodId pod =
-        writer.Add(draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
-                   shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
+    writer.Write(pod, draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
+                 shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
     w_.pod_rows.push_back(draft.row);
     w_.is_foreign.push_back(w_.IsForeign(*draft.row) ? 1 : 0);
     if (draft.group.valid() && c_.pod_classes_.info[pod_class].numa.valid())

@@ -2,8 +2,8 @@
 // that take one object (node_writer.h, pod_group_writer.h, pod_writer.h, ...); this calls them for
 // all, kinds that others refer to first.
 //
-//   ClusterWriters writers(cluster.get());
-//   ClusterAssembler(&writers).Assemble(this);
+//   ClusterWriters writers(built.get());
+//   ClusterAssembler(&writers).Assemble(*this, std::move(many));
 //
 // Invariants: ids follow the order of names. Cost: O(objects · log). Not thread-safe.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_ASSEMBLER_H_
@@ -18,25 +18,32 @@
 
 namespace kai {
 
+// Rows that stay where they are, and are looked at for as long as the writers live.
+struct RowsInPlace {
+  std::vector<const NodeRow*> nodes;
+  std::vector<const CompactPodGroup*> pod_groups;  // only while a cluster is assembled
+  std::vector<const CompactPod*> pods;
+};
+
 class ClusterAssembler {
  public:
   // Of an empty cluster.
   explicit ClusterAssembler(ClusterWriters* writers) : c_(writers->cluster), w_(*writers) {}
 
-  // The rows are left in a state that only the writers know.
-  void Assemble(ClusterRows* rows);
+  // `many`: the rows of kinds that there are many of, which `rows` need not have.
+  void Assemble(const ClusterRows& rows, RowsInPlace many);
 
  private:
-  void AddNodes(std::vector<NodeRow>* rows, const std::vector<ResourceSliceRow>& slices);
-  void AddQueues(std::vector<QueueRow>* rows);
-  void AddPodGroups(ClusterRows* rows);
-  void DraftPods(const std::vector<PodRow*>& rows);
+  void AddNodes(std::vector<const NodeRow*> rows, const std::vector<ResourceSliceRow>& slices);
+  void AddQueues(const std::vector<QueueRow>& rows);
+  void AddPodGroups(const ClusterRows& rows, std::vector<const CompactPodGroup*> groups);
+  void DraftPods(const std::vector<const CompactPod*>& rows);
   void NameResources();
   void OfferResources();
-  void AddZones(std::vector<NodeZonesRow>* rows);
+  void AddZones(const std::vector<NodeZonesRow>& rows);
   void AddConstraints(const ClusterRows& rows);
   VolumeNeedsId VolumesOf(const PodDraft& draft);
-  void AddClaims(ClusterRows* rows, const std::vector<ResourceClaimRow*>& claims);
+  void AddClaims(const ClusterRows& rows, const std::vector<const ResourceClaimRow*>& claims);
   void ClassifyNodes();
   void AddPods(const ClusterRows& rows);
   void Summarize();

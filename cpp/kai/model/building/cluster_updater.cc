@@ -12,13 +12,13 @@
 
 namespace kai {
 
-ClusterUpdater::ClusterUpdater(ClusterWriters* writers, const std::vector<const PodRow*>& pods)
+ClusterUpdater::ClusterUpdater(ClusterWriters* writers, const std::vector<const CompactPod*>& pods)
     : w_(*writers),
       c_(writers->cluster),
       pod_writer_(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_) {
   nodes_.reserve(w_.node_rows.size());
   for (const NodeRow*& row : w_.node_rows) row = &nodes_.emplace_back(*row);
-  for (const PodRow* row : pods) Note(KeyOf(row->namespace_name, row->name), row);
+  for (const CompactPod* row : pods) Note(KeyOf(row->namespace_name, row->name), row);
   for (const PodId pod : c_.pods_.name.ids())
     pods_[{c_.pods_.namespace_name[pod], c_.pods_.name[pod]}].id = pod;
   names_at_first_ = c_.names_.size();
@@ -160,7 +160,7 @@ void ClusterUpdater::Relist() {
 // ---- what is known
 // -------------------------------------------------------------------------------
 
-void ClusterUpdater::Note(const Key& pod, const PodRow* row) {
+void ClusterUpdater::Note(const Key& pod, const CompactPod* row) {
   Known& known = pods_[pod];
   known.row = row;
   if (row->pod_group.empty()) return;
@@ -208,13 +208,14 @@ bool ClusterUpdater::IsWorthwhile() const {
 // ---- pods
 // ----------------------------------------------------------------------------------------
 
-bool ClusterUpdater::CanPut(const PodRow& row) const {
+bool ClusterUpdater::CanPut(const CompactPod& row) const {
   const auto are_slots = [&](const ResourceAmounts& amounts) {
     return std::ranges::all_of(
         amounts, [&](const auto& each) { return c_.slots_.Find(each.first).valid(); });
   };
-  return row.claims.empty() && row.volumes.empty() && !w_.extended.AnyOf(row.extended_requests) &&
-         are_slots(row.requests) && are_slots(row.overhead) && are_slots(row.gpu.mig) &&
+  return row.extras->claims.empty() && row.extras->volumes.empty() &&
+         !w_.extended.AnyOf(row.spec->extended_requests) && are_slots(row.spec->requests) &&
+         are_slots(row.spec->overhead) && are_slots(row.spec->gpu.mig) &&
          (w_.affinity->empty() || w_.namespaces->Has(row.namespace_name));
 }
 
@@ -223,7 +224,7 @@ bool ClusterUpdater::CanTakeOut(PodId pod) const { return !c_.ClassOf(pod).gpu.I
 bool ClusterUpdater::Put(Known* known) {
   std::optional<PodDraft> draft = w_.DraftOf(*known->row);
   if (!draft) return true;
-  const PodRow& row = *known->row;
+  const CompactPod& row = *known->row;
   if (!CanPut(row)) return false;
   if (draft->gpu.IsShared() && (draft->node.valid() || !c_.shares_gpus_)) return false;
   const size_t terms = w_.affinity->size();

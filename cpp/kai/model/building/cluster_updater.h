@@ -1,7 +1,7 @@
 // ClusterUpdater: pods, pod groups and BindRequests come, change and go, nodes are cordoned,
 // tainted and fall ill, and a Cluster that was built once has all that in place.
 //
-//   live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, pods);
+//   live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, many.pods);
 //   if (!live_->updater->Update(changes)) return false;    // build a new one
 //
 // An object that changed is taken out as it was and put in as it is. Where that would touch more
@@ -42,8 +42,8 @@ struct ClusterChanges {
     const Row* row = nullptr;  // null: it is gone
   };
   std::vector<Change<NodeRow>> nodes;
-  std::vector<Change<PodRow>> pods;
-  std::vector<Change<PodGroupRow>> pod_groups;
+  std::vector<Change<CompactPod>> pods;
+  std::vector<Change<CompactPodGroup>> pod_groups;
   std::vector<Change<BindRequestRow>> bind_requests;
   std::vector<Rejection> rejections;  // of all objects that could not be read
 };
@@ -51,7 +51,7 @@ struct ClusterChanges {
 class ClusterUpdater {
  public:
   // `pods`: all that there are, also those that the cluster has no use for.
-  ClusterUpdater(ClusterWriters* writers, const std::vector<const PodRow*>& pods);
+  ClusterUpdater(ClusterWriters* writers, const std::vector<const CompactPod*>& pods);
 
   // False: the cluster is of no use any more.
   bool Update(const ClusterChanges& changes);
@@ -61,13 +61,13 @@ class ClusterUpdater {
  private:
   using Key = std::pair<NameId, NameId>;  // namespace and name
   struct Known {
-    const PodRow* row = nullptr;
+    const CompactPod* row = nullptr;
     PodId id;   // invalid: not in the cluster
     Key group;  // that it names; of invalid names: none
   };
 
   Key KeyOf(std::string_view namespace_name, std::string_view name);
-  void Note(const Key& pod, const PodRow* row);
+  void Note(const Key& pod, const CompactPod* row);
   void Forget(const Key& pod);
 
   bool UpdateNode(const ClusterChanges::Change<NodeRow>& change);
@@ -82,7 +82,7 @@ class ClusterUpdater {
   void RemoveGroup(PodGroupId group);
   void Relist();
 
-  bool CanPut(const PodRow& row) const;
+  bool CanPut(const CompactPod& row) const;
   bool CanTakeOut(PodId pod) const;
   bool Put(Known* pod);
   void TakeOut(Known* pod);

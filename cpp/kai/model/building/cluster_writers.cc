@@ -7,8 +7,8 @@
 namespace kai {
 namespace {
 
-void CountAcceleratorsAsGpus(const PodRow& pod, GpuRequest* gpu) {
-  const int64_t devices = OtherAccelerators(pod.requests);
+void CountAcceleratorsAsGpus(const CompactPod& pod, GpuRequest* gpu) {
+  const int64_t devices = OtherAccelerators(pod.spec->requests);
   if (devices == 0 || gpu->kind != GpuRequestKind::kRegular) return;
   gpu->count = AddSaturating(gpu->portion > 0 ? gpu->count : 0, devices);
   gpu->portion = 1;
@@ -26,7 +26,7 @@ ClusterWriters::ClusterWriters(Cluster* its_cluster)
       creation(its_cluster->names_, &its_cluster->pod_groups_),
       constraints(&its_cluster->names_, &its_cluster->constraints_, &its_cluster->host_ports_) {}
 
-std::optional<PodDraft> ClusterWriters::DraftOf(const PodRow& row) const {
+std::optional<PodDraft> ClusterWriters::DraftOf(const CompactPod& row) const {
   PodDraft draft;
   draft.row = &row;
   draft.bind_request = requests.Find(row);
@@ -41,18 +41,19 @@ std::optional<PodDraft> ClusterWriters::DraftOf(const PodRow& row) const {
                                         : row.node_name);
   }
   draft.is_reservation = IsReservation(row);
-  draft.gpu = row.gpu;
+  draft.gpu = row.spec->gpu;
   if (cluster.params().count_all_accelerators) CountAcceleratorsAsGpus(row, &draft.gpu);
   draft.gpu.dra = gpus_of_claims->Of(row);
   return draft;
 }
 
-bool ClusterWriters::IsKept(const PodGroupRow& row) const {
-  return IsInPool(row.labels, cluster.params()) && !HasUsedItsTry(row, cluster.params());
+bool ClusterWriters::IsKept(const CompactPodGroup& row) const {
+  return IsInPool(row.spec->labels, cluster.params()) &&
+         !HasUsedItsTry(*row.spec, cluster.params());
 }
 
-bool ClusterWriters::IsForeign(const PodRow& row) const {
-  return row.scheduler_name != cluster.params().scheduler_name && !IsUtility(row);
+bool ClusterWriters::IsForeign(const CompactPod& row) const {
+  return row.spec->scheduler_name != cluster.params().scheduler_name && !IsUtility(row);
 }
 
 }  // namespace kai

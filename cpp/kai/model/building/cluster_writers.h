@@ -1,8 +1,8 @@
 // ClusterWriters: what writes the columns of one cluster: built once, and kept for as long as
 // objects come, change and go.
 //
-//   ClusterWriters writers(cluster.get());
-//   ClusterAssembler(&writers).Assemble(this);
+//   ClusterWriters writers(built.get());
+//   ClusterAssembler(&writers).Assemble(*this, std::move(many));
 //
 // ClusterAssembler fills it while it builds a cluster; ClusterUpdater goes on from there.
 //
@@ -38,22 +38,22 @@ class ClusterWriters {
 
   // What can be said of the pod before others are looked at; nothing: the cluster has no use for
   // it.
-  std::optional<PodDraft> DraftOf(const PodRow& row) const;
+  std::optional<PodDraft> DraftOf(const CompactPod& row) const;
 
   // The group belongs to the shard, and is to be tried.
-  bool IsKept(const PodGroupRow& row) const;
+  bool IsKept(const CompactPodGroup& row) const;
 
   // The pods that are of another scheduler, and no helpers of this one, take from what queues
   // divide (spec 1 F30).
-  bool IsForeign(const PodRow& row) const;
+  bool IsForeign(const CompactPod& row) const;
 
   Cluster& cluster;
   uint64_t seed = 0;                  // ClusterRows::numbering_seed
   std::vector<Rejection> rejections;  // of objects that make no sense beside others
   Directory directory;
-  std::vector<const NodeRow*> node_rows;  // by NodeId
-  std::vector<const PodRow*> pod_rows;    // by PodId
-  std::vector<uint8_t> is_foreign;        // by PodId
+  std::vector<const NodeRow*> node_rows;    // by NodeId
+  std::vector<const CompactPod*> pod_rows;  // by PodId
+  std::vector<uint8_t> is_foreign;          // by PodId
   BindRequests requests;
   NumaWriter numa;
   TopologyWriter topologies;

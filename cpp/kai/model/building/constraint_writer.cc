@@ -14,23 +14,23 @@ HostPortId ConstraintWriter::PortOf(const HostPort& row) {
                      .address = everywhere ? NameId() : names_.Intern(row.address)});
 }
 
-ConstraintId ConstraintWriter::Add(const PodRow& row, VolumeNeedsId volumes,
+ConstraintId ConstraintWriter::Add(const CompactPod& row, VolumeNeedsId volumes,
                                    std::vector<Spread> spread) {
   NodeConstraint constraint;
-  constraint.has_affinity = row.has_node_affinity;
+  constraint.has_affinity = row.spec->has_node_affinity;
   constraint.volumes = volumes;
   constraint.spread = std::move(spread);
-  for (const auto& [key, value] : row.node_selector) {
+  for (const auto& [key, value] : row.spec->node_selector) {
     constraint.selector.push_back(
         InternRequirement({.key = key, .op = SelectorOp::kIn, .values = {value}}, &names_));
   }
-  for (const NodeSelectorTerm& term : row.node_affinity)
+  for (const NodeSelectorTerm& term : row.spec->node_affinity)
     constraint.affinity.push_back(InternNodeTerm(term, &names_));
-  for (const WeightedNodeTerm& each : row.preferred_nodes) {
+  for (const WeightedNodeTerm& each : row.spec->preferred_nodes) {
     constraint.preferred.push_back(
         {.term = InternNodeTerm(each.term, &names_), .weight = each.weight});
   }
-  for (const Toleration& toleration : row.tolerations) {
+  for (const Toleration& toleration : row.spec->tolerations) {
     constraint.tolerations.push_back(
         {.key = toleration.key.empty() ? NameId() : names_.Intern(toleration.key),
          .exists = toleration.exists,
@@ -38,7 +38,7 @@ ConstraintId ConstraintWriter::Add(const PodRow& row, VolumeNeedsId volumes,
          .effect = toleration.effect});
   }
   std::vector<HostPortId>& ports = constraint.host_ports;
-  for (const HostPort& port : row.host_ports) ports.push_back(PortOf(port));
+  for (const HostPort& port : row.spec->host_ports) ports.push_back(PortOf(port));
   std::sort(ports.begin(), ports.end());
   ports.erase(std::unique(ports.begin(), ports.end()), ports.end());
   std::sort(constraint.selector.begin(), constraint.selector.end());

@@ -22,7 +22,7 @@ class ConstraintWriter {
                    Interned<HostPortId, NodePort>* ports)
       : names_(*names), constraints_(*constraints), ports_(*ports) {}
 
-  ConstraintId Add(const PodRow& row, VolumeNeedsId volumes, std::vector<Spread> spread);
+  ConstraintId Add(const CompactPod& row, VolumeNeedsId volumes, std::vector<Spread> spread);
 
  private:
   HostPortId PortOf(const HostPort& row);

@@ -133,14 +133,14 @@ void NumaWriter::AddNode(const NodeZonesRow& row, NodeId node, size_t nodes,
   }
 }
 
-NumaNeedsId NumaWriter::NeedsOf(const PodRow& row, const GpuRequest& gpu) {
+NumaNeedsId NumaWriter::NeedsOf(const CompactPod& row, const GpuRequest& gpu) {
   if (numa_.empty()) return NumaNeedsId();
   // As containers ask for it: what annotations ask of GPUs is no request (spec 3 U16).
-  ResourceAmounts pod = row.requests;
+  ResourceAmounts pod = row.spec->requests;
   if (gpu.kind == GpuRequestKind::kRegular && gpu.portion > 0) pod.emplace_back(kAnyGpu, gpu.count);
   if (!gpu.legacy_mig) pod.insert(pod.end(), gpu.mig.begin(), gpu.mig.end());
 
-  NumaNeeds needs{.guaranteed = row.guaranteed};
+  NumaNeeds needs{.guaranteed = row.spec->guaranteed};
   const auto request_of = [&](const ResourceAmounts& amounts, int64_t exclusive_cpu) {
     std::map<ResourceSlot, int64_t> sums;
     for (const auto& [name, amount] : amounts) {
@@ -153,7 +153,8 @@ NumaNeedsId NumaWriter::NeedsOf(const PodRow& row, const GpuRequest& gpu) {
     return request;
   };
   const std::vector<ContainerRow> only = {{.kind = ContainerRow::Kind::kApp, .requests = pod}};
-  const std::vector<ContainerRow>& containers = row.containers.empty() ? only : row.containers;
+  const std::vector<ContainerRow>& containers =
+      row.spec->containers.empty() ? only : row.spec->containers;
   needs.pod = request_of(pod, ExclusiveCpu(containers));
   const bool asks_for_device =
       std::any_of(needs.pod.begin(), needs.pod.end(),
@@ -173,14 +174,14 @@ NumaNeedsId NumaWriter::NeedsOf(const PodRow& row, const GpuRequest& gpu) {
   return numa_.needs.Add(std::move(needs));
 }
 
-void NumaWriter::NotePlacement(const PodRow& row, const BindRequestRow* bind_request, PodId pod,
+void NumaWriter::NotePlacement(const CompactPod& row, const BindRequestRow* bind_request, PodId pod,
                                NodeId at, std::vector<Rejection>* rejections) {
   // spec 3 U12, U13: the first record that is there and makes sense. One that names a zone the node
   // does not have says nothing, and no other is asked.
   const NumaNode* node = at.valid() ? numa_.Find(at) : nullptr;
   if (node == nullptr) return;
   std::vector<const ZoneRecordRow*> records;
-  for (const ZoneRecordRow& record : row.zone_records) records.push_back(&record);
+  for (const ZoneRecordRow& record : row.extras->zone_records) records.push_back(&record);
   ZoneRecordRow requested{.source = ZoneRecordRow::Source::kBindRequest};
   if (bind_request != nullptr && !bind_request->zones.empty()) {
     requested.zones = bind_request->zones;

@@ -26,11 +26,11 @@ class NumaWriter {
   void AddNode(const NodeZonesRow& row, NodeId node, size_t nodes,
                std::vector<Rejection>* rejections);
   // Invalid: it makes no difference to the pod which zones it gets.
-  NumaNeedsId NeedsOf(const PodRow& row, const GpuRequest& gpu);
+  NumaNeedsId NeedsOf(const CompactPod& row, const GpuRequest& gpu);
   // Of a pod that has needs: where it is known to have its place. `at` may be invalid.
   // `bind_request`: that is being carried out; null: none.
-  void NotePlacement(const PodRow& row, const BindRequestRow* bind_request, PodId pod, NodeId at,
-                     std::vector<Rejection>* rejections);
+  void NotePlacement(const CompactPod& row, const BindRequestRow* bind_request, PodId pod,
+                     NodeId at, std::vector<Rejection>* rejections);
 
  private:
   const ResourceSlots& slots_;

@@ -23,11 +23,11 @@ ConfigMaps::ConfigMaps(const std::vector<ConfigMapRow>* rows) : are_known_(rows 
   for (const ConfigMapRow& row : *rows) known_.emplace(row.namespace_name, row.name);
 }
 
-std::vector<NameId> ConfigMaps::MissingOf(const PodRow& pod, Interner* names) const {
+std::vector<NameId> ConfigMaps::MissingOf(const CompactPod& pod, Interner* names) const {
   std::vector<NameId> missing;
   if (!are_known_) return missing;
   for (const std::string_view name :
-       std::set<std::string_view>(pod.config_maps.begin(), pod.config_maps.end())) {
+       std::set<std::string_view>(pod.spec->config_maps.begin(), pod.spec->config_maps.end())) {
     if (!known_.contains({pod.namespace_name, name})) missing.push_back(names->Intern(name));
   }
   return missing;
@@ -45,7 +45,7 @@ PodClassWriter::PodClassWriter(const Surroundings& at, PodClassColumns* classes)
 }
 
 void PodClassWriter::AddRequests(const PodDraft& draft, PodClass* info) const {
-  const PodRow& row = *draft.row;
+  const CompactPod& row = *draft.row;
   // spec 3 R18: GPUs of portions plus claims; a memory request has no GPU element.
   double gpus = static_cast<double>(draft.gpu.dra);
   if (draft.gpu.kind != GpuRequestKind::kMemory)
@@ -56,7 +56,7 @@ void PodClassWriter::AddRequests(const PodDraft& draft, PodClass* info) const {
   double cpu = 0;
   double memory = 0;
   double mig_gpus = 0;
-  for (const auto& [name, amount] : row.requests) {
+  for (const auto& [name, amount] : row.spec->requests) {
     const ResourceSlot slot = at_.slots->Find(name);
     info->request.emplace_back(slot, static_cast<double>(amount));
     if (slot == kCpuSlot) cpu = static_cast<double>(amount);
@@ -70,7 +70,7 @@ void PodClassWriter::AddRequests(const PodDraft& draft, PodClass* info) const {
   info->request.emplace_back(kGpuSlot, gpus);
   info->request.emplace_back(kPodsSlot, 1);  // spec 3 R4
   info->request = SortedBySlot(std::move(info->request));
-  for (const auto& [name, amount] : row.overhead)
+  for (const auto& [name, amount] : row.spec->overhead)
     info->overhead.emplace_back(at_.slots->Find(name), static_cast<double>(amount));
   info->overhead = SortedBySlot(std::move(info->overhead));
 
@@ -88,12 +88,12 @@ void PodClassWriter::AddRequests(const PodDraft& draft, PodClass* info) const {
 }
 
 PodClassId PodClassWriter::Add(const PodDraft& draft) {
-  const PodRow& row = *draft.row;
+  const CompactPod& row = *draft.row;
   PodClass info;
   info.gpu = draft.gpu;
   info.constraint = draft.constraint;
   info.affinity = draft.affinity;
-  info.nominated_node = at_.directory->FindNode(row.nominated_node);
+  info.nominated_node = at_.directory->FindNode(row.extras->nominated_node);
   info.numa = at_.numa->NeedsOf(row, draft.gpu);
   info.missing_config_maps = at_.config_maps->MissingOf(row, at_.names);
   info.claims = draft.claims;

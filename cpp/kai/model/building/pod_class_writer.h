@@ -1,7 +1,7 @@
 // PodClassWriter: puts pods that are alike into one class (design §4.2).
 //
 //   w_.classes = std::make_unique<PodClassWriter>(
-//   const PodClassId pod_class = w_.classes->Add(draft);
+//   return w_.classes->Add(draft);
 //
 // Invariants: pods of one class are equal in every member of PodClass, and nothing else matters to
 // placement. Cost: O(what the pod asks for). Not thread-safe.
@@ -23,7 +23,7 @@ namespace kai {
 
 // What has been found out about a pod so far.
 struct PodDraft {
-  const PodRow* row = nullptr;
+  const CompactPod* row = nullptr;
   GpuRequest gpu;  // the row's, with the devices of its claims and those that count as GPUs
   PodStatus status = PodStatus::kUnknown;
   NodeId node;       // invalid: it holds none, or one that is not here
@@ -36,7 +36,7 @@ struct PodDraft {
 
   // The devices that it shares, by the names of their groups (spec 3 R20).
   const std::vector<std::string>& gpu_groups() const {
-    return bind_request != nullptr ? bind_request->gpu_groups : row->gpu_groups;
+    return bind_request != nullptr ? bind_request->gpu_groups : row->extras->gpu_groups;
   }
 };
 
@@ -46,7 +46,7 @@ class ConfigMaps {
   // Null: which there are is not known.
   explicit ConfigMaps(const std::vector<ConfigMapRow>* rows);
   // Those that the pod cannot start without, and that are not there.
-  std::vector<NameId> MissingOf(const PodRow& pod, Interner* names) const;
+  std::vector<NameId> MissingOf(const CompactPod& pod, Interner* names) const;
 
  private:
   bool are_known_;

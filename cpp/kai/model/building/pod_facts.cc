@@ -10,7 +10,7 @@
 
 namespace kai {
 
-PodStatus StatusOf(const PodRow& row, bool is_being_bound) {
+PodStatus StatusOf(const CompactPod& row, bool is_being_bound) {
   const bool deleting = row.deletion_ns.has_value();
   switch (row.phase) {
     case Phase::kRunning:
@@ -30,12 +30,12 @@ PodStatus StatusOf(const PodRow& row, bool is_being_bound) {
   return PodStatus::kUnknown;
 }
 
-bool IsReservation(const PodRow& row) {
-  return HasLabel(row.labels, keys::kApp, keys::kReservationApp);
+bool IsReservation(const CompactPod& row) {
+  return HasLabel(*row.labels, keys::kApp, keys::kReservationApp);
 }
 
-bool IsUtility(const PodRow& row) {
-  return IsReservation(row) || HasLabel(row.labels, keys::kApp, keys::kScalingPodApp);
+bool IsUtility(const CompactPod& row) {
+  return IsReservation(row) || HasLabel(*row.labels, keys::kApp, keys::kScalingPodApp);
 }
 
 void BindRequests::Add(const BindRequestRow& row) {
@@ -54,7 +54,7 @@ std::string BindRequests::Remove(std::string_view namespace_name, std::string_vi
   return pod;
 }
 
-const BindRequestRow* BindRequests::Find(const PodRow& pod) const {
+const BindRequestRow* BindRequests::Find(const CompactPod& pod) const {
   if (by_pod_.empty()) return nullptr;
   const auto found = by_pod_.find(NameOf(pod));
   if (found == by_pod_.end()) return nullptr;
@@ -69,7 +69,7 @@ const BindRequestRow* BindRequests::Find(const PodRow& pod) const {
   return counts;
 }
 
-GpusOfClaims::GpusOfClaims(const std::vector<ResourceClaimRow*>& claims) {
+GpusOfClaims::GpusOfClaims(const std::vector<const ResourceClaimRow*>& claims) {
   for (const ResourceClaimRow* claim : claims) {
     by_name_.emplace(NameOf(*claim), claim);
     if (!claim->owner_pod.empty())
@@ -77,12 +77,12 @@ GpusOfClaims::GpusOfClaims(const std::vector<ResourceClaimRow*>& claims) {
   }
 }
 
-int64_t GpusOfClaims::Of(const PodRow& pod) const {
+int64_t GpusOfClaims::Of(const CompactPod& pod) const {
   if (by_name_.empty()) return 0;
   std::set<const ResourceClaimRow*> claims;
   if (const auto own = by_owner_.find(NameOf(pod)); own != by_owner_.end())
     claims.insert(own->second.begin(), own->second.end());
-  for (const PodRow::Claim& claim : pod.claims) {
+  for (const PodExtrasRow::Claim& claim : pod.extras->claims) {
     if (claim.from_template) continue;
     const auto found = by_name_.find(QualifiedName(pod.namespace_name, claim.resource_claim));
     if (found != by_name_.end()) claims.insert(found->second);

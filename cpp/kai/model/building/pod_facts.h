@@ -20,12 +20,12 @@
 namespace kai {
 
 // spec 2 S2; what is overdue in leaving depends on the time and is found when a cycle starts.
-PodStatus StatusOf(const PodRow& row, bool is_being_bound);
+PodStatus StatusOf(const CompactPod& row, bool is_being_bound);
 
 // It holds devices for pods that share them (spec 3 N3).
-bool IsReservation(const PodRow& row);
+bool IsReservation(const CompactPod& row);
 // A reservation or a scale-adjust pod: never counts as foreign (spec 1 F30).
-bool IsUtility(const PodRow& row);
+bool IsUtility(const CompactPod& row);
 
 // Those that are being carried out: their nodes are here, and they have not failed for good.
 class BindRequests {
@@ -36,7 +36,7 @@ class BindRequests {
   // Gives the name of the pod that the request was for, in its namespace; empty: it is not there.
   std::string Remove(std::string_view namespace_name, std::string_view name);
   // Null: there is none. Good until the next change.
-  const BindRequestRow* Find(const PodRow& pod) const;
+  const BindRequestRow* Find(const CompactPod& pod) const;
 
  private:
   const Directory& directory_;
@@ -48,8 +48,8 @@ class BindRequests {
 // counts by its owner (spec 3 D4).
 class GpusOfClaims {
  public:
-  explicit GpusOfClaims(const std::vector<ResourceClaimRow*>& claims);
-  int64_t Of(const PodRow& pod) const;
+  explicit GpusOfClaims(const std::vector<const ResourceClaimRow*>& claims);
+  int64_t Of(const CompactPod& pod) const;
 
  private:
   absl::flat_hash_map<std::string, const ResourceClaimRow*> by_name_;

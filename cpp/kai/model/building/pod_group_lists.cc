@@ -129,8 +129,8 @@ class Lister {
 };
 
 // A pod without a UID has namespace/name (spec 2 O3).
-bool HasLowerUid(const PodRow& a, const PodRow& b) {
-  const auto uid = [](const PodRow& row, std::string* name) -> std::string_view {
+bool HasLowerUid(const CompactPod& a, const CompactPod& b) {
+  const auto uid = [](const CompactPod& row, std::string* name) -> std::string_view {
     return row.uid.empty() ? *name = NameOf(row) : row.uid;
   };
   std::string name_a, name_b;
@@ -140,7 +140,7 @@ bool HasLowerUid(const PodRow& a, const PodRow& b) {
 
 }  // namespace
 
-void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, std::span<const PodRow* const> rows,
+void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, std::span<const CompactPod* const> rows,
                 SubGroupColumns* sets) {
   const Span32 range = sets->pods[pod_set];
   const auto begin = sets->pod_list.begin() + range.begin;

@@ -25,7 +25,7 @@ void RelistPodGroups(const Cluster& cluster, std::span<const PodGroupId> changed
 
 // Puts the pods of a pod set in order of age, then UID, and notes what some pod orders go by.
 // `rows`: by PodId.
-void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, std::span<const PodRow* const> rows,
+void SortPodsOf(SubGroupId pod_set, const PodColumns& pods, std::span<const CompactPod* const> rows,
                 SubGroupColumns* sets);
 
 }  // namespace kai

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kai/base/text_head.h"
 #include "kai/model/building/numbering.h"
 #include "kai/model/building/row_lookup.h"
 #include "kai/model/building/sub_group_tree.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr int64_t kDefaultPodGroupPriority = 50;  // spec 2 G4
 constexpr int64_t kPreemptibleBelow = 100;        // spec 1 F96
 
-std::string_view NodePoolOf(const PodGroupRow& row, const ShardParams& params) {
+std::string_view NodePoolOf(const PodGroupSpecRow& row, const ShardParams& params) {
   const std::string* pool = FindLabelText(row.labels, params.node_pool_label_key);
   return pool == nullptr ? kDefaultNodePool : std::string_view(*pool);
 }
@@ -40,38 +41,39 @@ int64_t PriorityClasses::ValueOf(const std::string& name) const {
   return found == values_.end() ? default_value_ : found->second;
 }
 
-bool HasUsedItsTry(const PodGroupRow& row, const ShardParams& params) {
+bool HasUsedItsTry(const PodGroupSpecRow& row, const ShardParams& params) {
   return row.scheduling_backoff.value_or(-1) != -1 && !row.latest_condition_node_pool.empty() &&
          row.latest_condition_node_pool == NodePoolOf(row, params);
 }
 
-PodGroupId PodGroupWriter::Add(const PodGroupRow& row) {
+PodGroupId PodGroupWriter::Add(const CompactPodGroup& row) {
   Interner& names = *at_.names;
+  const PodGroupSpecRow& spec = *row.spec;
   const PodGroupId group = groups_.name.Add(names.Intern(row.name));
   groups_.namespace_name.Add(names.Intern(row.namespace_name));
   at_.directory->Add(row.namespace_name, row.name, group);
   groups_.owner_name.Add(row.owner_name.empty() ? NameId() : names.Intern(row.owner_name));
-  groups_.queue_name.Add(names.Intern(row.queue));
-  const QueueId queue = at_.directory->FindQueue(row.queue);
+  groups_.queue_name.Add(names.Intern(spec.queue));
+  const QueueId queue = at_.directory->FindQueue(spec.queue);
   groups_.queue.Add(queue);
-  const int64_t priority = queue.valid() ? at_.priorities->ValueOf(row.priority_class) : 0;
+  const int64_t priority = queue.valid() ? at_.priorities->ValueOf(spec.priority_class) : 0;
   groups_.priority.Add(static_cast<int32_t>(priority));
-  const bool preemptible = row.preemptibility == "preemptible" ||
-                           (row.preemptibility.empty() && priority < kPreemptibleBelow);
+  const bool preemptible = spec.preemptibility == "preemptible" ||
+                           (spec.preemptibility.empty() && priority < kPreemptibleBelow);
   groups_.preemptible.Add(queue.valid() && preemptible ? 1 : 0);
   groups_.created_ns.Add(row.created_ns.value_or(kNoTime));
   groups_.creation_rank.Add(0);
   groups_.misfits.Add({});
-  groups_.backoff_prefix.Add(row.scheduling_backoff.value_or(-1) == 1 ? 1 : 0);
-  groups_.node_pool.Add(names.Intern(NodePoolOf(row, *at_.params)));
+  groups_.backoff_prefix.Add(spec.scheduling_backoff.value_or(-1) == 1 ? 1 : 0);
+  groups_.node_pool.Add(names.Intern(NodePoolOf(spec, *at_.params)));
   groups_.last_start_ns.Add(row.last_start_ns.value_or(kNoTime));
   groups_.stale_since_ns.Add(row.stale_since_ns.value_or(kNoTime));
   groups_.last_eviction_ns.Add(row.last_eviction_ns.value_or(kNoTime));
-  groups_.preemption_delay_ns.Add(row.preemption_delay_ns.value_or(0));
+  groups_.preemption_delay_ns.Add(spec.preemption_delay_ns.value_or(0));
   groups_.staleness_grace_ns.Add(
-      row.staleness_grace_ns.value_or(at_.params->default_staleness_grace_ns));
+      spec.staleness_grace_ns.value_or(at_.params->default_staleness_grace_ns));
 
-  const SubGroupTree tree = SubGroupTreeOf(row);
+  const SubGroupTree tree = SubGroupTreeOf(spec);
   if (!tree.problem.empty()) {
     at_.rejections->push_back({.kind = "PodGroup",
                                .name = NameOf(row),
@@ -84,12 +86,13 @@ PodGroupId PodGroupWriter::Add(const PodGroupRow& row) {
 
 void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
                              const DomainWishRow* wish) {
-  std::vector<SubGroupId> ids;  // of the sets of the tree
+  std::vector<SubGroupId>& ids = ids_;
+  ids.clear();
   for (size_t i = 0; i < tree.sets.size(); ++i) ids.push_back(SubGroupId(sets_.size() + i));
   OrderForIds(at_.seed, &ids);
   sets_.Resize(sets_.size() + tree.sets.size());
-  std::vector<std::vector<SubGroupId>> children(tree.sets.size());
-  std::vector<std::pair<std::string_view, SubGroupId>> pod_sets;
+  std::vector<std::pair<std::string_view, SubGroupId>>& pod_sets = pod_sets_;
+  pod_sets.clear();
   for (size_t i = 0; i < tree.sets.size(); ++i) {
     const SubGroupTree::Set& set = tree.sets[i];
     const SubGroupId id = ids[i];
@@ -102,17 +105,15 @@ void PodGroupWriter::AddSets(PodGroupId group, const SubGroupTree& tree,
       const bool is_root = set.parent < 0;
       sets_.topology[id] = at_.topologies->ConstraintOf(*set.topology, is_root ? wish : nullptr);
     }
-    if (set.parent >= 0) {
-      const auto parent = static_cast<size_t>(set.parent);
-      sets_.parent[id] = ids[parent];
-      children[parent].push_back(id);
-    }
+    if (set.parent >= 0) sets_.parent[id] = ids[static_cast<size_t>(set.parent)];
     if (set.is_pod_set) pod_sets.emplace_back(set.name, id);
   }
   groups_.root.Add(ids[0]);
-  for (size_t i = 0; i < children.size(); ++i) {  // by name, as siblings are
+  size_t child = 1;  // siblings stand together, by name, in the order of their parents
+  for (size_t i = 0; i < tree.sets.size(); ++i) {
     const auto begin = static_cast<int32_t>(sets_.child_list.size());
-    sets_.child_list.insert(sets_.child_list.end(), children[i].begin(), children[i].end());
+    for (; child < ids.size() && tree.sets[child].parent == static_cast<int32_t>(i); ++child)
+      sets_.child_list.push_back(ids[child]);
     sets_.children[ids[i]] = {begin, static_cast<int32_t>(sets_.child_list.size())};
   }
   std::sort(pod_sets.begin(), pod_sets.end());
@@ -148,10 +149,27 @@ void CreationOrder::Add(PodGroupId group) {
 }
 
 void CreationOrder::AddAll() {
-  std::vector<PodGroupId> all;
-  for (const PodGroupId group : groups_.name.ids()) all.push_back(group);
-  std::sort(all.begin(), all.end(), order_.key_comp());
-  for (const PodGroupId group : all) order_.insert(order_.end(), group);
+  // Many are of one age: most are told apart by a few characters of their names.
+  const Interner& names = *order_.key_comp().names;
+  const auto text = [&](PodGroupId group) { return names.Text(groups_.name[group]); };
+  struct Entry {
+    int64_t created_ns;
+    uint64_t head;
+    PodGroupId group;
+  };
+  std::vector<Entry> all;
+  all.reserve(groups_.size());
+  const std::string_view first = groups_.size() == 0 ? "" : text(PodGroupId(0));
+  size_t prefix = first.size();
+  for (const PodGroupId group : groups_.name.ids())
+    prefix = CommonPrefix(first, prefix, text(group));
+  for (const PodGroupId group : groups_.name.ids())
+    all.push_back({groups_.created_ns[group], TextHead(text(group), prefix), group});
+  std::sort(all.begin(), all.end(), [&](const Entry& a, const Entry& b) {
+    if (a.created_ns != b.created_ns) return a.created_ns < b.created_ns;
+    return a.head != b.head ? a.head < b.head : order_.key_comp()(a.group, b.group);
+  });
+  for (const Entry& entry : all) order_.insert(order_.end(), entry.group);
   Rank();
 }
 

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -37,7 +39,7 @@ class PriorityClasses {
 };
 
 // The group had one try in this node pool, and that is over (spec 2 G2).
-bool HasUsedItsTry(const PodGroupRow& row, const ShardParams& params);
+bool HasUsedItsTry(const PodGroupSpecRow& row, const ShardParams& params);
 
 class PodGroupWriter {
  public:
@@ -53,7 +55,7 @@ class PodGroupWriter {
   PodGroupWriter(const Surroundings& at, PodGroupColumns* groups, SubGroupColumns* sets)
       : at_(at), groups_(*groups), sets_(*sets) {}
 
-  PodGroupId Add(const PodGroupRow& row);
+  PodGroupId Add(const CompactPodGroup& row);
 
  private:
   void AddSets(PodGroupId group, const SubGroupTree& tree, const DomainWishRow* wish);
@@ -61,6 +63,9 @@ class PodGroupWriter {
   Surroundings at_;
   PodGroupColumns& groups_;
   SubGroupColumns& sets_;
+  // Of the tree that is being added: its sets, and those of pods by name.
+  std::vector<SubGroupId> ids_;
+  std::vector<std::pair<std::string_view, SubGroupId>> pod_sets_;
 };
 
 // Ties between pod groups fall to the older, then to the lower name (without namespace: what KAI

@@ -11,9 +11,9 @@
 namespace kai {
 namespace {
 
-bool IsKubeflowLead(const PodRow& row) {
-  return HasLabel(row.labels, keys::kKubeflowRole, "master") ||
-         HasLabel(row.labels, keys::kKubeflowRole, "launcher");
+bool IsKubeflowLead(const CompactPod& row) {
+  return HasLabel(*row.labels, keys::kKubeflowRole, "master") ||
+         HasLabel(*row.labels, keys::kKubeflowRole, "launcher");
 }
 
 // GPUs that the pod takes of its node's ledger, where it stands as the cycle starts.
@@ -35,12 +35,12 @@ SubGroupId PodWriter::PodSetOf(PodGroupId group, NameId subgroup) const {
 
 void PodWriter::Write(PodId pod, const PodDraft& draft, PodClassId pod_class, double whole_gpus,
                       GpuList gpus) {
-  const PodRow& row = *draft.row;
+  const CompactPod& row = *draft.row;
   pods_.name[pod] = names_.Intern(row.name);
   pods_.namespace_name[pod] = names_.Intern(row.namespace_name);
   pods_.pod_class[pod] = pod_class;
-  const NameId subgroup =
-      names_.Intern(row.subgroup.empty() ? kDefaultSubgroup : std::string_view(row.subgroup));
+  const NameId subgroup = names_.Intern(
+      row.spec->subgroup.empty() ? kDefaultSubgroup : std::string_view(row.spec->subgroup));
   pods_.subgroup[pod] = subgroup;
   SubGroupId pod_set;
   if (draft.group.valid()) {
@@ -60,12 +60,12 @@ void PodWriter::Write(PodId pod, const PodDraft& draft, PodClassId pod_class, do
   if (draft.status == PodStatus::kReleasing && pods_.deletion_ns[pod] != kNoTime)
     pods_.leaving.push_back(pod);
   pods_.is_kubeflow_lead[pod] = IsKubeflowLead(row) ? 1 : 0;
-  pods_.is_ray_head[pod] = HasLabel(row.labels, keys::kRayNodeType, "head") ? 1 : 0;
-  const std::string* priority = FindLabelText(row.labels, keys::kTaskPriority);
+  pods_.is_ray_head[pod] = HasLabel(*row.labels, keys::kRayNodeType, "head") ? 1 : 0;
+  const std::string* priority = FindLabelText(*row.labels, keys::kTaskPriority);
   pods_.task_priority[pod] = priority == nullptr ? NameId() : names_.Intern(*priority);
-  if (draft.node.valid() && row.topology_rank && *row.topology_rank >= 0 &&
-      *row.topology_rank <= std::numeric_limits<int32_t>::max())
-    pods_.kept_ranks.emplace_back(pod, static_cast<int32_t>(*row.topology_rank));
+  if (draft.node.valid() && row.extras->topology_rank && *row.extras->topology_rank >= 0 &&
+      *row.extras->topology_rank <= std::numeric_limits<int32_t>::max())
+    pods_.kept_ranks.emplace_back(pod, static_cast<int32_t>(*row.extras->topology_rank));
   pods_.status[pod] = draft.status;
   pods_.node[pod] = draft.node;
   pods_.is_virtual[pod] = 0;
@@ -93,10 +93,19 @@ void PodWriter::ListPods(const Cluster& cluster) {
     std::ranges::sort(groups_.misfits[group],
                       [&](PodId a, PodId b) { return cluster.IsNamedBefore(a, b); });
   }
+  for (const PodId pod : pods_.name.ids()) {
+    if (pods_.pod_set[pod].valid()) ++sets_.pods[pods_.pod_set[pod]].end;  // their number, so far
+  }
+  int32_t end = 0;
   for (const SubGroupId set : sets_.name.ids()) {
-    const auto begin = static_cast<int32_t>(sets_.pod_list.size());
-    sets_.pod_list.insert(sets_.pod_list.end(), pods_of_[set].begin(), pods_of_[set].end());
-    sets_.pods[set] = {begin, static_cast<int32_t>(sets_.pod_list.size())};
+    const int32_t begin = end;
+    end += sets_.pods[set].end;
+    sets_.pods[set] = {begin, begin};
+  }
+  sets_.pod_list.resize(static_cast<size_t>(end));
+  for (const PodId pod : pods_.name.ids()) {
+    if (!pods_.pod_set[pod].valid()) continue;
+    sets_.pod_list[static_cast<size_t>(sets_.pods[pods_.pod_set[pod]].end++)] = pod;
   }
 }
 

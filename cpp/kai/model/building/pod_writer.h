@@ -1,7 +1,7 @@
 // PodWriter: one pod into the columns, onto its node and into its pod group.
 //
 //   PodWriter writer(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_);
-//   writer.Add(draft, pod_class, ...
+//   writer.Write(pod, draft, pod_class, ...
 //   writer.ListPods(c_);    // once all are there
 //
 // Invariants: a pod of a sub-group that does not exist is a misfit of its group (spec 2 G6). Cost:
@@ -21,21 +21,13 @@ namespace kai {
 class PodWriter {
  public:
   PodWriter(Interner* names, PodColumns* pods, PodGroupColumns* groups, SubGroupColumns* sets)
-      : names_(*names), pods_(*pods), groups_(*groups), sets_(*sets), pods_of_(sets->size()) {}
+      : names_(*names), pods_(*pods), groups_(*groups), sets_(*sets) {}
 
-  // `gpus`: that it shares on its node; `whole_gpus`: what its class asks of the GPU slot.
-  PodId Add(const PodDraft& draft, PodClassId pod_class, double whole_gpus, GpuList gpus) {
-    const PodId pod(pods_.size());
-    pods_.Resize(pods_.size() + 1);
-    Write(pod, draft, pod_class, whole_gpus, std::move(gpus));
-    if (const SubGroupId pod_set = pods_.pod_set[pod]; pod_set.valid())
-      pods_of_[pod_set].push_back(pod);
-    return pod;
-  }
-  // Once all are there.
+  // Of all pods, once they are there.
   void ListPods(const Cluster& cluster);
 
-  // Into a row that is there already. The list of its pod set is for the caller to write.
+  // Into a row that is there. `gpus`: that it shares on its node; `whole_gpus`: what its class asks
+  // of the GPU slot. The list of its pod set is for the caller to write.
   void Write(PodId pod, const PodDraft& draft, PodClassId pod_class, double whole_gpus,
              GpuList gpus);
   // What Write() wrote beyond the pod's own row.
@@ -49,7 +41,6 @@ class PodWriter {
   PodColumns& pods_;
   PodGroupColumns& groups_;
   SubGroupColumns& sets_;
-  IndexVector<SubGroupId, std::vector<PodId>> pods_of_;
 };
 
 }  // namespace kai

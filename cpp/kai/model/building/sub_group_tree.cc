@@ -27,7 +27,7 @@ std::string LowerCase(std::string text) {
 }
 
 // Fills in the children of each sub-group, by name. Returns why that cannot be done; empty: it can.
-std::string ChildrenOf(const PodGroupRow& row, Children* children) {
+std::string ChildrenOf(const PodGroupSpecRow& row, Children* children) {
   SubGroupByName by_name;
   for (const SubGroupRow& sub : row.sub_groups) {
     if (!by_name.emplace(sub.name, &sub).second)
@@ -73,17 +73,17 @@ void AddDescendants(const Children& children, std::vector<SubGroupTree::Set>* se
 
 }  // namespace
 
-SubGroupTree SubGroupTreeOf(const PodGroupRow& row) {
+SubGroupTree SubGroupTreeOf(const PodGroupSpecRow& row) {
   SubGroupTree tree;
   SubGroupTree::Set root{.minimum_given = row.min_sub_group.has_value(), .topology = &row.topology};
   Children children;
-  tree.problem = ChildrenOf(row, &children);
+  if (!row.sub_groups.empty()) tree.problem = ChildrenOf(row, &children);
   if (!tree.problem.empty()) {
     // KAI keeps its built-in tree (spec 2 G5), which asks for no place (spec 4 H3).
     tree.sets = {{}, {.parent = 0, .name = kDefaultSubgroup, .is_pod_set = true}};
     return tree;
   }
-  const size_t top = children[""].size();
+  const size_t top = row.sub_groups.empty() ? 0 : children[""].size();
   root.minimum = Threshold(row.min_sub_group.value_or(top == 0 ? 1 : static_cast<int64_t>(top)));
   tree.sets.push_back(root);
   if (top == 0) {

@@ -1,6 +1,6 @@
 // SubGroupTree: the sets of sub-groups and the pod sets of one pod group (spec 2 G5).
 //
-//   const SubGroupTree tree = SubGroupTreeOf(row);
+//   const SubGroupTree tree = SubGroupTreeOf(spec);
 //   if (!tree.problem.empty())    // the sets are those of KAI's built-in tree
 //   tree.sets.size()
 //
@@ -27,11 +27,11 @@ struct SubGroupTree {
     bool minimum_given = false;                       // else that of a set is all of its children
     const TopologyConstraintRow* topology = nullptr;  // points into the row
   };
-  std::vector<Set> sets;
+  std::vector<Set> sets;  // breadth first, siblings by name
   std::string problem;
 };
 
-SubGroupTree SubGroupTreeOf(const PodGroupRow& row);
+SubGroupTree SubGroupTreeOf(const PodGroupSpecRow& row);
 
 }  // namespace kai
 

@@ -59,8 +59,8 @@ TopologyConstraintId TopologyWriter::ConstraintOf(const TopologyConstraintRow& r
   return constraints_.Add(constraint);
 }
 
-const DomainWishRow* DomainWishOf(const PodGroupRow& row, std::vector<Rejection>* rejections) {
-  const DomainWishRow& wish = row.domain_wish;
+const DomainWishRow* DomainWishOf(const CompactPodGroup& row, std::vector<Rejection>* rejections) {
+  const DomainWishRow& wish = row.spec->domain_wish;
   if (!wish.Any()) return nullptr;
   const auto refuse = [&](std::string_view key, std::string message) {
     rejections->push_back({.kind = "PodGroup",
@@ -72,7 +72,7 @@ const DomainWishRow* DomainWishOf(const PodGroupRow& row, std::vector<Rejection>
   const std::string_view key = wish.least > 1  ? keys::kLeastDomains
                                : wish.most > 0 ? keys::kMostDomains
                                                : keys::kBalancedDomains;
-  if (row.topology.topology.empty() || row.topology.preferred_level.empty())
+  if (row.spec->topology.topology.empty() || row.spec->topology.preferred_level.empty())
     return refuse(key,
                   "counts domains of spec.topologyConstraint.preferredTopologyLevel, which is not "
                   "given");

@@ -39,7 +39,7 @@ class TopologyWriter {
 };
 
 // What the annotations of a pod group wish of its domains; null: nothing, or what cannot be had.
-const DomainWishRow* DomainWishOf(const PodGroupRow& row, std::vector<Rejection>* rejections);
+const DomainWishRow* DomainWishOf(const CompactPodGroup& row, std::vector<Rejection>* rejections);
 
 }  // namespace kai
 

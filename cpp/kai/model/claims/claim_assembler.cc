@@ -29,7 +29,7 @@ ClaimAssembler::ClaimAssembler(const NodeColumns& nodes, const std::vector<const
   book_.pools_ = IndexVector<NodeId, std::unique_ptr<ClaimBook::NodePools>>(rows.size());
 }
 
-void ClaimAssembler::AddClasses(const std::vector<DeviceClassRow*>& rows) {
+void ClaimAssembler::AddClasses(const std::vector<const DeviceClassRow*>& rows) {
   book_.classes_.reserve(rows.size());  // requests point at them
   for (const DeviceClassRow* row : rows) {
     book_.classes_.push_back({.name = row->name, .selectors = Compile(row->selectors)});
@@ -37,21 +37,22 @@ void ClaimAssembler::AddClasses(const std::vector<DeviceClassRow*>& rows) {
   }
 }
 
-void ClaimAssembler::AddSlices(std::vector<ResourceSliceRow*> rows, const Directory& directory) {
+void ClaimAssembler::AddSlices(std::vector<const ResourceSliceRow*> rows,
+                               const Directory& directory) {
   std::sort(rows.begin(), rows.end(), [](const ResourceSliceRow* a, const ResourceSliceRow* b) {
     return std::tie(a->slice.driver, a->slice.pool, a->name) <
            std::tie(b->slice.driver, b->slice.pool, b->name);
   });
   std::vector<ResourceSlice> slices;
   std::vector<DeviceMap::Reach> reaches;
-  for (ResourceSliceRow* row : rows) {
+  for (const ResourceSliceRow* row : rows) {
     DeviceMap::Reach& reach = reaches.emplace_back();
     reach.is_local = !row->node.empty();
     reach.node = directory.FindNode(row->node);
     reach.all = row->all_nodes;
     for (const NodeSelectorTerm& term : row->node_selector)
       reach.terms.push_back(InternNodeTerm(term, &names_));
-    slices.push_back(std::move(row->slice));
+    slices.push_back(row->slice);
   }
   book_.devices_ = DeviceMap(std::move(slices), std::move(reaches));
   book_.pool_version_.resize(book_.devices_.pools());
@@ -63,7 +64,7 @@ ClaimId ClaimAssembler::Add(Claim claim) {
   return book_.claims_.Add(std::move(claim));
 }
 
-void ClaimAssembler::AddClaims(const std::vector<ResourceClaimRow*>& rows,
+void ClaimAssembler::AddClaims(const std::vector<const ResourceClaimRow*>& rows,
                                std::string_view queue_label_key) {
   for (const ResourceClaimRow* row : rows) {
     const std::string* label = FindLabelText(row->labels, queue_label_key);

@@ -36,16 +36,18 @@ class ClaimAssembler {
   ClaimAssembler(const NodeColumns& nodes, const std::vector<const NodeRow*>& rows, bool is_served,
                  Interner* names, ClaimBook* book);
 
-  void AddClasses(const std::vector<DeviceClassRow*>& rows);
-  void AddSlices(std::vector<ResourceSliceRow*> rows, const Directory& directory);
-  void AddClaims(const std::vector<ResourceClaimRow*>& rows, std::string_view queue_label_key);
+  void AddClasses(const std::vector<const DeviceClassRow*>& rows);
+  void AddSlices(std::vector<const ResourceSliceRow*> rows, const Directory& directory);
+  void AddClaims(const std::vector<const ResourceClaimRow*>& rows,
+                 std::string_view queue_label_key);
 
   struct Standing {
     bool is_reservation = false;  // it holds a device for others (spec 3 N3), and claims nothing
     bool is_active = false;       // it holds a node
     NameId queue = {};            // of its pod group
   };
-  void AddUsesOf(const PodRow& pod, const Standing& standing, const ExtendedResources& extended);
+  void AddUsesOf(const CompactPod& pod, const Standing& standing,
+                 const ExtendedResources& extended);
   // `find_pod(name)`: the pod of that name in the claim's namespace, as (PodId, uid); or an invalid
   // id.
   template <typename FindPod>
@@ -74,9 +76,9 @@ class ClaimAssembler {
   ClaimId Find(NameId namespace_name, NameId name) const;
   // The claim for what the pod asks of extended resources, if any: the one that was made for it
   // when it was bound, else one that does not exist as an object yet.
-  void AddExtendedUse(const PodRow& pod, bool is_bound, const ExtendedResources& known);
+  void AddExtendedUse(const CompactPod& pod, bool is_bound, const ExtendedResources& known);
   // The object that was made for the pod's extended resources.
-  ClaimId FindMadeFor(const PodRow& pod) const;
+  ClaimId FindMadeFor(const CompactPod& pod) const;
   DeviceRequest RequestOf(const DeviceChoiceRow& row) const;
   int32_t SpecOf(const ClaimSpecRow& row);
   int32_t SpecOf(ExtendedClaim claim);

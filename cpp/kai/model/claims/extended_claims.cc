@@ -73,7 +73,7 @@ class RequestsForResource {
 
 }  // namespace
 
-ExtendedResources::ExtendedResources(const std::vector<DeviceClassRow*>& classes) {
+ExtendedResources::ExtendedResources(const std::vector<const DeviceClassRow*>& classes) {
   const auto stands_before = [](const DeviceClassRow& a, const DeviceClassRow& b) {
     const int64_t a_ns = a.created_ns.value_or(kNoTime);
     const int64_t b_ns = b.created_ns.value_or(kNoTime);

@@ -32,7 +32,7 @@ inline constexpr std::string_view kExtendedClaim = "<extended-resources>";
 class ExtendedResources {
  public:
   ExtendedResources() = default;
-  explicit ExtendedResources(const std::vector<DeviceClassRow*>& classes);
+  explicit ExtendedResources(const std::vector<const DeviceClassRow*>& classes);
 
   bool empty() const { return class_of_.empty(); }
   const DeviceClassRow* ClassOf(std::string_view resource) const;  // null: none

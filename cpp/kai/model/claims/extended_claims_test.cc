@@ -32,7 +32,7 @@ class ExtendedClaimTest : public ::testing::Test {
  protected:
   // "request count, ..." and "container request, ..."
   void Make(const std::vector<ExtendedRequestRow>& asked) {
-    std::vector<DeviceClassRow*> classes;
+    std::vector<const DeviceClassRow*> classes;
     for (DeviceClassRow& row : classes_) classes.push_back(&row);
     claim_ = MakeExtendedClaim(asked, ExtendedResources(classes));
     requests_.clear();

@@ -7,9 +7,9 @@
 
 namespace kai {
 
-ClaimId ClaimAssembler::FindMadeFor(const PodRow& pod) const {
-  if (!pod.extended_claim.empty()) {
-    const NameId name = names_.Intern(pod.extended_claim);
+ClaimId ClaimAssembler::FindMadeFor(const CompactPod& pod) const {
+  if (!pod.extras->extended_claim.empty()) {
+    const NameId name = names_.Intern(pod.extras->extended_claim);
     return Find(names_.Intern(pod.namespace_name), name);
   }
   const auto owned = made_for_.find(QualifiedName(pod.namespace_name, pod.name));
@@ -20,9 +20,9 @@ ClaimId ClaimAssembler::FindMadeFor(const PodRow& pod) const {
   return ClaimId();
 }
 
-void ClaimAssembler::AddExtendedUse(const PodRow& pod, bool is_bound,
+void ClaimAssembler::AddExtendedUse(const CompactPod& pod, bool is_bound,
                                     const ExtendedResources& known) {
-  ExtendedClaim asked = MakeExtendedClaim(pod.extended_requests, known);
+  ExtendedClaim asked = MakeExtendedClaim(pod.spec->extended_requests, known);
   // One that is left of a binding that failed goes away; its devices are in use until then.
   ClaimId claim = is_bound ? FindMadeFor(pod) : ClaimId();
   if (!claim.valid()) {
@@ -42,12 +42,12 @@ ClaimId ClaimAssembler::Find(NameId namespace_name, NameId name) const {
   return found == claims_.end() ? ClaimId() : found->second;
 }
 
-void ClaimAssembler::AddUsesOf(const PodRow& pod, const Standing& standing,
+void ClaimAssembler::AddUsesOf(const CompactPod& pod, const Standing& standing,
                                const ExtendedResources& extended) {
   const auto begin = static_cast<int32_t>(book_.uses_.size());
   if (!standing.is_reservation) {
     const NameId namespace_name = names_.Intern(pod.namespace_name);
-    for (const PodRow::Claim& claim : pod.claims) {
+    for (const PodExtrasRow::Claim& claim : pod.extras->claims) {
       ClaimBook::Use& use = book_.uses_.emplace_back();
       use.name = names_.Intern(claim.name);
       use.from_template = claim.from_template;

@@ -12,7 +12,7 @@ bool HasSoleOwner(const PersistentVolumeClaimRow& claim) {
   return !claim.owner_pod_uid.empty() && !claim.has_other_owners;
 }
 
-bool IsOwner(const PodRow& pod, const PersistentVolumeClaimRow& claim) {
+bool IsOwner(const CompactPod& pod, const PersistentVolumeClaimRow& claim) {
   return HasSoleOwner(claim) && claim.owner_pod_uid == pod.uid;
 }
 
@@ -111,9 +111,9 @@ void StorageDesk::DescribeCapacities(std::span<const NodeRow* const> nodes, Stor
   }
 }
 
-std::vector<const StorageDesk::Claim*> StorageDesk::ClaimsOf(const PodRow& pod) const {
+std::vector<const StorageDesk::Claim*> StorageDesk::ClaimsOf(const CompactPod& pod) const {
   std::vector<const Claim*> claims;
-  for (const VolumeClaimRow& volume : pod.volumes) {
+  for (const VolumeClaimRow& volume : pod.extras->volumes) {
     const Claim* claim = volumes_.FindClaim(pod.namespace_name, volume.claim);
     if (claim != nullptr && std::find(claims.begin(), claims.end(), claim) == claims.end())
       claims.push_back(claim);
@@ -143,7 +143,7 @@ StorageDesk::Attached StorageDesk::AttachedFor(const Claim& claim) const {
   return attached;
 }
 
-void StorageDesk::CountUses(const PodRow& pod) {
+void StorageDesk::CountUses(const CompactPod& pod) {
   std::set<std::string> attached;
   for (const Claim* claim : ClaimsOf(pod)) {
     ++users_[claim];
@@ -172,7 +172,7 @@ void StorageDesk::AddNeed(const Claim& claim, bool is_owner, bool holds_node,
   if (goes_with_it) need.request += bytes;  // even if it counted before, as in KAI
 }
 
-void StorageDesk::AddNeeds(const PodRow& pod, bool holds_node, VolumeNeeds* needs) const {
+void StorageDesk::AddNeeds(const CompactPod& pod, bool holds_node, VolumeNeeds* needs) const {
   std::map<std::string_view, StorageNeed> storage;
   std::set<std::string> deleted;
   std::map<std::string_view, AttachedVolumes> attached;

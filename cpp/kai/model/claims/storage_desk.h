@@ -29,9 +29,9 @@ class StorageDesk {
 
   void Describe(std::span<const NodeRow* const> nodes, StorageMap* map);
   // Of every pod, before needs are asked for.
-  void CountUses(const PodRow& pod);
+  void CountUses(const CompactPod& pod);
   // `holds_node`: to get one, the pod would have to be evicted first.
-  void AddNeeds(const PodRow& pod, bool holds_node, VolumeNeeds* needs) const;
+  void AddNeeds(const CompactPod& pod, bool holds_node, VolumeNeeds* needs) const;
 
  private:
   using Claim = PersistentVolumeClaimRow;
@@ -42,7 +42,7 @@ class StorageDesk {
   };
 
   void DescribeCapacities(std::span<const NodeRow* const> nodes, StorageMap* map);
-  std::vector<const Claim*> ClaimsOf(const PodRow& pod) const;
+  std::vector<const Claim*> ClaimsOf(const CompactPod& pod) const;
   // Its class waits for pods and makes volumes by a known driver.
   bool Counts(const Claim& claim) const;
   Attached AttachedFor(const Claim& claim) const;

@@ -37,9 +37,10 @@ std::vector<AttachedVolumes> AttachedBy(const std::vector<PodRow>& pods, Interne
   const std::vector<const NodeRow*> nodes = {&node};
   StorageMap map;
   desk.Describe(nodes, &map);
-  for (const PodRow& pod : pods) desk.CountUses(pod);
+  std::vector<CompactPod> compact;
+  for (const PodRow& pod : pods) desk.CountUses(compact.emplace_back(RowParts().Compact(pod)));
   VolumeNeeds needs;
-  desk.AddNeeds(pods[0], /*holds_node=*/false, &needs);
+  desk.AddNeeds(compact[0], /*holds_node=*/false, &needs);
   return needs.attached;
 }
 

@@ -12,16 +12,6 @@ namespace {
 // A class with this provisioner makes no volumes.
 constexpr std::string_view kMakesNone = "kubernetes.io/no-provisioner";
 
-// Objects of one kind by their key; those that share a name are left out.
-template <typename Row, typename KeyOf>
-auto UniqueOf(const std::vector<Row>& rows, const char* kind, const KeyOf& key,
-              std::vector<Rejection>* rejections) {
-  std::vector<Row>& all = const_cast<std::vector<Row>&>(rows);  // only pointers are sorted
-  std::vector<const Row*> kept;
-  for (const Row* row : SortedAndUnique(&all, kind, key, rejections)) kept.push_back(row);
-  return kept;
-}
-
 // The zones of a volume's label; a label that names an empty one says nothing.
 std::vector<std::string> ZonesIn(std::string_view label) {
   constexpr std::string_view kBetween = "__";
@@ -66,12 +56,10 @@ NodeTerm InternNodeTerm(const NodeSelectorTerm& row, Interner* names) {
 VolumeDesk::VolumeDesk(const StorageRows& storage, bool ignores_space, Interner* names,
                        std::vector<Rejection>* rejections)
     : ignores_space_(ignores_space), names_(names) {
-  for (const Claim* row :
-       UniqueOf(storage.claims, "PersistentVolumeClaim", NamespacedKey<Claim>, rejections)) {
+  for (const Claim* row : SortedAndUnique(storage.claims, "PersistentVolumeClaim", rejections)) {
     claims_.emplace(NamespacedKey(*row), row);
   }
-  volumes_ =
-      UniqueOf(storage.volumes, "PersistentVolume", NameKey<PersistentVolumeRow>, rejections);
+  volumes_ = SortedAndUnique(storage.volumes, "PersistentVolume", rejections);
   for (size_t i = 0; i < volumes_.size(); ++i) {
     volume_numbers_.emplace(volumes_[i]->name, static_cast<int32_t>(i));
     volumes_of_class_[volumes_[i]->storage_class].push_back(static_cast<int32_t>(i));
@@ -82,15 +70,12 @@ VolumeDesk::VolumeDesk(const StorageRows& storage, bool ignores_space, Interner*
              std::tuple(volumes_[static_cast<size_t>(b)]->bytes, b);
     });
   }
-  for (const StorageClassRow* row :
-       UniqueOf(storage.classes, "StorageClass", NameKey<StorageClassRow>, rejections))
+  for (const StorageClassRow* row : SortedAndUnique(storage.classes, "StorageClass", rejections))
     classes_.emplace(row->name, row);
-  for (const CsiDriverRow* row :
-       UniqueOf(storage.drivers, "CSIDriver", NameKey<CsiDriverRow>, rejections))
+  for (const CsiDriverRow* row : SortedAndUnique(storage.drivers, "CSIDriver", rejections))
     drivers_.emplace(row->name, row);
-  capacities_ = UniqueOf(storage.capacities, "CSIStorageCapacity",
-                         NamespacedKey<CsiStorageCapacityRow>, rejections);
-  nodes_ = UniqueOf(storage.nodes, "CSINode", NameKey<CsiNodeRow>, rejections);
+  capacities_ = SortedAndUnique(storage.capacities, "CSIStorageCapacity", rejections);
+  nodes_ = SortedAndUnique(storage.nodes, "CSINode", rejections);
 }
 
 const PersistentVolumeClaimRow* VolumeDesk::FindClaim(std::string_view namespace_name,
@@ -205,7 +190,7 @@ VolumeNeeds::Delayed VolumeDesk::DelayedOf(const Claim& claim,
   return delayed;
 }
 
-VolumeRefusal VolumeDesk::RefusalOf(const PodRow& pod, const VolumeClaimRow& volume,
+VolumeRefusal VolumeDesk::RefusalOf(const CompactPod& pod, const VolumeClaimRow& volume,
                                     const Claim* claim) const {
   using Kind = VolumeRefusal::Kind;
   VolumeRefusal refusal{.kind = Kind::kNone, .claim = names_->Intern(volume.claim), .volume = {}};
@@ -234,11 +219,11 @@ void VolumeDesk::AddBound(const Claim& claim, VolumeNeeds* needs) const {
   AddZones(*volume, &needs->zones);
 }
 
-VolumeNeeds VolumeDesk::NeedsOf(const PodRow& pod) const {
+VolumeNeeds VolumeDesk::NeedsOf(const CompactPod& pod) const {
   VolumeNeeds needs;
   std::vector<std::pair<const Claim*, const StorageClassRow*>> waiting;
   bool has_unbound = false;
-  for (const VolumeClaimRow& volume : pod.volumes) {
+  for (const VolumeClaimRow& volume : pod.extras->volumes) {
     const Claim* claim = FindClaim(pod.namespace_name, volume.claim);
     if (const VolumeRefusal refusal = RefusalOf(pod, volume, claim); refusal.any()) {
       if (!needs.refusal.any()) needs.refusal = refusal;

@@ -28,7 +28,7 @@ class VolumeDesk {
   VolumeDesk(const StorageRows& storage, bool ignores_space, Interner* names,
              std::vector<Rejection>* rejections);
 
-  VolumeNeeds NeedsOf(const PodRow& pod) const;
+  VolumeNeeds NeedsOf(const CompactPod& pod) const;
 
   // Null: there is none of that name.
   const PersistentVolumeClaimRow* FindClaim(std::string_view namespace_name,
@@ -44,7 +44,7 @@ class VolumeDesk {
 
   NodeSet NodesOf(const PersistentVolumeRow& volume) const;
   // The first thing that keeps the pod from this claim everywhere. `claim` is null: there is none.
-  VolumeRefusal RefusalOf(const PodRow& pod, const VolumeClaimRow& volume,
+  VolumeRefusal RefusalOf(const CompactPod& pod, const VolumeClaimRow& volume,
                           const Claim* claim) const;
   void AddBound(const Claim& claim, VolumeNeeds* needs) const;
   VolumeNeeds::Delayed DelayedOf(const Claim& claim, const StorageClassRow& storage_class) const;

@@ -29,7 +29,7 @@ Kind RefusalOf(const Uids& uids, bool ephemeral = true) {
   Interner names;
   std::vector<Rejection> rejections;
   const VolumeDesk desk(storage, /*ignores_space=*/false, &names, &rejections);
-  return desk.NeedsOf(pod).refusal.kind;
+  return desk.NeedsOf(RowParts().Compact(pod)).refusal.kind;
 }
 
 TEST(VolumeDeskTest, AClaimThatWasMadeForAnotherPodRefusesTheEphemeralVolume) {

@@ -29,6 +29,8 @@ struct ClusterRows {
 
   std::unique_ptr<Cluster> Build() const&;
   std::unique_ptr<Cluster> Build() &&;
+  // With these in place of `pods` and `pod_groups`.
+  std::unique_ptr<Cluster> BuildWith(const CompactRows& compact) const;
 
   ShardParams params;
   // Of tests: objects get their ids at random, as no decision depends on an id. 0: by name.

@@ -47,20 +47,22 @@ struct SubGroupRow {
   friend bool operator==(const SubGroupRow&, const SubGroupRow&) = default;
 };
 
-struct PodGroupRow {
-  PodGroupRow();
-  PodGroupRow(const PodGroupRow&);
-  PodGroupRow(PodGroupRow&&) noexcept;
-  PodGroupRow& operator=(const PodGroupRow&);
-  PodGroupRow& operator=(PodGroupRow&&) noexcept;
-  ~PodGroupRow();
-  bool operator==(const PodGroupRow&) const;
-
+// Which pod group it is, and what has become of it.
+struct PodGroupIdentityRow {
   std::string namespace_name;
   std::string name;
-  StringPairs labels;      // only the node-pool label is looked at
   std::string owner_name;  // of the workload that the group was made for; empty: unknown
   std::optional<int64_t> created_ns;
+  std::optional<int64_t> last_start_ns;  // annotations of spec 2 G16
+  std::optional<int64_t> stale_since_ns;
+  std::optional<int64_t> last_eviction_ns;
+
+  friend bool operator==(const PodGroupIdentityRow&, const PodGroupIdentityRow&) = default;
+};
+
+// What many pod groups say alike.
+struct PodGroupSpecRow {
+  StringPairs labels;  // only the node-pool label is looked at
   std::string queue;
   std::string priority_class;
   std::string preemptibility;
@@ -75,9 +77,18 @@ struct PodGroupRow {
   bool mark_unschedulable = true;
   std::string latest_condition_node_pool;  // of status.schedulingConditions, highest transitionID;
                                            // empty: no condition
-  std::optional<int64_t> last_start_ns;    // annotations of spec 2 G16
-  std::optional<int64_t> stale_since_ns;
-  std::optional<int64_t> last_eviction_ns;
+
+  friend bool operator==(const PodGroupSpecRow&, const PodGroupSpecRow&) = default;
+};
+
+struct PodGroupRow : PodGroupIdentityRow, PodGroupSpecRow {
+  PodGroupRow();
+  PodGroupRow(const PodGroupRow&);
+  PodGroupRow(PodGroupRow&&) noexcept;
+  PodGroupRow& operator=(const PodGroupRow&);
+  PodGroupRow& operator=(PodGroupRow&&) noexcept;
+  ~PodGroupRow();
+  bool operator==(const PodGroupRow&) const;
 };
 
 // quota, overQuotaWeight and limit of one resource, as written: gpu in devices, cpu in millicores,

@@ -96,28 +96,25 @@ struct ExtendedRequestRow {
 
 enum class Phase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
-struct PodRow {
-  PodRow();
-  PodRow(const PodRow&);
-  PodRow(PodRow&&) noexcept;
-  PodRow& operator=(const PodRow&);
-  PodRow& operator=(PodRow&&) noexcept;
-  ~PodRow();
-  bool operator==(const PodRow&) const;
-
+// Which pod it is, and how it stands: what no other pod says.
+struct PodIdentityRow {
   std::string namespace_name;
   std::string name;
   std::string uid;
   std::optional<int64_t> created_ns;   // since the epoch
   std::optional<int64_t> deletion_ns;  // metadata.deletionTimestamp
-  StringPairs labels;
-  std::string pod_group;  // annotation pod-group-name
-  std::string subgroup;   // label kai.scheduler/subgroup-name; empty: "default"
-  std::string scheduler_name;
-  std::string node_name;       // spec.nodeName
-  std::string nominated_node;  // status.nominatedNodeName
+  std::string pod_group;               // annotation pod-group-name
+  std::string node_name;               // spec.nodeName
   Phase phase = Phase::kUnknown;
-  bool gated = false;        // has scheduling gates
+  bool gated = false;  // has scheduling gates
+
+  friend bool operator==(const PodIdentityRow&, const PodIdentityRow&) = default;
+};
+
+// What pods of one template say alike.
+struct PodSpecRow {
+  std::string subgroup;  // label kai.scheduler/subgroup-name; empty: "default"
+  std::string scheduler_name;
   ResourceAmounts requests;  // spec 3 R1-R5: containers, sidecars, init phase and overhead; without
                              // GPUs, MIG and "pods"
   ResourceAmounts overhead;  // the overhead inside `requests`, for the message of spec 3 E4
@@ -125,10 +122,6 @@ struct PodRow {
   bool guaranteed = false;               // status.qosClass
   std::vector<ContainerRow> containers;  // in the order in which they are admitted; empty: one that
                                          // asks for all that the pod does
-  std::vector<ZoneRecordRow> zone_records;
-  std::string received_type;             // annotation received-resource-type
-  std::optional<int64_t> topology_rank;  // annotation kai.scheduler/topology-rank
-  std::vector<std::string> gpu_groups;   // spec 3 R20, label form
   StringPairs node_selector;
   bool has_node_affinity = false;               // a required one; without terms nothing matches
   std::vector<NodeSelectorTerm> node_affinity;  // any term may match
@@ -138,6 +131,18 @@ struct PodRow {
   std::vector<SpreadConstraintRow> spread;
   std::vector<HostPort> host_ports;      // of containers and sidecars
   std::vector<std::string> config_maps;  // that its containers cannot start without (spec 3 P13)
+  std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container
+
+  friend bool operator==(const PodSpecRow&, const PodSpecRow&) = default;
+};
+
+// What most pods say nothing of, and others each in their own way.
+struct PodExtrasRow {
+  std::string nominated_node;  // status.nominatedNodeName
+  std::vector<ZoneRecordRow> zone_records;
+  std::string received_type;             // annotation received-resource-type
+  std::optional<int64_t> topology_rank;  // annotation kai.scheduler/topology-rank
+  std::vector<std::string> gpu_groups;   // spec 3 R20, label form
   std::vector<VolumeClaimRow> volumes;   // only those that are claims
   struct Claim {  // spec.resourceClaims, resolved with status.resourceClaimStatuses
     std::string name;
@@ -147,8 +152,21 @@ struct PodRow {
     friend bool operator==(const Claim&, const Claim&) = default;
   };
   std::vector<Claim> claims;
-  std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container
-  std::string extended_claim;  // status.extendedResourceClaimStatus: made for those requests
+  std::string extended_claim;  // status.extendedResourceClaimStatus: made for extended_requests
+
+  friend bool operator==(const PodExtrasRow&, const PodExtrasRow&) = default;
+};
+
+struct PodRow : PodIdentityRow, PodSpecRow, PodExtrasRow {
+  PodRow();
+  PodRow(const PodRow&);
+  PodRow(PodRow&&) noexcept;
+  PodRow& operator=(const PodRow&);
+  PodRow& operator=(PodRow&&) noexcept;
+  ~PodRow();
+  bool operator==(const PodRow&) const;
+
+  StringPairs labels;
 };
 
 struct BindRequestRow {

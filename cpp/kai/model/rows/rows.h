@@ -16,6 +16,7 @@
 #include <string>
 
 #include "kai/model/rows/claim_rows.h"
+#include "kai/model/rows/compact_rows.h"
 #include "kai/model/rows/node_row.h"
 #include "kai/model/rows/pod_group_row.h"
 #include "kai/model/rows/pod_row.h"
