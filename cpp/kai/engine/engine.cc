@@ -20,7 +20,7 @@ struct Engine::Live {
 };
 
 Engine::Engine(Store* store, Config config, ShardParams params)
-    : store_(*store), session_(std::move(config)), params_(std::move(params)) {
+    : store_(*store), session_(std::move(config)), params_(std::move(params)), assumptions_(store) {
   store_.Follow(this);
 }
 
@@ -29,6 +29,48 @@ Engine::~Engine() { store_.Unfollow(this); }
 void Engine::Changed(Kind kind, std::string_view name) {
   has_changed_ = true;
   if (live_ != nullptr) changed_[static_cast<size_t>(kind)].emplace(name);
+  if (assumptions_.empty()) return;
+  Assumptions::Changes changes;
+  assumptions_.Review(kind, name, &changes);
+  Note(changes);
+}
+
+void Engine::Note(const Assumptions::Changes& changes) {
+  for (const auto& [kind, name] : changes) {
+    has_changed_ = true;
+    if (live_ != nullptr) changed_[static_cast<size_t>(kind)].insert(name);
+  }
+}
+
+std::optional<AssumptionId> Engine::AssumeBound(BindRequestRow request) {
+  Assumptions::Changes changes;
+  const auto id = assumptions_.Bind(std::move(request), &changes);
+  Note(changes);
+  return id;
+}
+
+std::optional<AssumptionId> Engine::AssumeEvicted(std::string_view pod, int64_t now_ns) {
+  Assumptions::Changes changes;
+  const auto id = assumptions_.Evict(pod, now_ns, &changes);
+  Note(changes);
+  return id;
+}
+
+bool Engine::Forget(AssumptionId id) {
+  Assumptions::Changes changes;
+  const bool was_known = assumptions_.Forget(id, &changes);
+  Note(changes);
+  return was_known;
+}
+
+ClusterRows Engine::Rows() {
+  ClusterRows rows = store_.Rows();
+  rows.params = params_;
+  assumptions_.Apply(&rows.bind_requests);
+  for (PodRow& pod : rows.pods) {
+    if (const CompactPod* assumed = assumptions_.FindPod(NameInTable(pod))) pod = assumed->Row();
+  }
+  return rows;
 }
 
 absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
@@ -75,7 +117,10 @@ void Engine::Build() {
   live_ = nullptr;
   ClusterRows rows = store_.RowsOfFew();
   rows.params = params_;
-  live_ = std::make_unique<Live>(std::move(rows), store_.RowsOfMany());
+  assumptions_.Apply(&rows.bind_requests);
+  RowsInPlace many = store_.RowsOfMany();
+  assumptions_.Apply(&many.pods);
+  live_ = std::make_unique<Live>(std::move(rows), std::move(many));
   ++counts_.built;
 }
 
@@ -85,11 +130,17 @@ bool Engine::Update() {
   AnyKind([&]<typename Row>(const KindEntry<Row>& kind) {
     const auto list = [&](std::vector<ClusterChanges::Change<KeptAs<Row>>>* out) {
       for (const std::string& name : changed_[static_cast<size_t>(kind.kind)]) {
+        const KeptAs<Row>* row = store_.Find<Row>(name);
+        if constexpr (std::is_same_v<Row, PodRow>) {
+          if (const CompactPod* assumed = assumptions_.FindPod(name)) row = assumed;
+        } else if constexpr (std::is_same_v<Row, BindRequestRow>) {
+          if (const BindRequestRow* assumed = assumptions_.FindRequest(name)) row = assumed;
+        }
         const size_t slash = name.find('/');
         const bool has_namespace = slash != std::string::npos;
         out->push_back({.namespace_name = has_namespace ? name.substr(0, slash) : "",
                         .name = has_namespace ? name.substr(slash + 1) : name,
-                        .row = store_.Find<Row>(name)});
+                        .row = row});
       }
     };
     if constexpr (std::is_same_v<Row, NodeRow>) {
@@ -110,9 +161,11 @@ bool Engine::Update() {
   if (live_->updater == nullptr) {
     // Those that changed are told below; what they were is in the columns.
     absl::flat_hash_set<const CompactPod*> changed;
-    for (const auto& each : changes.pods) changed.insert(each.row);
+    for (const std::string& name : changed_[static_cast<size_t>(Kind::kPod)])
+      changed.insert(store_.Find<PodRow>(name));
     RowsInPlace many = store_.RowsOfMany();
     std::erase_if(many.pods, [&](const CompactPod* pod) { return changed.contains(pod); });
+    assumptions_.Apply(&many.pods);
     live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, many.pods);
   }
   if (!live_->updater->Update(changes)) return false;

@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "kai/engine/assumptions.h"
 #include "kai/model/building/cluster_updater.h"
 #include "kai/session/session.h"
 #include "kai/store/store.h"
@@ -41,6 +42,16 @@ class Engine final : private Follower {
   // takes in. `stopwatch` may be null.
   using PlanPtr = std::shared_ptr<const kai::Plan>;
   absl::StatusOr<PlanPtr> Plan(int64_t now_ns, const Clock* stopwatch);
+
+  // What the caller is about to do counts as done from the next plan on (assumptions.h). `request`:
+  // the BindRequest that it creates; `pod`: "namespace/name" of the one that it deletes. Nothing:
+  // the store has no such pod.
+  std::optional<AssumptionId> AssumeBound(BindRequestRow request);
+  std::optional<AssumptionId> AssumeEvicted(std::string_view pod, int64_t now_ns);
+  // It was not done after all. False: it was confirmed before, or is not known.
+  bool Forget(AssumptionId id);
+  // The store's objects as they are assumed to be.
+  ClusterRows Rows();
 
   // Something changed since the last plan: the next one takes it in, which ends the plans before.
   bool has_changed() const { return has_changed_; }
@@ -78,12 +89,15 @@ class Engine final : private Follower {
   void Build();
   bool Update();
 
+  void Note(const Assumptions::Changes& changes);
+
   Store& store_;
   Session session_;
   ShardParams params_;
   std::unique_ptr<Live> live_;         // null: none was built yet
   std::unique_ptr<CycleRooms> rooms_;  // of live_, from the last cycle; null: none could be kept
   std::array<absl::flat_hash_set<std::string>, kKinds> changed_;
+  Assumptions assumptions_;
   bool has_changed_ = true;
   PlanPtr last_;  // of the objects as they are; null: there is none that holds for other times
   Counts counts_;

@@ -153,5 +153,72 @@ TEST_F(EngineTest, APlanHoldsUntilTheMomentThatItWaitsFor) {
   EXPECT_EQ(Plan(), "") << "a clock that is set back";
 }
 
+// ---- what a scheduler assumes -------------------------------------------------------------------
+
+BindRequestRow RequestFor(std::string pod, std::string node) {
+  BindRequestRow request;
+  request.namespace_name = "q";
+  request.name = pod;
+  request.pod = std::move(pod);
+  request.node = std::move(node);
+  request.received_type = "Regular";
+  return request;
+}
+
+TEST_F(EngineTest, APodThatIsAssumedToBeBoundHoldsItsNode) {
+  Put(OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  const auto id = engine_.AssumeBound(RequestFor("a-0", "n"));
+  ASSERT_TRUE(id.has_value());
+  EXPECT_EQ(Plan(), "");
+  EXPECT_TRUE(engine_.Forget(*id));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "the API server said no";
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
+TEST_F(EngineTest, WhatTheStoreShowsIsNoAssumptionAnyMore) {
+  const ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2});
+  Put(maker);
+  Plan();
+  const auto id = engine_.AssumeBound(RequestFor("a-0", "n"));
+  EXPECT_EQ(Plan(), "");
+  store_.Upsert(RequestFor("a-0", "n"));
+  EXPECT_EQ(Plan(), "");
+  EXPECT_FALSE(engine_.Forget(*id)) << "it was confirmed";
+  store_.Delete(Kind::kBindRequest, "q/a-0");
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+}
+
+TEST_F(EngineTest, AnAssumptionEndsWithItsPod) {
+  const ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2});
+  Put(maker);
+  Plan();
+  const auto id = engine_.AssumeBound(RequestFor("a-0", "n"));
+  PodRow another = maker.Rows().pods[0];
+  another.uid = "another";
+  store_.Upsert(another);
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "a pod of that name, and not the one that was bound";
+  EXPECT_FALSE(engine_.Forget(*id));
+  EXPECT_EQ(engine_.AssumeBound(RequestFor("nobody", "n")), std::nullopt);
+}
+
+TEST_F(EngineTest, APodThatIsAssumedToBeEvictedIsLeavingUntilTheStoreSaysSo) {
+  const ClusterMaker maker =
+      OneNode().Running("q/a", {.gpus = 2, .node = "n"}).Pending("q/b", {.gpus = 2});
+  Put(maker);
+  EXPECT_EQ(Plan(), "");
+  const auto id = engine_.AssumeEvicted("q/a-0", now_ns_);
+  EXPECT_EQ(Plan(), "other q/b-0 n; ") << "promised what is being freed";
+  PodRow late = maker.Rows().pods[0];
+  late.labels.emplace_back("new", "label");
+  store_.Upsert(late);
+  EXPECT_EQ(Plan(), "other q/b-0 n; ") << "news from before the deletion";
+  EXPECT_TRUE(engine_.Forget(*id));
+  EXPECT_EQ(Plan(), "");
+  engine_.AssumeEvicted("q/a-0", now_ns_);
+  store_.Delete(Kind::kPod, "q/a-0");
+  EXPECT_EQ(Plan(), "bind q/b-0 n; ");
+}
+
 }  // namespace
 }  // namespace kai::engine_test

@@ -116,6 +116,49 @@ class Events {
   std::vector<ClusterRows> sources_;
 };
 
+// A scheduler assumes some of what it decided, and takes some of that back.
+class Scheduler {
+ public:
+  explicit Scheduler(Engine* engine) : engine_(*engine) {}
+
+  void CarryOut(const Plan& plan, int64_t now_ns, Random* random) {
+    const Cluster& cluster = *plan.cluster;
+    std::vector<BindRequestRow> requests;
+    std::vector<std::string> deletions;
+    for (const CycleLog::Decision& decision : plan.decisions) {
+      if (!random->OneIn(3)) continue;
+      const PodId pod = decision.pod;
+      if (decision.kind == CycleLog::Decision::Kind::kEvict) {
+        deletions.push_back(cluster.PodName(pod));
+      } else if (decision.kind == CycleLog::Decision::Kind::kBind) {
+        BindRequestRow request;
+        request.namespace_name = cluster.Text(cluster.pods().namespace_name[pod]);
+        request.name = cluster.Text(cluster.pods().name[pod]);
+        request.pod = request.name;
+        request.node = cluster.Text(cluster.nodes().name[decision.node]);
+        request.gpu_groups = plan.GpuGroupsOf(decision);
+        requests.push_back(std::move(request));
+      }
+    }
+    // The plan can be read until here.
+    for (BindRequestRow& request : requests) Note(engine_.AssumeBound(std::move(request)));
+    for (const std::string& pod : deletions) Note(engine_.AssumeEvicted(pod, now_ns));
+    if (!ids_.empty() && random->OneIn(4)) {
+      engine_.Forget(random->Pick(ids_));
+    }
+  }
+  int64_t assumed() const { return static_cast<int64_t>(ids_.size()); }
+
+ private:
+  void Note(std::optional<AssumptionId> id) {
+    ASSERT_TRUE(id.has_value());
+    ids_.push_back(*id);
+  }
+
+  Engine& engine_;
+  std::vector<AssumptionId> ids_;
+};
+
 // With mends, or as KAI does it.
 class EventsTest : public testing::TestWithParam<bool> {};
 
@@ -126,6 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Mode, EventsTest, testing::Bool(), [](const auto& mode)
 TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
   const auto [first, end] = Seeds(60);
   Engine::Counts counts;
+  int64_t assumed = 0;
   for (uint64_t seed = first; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE(SeedTrace(seed));
     Store store;
@@ -134,17 +178,18 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
     Engine engine(&store, config, events.params());
     const Session session(config);
     Random random(seed);
+    Scheduler scheduler(&engine);
     events.Load();
     int64_t now_ns = kTestNowNs;
     for (int step = 0; step < 25 && !HasFailure(); ++step) {
       SCOPED_TRACE(step);
       const absl::StatusOr<Engine::PlanPtr> plan = engine.Plan(now_ns, nullptr);
       ASSERT_TRUE(plan.ok());
-      ClusterRows rows = store.Rows();
-      rows.params = events.params();
+      ClusterRows rows = engine.Rows();
       EXPECT_EQ(FirstDifference(TextOf(**plan),
                                 TextOf(RunPlan(session, std::move(rows).Build(), nullptr, now_ns))),
                 "");
+      if (random.OneIn(2)) scheduler.CarryOut(**plan, now_ns, &random);
       // Time alone goes on, up to the moment that the plan waits for, or just before it.
       const std::optional<Engine::Wake> wake = engine.NextWake();
       if (random.OneIn(3) && wake && wake->at_ns < 2 * kTestNowNs) {
@@ -155,12 +200,14 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
       now_ns += seconds * 1'000'000'000;
       for (int64_t left = random.Between(0, 3); left > 0; --left) events.Happen();
     }
+    assumed += scheduler.assumed();
     counts.built += engine.counts().built;
     counts.updated += engine.counts().updated;
     counts.followed += engine.counts().followed;
     counts.repeated += engine.counts().repeated;
   }
   // That would test nothing.
+  EXPECT_GT(assumed, end - first > 10 ? 10 : -1);
   EXPECT_GT(counts.updated, end - first > 10 ? counts.built / 3 : -1);
   EXPECT_GT(counts.followed, end - first > 10 ? counts.updated / 3 : -1);
   EXPECT_GT(counts.repeated, end - first > 10 ? counts.built / 3 : -1);

@@ -78,28 +78,35 @@ bool GroupClasses::MayShare(PodGroupId group) const {
   });
 }
 
-GroupClasses::Question GroupClasses::QuestionOf(PodGroupId group, bool is_shared) const {
+std::span<const int64_t> GroupClasses::QuestionOf(PodGroupId group, bool is_shared) {
   const PodGroupColumns& groups = cluster_.pod_groups();
+  question_.clear();
+  question_.push_back(is_shared ? 1 : 0);
+  question_.push_back(groups.queue[group].value());
+  question_.push_back(groups.priority[group]);
+  question_.push_back(groups.preemptible[group]);
+  AddToQuestion(groups.root[group]);
+  return question_;
+}
+
+void GroupClasses::AddToQuestion(SubGroupId set) {
   const SubGroupColumns& sets = cluster_.sub_groups();
   const PodColumns& pods = cluster_.pods();
-  Question question = {is_shared ? 1 : 0, groups.queue[group].value(), groups.priority[group],
-                       groups.preemptible[group]};
-  const auto add = [&](const auto& self, SubGroupId set) -> void {
-    question.insert(question.end(), {-1, order_.MinimumOf(set), sets.minimum_given[set],
-                                     sets.topology[set].value(), sets.name[set].value()});
-    if (sets.is_pod_set[set] != 0) {
-      for (const PodId pod : order_.PodsOf(set)) {
-        question.insert(question.end(),
-                        {pods.pod_class[pod].value(), static_cast<int64_t>(pods.status[pod]),
-                         pods.node[pod].value()});
-      }
-    } else {
-      for (const SubGroupId child : sets.ChildrenOf(set)) self(self, child);
+  question_.push_back(-1);
+  question_.push_back(order_.MinimumOf(set));
+  question_.push_back(sets.minimum_given[set]);
+  question_.push_back(sets.topology[set].value());
+  question_.push_back(sets.name[set].value());
+  if (sets.is_pod_set[set] != 0) {
+    for (const PodId pod : order_.PodsOf(set)) {
+      question_.push_back(pods.pod_class[pod].value());
+      question_.push_back(static_cast<int64_t>(pods.status[pod]));
+      question_.push_back(pods.node[pod].value());
     }
-    question.push_back(-2);
-  };
-  add(add, groups.root[group]);
-  return question;
+  } else {
+    for (const SubGroupId child : sets.ChildrenOf(set)) AddToQuestion(child);
+  }
+  question_.push_back(-2);
 }
 
 void GroupClasses::Add(PodGroupId group) {
@@ -115,9 +122,10 @@ void GroupClasses::Add(PodGroupId group) {
     id = make();
   } else {
     const bool is_shared = MayShare(group);
-    const auto [known, is_new] = by_question_.try_emplace(QuestionOf(group, is_shared));
-    if (is_new) {
-      known->second = make();
+    const std::span<const int64_t> question = QuestionOf(group, is_shared);
+    auto known = by_question_.find(question);
+    if (known == by_question_.end()) {
+      known = by_question_.emplace(Question(question.begin(), question.end()), make()).first;
       classes_[known->second].is_shared = is_shared;
       classes_[known->second].question = &known->first;
     }

@@ -14,13 +14,15 @@
 #ifndef KAI_PLACEMENT_GROUP_CLASSES_H_
 #define KAI_PLACEMENT_GROUP_CLASSES_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/container/node_hash_map.h"
+#include "absl/hash/hash.h"
+#include "absl/types/span.h"
 #include "kai/model/columns/cluster.h"
 #include "kai/placement/pod_order.h"
 
@@ -56,7 +58,19 @@ class GroupClasses {
   void Look(const absl::flat_hash_set<PodGroupId>& groups);
 
  private:
-  using Question = absl::InlinedVector<int64_t, 20>;  // a group of one pod takes no more
+  using Question = std::vector<int64_t>;
+  struct QuestionHash {
+    using is_transparent = void;
+    size_t operator()(std::span<const int64_t> question) const {
+      return absl::HashOf(absl::MakeConstSpan(question.data(), question.size()));
+    }
+  };
+  struct SameQuestion {
+    using is_transparent = void;
+    bool operator()(std::span<const int64_t> a, std::span<const int64_t> b) const {
+      return std::ranges::equal(a, b);
+    }
+  };
   struct Class {
     bool is_shared = false;
     const Question* question = nullptr;  // null: the group is alone
@@ -64,7 +78,9 @@ class GroupClasses {
   };
 
   bool MayShare(PodGroupId group) const;
-  Question QuestionOf(PodGroupId group, bool is_shared) const;
+  // Good until the next one.
+  std::span<const int64_t> QuestionOf(PodGroupId group, bool is_shared);
+  void AddToQuestion(SubGroupId set);
   void Add(PodGroupId group);
   void Remove(PodGroupId group);
   void Insert(PodGroupId group, std::vector<PodGroupId>* list) const;
@@ -76,7 +92,8 @@ class GroupClasses {
   Sharing sharing_;
   IndexVector<GroupClassId, Class> classes_;
   std::vector<GroupClassId> free_;  // classes without groups
-  absl::node_hash_map<Question, GroupClassId> by_question_;
+  absl::node_hash_map<Question, GroupClassId, QuestionHash, SameQuestion> by_question_;
+  Question question_;  // scratch
   IndexVector<PodGroupId, GroupClassId> class_of_;
   std::vector<PodGroupId> loners_;
   // classes(), once somebody asks.
