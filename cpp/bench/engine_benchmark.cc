@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kai/base/check.h"
 #include "kai/base/text.h"
@@ -23,6 +24,7 @@ constexpr int64_t kNowNs = 1'800'000'000 * kSecondNs;
 constexpr int64_t kLongAgoNs = 1'700'000'000 * kSecondNs;
 constexpr int64_t kGib = int64_t{1} << 30;
 constexpr int64_t kGpus = 8;  // of a node
+constexpr int64_t kManyEvents = 500;
 
 class FullCluster {
  public:
@@ -45,7 +47,14 @@ class FullCluster {
   }
 
   Store& store() { return store_; }
-  const PodRow& some_running() const { return some_running_; }
+  const PodRow& some_running() const { return running_.back(); }
+  // The first GPU pods of so many nodes.
+  std::vector<PodRow> SomeRunning(int64_t count) const {
+    std::vector<PodRow> pods;
+    for (size_t i = 0; i < running_.size() && std::ssize(pods) < count; i += kGpus)
+      pods.push_back(running_[i]);
+    return pods;
+  }
 
  private:
   void AddNode(std::string name) {
@@ -82,14 +91,14 @@ class FullCluster {
       }
       pod.phase = node.empty() ? Phase::kPending : Phase::kRunning;
       pod.node_name = node;
-      if (gpus > 0 && !node.empty()) some_running_ = pod;
+      if (gpus > 0 && !node.empty()) running_.push_back(pod);
       store_.Upsert(pod);
     }
   }
 
   Store store_;
   int64_t groups_ = 0;
-  PodRow some_running_;
+  std::vector<PodRow> running_;
 };
 
 Config ConfigOf(std::string_view json) {
@@ -118,6 +127,28 @@ void BM_EventAndPlan(benchmark::State& state) {
 }
 BENCHMARK(BM_EventAndPlan)
     ->Name("event/information")
+    ->ArgNames({"nodes", "waiting"})
+    ->Args({500, 1000})
+    ->Args({5000, 10'000})
+    ->Unit(benchmark::kMicrosecond);
+
+// A pod on each of so many nodes ends, and as many groups start; then all is as before.
+void BM_ManyEvents(benchmark::State& state) {
+  FullCluster cluster(state.range(0), state.range(1));
+  Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());
+  PlanOf(&engine);
+  const std::vector<PodRow> pods = cluster.SomeRunning(kManyEvents);
+  for (auto _ : state) {
+    for (const PodRow& pod : pods)
+      cluster.store().Delete(Kind::kPod, StrCat(pod.namespace_name, "/", pod.name));
+    KAI_CHECK(!PlanOf(&engine)->decisions.empty());
+    for (const PodRow& pod : pods) cluster.store().Upsert(pod);
+    KAI_CHECK(PlanOf(&engine)->decisions.empty());
+  }
+  KAI_CHECK(engine.counts().built == 1);
+}
+BENCHMARK(BM_ManyEvents)
+    ->Name("events/information")
     ->ArgNames({"nodes", "waiting"})
     ->Args({500, 1000})
     ->Args({5000, 10'000})

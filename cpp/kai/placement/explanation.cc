@@ -42,9 +42,13 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
   const auto touched = touched_.Since(answers->version, cluster_.nodes().size());
   if (looks_further || !touched) return AskAll(question, nodes, answers);
-  // Only nodes that were touched can answer anew; asking one twice does no harm.
+  // Only nodes that were touched can answer anew.
+  asked_.Resize(cluster_.nodes().size());
+  ++round_;
   for (const NodeId node : *touched) {
-    if (node.valid()) AskNode(question, node, answers);
+    if (!node.valid() || asked_[node] == round_) continue;
+    asked_[node] = round_;
+    AskNode(question, node, answers);
   }
   Conclude(answers);
 }
@@ -68,6 +72,7 @@ void Explanations::Conclude(Answers* answers) const {
 void Explanations::AskNode(const Question& question, NodeId node, Answers* answers) {
   FitReport::Answer answer = WhyNot(question, node);
   int32_t& place = answers->of_node[node];
+  if (place >= 0 && answers->answers[static_cast<size_t>(place)] == answer) return;
   if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];
   const auto known = std::ranges::find(answers->answers, answer);
   place = static_cast<int32_t>(known - answers->answers.begin());

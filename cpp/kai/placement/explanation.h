@@ -81,6 +81,9 @@ class Explanations {
   IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: not asked for
   Answers passing_;                                         // those that are not kept
   FitReport node_report_;                                   // scratch
+  IndexVector<NodeId, int64_t>
+      asked_;  // in which round; a node that was touched often is asked once
+  int64_t round_ = 0;
 };
 
 }  // namespace kai

@@ -1,6 +1,7 @@
 #include "kai/model/building/pod_group_lists.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -173,6 +174,9 @@ void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups) {
 
 namespace {
 
+// Up to so many groups are taken off lists and put on them one by one.
+constexpr size_t kFew = 16;
+
 // The lists of pod groups, as some of them change.
 class Relister {
  public:
@@ -193,6 +197,41 @@ class Relister {
       if (queue.valid() && list == &lists_.may_lose_in[queue])
         Widen(*list, place, &lists_.bounds_in[queue]);
     });
+  }
+
+  // Of many groups each list is looked through once.
+  void RelistAll(std::span<const PodGroupId> changed) {
+    IndexVector<PodGroupId, uint8_t> marks(groups_.size());
+    for (const PodGroupId group : changed) {
+      marks[group] = 1;
+      if (groups_.queue[group].valid()) queues_.push_back(groups_.queue[group]);
+    }
+    std::ranges::sort(queues_);
+    queues_.erase(std::ranges::unique(queues_).begin(), queues_.end());
+    std::vector<std::vector<PodGroupId>*> lists = {&lists_.waiting, &lists_.may_lose,
+                                                   &lists_.notable};
+    for (const QueueId queue : queues_) lists.push_back(&lists_.may_lose_in[queue]);
+    std::map<std::vector<PodGroupId>*, size_t> kept;
+    for (auto* list : lists) {
+      std::erase_if(*list, [&](PodGroupId group) { return marks[group] != 0; });
+      kept[list] = list->size();
+    }
+    for (const PodGroupId group : changed) {
+      if (marks[group] == 0 || !groups_.name[group].valid()) continue;
+      marks[group] = 0;  // it may be named twice
+      lister_.Look(group);
+      lister_.ForEachListOf(group, [&](std::vector<PodGroupId>* list) { list->push_back(group); });
+    }
+    const auto is_older = [&](PodGroupId a, PodGroupId b) {
+      return groups_.creation_rank[a] < groups_.creation_rank[b];
+    };
+    for (auto* list : lists) {
+      const auto added = list->begin() + static_cast<ptrdiff_t>(kept[list]);
+      std::sort(added, list->end(), is_older);
+      std::inplace_merge(list->begin(), added, list->end(), is_older);
+    }
+    for (const QueueId queue : queues_)
+      lists_.bounds_in[queue] = BoundsOf(lists_.may_lose_in[queue], groups_);
   }
 
   // Lists that many groups have left are looked through: that costs each of them a little.
@@ -242,6 +281,7 @@ void RelistPodGroups(const Cluster& cluster, std::span<const PodGroupId> changed
   groups->elastic_state.Resize(groups->size());
   groups->may_run.Resize(groups->size());
   Relister relister(cluster, groups);
+  if (changed.size() > kFew) return relister.RelistAll(changed);
   for (const PodGroupId group : changed) relister.Relist(group);
   relister.LookThrough();
 }
