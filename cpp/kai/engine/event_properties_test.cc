@@ -198,7 +198,8 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
       }
       const int64_t seconds = random.Pick(std::vector<int64_t>{0, 0, 1, 30, 120, 3600, -90});
       now_ns += seconds * 1'000'000'000;
-      for (int64_t left = random.Between(0, 3); left > 0; --left) events.Happen();
+      const int64_t most = random.OneIn(6) ? 20 : 3;
+      for (int64_t left = random.Between(0, most); left > 0; --left) events.Happen();
     }
     assumed += scheduler.assumed();
     counts.built += engine.counts().built;

@@ -175,7 +175,7 @@ void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups) {
 namespace {
 
 // Up to so many groups are taken off lists and put on them one by one.
-constexpr size_t kFew = 16;
+constexpr size_t kFew = 4;
 
 // The lists of pod groups, as some of them change.
 class Relister {
