@@ -40,16 +40,10 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
   const bool looks_further = std::ranges::any_of(
       question.plan.node_filters,
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
-  const auto touched = touched_.Since(answers->version, cluster_.nodes().size());
-  if (looks_further || !touched) return AskAll(question, nodes, answers);
   // Only nodes that were touched can answer anew.
-  asked_.Resize(cluster_.nodes().size());
-  ++round_;
-  for (const NodeId node : *touched) {
-    if (!node.valid() || asked_[node] == round_) continue;
-    asked_[node] = round_;
-    AskNode(question, node, answers);
-  }
+  const auto ask = [&](NodeId node) { AskNode(question, node, answers); };
+  if (looks_further || !touched_.VisitSince(answers->version, cluster_.nodes().size(), ask))
+    return AskAll(question, nodes, answers);
   Conclude(answers);
 }
 

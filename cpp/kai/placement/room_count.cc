@@ -78,23 +78,16 @@ double RoomCount::CountOn(PodClassId pod_class, NodeId node) {
 
 void RoomCount::Refresh(PodClassId pod_class, Counted* counted) {
   if (counted->version == touched_.version()) return;
-  if (const auto touched = touched_.Since(counted->version, counted->nodes)) {
-    looked_at_.Resize(cluster_.nodes().size());
-    ++round_;
-    for (const NodeId node : *touched) {
-      if (!node.valid() || node.index() >= counted->nodes || looked_at_[node] == round_) continue;
-      looked_at_[node] = round_;
-      auto known =
-          std::ranges::lower_bound(counted->on, node, {}, &std::pair<NodeId, double>::first);
-      if (known == counted->on.end() || known->first != node)
-        known = counted->on.insert(known, {node, 0.0});
-      counted->held -= known->second;
-      known->second = CountOn(pod_class, node);
-      counted->held += known->second;
-    }
-  } else {
-    *counted = {};
-  }
+  const auto count_again = [&](NodeId node) {
+    if (node.index() >= counted->nodes) return;
+    auto known = std::ranges::lower_bound(counted->on, node, {}, &std::pair<NodeId, double>::first);
+    if (known == counted->on.end() || known->first != node)
+      known = counted->on.insert(known, {node, 0.0});
+    counted->held -= known->second;
+    known->second = CountOn(pod_class, node);
+    counted->held += known->second;
+  };
+  if (!touched_.VisitSince(counted->version, counted->nodes, count_again)) *counted = {};
   counted->version = touched_.version();
 }
 

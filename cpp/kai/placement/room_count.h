@@ -63,8 +63,6 @@ class RoomCount {
   const Cluster& cluster_;
   ClassPlans* plans_;
   const TouchedNodes& touched_;
-  IndexVector<NodeId, int64_t> looked_at_;  // in which round
-  int64_t round_ = 0;
   IndexVector<PodClassId, Counted> counted_;
 };
 

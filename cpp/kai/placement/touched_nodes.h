@@ -5,14 +5,15 @@
 //   *touched.Since(later, kNodes)        // no value: look at all nodes
 //
 // Invariants: the version grows with each change, also one of a pod that stands nowhere. Cost: O(1)
-// a change; what was touched before more changes than there are nodes is forgotten. Threads: many
-// readers, or one that touches.
+// a change; what was touched before more changes than there are nodes is forgotten. Threads: one,
+// because visits note which nodes they have seen.
 #ifndef KAI_PLACEMENT_TOUCHED_NODES_H_
 #define KAI_PLACEMENT_TOUCHED_NODES_H_
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kai/model/columns/ids.h"
@@ -38,7 +39,21 @@ class TouchedNodes {
     return std::span(touched_).subspan(known);
   }
 
-  // Between cycles: of what nobody will ask for.
+  // Each node that was touched since, once. False, and none: look at all of them.
+  template <typename Visit>
+  bool VisitSince(Version version, size_t nodes, const Visit& visit) const {
+    const auto touched = Since(version, nodes);
+    if (!touched) return false;
+    ++visits_;
+    for (const NodeId node : *touched) {
+      if (!node.valid()) continue;
+      if (node.index() >= seen_.size()) seen_.resize(node.index() + 1);
+      if (std::exchange(seen_[node.index()], visits_) != visits_) visit(node);
+    }
+    return true;
+  }
+
+  // Between cycles: forgets what was touched long ago.
   void Trim(size_t nodes) {
     if (touched_.size() <= 2 * nodes) return;
     const size_t old = touched_.size() - nodes;
@@ -49,6 +64,9 @@ class TouchedNodes {
  private:
   Version first_ = 0;
   std::vector<NodeId> touched_;
+  // By the index of a node: the last visit that has seen it.
+  mutable std::vector<int64_t> seen_;
+  mutable int64_t visits_ = 0;
 };
 
 }  // namespace kai

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace kai::touched_nodes_test {
 namespace {
 
@@ -30,6 +32,19 @@ TEST(TouchedNodesTest, WhereMoreWasTouchedThanThereAreNodesAllAreAsked) {
   for (int i = 0; i < 4; ++i) touched.Touch(NodeId(0));
   EXPECT_EQ(touched.Since(start, kNodes), std::nullopt);
   EXPECT_EQ(touched.Since(TouchedNodes::kNone, kNodes), std::nullopt) << "what was never known";
+}
+
+TEST(TouchedNodesTest, VisitsEachNodeOnce) {
+  TouchedNodes touched;
+  const TouchedNodes::Version start = touched.version();
+  for (const size_t node : {1, 0, 1, 1}) touched.Touch(NodeId(node));
+  touched.Touch(NodeId());
+  for (int visit = 0; visit < 2; ++visit) {
+    std::vector<NodeId> visited;
+    EXPECT_TRUE(touched.VisitSince(start, 5, [&](NodeId node) { visited.push_back(node); }));
+    EXPECT_THAT(visited, ElementsAre(NodeId(1), NodeId(0)));
+  }
+  EXPECT_FALSE(touched.VisitSince(start, kNodes, [](NodeId) { FAIL(); }));
 }
 
 TEST(TouchedNodesTest, ForgetsWhatWasLongAgoAndKeepsCounting) {
