@@ -3,30 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "kai/model/building/pod_group_lists.h"
+
 namespace kai {
 namespace {
 
 constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
 }  // namespace
-
-void GroupClasses::Insert(PodGroupId group, std::vector<PodGroupId>* list) const {
-  const auto& rank = cluster_.pod_groups().creation_rank;
-  const auto of = [&](PodGroupId each) { return rank[each]; };
-  if (list->empty() || rank[list->back()] < rank[group]) {
-    list->push_back(group);
-  } else {
-    list->insert(std::ranges::lower_bound(*list, rank[group], {}, of), group);
-  }
-}
-
-void GroupClasses::Erase(PodGroupId group, std::vector<PodGroupId>* list) const {
-  const auto of = [&](PodGroupId each) { return cluster_.pod_groups().creation_rank[each]; };
-  auto at = std::ranges::lower_bound(*list, of(group), {}, of);
-  // The rank of a group that is gone is one of before.
-  if (at == list->end() || *at != group) at = std::ranges::find(*list, group);
-  if (at != list->end()) list->erase(at);
-}
 
 GroupClasses::GroupClasses(const PodOrder& order, Sharing sharing)
     : cluster_(order.cluster()),
@@ -165,9 +149,22 @@ void GroupClasses::Look(const absl::flat_hash_set<PodGroupId>& groups) {
   }
 }
 
+void GroupClasses::Insert(PodGroupId group, std::vector<PodGroupId>* list) const {
+  const PodGroupColumns& groups = cluster_.pod_groups();
+  const bool is_last =
+      list->empty() || groups.creation_rank[list->back()] < groups.creation_rank[group];
+  list->insert(is_last ? list->end() : PlaceByAge(group, *list, groups), group);
+}
+
+void GroupClasses::Erase(PodGroupId group, std::vector<PodGroupId>* list) const {
+  auto at = PlaceByAge(group, *list, cluster_.pod_groups());
+  // The rank of a group that is gone is one of before.
+  if (at == list->end() || *at != group) at = std::ranges::find(*list, group);
+  if (at != list->end()) list->erase(at);
+}
+
 bool GroupClasses::IsListed(PodGroupId group, const std::vector<PodGroupId>& list) const {
-  const auto of = [&](PodGroupId each) { return cluster_.pod_groups().creation_rank[each]; };
-  const auto at = std::ranges::lower_bound(list, of(group), {}, of);
+  const auto at = PlaceByAge(group, list, cluster_.pod_groups());
   return at != list.end() && *at == group;
 }
 

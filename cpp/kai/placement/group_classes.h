@@ -96,7 +96,7 @@ class GroupClasses {
   Question question_;  // scratch
   IndexVector<PodGroupId, GroupClassId> class_of_;
   std::vector<PodGroupId> loners_;
-  // classes(), once somebody asks.
+  // What classes() gave last, while it holds.
   mutable std::vector<GroupClassId> by_age_;
   mutable bool is_by_age_ = false;
 };

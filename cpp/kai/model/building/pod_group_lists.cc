@@ -193,7 +193,7 @@ class Relister {
     if (!groups_.name[group].valid()) return;
     lister_.Look(group);
     lister_.ForEachListOf(group, [&](std::vector<PodGroupId>* list) {
-      const auto place = list->insert(PlaceOf(group, list), group);
+      const auto place = list->insert(PlaceByAge(group, *list, groups_), group);
       if (queue.valid() && list == &lists_.may_lose_in[queue])
         Widen(*list, place, &lists_.bounds_in[queue]);
     });
@@ -247,13 +247,9 @@ class Relister {
  private:
   static constexpr size_t kWorthwhile = 16;
 
-  std::vector<PodGroupId>::iterator PlaceOf(PodGroupId group, std::vector<PodGroupId>* list) const {
-    const auto rank = [&](PodGroupId each) { return groups_.creation_rank[each]; };
-    return std::ranges::lower_bound(*list, rank(group), {}, rank);
-  }
   // True: it was there.
   bool TakeOff(PodGroupId group, std::vector<PodGroupId>* list) const {
-    const auto at = PlaceOf(group, list);
+    const auto at = PlaceByAge(group, *list, groups_);
     if (at == list->end() || *at != group) return false;
     list->erase(at);
     return true;

@@ -8,12 +8,20 @@
 #ifndef KAI_MODEL_BUILDING_POD_GROUP_LISTS_H_
 #define KAI_MODEL_BUILDING_POD_GROUP_LISTS_H_
 
+#include <algorithm>
 #include <span>
 
 #include "kai/model/columns/cluster.h"
 #include "kai/model/rows/rows.h"
 
 namespace kai {
+
+// In a list by age, then name: where the group stands, or would stand.
+template <typename List>
+auto PlaceByAge(PodGroupId group, List& list, const PodGroupColumns& groups) {
+  const auto rank = [&](PodGroupId each) { return groups.creation_rank[each]; };
+  return std::ranges::lower_bound(list, rank(group), {}, rank);
+}
 
 // Fills `lists`, `may_run` and `elastic_state` of the cluster's pod groups.
 void ListPodGroups(const Cluster& cluster, PodGroupColumns* groups);
