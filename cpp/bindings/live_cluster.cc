@@ -146,11 +146,7 @@ bool LiveCluster::Has(std::string_view kind_name, const std::string& name) {
 std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& session,
                                             int64_t now_ns) {
   const Flag planning(&is_planning_);
-  if (!planning.was_free()) {
-    ThrowIfError(absl::FailedPreconditionError(
-                     "this cluster is being planned already; plan a copy, or wait"),
-                 WhenInvalid::kInput);
-  }
+  if (!planning.was_free()) ThrowIfError(ClusterIsPlanned(), WhenInvalid::kInput);
   const Turn turn = TakeTurn(*mutex_);
   Follower* follower = store_ == nullptr ? nullptr : &FollowerOf(session);
   if (follower != nullptr) LetPlansGo(follower);

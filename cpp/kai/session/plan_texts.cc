@@ -1,7 +1,7 @@
 #include "kai/session/plan_texts.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 
 #include "kai/texts/messages.h"
 #include "kai/texts/reason_text.h"
@@ -24,20 +24,22 @@ std::string Prefixed(const Cluster& cluster, PodGroupId group, std::string text)
 }
 
 // The errors that keep pods of the group waiting, as KAI collects them.
-std::vector<std::pair<std::string, std::string>> ErrorsOf(const Plan& plan, PodGroupId group) {
+std::vector<std::pair<std::string, std::string>> ErrorsOf(const GroupOutcome& outcome,
+                                                          PodGroupId group,
+                                                          const Cluster& cluster) {
   std::vector<std::pair<std::string, std::string>> errors;
-  const GroupOutcome outcome = plan.OutcomeOf(group);
   for (const OutcomeReason& each : outcome.reasons) {
     if (!each.in_event || std::holds_alternative<Stale>(each.reason)) continue;
-    EventError error = EventErrorOf(each.reason, group, *plan.cluster);
+    EventError error = EventErrorOf(each.reason, group, cluster);
     errors.emplace_back(error.name, std::move(error.message));
   }
   return errors;
 }
 
 // Of a pod without a reason of its own.
-std::string ConditionOfGroup(const Plan& plan, PodGroupId group) {
-  const auto errors = ErrorsOf(plan, group);
+std::string ConditionOfGroup(const GroupOutcome& outcome, PodGroupId group,
+                             const Cluster& cluster) {
+  const auto errors = ErrorsOf(outcome, group, cluster);
   return errors.empty() ? std::string(messages::kUnableToSchedulePod)
                         : messages::PodGroupText(errors);
 }
@@ -70,14 +72,15 @@ std::string MessageOf(const Plan& plan, const CycleLog::Decision& decision) {
 
 std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group) {
   const Cluster& cluster = *plan.cluster;
-  const GroupOutcome& outcome = plan.OutcomeOf(group);
+  const GroupOutcome outcome = plan.OutcomeOf(group);
   std::vector<std::string> events;
   for (const OutcomeReason& each : outcome.reasons) {
     if (each.in_event && (std::holds_alternative<Stale>(each.reason) || !outcome.has_errors_event))
       events.push_back(MessageOf(each.reason, group, cluster));
   }
   if (outcome.has_errors_event)
-    events.push_back(Prefixed(cluster, group, messages::PodGroupText(ErrorsOf(plan, group))));
+    events.push_back(
+        Prefixed(cluster, group, messages::PodGroupText(ErrorsOf(outcome, group, cluster))));
   return events;
 }
 
@@ -111,11 +114,11 @@ Facts FactsOf(const Plan& plan, const ToldReason& reason, PodGroupId group) {
 
 std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
-  std::map<PodGroupId, std::string> of_groups;
   std::vector<std::pair<PodId, std::string>> conditions;
   for (const PodGroupId group : cluster.pod_groups().name.ids()) {
     if (plan.outcomes->IsSimplyRunning(group)) continue;
     const GroupOutcome outcome = plan.OutcomeOf(group);
+    std::optional<std::string> of_group;
     for (const auto& [pod, place] : outcome.waiting_pods) {
       std::string own;
       bool is_prefixed = true;
@@ -125,9 +128,8 @@ std::vector<std::pair<PodId, std::string>> ConditionsOf(const Plan& plan) {
         is_prefixed = !std::holds_alternative<NoSubgroup>(reason);
       }
       if (own.empty()) {
-        const auto [found, is_new] = of_groups.try_emplace(group);
-        if (is_new) found->second = ConditionOfGroup(plan, group);
-        own = found->second;
+        if (!of_group) of_group = ConditionOfGroup(outcome, group, cluster);
+        own = *of_group;
       }
       conditions.emplace_back(pod, is_prefixed ? Prefixed(cluster, group, std::move(own)) : own);
     }

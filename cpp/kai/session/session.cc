@@ -12,8 +12,6 @@
 namespace kai {
 namespace {
 
-constexpr const char* kIsPlanned = "this cluster is being planned already; plan a copy, or wait";
-
 // Laps of a stopwatch, by name.
 class Laps {
  public:
@@ -83,6 +81,11 @@ void ReportZones(const ZoneLedger& zones, const Cluster& cluster, Plan* plan) {
 
 }  // namespace
 
+absl::Status ClusterIsPlanned() {
+  return absl::FailedPreconditionError(
+      "this cluster is being planned already; plan a copy, or wait");
+}
+
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                                   const Clock* stopwatch) const {
   return Run(std::move(cluster), now_ns, stopwatch, nullptr);
@@ -100,7 +103,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
   std::optional<QueueUsage> usage;
   std::unique_ptr<CycleRooms> rooms = kept == nullptr ? nullptr : std::move(*kept);
   std::unique_ptr<Statement> statement = Statement::Open(cluster.get(), {});
-  if (statement == nullptr) return absl::FailedPreconditionError(kIsPlanned);
+  if (statement == nullptr) return ClusterIsPlanned();
   usage.emplace(*cluster);
   const FairShares shares(*cluster, *usage, FairShareOptions(config_));
   laps.Lap("fair_share");

@@ -22,6 +22,9 @@
 
 namespace kai {
 
+// What Run() says to a second plan at once.
+absl::Status ClusterIsPlanned();
+
 class Session {
  public:
   struct Options {

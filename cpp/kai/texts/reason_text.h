@@ -2,7 +2,7 @@
 // §11).
 //
 //   MessageOf(reason, group, cluster)               // "Queue 'vison' does not exist"
-//   EventErrorOf(each.reason, group, *plan.cluster)
+//   EventErrorOf(each.reason, group, cluster)
 //
 // Invariants: a reason has all that its text needs, besides names in the cluster. Cost: a string
 // each time. Threads: pure functions of a cluster that does not change.
