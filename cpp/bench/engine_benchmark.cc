@@ -111,6 +111,13 @@ Engine::PlanPtr PlanOf(Engine* engine, int64_t now_ns = kNowNs) {
   return *engine->Plan(now_ns, nullptr);
 }
 
+void InBothSizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"nodes", "waiting"})
+      ->Args({500, 1000})
+      ->Args({5000, 10'000})
+      ->Unit(benchmark::kMicrosecond);
+}
+
 void BM_EventAndPlan(benchmark::State& state) {
   FullCluster cluster(state.range(0), state.range(1));
   Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());
@@ -125,12 +132,7 @@ void BM_EventAndPlan(benchmark::State& state) {
   }
   KAI_CHECK(engine.counts().built == 1);
 }
-BENCHMARK(BM_EventAndPlan)
-    ->Name("event/information")
-    ->ArgNames({"nodes", "waiting"})
-    ->Args({500, 1000})
-    ->Args({5000, 10'000})
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_EventAndPlan)->Name("event/information")->Apply(InBothSizes);
 
 // A pod on each of so many nodes ends, and as many groups start; then all is as before.
 void BM_ManyEvents(benchmark::State& state) {
@@ -147,12 +149,7 @@ void BM_ManyEvents(benchmark::State& state) {
   }
   KAI_CHECK(engine.counts().built == 1);
 }
-BENCHMARK(BM_ManyEvents)
-    ->Name("events/information")
-    ->ArgNames({"nodes", "waiting"})
-    ->Args({500, 1000})
-    ->Args({5000, 10'000})
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_ManyEvents)->Name("events/information")->Apply(InBothSizes);
 
 void BM_QuietPlan(benchmark::State& state) {
   FullCluster cluster(state.range(0), state.range(1));
@@ -161,12 +158,7 @@ void BM_QuietPlan(benchmark::State& state) {
   int64_t now_ns = kNowNs;
   for (auto _ : state) KAI_CHECK(PlanOf(&engine, now_ns += kSecondNs)->decisions.empty());
 }
-BENCHMARK(BM_QuietPlan)
-    ->Name("quiet/information")
-    ->ArgNames({"nodes", "waiting"})
-    ->Args({500, 1000})
-    ->Args({5000, 10'000})
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_QuietPlan)->Name("quiet/information")->Apply(InBothSizes);
 
 }  // namespace
 }  // namespace kai

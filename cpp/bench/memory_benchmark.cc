@@ -85,7 +85,7 @@ void BM_Stream(benchmark::State& state) {
     absl::StatusOr<Config> config = Config::Parse("{}", {});
     KAI_CHECK(config.ok());
     auto engine = std::make_unique<Engine>(store.get(), *std::move(config), ShardParams());
-    engine->Settle();
+    engine->Settled();
     state.PauseTiming();
     state.counters["peak_MB"] = ResidentMb("VmHWM:") - before_mb;
     state.counters["rows_MB"] = rows_mb - before_mb;

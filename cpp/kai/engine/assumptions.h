@@ -11,7 +11,7 @@
 // is its time stamp, until the pod in the store has one, is another one or is gone.
 //
 // Invariants: an object of the store is never changed; Row() gives it as it is assumed to be. Cost:
-// O(1) an assumption and a question. Threads: those of the store's writer.
+// O(1) an assumption and a question; Forget() looks at all. Threads: those of the store's writer.
 #ifndef KAI_ENGINE_ASSUMPTIONS_H_
 #define KAI_ENGINE_ASSUMPTIONS_H_
 

@@ -159,7 +159,7 @@ bool Engine::Update() {
   if (!can_update) return false;
   changes.rejections = store_.rejections();
   if (live_->updater == nullptr) {
-    // Those that changed are told below; what they were is in the columns.
+    // Those that changed are in `changes`; what they were is in the columns.
     absl::flat_hash_set<const CompactPod*> changed;
     for (const std::string& name : changed_[static_cast<size_t>(Kind::kPod)])
       changed.insert(store_.Find<PodRow>(name));

@@ -56,8 +56,6 @@ class Engine final : private Follower {
   // Something changed since the last plan: the next one takes it in, which ends the plans before.
   bool has_changed() const { return has_changed_; }
 
-  // Takes in what has changed, as the next Plan() would.
-  void Settle();
   // The cluster as it is; what changed is taken in as for a plan.
   std::shared_ptr<const Cluster> Settled();
 
@@ -86,6 +84,7 @@ class Engine final : private Follower {
   void Changed(Kind kind, std::string_view name) override;
   // The last plan, which holds now as well.
   PlanPtr Again(int64_t now_ns);
+  void Settle();
   void Build();
   bool Update();
 

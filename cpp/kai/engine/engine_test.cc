@@ -199,7 +199,7 @@ TEST_F(EngineTest, AnAssumptionEndsWithItsPod) {
   store_.Upsert(another);
   EXPECT_EQ(Plan(), "bind q/a-0 n; ") << "a pod of that name, and not the one that was bound";
   EXPECT_FALSE(engine_.Forget(*id));
-  EXPECT_EQ(engine_.AssumeBound(RequestFor("nobody", "n")), std::nullopt);
+  EXPECT_EQ(engine_.AssumeBound(RequestFor("unknown", "n")), std::nullopt);
 }
 
 TEST_F(EngineTest, APodThatIsAssumedToBeEvictedIsLeavingUntilTheStoreSaysSo) {
