@@ -4,8 +4,8 @@
 // A cluster that nothing happens to is planned as it was read. With its first event it gets a
 // store, and each session an engine of its own that follows it (docs/internals/bindings.md).
 //
-// Threads: one mutex per cluster for everything that reads or changes what lives on. Nobody waits
-// for it with the GIL: who has both took the mutex first.
+// Threads: one mutex per cluster for everything that reads or changes what lives on. A thread gives
+// the GIL back while it waits for the mutex: where one has both, it took the mutex first.
 #ifndef KAI_BINDINGS_LIVE_CLUSTER_H_
 #define KAI_BINDINGS_LIVE_CLUSTER_H_
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded_cases import first_of
 
-from kai.verify.cases import Case, read_cases
+from kai.verify.cases import Case
 
-ARCHIVE = Path(__file__).parents[1] / "conformance" / "cases.tar.xz"
 NOW = "2026-01-01T00:00:00Z"
 AREAS = ("allocate", "fairness", "mixed")  # generated clusters of every shape
 PER_AREA = 5
@@ -52,16 +52,7 @@ def shuffled(snapshot: dict[str, Any], seed: int) -> dict[str, Any]:
     return copy
 
 
-def chosen() -> list[Case]:
-    cases = read_cases([ARCHIVE])
-    return [
-        case
-        for area in AREAS
-        for case in [each for each in cases if each.area == f"random/{area}"][:PER_AREA]
-    ]
-
-
-@pytest.mark.parametrize("case", chosen(), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", first_of(AREAS, PER_AREA), ids=lambda case: case.id)
 def test_orders_and_runs_print_the_same_bytes(case: Case, tmp_path: Path) -> None:
     snapshot = case.data["snapshot"]
     first = printed(snapshot, tmp_path, hash_seed=1)

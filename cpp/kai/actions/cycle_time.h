@@ -44,7 +44,7 @@ class CycleTime {
 
   // To compute moments; questions are for HasCome().
   int64_t now_ns() const { return now_ns_; }
-  // A moment that is counted from now is told to people.
+  // The plan names a moment that is counted from now.
   void Tell() { holds_.at_once = true; }
   const Holds& holds() const { return holds_; }
 

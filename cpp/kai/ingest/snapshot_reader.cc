@@ -21,7 +21,8 @@ constexpr std::string_view kResourceVersions[] = {"resource.k8s.io/v1", "resourc
                                                   "resource.k8s.io/v1beta1"};
 
 // Reads the objects of one list of rawObjects, each into *begin(), and then calls end(whether it is
-// good). Each that is bad becomes a rejection; one without a name is told by its place in the list.
+// good). Each that is bad becomes a rejection; of one without a name it gives the place in the
+// list.
 template <typename Row, typename Begin, typename End>
 FieldStatus ReadEach(JsonValue& list, const KindEntry<Row>& kind, const Begin& begin,
                      const End& end, std::vector<Rejection>* rejections) {

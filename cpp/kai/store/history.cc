@@ -16,7 +16,7 @@ auto RowOf(const Kept& kept) {
   }
 }
 
-// Held by nobody but the history.
+// Only the history holds it.
 template <typename T>
 bool IsUnused(const std::shared_ptr<T>& span) {
   return span.use_count() == 1;

@@ -6,8 +6,8 @@
 //   store.Delete(Kind::kQueue, name);
 //   history.RowsAt(before)              // as store.Rows() was; without rejections
 //
-// Invariants: a moment is of interest as long as somebody holds it; every object is kept once
-// between two of them. Cost: Keep() copies the row, and nothing is kept for moments that nobody
+// Invariants: a moment is of interest as long as a plan holds it; every object is kept once
+// between two of them. Cost: Keep() copies the row, and nothing is kept for moments that no plan
 // holds; Now() looks at all that are held; RowsAt() costs what Store::Rows() does. Threads: those
 // of the store's writer.
 #ifndef KAI_STORE_HISTORY_H_

@@ -149,7 +149,7 @@ void CreationOrder::Add(PodGroupId group) {
 }
 
 void CreationOrder::AddAll() {
-  // Many are of one age: most are told apart by a few characters of their names.
+  // Many are of one age: a few characters of their names tell most of them apart.
   const Interner& names = *order_.key_comp().names;
   const auto text = [&](PodGroupId group) { return names.Text(groups_.name[group]); };
   struct Entry {

@@ -54,7 +54,7 @@ size_t HashOfPart(const PodSpecRow& spec);
 size_t HashOfPart(const PodExtrasRow& extras);
 size_t HashOfPart(const PodGroupSpecRow& spec);
 
-// Equal values, each once, for as long as somebody has it.
+// Equal values, each once, for as long as a row has it.
 template <typename T>
 class SharedValues {
  public:
@@ -92,7 +92,7 @@ class SharedValues {
     bool operator()(const Wanted& a, const Entry& b) const { return operator()(b, a); }
   };
 
-  // Drops what nobody else has: at most as much as is in use is kept of that.
+  // Drops values that no row has any more: never more of these are kept than of those in use.
   void Sweep() {
     absl::erase_if(values_, [](const Entry& entry) { return entry.value.use_count() == 1; });
     sweep_at_ = std::max(kFirstSweep, 2 * values_.size());
