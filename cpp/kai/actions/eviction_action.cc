@@ -24,10 +24,16 @@ void EvictionAction::Run(CycleView& cycle) {
   const WaitingRuns waiting(cycle);
   Turns turns(cycle, depth_, Turns::Equals::kPassOver);
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
+  // Then a group that finds no victims makes no difference to others: none takes its place on the
+  // worklist, none with a higher priority comes after it (failed_groups.h), and what got its first
+  // pods in this cycle is no victim.
+  const bool looks_ahead = depth_ < 0 && !cycle.plain_search &&
+                           cycle.mends->on(Mend::kSameCycleEviction) &&
+                           cycle.worklist.comparators == Worklist::Options().comparators;
   for (const std::span<const PodGroupId> run : waiting.runs()) {
     const PodGroupId group = run.front();
     if (cycle.MayRun(group) && IsCandidate(*cycle.cluster, *cycle.order, group, filter) &&
-        MayEvictNow(cycle, group))
+        MayEvictNow(cycle, group) && (!looks_ahead || MayFindVictims(cycle, group)))
       turns.Push(run);
   }
   PodGroupId group = turns.Next();
