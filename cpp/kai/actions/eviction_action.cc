@@ -4,7 +4,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/actions/failed_groups.h"
-#include "kai/actions/turns.h"
 #include "kai/model/columns/gpu_sums.h"
 
 namespace kai {
@@ -19,10 +18,7 @@ bool LostItsGang(const CycleView& cycle, PodGroupId group) {
 
 }  // namespace
 
-void EvictionAction::Run(CycleView& cycle) {
-  if (IsOff(cycle)) return;
-  const WaitingRuns waiting(cycle);
-  Turns turns(cycle, depth_, Turns::Equals::kPassOver);
+void EvictionAction::PushWaiting(CycleView& cycle, const WaitingRuns& waiting, Turns* turns) const {
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
   // Then a group that finds no victims makes no difference to others: none takes its place on the
   // worklist, none with a higher priority comes after it (failed_groups.h), and what got its first
@@ -34,8 +30,15 @@ void EvictionAction::Run(CycleView& cycle) {
     const PodGroupId group = run.front();
     if (cycle.MayRun(group) && IsCandidate(*cycle.cluster, *cycle.order, group, filter) &&
         MayEvictNow(cycle, group) && (!looks_ahead || MayFindVictims(cycle, group)))
-      turns.Push(run);
+      turns->Push(run);
   }
+}
+
+void EvictionAction::Run(CycleView& cycle) {
+  if (IsOff(cycle)) return;
+  const WaitingRuns waiting(cycle);
+  Turns turns(cycle, depth_, Turns::Equals::kPassOver);
+  PushWaiting(cycle, waiting, &turns);
   PodGroupId group = turns.Next();
   if (!group.valid()) return;
 

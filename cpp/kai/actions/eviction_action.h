@@ -16,6 +16,7 @@
 
 #include "kai/actions/action.h"
 #include "kai/actions/candidates.h"
+#include "kai/actions/turns.h"
 #include "kai/actions/victim_search.h"
 
 namespace kai {
@@ -67,6 +68,7 @@ class EvictionAction : public Action {
   static bool FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group);
 
  private:
+  void PushWaiting(CycleView& cycle, const WaitingRuns& waiting, Turns* turns) const;
   bool MayEvictNow(CycleView& cycle, PodGroupId group) const;
   bool CanNeverRun(CycleView& cycle, PodGroupId group) const;
   void Commit(CycleView& cycle, PodGroupId group, Statement::Checkpoint start);

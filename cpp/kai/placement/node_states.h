@@ -1,8 +1,9 @@
 // NodeStates: which nodes are alike at present: of one class of nodes, with the same room, and as
 // much of it in use. What one of them answers to a pod that looks at nothing else, all of them do.
 //
-//   states_.Refresh();
-//   const int32_t state = states_.Of(node);
+//   NodeStates states(rooms.cluster(), &rooms.search().touched());
+//   states.Refresh();
+//   EXPECT_EQ(states.Of(rooms.Node("a")), states.Of(rooms.Node("b")));
 //
 // Invariants: nodes of one state are equal in all that the state holds; a state keeps its number
 // until generation() changes. Cost: hashing the room of each node that was touched since. Threads:
