@@ -444,7 +444,26 @@ def _as_listed(pod: dict[str, Any]) -> None:
         ],
         "priority": 50,
     }
-    pod["status"] |= {
+    pod["status"] |= _status_of(pod["spec"]["containers"])
+    pod["metadata"]["managedFields"] = [
+        {
+            "manager": manager,
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": CREATED,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": _managed(fields),
+        }
+        for manager, fields in (
+            ("kube-controller-manager", {"metadata": pod["metadata"], "spec": pod["spec"]}),
+            ("kubelet", {"status": pod["status"]}),
+        )
+    ]
+
+
+def _status_of(containers: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the kubelet says of a pod that runs."""
+    return {
         "conditions": [
             {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": CREATED}
             for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -464,23 +483,9 @@ def _as_listed(pod: dict[str, Any]) -> None:
                 "imageID": f"{each['image']}@sha256:{'9f86d081884c7d65' * 4}",
                 "containerID": f"containerd://{'2c26b46b68ffc68f' * 4}",
             }
-            for each in pod["spec"]["containers"]
+            for each in containers
         ],
     }
-    pod["metadata"]["managedFields"] = [
-        {
-            "manager": manager,
-            "operation": "Update",
-            "apiVersion": "v1",
-            "time": CREATED,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": _managed(fields),
-        }
-        for manager, fields in (
-            ("kube-controller-manager", {"metadata": pod["metadata"], "spec": pod["spec"]}),
-            ("kubelet", {"status": pod["status"]}),
-        )
-    ]
 
 
 def _managed(value: object) -> dict[str, Any]:
