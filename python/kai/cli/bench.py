@@ -24,7 +24,7 @@ Examples:
   kai bench                         the whole ladder; some minutes
   kai bench fill-500 event-5000     two workloads
   kai bench --data DIR openb        a real cluster; DIR has openb/
-  kai bench --large --loads 1       a million pods; takes 10 GB of memory
+  kai bench --large --loads 1       a million pods; takes 4 GB of memory
   kai bench --json | jq '{name, plan_ms}'
 """,
 )

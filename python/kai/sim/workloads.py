@@ -71,7 +71,7 @@ LADDER = (
     "topology-1024", "too-large-16384", "queues-10000", "affinity-5000", "event-5000",
     "events-5000", "quiet-5000", "real-500", "real-2000", "openb", "openb-reclaim-31",
 )  # fmt: skip
-# What else the ladder has, for machines with 10 GB to spare: a million pods.
+# What else the ladder has, for machines with 4 GB to spare: a million pods.
 LARGE = ("fill-100000", "shapes-100000", "quiet-35000")
 
 # Of loading: microseconds for each small object at any size, megabytes a second of real-life
