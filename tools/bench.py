@@ -98,13 +98,19 @@ def compiler() -> str:
 
 
 def worse(now: Mapping[str, Figures], baseline: Mapping[str, Figures]) -> list[str]:
-    """The phases that take more instructions than they may: a sentence each."""
-    return [
-        f"{name}: {phase} takes {figure / before:.3f} times the instructions of the baseline"
-        for name, figures in now.items()
-        for phase, figure in figures.items()
-        if (before := baseline.get(name, {}).get(phase)) and figure > MOST * before
-    ]
+    """The phases that take more instructions than they may, or lack a count: a sentence each."""
+    found = []
+    for name, figures in now.items():
+        for phase, before in baseline.get(name, {}).items():
+            figure = figures.get(phase)
+            if figure is None:
+                found.append(f"{name}: {phase} was not counted")
+            elif figure > MOST * before:
+                ratio = f"{figure / before:.3f}"
+                found.append(
+                    f"{name}: {phase} takes {ratio} times the instructions of the baseline"
+                )
+    return found
 
 
 def table(
@@ -193,6 +199,8 @@ def main() -> int:
     baseline = json.loads(BASELINE.read_text())
     status = judge(now, baseline["ours"])
     if options.write:
+        if not now["instructions"]:
+            raise SystemExit("nothing was counted, and nothing is written")
         for part in ("instructions", "ms"):
             baseline["ours"][part] |= now[part]
         baseline["ours"]["compiler"] = now["compiler"]

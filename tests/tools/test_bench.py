@@ -93,6 +93,14 @@ def test_more_instructions_fail(
     assert bench.judge(changed("instructions", *path, times=0.5), FIGURES) == 0
 
 
+def test_a_phase_that_is_not_counted_fails(
+    bench: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = FIGURES | {"instructions": {"fill-500": {"load": 1_000_000}}}
+    assert bench.judge(now, FIGURES) == 1
+    assert "fill-500: plan was not counted" in capsys.readouterr().out
+
+
 def test_time_fails_nothing(bench: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.judge(changed("ms", "fill-500", "plan", times=10), FIGURES) == 0
     assert "10.00" in capsys.readouterr().out
