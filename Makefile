@@ -17,7 +17,8 @@ help:
 	@echo '  make test-all   make test, and what takes longer: all orchestrators, more random clusters, fuzzing, mutants'
 	@echo '  make test-integrations  the builders beside every orchestrator; tools/test.sh lint pytest  runs single stages'
 	@echo '  make lint       formatting, types, import floors, sizes;  make format  mends what a tool can mend'
-	@echo '  make bench      the C++ benchmarks, e.g. ARGS=--benchmark_filter=Cycle'
+	@echo '  make bench      instructions and times beside the committed baseline; fails on more instructions (3 minutes)'
+	@echo '  make bench-event  the C++ benchmarks that have "event" in their names'
 	@echo '  make mutants    change operators one at a time, and report changes that no test notices; ARGS="--files fairshare"'
 	@echo '  make wheel      dist/kai_sched-*.whl, which needs no compiler and no system package'
 	@echo '  make wheels     the same for every Python that is on the PATH'
@@ -58,9 +59,15 @@ format: setup
 	@find cpp \( -name '*.h' -o -name '*.cc' \) -exec .venv/bin/clang-format -i {} +
 	@.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
 
+# ARGS names workloads of kai bench, or: make bench ARGS=--write
 bench: setup
+	@tools/setup.sh bench
+	@tools/build.sh release _core kai_phases
+	@.venv/bin/python tools/bench.py $(ARGS)
+
+bench-%: setup
 	@tools/build.sh release
-	@for benchmark in build/release/bin/*_benchmark; do "$$benchmark" $(ARGS) || exit; done
+	@for benchmark in build/release/bin/*_benchmark; do "$$benchmark" "--benchmark_filter=$*" $(ARGS) || exit; done
 
 mutants: setup
 	@.venv/bin/python tools/mutants.py $(ARGS)

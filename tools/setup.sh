@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings a fresh Debian or Ubuntu machine to the point where `cmake --preset release` and pytest work.
 #
-#   tools/setup.sh [system] [run] [python]      system and python when nothing is named
+#   tools/setup.sh [system] [run] [python] [bench]      system and python when nothing is named
 #
 # system  installs missing Debian packages when we are root or sudo asks no password; otherwise it says in one
 #         sentence what to install. It looks for what a package brings rather than for its name, so a compiler
@@ -9,6 +9,7 @@
 # run     makes .venv, puts `kai` on its path, and installs what building and running kai takes
 #         (tools/requirements-run.in).
 # python  the same with everything that developing takes: tools/requirements-dev.txt, which also pins the versions.
+# bench   installs valgrind, which `make bench` counts instructions with; where it cannot, `make bench` says so.
 #
 # All are quick when there is nothing to do. PYTHON=/path/to/python3 chooses the interpreter behind .venv.
 set -euo pipefail
@@ -44,6 +45,33 @@ has_python_headers() {
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))'
 }
 
+# find_apt: sets `install` and `as_root`; `install` stays empty where nothing can be installed.
+find_apt() {
+  install=() as_root=()
+  have apt-get || return 0
+  if [ "$(id -u)" = 0 ]; then
+    install=(apt-get)
+  elif have sudo && sudo -n true 2>/dev/null; then
+    install=(apt-get)
+    as_root=(sudo -n)
+  fi
+}
+
+# install_packages NAME...
+install_packages() {
+  say "installing system packages: $*"
+  install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
+  watch "apt-get update" 0 "${install[@]}" update ||
+    say "apt-get update failed; trying with the package lists that are here"
+  watch "apt-get install" 30 "${install[@]}" install -y --no-install-recommends "$@"
+}
+
+set_up_bench() {
+  have valgrind && return 0
+  find_apt
+  [ ${#install[@]} = 0 ] || install_packages valgrind || say "apt-get could not install valgrind"
+}
+
 set_up_system() {
   # Debian ships venv and headers per Python version, so name the version for interpreters beside the default one.
   local version missing=() helpful=()
@@ -60,26 +88,14 @@ set_up_system() {
   has_python_headers || missing+=("$version-dev")
   have ccache || helpful+=(ccache)  # a second build of the same sources costs nothing; the first works without
 
-  local install=() as_root=()
-  if have apt-get; then
-    if [ "$(id -u)" = 0 ]; then
-      install=(apt-get)
-    elif have sudo && sudo -n true 2>/dev/null; then
-      install=(apt-get)
-      as_root=(sudo -n)
-    fi
-  fi
+  find_apt
   if [ ${#install[@]} = 0 ]; then
     [ ${#missing[@]} = 0 ] && return 0
     die "these system packages are missing: ${missing[*]}; please run: sudo apt-get install -y ${missing[*]}"
   fi
   local wanted=("${missing[@]}" "${helpful[@]}")
   [ ${#wanted[@]} = 0 ] && return 0
-  say "installing system packages: ${wanted[*]}"
-  install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
-  watch "apt-get update" 0 "${install[@]}" update ||
-    say "apt-get update failed; trying with the package lists that are here"
-  watch "apt-get install" 30 "${install[@]}" install -y --no-install-recommends "${wanted[@]}" ||
+  install_packages "${wanted[@]}" ||
     die "apt-get could not install: ${wanted[*]}"
   has_cmake || die "needs CMake 3.25 or newer (Debian 12, Ubuntu 24.04); this is $(cmake --version 2>&1 | sed 1q)"
 }
@@ -126,6 +142,7 @@ for part; do
     system) set_up_system ;;
     run) set_up_python run ;;
     python) set_up_python all ;;
-    *) die "unknown part: $part (system, run or python)" ;;
+    bench) set_up_bench ;;
+    *) die "unknown part: $part (system, run, python or bench)" ;;
   esac
 done

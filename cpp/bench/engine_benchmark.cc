@@ -1,6 +1,6 @@
 // What an event costs in a cluster that lives on, up to the plan after it.
 //
-//   make bench ARGS=--benchmark_filter=event
+//   make bench-event
 //
 // The cluster is full: a GPU pod of a group of its own on every device, twenty pods without GPUs on
 // every node, in groups of twenty, and groups of a hundred shapes that wait. In each round one GPU

@@ -2,7 +2,7 @@
 // into a Store, and an Engine has them in columns. Time by object, and resident memory in MB: the
 // most while loading, and what stays. The time has that of generating the text in it.
 //
-//   make bench ARGS=--benchmark_filter=stream
+//   make bench-stream
 //
 // Ten pods a node, in groups of ten or each in a group of its own.
 #include <benchmark/benchmark.h>

@@ -6,10 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
-import openb
 import pytest
 
 import kai
+from kai.sim import openb
 from kai.verify.validate import validate
 
 pytestmark = pytest.mark.skipif(

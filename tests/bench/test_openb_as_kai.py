@@ -11,10 +11,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import openb
 import pytest
 
 import kai
+from kai.sim import openb
 
 RECORDED = openb.recorded()
 pytestmark = pytest.mark.skipif(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,15 +23,30 @@ if TYPE_CHECKING:
 Examples:
   kai bench                         the whole ladder; some minutes
   kai bench fill-500 event-5000     two workloads
-  kai bench fill-100000 --loads 1   a million pods; takes 8 GB of memory
+  kai bench --data DIR openb        a real cluster; DIR has openb/
+  kai bench --large --loads 1       a million pods; takes 4 GB of memory
   kai bench --json | jq '{name, plan_ms}'
 """,
 )
 @click.argument("workloads", metavar="[WORKLOAD]...", nargs=-1)
 @click.option("--loads", default=5, type=click.IntRange(1), help="How often each is loaded [5].")
+@click.option(
+    "--data",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the lists of the Alibaba cluster are, in openb/ [$KAI_DATA].",
+)
+@click.option("--large", is_flag=True, help="Add the workloads of a million pods.")
 @click.option("--list", "lists", is_flag=True, help="List the families, and measure nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per workload, a line.")
-def command(workloads: tuple[str, ...], loads: int, lists: bool, as_json: bool) -> int:
+def command(
+    workloads: tuple[str, ...],
+    loads: int,
+    data: Path | None,
+    large: bool,
+    lists: bool,
+    as_json: bool,
+) -> int:
     """Measure loading and planning on made-up clusters, without any cluster.
 
     WORKLOAD is a family and its size, such as fill-500; without any, all of the
@@ -38,19 +54,34 @@ def command(workloads: tuple[str, ...], loads: int, lists: bool, as_json: bool) 
     smallest time of all loads, of one thread: "load" from bytes to a checked
     cluster, "plan" the first plan, "next" a further one with its events. "bar"
     is what we aim for, of "next" where there is one and else of "plan"; "KAI"
-    is one cycle of KAI Scheduler, on a machine of the same kind as ours.
+    is one cycle of KAI Scheduler, on a machine of the same kind as ours; and
+    "floor" what copying the same amount of memory takes here.
     """
     from kai.cli.show import Page
     from kai.cli.work import patiently
+    from kai.errors import NotFoundError
+    from kai.sim import workloads as known
     from kai.sim.bench import measure
-    from kai.sim.workloads import FAMILIES, LADDER, workload
+    from kai.sim.families import FAMILIES
 
     if lists:
         page = Page()
         for name in FAMILIES:
-            page.paragraph(f"{name}-SIZE: {workload(f'{name}-1').about}")
+            page.paragraph(f"{name}-SIZE: {known.workload(f'{name}-1').about}")
+        page.paragraph("openb, openb-LIST, openb-reclaim-31: the Alibaba cluster; needs --data")
         return DONE
-    chosen = [workload(name) for name in workloads or LADDER]
+    chosen = []
+    left_out = []
+    for name in (workloads or known.LADDER) + (known.LARGE if large else ()):
+        try:
+            chosen.append(known.workload(name, data))
+        except NotFoundError:
+            if workloads or not known.needs_data(name):
+                raise
+            left_out.append(name)
+    if left_out:
+        names = " and ".join(left_out)
+        click.echo(f"kai: left out {names}: no lists in --data or KAI_DATA", err=True)
     measured = []
     for each in chosen:
         done = patiently(f"measuring {each.name}", lambda each=each: measure(each, loads))  # type: ignore[misc]
@@ -58,26 +89,55 @@ def command(workloads: tuple[str, ...], loads: int, lists: bool, as_json: bool) 
         if as_json:
             click.echo(json.dumps(dataclasses.asdict(done)))
     if not as_json:
-        Page().tables([_table(measured)])
+        Page().tables([_plans(measured), _loads(measured)])
     return DONE
 
 
-def _table(measured: list[Measured]) -> Table:
+def _plans(measured: list[Measured]) -> Table:
     from kai.engine import text
 
     return text.Table(
-        "Smallest times",
-        ("workload", "pods", "load", "plan", "next", "bar", "beyond", "KAI"),
+        "Planning: smallest times",
+        ("workload", "plan", "next", "bar", "beyond", "floor", "KAI"),
         [
             (
                 each.name,
-                text.number(each.pods),
-                *map(_time, (each.load_ms, each.plan_ms, each.further_ms)),
-                *map(_time, (each.bar_ms, each.beyond_ms, each.kai_ms)),
+                *map(_time, (each.plan_ms, each.further_ms, each.bar_ms, each.beyond_ms)),
+                _time(None if each.events is not None else each.plan_floor_ms or None),
+                _time(each.kai_ms),
+            )
+            for each in measured
+        ],
+        right=frozenset(range(1, 7)),
+    )
+
+
+def _loads(measured: list[Measured]) -> Table:
+    from kai.engine import text
+    from kai.sim.workloads import LOAD_BAR_MB_PER_S, LOAD_BAR_US, PYTHON_BARS_MS
+
+    python = "; ".join(f"{name} {ms:g} ms" for name, (ms, _) in PYTHON_BARS_MS.items())
+    return text.Table(
+        "Loading, and in Python: from bytes to list(plan.decisions)",
+        ("workload", "objects", "MB", "load", "floor", "each", "MB/s", "Python"),
+        [
+            (
+                each.name,
+                text.number(each.objects),
+                f"{each.megabytes:.1f}",
+                _time(each.load_ms),
+                _time(each.load_floor_ms),
+                _time(each.load_ms / each.objects),
+                f"{each.megabytes / each.load_ms * 1e3:,.0f}",
+                _time(each.python_ms),
             )
             for each in measured
         ],
         right=frozenset(range(1, 8)),
+        note=(
+            f"Bars: {LOAD_BAR_US[0]:g} us each; real-life objects "
+            f"{LOAD_BAR_MB_PER_S[0]} MB/s; in Python {python}"
+        ),
     )
 
 

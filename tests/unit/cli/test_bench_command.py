@@ -2,13 +2,24 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import kai
+from kai.sim import workloads
 from kai.sim.bench import measure
-from kai.sim.workloads import BARS_MS, FAMILIES, KAI_MS, LADDER, NOW, workload
+from kai.sim.families import FAMILIES
+from kai.sim.workloads import (
+    BARS_MS,
+    KAI_MS,
+    LADDER,
+    LARGE,
+    NOW,
+    needs_data,
+    workload,
+)
 
 Run = Callable[..., Any]
 
@@ -36,10 +47,21 @@ def test_a_workload_is_whole_and_the_same_every_time(family: str) -> None:
         ("gang3-60", 3, 0, 0),
         ("gang250-60", 250, 0, 0),
         ("unschedulable-60", 0, 0, 0),
-        ("late-60", 0, 0, 0),
+        ("unschedulable-under-60", 0, 0, 0),
+        ("unschedulable-late-60", 0, 0, 0),
         ("reclaim-60", 0, 240, 240),
+        ("preempt-60", 0, 1, 1),
         ("consolidation-60", 0, 12, 6),
+        ("consolidation-small-60", 0, 30, 24),
+        ("saturated-10", 0, 0, 0),
         ("event-60", 0, 0, 0),
+        ("halves-4", 64, 0, 0),
+        ("spread-10", 80, 0, 0),
+        ("cpus-10", 80, 0, 0),
+        ("anti-affinity-50", 1, 0, 0),
+        ("topology-64", 32, 0, 0),
+        ("too-large-64", 0, 0, 0),
+        ("scattered-64", 0, 0, 0),
     ],
 )
 def test_a_workload_asks_what_its_name_says(
@@ -68,13 +90,66 @@ def test_what_is_measured_adds_up() -> None:
     first = measure(workload("fill-10"), loads=1)
     assert first.decided == {"bind": 80, "pipeline": 0, "evict": 0}
     assert first.further_ms is None
+    assert 0 < first.load_floor_ms < first.load_ms < first.python_ms
+    assert 0 < first.plan_floor_ms < first.plan_ms
+    assert first.objects == 10 + 2 + 80 + 80
 
 
-def test_the_table_fits_80_characters(run: Run) -> None:
-    done = run("bench", "fill-500", "late-20", "event-10", "--loads", 1)
+def test_a_gang_that_is_too_large_is_so_by_one_pod() -> None:
+    tree = json.loads(workload("too-large-64").snapshot())
+    gang = tree["rawObjects"]["podGroups"][-1]
+    assert gang["spec"]["minMember"] == 17
+    gang["spec"]["minMember"] = 16  # 8 nodes with 2 free GPUs
+    plan = kai.Scheduler().plan(kai.Cluster.from_snapshot(tree), now=NOW)
+    assert len(plan.decisions) >= 16
+
+
+def test_real_life_pods_are_large() -> None:
+    pods = json.loads(workload("real-2").snapshot())["rawObjects"]["pods"]
+    assert len(pods) == 16
+    assert all(7000 < len(json.dumps(pod, separators=(",", ":"))) < 8500 for pod in pods)
+    assert pods[0]["metadata"]["uid"] != pods[1]["metadata"]["uid"]
+
+
+def test_the_tables_fit_80_characters(run: Run) -> None:
+    chosen = ("fill-500", "unschedulable-late-1000", "event-10", "real-10")
+    done = run("bench", *chosen, "--loads", 1)
     assert done.status == 0
     assert max(len(line) for line in done.out.splitlines()) <= 80
     assert "3.0 s" in done.out  # KAI's figure
+    assert "Loading" in done.out
+
+
+def test_what_needs_a_trace_says_so(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KAI_DATA", str(tmp_path))
+    for name in ("openb", "openb-reclaim-31"):
+        done = run("bench", name)
+        assert done.status == 1
+        assert done.err.count("\n") == 1
+        assert "--data" in done.err
+    monkeypatch.setattr(workloads, "LADDER", ("fill-3", "openb"))
+    done = run("bench", "--loads", 1, "--json")
+    assert done.status == 0
+    assert [json.loads(line)["name"] for line in done.out.splitlines()] == ["fill-3"]
+    assert done.err == "kai: left out openb: no lists in --data or KAI_DATA\n"
+
+
+def test_a_list_is_read_from_the_folder_that_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "openb").mkdir()
+    nodes = "sn,cpu_milli,memory_mib,gpu,model\nn1,8000,65536,2,T4\n"
+    (tmp_path / "openb" / "openb_node_list_all_node.csv").write_text(nodes)
+    pods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1000,1024,1,1000\np2,1000,1,1,500\n"
+    (tmp_path / "openb" / "openb_pod_list_small.csv").write_text(pods)
+    done = run("bench", "openb-small", "--data", tmp_path, "--json", "--loads", 1)
+    assert json.loads(done.out)["decided"] == {"bind": 2, "pipeline": 0, "evict": 0}
+
+
+def test_large_workloads_are_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workloads, "LARGE", ("fill-4",))
+    done = run("bench", "fill-3", "--large", "--loads", 1, "--json")
+    assert [json.loads(line)["name"] for line in done.out.splitlines()] == ["fill-3", "fill-4"]
 
 
 def test_json_has_a_line_per_workload(run: Run) -> None:
@@ -91,8 +166,8 @@ def test_an_unknown_workload_is_one_sentence(run: Run) -> None:
 
 
 def test_the_ladder_and_its_figures_name_workloads() -> None:
-    for name in (*LADDER, *BARS_MS, *KAI_MS):
-        assert workload(name).name == name
+    for name in (*LADDER, *LARGE, *BARS_MS, *KAI_MS):
+        assert needs_data(name) or workload(name).name == name
 
 
 def test_families_are_listed(run: Run) -> None:

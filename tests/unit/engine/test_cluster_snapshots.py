@@ -1,5 +1,6 @@
 """A cluster to a snapshot and back."""
 
+import gc
 import json
 import zipfile
 from pathlib import Path
@@ -109,3 +110,20 @@ def test_jupyter_gets_tables_with_names_made_harmless() -> None:
     assert "<table>" in html
     assert "&lt;b&gt;" in html
     assert "<script>" not in html
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_an_export_leaves_the_garbage_collector_as_it_was(is_on: bool) -> None:
+    made = kai.Cluster().queue("a").upsert({"kind": "Node", "metadata": {"name": "n1"}})
+    was_on = gc.isenabled()
+    try:
+        (gc.enable if is_on else gc.disable)()
+        assert [each["metadata"]["name"] for each in made.to_snapshot()["rawObjects"]["nodes"]] == [
+            "n1"
+        ]
+        assert gc.isenabled() is is_on
+        with pytest.raises(kai.InvalidInputError):
+            kai.Cluster.from_snapshot(b"{")
+        assert gc.isenabled() is is_on
+    finally:
+        (gc.enable if was_on else gc.disable)()

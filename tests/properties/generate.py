@@ -8,7 +8,6 @@ so a case can be made again at any time and no two runs of this program differ.
 
     generate.py --family reclaim --seed 1 --count 60 --out DIR
     generate.py --family all --seed 1 --count 60 --out DIR          (DIR/<family>/...)
-    generate.py --family bench-fill --nodes 500 --out DIR           (one big snapshot)
     generate.py --merge DIR --results DIR2                          (add recorded answers)
 
 A case file is ``{"id", "about", "snapshot"}``; after ``--merge`` it also has ``expect``
@@ -1623,178 +1622,6 @@ FAMILIES = {
 
 
 # --------------------------------------------------------------------------------------
-# Large workloads for time measurements
-# --------------------------------------------------------------------------------------
-
-
-def bench_nodes(cluster, count):
-    width = len(str(count))
-    for index in range(count):
-        cluster.nodes.append(Node(f"node-{index + 1:0{width}d}", gpus=8, cpu=128, memory=1024))
-
-
-def fill_nodes(cluster, queue, free=0, gpus=1, priority="train"):
-    """Fills the cluster with running pods, leaving `free` GPUs on the last nodes."""
-    left = cluster.gpus - free
-    for node in cluster.nodes:
-        while node.free_gpus >= gpus and left >= gpus:
-            pod = gpu_pod(gpus)
-            node.take(pod)
-            pod.node = node.name
-            cluster.add_group(queue, [pod], min_member=1, priority=priority)
-            left -= gpus
-
-
-def bench_fill(cluster, nodes):
-    """Empty nodes, as many one-GPU pods as there are GPUs."""
-    bench_nodes(cluster, nodes)
-    (leaf,) = two_level_queues(cluster, [cluster.gpus])
-    for _ in range(cluster.gpus):
-        cluster.add_group(leaf, [gpu_pod(1)], min_member=1)
-    cluster.config = scheduler_config(ALL_ACTIONS)
-
-
-def bench_gang(cluster, nodes):
-    """A busy cluster with room for a gang of 3 and a gang of 250 one-GPU pods."""
-    bench_nodes(cluster, nodes)
-    (leaf,) = two_level_queues(cluster, [cluster.gpus])
-    fill_nodes(cluster, leaf, free=400, gpus=8)
-    for size in (3, 250):
-        cluster.add_group(leaf, copies(gpu_pod(1), size), min_member=size)
-    cluster.config = scheduler_config(ALL_ACTIONS)
-
-
-def bench_unschedulable(cluster, nodes):
-    """Full with another queue's work, exactly at its quota; a gang of whole nodes waits."""
-    bench_nodes(cluster, nodes)
-    total = cluster.gpus
-    gang = max(2, nodes // 10)
-    holder, asker = two_level_queues(cluster, [total, gang * 8])
-    fill_nodes(cluster, holder)
-    cluster.add_group(asker, copies(gpu_pod(8), gang), min_member=gang)
-    cluster.config = scheduler_config(ALL_ACTIONS)
-
-
-def bench_unschedulable_under(cluster, nodes):
-    """As above, but the holder stays one node's GPUs below its quota instead of exactly at it."""
-    bench_unschedulable(cluster, nodes)
-    for queue in cluster.queues:
-        if queue["metadata"]["name"] in ("dept-a", "team-a"):
-            queue["spec"]["resources"]["gpu"]["quota"] += 8
-
-
-def bench_unschedulable_late(cluster, nodes):
-    """Full; half of the holder's work is beyond its quota, and reclaiming all that is not enough.
-
-    The gang's pods need whole nodes, and half of every node is held by non-preemptible work.
-    """
-    bench_nodes(cluster, nodes)
-    total = cluster.gpus
-    gang = max(2, nodes // 10)
-    holder, asker = two_level_queues(cluster, [total // 2, total // 2])
-    for node in cluster.nodes:
-        for index in range(8):
-            pod = gpu_pod(1)
-            node.take(pod)
-            pod.node = node.name
-            cluster.add_group(
-                holder, [pod], min_member=1, priority="build" if index < 4 else "train"
-            )
-    cluster.add_group(asker, copies(gpu_pod(8), gang), min_member=gang)
-    cluster.config = scheduler_config(ALL_ACTIONS)
-
-
-def bench_reclaim(cluster, nodes):
-    """Full with one queue's one-GPU pods; another queue asks for a gang of half the cluster."""
-    bench_nodes(cluster, nodes)
-    total = cluster.gpus
-    holder, asker = two_level_queues(cluster, [total // 2, total // 2])
-    fill_nodes(cluster, holder)
-    cluster.add_group(asker, copies(gpu_pod(1), total // 2), min_member=total // 2)
-    cluster.config = scheduler_config(ALL_ACTIONS)
-
-
-def bench_consolidation(cluster, nodes):
-    """Every node half full with one pod; a tenth as many pods that need whole nodes."""
-    bench_nodes(cluster, nodes)
-    (leaf,) = two_level_queues(cluster, [cluster.gpus])
-    for node in cluster.nodes:
-        pod = gpu_pod(4)
-        node.take(pod)
-        pod.node = node.name
-        cluster.add_group(leaf, [pod], min_member=1)
-    for _ in range(nodes // 10):
-        cluster.add_group(leaf, [gpu_pod(8)], min_member=1)
-    cluster.config = scheduler_config(ALL_ACTIONS)
-
-
-def bench_consolidation_small(cluster, nodes):
-    """As above with four one-GPU pods on every node, and no bound on how many pods may be moved."""
-    bench_nodes(cluster, nodes)
-    (leaf,) = two_level_queues(cluster, [cluster.gpus])
-    for node in cluster.nodes:
-        for _ in range(4):
-            pod = gpu_pod(1)
-            node.take(pod)
-            pod.node = node.name
-            cluster.add_group(leaf, [pod], min_member=1)
-    for _ in range(nodes // 10):
-        cluster.add_group(leaf, [gpu_pod(8)], min_member=1)
-    cluster.config = scheduler_config(ALL_ACTIONS)
-    cluster.params = scheduler_params(maxNumberConsolidationPreemptees=-1)
-
-
-def bench_preempt(cluster, nodes):
-    """Full with one queue's one-GPU pods; one pod of a higher priority joins the queue."""
-    bench_nodes(cluster, nodes)
-    (leaf,) = two_level_queues(cluster, [cluster.gpus])
-    fill_nodes(cluster, leaf)
-    cluster.add_group(leaf, [gpu_pod(1)], min_member=1, priority="high")
-    cluster.config = scheduler_config(ALL_ACTIONS)
-
-
-def bench_topology(cluster, nodes):
-    """Three levels (zones of 8 racks, 64 racks, hosts) and one gang.
-
-    The gang has `nodes // 2` one-GPU pods: they must share a zone and should share a rack.
-    """
-    bench_nodes(cluster, nodes)
-    cluster.add_topology("site", LEVELS)
-    per_rack = max(1, nodes // 64)
-    for index, node in enumerate(cluster.nodes):
-        rack = index // per_rack
-        node.labels[LEVELS[0]] = f"zone-{rack // 8 + 1}"
-        node.labels[LEVELS[1]] = f"rack-{rack + 1}"
-    (leaf,) = two_level_queues(cluster, [cluster.gpus])
-    size = nodes // 2
-    cluster.add_group(
-        leaf,
-        copies(gpu_pod(1), size),
-        min_member=size,
-        topology={
-            "topology": "site",
-            "requiredTopologyLevel": LEVELS[0],
-            "preferredTopologyLevel": LEVELS[1],
-        },
-    )
-    cluster.config = scheduler_config(ALL_ACTIONS)
-
-
-BENCHMARKS = {
-    "bench-fill": (bench_fill, 500),
-    "bench-gang": (bench_gang, 5000),
-    "bench-unschedulable": (bench_unschedulable, 100),
-    "bench-unschedulable-under": (bench_unschedulable_under, 100),
-    "bench-unschedulable-late": (bench_unschedulable_late, 100),
-    "bench-reclaim": (bench_reclaim, 500),
-    "bench-consolidation": (bench_consolidation, 50),
-    "bench-consolidation-small": (bench_consolidation_small, 50),
-    "bench-preempt": (bench_preempt, 1000),
-    "bench-topology": (bench_topology, 1024),
-}
-
-
-# --------------------------------------------------------------------------------------
 # Files
 # --------------------------------------------------------------------------------------
 
@@ -1900,10 +1727,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--family", choices=sorted(FAMILIES) + sorted(BENCHMARKS) + ["all"])
+    parser.add_argument("--family", choices=[*sorted(FAMILIES), "all"])
     parser.add_argument("--seed", type=int, default=1, help="number of the first case")
     parser.add_argument("--count", type=int, default=1, help="how many cases")
-    parser.add_argument("--nodes", type=int, help="size of a bench- cluster")
     parser.add_argument("--out", help="directory to write to")
     parser.add_argument("--merge", metavar="DIR", help="add recorded answers to the cases in DIR")
     parser.add_argument("--results", metavar="DIR", help="directory of the recorded answers")
@@ -1914,17 +1740,6 @@ def main():
     if not options.family or not options.out:
         parser.error("--family and --out are needed")
     os.makedirs(options.out, exist_ok=True)
-    if options.family in BENCHMARKS:
-        build, size = BENCHMARKS[options.family]
-        size = options.nodes or size
-        cluster = Cluster(random.Random(options.family))
-        build(cluster, size)
-        name = f"{options.family}-{size}"
-        write_case(
-            os.path.join(options.out, name + ".json"),
-            {"id": name, "about": cluster.about(), "snapshot": cluster.snapshot()},
-        )
-        return
     for family in sorted(FAMILIES) if options.family == "all" else [options.family]:
         folder = os.path.join(options.out, family) if options.family == "all" else options.out
         os.makedirs(folder, exist_ok=True)

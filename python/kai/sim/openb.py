@@ -1,14 +1,14 @@
 """The Alibaba openb cluster as Kubernetes objects, in the layout of a KAI snapshot.
 
-    python tests/bench/openb.py > openb.json && kai plan openb.json
+    python -m kai.sim.openb > openb.json && kai plan openb.json
 
 The lists are CSV files: nodes with a GPU model, pods with what they ask for and when they came. All
 pods are waiting, in the order in which they came; each is a pod group of its own in the queue of
 its QoS class, and the queues, below one parent, have neither quota nor limit. The lists know no GPU
 memory; a part of a GPU is a fraction of it, so that it only has to be large enough to round well.
 
-KAI_DATA names the folder that holds `openb/` and `openb_expected/`; without it, ../shared/data
-beside the checkout.
+The lists are no part of kai. KAI_DATA names the folder that holds `openb/` and `openb_expected/`;
+beside it, in `conformance`, may be what KAI decided.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Row = Mapping[str, str]
 Json = dict[str, Any]
 
 MODEL_LABEL = "nvidia.com/gpu.product"
+RECLAIM = "openb-reclaim-"  # recorded cases of a full cluster
 PARENT_QUEUE = "openb"
 DEFAULT_QUEUE = "pods"  # of the lists that say no QoS class
 START = datetime(2025, 1, 1, tzinfo=timezone.utc)  # the lists count seconds from some day
@@ -34,16 +35,40 @@ WHOLE_GPU = 1000  # gpu_milli
 GPU_MEMORY_MIB = 32_000
 
 
-def folder() -> Path:
-    """Where the lists are, or would be."""
-    data = os.environ.get("KAI_DATA")
-    root = Path(data) if data else Path(__file__).parents[2].parent / "shared" / "data"
-    return root / "openb"
+def folder(data: Path | None = None) -> Path:
+    """Where the lists are, or would be: in `data`, KAI_DATA, or here."""
+    return (data or Path(os.environ.get("KAI_DATA") or ".")) / "openb"
 
 
-def recorded() -> list[Path]:
+def recorded(data: Path | None = None) -> list[Path]:
     """KAI's placement of some lists, one file each, in `conformance/openb` beside the data."""
-    return sorted((folder().parents[1] / "conformance" / "openb").glob("*.json"))
+    return sorted((_conformance(data) / "openb").glob("*.json"))
+
+
+def _conformance(data: Path | None) -> Path:
+    return folder(data).parent.resolve().parent / "conformance"
+
+
+def file_of(name: str, data: Path | None = None) -> Path:
+    """What a workload is read from: "openb", "openb-LIST", or a recorded "openb-reclaim-31"."""
+    if name.startswith(RECLAIM):
+        return _conformance(data) / "random" / "second-large" / f"{name}.json"
+    return folder(data) / f"openb_pod_list_{name.partition('-')[2] or 'default'}.csv"
+
+
+def snapshot_of(name: str, data: Path | None = None) -> bytes:
+    """The snapshot.json of a workload; a list has the configuration that KAI was recorded with.
+
+    Raises OSError where its file is not there.
+    """
+    if name.startswith(RECLAIM):
+        return file_of(name, data).read_bytes()
+    workload = name.partition("-")[2] or "default"
+    settings: Json = {}
+    if (record := _conformance(data) / "openb" / f"{workload}.json").is_file():
+        record_of = json.loads(record.read_bytes())
+        settings = {key: record_of[key] for key in ("config", "schedulerParams")}
+    return json.dumps(snapshot(*read(workload, data), **settings)).encode()
 
 
 def expected_share(workload: str, policy: str, demand: float) -> float | None:
@@ -64,10 +89,10 @@ def expected_share(workload: str, policy: str, demand: float) -> float | None:
     return sum(shares) / len(shares) if shares else None
 
 
-def read(workload: str = "") -> tuple[list[Row], list[Row]]:
+def read(workload: str = "", data: Path | None = None) -> tuple[list[Row], list[Row]]:
     """The rows of all nodes, and of the pods of one list; unless named, the recorded one."""
     names = ("openb_node_list_all_node.csv", f"openb_pod_list_{workload or 'default'}.csv")
-    nodes, pods = (_rows(folder() / name) for name in names)
+    nodes, pods = (_rows(folder(data) / name) for name in names)
     return nodes, pods
 
 
@@ -166,4 +191,4 @@ def _pod(row: Row) -> Json:
 
 
 if __name__ == "__main__":
-    json.dump(snapshot(*read(*sys.argv[1:2])), sys.stdout)
+    json.dump(snapshot(*read(sys.argv[1] if sys.argv[1:] else "")), sys.stdout)

@@ -1,0 +1,57 @@
+"""The workloads that KAI was measured on: ours are like them, and its figures are as recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kai.sim import openb
+from kai.sim.bench import measure
+from kai.sim.workloads import BARS_MS, KAI_MS, LADDER, LARGE, needs_data, workload
+
+KAIS: dict[str, Any] = json.loads(Path(__file__).with_name("baseline.json").read_text())["kai"]
+GANGS = {"gang3-5000", "gang250-5000"}  # in one cluster there: gang-5000
+MEASURED_ONCE = {"openb-reclaim-31"}  # no file has it
+
+
+def test_kais_figures_are_the_recorded_ones() -> None:
+    for name, ms in KAI_MS.items():
+        if not needs_data(name):
+            known = "gang-5000" if name in GANGS else name
+            assert ms == KAIS["workloads"][known]["total_ms"][0], name
+
+
+@pytest.mark.skipif(not openb.recorded(), reason=f"no KAI records beside {openb.folder()}")
+def test_kais_figure_of_the_alibaba_cluster_is_the_recorded_one() -> None:
+    [record] = [file for file in openb.recorded() if file.stem == "default"]
+    assert KAI_MS["openb"] == json.loads(record.read_bytes())["kai_cycle_ms"]
+
+
+def test_every_figure_is_of_a_rung() -> None:
+    assert {*BARS_MS, *KAI_MS} <= {*LADDER, *LARGE}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in KAIS["workloads"] if name not in ("fill-5000", "gang-5000")]
+)
+def test_kai_and_we_decide_the_same_number_of_pods(name: str) -> None:
+    measured = measure(workload(name), loads=1)
+    assert [*measured.decided.values()] == KAIS["workloads"][name]["decided"]
+
+
+@pytest.mark.skipif(
+    not openb.folder().is_dir(),
+    reason=f"no openb lists in {openb.folder()}; KAI_DATA names the folder that holds openb/",
+)
+def test_the_alibaba_cluster_is_a_rung() -> None:
+    measured = measure(workload("openb"), loads=1)
+    assert (measured.nodes, measured.pods, measured.decided["bind"]) == (1523, 8152, 7614)
+    assert set(measured.stages_ms) & {"allocate", "reclaim"} == {"allocate"}  # as KAI was measured
+    if not openb.file_of("openb-reclaim-31").is_file():
+        pytest.skip("KAI's records are not beside the lists")
+    full = measure(workload("openb-reclaim-31"), loads=1)
+    assert (full.nodes, full.pods) == (1213, 3699)
+    assert full.decided["evict"] > 100
