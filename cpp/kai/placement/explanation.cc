@@ -41,8 +41,12 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
       question.plan.node_filters,
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
   // Only nodes that were touched can answer anew.
-  const auto ask = [&](NodeId node) { AskNode(question, node, answers); };
-  if (looks_further || !touched_.VisitSince(answers->version, cluster_.nodes().size(), ask))
+  const size_t size = cluster_.nodes().size();
+  if (answers->of_node.size() < size) answers->of_node.Resize(size, -1);
+  const auto ask = [&](NodeId node) {
+    node.index() < size ? AskNode(question, node, answers) : Unask(node, answers);
+  };
+  if (looks_further || !touched_.VisitSince(answers->version, size, ask))
     return AskAll(question, nodes, answers);
   Conclude(answers);
 }
@@ -75,6 +79,13 @@ void Explanations::AskNode(const Question& question, NodeId node, Answers* answe
     answers->nodes_with.push_back(0);
   }
   ++answers->nodes_with[static_cast<size_t>(place)];
+}
+
+// The node has gone.
+void Explanations::Unask(NodeId node, Answers* answers) {
+  if (node.index() >= answers->of_node.size()) return;
+  const int32_t place = std::exchange(answers->of_node[node], -1);
+  if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];
 }
 
 FitReport::Answer Explanations::WhyNot(const Question& question, NodeId node) {

@@ -64,6 +64,7 @@ class Explanations {
   void Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers);
   void AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers);
   void AskNode(const Question& question, NodeId node, Answers* answers);
+  void Unask(NodeId node, Answers* answers);
   // Sums the answers up.
   void Conclude(Answers* answers) const;
   // Empty where the node refuses without a reason, or does not refuse.

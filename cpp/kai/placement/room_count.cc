@@ -78,16 +78,18 @@ double RoomCount::CountOn(PodClassId pod_class, NodeId node) {
 
 void RoomCount::Refresh(PodClassId pod_class, Counted* counted) {
   if (counted->version == touched_.version()) return;
+  const size_t size = cluster_.nodes().size();
   const auto count_again = [&](NodeId node) {
     if (node.index() >= counted->nodes) return;
     auto known = std::ranges::lower_bound(counted->on, node, {}, &std::pair<NodeId, double>::first);
     if (known == counted->on.end() || known->first != node)
       known = counted->on.insert(known, {node, 0.0});
     counted->held -= known->second;
-    known->second = CountOn(pod_class, node);
+    known->second = node.index() < size ? CountOn(pod_class, node) : 0;
     counted->held += known->second;
   };
   if (!touched_.VisitSince(counted->version, counted->nodes, count_again)) *counted = {};
+  counted->nodes = std::min(counted->nodes, size);
   counted->version = touched_.version();
 }
 
