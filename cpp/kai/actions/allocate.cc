@@ -1,6 +1,8 @@
 #include "kai/actions/allocate.h"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "kai/actions/candidates.h"
 #include "kai/actions/turns.h"
@@ -19,17 +21,33 @@ class Allocate final : public Action {
     const bool lets_all_speak = !cycle.mends->on(Mend::kUnrelatedBlockers);
     const WaitingRuns waiting(cycle);
     Turns turns(cycle, depth_, Turns::Equals::kEach);
-    std::vector<PodGroupId> hopeless;  // and others of their class
+    std::vector<PodGroupId> hopeless;                   // and others of their class
+    std::vector<std::span<const PodGroupId>> in_order;  // what is in `turns`
     for (const std::span<const PodGroupId> run : waiting.runs()) {
       const PodGroupId group = run.front();
       if (!cycle.MayRun(group) || !IsCandidate(*cycle.cluster, *cycle.order, group, {})) continue;
       const bool has_hope =
           lets_all_speak || HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
-      has_hope ? turns.Push(run) : hopeless.push_back(group);
+      if (has_hope) {
+        turns.Push(run);
+        in_order.push_back(run);
+      } else {
+        hopeless.push_back(group);
+      }
     }
+    // Room and limits only shrink here. Once nothing that is left has hope, the order does
+    // not matter. Looking at all of it costs less than the failures before.
+    size_t failures = 0;
+    size_t enough_failures = lets_all_speak ? std::numeric_limits<size_t>::max() : 16;
     for (PodGroupId group = turns.Next(); group.valid(); group = turns.Next()) {
       if (!Attempt(cycle, group)) {
         turns.Fail();
+        if (++failures < enough_failures) continue;
+        enough_failures = failures * 2;
+        if (!AnyHasHope(cycle, in_order)) {
+          turns.ForgetOrder();
+          enough_failures = std::numeric_limits<size_t>::max();
+        }
       } else if (cycle.order->CountOf(group, PodStatus::kPending) > 0) {
         turns.Push(group);
       }
@@ -38,6 +56,16 @@ class Allocate final : public Action {
   }
 
  private:
+  // Of runs as they were when they were pushed: the last of one is the last to get something.
+  static bool AnyHasHope(const CycleView& cycle,
+                         std::span<const std::span<const PodGroupId>> runs) {
+    return std::ranges::any_of(runs, [&](std::span<const PodGroupId> run) {
+      const PodGroupId group = run.back();
+      return cycle.order->CountOf(group, PodStatus::kPending) > 0 &&
+             HasHope(cycle, group, cycle.order->PodsToPlace(group), cycle.room);
+    });
+  }
+
   // One attempt at what the group wants next (spec 2 A1); true if it got it.
   static bool Attempt(CycleView& cycle, PodGroupId group) {
     Statement& statement = *cycle.statement;

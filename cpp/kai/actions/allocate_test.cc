@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "kai/session/config.h"
 #include "kai/session/session.h"
 #include "kai/testing/makers/cluster_maker.h"
@@ -69,6 +71,21 @@ TEST(AllocateTest, OfTwoEqualQueuesTheOneThatAsksForLessGoesFirst) {
                               .Pending("large/g", {.gpus = 2})
                               .Pending("small/g", {.gpus = 1})),
               PlanIs(Binds("small/g-0"), Binds("large/g-0")));
+}
+
+TEST(AllocateTest, OnceTheClusterIsFullAllOthersStillHaveAReason) {
+  ClusterMaker maker = MakeCluster();
+  maker.Node("n", {.gpus = 2});
+  std::vector<std::string> names;
+  for (int i = 0; i < 60; ++i) {
+    const std::string queue = absl::StrCat("q", i);
+    maker.Queue(queue, {.created_s = 10 + i})
+        .Pending(names.emplace_back(queue + "/g"), {.gpus = 1});
+  }
+  const Plan plan = RunAllocate(maker);
+  EXPECT_THAT(plan, PlanIs(Binds("q0/g-0"), Binds("q1/g-0")));
+  for (size_t i = 2; i < names.size(); ++i)
+    EXPECT_EQ(OutcomeOf(plan, names[i]).reasons.size(), 1) << names[i];
 }
 
 TEST(AllocateTest, QueuesTakeTurnsByWhatTheyHave) {

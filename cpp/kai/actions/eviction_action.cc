@@ -4,7 +4,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "kai/actions/failed_groups.h"
-#include "kai/actions/turns.h"
 #include "kai/model/columns/gpu_sums.h"
 
 namespace kai {
@@ -19,17 +18,27 @@ bool LostItsGang(const CycleView& cycle, PodGroupId group) {
 
 }  // namespace
 
+void EvictionAction::PushWaiting(CycleView& cycle, const WaitingRuns& waiting, Turns* turns) const {
+  const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
+  // Then a group that finds no victims makes no difference to others: none takes its place on the
+  // worklist, none with a higher priority comes after it (failed_groups.h), and what got its first
+  // pods in this cycle is no victim.
+  const bool looks_ahead = depth_ < 0 && !cycle.plain_search &&
+                           cycle.mends->on(Mend::kSameCycleEviction) &&
+                           cycle.worklist.comparators == Worklist::Options().comparators;
+  for (const std::span<const PodGroupId> run : waiting.runs()) {
+    const PodGroupId group = run.front();
+    if (cycle.MayRun(group) && IsCandidate(*cycle.cluster, *cycle.order, group, filter) &&
+        MayEvictNow(cycle, group) && (!looks_ahead || MayFindVictims(cycle, group)))
+      turns->Push(run);
+  }
+}
+
 void EvictionAction::Run(CycleView& cycle) {
   if (IsOff(cycle)) return;
   const WaitingRuns waiting(cycle);
   Turns turns(cycle, depth_, Turns::Equals::kPassOver);
-  const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
-  for (const std::span<const PodGroupId> run : waiting.runs()) {
-    const PodGroupId group = run.front();
-    if (cycle.MayRun(group) && IsCandidate(*cycle.cluster, *cycle.order, group, filter) &&
-        MayEvictNow(cycle, group))
-      turns.Push(run);
-  }
+  PushWaiting(cycle, waiting, &turns);
   PodGroupId group = turns.Next();
   if (!group.valid()) return;
 

@@ -16,6 +16,7 @@
 
 #include "kai/actions/action.h"
 #include "kai/actions/candidates.h"
+#include "kai/actions/turns.h"
 #include "kai/actions/victim_search.h"
 
 namespace kai {
@@ -34,6 +35,11 @@ class EvictionAction : public Action {
   virtual bool OnlyForPreemptible() const { return false; }
   // Reclaim: may this group take from others at all? Others are passed over without a trace.
   virtual bool MayStart(CycleView&, PodGroupId) { return true; }
+  // Whether any group on the lists may lose pods for this one at all; where not, the group is not
+  // in the worklist. Lists stand through a cycle.
+  virtual bool MayFindVictims(const CycleView& cycle, PodGroupId) const {
+    return !cycle.lists().may_lose.empty();
+  }
   // A search for the group cannot succeed.
   virtual bool IsHopeless(CycleView&, PodGroupId) { return false; }
   // One failed group can speak for another only if they are in one queue (spec 2 R1).
@@ -62,6 +68,7 @@ class EvictionAction : public Action {
   static bool FirstPodFitsWhatIsFree(const CycleView& cycle, PodGroupId group);
 
  private:
+  void PushWaiting(CycleView& cycle, const WaitingRuns& waiting, Turns* turns) const;
   bool MayEvictNow(CycleView& cycle, PodGroupId group) const;
   bool CanNeverRun(CycleView& cycle, PodGroupId group) const;
   void Commit(CycleView& cycle, PodGroupId group, Statement::Checkpoint start);

@@ -14,6 +14,11 @@ class Preempt final : public EvictionAction {
       : EvictionAction("preempt", EvictionNote::kPreempted, options.depth), options_(options) {}
 
  protected:
+  bool MayFindVictims(const CycleView& cycle, PodGroupId group) const override {
+    const PodGroupColumns& groups = cycle.cluster->pod_groups();
+    return cycle.lists().bounds_in[groups.queue[group]].lowest_priority < groups.priority[group];
+  }
+
   bool IsHopeless(CycleView& cycle, PodGroupId group) override {
     // What may not exceed its quota cannot gain by others' leaving (spec 1 F99).
     const Cluster& cluster = *cycle.cluster;
@@ -31,12 +36,10 @@ class Preempt final : public EvictionAction {
       runtime_ns_ = MinRuntime(cycle.cluster->queues(), *options_.min_runtime)
                         .ForPreempt(groups.queue[group]);
     }
-    const PodGroupLists::Bounds& bounds = cycle.lists().bounds_in[groups.queue[group]];
-    if (cycle.mends->on(Mend::kSameCycleEviction) &&
-        bounds.lowest_priority >= groups.priority[group])
-      return {};
+    if (cycle.mends->on(Mend::kSameCycleEviction) && !MayFindVictims(cycle, group)) return {};
     std::vector<PodGroupId> candidates = MayLoseIn(cycle, groups.queue[group]);
     EraseWithoutAlive(cycle, &candidates);
+    const PodGroupLists::Bounds& bounds = cycle.lists().bounds_in[groups.queue[group]];
     const bool all_are_lower = bounds.highest_priority < groups.priority[group];
     const bool any_is_protected =
         options_.min_runtime &&

@@ -19,6 +19,12 @@ class Reclaim final : public EvictionAction {
   bool IsOff(const CycleView&) const override { return !options_.rule; }
   bool LooksAtWholeGroups() const override { return false; }
 
+  bool MayFindVictims(const CycleView& cycle, PodGroupId group) const override {
+    const PodGroupLists& lists = cycle.lists();
+    return lists.may_lose.size() >
+           lists.may_lose_in[cycle.cluster->pod_groups().queue[group]].size();
+  }
+
   bool MayStart(CycleView& cycle, PodGroupId group) override {
     return LiveRule(cycle, group).MayStart(cycle.order->NextRequest(group));
   }

@@ -58,6 +58,8 @@ class Turns {
   PodGroupId Next();
   // What Next() gave last fails as the cluster stands, and so would others of its class.
   void Fail();
+  // None of those that are left can get anything: Next() gives them in any order.
+  void ForgetOrder() { worklist_.ForgetOrder(); }
 
  private:
   // Invalid: the group asks for something of its own.

@@ -12,7 +12,8 @@ Worklist::Worklist(const Cluster& cluster, const FairShares* shares, PodOrder* o
       order_(order),
       options_(options),
       heaps_(cluster.queues()),
-      groups_(cluster.queues().size()) {}
+      groups_(cluster.queues().size()),
+      known_(cluster.queues().size()) {}
 
 bool Worklist::GroupGoesFirst(PodGroupId a, PodGroupId b) const {
   const PodGroupColumns& groups = cluster_.pod_groups();
@@ -28,7 +29,7 @@ bool Worklist::GroupGoesFirst(PodGroupId a, PodGroupId b) const {
   return groups.creation_rank[a] < groups.creation_rank[b];
 }
 
-bool Worklist::QueueGoesFirst(QueueId a, QueueId b) const {
+bool Worklist::QueueGoesFirst(QueueId a, QueueId b) {
   const QueueColumns& queues = cluster_.queues();
   if (!options_.by_fair_share) {
     // Without a comparator of queues the framework's own: creation time, then UID, which is the
@@ -36,18 +37,29 @@ bool Worklist::QueueGoesFirst(QueueId a, QueueId b) const {
     return std::tuple(queues.created_ns[a], cluster_.Text(queues.name[a])) <
            std::tuple(queues.created_ns[b], cluster_.Text(queues.name[b]));
   }
-  const auto contender = [&](QueueId queue) {
-    return QueueContender{
-        .queue = (*shares_)[queue],
-        .priority = queues.priority[queue],
-        .created_ns = queues.created_ns[queue],
-        .candidate = order_->NextRequest(groups_[heaps_.LeafOf(queue)].Top().group),
-        .victims = {}};
-  };
-  return GoesFirst(contender(a), contender(b), shares_->total());
+  return GoesFirst(StandingOf(a), StandingOf(b));
+}
+
+const QueueStanding& Worklist::StandingOf(QueueId queue) {
+  const QueueView view = (*shares_)[queue];
+  const QuotaCount& candidate = order_->NextRequest(groups_[heaps_.LeafOf(queue)].Top().group);
+  Known& known = known_[queue];
+  if (known.is_known && known.allocated == view.allocated() && known.candidate == candidate)
+    return known.standing;
+  known = {.is_known = true,
+           .allocated = view.allocated(),
+           .candidate = candidate,
+           .standing = QueueStanding({.queue = view,
+                                      .priority = cluster_.queues().priority[queue],
+                                      .created_ns = cluster_.queues().created_ns[queue],
+                                      .candidate = candidate,
+                                      .victims = {}},
+                                     shares_->total())};
+  return known.standing;
 }
 
 void Worklist::Push(std::span<const PodGroupId> groups) {
+  KAI_DCHECK(ordered_);
   const QueueId leaf = cluster_.pod_groups().queue[groups.front()];
   KAI_DCHECK(leaf.valid() && cluster_.queues().IsLeaf(leaf));
   KAI_DCHECK(groups.size() == 1 || options_.depth < 0);
@@ -77,7 +89,30 @@ void Worklist::KeepTheFirst(QueueId leaf) {
   for (const Entry& entry : kept) groups_[leaf].Push(entry, less);
 }
 
+void Worklist::ForgetOrder() {
+  if (!ordered_) return;
+  ordered_ = false;
+  for (const QueueId queue : cluster_.queues().name.ids()) {
+    const std::span<const Entry> entries = groups_[queue].items();
+    unordered_.insert(unordered_.end(), entries.begin(), entries.end());
+  }
+  std::ranges::reverse(unordered_);
+}
+
+PodGroupId Worklist::PopUnordered() {
+  Entry& entry = unordered_.back();
+  const PodGroupId group = entry.group;
+  has_more_ = !entry.rest.empty();
+  if (has_more_) {
+    entry = {.group = entry.rest.front(), .rest = entry.rest.subspan(1)};
+  } else {
+    unordered_.pop_back();
+  }
+  return group;
+}
+
 PodGroupId Worklist::Pop() {
+  if (!ordered_) return PopUnordered();
   const auto less = [this](const Entry& a, const Entry& b) {
     return GroupGoesFirst(a.group, b.group);
   };

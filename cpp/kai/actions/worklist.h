@@ -7,6 +7,8 @@
 //
 // Pod groups sit in a heap per leaf queue; queues sit in a heap per parent (queue_heaps.h).
 //
+// Once the order no longer matters, ForgetOrder() saves its cost.
+//
 // Invariants: Pop() follows the shares as they stand; the depth bounds what a leaf queue keeps.
 // Cost: O(log groups + depth * log siblings) comparisons a move, with keep_first O(depth) for each
 // group beyond the depth. Not thread-safe.
@@ -44,8 +46,10 @@ class Worklist {
   // Groups of one queue, in the order in which they are to come; they are pushed once the one
   // before them is popped. The list has to last for as long.
   void Push(std::span<const PodGroupId> groups);
-  bool empty() const { return heaps_.empty(); }
+  bool empty() const { return ordered_ ? heaps_.empty() : unordered_.empty(); }
   PodGroupId Pop();
+  // From now on Pop() gives what is in, queue by queue, and nothing comes in any more.
+  void ForgetOrder();
   // After Pop(): another group of its list is in.
   bool has_more() const { return has_more_; }
 
@@ -57,7 +61,9 @@ class Worklist {
   };
 
   bool GroupGoesFirst(PodGroupId a, PodGroupId b) const;
-  bool QueueGoesFirst(QueueId a, QueueId b) const;
+  bool QueueGoesFirst(QueueId a, QueueId b);
+  const QueueStanding& StandingOf(QueueId queue);
+  PodGroupId PopUnordered();
   void KeepTheFirst(QueueId leaf);
 
   const Cluster& cluster_;
@@ -66,6 +72,16 @@ class Worklist {
   Options options_;
   QueueHeaps heaps_;
   IndexVector<QueueId, LazyHeap<Entry>> groups_;  // of leaves
+  // How a queue stood when it was compared last, and what that followed from.
+  struct Known {
+    bool is_known = false;
+    QuotaCount allocated;
+    QuotaCount candidate;
+    QueueStanding standing;
+  };
+  IndexVector<QueueId, Known> known_;
+  bool ordered_ = true;
+  std::vector<Entry> unordered_;  // once ordered_ is false: what is left, the next one last
   bool has_more_ = false;
 };
 

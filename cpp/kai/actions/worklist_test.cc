@@ -1,5 +1,6 @@
 #include "kai/actions/worklist.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -55,6 +56,20 @@ struct Rig {
 };
 
 using Names = std::vector<std::string>;
+
+TEST(WorklistTest, WithoutItsOrderItGivesAllThatIsIn) {
+  Rig rig(MakeCluster()
+              .Queue("a")
+              .Queue("b")
+              .Node("n", {.gpus = 8})
+              .Pending("a/one", {.gpus = 1})
+              .Pending("b/one", {.gpus = 1})
+              .Pending("b/two", {.gpus = 1})
+              .Build());
+  rig.PushAll();
+  rig.worklist.ForgetOrder();
+  EXPECT_THAT(rig.PopAll(), testing::UnorderedElementsAre("a/one", "b/one", "b/two"));
+}
 
 TEST(WorklistTest, InOneQueueByPriorityThenAge) {  // spec 1 F73
   Rig rig(MakeCluster()

@@ -28,14 +28,13 @@ bool TakesOfNothing(const QueueContender& queue, const QuotaCount& next) {  // s
   return !AllResources([&](size_t i) { return Allocatable(queue.queue[i]) != 0 || next[i] <= 0; });
 }
 
-// What left and right may allocate, compared: -1 left has less somewhere and more nowhere, 1 the
-// reverse, 0 neither (spec 1 F70).
-int CompareAllocatable(const QueueView& left, const QueueView& right) {
+// -1 left has less somewhere and more nowhere, 1 the reverse, 0 neither (spec 1 F70).
+int CompareAllocatable(const QuotaVector& left, const QuotaVector& right) {
   bool left_less = false;
   bool right_less = false;
   for (size_t i = 0; i < kQuotaResources; ++i) {
-    left_less = left_less || Less(Allocatable(left[i]), Allocatable(right[i]));
-    right_less = right_less || Less(Allocatable(right[i]), Allocatable(left[i]));
+    left_less = left_less || Less(left[i], right[i]);
+    right_less = right_less || Less(right[i], left[i]);
   }
   if (left_less == right_less) return 0;
   return left_less ? -1 : 1;
@@ -56,25 +55,32 @@ double DominantShare(const QueueView& queue, const QuotaCount& allocated,
   return dominant;
 }
 
-bool GoesFirst(const QueueContender& left, const QueueContender& right, const QuotaVector& total) {
-  if (const bool over = OverUtilised(left); over != OverUtilised(right)) return !over;
-  const QuotaCount left_with = left.queue.allocated() + left.candidate;
-  const QuotaCount right_with = right.queue.allocated() + right.candidate;
-  if (const bool starved = Starved(left, left_with); starved != Starved(right, right_with))
-    return starved;
-  if (left.priority != right.priority) return left.priority > right.priority;
-  if (const bool takes = TakesOfNothing(left, left_with);
-      takes != TakesOfNothing(right, right_with))
-    return !takes;
+QueueStanding::QueueStanding(const QueueContender& contender, const QuotaVector& total)
+    : over_utilised(OverUtilised(contender)),
+      priority(contender.priority),
+      share(DominantShare(contender.queue, contender.queue.allocated(), total)),
+      created_ns(contender.created_ns) {
+  const QuotaCount next = contender.queue.allocated() + contender.candidate;
+  starved = Starved(contender, next);
+  takes_of_nothing = TakesOfNothing(contender, next);
+  next_share = DominantShare(contender.queue, next - contender.victims, total);
+  for (size_t i = 0; i < kQuotaResources; ++i) allocatable[i] = Allocatable(contender.queue[i]);
+}
 
-  const double left_next = DominantShare(left.queue, left_with - left.victims, total);
-  const double right_next = DominantShare(right.queue, right_with - right.victims, total);
-  if (left_next != right_next) return left_next < right_next;  // spec 1 F68
-  const double left_now = DominantShare(left.queue, left.queue.allocated(), total);
-  const double right_now = DominantShare(right.queue, right.queue.allocated(), total);
-  if (left_now != right_now) return left_now < right_now;  // spec 1 F69
-  if (const int less = CompareAllocatable(left.queue, right.queue); less != 0) return less < 0;
+bool GoesFirst(const QueueStanding& left, const QueueStanding& right) {
+  if (left.over_utilised != right.over_utilised) return right.over_utilised;
+  if (left.starved != right.starved) return left.starved;
+  if (left.priority != right.priority) return left.priority > right.priority;
+  if (left.takes_of_nothing != right.takes_of_nothing) return right.takes_of_nothing;
+  if (left.next_share != right.next_share) return left.next_share < right.next_share;
+  if (left.share != right.share) return left.share < right.share;
+  if (const int less = CompareAllocatable(left.allocatable, right.allocatable); less != 0)
+    return less < 0;
   return left.created_ns < right.created_ns;  // spec 1 F71: no word for equals
+}
+
+bool GoesFirst(const QueueContender& left, const QueueContender& right, const QuotaVector& total) {
+  return GoesFirst(QueueStanding(left, total), QueueStanding(right, total));
 }
 
 }  // namespace kai

@@ -3,6 +3,8 @@
 //   GoesFirst(left.contender(), right.contender(), kTotal)
 //   DominantShare(queue, queue.allocated(), kTotal)      // 0.7 of what it may have
 //
+// Where a queue is compared many times, QueueStanding keeps what its comparisons have in common.
+//
 // Invariants: the answer need not be a strict order: queues of the same age and equal in all else
 // are "right first" both ways (spec 1 F71), so what stands on top of a heap depends on how it was
 // filled; base/lazy_heap.h reproduces that. Cost: a few comparisons for each of the three
@@ -25,8 +27,24 @@ struct QueueContender {
   QuotaCount victims{};    // what the victims already chosen in the queue would give back
 };
 
-// True if `left` goes first. `total` is the whole cluster's, the yardstick of unlimited resources
-// at every level (spec 1 F34).
+// What comparisons of a queue read; good while the contender stays as it is. `total` is the whole
+// cluster's, the yardstick of unlimited resources at every level (spec 1 F34).
+struct QueueStanding {
+  QueueStanding() = default;
+  QueueStanding(const QueueContender& contender, const QuotaVector& total);
+
+  bool over_utilised = false;     // spec 1 F64
+  bool starved = false;           // F65, with the candidate
+  bool takes_of_nothing = false;  // F67, with the candidate
+  int64_t priority = 0;
+  double next_share = 0;  // F68: dominant, with the candidate and without the victims
+  double share = 0;       // F69: dominant, as it is
+  int64_t created_ns = 0;
+  QuotaVector allocatable = {};  // F70
+};
+
+// True if `left` goes first.
+bool GoesFirst(const QueueStanding& left, const QueueStanding& right);
 bool GoesFirst(const QueueContender& left, const QueueContender& right, const QuotaVector& total);
 
 // The largest, over the three resources, of what is allocated as a part of what is allocatable

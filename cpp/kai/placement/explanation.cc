@@ -1,9 +1,15 @@
 #include "kai/placement/explanation.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace kai {
+namespace {
+
+constexpr size_t kNoState = std::numeric_limits<size_t>::max();
+
+}  // namespace
 
 NoNodeCausePtr Explanations::Of(PodId pod, const OrderedNodes& nodes,
                                 const QueueAllowance* allowance) {
@@ -12,7 +18,8 @@ NoNodeCausePtr Explanations::Of(PodId pod, const OrderedNodes& nodes,
   if (plan.is_refused || plan.IsRefusedNow(pod_class)) return RefusalOf(pod);
   const bool is_limited = plan.shares && allowance != nullptr && !plan.charges.empty() &&
                           !allowance->Allows(plan.charges.back());
-  const Question question{pod_class, plan, is_limited ? allowance : nullptr};
+  const Question question{pod_class, plan, is_limited ? allowance : nullptr,
+                          NodesInOneStateAgree(pod_class, plan)};
   // Other pods of the class can be of other queues, and may search elsewhere.
   if (is_limited || nodes.members() != nullptr) {
     AskAll(question, nodes, &passing_);
@@ -35,11 +42,20 @@ NoNodeCausePtr Explanations::RefusalOf(PodId pod) const {
   return std::make_shared<const NoNodeCause>(std::move(cause));
 }
 
+bool Explanations::NodesInOneStateAgree(PodClassId pod_class, const ClassPlan& plan) const {
+  return !plan.shares && !plan.claims &&
+         cluster_.pod_classes().info[pod_class].gpu.memory_mib == 0 &&
+         std::ranges::none_of(plans_.rules().filters, [&](const std::unique_ptr<Filter>& filter) {
+           return filter->ScopeFor(pod_class) == Filter::Scope::kNode;
+         });
+}
+
 void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers) {
   if (answers->version == touched_.version()) return;
   const bool looks_further = std::ranges::any_of(
       question.plan.node_filters,
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
+  PrepareStates(question, answers);
   // Only nodes that were touched can answer anew.
   const size_t size = cluster_.nodes().size();
   if (answers->of_node.size() < size) answers->of_node.Resize(size, -1);
@@ -51,7 +67,16 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
   Conclude(answers);
 }
 
+void Explanations::PrepareStates(const Question& question, Answers* answers) {
+  if (!question.nodes_in_one_state_agree) return;
+  states_.Refresh();
+  if (std::exchange(answers->generation, states_.generation()) != states_.generation())
+    answers->of_state.clear();
+}
+
 void Explanations::AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers) {
+  PrepareStates(question, answers);
+  answers->of_state.clear();
   answers->answers.clear();
   answers->nodes_with.clear();
   answers->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
@@ -68,17 +93,34 @@ void Explanations::Conclude(Answers* answers) const {
 }
 
 void Explanations::AskNode(const Question& question, NodeId node, Answers* answers) {
-  FitReport::Answer answer = WhyNot(question, node);
+  const size_t state =
+      question.nodes_in_one_state_agree ? static_cast<size_t>(states_.Of(node)) : kNoState;
+  std::vector<int32_t>& of_state = answers->of_state;
+  int32_t answered = state < of_state.size() ? of_state[state] : -1;
+  if (answered < 0) {
+    FitReport::Answer answer = WhyNot(question, node);
+    const bool is_its_own = answer.named.has_value();
+    answered = PlaceOf(std::move(answer), answers);
+    if (state != kNoState && !is_its_own) {
+      if (state >= of_state.size()) of_state.resize(states_.size(), -1);
+      of_state[state] = answered;
+    }
+  }
   int32_t& place = answers->of_node[node];
-  if (place >= 0 && answers->answers[static_cast<size_t>(place)] == answer) return;
+  if (place == answered) return;
   if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];
+  place = answered;
+  ++answers->nodes_with[static_cast<size_t>(place)];
+}
+
+int32_t Explanations::PlaceOf(FitReport::Answer answer, Answers* answers) {
   const auto known = std::ranges::find(answers->answers, answer);
-  place = static_cast<int32_t>(known - answers->answers.begin());
+  const auto place = static_cast<int32_t>(known - answers->answers.begin());
   if (known == answers->answers.end()) {
     answers->answers.push_back(std::move(answer));
     answers->nodes_with.push_back(0);
   }
-  ++answers->nodes_with[static_cast<size_t>(place)];
+  return place;
 }
 
 // The node has gone.
@@ -89,7 +131,7 @@ void Explanations::Unask(NodeId node, Answers* answers) {
 }
 
 FitReport::Answer Explanations::WhyNot(const Question& question, NodeId node) {
-  const auto& [pod_class, plan, allowance] = question;
+  const auto& [pod_class, plan, allowance, agree] = question;
   node_report_.Clear();
   const bool has_other_room = std::ranges::all_of(plan.room_filters, [&](const Filter* filter) {
     return filter->Check(question.pod_class, node, &node_report_);
@@ -107,7 +149,7 @@ FitReport::Answer Explanations::WhyNot(const Question& question, NodeId node) {
 }
 
 void Explanations::ReportRefusal(const Question& question, NodeId node) {
-  const auto& [pod_class, plan, allowance] = question;
+  const auto& [pod_class, plan, allowance, agree] = question;
   // The first refusal is the answer (spec 3 P3a-P10).
   if (plan.shares && allowance != nullptr) {
     const double gpus = cluster_.GpusAskedOn(pod_class, node);
@@ -165,7 +207,7 @@ FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId nod
 
 // With all that others use left as it is (spec 3 E4).
 bool Explanations::WouldFitWithoutOverhead(const Question& question, NodeId node) const {
-  const auto& [pod_class, plan, allowance] = question;
+  const auto& [pod_class, plan, allowance, agree] = question;
   const std::span<const double> overhead = cluster_.pod_classes().overhead[pod_class];
   const std::span<const double> request =
       plan.claims ? room_.RequestOn(pod_class, node) : std::span<const double>(plan.request);

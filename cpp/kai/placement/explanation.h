@@ -10,8 +10,9 @@
 // that found no node; for others it counts the nodes that refuse.
 //
 // Cost: the first answer for a class of pods asks all nodes, a later one only the nodes that were
-// touched since. Answers that hold for one pod, one queue or one domain are not kept, and neither
-// are those of classes that look at pods on other nodes. Threads: one.
+// touched since; of nodes that are alike one is asked for all. Answers that hold for one pod, one
+// queue or one domain are not kept, and neither are those of classes that look at pods on other
+// nodes. Threads: one.
 #ifndef KAI_PLACEMENT_EXPLANATION_H_
 #define KAI_PLACEMENT_EXPLANATION_H_
 
@@ -22,6 +23,7 @@
 #include "kai/placement/class_plans.h"
 #include "kai/placement/fit_report.h"
 #include "kai/placement/node_room.h"
+#include "kai/placement/node_states.h"
 #include "kai/placement/ordered_nodes.h"
 #include "kai/placement/queue_allowance.h"
 #include "kai/placement/touched_nodes.h"
@@ -36,7 +38,8 @@ class Explanations {
         plans_(*plans),
         room_(room),
         touched_(*touched),
-        kept_(cluster_.pod_classes().size()) {}
+        kept_(cluster_.pod_classes().size()),
+        states_(plans->cluster(), touched) {}
 
   // The cluster has more classes of pods.
   void Grow() { kept_.Resize(cluster_.pod_classes().size()); }
@@ -51,6 +54,9 @@ class Explanations {
     std::vector<FitReport::Answer> answers;               // each once
     std::vector<int64_t> nodes_with;                      // by answer
     IndexVector<NodeId, int32_t> of_node;  // an answer; -1: the node has not been asked
+    // The same by state of nodes, of that generation; -1 or beyond the end: not known.
+    std::vector<int32_t> of_state;
+    int64_t generation = 0;
     NoNodeCausePtr cause;
   };
   // A class of pods, and what limits it.
@@ -58,13 +64,18 @@ class Explanations {
     PodClassId pod_class;
     const ClassPlan& plan;
     const QueueAllowance* allowance;
+    bool nodes_in_one_state_agree;
   };
 
   NoNodeCausePtr RefusalOf(PodId pod) const;
   void Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers);
+  void PrepareStates(const Question& question, Answers* answers);
   void AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers);
   void AskNode(const Question& question, NodeId node, Answers* answers);
   void Unask(NodeId node, Answers* answers);
+  bool NodesInOneStateAgree(PodClassId pod_class, const ClassPlan& plan) const;
+  // The place of an answer that may be new.
+  static int32_t PlaceOf(FitReport::Answer answer, Answers* answers);
   // Sums the answers up.
   void Conclude(Answers* answers) const;
   // Empty where the node refuses without a reason, or does not refuse.
@@ -81,10 +92,8 @@ class Explanations {
   const TouchedNodes& touched_;
   IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: not asked for
   Answers passing_;                                         // those that are not kept
-  FitReport node_report_;                                   // scratch
-  IndexVector<NodeId, int64_t>
-      asked_;  // in which round; a node that was touched often is asked once
-  int64_t round_ = 0;
+  NodeStates states_;
+  FitReport node_report_;  // scratch
 };
 
 }  // namespace kai

@@ -72,42 +72,47 @@ double PodsThatFit(ClassPlans* plans, const Cluster& cluster, PodClassId pod_cla
   return CountOn(plans, cluster, pod_class, node, GpusTakenOn(cluster, pod_class, node));
 }
 
-double RoomCount::CountOn(PodClassId pod_class, NodeId node) {
-  return kai::CountOn(plans_, cluster_, pod_class, node, GpusTakenOn(cluster_, pod_class, node));
+void RoomCount::CountOn(PodClassId pod_class, NodeId node, double gpus, Counted* counted) {
+  const double held = kai::CountOn(plans_, cluster_, pod_class, node, gpus);
+  if (held == 0) return;
+  counted->on.emplace(node, held);
+  counted->held += held;
 }
 
-void RoomCount::Refresh(PodClassId pod_class, Counted* counted) {
+void RoomCount::Refresh(Counted* counted) const {
   if (counted->version == touched_.version()) return;
-  const size_t size = cluster_.nodes().size();
-  const auto count_again = [&](NodeId node) {
+  const auto forget = [&](NodeId node) {
     if (node.index() >= counted->nodes) return;
-    auto known = std::ranges::lower_bound(counted->on, node, {}, &std::pair<NodeId, double>::first);
-    if (known == counted->on.end() || known->first != node)
-      known = counted->on.insert(known, {node, 0.0});
+    counted->uncounted.push_back(node);
+    const auto known = counted->on.find(node);
+    if (known == counted->on.end()) return;
     counted->held -= known->second;
-    known->second = node.index() < size ? CountOn(pod_class, node) : 0;
-    counted->held += known->second;
+    counted->on.erase(known);
   };
-  if (!touched_.VisitSince(counted->version, counted->nodes, count_again)) *counted = {};
-  counted->nodes = std::min(counted->nodes, size);
+  const bool is_known = touched_.VisitSince(counted->version, counted->nodes, forget);
+  if (!is_known || counted->uncounted.size() > counted->nodes) *counted = {};
+  counted->nodes = std::min(counted->nodes, cluster_.nodes().size());
   counted->version = touched_.version();
 }
 
 bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   Counted& counted = counted_[pod_class];
-  Refresh(pod_class, &counted);
+  Refresh(&counted);
   const size_t nodes = cluster_.nodes().size();
   // Pods that share no device take as many of every node.
   const bool shares = cluster_.pod_classes().info[pod_class].gpu.IsShared();
-  double gpus = shares ? 0 : GpusTakenOn(cluster_, pod_class, NodeId());
-  for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes) {
-    const NodeId node(counted.nodes);
-    if (shares) gpus = GpusTakenOn(cluster_, pod_class, node);
-    const double held = kai::CountOn(plans_, cluster_, pod_class, node, gpus);
-    if (held == 0) continue;
-    counted.held += held;
-    counted.on.emplace_back(node, held);
+  const double gpus = shares ? 0 : GpusTakenOn(cluster_, pod_class, NodeId());
+  const auto count = [&](NodeId node) {
+    CountOn(pod_class, node, shares ? GpusTakenOn(cluster_, pod_class, node) : gpus, &counted);
+  };
+  while (counted.held < wanted && !counted.uncounted.empty()) {
+    const NodeId node = counted.uncounted.back();
+    counted.uncounted.pop_back();
+    // It may be there twice, or have gone.
+    if (node.index() < counted.nodes && !counted.on.contains(node)) count(node);
   }
+  for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes)
+    count(NodeId(counted.nodes));
   return counted.held >= wanted;
 }
 

@@ -9,14 +9,14 @@
 //
 // Invariants: a count is never too small. Cost: O(slots) per node; MayHold() looks at each node at
 // most once per class of pods, and stops where it is enough; later at nodes that were touched
-// since. Not thread-safe: it makes plans.
+// since, until it is enough. Not thread-safe: it makes plans.
 #ifndef KAI_PLACEMENT_ROOM_COUNT_H_
 #define KAI_PLACEMENT_ROOM_COUNT_H_
 
 #include <span>
-#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "kai/model/columns/cluster.h"
 #include "kai/placement/class_plans.h"
 #include "kai/placement/touched_nodes.h"
@@ -52,13 +52,14 @@ class RoomCount {
   struct Counted {
     size_t nodes = 0;
     double held = 0;
-    std::vector<std::pair<NodeId, double>> on;  // those of them that ever held any, ascending
+    absl::flat_hash_map<NodeId, double> on;  // those of them that hold any
+    std::vector<NodeId> uncounted;           // of them, touched since: as if they held none
     TouchedNodes::Version version = TouchedNodes::kNone;
   };
 
   bool Holds(PodClassId pod_class, double wanted);
-  void Refresh(PodClassId pod_class, Counted* counted);
-  double CountOn(PodClassId pod_class, NodeId node);
+  void Refresh(Counted* counted) const;
+  void CountOn(PodClassId pod_class, NodeId node, double gpus, Counted* counted);
 
   const Cluster& cluster_;
   ClassPlans* plans_;
