@@ -56,10 +56,10 @@ class Events {
   // One event; mostly of pods and pod groups.
   void Happen() {
     const int64_t dice = random_.Below(100);
-    if (dice < 70) return OfKind(Kind::kPod);
-    if (dice < 85) return OfKind(Kind::kPodGroup);
-    if (dice < 90) return OfKind(Kind::kBindRequest);
-    if (dice < 95) return OfNode();
+    if (dice < 64) return OfKind(Kind::kPod);
+    if (dice < 78) return OfKind(Kind::kPodGroup);
+    if (dice < 83) return OfKind(Kind::kBindRequest);
+    if (dice < 97) return OfNode();
     OfKind(random_.Pick(std::vector<Kind>{Kind::kNode, Kind::kQueue, Kind::kPriorityClass,
                                           Kind::kTopology, Kind::kConfigMap}));
   }
@@ -80,26 +80,56 @@ class Events {
     });
   }
 
-  // A node is cordoned, tainted or falls ill.
+  // A node comes, also one of a new name, goes, is cordoned, tainted or labelled, falls ill, or has
+  // more or less to give.
   void OfNode() {
-    std::vector<NodeRow>& nodes = sources_[0].nodes;
+    std::vector<NodeRow>& nodes = sources_[static_cast<size_t>(random_.Below(3))].nodes;
     if (nodes.empty()) return;
-    const NodeRow* known = store_.Find<NodeRow>(random_.Pick(nodes).name);
-    if (known == nullptr) return;
+    NodeRow like = random_.Pick(nodes);
+    if (random_.OneIn(4)) like.name = "a" + std::to_string(random_.Below(3));
+    const NodeRow* known = store_.Find<NodeRow>(like.name);
+    if (known == nullptr) {
+      store_.Upsert(std::move(like));
+      return;
+    }
     NodeRow node = *known;
-    switch (random_.Below(3)) {
+    switch (random_.Below(7)) {
       case 0:
         node.unschedulable = !node.unschedulable;
         break;
       case 1:
         node.ready = random_.Coin() ? ConditionStatus::kTrue : ConditionStatus::kFalse;
         break;
-      default:
+      case 2:
         node.taints.clear();
         if (random_.Coin())
           node.taints.push_back({.key = "new", .value = "", .effect = TaintEffect::kNoSchedule});
+        break;
+      case 3:
+        node.allocatable = like.allocatable;
+        break;
+      case 4:
+        store_.Delete(Kind::kNode, node.name);
+        return;
+      case 5:
+        node.labels = random_.Pick(nodes).labels;
+        break;
+      default:
+        Relabel(&node.labels);
     }
     store_.Upsert(std::move(node));
+  }
+
+  // Pods select by some of these labels, GPUs are described by others, and one is of no interest.
+  void Relabel(StringPairs* labels) {
+    static const std::vector<std::pair<std::string, std::vector<std::string>>> kLabels = {
+        {"zone", {"z0", "z1", "z2"}},         {"model", {"a100", "h100"}},
+        {"generation", {"0", "1", "2", "3"}}, {"nvidia.com/gpu.memory", {"16000", "32000"}},
+        {"nvidia.com/gpu.count", {"8"}},      {"rack", {"r0", "r1"}},
+        {"note", {"some", "other"}}};
+    const auto& [key, values] = random_.Pick(kLabels);
+    std::erase_if(*labels, [&](const auto& label) { return label.first == key; });
+    if (!random_.OneIn(3)) labels->emplace_back(key, random_.Pick(values));
   }
 
   // A pod as it is some time later.

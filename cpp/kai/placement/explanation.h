@@ -72,6 +72,7 @@ class Explanations {
   void PrepareStates(const Question& question, Answers* answers);
   void AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers);
   void AskNode(const Question& question, NodeId node, Answers* answers);
+  void Unask(NodeId node, Answers* answers);
   bool NodesInOneStateAgree(PodClassId pod_class, const ClassPlan& plan) const;
   // The place of an answer that may be new.
   static int32_t PlaceOf(FitReport::Answer answer, Answers* answers);

@@ -16,10 +16,12 @@ void AddBytes(std::span<const Value> values, std::string* key) {
 void NodeStates::Refresh() {
   if (version_ == touched_.version()) return;
   const size_t nodes = cluster_.nodes().size();
+  of_node_.Resize(nodes, -1);  // those that came are touched
+  const auto number = [&](NodeId node) {
+    if (node.index() < nodes) Number(node);
+  };
   const bool is_crowded = states_.size() > 2 * nodes + 1024;
-  if (is_crowded || of_node_.size() != nodes ||
-      !touched_.VisitSince(version_, nodes, [&](NodeId node) { Number(node); }))
-    NumberAll();
+  if (is_crowded || !touched_.VisitSince(version_, nodes, number)) NumberAll();
   version_ = touched_.version();
 }
 

@@ -91,6 +91,7 @@ void RoomCount::Refresh(Counted* counted) const {
   };
   const bool is_known = touched_.VisitSince(counted->version, counted->nodes, forget);
   if (!is_known || counted->uncounted.size() > counted->nodes) *counted = {};
+  counted->nodes = std::min(counted->nodes, cluster_.nodes().size());
   counted->version = touched_.version();
 }
 
@@ -107,7 +108,8 @@ bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   while (counted.held < wanted && !counted.uncounted.empty()) {
     const NodeId node = counted.uncounted.back();
     counted.uncounted.pop_back();
-    if (!counted.on.contains(node)) count(node);  // it may be there twice
+    // It may be there twice, or have gone.
+    if (node.index() < counted.nodes && !counted.on.contains(node)) count(node);
   }
   for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes)
     count(NodeId(counted.nodes));

@@ -61,6 +61,9 @@ class AffinityIndex {
   AffinityIndex(std::vector<AffinityTerm> terms,
                 IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
 
+  // Nodes come, go or stand elsewhere; no pods are counted on those, and domains keep their ids.
+  void SetDomains(IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
+
   // The same terms and domains, with no pod counted yet.
   AffinityIndex WithoutPods() const;
 
