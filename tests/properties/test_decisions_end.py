@@ -65,7 +65,9 @@ def live(case: Case, scheduler: kai.Scheduler, compat: Mapping[str, str]) -> Lif
         pods = after["rawObjects"]["pods"]
         if not evicted[-1] and pods == world["rawObjects"]["pods"]:
             return Life(cycle + 1, rests=True)
-        promised = [f"{each.pod} {each.node}" for each in plan.decisions if each.kind == "pipeline"]
+        promised = [
+            f"{each.pod} {each.node}" for each in plan.decisions if isinstance(each, kai.Pipeline)
+        ]
         state = json.dumps([pods, promised], sort_keys=True)
         if state in seen:
             repeats = [text for each in evicted[seen[state] + 1 :] for text in each]

@@ -110,10 +110,14 @@ void Promises::TakeOver(const Plan& plan, const Open& open) {
     }
     next.emplace_back(open.places[kept.place].group, std::move(promise));
   }
-  // The last word on a pod counts.
+  // Of pods that were pipelined the last word counts.
   absl::flat_hash_map<PodId, size_t> last;
-  for (size_t i = 0; i < plan.decisions.size(); ++i) last[plan.decisions[i].pod] = i;
   for (size_t i = 0; i < plan.decisions.size(); ++i) {
+    const CycleLog::Decision& decision = plan.decisions[i];
+    const bool is_promise = decision.kind == CycleLog::Decision::Kind::kPipeline;
+    if (is_promise || (!last.empty() && last.contains(decision.pod))) last[decision.pod] = i;
+  }
+  for (size_t i = 0; i < plan.decisions.size() && !last.empty(); ++i) {
     const CycleLog::Decision& decision = plan.decisions[i];
     const PodId pod = decision.pod;
     if (decision.kind != CycleLog::Decision::Kind::kPipeline || last[pod] != i ||
