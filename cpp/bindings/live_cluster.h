@@ -14,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,19 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   // Throws BusyError when another plan is being made.
   std::shared_ptr<HeldPlan> Plan(const std::shared_ptr<Session>& session, int64_t now_ns);
 
+  // What a scheduler is about to do, and what it remembers (kai/engine/engine.h). Throw
+  // InvalidClusterError where the file names an object twice, and for JSON that is no BindRequest
+  // or no memory.
+  using SessionPtr = std::shared_ptr<Session>;
+  std::optional<AssumptionId> AssumeBound(const SessionPtr& session, std::string_view json);
+  std::optional<AssumptionId> AssumeEvicted(const SessionPtr& session, const std::string& pod,
+                                            int64_t now_ns);
+  bool Forget(const SessionPtr& session, AssumptionId id);
+  std::string ExportMemory(const SessionPtr& session);
+  void ImportMemory(const SessionPtr& session, std::string_view json);
+  // Nothing: no plan of the cluster as it is ends with time.
+  std::optional<Engine::Wake> NextWake(const SessionPtr& session);
+
   // Calls read(cluster) with the cluster as it is.
   template <typename Read>
   auto Look(const Read& read) {
@@ -74,13 +88,22 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   bool StartFollowing();
   std::shared_ptr<const Cluster> Current();
   Follower& FollowerOf(const std::shared_ptr<Session>& session);
-  absl::StatusOr<HeldPlan::PlanPtr> PlanAsLoaded(const Session& session, int64_t now_ns,
-                                                 Numbers* timing_ns) const;
+  absl::StatusOr<HeldPlan::PlanPtr> PlanAsLoaded(const std::shared_ptr<Session>& session,
+                                                 int64_t now_ns, Numbers* timing_ns);
   static absl::StatusOr<HeldPlan::PlanPtr> PlanAsItIs(Engine* engine, int64_t now_ns,
                                                       Numbers* timing_ns);
   // Before the engine takes events in.
   static void LetPlansGo(Follower* follower);
-  HeldPlan::PlanPtr PlanAgain(const History::Moment& moment, Config config, int64_t now_ns) const;
+  // What a plan depends on beside objects.
+  struct Circumstances {
+    int64_t now_ns = 0;
+    std::shared_ptr<const Assumptions::All> assumed;
+    Promises promises;
+  };
+  HeldPlan::PlanPtr PlanAgain(const History::Moment& moment, Config config,
+                              const Circumstances& circumstances) const;
+  // With the turn taken.
+  Engine& EngineOf(const std::shared_ptr<Session>& session);
 
   std::shared_ptr<Mutex> mutex_ = std::make_shared<Mutex>();
   std::atomic<bool> is_planning_ = false;
@@ -91,6 +114,13 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   // Until the first event.
   std::shared_ptr<Cluster> loaded_;
   pybind11::object data_;  // bytes
+  // By session: the last plan of it, and then what it has promised, for its engine.
+  struct FirstPlan {
+    std::weak_ptr<Session> session;
+    HeldPlan::PlanPtr plan;
+    Promises promises;
+  };
+  std::vector<FirstPlan> first_plans_;
 
   // From then on.
   std::unique_ptr<Store> store_;

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kai.engine.cluster import Cluster, Rejected
     from kai.engine.plan import Plan
     from kai.engine.queues import QueuePlan, Queues, QueueShare
-    from kai.engine.scheduler import Scheduler
+    from kai.engine.scheduler import Scheduler, Wake
     from kai.engine.values import (
         Bind,
         Decision,
@@ -70,6 +70,7 @@ __all__ = [
     "Reason",
     "Rejected",
     "Scheduler",
+    "Wake",
     "Writes",
     "__version__",
     "lint",
@@ -83,7 +84,7 @@ _HOME = {
     "kai.engine.cluster": ("Cluster", "Rejected"),
     "kai.engine.plan": ("Plan",),
     "kai.engine.queues": ("QueuePlan", "QueueShare", "Queues"),
-    "kai.engine.scheduler": ("Scheduler",),
+    "kai.engine.scheduler": ("Scheduler", "Wake"),
     "kai.engine.values": (
         "Bind",
         "Decision",

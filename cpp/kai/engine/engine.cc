@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "kai/engine/memory.h"
 #include "kai/model/building/cluster_assembler.h"
 
 namespace kai {
@@ -76,9 +77,12 @@ ClusterRows Engine::Rows() {
 absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   Settle();
   if (last_ != nullptr && last_->holds.Covers(now_ns)) return Again(now_ns);
-  absl::StatusOr<kai::Plan> plan = session_.Run(live_->cluster, now_ns, stopwatch, &rooms_);
+  if (session_.KeepsPromises()) open_ = promises_.In(*live_->cluster, &live_->writers.directory);
+  absl::StatusOr<kai::Plan> plan =
+      session_.Run(live_->cluster, now_ns, stopwatch, &rooms_, open_.places);
   if (!plan.ok()) return plan.status();
   auto made = std::make_shared<const kai::Plan>(*std::move(plan));
+  made_ = made;
   // A search that a budget of time ended might find more the next time.
   last_ = made->spent_searches.empty() ? made : nullptr;
   return made;
@@ -90,13 +94,16 @@ Engine::PlanPtr Engine::Again(int64_t now_ns) {
   auto again = std::make_shared<kai::Plan>(*last_);
   again->now_ns = now_ns;
   again->timing_ns = {{"total", 0}};
-  return last_ = std::move(again);
+  return made_ = last_ = std::move(again);
 }
 
 std::optional<Engine::Wake> Engine::NextWake() const {
-  if (has_changed_ || last_ == nullptr || last_->holds.until_ns == CycleTime::kNever)
-    return std::nullopt;
-  return Wake{.at_ns = last_->holds.until_ns, .reason = last_->holds.then};
+  return has_changed_ || last_ == nullptr ? std::nullopt : WakeOf(*last_);
+}
+
+std::optional<Engine::Wake> Engine::WakeOf(const kai::Plan& plan) {
+  if (plan.holds.until_ns == CycleTime::kNever) return std::nullopt;
+  return Wake{.at_ns = plan.holds.until_ns, .reason = plan.holds.then};
 }
 
 std::shared_ptr<const Cluster> Engine::Settled() {
@@ -106,10 +113,33 @@ std::shared_ptr<const Cluster> Engine::Settled() {
 
 void Engine::Settle() {
   if (!has_changed_) return;
+  TakePromises();
   last_ = nullptr;  // before its cluster changes
   if (live_ == nullptr || !Update()) Build();
   for (absl::flat_hash_set<std::string>& names : changed_) names.clear();
   has_changed_ = false;
+}
+
+std::string Engine::ExportMemory() {
+  if (has_changed_) TakePromises();
+  return MemoryJson({.assumed = *assumptions_.all(), .promises = promises_.all()});
+}
+
+absl::Status Engine::ImportMemory(std::string_view json) {
+  absl::StatusOr<EngineMemory> memory = ReadMemory(json);
+  if (!memory.ok()) return memory.status();
+  Assumptions::Changes changes;
+  assumptions_.Set(memory->assumed, &changes);
+  Note(changes);
+  promises_.Set(std::move(memory->promises));
+  made_ = last_ = nullptr;
+  has_changed_ = true;
+  return absl::OkStatus();
+}
+
+void Engine::TakePromises() {
+  if (made_ != nullptr && session_.KeepsPromises()) promises_.TakeOver(*made_, open_);
+  made_ = nullptr;
 }
 
 void Engine::Build() {
