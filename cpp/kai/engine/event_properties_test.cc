@@ -32,12 +32,13 @@ class Events {
       shape.pod_affinity = random_.OneIn(3);
       shape.terms = {};
     }
-    if (random_.OneIn(4)) shape.topology = RandomTopologyOptions();
     // Where much runs, and may lose pods or not for some time.
     const bool is_crowded = random_.OneIn(3);
     CrowdedClusterOptions crowd;
     crowd.pod_affinity = shape.pod_affinity;
     if (!random_.OneIn(4)) crowd.terms = {};
+    if (random_.OneIn(4)) shape.topology = crowd.topology = RandomTopologyOptions();
+    config_json_ = MakeCrowdedCluster(seed, crowd).config_json;
     for (uint64_t i = 0; i < 3; ++i) {
       sources_.push_back(is_crowded ? MakeCrowdedCluster(seed * 3 + i, crowd).rows
                                     : MakeRandomCluster(seed * 3 + i, shape));
@@ -45,6 +46,7 @@ class Events {
   }
 
   const ShardParams& params() const { return sources_[0].params; }
+  const std::string& config_json() const { return config_json_; }
 
   // All objects of one cluster, in any order.
   void Load() {
@@ -162,6 +164,7 @@ class Events {
   Random random_;
   Store& store_;
   std::vector<ClusterRows> sources_;
+  std::string config_json_;
   int64_t version_ = 1;
   int64_t happened_ = 0;
 };
@@ -318,7 +321,7 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
     SCOPED_TRACE(SeedTrace(seed));
     Store store;
     Events events(seed, &store);
-    const Config config = ParseConfig(MakeCrowdedCluster(seed).config_json, GetParam());
+    const Config config = ParseConfig(events.config_json(), GetParam());
     Engine engine(&store, config, events.params());
     const Session session(config);
     Random random(seed);

@@ -91,6 +91,7 @@ class ClassPlans {
 
   // The cluster has more classes of pods.
   void Grow() { plans_.Resize(cluster_.pod_classes().size()); }
+  size_t HeapBytes() const;
 
  private:
   struct Entry {
