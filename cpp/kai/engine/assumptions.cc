@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/base/heap_bytes.h"
 #include "kai/base/text.h"
 
 namespace kai {
@@ -175,6 +176,14 @@ void Assumptions::Apply(std::vector<const CompactPod*>* pods) const {
   for (const CompactPod*& pod : *pods) {
     if (const auto its = assumed.find(pod); its != assumed.end()) pod = its->second;
   }
+}
+
+size_t Assumptions::HeapBytes() const {
+  size_t bytes = HashTableBytes(evictions_, sizeof(void*)) + HeapBytesOfAll(binds_, bound_by_);
+  for (const auto& [name, evicted] : evictions_)
+    bytes += BlockBytes(sizeof(name) + sizeof(evicted)) + kai::HeapBytes(name) +
+             HeapBytesOfRow(evicted.row);
+  return bytes;
 }
 
 void Assumptions::EndBind(const std::string& request, Changes* changes) {

@@ -15,6 +15,7 @@
 #ifndef KAI_ENGINE_ASSUMPTIONS_H_
 #define KAI_ENGINE_ASSUMPTIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -74,6 +75,7 @@ class Assumptions {
 
   bool empty() const { return binds_.empty() && evictions_.empty(); }
   size_t size() const { return binds_.size() + evictions_.size(); }
+  size_t HeapBytes() const;
 
   // Objects as they are assumed to be; null: the store knows best. They stay where they are for as
   // long as they are assumed.

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "kai/base/heap_bytes.h"
+#include "kai/engine/engine_bytes.h"
 #include "kai/engine/memory.h"
 #include "kai/model/building/cluster_assembler.h"
 
@@ -85,11 +87,50 @@ absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwa
   made_ = made;
   // A search that a budget of time ended might find more the next time.
   last_ = made->spent_searches.empty() ? made : nullptr;
+  is_reported_ = false;
+  Publish(*made);
   return made;
+}
+
+void Engine::Publish(const kai::Plan& plan) {
+  if (is_reported_ || !wants_report_) return;
+  auto report = std::make_shared<const Report>(ReportOf(plan));
+  is_reported_ = true;
+  const std::lock_guard lock(report_mutex_);
+  report_.swap(report);
+}
+
+std::shared_ptr<const Report> Engine::report() const {
+  wants_report_ = true;
+  const std::lock_guard lock(report_mutex_);
+  return report_;
+}
+
+MemoryReport Engine::Memory() const {
+  MemoryReport report;
+  if (live_ != nullptr) {
+    AddMemoryOf(*live_->cluster, &report);
+    const ClusterWriters& writers = live_->writers;
+    report.Add("building", "names", 0, writers.directory.HeapBytes());
+    report.Add("building", "rows", writers.pod_rows.size() + writers.node_rows.size(),
+               HeapBytesOfAll(writers.pod_rows, writers.node_rows, writers.is_foreign));
+    report.Add("building", "updates", 0, HeapBytes(live_->updater));
+    report.Add("building", "nodes", live_->rows.nodes.size(), HeapBytes(live_->rows.nodes));
+    report.Add("building", "queues", live_->rows.queues.size(), HeapBytes(live_->rows.queues));
+  }
+  if (rooms_ != nullptr) AddMemoryOf(*rooms_, &report);
+  report.Add("engine", "assumptions", assumptions_.size(), assumptions_.HeapBytes());
+  report.Add("engine", "changed names", 0, HeapBytes(changed_));
+  if (last_ != nullptr) {
+    report.Add("engine", "last plan", last_->decisions.size(),
+               HeapBytesOfAll(last_->decisions, last_->queues, last_->evictions));
+  }
+  return report;
 }
 
 Engine::PlanPtr Engine::Again(int64_t now_ns) {
   ++counts_.repeated;
+  Publish(*last_);
   if (last_->now_ns == now_ns) return last_;
   auto again = std::make_shared<kai::Plan>(*last_);
   again->now_ns = now_ns;

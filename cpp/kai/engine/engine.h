@@ -11,17 +11,18 @@
 // or assumption on: a plan that is made again of the same objects is the same plan.
 //
 // Invariants: a plan is that of a cluster built anew of the same objects, and of the same
-// assumptions and promises. Cost: that of
-// Session::Run, and of what changed: objects that ClusterUpdater knows cost what they touch, all
-// others a cluster built anew. Where no object has changed and no moment has come that the last
-// plan waits for, the last plan is the next one, and nothing is searched. Threads: that of the
-// store's writer.
+// assumptions and promises. Cost: that of Session::Run, and of what changed: objects that
+// ClusterUpdater knows cost what they touch, all others a cluster built anew. Where no object has
+// changed and no moment has come that the last plan waits for, the last plan is the next one, and
+// nothing is searched. Threads: that of the store's writer; report() is for any thread.
 #ifndef KAI_ENGINE_ENGINE_H_
 #define KAI_ENGINE_ENGINE_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,8 +31,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kai/base/memory_report.h"
 #include "kai/engine/assumptions.h"
 #include "kai/engine/promises.h"
+#include "kai/engine/report.h"
 #include "kai/model/building/cluster_updater.h"
 #include "kai/session/session.h"
 #include "kai/store/store.h"
@@ -67,6 +70,14 @@ class Engine final : private Follower {
   void Keep(Promises promises) { promises_ = std::move(promises); }
   // The store's objects as they are assumed to be.
   ClusterRows Rows();
+
+  // The last plan that was searched, as far as any thread may read it while this one goes on. Null:
+  // none was made since the first call, which is what makes engines report.
+  std::shared_ptr<const Report> report() const;
+
+  // What the cluster, and what is kept beside it, hold; without the objects of the store. Looks at
+  // all of them.
+  MemoryReport Memory() const;
 
   // Something changed since the last plan: the next one takes it in, which ends the plans before.
   bool has_changed() const { return has_changed_; }
@@ -112,6 +123,8 @@ class Engine final : private Follower {
   bool Update();
 
   void Note(const Assumptions::Changes& changes);
+  // `plan` becomes the report, if reports are wanted and it is not the last one.
+  void Publish(const kai::Plan& plan);
 
   Store& store_;
   Session session_;
@@ -126,6 +139,12 @@ class Engine final : private Follower {
   PlanPtr made_;         // the last plan; null: none was made of the objects as they are
   PlanPtr last_;  // of the objects as they are; null: there is none that holds for other times
   Counts counts_;
+
+  bool is_reported_ = false;  // the last plan is what report_ says
+  // For any thread:
+  mutable std::atomic<bool> wants_report_ = false;
+  mutable std::mutex report_mutex_;  // of report_, for as long as it takes to copy it
+  std::shared_ptr<const Report> report_;
 };
 
 }  // namespace kai

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 
 ClassPlans::ClassPlans(const Cluster& cluster, PlacementRules rules)
@@ -148,5 +150,7 @@ void ClassPlans::FindShares(PodClassId pod_class, ClassPlan* plan) const {
     charges.insert(cluster_.GpusAskedOn(pod_class, node));
   plan->charges.assign(charges.begin(), charges.end());
 }
+
+size_t ClassPlans::HeapBytes() const { return HeapBytesOfAll(listeners_, examples_, plans_); }
 
 }  // namespace kai

@@ -96,6 +96,7 @@ class ClassPlans {
   void Look(const absl::flat_hash_set<NodeId>& nodes);
   // The cluster has more classes of pods.
   void Grow() { plans_.Resize(cluster_.pod_classes().size()); }
+  size_t HeapBytes() const;
 
  private:
   struct Entry {

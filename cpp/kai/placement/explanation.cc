@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 namespace {
 
@@ -213,6 +215,10 @@ bool Explanations::WouldFitWithoutOverhead(const Question& question, NodeId node
       plan.claims ? room_.RequestOn(pod_class, node) : std::span<const double>(plan.request);
   return FitsSum(request, cluster_.nodes().idle[node], overhead) &&
          (!plan.shares || room_.HasDevices(pod_class, node, Room::kNow));
+}
+
+size_t Explanations::HeapBytes() const {
+  return HeapBytesOfAll(kept_, passing_.answers, passing_.nodes_with, passing_.of_node, states_);
 }
 
 }  // namespace kai

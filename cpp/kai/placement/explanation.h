@@ -43,6 +43,7 @@ class Explanations {
 
   // The cluster has more classes of pods.
   void Grow() { kept_.Resize(cluster_.pod_classes().size()); }
+  size_t HeapBytes() const;
 
   // `nodes`: those that were searched. `allowance`: for pods that share GPUs; null: no limit.
   NoNodeCausePtr Of(PodId pod, const OrderedNodes& nodes, const QueueAllowance* allowance);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 namespace {
 
@@ -368,6 +370,10 @@ void NodeIndex::FindEnds() {
     most_room_ = any ? std::max(most_room_, most) : most;
     any = true;
   }
+}
+
+size_t NodeIndex::HeapBytes() const {
+  return HeapBytesOfAll(roots_, first_, entries_, place_, largest_, touched_);
 }
 
 }  // namespace kai

@@ -109,6 +109,7 @@ class NodeIndex {
 
   // How many (group, key) there are. Cost: O(nodes), for tests and timings.
   int64_t CountKeys() const;
+  size_t HeapBytes() const;
 
  private:
   // At its place: one of the entries' numbers.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 namespace {
 
@@ -46,5 +48,7 @@ void NodeStates::Number(NodeId node) {
                        ? known->second
                        : states_.emplace(key_, static_cast<int32_t>(states_.size())).first->second;
 }
+
+size_t NodeStates::HeapBytes() const { return HeapBytesOfAll(of_node_, states_, key_); }
 
 }  // namespace kai

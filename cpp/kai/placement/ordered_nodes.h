@@ -79,6 +79,7 @@ class OrderedNodes {
 
   // Different places in the order, over the indices that were made.
   int64_t CountKeys() const;
+  size_t HeapBytes() const;
 
  private:
   struct LazyIndex {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kai/base/heap_bytes.h"
 #include "kai/model/columns/gpu_sums.h"
 #include "kai/placement/node_room.h"
 
@@ -142,5 +143,7 @@ bool RoomCount::MayHold(std::span<const PodId> pods) {
   return std::all_of(kinds.begin(), kinds.end(),
                      [&](const Alike& kind) { return Holds(kind.pod_class, kind.wanted); });
 }
+
+size_t RoomCount::HeapBytes() const { return HeapBytesOfAll(counted_); }
 
 }  // namespace kai

@@ -5,6 +5,7 @@
 
 #include "kai/base/saturating.h"
 #include "kai/base/text.h"
+#include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
 #include "kai/session/ranks.h"
 #include "kai/session/registry.h"

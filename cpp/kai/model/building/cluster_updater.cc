@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kai/base/heap_bytes.h"
 #include "kai/model/building/node_facts.h"
 #include "kai/model/building/node_writer.h"
 #include "kai/model/building/numbering.h"
@@ -483,6 +484,10 @@ void ClusterUpdater::WritePodSets() {
     sets.pods[set] = {begin, static_cast<int32_t>(together.size())};
   }
   sets.pod_list = std::move(together);
+}
+
+size_t ClusterUpdater::HeapBytes() const {
+  return HeapBytesOfAll(nodes_, pods_, naming_, free_pods_, touched_pods_, touched_groups_);
 }
 
 }  // namespace kai

@@ -67,6 +67,7 @@ class ClusterUpdater {
   bool Update(const ClusterChanges& changes);
   // What the last update touched.
   const ClusterDelta& delta() const { return delta_; }
+  size_t HeapBytes() const;
 
  private:
   using Key = std::pair<NameId, NameId>;  // namespace and name

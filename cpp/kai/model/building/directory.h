@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/base/heap_bytes.h"
 #include "kai/base/interner.h"
 #include "kai/model/columns/ids.h"
 
@@ -40,6 +41,8 @@ class Directory {
   PodGroupId FindPodGroup(std::string_view namespace_name, std::string_view name) const {
     return Find(pod_groups_, std::pair(names_.Find(namespace_name), names_.Find(name)));
   }
+
+  size_t HeapBytes() const { return HeapBytesOfAll(nodes_, queues_, pod_groups_); }
 
  private:
   template <typename Map, typename Key>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 
 bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const Label> labels,
@@ -71,6 +73,11 @@ void AffinityIndex::Count(const PodClass& pod_class, NodeId node, int32_t sign) 
     counts_[scoring.term][domain].owner_weight += static_cast<int64_t>(sign) * scoring.weight;
     totals_[scoring.term].scoring_owners += sign;
   }
+}
+
+size_t AffinityIndex::HeapBytes() const {
+  return (domain_ == nullptr ? 0 : kai::HeapBytes(*domain_)) +
+         HeapBytesOfAll(terms_, counts_, totals_);
 }
 
 }  // namespace kai
