@@ -231,8 +231,8 @@ def variables(value: object) -> dict[str, str]:
     return read
 
 
-_TOLERATION_FIELDS = ("key", "operator", "value", "effect", "tolerationSeconds")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TOLERATION_FIELDS = ("key", "operator", "value", "effect", "tolerationSeconds")
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def toleration(value: object) -> dict[str, Any]:
@@ -246,8 +246,8 @@ def toleration(value: object) -> dict[str, Any]:
     spelled = {"toleration_seconds": "tolerationSeconds"}
     read = {spelled.get(key, key): each for key, each in fields.items() if each is not None}
     for key in read:
-        if key not in _TOLERATION_FIELDS:
-            raise refuse(f"a toleration has {key!r}: write {', '.join(_TOLERATION_FIELDS)}")
+        if key not in TOLERATION_FIELDS:
+            raise refuse(f"a toleration has {key!r}: write {', '.join(TOLERATION_FIELDS)}")
         if key == "tolerationSeconds":
             count("tolerationSeconds of a toleration", read[key], least=0)
         elif not isinstance(read[key], str):
@@ -256,7 +256,7 @@ def toleration(value: object) -> dict[str, Any]:
         "operator of a toleration", read.get("operator", "Equal"), ("Equal", "Exists")
     )
     if "effect" in read:
-        one_of("effect of a toleration", read["effect"], _EFFECTS)
+        one_of("effect of a toleration", read["effect"], EFFECTS)
     if operator == "Exists" and read.get("value"):
         raise refuse("a toleration with operator Exists has a value: leave the value out")
     if operator == "Equal" and not read.get("key"):
