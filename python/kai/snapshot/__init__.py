@@ -77,6 +77,10 @@ def read(
     named: dict[str, None] = {}  # the sources that manifests came from
     broken = False  # whether some manifest could not be read: then there is no whole to plan
     for each in sources:
+        if each == "":  # and not the current directory, as a Path would have it
+            broken = True
+            yield InvalidInputError("the name of an input is empty: name a file, a directory or -")
+            continue
         name = None if isinstance(each, bytes) else os.fspath(each)
         for file, data in _files(each):
             is_manifest = True  # until it turns out to be a snapshot or an archive

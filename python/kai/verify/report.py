@@ -26,6 +26,7 @@ class Area:
     alternatives: int = 0  # of those reported: KAI was seen to decide so
     invalid: int = 0
     crashed: int = 0
+    broken: int = 0
     numbers: int = 0  # cases with recorded queue numbers
     numbers_agree: int = 0
     observed: int = 0  # judged cases of which it is known what KAI did beyond what is demanded
@@ -33,7 +34,9 @@ class Area:
 
     @property
     def total(self) -> int:
-        return self.judged + self.not_built + self.reported + self.invalid + self.crashed
+        return (
+            self.judged + self.not_built + self.reported + self.invalid + self.crashed + self.broken
+        )
 
     def add(self, result: Result) -> None:
         self.judged += result.judged
@@ -44,6 +47,7 @@ class Area:
         self.alternatives += bool(result.alternative)
         self.invalid += result.verdict == "invalid"
         self.crashed += result.verdict == "crashed"
+        self.broken += result.verdict == "broken"
         if result.queue_differences is not None and result.numbers_judged:
             self.numbers += 1
             self.numbers_agree += not result.queue_differences
@@ -62,6 +66,7 @@ class Area:
             "alternatives": self.alternatives,
             "invalid": self.invalid,
             "crashed": self.crashed,
+            "broken": self.broken,
             "queue_numbers": self.numbers,
             "queue_numbers_agree_percent": percent(self.numbers_agree, self.numbers),
             "observed": self.observed,

@@ -8,6 +8,7 @@
 ``not_built``  needs something that kai does not have yet
 ``invalid``    not judged, but the plan breaks a rule that every plan has to keep
 ``crashed``    the engine raised an exception
+``broken``     its file cannot be read
 
 What counts is decided by the case itself, never by a list of names: ``notes`` and ``varies`` make a
 recorded case a reported one, and what is not built is what the plan says it would have needed.
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from kai.errors import InvalidInputError
 from kai.sim.world import step
 from kai.verify.cases import Case
 from kai.verify.compare import (
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "Planner", "Result", "Switched", "Verdict", "verify"]
 
-Verdict = Literal["agree", "differ", "reported", "not_built", "invalid", "crashed"]
+Verdict = Literal["agree", "differ", "reported", "not_built", "invalid", "crashed", "broken"]
 
 NOW = "2026-01-01T12:00:00Z"  # of a case without a clock: its time stamps lie years before
 # Messages are compared where they come from allocate. The searches of other actions leave errors of
@@ -87,7 +89,7 @@ class Result:
     @property
     def failed(self) -> bool:
         """Whether this alone makes the verdict of a run negative."""
-        if self.verdict in ("differ", "invalid", "crashed"):
+        if self.verdict in ("differ", "invalid", "crashed", "broken"):
             return True
         return self.numbers_judged and bool(self.queue_differences)
 
@@ -150,8 +152,10 @@ def _run_once(case: Case, planner: Planner) -> Result:
         "large": _run_large,
         "scenario": _run_scenario,
     }
-    # An unreadable case is the caller's problem, a failing plan is a result.
-    data = (case.data, case.data.build()) if case.kind == "scenario" else case.data
+    try:
+        data = (case.data, case.data.build()) if case.kind == "scenario" else case.data
+    except InvalidInputError as error:
+        return Result(case, "broken", (Difference("file", case.id, str(error)),))
     try:
         return runners[case.kind](case, data, planner)
     except Exception as error:
