@@ -158,6 +158,11 @@ def _print(report: Report, limit: int, unread: int) -> None:
         page.paragraph(
             "\n".join(["what one changes that the other sees", *(f"  {why}" for why in reasons)])
         )
+    if report.known:
+        lines = ["known differences: not judged, and their plans break a rule"]
+        for why, results in report.known.items():
+            lines.append(f"  {', '.join(each.case.id for each in results)}: {why}")
+        page.paragraph("\n".join(lines))
     _print_differences(page, report, limit)
     failures = len(report.failures())
     if failures:
@@ -200,7 +205,7 @@ def _area_table(folder: str, areas: list[Area]) -> Table:
     used = [at for at in range(len(heads)) if at < 3 or any(row[at] for row in rows)]
     columns = [heads[at] for at in used]
     shown = [[row[at] for at in used] for row in rows]
-    broken = sum(area.invalid + area.crashed for area in areas)
+    broken = sum(area.invalid + area.crashed + area.broken for area in areas)
     note = f"{broken} more are not judged, and their plans break a rule" if broken else ""
     return Table(folder, columns, shown, right=frozenset(range(1, len(columns))), note=note)
 
