@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from kai.api import quantities
+from kai.api import keys, quantities
 from kai.errors import InvalidRequestError
 
 MIB = 1024 * 1024
@@ -20,6 +20,11 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 _DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
 _MIG_PROFILE = re.compile(r"[1-9][0-9]*g\.[1-9][0-9]*gb(\.me)?")
+
+
+def is_gpu_resource(name: str) -> bool:
+    """Whole GPUs and slices of them, which no container may have beside a part of one."""
+    return name == keys.NVIDIA_GPU or name.startswith(keys.MIG_PREFIX)
 
 
 def refuse(message: str) -> InvalidRequestError:

@@ -49,12 +49,22 @@ class PodSettings:
         return patch
 
     def apply_to(self, pod: Mapping[str, Any], *, container: str | None = None) -> dict[str, Any]:
-        """A copy of a pod or pod template with the settings.
+        """A copy of a pod, of a pod template, or of a workload that has some, with the settings.
 
-        Raises InvalidRequestError for a pod with malformed fields or without that container, and
-        for ``style="nvfractions"`` without the name of a container.
+        Workloads are those of `kai.api.kinds.WORKLOADS`: `kai.integrations.kubernetes.patch` says
+        what is written where, and has more options.
+
+        Raises InvalidRequestError for another kind, for a pod with malformed fields or without that
+        container, for what the kind of a workload cannot express, and for ``style="nvfractions"``
+        without the name of a container.
         """
         check_fields("the pod", pod)
+        kind = str(pod.get("kind") or "Pod")
+        if kind != "Pod":
+            from kai.integrations.kubernetes import patch
+
+            asked = self.request.with_changes(container=container) if container else self.request
+            return dict(patch(pod, asked, as_native=False, strict=True).settings)
         part = pod_part(self.request, container=container)
         return merge_into_pod(pod, part, container=container, owns_itself=True)[0]
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kai.admission.finding import Edit, Finding, Path, error
 from kai.api import documents, keys
 from kai.api.documents import plain_scalar
 from kai.api.places import line_of, nodes_of, walk
 from kai.errors import InvalidRequestError
 from kai.linting import checks
-from kai.linting.finding import Edit, Finding, Path, error
 from kai.linting.queue_tree import Queues
 
 

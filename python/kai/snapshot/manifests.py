@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kai import admission
 from kai.api import defaults, documents, keys, kinds
 from kai.api.reading import at, labels_of, mapping, objects, text
 from kai.engine.cluster import Rejected
@@ -300,7 +301,7 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         if makes_pods is False:
             said = f"kai does not make the pods of a {item.kind} yet; give the pods themselves"
             rejected.append(Rejected(item.kind, item.name, "kind", said))
-        elif makes_pods:
+        elif makes_pods and not _refused(item.kind, item.manifest, rejected):
             try:
                 made += workloads.pods_of(item.kind, item.manifest)
             except Nonsense as error:
@@ -318,12 +319,25 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
     return kept
 
 
+def _refused(kind: str, manifest: Mapping[str, Any], rejected: list[Rejected]) -> bool:
+    """Whether the API server or KAI would not let its pods in; those that run, it has let in."""
+    found = list(admission.refusals({**manifest, "kind": kind}, scheduler=keys.SCHEDULER_NAME))
+    name = kinds.full_name(manifest)
+    rejected += [Rejected(kind, name, each.path, each.message) for each in found]
+    return bool(found)
+
+
 def _sensible(
     pods: Iterable[Mapping[str, Any]], rejected: list[Rejected]
 ) -> Iterator[Mapping[str, Any]]:
     for pod in pods:
         if isinstance(pod.get("spec"), Mapping):
-            yield pod
+            waits = not at(pod, "spec", "nodeName") and at(pod, "status", "phase") in (
+                None,
+                "Pending",
+            )
+            if not (waits and _refused("Pod", pod, rejected)):
+                yield pod
         else:
             said = "is missing" if pod.get("spec") is None else "is not a mapping"
             rejected.append(Rejected("Pod", kinds.full_name(pod), "spec", said))

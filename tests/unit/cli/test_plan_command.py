@@ -135,7 +135,7 @@ def test_what_was_rejected_explains_itself_and_is_1(run: Run, tmp_path: Path) ->
     path.write_text(
         "kind: Pod\nmetadata: {name: p, labels: {kai.scheduler/queue: 5}}\nspec: {containers: []}\n"
     )
-    for name in ("p", "default/p", "pg-p"):
+    for name in ("p", "default/p"):
         done = run("plan", path, "--explain", name)
         assert done.status == 1
         assert done.out.splitlines()[0] == "Pod default/p was left out of the plan."
