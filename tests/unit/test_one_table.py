@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 import yaml
 
 import kai
+from kai.admission import fields
+from kai.admission.fields import SPECS
 from kai.linting import lint
 from kai.linting import text as linting
 
@@ -161,3 +165,70 @@ def test_the_files_of_the_quickstart_pass() -> None:
     queues = [each for file in read for each in file.queues]
     known = linting.Queues.of(queues, complete=True)
     assert [found for file in read for found in linting.check(file, known)] == []
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [("kai.scheduler/preemption-delay", "5"), ("kai.scheduler/batch-min-member", "two")],
+)
+def test_an_annotation_that_makes_no_sense_is_said_alike(annotation: str, value: str) -> None:
+    job = job_of(POD)
+    job["metadata"]["annotations"] = {annotation: value}
+    (found,) = [each for each in lint(job) if each.severity == "error"]
+    messages = [each.message for each in loaded(job).rejected]
+    assert messages
+    assert all(message.startswith(found.message) for message in messages)
+
+
+# ---- names that nothing knows --------------------------------------------------------------------
+
+
+def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None:
+    misspelt = pod(labels={"kai.scheduler/queu": "a"})
+    misspelt["spec"]["priorityClassName"] = "trian"
+    queue = {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "a"},
+        "spec": {"resources": {"gpu": {"overQuotaWeigth": 2}}},
+    }
+    cluster = loaded(misspelt, queue)
+    said = kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").warnings
+    assert said == (
+        "Pod default/p: metadata.labels[kai.scheduler/queu]: KAI does not know kai.scheduler/queu;"
+        " did you mean kai.scheduler/queue?",
+        "Queue a: spec.resources.gpu.overQuotaWeigth: a Queue has no field overQuotaWeigth, and the"
+        " API server drops it; did you mean 'overQuotaWeight'?",
+        "there is no PriorityClass 'trian' among those given, which Pod default/p names; did you"
+        " mean 'train'?",
+    )
+    with pytest.raises(kai.InvalidClusterError, match="did you mean 'train'"):
+        kai.load(yaml.safe_dump(misspelt).encode(), strict=True)
+
+
+def every_field(known: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, below in known.items():
+        yield (*path, name)
+        yield from every_field(below or {}, (*path, name))
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_a_field_mistyped_by_one_letter_is_reported(kind: str) -> None:
+    for *above, name in every_field(SPECS[kind]):
+        wrong = name[0] + name[2:]
+        spec: Any = {wrong: 1}
+        for step in reversed(above):
+            spec = {step: [spec] if step == "subGroups" else spec}
+        (found,) = fields.check(kind, spec)
+        assert found.path.endswith(wrong)
+        assert found.fix == f"did you mean {name!r}?" or name in ("cpu", "gpu")
+
+
+def test_the_fields_are_those_that_the_engine_reads() -> None:
+    folder = Path(__file__).parents[2] / "cpp" / "kai" / "ingest"
+    around = {"metadata", "spec", "status", "nodePool", "transitionID", "schedulingConditions"}
+    for kind, file in (("Queue", "queue_reader.cc"), ("PodGroup", "pod_group_reader.cc")):
+        read = set(re.findall(r'key == "(\w+)"', (folder / file).read_text()))
+        known = {path[-1] for path in every_field(SPECS[kind])}
+        assert read - around - known == set()
+        assert known - read <= {"gpu", "cpu", "memory"}

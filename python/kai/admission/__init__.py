@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kai.admission import gpus, shape
+from kai.admission import fields, gpus, keys_of, shape
 from kai.admission.finding import Finding
 from kai.admission.pods import Pod, pods_in
+from kai.api import keys
+from kai.api.reading import at, labels_of, mapping
 
-__all__ = ["check", "refusals"]
+__all__ = ["check", "doubts", "priorities", "refusals"]
 
 
 def check(pod: Pod) -> Iterator[Finding]:
@@ -34,3 +36,22 @@ def refusals(manifest: Mapping[str, Any], *, scheduler: str) -> Iterator[Finding
         for finding in check(pod) if ours else shape.check(pod):
             if finding.refused:
                 yield finding
+
+
+def doubts(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """Names in a manifest that nothing knows: keys that are almost KAI's, and fields."""
+    yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
+    for pod in pods_in(manifest):
+        if pod.metadata_at != ("metadata",):
+            yield from keys_of.check(pod.metadata, pod.metadata_at)
+    yield from fields.check(str(manifest.get("kind")), manifest.get("spec"))
+
+
+def priorities(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The PriorityClasses that a manifest names, for a pod group or for pods."""
+    named = [labels_of(manifest).get(keys.PRIORITY_CLASS_LABEL)]
+    if manifest.get("kind") == "PodGroup":
+        named.append(at(manifest, "spec", "priorityClassName"))
+    for pod in pods_in(manifest):
+        named += [pod.labels.get(keys.PRIORITY_CLASS_LABEL), pod.spec.get("priorityClassName")]
+    yield from dict.fromkeys(each for each in named if isinstance(each, str) and each)

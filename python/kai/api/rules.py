@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from kai.api import keys, quantities
+from kai.api.nearest import did_you_mean
 from kai.errors import InvalidRequestError
 
 MIB = 1024 * 1024
@@ -206,7 +207,8 @@ def mig_profile(value: object) -> str:
 def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     known = list(choices)
     if value not in known:
-        raise refuse(f"{name} is {value!r}: write one of {', '.join(known)}")
+        hint = did_you_mean(value, known)
+        raise refuse(f"{name} is {value!r}: write one of {', '.join(known)}{hint}")
     return str(value)
 
 

@@ -75,16 +75,15 @@ def rejections(plan: Answer, name: str) -> list[Rejected]:
         names.add(group.name)
         if facts is not None and facts.owner:
             names.add(f"{group.name.rpartition('/')[0]}/{facts.owner}")
-    return [each for each in plan.rejected if _is_of(each, names, has_group=group is not None)]
+    found = [each for each in plan.rejected if _is_of(each, names, of_pods=group is not None)]
+    return found or [each for each in plan.rejected if _is_of(each, names, of_pods=True)]
 
 
-def _is_of(rejected: Rejected, names: set[str], *, has_group: bool) -> bool:
+def _is_of(rejected: Rejected, names: set[str], *, of_pods: bool) -> bool:
     """Whether it is called so; or is a pod of a workload that is, as far as its name says."""
-    if not rejected.name:
-        return False
-    for name in names:
+    for name in names if rejected.name else ():
         own = rejected.name if "/" in name else rejected.name.partition("/")[2] or rejected.name
-        if own == name or (has_group and rejected.kind == "Pod" and own.startswith(f"{name}-")):
+        if own == name or (of_pods and rejected.kind == "Pod" and own.startswith(f"{name}-")):
             return True
     return False
 

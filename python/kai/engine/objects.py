@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
+from kai.admission import fields
 from kai.api import keys, quantities, rules
 from kai.api.nearest import did_you_mean
 from kai.engine import arguments
@@ -141,6 +142,8 @@ def queue(
         body["parentQueue"] = parent
     if priority is not None:
         body["priority"] = priority
+    for found in fields.check("Queue", spec):
+        raise InvalidClusterError(f"{found.message}; {found.fix}")
     body.update(spec or {})
     return {"metadata": _metadata(name, f"queue-{name}", created=created), "spec": body}
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from kai.api.fields import check_fields
+from kai.api.nearest import did_you_mean
 from kai.integrations.registry import builder_for
 from kai.settings import Built, PodRequest, merge_into_pod, pod_part
 
@@ -72,6 +73,11 @@ class PodSettings:
 def pod_settings(**arguments: Any) -> PodSettings:
     """What a pod asks KAI for, from a few words.
 
-    Takes the arguments of `kai.PodRequest`, and raises `kai.InvalidRequestError` as it does.
+    Takes the arguments of `kai.PodRequest`, and raises `kai.InvalidRequestError` as it does;
+    TypeError for an argument that it does not have.
     """
+    known = [each.name for each in fields(PodRequest)]
+    for name in arguments:
+        if name not in known:
+            raise TypeError(f"pod_settings() has no argument {name!r}{did_you_mean(name, known)}")
     return PodSettings(PodRequest(**arguments))

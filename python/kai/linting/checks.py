@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kai import admission
-from kai.admission import gpus, shape
+from kai.admission import fields, gpus, keys_of, shape
 from kai.admission.finding import Finding, Path, dotted
 from kai.admission.pods import Pod, pods_in
 from kai.api import keys, kinds
@@ -118,6 +118,8 @@ def check(
     elif manifest.get("kind") == "Queue":
         is_kais = text(manifest.get("apiVersion")).startswith(keys.SCHEDULING_GROUP)
         found = list(shape.check_texts(mapping(manifest.get("metadata")), ("metadata",)))
+        found += keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
+        found += fields.check("Queue", manifest.get("spec")) if is_kais else ()
         found += check_queue_object(manifest, known) if is_kais else ()
     else:
         found = list(_workload(manifest, known, scheduler_name, queue_label_key))
@@ -161,6 +163,7 @@ def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding
     if "kind" in manifest and not bare:
         yield from shape.check_texts(mapping(manifest.get("metadata")), ("metadata",))
     if manifest.get("kind") == "PodGroup":
+        yield from admission.doubts(manifest)
         queue = at(manifest, "spec", "queue")
         if queue is not None and not isinstance(queue, str):
             yield shape.no_text(queue, ("spec", "queue"), "spec.queue")

@@ -3,7 +3,6 @@ where nothing reads them."""
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -127,10 +126,10 @@ def _check_annotation(key: str, value: Any, here: Path, may_rename: bool) -> Ite
             Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if may_rename else None,
         )
     elif key in _DURATIONS and not rules.is_duration(str(value)):
-        said = f"{value!r} is no duration"
+        said = f'duration "{value}" is not valid'
         yield error("duration-refused", here, said, "write one with its unit, such as 5m")
     else:
-        yield from _unknown(key, here)
+        yield from keys_of.unknown(key, here)
 
 
 def _check_label(key: str, value: Any, here: Path) -> Iterator[Finding]:
@@ -140,15 +139,7 @@ def _check_label(key: str, value: Any, here: Path) -> Iterator[Finding]:
         said = f"KAI does not know {value!r}"
         yield warning("preemptibility-unknown", here, said, "write preemptible or non-preemptible")
     else:
-        yield from _unknown(key, here)
-
-
-def _unknown(key: str, where: Path) -> Iterator[Finding]:
-    if not key.startswith(f"{keys.KAI_GROUP}/") or key in keys_of.KNOWN:
-        return
-    near = difflib.get_close_matches(key, sorted(keys_of.KNOWN), n=1, cutoff=0.85)
-    if near:
-        yield warning("key-unknown", where, f"KAI does not know {key}", f"did you mean {near[0]}?")
+        yield from keys_of.unknown(key, here)
 
 
 def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:

@@ -34,8 +34,9 @@ def load(
 
     It may be a KAI snapshot (.zip or .json) or Kubernetes manifests (YAML or JSON); what it is is
     seen from the content. `now` is the time of a plan that is given no other. Objects that make no
-    sense are left out and listed in `Cluster.rejected`; with `strict` they raise
-    InvalidClusterError. Raises InvalidInputError for what cannot be read at all.
+    sense are left out and listed in `Cluster.rejected`, and names that nothing knows are among the
+    warnings of its plans; with `strict` both raise InvalidClusterError. Raises InvalidInputError
+    for what cannot be read at all.
 
     >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")
     <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 2 queues>
@@ -45,8 +46,8 @@ def load(
         names = ", ".join(str(cluster.name) for cluster in clusters)
         raise InvalidInputError(f"this is {len(clusters)} inputs, use kai.load_all: {names}")
     [cluster] = clusters
-    if strict and cluster.rejected:
-        raise InvalidClusterError("; ".join(str(each) for each in cluster.rejected))
+    if strict and (found := [*cluster._warnings(), *map(str, cluster.rejected)]):
+        raise InvalidClusterError("; ".join(found))
     return cluster
 
 
@@ -108,7 +109,9 @@ def read(
 def _from_manifests(manifests: Manifests, name: str | None, now: datetime | str | None) -> Cluster:
     snapshot, rejected = manifests.to_snapshot()
     data = json.dumps(snapshot, separators=(",", ":")).encode()
-    return Cluster.from_snapshot(data, name=name, now=now, rejected=rejected)
+    return Cluster.from_snapshot(
+        data, name=name, now=now, rejected=rejected, warnings=manifests.warnings
+    )
 
 
 def _files(source: Source) -> Iterator[tuple[str | None, bytes | OSError]]:

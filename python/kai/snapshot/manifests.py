@@ -23,8 +23,10 @@ from typing import Any
 
 from kai import admission
 from kai.api import defaults, documents, keys, kinds
+from kai.api.nearest import did_you_mean
 from kai.api.reading import at, labels_of, mapping, objects, text
 from kai.engine.cluster import Rejected
+from kai.engine.text import listing
 from kai.grouping import Key, Nonsense, gangs, group
 from kai.snapshot import qos, workloads
 
@@ -54,6 +56,8 @@ class Manifests:
         self._bystanders: list[_Item] = []  # of other kinds; pods may be owned by them
         self._rejected: list[Rejected] = []
         self.files: list[str] = []
+        self.warnings: list[str] = []
+        """Names that nothing knows, once there is a snapshot."""
 
     def add(self, file: str, content: str) -> bool:
         """Takes in a file; False if it holds no object at all. Raises InvalidInputError."""
@@ -73,6 +77,7 @@ class Manifests:
         """The snapshot, and every object that had to be left out of it."""
         rejected = list(self._rejected)
         items = _without_duplicates(self._items, rejected)
+        self.warnings = list(dict.fromkeys(_warnings(items)))
         by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in kinds.LISTS}
         for item in items:
             if item.kind in kinds.LISTS:
@@ -279,6 +284,24 @@ def _node(node: Mapping[str, Any]) -> dict[str, Any]:
             **(metadata.get("labels") or {}),
         }
     return {**node, "metadata": metadata, "status": status}
+
+
+def _warnings(items: list[_Item]) -> Iterator[str]:
+    """Names in manifests that nothing knows."""
+    classes = {each["metadata"]["name"] for each in defaults.priority_classes()}
+    classes |= {item.key[2] for item in items if item.kind == "PriorityClass"}
+    missing: dict[str, list[str]] = {}
+    for item in sorted(items, key=lambda item: item.key):
+        manifest = {**item.manifest, "kind": item.kind}
+        for found in admission.doubts(manifest):
+            yield f"{item.kind} {item.name}: {found.path}: {found.message}; {found.fix}"
+        for name in admission.priorities(manifest):
+            if name not in classes:
+                missing.setdefault(name, []).append(f"{item.kind} {item.name}")
+    for name, users in missing.items():
+        who = listing(users, most=1)
+        hint = did_you_mean(name, classes)
+        yield f"there is no PriorityClass {name!r} among those given, which {who} names{hint}"
 
 
 def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dict[str, Any]]:
