@@ -6,12 +6,12 @@ the same sentence, and the settings, which refuse to be written so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kai.admission import fields, gpus, keys_of, shape
 from kai.admission.finding import Finding
-from kai.admission.pods import Pod, pods_in
+from kai.admission.pods import Pod
 from kai.api import keys
 from kai.api.reading import at, labels_of, mapping
 
@@ -26,32 +26,32 @@ def check(pod: Pod) -> Iterator[Finding]:
     yield from gpus.check(pod)
 
 
-def refusals(manifest: Mapping[str, Any], *, scheduler: str) -> Iterator[Finding]:
-    """Why the pods of a manifest would not be let in.
+def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:
+    """Why these pods of a manifest would not be let in.
 
     scheduler: what KAI's webhook refuses concerns its pods only, named so or not named at all.
     """
-    for pod in pods_in(manifest):
+    for pod in pods:
         ours = pod.scheduler in (None, "", scheduler)
         for finding in check(pod) if ours else shape.check(pod):
             if finding.refused:
                 yield finding
 
 
-def doubts(manifest: Mapping[str, Any]) -> Iterator[Finding]:
-    """Names in a manifest that nothing knows: keys that are almost KAI's, and fields."""
+def doubts(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
+    """Names in a manifest and its pods that nothing knows: keys that are almost KAI's, fields."""
     yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
-    for pod in pods_in(manifest):
+    for pod in pods:
         if pod.metadata_at != ("metadata",):
             yield from keys_of.check(pod.metadata, pod.metadata_at)
     yield from fields.check(str(manifest.get("kind")), manifest.get("spec"))
 
 
-def priorities(manifest: Mapping[str, Any]) -> Iterator[str]:
+def priorities(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[str]:
     """The PriorityClasses that a manifest names, for a pod group or for pods."""
     named = [labels_of(manifest).get(keys.PRIORITY_CLASS_LABEL)]
     if manifest.get("kind") == "PodGroup":
         named.append(at(manifest, "spec", "priorityClassName"))
-    for pod in pods_in(manifest):
+    for pod in pods:
         named += [pod.labels.get(keys.PRIORITY_CLASS_LABEL), pod.spec.get("priorityClassName")]
     yield from dict.fromkeys(each for each in named if isinstance(each, str) and each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from kai.admission.finding import Edit, Finding, Path, refusal
@@ -77,6 +78,11 @@ def _no_mapping(name: str, value: object, where: Path, wanted: str) -> Finding:
 def _problem(amount: object) -> str:
     if isinstance(amount, bool) or not isinstance(amount, (str, int, float)):
         return "no quantity"
+    return _problem_of(amount)
+
+
+@lru_cache(maxsize=1024)  # many pods ask for the same
+def _problem_of(amount: str | int | float) -> str:
     try:
         exact = quantities.parse(amount)
     except ValueError:

@@ -29,7 +29,7 @@ from kai.api import defaults, keys, kinds, quantities, times
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping
 from kai.engine import arguments, objects, text
-from kai.engine.config import Config, config_json
+from kai.engine.config import ConfigSource, config_json, read
 from kai.engine.objects import Amount, PodOptions
 from kai.errors import InvalidClusterError, InvalidInputError
 
@@ -424,20 +424,23 @@ class Cluster:
             self._changed(kind, added)
         return self
 
-    def configure(self, config: Config | Mapping[str, Any] | None = None, **params: Any) -> Cluster:
+    def configure(self, config: ConfigSource | None = None, **params: Any) -> Cluster:
         """Sets the scheduler configuration the snapshot carries, and its `schedulerParams`.
 
-        `config` is a `kai.Config`, or a mapping in KAI's form. Parameters that are not given keep
+        `config` is what `kai.Scheduler` takes. Parameters that are not given keep
         KAI's command line default.
 
         Raises InvalidClusterError for a parameter that is not known and for a value that no object
         can hold, and InvalidConfigError for a configuration that cannot be used.
         """
         _check_params(params)
+        carried = None if config is None else config_json(config)
+        if carried is not None:
+            read(carried)
         with self._lock:
             tree = self._writable()
-            if config is not None:
-                tree["config"] = json.loads(config_json(config) or "{}")
+            if carried is not None:
+                tree["config"] = json.loads(carried or "{}")
             if params:
                 known = tree.get("schedulerParams") or defaults.scheduler_params()
                 tree["schedulerParams"] = json.loads(_dump(known | params))
@@ -525,6 +528,7 @@ class Cluster:
             if option not in PodOptions.__annotations__:
                 hint = did_you_mean(option, PodOptions.__annotations__)
                 raise TypeError(f"{how}() has no option {option!r}{hint}")
+        arguments.check({"group": group, "node": node}, Cluster._add_pods)
         objects.check_options(options)
         namespace, _, name = group.rpartition("/")
         queue = options.get("queue") or namespace

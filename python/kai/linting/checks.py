@@ -163,7 +163,7 @@ def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding
     if "kind" in manifest and not bare:
         yield from shape.check_texts(mapping(manifest.get("metadata")), ("metadata",))
     if manifest.get("kind") == "PodGroup":
-        yield from admission.doubts(manifest)
+        yield from admission.doubts(manifest, pods)
         queue = at(manifest, "spec", "queue")
         if queue is not None and not isinstance(queue, str):
             yield shape.no_text(queue, ("spec", "queue"), "spec.queue")

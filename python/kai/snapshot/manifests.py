@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai import admission
+from kai.admission.pods import pods_in
 from kai.api import defaults, documents, keys, kinds
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, labels_of, mapping, objects, text
@@ -293,9 +294,10 @@ def _warnings(items: list[_Item]) -> Iterator[str]:
     missing: dict[str, list[str]] = {}
     for item in sorted(items, key=lambda item: item.key):
         manifest = {**item.manifest, "kind": item.kind}
-        for found in admission.doubts(manifest):
+        pods = list(pods_in(manifest))
+        for found in admission.doubts(manifest, pods):
             yield f"{item.kind} {item.name}: {found.path}: {found.message}; {found.fix}"
-        for name in admission.priorities(manifest):
+        for name in admission.priorities(manifest, pods):
             if name not in classes:
                 missing.setdefault(name, []).append(f"{item.kind} {item.name}")
     for name, users in missing.items():
@@ -344,7 +346,8 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
 
 def _refused(kind: str, manifest: Mapping[str, Any], rejected: list[Rejected]) -> bool:
     """Whether the API server or KAI would not let its pods in; those that run, it has let in."""
-    found = list(admission.refusals({**manifest, "kind": kind}, scheduler=keys.SCHEDULER_NAME))
+    pods = pods_in({**manifest, "kind": kind})
+    found = list(admission.refusals(pods, scheduler=keys.SCHEDULER_NAME))
     name = kinds.full_name(manifest)
     rejected += [Rejected(kind, name, each.path, each.message) for each in found]
     return bool(found)
