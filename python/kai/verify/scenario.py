@@ -510,27 +510,16 @@ def _bind_request(pod: Mapping[str, Any], node: str) -> Json:
     }
 
 
-# The plugins of the configuration that KAI's operator writes (spec 2 C8), in its order.
-_PLUGINS = (
-    "predicates",
-    "proportion",
-    "priority",
-    "nodeavailability",
-    "resourcetype",
-    "podaffinity",
-    "elastic",
-    "kubeflow",
-    "ray",
-    "subgrouporder",
-    "taskorder",
-    "nominatednode",
-    "dynamicresources",
-    "minruntime",
-    "topology",
-    "snapshot",
-    "sg-nodelocalgreedy",
-    "sg-multinodegang",
-)
+def _plugins(strategies: Mapping[str, str]) -> Json:
+    """What KAI's operator makes of a placement (spec 2 C8), over the built-in plugins."""
+    spread = strategies["gpu"] == "spread"
+    return {
+        "podaffinity": True,
+        "gpuspread": spread,
+        "gpupack": not spread,
+        "gpusharingorder": not spread,
+        "nodeplacement": dict(strategies),
+    }
 
 
 def _config(document: Json, where: _Where) -> tuple[Json, Json]:
@@ -543,14 +532,12 @@ def _config(document: Json, where: _Where) -> tuple[Json, Json]:
         if strategy not in ("binpack", "spread"):
             problem = f"a placement is binpack or spread, not {strategy!r}"
             raise where("placement", resource).error(problem)
+    given = where("config").mapping(document.get("config") or {})
+    config.update(given)
     if placement:
-        strategies = {"gpu": "binpack", "cpu": "binpack", **placement}
-        spread = strategies["gpu"] == "spread"
-        extra = ["gpuspread"] if spread else ["gpupack", "gpusharingorder"]
-        plugins: list[Json] = [{"name": name} for name in (*_PLUGINS, *extra)]
-        plugins.append({"name": "nodeplacement", "arguments": strategies})
-        config["tiers"] = [{"plugins": plugins}]
-    config.update(where("config").mapping(document.get("config") or {}))
+        own = where("config", "plugins").mapping(given.get("plugins") or {})
+        of_placement = _plugins({"gpu": "binpack", "cpu": "binpack", **placement})
+        config["plugins"] = of_placement | dict(own)
     return config, dict(where("params").mapping(document.get("params") or {}))
 
 

@@ -119,6 +119,11 @@ def test_a_parameter_mistyped_in_a_snapshot_is_among_the_warnings(name: str) -> 
         assert f'"{wrong}" is not known and is skipped; did you mean "{name}"?' in said
 
 
+def test_the_parameters_that_a_cluster_starts_from_are_all_known() -> None:
+    cluster = kai.Cluster().configure(restrictSchedulingNodes=False)
+    assert kai.Scheduler().plan(cluster).warnings == ()
+
+
 # ---- kai.Config ----------------------------------------------------------------------------------
 
 

@@ -275,3 +275,13 @@ def test_every_line_of_the_table_fits_80_characters(
     table = result.output.partition("not built")[0]
     assert "integration-allocate-fractional" in table
     assert max(map(len, table.splitlines())) <= 80
+
+
+def test_a_recorded_file_that_is_broken_does_not_stop_the_others(
+    verify: Callable[..., Ran], recorded: Path
+) -> None:
+    recorded.with_name("broken.json").write_text("{")
+    result = verify(recorded.parent)
+    assert result.exit_code == 2
+    assert "broken.json: not JSON" in " ".join(result.output.split()) + result.error
+    assert "1/1" in result.output

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kai.engine.config import in_force
 from kai.engine.values import REASON_CODES, VERDICTS
 from kai.errors import InvalidInputError
 from kai.verify.outcome import NUMBERS, RESOURCES
@@ -58,13 +59,21 @@ def test_a_scenario_becomes_a_cluster(tmp_path: Path) -> None:
     assert scenario.queues == {"vision": {"gpu": {"limit": None}}}
 
 
-def test_a_placement_names_every_plugin(tmp_path: Path) -> None:
+def test_a_placement_is_what_kais_operator_makes_of_it(tmp_path: Path) -> None:
     (scenario,) = read_scenarios(write(tmp_path, GOOD))
-    (tier,) = scenario.build().to_snapshot()["config"]["tiers"]
-    plugins = {plugin["name"]: plugin.get("arguments") for plugin in tier["plugins"]}
+    made = scenario.build().to_snapshot()["config"]
+    (tier,) = in_force(json.dumps(made))["tiers"]
+    plugins = {plugin["name"]: plugin["arguments"] for plugin in tier["plugins"]}
     assert plugins["nodeplacement"] == {"gpu": "spread", "cpu": "binpack"}
-    assert "gpuspread" in plugins
+    assert {"gpuspread", "podaffinity", "predicates", "proportion"} <= plugins.keys()
     assert "gpupack" not in plugins
+
+
+def test_plugins_of_the_configuration_go_before_those_of_the_placement(tmp_path: Path) -> None:
+    text = GOOD.replace("placement:", "config: {plugins: {numa: true, gpupack: true}}\nplacement:")
+    (scenario,) = read_scenarios(write(tmp_path, text))
+    plugins = scenario.build().to_snapshot()["config"]["plugins"]
+    assert (plugins["numa"], plugins["gpupack"], plugins["gpuspread"]) == (True, True, True)
 
 
 def test_a_file_may_hold_several(tmp_path: Path) -> None:
