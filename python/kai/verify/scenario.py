@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from kai.admission import fields
 from kai.api import kinds, places
 from kai.api.documents import why_unreadable
 from kai.api.nearest import did_you_mean
@@ -351,7 +352,12 @@ def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
         kind: [str(at(each, "metadata", "name")) for each in objects.get(kinds.LISTS[kind], ())]
         for kind in ("Node", "Queue", "PriorityClass")
     }
-    for part, _, shape, place in _shapes(document, where):
+    for part, group, shape, place in _shapes(document, where):
+        queue = shape.get("queue", group.partition("/")[0])
+        if queue not in named["Queue"] and not _may_be_without_queue(scenario.expect.get(group)):
+            yield place(*(("queue",) if "queue" in shape else ())).unknown(
+                "queue", queue, named["Queue"]
+            )
         priority = shape.get("priority")
         if isinstance(priority, str) and priority not in named["PriorityClass"]:
             yield place("priority").unknown("priority class", priority, named["PriorityClass"])
@@ -360,6 +366,12 @@ def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
                 if node not in named["Node"]:
                     yield place(member).unknown("node", node, named["Node"])
     yield from _warnings(document, where, cluster)
+    for kind, manifests in _objects(document).items():
+        for index, manifest in enumerate(manifests):
+            for found in fields.check(kind, at(manifest, "spec")):
+                path = map(str, found.at)
+                place = where("cluster", "objects", kind, str(index), *path)
+                yield place.error(f"{found.message}; {found.fix}")
     for rejected in cluster.rejected:
         yield _place_of(rejected, document, where).error(f"this would be left out: {rejected}")
     groups = [kinds.full_name(each) for each in objects.get("podGroups", ())]
@@ -375,6 +387,12 @@ def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
             yield expected("queues", queue).unknown("queue", queue, named["Queue"])
 
 
+def _may_be_without_queue(expected: Mapping[str, Any] | None) -> bool:
+    """Whether that is what the scenario is about."""
+    reasons = _list((expected or {}).get("reasons") or [])
+    return "queue_does_not_exist" in reasons or (expected or {}).get("verdict") == "invalid"
+
+
 def _warnings(document: Json, where: _Where, cluster: Cluster) -> Iterator[InvalidInputError]:
     from kai import _core
 
@@ -388,6 +406,10 @@ def _warnings(document: Json, where: _Where, cluster: Cluster) -> Iterator[Inval
         # `actions` has a member of its own in a scenario.
         own = path == ["actions"] and "actions" in document
         yield where(*(() if own else ("config",)), *path).error(warning)
+
+
+def _objects(document: Json) -> Mapping[str, Any]:
+    return (document.get("cluster") or {}).get("objects") or {}
 
 
 def _place_of(rejected: Rejected, document: Json, where: _Where) -> _Where:

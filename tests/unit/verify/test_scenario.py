@@ -139,6 +139,31 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
         ("min_member: 2", "bind_request: n7", "pending.vision/train.0.bind_request: there is no"),
         ("min_member: 2", 'preemptible: "no"', "preemptible is 'no': write True or False"),
         ('"a=b:NoSchedule"', '"a=b:NoShedule"', "there is no effect 'NoShedule'; did you mean"),
+        (
+            "  nodes: {n",
+            "  objects: {BindReqest: []}\n  nodes: {n",
+            "a snapshot holds no BindReqest",
+        ),
+        (
+            "  nodes: {n",
+            "  objects: {Queue: [{metadata: {name: q}, spec: {displayNam: q}}]}\n  nodes: {n",
+            "cluster.objects.Queue.0.spec.displayNam: a Queue has no field displayNam, and",
+        ),
+        (
+            "deserved: {gpu: 2",
+            "spec: {displayNam: v}, deserved: {gpu: 2",
+            "has no field displayNam",
+        ),
+        (
+            "pods: 2",
+            "queue: visoin",
+            "pending.vision/train.0.queue: there is no queue 'visoin'; did",
+        ),
+        (
+            "vision/now: {gpu",
+            "visoin/now: {gpu",
+            "running.visoin/now: there is no queue 'visoin'; did",
+        ),
         # What would be left out, or skipped.
         (
             "parent: all",
