@@ -225,7 +225,7 @@ TEST(SnapshotReaderTest, TakesZeroForWhatSchedulerParamsLeaveOut) {
 
 TEST(SnapshotReaderTest, AParameterThatIsNotKnownIsSkippedAndReported) {
   const SnapshotRows rows = Read(R"({"schedulerParams": {"fullHierarchyFairnes": {"a": [1]},
-      "schedulerName": "s", "partitionParams": {"NodePoolLabelValu": 5}, "x": null},
+      "schedulerName": "s", "partitionParams": {"NodePoolLabelValu": 5}, "x": 1},
       "rawObjects": {}})");
   EXPECT_EQ(rows.cluster.params.scheduler_name, "s");
   EXPECT_THAT(
