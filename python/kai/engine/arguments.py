@@ -10,12 +10,15 @@ kai.errors.InvalidClusterError: taints is 'a=b:NoSchedule': write a list, such a
 
 from __future__ import annotations
 
+import functools
+import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, Union
+from typing import Any, ParamSpec, TypeVar, Union
 
+from kai.api.nearest import did_you_mean
 from kai.api.rules import shown
 from kai.errors import InvalidClusterError
 
@@ -25,6 +28,35 @@ _ADVICE = {
     float: "write a number",
     str: "write a text",
 }
+
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def suggesting(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """With the nearest argument in the TypeError for one that the function does not have.
+
+    >>> @suggesting
+    ... def node(name: str, *, gpus: int = 0) -> None: ...
+    >>> node("n", gpu=8)
+    Traceback (most recent call last):
+    TypeError: node() has no argument 'gpu'; did you mean 'gpus'?
+    """
+
+    @functools.wraps(function)
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            known = [name for name in inspect.signature(function).parameters if name != "self"]
+            for name in kwargs:
+                if name not in known:
+                    said = f"{function.__name__}() has no argument {name!r}"
+                    raise TypeError(said + did_you_mean(name, known)) from None
+            raise
+
+    return called
 
 
 def check(given: Mapping[str, Any], declared: Callable[..., object] | type) -> None:

@@ -241,6 +241,7 @@ class Cluster:
 
     # ---- the words of a situation ----------------------------------------------------------------
 
+    @arguments.suggesting
     def queue(
         self,
         name: str,
@@ -291,6 +292,7 @@ class Cluster:
         """
         return self.add("PriorityClass", defaults.priority_class(name, value))
 
+    @arguments.suggesting
     def node(
         self,
         name: str,

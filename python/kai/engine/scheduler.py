@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kai.api import times
 from kai.engine import config as configuration
+from kai.engine.arguments import suggesting
 from kai.engine.cluster import Cluster
 from kai.engine.config import ConfigSource
 from kai.engine.plan import Plan
@@ -35,6 +36,7 @@ class Scheduler:
     Raises InvalidConfigError for a configuration that cannot be used.
     """
 
+    @suggesting
     def __init__(self, config: ConfigSource | None = None, *, as_kai: bool = False) -> None:
         self._as_kai = as_kai
         self._sessions: dict[str, _core.Session] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -44,6 +45,25 @@ def test_an_argument_of_the_wrong_kind_is_refused(
     name = "a/x" if method == "pending" else "x"
     with pytest.raises(kai.InvalidClusterError) as caught:
         getattr(cluster(), method)(name, **options)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: cluster().node("n2", gpu=8), "node() has no argument 'gpu'; did you mean 'gpus'?"),
+        (lambda: cluster().nodes("n", 2, gpu=8), "no argument 'gpu'; did you mean 'gpus'?"),
+        (lambda: cluster().queue("b", parnt="a"), "no argument 'parnt'; did you mean 'parent'?"),
+        (lambda: cluster().pending("a/x", gpu=1), "no option 'gpu'; did you mean 'gpus'?"),
+        (lambda: kai.Scheduler(as_kia=True), "no argument 'as_kia'; did you mean 'as_kai'?"),
+        (lambda: kai.pod_settings(gpu_fracton=1), "'gpu_fracton'; did you mean 'gpu_fraction'?"),
+    ],
+)
+def test_an_argument_that_does_not_exist_is_refused_with_the_nearest(
+    call: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
     assert sentence in str(caught.value)
 
 
