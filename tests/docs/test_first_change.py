@@ -68,7 +68,7 @@ def test_the_scenarios_can_be_read(tmp_path: Path) -> None:
     [scenarios] = [text for path, text in NEW.items() if path.endswith(".yaml")]
     (tmp_path / "page.yaml").write_text(scenarios)
     found, broken = find_cases([tmp_path])
-    # Only the compiled core of a tree with the filter knows the extra.
+    # The extra is in the compiled core only of a tree that has the filter.
     assert [
         each for each in map(str, broken) if 'extra "maintenance" is not known' not in each
     ] == []

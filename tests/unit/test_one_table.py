@@ -103,7 +103,7 @@ def test_every_refusal_has_its_situation_here() -> None:
     assert written.count("refusal(\n") + written.count("refusal(") >= len(REFUSED)
 
 
-def test_a_pod_that_runs_was_let_in() -> None:
+def test_a_pod_that_runs_was_accepted() -> None:
     runs = {**REFUSED["gpu-memory-refused"], "status": {"phase": "Running"}}
     runs["spec"] = {**runs["spec"], "nodeName": "n"}
     assert [each for each in loaded(runs).rejected if "KAI refuses" in each.message] == []
@@ -180,7 +180,7 @@ def test_an_annotation_that_makes_no_sense_is_said_alike(annotation: str, value:
     assert all(message.startswith(found.message) for message in messages)
 
 
-# ---- names that nothing knows --------------------------------------------------------------------
+# ---- unknown names -------------------------------------------------------------------------------
 
 
 def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None:
@@ -199,7 +199,7 @@ def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None
         " did you mean kai.scheduler/queue?",
         "Queue a: spec.resources.gpu.overQuotaWeigth: a Queue has no field overQuotaWeigth, and the"
         " API server drops it; did you mean 'overQuotaWeight'?",
-        "there is no PriorityClass 'trian' among those given, which Pod default/p names; did you"
+        "there is no PriorityClass 'trian' among those given; it is named by Pod default/p; did you"
         " mean 'train'?",
     )
     with pytest.raises(kai.InvalidClusterError, match="did you mean 'train'"):

@@ -1,7 +1,7 @@
-"""What the API server, or KAI's webhook, does not let in, and what does not do what it seems to.
+"""What the API server or KAI's webhook refuses, and what has no effect or another than it seems.
 
-One table behind `kai lint`, which says all of it, `kai plan`, which leaves refused pods out with
-the same sentence, and the settings, which refuse to be written so.
+One table for three: `kai lint` reports all of it, `kai plan` leaves out refused pods with the same
+sentence, and settings cannot be written so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check(pod: Pod) -> Iterator[Finding]:
 
 
 def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:
-    """Why these pods of a manifest would not be let in.
+    """Why these pods of a manifest would be refused.
 
     scheduler: what KAI's webhook refuses concerns its pods only, named so or not named at all.
     """
@@ -39,7 +39,7 @@ def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:
 
 
 def doubts(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
-    """Names in a manifest and its pods that nothing knows: keys that are almost KAI's, fields."""
+    """Unknown names in a manifest and its pods: keys that are almost KAI's, and fields."""
     yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
     for pod in pods:
         if pod.metadata_at != ("metadata",):

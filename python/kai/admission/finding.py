@@ -1,4 +1,4 @@
-"""What is said of an object: one Finding for each thing that is wrong."""
+"""Findings: one for each thing that is wrong with an object."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Finding:
 
     path: where in the object, as in ``spec.containers[0].env``. fix: what to write instead.
     object: kind and name of the manifest, "" for settings. edit: the fix, where it is certain.
-    refused: the API server or KAI's webhook does not let the pod in, so no plan has it.
+    refused: the API server or KAI's webhook refuses the pod, so no plan has it.
     """
 
     code: str
@@ -66,7 +66,7 @@ def error(code: str, at: Path, message: str, fix: str, edit: Edit | None = None)
 
 
 def refusal(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:
-    """An error for which the API server or KAI's webhook does not let the pod in."""
+    """An error for which the API server or KAI's webhook refuses the pod."""
     return replace(error(code, at, message, fix, edit), refused=True)
 
 

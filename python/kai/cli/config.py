@@ -29,14 +29,14 @@ Examples:
 @click.argument("source", metavar="[INPUT]", required=False)
 @click.option("--config", metavar="FILE", help="Scheduler configuration (YAML or JSON).")
 @click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
-@click.option("--strict", is_flag=True, help="Exit with 2 for names that are not known.")
+@click.option("--strict", is_flag=True, help="Exit with 2 for unknown names.")
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of YAML.")
 def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_json: bool) -> int:
     """Print the configuration in force: actions, plugins with all of their
     arguments, budgets, extras and switches, in the form that --config takes.
 
     INPUT is one snapshot, whose own configuration is meant unless --config is
-    given. Names that are not known are said on standard error.
+    given. Unknown names are reported on standard error.
     """
     from pathlib import Path
 

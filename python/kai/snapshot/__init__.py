@@ -34,8 +34,8 @@ def load(
 
     It may be a KAI snapshot (.zip or .json) or Kubernetes manifests (YAML or JSON); what it is is
     seen from the content. `now` is the time of a plan that is given no other. Objects that make no
-    sense are left out and listed in `Cluster.rejected`, and names that nothing knows are among the
-    warnings of its plans; with `strict` both raise InvalidClusterError. Raises InvalidInputError
+    sense are left out and listed in `Cluster.rejected`, and unknown names are among the warnings of
+    its plans; with `strict` both raise InvalidClusterError. Raises InvalidInputError
     for what cannot be read at all.
 
     >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")

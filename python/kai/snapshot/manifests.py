@@ -58,7 +58,7 @@ class Manifests:
         self._rejected: list[Rejected] = []
         self.files: list[str] = []
         self.warnings: list[str] = []
-        """Names that nothing knows, once there is a snapshot."""
+        """Of unknown names, once there is a snapshot."""
 
     def add(self, file: str, content: str) -> bool:
         """Takes in a file; False if it holds no object at all. Raises InvalidInputError."""
@@ -288,7 +288,7 @@ def _node(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _warnings(items: list[_Item]) -> Iterator[str]:
-    """Names in manifests that nothing knows."""
+    """Of unknown names in manifests."""
     classes = {each["metadata"]["name"] for each in defaults.priority_classes()}
     classes |= {item.key[2] for item in items if item.kind == "PriorityClass"}
     missing: dict[str, list[str]] = {}
@@ -301,9 +301,9 @@ def _warnings(items: list[_Item]) -> Iterator[str]:
             if name not in classes:
                 missing.setdefault(name, []).append(f"{item.kind} {item.name}")
     for name, users in missing.items():
-        who = listing(users, most=1)
+        where = listing(users, most=1)
         hint = did_you_mean(name, classes)
-        yield f"there is no PriorityClass {name!r} among those given, which {who} names{hint}"
+        yield f"there is no PriorityClass {name!r} among those given; it is named by {where}{hint}"
 
 
 def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dict[str, Any]]:
@@ -345,7 +345,7 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
 
 
 def _refused(kind: str, manifest: Mapping[str, Any], rejected: list[Rejected]) -> bool:
-    """Whether the API server or KAI would not let its pods in; those that run, it has let in."""
+    """Whether the API server or KAI would refuse its pods; those that run were accepted."""
     pods = pods_in({**manifest, "kind": kind})
     found = list(admission.refusals(pods, scheduler=keys.SCHEDULER_NAME))
     name = kinds.full_name(manifest)

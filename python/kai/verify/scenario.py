@@ -277,7 +277,7 @@ def _is_number(value: object) -> bool:
 
 
 def _shapes(document: Json, where: _Where) -> Iterator[tuple[str, str, Any, _Where]]:
-    """Part, pod group, what is said of some pods of it, and where."""
+    """Part, pod group, the members of some pods of it, and where they stand."""
     for part in STARTED:
         for group, shapes in (document.get(part) or {}).items():
             if not isinstance(shapes, list):
