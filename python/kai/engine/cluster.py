@@ -429,8 +429,8 @@ class Cluster:
     def configure(self, config: ConfigSource | None = None, **params: Any) -> Cluster:
         """Sets the scheduler configuration the snapshot carries, and its `schedulerParams`.
 
-        `config` is what `kai.Scheduler` takes. Parameters that are not given keep KAI's command line
-        default.
+        `config` is what `kai.Scheduler` takes. Parameters that are not given keep the default of
+        KAI's command line.
 
         Raises InvalidClusterError for a parameter that is not known and for a value that no object
         can hold, and InvalidConfigError for a configuration that cannot be used.
