@@ -165,6 +165,18 @@ class Cluster:
         }
 
     @property
+    def config(self) -> dict[str, Any] | None:
+        """The scheduler configuration that it carries, in KAI's form; None: it carries none.
+
+        >>> import kai
+        >>> kai.Cluster().configure({"actions": "allocate"}).config
+        {'actions': 'allocate'}
+        """
+        carried = self._core_cluster().config_json
+        config: dict[str, Any] | None = json.loads(carried) if carried else None
+        return config
+
+    @property
     def rejected(self) -> tuple[Rejected, ...]:
         """What made no sense and was left out; the rest is scheduled."""
         return self._all_rejected(self._core_cluster().rejected)
