@@ -63,6 +63,7 @@ class Flag {
 LiveCluster::LiveCluster(SnapshotFile file, py::bytes data, int64_t load_ns)
     : config_json_(std::move(file.config_json)),
       params_(std::move(file.params)),
+      warnings_(std::move(file.warnings)),
       load_ns_(load_ns),
       loaded_(std::move(file.cluster)),
       data_(std::move(data)) {}
@@ -176,7 +177,9 @@ std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& sess
       return self->PlanAgain(moment, std::move(replay), *circumstances);
     };
   }
-  const auto held = std::make_shared<HeldPlan>(std::move(made), mutex_, session->config().warnings,
+  std::vector<std::string> warnings = session->config().WarningTexts();
+  warnings.insert(warnings.end(), warnings_.begin(), warnings_.end());
+  const auto held = std::make_shared<HeldPlan>(std::move(made), mutex_, std::move(warnings),
                                                std::move(timing_ns), std::move(again));
   if (follower != nullptr) follower->plans.push_back(held);
   return held;

@@ -15,6 +15,7 @@ TYPE_CHECKING = False  # what type checkers take for true; `typing` itself would
 if TYPE_CHECKING:
     from kai.engine.claims import ClaimAllocation, ExtendedClaim
     from kai.engine.cluster import Cluster, Rejected
+    from kai.engine.config import Config, default_config
     from kai.engine.plan import Plan
     from kai.engine.queues import QueuePlan, Queues, QueueShare
     from kai.engine.scheduler import Scheduler, Wake
@@ -49,6 +50,7 @@ __all__ = [
     "BusyError",
     "ClaimAllocation",
     "Cluster",
+    "Config",
     "Decision",
     "Evict",
     "ExtendedClaim",
@@ -73,6 +75,7 @@ __all__ = [
     "Wake",
     "Writes",
     "__version__",
+    "default_config",
     "lint",
     "load",
     "load_all",
@@ -82,6 +85,7 @@ __all__ = [
 _HOME = {
     "kai.engine.claims": ("ClaimAllocation", "ExtendedClaim"),
     "kai.engine.cluster": ("Cluster", "Rejected"),
+    "kai.engine.config": ("Config", "default_config"),
     "kai.engine.plan": ("Plan",),
     "kai.engine.queues": ("QueuePlan", "QueueShare", "Queues"),
     "kai.engine.scheduler": ("Scheduler", "Wake"),

@@ -159,6 +159,7 @@ class Answer:
 
     def _tail(self) -> dict[str, Any]:
         return {
+            "warnings": list(self.warnings),
             "rejected": [dataclasses.asdict(each) for each in self.rejected],
             "spent_searches": self.spent_searches,
             "score_keys": self.score_keys,
