@@ -22,8 +22,9 @@ class Events {
     RandomClusterOptions shape{.max_nodes = 6, .max_groups = 8, .max_pods = 4};
     shape.sub_groups = random_.OneIn(3);
     // Mostly what can be changed in place.
+    if (random_.OneIn(3)) shape.sharers = RandomSharersOptions();
     if (!random_.OneIn(4)) {
-      shape.shared_gpus = false;
+      shape.shared_gpus = random_.OneIn(3);
       shape.pod_affinity = random_.OneIn(3);
       shape.terms = {};
     }
@@ -59,7 +60,8 @@ class Events {
     if (dice < 64) return OfKind(Kind::kPod);
     if (dice < 78) return OfKind(Kind::kPodGroup);
     if (dice < 83) return OfKind(Kind::kBindRequest);
-    if (dice < 97) return OfNode();
+    if (dice < 94) return OfNode();
+    if (dice < 98) return OfQueue();
     OfKind(random_.Pick(std::vector<Kind>{Kind::kNode, Kind::kQueue, Kind::kPriorityClass,
                                           Kind::kTopology, Kind::kConfigMap}));
   }
@@ -118,6 +120,19 @@ class Events {
         Relabel(&node.labels);
     }
     store_.Upsert(std::move(node));
+  }
+
+  // Its owner gives it more, or less.
+  void OfQueue() {
+    if (sources_[0].queues.empty()) return;
+    const QueueRow* known = store_.Find<QueueRow>(random_.Pick(sources_[0].queues).name);
+    if (known == nullptr) return;
+    QueueRow queue = *known;
+    const QueueRow& like = random_.Pick(sources_[static_cast<size_t>(random_.Below(3))].queues);
+    queue.resources = like.resources;
+    queue.priority = like.priority;
+    queue.reclaim_min_runtime_ns = like.reclaim_min_runtime_ns;
+    store_.Upsert(std::move(queue));
   }
 
   // Pods select by some of these labels, GPUs are described by others, and one is of no interest.
@@ -239,7 +254,7 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
   }
   // That would test nothing.
   EXPECT_GT(assumed, end - first > 10 ? 10 : -1);
-  EXPECT_GT(counts.updated, end - first > 10 ? counts.built / 3 : -1);
+  EXPECT_GT(counts.updated, end - first > 10 ? 3 * counts.built : -1);
   EXPECT_GT(counts.followed, end - first > 10 ? counts.updated / 3 : -1);
   EXPECT_GT(counts.repeated, end - first > 10 ? counts.built / 3 : -1);
   RecordProperty("updated", static_cast<int>(counts.updated));
