@@ -5,14 +5,12 @@
 //   if (!live_->updater->Update(changes)) return false;    // build a new one
 //
 // An object that changed is taken out as it was and put in as it is. Where that would touch more
-// than itself and its neighbours, the answer is false, and the cluster has to be built anew:
-//
-//   a pod or node with a resource, a pod with a selector on a label or a term of affinity that none
-//   had; a pod with volumes or resource claims;
-//   a node that brings or takes the least or most GPU memory, where pods ask for memory; one that
-//   comes where NUMA zones are described;
-//   a queue that comes, goes, or hangs elsewhere, and any without full hierarchy fairness;
-//   any of these where the cluster has claims, NUMA zones, or storage to count.
+// than itself and its neighbours, the answer is false, and the cluster has to be built anew: a pod
+// or node with a resource, a pod with a selector on a label or a term of affinity that none had; a
+// pod with volumes or resource claims; a node that brings or takes the least or most GPU memory,
+// where pods ask for memory; one that comes where NUMA zones are described; a queue that comes,
+// goes or hangs elsewhere, and any without full hierarchy fairness; any of these where the cluster
+// has claims, NUMA zones, or storage to count.
 //
 // Invariants: after an update the cluster gives the plans of one that was built of the same
 // objects; ids are new or were free, and the last node gets that of one that goes. Once more is
@@ -20,10 +18,10 @@
 // gone.
 //
 // Cost: O(what an object touches), and O(groups that wait, or may lose pods) to put one on a list;
-// a pod that shares GPUs: O(pods on its node). A node that is cordoned, tainted or labelled: O(1),
-// and O(pods there) where that weighs. One that comes, goes, or has other resources: O(pods there),
-// and O(nodes + BindRequests) for names and extremes. With topologies: the trees, and the free room
-// of all domains. Threads: one, while no statement is open.
+// a pod that shares GPUs: O(pods on its node). A node that changes: O(pods there); one that
+// comes, goes, or has other resources: also O(nodes + BindRequests), for names and extremes. With
+// topologies: the trees, and the free room of all domains. Threads: one, while no statement is
+// open.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 #define KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 
