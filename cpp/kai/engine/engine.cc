@@ -222,6 +222,8 @@ bool Engine::Update() {
       list(&changes.pod_groups);
     } else if constexpr (std::is_same_v<Row, BindRequestRow>) {
       list(&changes.bind_requests);
+    } else if constexpr (std::is_same_v<Row, QueueRow>) {
+      list(&changes.queues);
     } else {
       can_update = can_update && changed_[static_cast<size_t>(kind.kind)].empty();
     }

@@ -87,6 +87,54 @@ TEST_F(EngineTest, ANodeIsCordonedInPlace) {
   EXPECT_EQ(engine_.counts().updated, 2);
 }
 
+TEST_F(EngineTest, ANodeComesGoesAndGrowsInPlace) {
+  ClusterMaker both = OneNode().Node("a", {.gpus = 2});
+  Put(both.Running("q/old", {.gpus = 2, .node = "n"}).Pending("q/b", {.pods = 2, .gpus = 1}));
+  EXPECT_EQ(Plan(), "bind q/b-0 a; bind q/b-1 a; ");
+  const NodeRow a = *store_.Find<NodeRow>("a");
+  const NodeRow n = *store_.Find<NodeRow>("n");
+  store_.Delete(Kind::kNode, "a");
+  EXPECT_EQ(Plan(), "");
+  store_.Delete(Kind::kNode, "n");
+  store_.Upsert(a);
+  EXPECT_EQ(Plan(), "bind q/b-0 a; bind q/b-1 a; ");
+  store_.Upsert(n);
+  store_.Delete(Kind::kNode, "a");
+  EXPECT_EQ(Plan(), "") << "its pods come back with it";
+  NodeRow grown = n;
+  for (auto& [resource, amount] : grown.allocatable) amount *= 2;
+  store_.Upsert(grown);
+  EXPECT_EQ(Plan(), "bind q/b-0 n; bind q/b-1 n; ");
+  EXPECT_EQ(engine_.counts().built, 1);
+  EXPECT_EQ(engine_.counts().updated, 4);
+}
+
+TEST_F(EngineTest, APodThatSharesAGpuEndsInPlace) {
+  ClusterMaker maker = OneNode();
+  for (const char* group : {"q/x", "q/y"}) maker.Running(group, {.gpu_fraction = 0.6, .node = "n"});
+  for (PodRow& pod : maker.rows().pods) pod.gpu_groups = {pod.name};  // one on each device
+  Put(maker.Pending("q/z", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "");
+  store_.Delete(Kind::kPod, "q/x-0");
+  EXPECT_EQ(Plan(), "bind q/z-0 n; ");
+  store_.Upsert(maker.Rows().pods[0]);
+  EXPECT_EQ(Plan(), "");
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
+TEST_F(EngineTest, AQueueGetsAnotherLimitInPlace) {
+  Put(OneNode().Pending("q/a", {.gpus = 2}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  QueueRow queue = *store_.Find<QueueRow>("q");
+  queue.resources[kQuotaGpu].limit = 1;
+  store_.Upsert(queue);
+  EXPECT_EQ(Plan(), "");
+  queue.resources[kQuotaGpu].limit = 2;
+  store_.Upsert(queue);
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
 TEST_F(EngineTest, WhatSaysTheSameIsNoChange) {
   Put(OneNode().Pending("q/a", {.gpus = 1}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
@@ -99,7 +147,7 @@ TEST_F(EngineTest, WhatSaysTheSameIsNoChange) {
 TEST_F(EngineTest, WhatItCannotChangeInPlaceIsBuiltAnew) {
   Put(OneNode().Pending("q/a", {.pods = 2, .gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
-  Put(MakeCluster().Node("m", {.gpus = 2}));
+  Put(MakeCluster().Queue("another").Node("m", {.gpus = 2}));
   EXPECT_EQ(Plan(), "bind q/a-0 m; bind q/a-1 n; ");
   EXPECT_EQ(engine_.counts().built, 2);
 }

@@ -29,8 +29,9 @@ class Events {
     RandomClusterOptions shape{.max_nodes = 6, .max_groups = 8, .max_pods = 4};
     shape.sub_groups = random_.OneIn(3);
     // Mostly what can be changed in place.
+    if (random_.OneIn(3)) shape.sharers = RandomSharersOptions();
     if (!random_.OneIn(4)) {
-      shape.shared_gpus = false;
+      shape.shared_gpus = random_.OneIn(3);
       shape.pod_affinity = random_.OneIn(3);
       shape.terms = {};
     }
@@ -69,9 +70,10 @@ class Events {
     const int64_t dice = random_.Below(200);
     if (dice < 128) return OfKind(Kind::kPod);
     if (dice < 156) return OfKind(Kind::kPodGroup);
-    if (dice < 167) return OfKind(Kind::kBindRequest);
-    if (dice < 193) return OfNode();
-    if (dice < 195)
+    if (dice < 165) return OfKind(Kind::kBindRequest);
+    if (dice < 187) return OfNode();
+    if (dice < 194) return OfQueue();
+    if (dice < 196)
       return ListAnew(random_.Pick(
           std::vector<Kind>{Kind::kPod, Kind::kPod, Kind::kPodGroup, Kind::kBindRequest}));
     OfKind(random_.Pick(std::vector<Kind>{Kind::kNode, Kind::kQueue, Kind::kPriorityClass,
@@ -170,6 +172,19 @@ class Events {
         Relabel(&node.labels);
     }
     store_.Upsert(std::move(node));
+  }
+
+  // Its owner gives it more, or less.
+  void OfQueue() {
+    if (sources_[0].queues.empty()) return;
+    const QueueRow* known = store_.Find<QueueRow>(random_.Pick(sources_[0].queues).name);
+    if (known == nullptr) return;
+    QueueRow queue = *known;
+    const QueueRow& like = random_.Pick(sources_[static_cast<size_t>(random_.Below(3))].queues);
+    queue.resources = like.resources;
+    queue.priority = like.priority;
+    queue.reclaim_min_runtime_ns = like.reclaim_min_runtime_ns;
+    store_.Upsert(std::move(queue));
   }
 
   // Pods select by some of these labels, GPUs are described by others, and one is of no interest.
@@ -422,7 +437,7 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
   } else {
     EXPECT_GT(promised, end - first > 10 ? 30 : -1);
   }
-  EXPECT_GT(counts.updated, end - first > 10 ? counts.built / 3 : -1);
+  EXPECT_GT(counts.updated, end - first > 10 ? 3 * counts.built : -1);
   EXPECT_GT(counts.followed, end - first > 10 ? counts.updated / 3 : -1);
   EXPECT_GT(counts.repeated, end - first > 10 ? counts.built / 3 : -1);
   RecordProperty("promised", static_cast<int>(promised));

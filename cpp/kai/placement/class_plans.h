@@ -13,7 +13,8 @@
 //
 // Cost: a plan is made when it is first needed, with one question per filter and class of nodes;
 // for pods that share GPUs or that a label pins to single nodes also with a look at every node.
-// Later a plan is an access to an array. Threads: one, because reading makes plans.
+// Later a plan is an access to an array. Look() is O(nodes + plans). Threads: one, because reading
+// makes plans.
 #ifndef KAI_PLACEMENT_CLASS_PLANS_H_
 #define KAI_PLACEMENT_CLASS_PLANS_H_
 

@@ -146,6 +146,7 @@ void ClusterAssembler::AddNodes(std::vector<const NodeRow*> rows,
 }
 
 void ClusterAssembler::AddQueues(const std::vector<QueueRow>& rows) {
+  for (const QueueRow& row : rows) w_.queue_rows.emplace(row.name, row);
   std::vector<const QueueRow*> in_pool = PointersTo(rows);
   std::erase_if(in_pool, [&](const QueueRow* row) { return !IsInPool(row->labels, c_.params_); });
   std::vector<QueueRow> kept;

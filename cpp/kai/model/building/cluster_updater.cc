@@ -9,6 +9,7 @@
 #include "kai/model/building/numbering.h"
 #include "kai/model/building/pod_group_lists.h"
 #include "kai/model/building/queue_sums.h"
+#include "kai/model/building/queue_tree.h"
 #include "kai/model/building/row_lookup.h"
 #include "kai/model/changes/occupancy.h"
 
@@ -34,6 +35,7 @@ ClusterUpdater::ClusterUpdater(ClusterWriters* writers, const std::vector<const 
   for (const PodId pod : c_.pods_.name.ids()) {
     Known& known = pods_[{c_.pods_.namespace_name[pod], c_.pods_.name[pod]}];
     known.id = pod;
+    CountSharer(pod, 1);
     if (const NodeId node = c_.pods_.node[pod]; node.valid()) {
       Stand(&known, c_.Text(c_.nodes_.name[node]));
     } else if (known.row != nullptr && IsActiveUsed(c_.pods_.status[pod])) {
@@ -53,18 +55,26 @@ ClusterUpdater::Key ClusterUpdater::KeyOf(std::string_view namespace_name, std::
 bool ClusterUpdater::Update(const ClusterChanges& changes) {
   if (!c_.claims_.empty() || !c_.numa_.empty() || w_.storage != nullptr || !IsWorthwhile())
     return false;
+  for (const auto& each : changes.queues) {
+    if (!CanTake(each)) return false;
+  }
+  for (const auto& each : changes.queues) {
+    if (each.row != nullptr) UpdateQueue(*each.row);
+  }
   touched_pods_.clear();
   touched_groups_.clear();
+  sharing_nodes_.clear();
   delta_ = {};
   const std::vector<NodeStep> steps = StepsOf(changes);
   for (const NodeStep& step : steps) {
     if (!CanTake(step)) return false;
-    TouchPodsOn(step);
+    TouchPodsOf(step);
   }
   TouchPodsOfRequests(changes);
   const std::vector<PodGroupId> gone = TouchPodsOfGroups(changes);
   for (const auto& each : changes.pods) touched_pods_.insert(KeyOf(each.namespace_name, each.name));
-  if (!TakeOutTouched() || !UpdateNodes(steps)) return false;
+  TakeOutTouched();
+  if (!UpdateNodes(steps)) return false;
   for (const PodGroupId group : gone) {
     RemoveGroup(group);
     touched_groups_.insert(group);
@@ -78,7 +88,9 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
     if (row != nullptr) Note(key, row);
   }
   AddGroups(changes);
-  if (!TakeOutTouched() || !PutTouched()) return false;
+  TouchPodsWithSharers();
+  TakeOutTouched();
+  if (!PutTouched()) return false;
   Relist();
   if (!c_.topologies_.empty()) c_.domain_totals_ = SumDomains(c_);
   c_.rejections_ = changes.rejections;
@@ -116,11 +128,15 @@ bool ClusterUpdater::CanTake(const NodeStep& step) const {
                              [&](const auto& each) { return c_.slots_.Find(each.first).valid(); });
 }
 
-void ClusterUpdater::TouchPodsOn(const NodeStep& step) {
-  if (!step.moves_pods) return;
+void ClusterUpdater::TouchPodsOn(NameId node) {
   const PodColumns& pods = c_.pods_;
-  for (const PodId pod : PodsOn(c_.names_.Find(step.name)))
+  for (const PodId pod : PodsOn(node))
     touched_pods_.insert({pods.namespace_name[pod], pods.name[pod]});
+}
+
+void ClusterUpdater::TouchPodsOf(const NodeStep& step) {
+  if (!step.moves_pods) return;
+  TouchPodsOn(c_.names_.Find(step.name));
   if (step.was != nullptr && step.is != nullptr) return;
   for (const auto& [namespace_name, pod] : w_.requests.PodsFor(step.name))
     touched_pods_.insert(KeyOf(namespace_name, pod));
@@ -201,12 +217,18 @@ void ClusterUpdater::WriteNode(NodeId node, const NodeRow& row) {
   w_.OfferNode(node, row, facts);
   nodes.labels[node] = w_.labels.Pick(row, &c_.names_);
   w_.ClassifyNode(node, row, facts);
+  Empty(node);
+  CountNode(node, true);
+  delta_.is_reordered = true;
+}
+
+// No pod is on it; what they left in passing goes.
+void ClusterUpdater::Empty(NodeId node) {
+  NodeColumns& nodes = c_.nodes_;
   std::ranges::copy(nodes.allocatable[node], nodes.idle[node].begin());
   std::ranges::fill(nodes.releasing[node], 0);
   std::ranges::fill(nodes.used[node], 0);
   nodes.shared_gpus[node].clear();
-  CountNode(node, true);
-  delta_.is_reordered = true;
 }
 
 void ClusterUpdater::Reclassify(NodeId node, const NodeRow& row) {
@@ -226,6 +248,23 @@ void ClusterUpdater::CountNode(NodeId node, bool comes) {
     if (w_.is_foreign[pod.index()] != 0) offered -= TakenFromQueues(c_, pod);
   }
   comes ? c_.total_ += offered : c_.total_ -= offered;
+}
+
+// ---- queues
+// --------------------------------------------------------------------------------------------
+
+// It hangs where it hung.
+bool ClusterUpdater::CanTake(const ClusterChanges::Change<QueueRow>& change) const {
+  if (!c_.params_.full_hierarchy_fairness) return false;  // queues are not where their rows say
+  const auto known = w_.queue_rows.find(change.name);
+  if (change.row == nullptr || known == w_.queue_rows.end())
+    return change.row == nullptr && known == w_.queue_rows.end();
+  return change.row->parent == known->second.parent && change.row->labels == known->second.labels;
+}
+
+void ClusterUpdater::UpdateQueue(const QueueRow& row) {
+  const QueueId queue = w_.directory.FindQueue(row.name);
+  if (queue.valid()) WriteQuotas(row, queue, &c_.names_, &c_.queues_);
 }
 
 // ---- what has to be looked at again
@@ -257,24 +296,57 @@ void ClusterUpdater::TouchPodsThatName(const Key& group) {
   if (pods != naming_.end()) touched_pods_.insert(pods->second.begin(), pods->second.end());
 }
 
-bool ClusterUpdater::TakeOutTouched() {
+// What pods take of GPUs that they share depends on who was there first: where one comes or goes,
+// all pods of the node leave it and come again, in the order of names.
+void ClusterUpdater::TouchPodsWithSharers() {
   for (const Key& key : touched_pods_) {
     const auto known = pods_.find(key);
-    if (known == pods_.end() || !known->second.id.valid()) continue;
-    if (!CanTakeOut(known->second.id)) return false;
-    TakeOut(&known->second);
+    if (known == pods_.end() || !known->second.row->spec->gpu.IsShared()) continue;
+    const std::optional<PodDraft> draft = w_.DraftOf(*known->second.row);
+    if (draft && draft->node.valid()) sharing_nodes_.insert(c_.nodes_.name[draft->node]);
   }
+  for (const NameId node : sharing_nodes_) TouchPodsOn(node);
+}
+
+void ClusterUpdater::TakeOutTouched() {
+  for (const Key& key : touched_pods_) {
+    const auto known = pods_.find(key);
+    if (known != pods_.end() && known->second.id.valid()) TakeOut(&known->second);
+  }
+  WritePodSets();
+}
+
+bool ClusterUpdater::PutTouched() {
+  std::vector<Incoming> pods;
+  for (const Key& key : touched_pods_) {
+    const auto known = pods_.find(key);
+    if (known == pods_.end()) continue;
+    std::optional<PodDraft> draft = w_.DraftOf(*known->second.row);
+    if (draft) pods.push_back({&known->second, *std::move(draft)});
+  }
+  const SharedGpuLists shared = ListSharedGpus(&pods);
+  for (Incoming& each : pods) {
+    if (!Put(&each, shared)) return false;
+  }
+  c_.shares_gpus_ = sharers_ > 0;
+  c_.hides_shared_gpus_ = hidden_sharers_ > 0;
   WritePodSets();
   return true;
 }
 
-bool ClusterUpdater::PutTouched() {
-  for (const Key& key : touched_pods_) {
-    const auto known = pods_.find(key);
-    if (known != pods_.end() && !Put(&known->second)) return false;
+SharedGpuLists ClusterUpdater::ListSharedGpus(std::vector<Incoming>* pods) {
+  SharedGpuLists shared;
+  if (sharing_nodes_.empty()) return shared;
+  for (const NameId name : sharing_nodes_) {
+    const NodeId node = w_.directory.FindNode(c_.Text(name));
+    if (node.valid()) Empty(node);
   }
-  WritePodSets();
-  return true;
+  std::ranges::sort(*pods, {}, [](const Incoming& each) { return NamespacedKey(*each.draft.row); });
+  for (const auto& [pod, draft] : *pods) {
+    if (draft.gpu.IsShared() && draft.node.valid()) shared.Note(draft.gpu_groups(), draft.node);
+  }
+  shared.Write(&c_.names_, &c_.nodes_);
+  return shared;
 }
 
 void ClusterUpdater::Relist() {
@@ -370,25 +442,21 @@ bool ClusterUpdater::CanPut(const CompactPod& row) const {
          (w_.affinity->empty() || w_.namespaces->Has(row.namespace_name));
 }
 
-bool ClusterUpdater::CanTakeOut(PodId pod) const { return !c_.ClassOf(pod).gpu.IsShared(); }
-
-bool ClusterUpdater::Put(Known* known) {
-  std::optional<PodDraft> draft = w_.DraftOf(*known->row);
-  if (!draft) return true;
+bool ClusterUpdater::Put(Incoming* incoming, const SharedGpuLists& shared) {
+  auto& [known, draft] = *incoming;
   const CompactPod& row = *known->row;
   if (!CanPut(row)) return false;
-  if (draft->gpu.IsShared() && (draft->node.valid() || !c_.shares_gpus_)) return false;
   const size_t terms = w_.affinity->size();
   w_.namespaces->Add(row.namespace_name);
-  draft->affinity = w_.affinity->AffinityOf(row);
-  draft->constraint = w_.constraints.Add(row, VolumeNeedsId(), w_.affinity->SpreadOf(row));
+  draft.affinity = w_.affinity->AffinityOf(row);
+  draft.constraint = w_.constraints.Add(row, VolumeNeedsId(), w_.affinity->SpreadOf(row));
   if (w_.affinity->size() != terms) return false;
-  if (draft->constraint.index() == c_.ask_per_node_.size()) {
-    const NodeConstraint& constraint = c_.constraints_[draft->constraint];
+  if (draft.constraint.index() == c_.ask_per_node_.size()) {
+    const NodeConstraint& constraint = c_.constraints_[draft.constraint];
     if (!w_.labels.Knows(constraint)) return false;
     c_.ask_per_node_.Add(w_.labels.AskPerNode(constraint) ? 1 : 0);
   }
-  const PodClassId pod_class = w_.classes->Add(*draft);
+  const PodClassId pod_class = w_.classes->Add(draft);
 
   PodId pod(c_.pods_.size());
   if (free_pods_.empty()) {
@@ -402,16 +470,18 @@ bool ClusterUpdater::Put(Known* known) {
   known->id = pod;
   w_.pod_rows[pod.index()] = &row;
   w_.is_foreign[pod.index()] = w_.IsForeign(row) ? 1 : 0;
-  pod_writer_.Write(pod, *draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
-                    GpuList());
+  const bool shares = draft.gpu.IsShared() && draft.node.valid();
+  pod_writer_.Write(pod, draft, pod_class, c_.pod_classes_.request[pod_class][kGpuSlot.index()],
+                    shares ? shared.Of(draft.gpu_groups(), draft.node) : GpuList());
   if (const SubGroupId pod_set = c_.pods_.pod_set[pod]; pod_set.valid())
     Edit(pod_set).push_back(pod);
-  if (draft->group.valid()) touched_groups_.insert(draft->group);
-  if (draft->node.valid()) {
-    Occupancy(&c_).Occupy(pod, draft->node, draft->status, GpuList());
-    delta_.nodes.insert(draft->node);
+  if (draft.group.valid()) touched_groups_.insert(draft.group);
+  if (draft.node.valid()) {
+    Occupancy(&c_).Occupy(pod, draft.node, draft.status, c_.pods_.gpus[pod]);
+    delta_.nodes.insert(draft.node);
   }
-  if (IsActiveUsed(draft->status)) Stand(known, draft->node_name());
+  if (IsActiveUsed(draft.status)) Stand(known, draft.node_name());
+  CountSharer(pod, 1);
   Count(pod, true);
   return true;
 }
@@ -419,6 +489,7 @@ bool ClusterUpdater::Put(Known* known) {
 void ClusterUpdater::TakeOut(Known* known) {
   const PodId pod = known->id;
   Count(pod, false);
+  CountSharer(pod, -1);
   if (const NodeId node = c_.pods_.node[pod]; node.valid()) {
     Occupancy(&c_).Vacate(pod, node, c_.pods_.status[pod]);
     delta_.nodes.insert(node);
@@ -443,6 +514,15 @@ void ClusterUpdater::Count(PodId pod, bool comes) {
   if (w_.is_foreign[pod.index()] == 0) return;
   const QuotaCount taken = TakenFromQueues(c_, pod);
   comes ? c_.total_ -= taken : c_.total_ += taken;
+}
+
+void ClusterUpdater::CountSharer(PodId pod, int64_t by) {
+  if (!c_.ClassOf(pod).gpu.IsShared()) return;
+  sharers_ += by;
+  const NodeId node = c_.pods_.node[pod];
+  if (!node.valid()) return;
+  if (c_.pods_.gpus[pod].empty()) hidden_sharers_ += by;
+  sharing_nodes_.insert(c_.nodes_.name[node]);
 }
 
 // ---- lists of pod sets

@@ -1,29 +1,27 @@
-// ClusterUpdater: nodes, pods, pod groups and BindRequests come, change and go, and a Cluster that
-// was built once has all that in place.
+// ClusterUpdater: nodes, pods, pod groups and BindRequests come, change and go, queues get other
+// quotas, and a Cluster that was built once has all that in place.
 //
 //   live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, many.pods);
 //   if (!live_->updater->Update(changes)) return false;    // build a new one
 //
 // An object that changed is taken out as it was and put in as it is. Where that would touch more
-// than itself and its neighbours, the answer is false, and the cluster has to be built anew:
-//
-//   a pod or node with a resource, a pod with a selector on a label or a term of affinity that none
-//   had; a pod with volumes or resource claims; one that shares GPUs on a node, or is the first to
-//   want to;
-//   a node that brings or takes the least or most GPU memory, where pods ask for memory; one that
-//   comes where NUMA zones are described;
-//   any of these where the cluster has claims, NUMA zones, or storage to count.
+// than itself and its neighbours, the answer is false, and the cluster has to be built anew: a pod
+// or node with a resource, a pod with a selector on a label or a term of affinity that none had; a
+// pod with volumes or resource claims; a node that brings or takes the least or most GPU memory,
+// where pods ask for memory; one that comes where NUMA zones are described; a queue that comes,
+// goes or hangs elsewhere, and any without full hierarchy fairness; any of these where the cluster
+// has claims, NUMA zones, or storage to count.
 //
 // Invariants: after an update the cluster gives the plans of one that was built of the same
 // objects; ids are new or were free, and the last node gets that of one that goes. Once more is
 // gone than is there, building anew is asked for: that bounds what is kept of objects that are
 // gone.
 //
-// Cost: O(what an object touches), and O(groups that wait, or may lose pods) to put one on a list.
-// A node that is cordoned, tainted or labelled: O(1), and O(pods there) where that weighs. One that
-// comes, goes, or has other resources: O(pods there), and O(nodes + BindRequests) for names and
-// extremes. With topologies: the trees, and the free room of all domains. Threads: one, while no
-// statement is open.
+// Cost: O(what an object touches), and O(groups that wait, or may lose pods) to put one on a list;
+// a pod that shares GPUs: O(pods on its node). A node that changes: O(pods there); one that
+// comes, goes, or has other resources: also O(nodes + BindRequests), for names and extremes. With
+// topologies: the trees, and the free room of all domains. Threads: one, while no statement is
+// open.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 #define KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 
@@ -38,6 +36,7 @@
 #include "kai/model/building/cluster_delta.h"
 #include "kai/model/building/cluster_writers.h"
 #include "kai/model/building/pod_writer.h"
+#include "kai/model/building/shared_gpu_lists.h"
 #include "kai/model/rows/cluster_rows.h"
 
 namespace kai {
@@ -55,6 +54,7 @@ struct ClusterChanges {
   std::vector<Change<CompactPod>> pods;
   std::vector<Change<CompactPodGroup>> pod_groups;
   std::vector<Change<BindRequestRow>> bind_requests;
+  std::vector<Change<QueueRow>> queues;
   std::vector<Rejection> rejections;  // of all objects that could not be read
 };
 
@@ -78,6 +78,11 @@ class ClusterUpdater {
     NameId node;  // where it is, by name, whether that node is here or not; invalid: nowhere
   };
 
+  struct Incoming {
+    Known* pod = nullptr;
+    PodDraft draft;
+  };
+
   Key KeyOf(std::string_view namespace_name, std::string_view name);
   void Note(const Key& pod, const CompactPod* row);
   void Forget(const Key& pod);
@@ -96,27 +101,34 @@ class ClusterUpdater {
   };
   std::vector<NodeStep> StepsOf(const ClusterChanges& changes) const;
   bool CanTake(const NodeStep& step) const;
-  void TouchPodsOn(const NodeStep& step);
+  void TouchPodsOn(NameId node);
+  void TouchPodsOf(const NodeStep& step);
   bool UpdateNodes(const std::vector<NodeStep>& steps);
   NodeId AddNode(const NodeRow& row);
   void RemoveNode(NodeId node);
   // What it offers, with no pod on it.
   void WriteNode(NodeId node, const NodeRow& row);
+  void Empty(NodeId node);
   void Reclassify(NodeId node, const NodeRow& row);
   void CountNode(NodeId node, bool comes);
+
+  bool CanTake(const ClusterChanges::Change<QueueRow>& change) const;
+  void UpdateQueue(const QueueRow& row);
 
   void TouchPodsOfRequests(const ClusterChanges& changes);
   std::vector<PodGroupId> TouchPodsOfGroups(const ClusterChanges& changes);  // that are there
   void TouchPodsThatName(const Key& group);
-  bool TakeOutTouched();
+  void TouchPodsWithSharers();
+  void TakeOutTouched();
   bool PutTouched();
+  SharedGpuLists ListSharedGpus(std::vector<Incoming>* pods);
+  void CountSharer(PodId pod, int64_t by);
   void AddGroups(const ClusterChanges& changes);
   void RemoveGroup(PodGroupId group);
   void Relist();
 
   bool CanPut(const CompactPod& row) const;
-  bool CanTakeOut(PodId pod) const;
-  bool Put(Known* pod);
+  bool Put(Incoming* incoming, const SharedGpuLists& shared);
   void TakeOut(Known* pod);
   void Count(PodId pod, bool comes);
 
@@ -132,6 +144,8 @@ class ClusterUpdater {
   absl::flat_hash_map<Key, Known> pods_;
   absl::flat_hash_map<Key, absl::flat_hash_set<Key>> naming_;  // pods, by the group they name
   std::vector<PodId> free_pods_;
+  int64_t sharers_ = 0;         // of GPUs, or that want to
+  int64_t hidden_sharers_ = 0;  // on nodes, of which it is not known which GPUs they share
   size_t names_at_first_ = 0;
   size_t nodes_at_first_ = 0;
   size_t nodes_ever_ = 0;
@@ -141,6 +155,7 @@ class ClusterUpdater {
   // Of the update that is under way.
   absl::flat_hash_set<Key> touched_pods_;
   absl::flat_hash_set<PodGroupId> touched_groups_;
+  absl::flat_hash_set<NameId> sharing_nodes_;  // where pods that share come or go
   absl::flat_hash_map<SubGroupId, std::vector<PodId>> edited_sets_;
   ClusterDelta delta_;
 };

@@ -66,8 +66,9 @@ class ClusterWriters {
   std::vector<const CompactPod*> pod_rows;  // by PodId
   std::vector<uint8_t> is_foreign;          // by PodId
   BindRequests requests;
-  absl::flat_hash_map<std::string, int64_t> dra_gpus;  // of resource slices, by node
-  bool any_zones = false;                              // of nodes that are here, or of others
+  absl::flat_hash_map<std::string, int64_t> dra_gpus;     // of resource slices, by node
+  absl::flat_hash_map<std::string, QueueRow> queue_rows;  // also of queues that were left out
+  bool any_zones = false;                                 // of nodes that are here, or of others
   NumaWriter numa;
   TopologyWriter topologies;
   std::unique_ptr<PriorityClasses> priorities;

@@ -1,7 +1,7 @@
 // Directory: which object has which id, by name.
 //
 //   w_.directory.Add(row->name, node);
-//   w_.directory.FindNode(slice.node)     // invalid: there is no such node
+//   w_.directory.FindNode(row->name)     // invalid: there is no such node
 //
 // Invariants: a name that was never added is not found, also if it is known as a text. Cost: two
 // hash look-ups. Threads: many readers, or one thread that adds.

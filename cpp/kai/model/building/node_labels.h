@@ -3,7 +3,7 @@
 //
 //   NodeLabels& labels = w_.labels;
 //   labels.Mention(constraint);    // of every pod, volume and claim
-//   nodes.labels.Add(labels.Pick(*row, &c_.names_));    // of every node
+//   nodes.labels[node] = labels.Pick(*w_.node_rows[node.index()], &c_.names_);    // of every node
 //   labels.FindTelling(nodes.size());
 //   labels.AskPerNode(constraint)
 //

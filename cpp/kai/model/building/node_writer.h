@@ -1,8 +1,8 @@
 // One node into the columns, step by step.
 //
-//   NameNode(*row, facts, node, &c_.names_, &c_.nodes_);
-//   SetAllocatable(row, facts, more_gpus, dra_gpus, c_.slots_, node, &nodes);
-//   c_.node_classes_.Add(NodeClassOf(...
+//   NameNode(row, facts, node, &c_.names_, &nodes);
+//   w_.OfferNode(node, row, facts);       // SetAllocatable()
+//   w_.ClassifyNode(node, row, facts);    // NodeClassOf()
 //
 // Invariants: a node's class holds all that static filters can tell apart (design §4.2). Cost:
 // O(labels and resources of the row). Not thread-safe.

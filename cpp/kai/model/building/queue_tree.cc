@@ -47,26 +47,33 @@ double QuotaOf(double written, size_t resource) {
 
 void AddQueue(const QueueRow& row, Interner* names, const Directory& directory,
               QueueColumns* queues) {
-  queues->display_name.Add(names->Intern(row.display_name.empty() ? row.name : row.display_name));
   queues->parent.Add(row.parent.empty() ? QueueId() : directory.FindQueue(row.parent));
-  queues->priority.Add(row.priority.value_or(kDefaultQueuePriority));
-  queues->created_ns.Add(row.created_ns.value_or(kNoTime));
-  QuotaVector deserved{};
-  QuotaVector limit{};
-  QuotaVector weight{};
-  for (size_t i = 0; i < kQuotaResources; ++i) {
-    deserved[i] = QuotaOf(row.resources[i].quota, i);
-    limit[i] = QuotaOf(row.resources[i].limit, i);
-    weight[i] = row.resources[i].over_quota_weight;
-  }
-  queues->deserved.Add(deserved);
-  queues->limit.Add(limit);
-  queues->over_quota_weight.Add(weight);
-  queues->preempt_min_runtime_ns.Add(row.preempt_min_runtime_ns);
-  queues->reclaim_min_runtime_ns.Add(row.reclaim_min_runtime_ns);
+  queues->display_name.Add({});
+  queues->priority.Add({});
+  queues->created_ns.Add({});
+  queues->deserved.Add({});
+  queues->limit.Add({});
+  queues->over_quota_weight.Add({});
+  queues->preempt_min_runtime_ns.Add({});
+  const QueueId queue = queues->reclaim_min_runtime_ns.Add({});
+  WriteQuotas(row, queue, names, queues);
 }
 
 }  // namespace
+
+void WriteQuotas(const QueueRow& row, QueueId queue, Interner* names, QueueColumns* queues) {
+  queues->display_name[queue] =
+      names->Intern(row.display_name.empty() ? row.name : row.display_name);
+  queues->priority[queue] = row.priority.value_or(kDefaultQueuePriority);
+  queues->created_ns[queue] = row.created_ns.value_or(kNoTime);
+  for (size_t i = 0; i < kQuotaResources; ++i) {
+    queues->deserved[queue][i] = QuotaOf(row.resources[i].quota, i);
+    queues->limit[queue][i] = QuotaOf(row.resources[i].limit, i);
+    queues->over_quota_weight[queue][i] = row.resources[i].over_quota_weight;
+  }
+  queues->preempt_min_runtime_ns[queue] = row.preempt_min_runtime_ns;
+  queues->reclaim_min_runtime_ns[queue] = row.reclaim_min_runtime_ns;
+}
 
 void KeepWholeQueueTrees(std::vector<QueueRow>* rows, std::vector<Rejection>* rejections) {
   QueueByName by_name;

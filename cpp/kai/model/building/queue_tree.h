@@ -27,6 +27,9 @@ void KeepWholeQueueTrees(std::vector<QueueRow>* rows, std::vector<Rejection>* re
 void WriteQueues(const std::vector<QueueRow>& rows, Interner* names, Directory* directory,
                  QueueColumns* queues);
 
+// What the owner of a queue wrote, but for its place in the tree. Its row is there already.
+void WriteQuotas(const QueueRow& row, QueueId queue, Interner* names, QueueColumns* queues);
+
 }  // namespace kai
 
 #endif  // KAI_MODEL_BUILDING_QUEUE_TREE_H_
