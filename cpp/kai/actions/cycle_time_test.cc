@@ -42,5 +42,13 @@ TEST(CycleTimeTest, WhatSaysWhenItWasHoldsForNoOtherTime) {
   EXPECT_EQ(time.holds().until_ns, 160);
 }
 
+TEST(CycleTimeTest, EachReasonToWakeHasAName) {
+  EXPECT_EQ(WakeReasonName(WakeReason::kPodOverdue), "pod_overdue");
+  EXPECT_EQ(WakeReasonName(WakeReason::kGangStale), "gang_stale");
+  EXPECT_EQ(WakeReasonName(WakeReason::kPreemptionDelay), "preemption_delay");
+  EXPECT_EQ(WakeReasonName(WakeReason::kMinRuntime), "min_runtime");
+  EXPECT_EQ(WakeReasonName(WakeReason::kPromiseEnds), "promise_ends");
+}
+
 }  // namespace
 }  // namespace kai::cycle_time_test

@@ -23,10 +23,8 @@ std::vector<PodId> TakersOf(const CycleView& cycle, std::span<const PromisedPlac
   bool is_missing = false;
   for (size_t i = 0; i < places.size(); ++i) {
     const PodId pod = places[i].pod;
-    if (pod.valid() && status[pod] == PodStatus::kPending) {
+    if (pod.valid() && status[pod] == PodStatus::kPending && taken.insert(pod).second)
       takers[i] = pod;
-      taken.insert(pod);
-    }
     is_missing = is_missing || (!takers[i].valid() && !IsGiven(cycle, places[i]));
   }
   if (!is_missing) return takers;
@@ -43,50 +41,85 @@ std::vector<PodId> TakersOf(const CycleView& cycle, std::span<const PromisedPlac
   for (size_t i = 0; i < places.size(); ++i) {
     const PodId pod = places[i].pod;
     if (!takers[i].valid() && pod.valid() && status[pod] == PodStatus::kReleasing &&
-        cluster.pods().node[pod] != places[i].node && !cluster.ClassOf(pod).claims.valid())
+        cluster.pods().node[pod] != places[i].node && !cluster.ClassOf(pod).claims.valid() &&
+        taken.insert(pod).second)
       takers[i] = pod;
   }
   return takers;
 }
 
-// The places of one group, numbered from `first`.
-void KeepOfGroup(CycleView& cycle, std::span<const PromisedPlace> places, size_t first,
-                 std::vector<KeptPlace>* kept) {
-  const PodGroupId group = places.front().group;
-  if (!cycle.MayRun(group) ||
-      !IsCandidate(*cycle.cluster, *cycle.order, group, {.ready = false, .pending = false}))
-    return;
-  const BeforeGrant before = BeforeGrantTo(group, cycle);
-  const std::vector<PodId> takers = TakersOf(cycle, places);
-  std::vector<PodId> held(places.size());
-  std::vector<uint8_t> rests(places.size());
-  bool any_held = false;
-  for (size_t i = 0; i < places.size(); ++i) {
-    rests[i] = !takers[i].valid() && !IsGiven(cycle, places[i]) ? 1 : 0;
-    if (!takers[i].valid() || !cycle.placer->PlaceOn(takers[i], places[i].node, cycle.statement))
-      continue;
-    held[i] = takers[i];
-    any_held = true;
-  }
-  const bool is_ready = cycle.order->IsReady(group);
-  if (any_held && is_ready && cycle.order->IsGangSatisfied(group) &&
-      cycle.placer->IsInItsDomains(group)) {
-    Grant(cycle, group, before);
-  } else {
-    cycle.statement->RollBackTo(before.changes);
-    if (any_held && is_ready) return;
-    for (size_t i = 0; i < places.size(); ++i) {
-      rests[i] = rests[i] != 0 || (!is_ready && takers[i].valid()) ? 1 : 0;
-      held[i] = PodId();
+// The places of one group.
+class GroupKeeper {
+ public:
+  GroupKeeper(CycleView& cycle, std::span<const PromisedPlace> places)
+      : cycle_(cycle), places_(places), group_(places.front().group), states_(places.size()) {}
+
+  // Adds those that are promised still, numbered from `first`.
+  void Run(size_t first, std::vector<KeptPlace>* kept) {
+    if (!cycle_.MayRun(group_) ||
+        !IsCandidate(*cycle_.cluster, *cycle_.order, group_, {.ready = false, .pending = false}))
+      return;
+    const BeforeGrant before = BeforeGrantTo(group_, cycle_);
+    const std::vector<PodId> takers = TakersOf(cycle_, places_);
+    for (size_t i = 0; i < places_.size(); ++i) {
+      states_[i] = takers[i].valid()             ? State::kHeld
+                   : IsGiven(cycle_, places_[i]) ? State::kEnds
+                                                 : State::kRests;
+    }
+    // Each time around fewer are held.
+    do {
+      cycle_.statement->RollBackTo(before.changes);
+      for (size_t i = 0; i < places_.size(); ++i) {
+        if (states_[i] == State::kHeld &&
+            !cycle_.placer->PlaceOn(takers[i], places_[i].node, cycle_.statement))
+          states_[i] = State::kEnds;
+      }
+    } while (LetGoOfParts());
+    if (cycle_.statement->Mark() > before.changes) Grant(cycle_, group_, before);
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const bool is_held = states_[i] == State::kHeld;
+      if (is_held || (states_[i] == State::kRests &&
+                      !cycle_.time->HasCome(places_[i].ends_ns, WakeReason::kPromiseEnds)))
+        kept->push_back({.place = first + i, .pod = is_held ? takers[i] : PodId()});
     }
   }
-  for (size_t i = 0; i < places.size(); ++i) {
-    const bool stays =
-        held[i].valid() ||
-        (rests[i] != 0 && !cycle.time->HasCome(places[i].ends_ns, WakeReason::kPromiseEnds));
-    if (stays) kept->push_back({.place = first + i, .pod = held[i]});
+
+ private:
+  enum class State : uint8_t { kHeld, kRests, kEnds };
+
+  // A gang is held whole, and so is each part of a group that has a minimum of its own. True: some
+  // places that were held are not any more.
+  bool LetGoOfParts() {
+    const SubGroupColumns& sets = cycle_.cluster->sub_groups();
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (states_[i] != State::kHeld) continue;
+      SubGroupId broken;
+      for (SubGroupId set = places_[i].pod_set; set.valid(); set = sets.parent[set]) {
+        if (!cycle_.order->AllocationSatisfied(set)) broken = set;
+      }
+      if (!broken.valid()) continue;
+      // Its pods may still come.
+      LetGo(broken, cycle_.order->SetIsReady(broken) ? State::kEnds : State::kRests);
+      return true;
+    }
+    if (std::ranges::count(states_, State::kHeld) == 0 || cycle_.placer->IsInItsDomains(group_))
+      return false;
+    LetGo(cycle_.cluster->pod_groups().root[group_], State::kEnds);
+    return true;
   }
-}
+
+  void LetGo(SubGroupId set, State state) {
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (states_[i] == State::kHeld && cycle_.order->IsWithin(places_[i].pod_set, set))
+        states_[i] = state;
+    }
+  }
+
+  CycleView& cycle_;
+  std::span<const PromisedPlace> places_;
+  PodGroupId group_;
+  std::vector<State> states_;
+};
 
 }  // namespace
 
@@ -96,7 +129,7 @@ void KeepPromises(CycleView& cycle, std::span<const PromisedPlace> places,
   while (first < places.size()) {
     size_t end = first + 1;
     while (end < places.size() && places[end].group == places[first].group) ++end;
-    KeepOfGroup(cycle, places.subspan(first, end - first), first, kept);
+    GroupKeeper(cycle, places.subspan(first, end - first)).Run(first, kept);
     first = end;
   }
 }

@@ -108,6 +108,38 @@ TEST(PromisesTest, OnlyPartOfAGangIsNotHeld) {
   EXPECT_EQ(Kept(plan, promised), "");
 }
 
+TEST(PromisesTest, PodsThatLeaveDoNotMakeAGangWhole) {
+  const Promised promised = {{"ns/gang-1", "b"}};
+  const Plan plan = RunWith(MakeCluster()
+                                .Node("a", {.gpus = 1})
+                                .Node("b", {.gpus = 1})
+                                .Releasing("ns/gang", {.gpus = 1, .node = "a", .min_member = 2})
+                                .Pending("ns/gang", {.gpus = 1}),
+                            promised);
+  EXPECT_THAT(plan, PlanIs());
+  EXPECT_EQ(Kept(plan, promised), "rests on b; ") << "the other one may come back";
+}
+
+TEST(PromisesTest, OfTwoSubGroupsTheOneThatIsWholeIsHeld) {
+  ClusterMaker maker = MakeCluster()
+                           .Node("a", {.gpus = 2})
+                           .Node("b", {.gpus = 1})
+                           .Node("c", {.gpus = 1})
+                           .Running("ns/stays", {.gpus = 1, .node = "c"})
+                           .Pending("ns/g", {.pods = 2, .gpus = 1, .subgroup = "one"})
+                           .Pending("ns/g", {.pods = 2, .gpus = 1, .subgroup = "two"});
+  PodGroupRow& group = maker.rows().pod_groups[1];
+  group.min_sub_group = 1;
+  group.sub_groups.resize(2);
+  group.sub_groups[0].name = "one";
+  group.sub_groups[1].name = "two";
+  for (SubGroupRow& row : group.sub_groups) row.min_member = 2;
+  const Promised promised = {{"ns/g-0", "a"}, {"ns/g-1", "a"}, {"ns/g-2", "b"}, {"ns/g-3", "c"}};
+  const Plan plan = RunWith(maker, promised);
+  EXPECT_THAT(plan, PlanIs(Binds("ns/g-0", "a"), Binds("ns/g-1", "a")));
+  EXPECT_EQ(Kept(plan, promised), "ns/g-0 on a; ns/g-1 on a; ");
+}
+
 TEST(PromisesTest, OfAnElasticGroupTheOtherPlacesAreHeld) {
   const Promised promised = {{"ns/g-0", "a"}, {"ns/g-1", "b"}};
   const Plan plan = RunWith(MakeCluster()
@@ -155,6 +187,15 @@ TEST(PromisesTest, APodThatHasStartedLeavesNothingToOthersOfItsGroup) {
                             promised);
   EXPECT_THAT(plan, PlanIs(Binds("ns/first-0", "n")));
   EXPECT_EQ(Kept(plan, promised), "");
+}
+
+TEST(PromisesTest, APodTakesOnePlace) {
+  const Promised promised = {{"ns/g-0", "a"}, {"ns/g-0", "b"}};
+  const Plan plan = RunWith(
+      MakeCluster().Node("a", {.gpus = 1}).Node("b", {.gpus = 1}).Pending("ns/g", {.gpus = 1}),
+      promised);
+  EXPECT_THAT(plan, PlanIs(Binds("ns/g-0", "a")));
+  EXPECT_EQ(Kept(plan, promised), "ns/g-0 on a; rests on b; ");
 }
 
 TEST(PromisesTest, APodThatLeavesHoldsTheNodeThatItMovesTo) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "kai/base/heap_bytes.h"
 #include "kai/base/text.h"
 
@@ -74,16 +75,18 @@ std::shared_ptr<const Assumptions::All> Assumptions::all() const {
 }
 
 void Assumptions::Apply(const All& all, ClusterRows* rows) {
-  for (const Bound& each : all.bound) {
-    const std::string name = NameInTable(each.request);
-    std::erase_if(rows->bind_requests,
-                  [&](const BindRequestRow& row) { return NameInTable(row) == name; });
-    rows->bind_requests.push_back(each.request);
-  }
-  for (const Evicted& each : all.evicted) {
-    const auto pod = std::ranges::find_if(
-        rows->pods, [&](const PodRow& row) { return NameInTable(row) == each.pod; });
-    if (pod != rows->pods.end()) pod->deletion_ns = each.at_ns;
+  absl::flat_hash_set<std::string> requested;
+  for (const Bound& each : all.bound) requested.insert(NameInTable(each.request));
+  std::erase_if(rows->bind_requests, [&](const BindRequestRow& row) {
+    return !requested.empty() && requested.contains(NameInTable(row));
+  });
+  for (const Bound& each : all.bound) rows->bind_requests.push_back(each.request);
+  absl::flat_hash_map<std::string, int64_t> leaving;
+  for (const Evicted& each : all.evicted) leaving[each.pod] = each.at_ns;
+  if (leaving.empty()) return;
+  for (PodRow& row : rows->pods) {
+    if (const auto at = leaving.find(NameInTable(row)); at != leaving.end())
+      row.deletion_ns = at->second;
   }
 }
 

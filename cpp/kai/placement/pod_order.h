@@ -99,6 +99,9 @@ class PodOrder final : public Listener {
   bool IsReady(PodGroupId group) const {
     return SetIsReady(cluster_.pod_groups().root[group]);
   }  // spec 2 G7
+  bool SetIsReady(SubGroupId set) const;  // likewise
+  // Enough pods below it hold nodes, or are promised some; leaving ones do not count (spec 2 G9).
+  bool AllocationSatisfied(SubGroupId set) const;
   bool HasStarted(PodGroupId group) const;  // some pod is allocated (spec 2 S4)
   int32_t CountOf(PodGroupId group, PodStatus status) const;
   int32_t ActiveAllocated(PodGroupId group) const;
@@ -140,9 +143,7 @@ class PodOrder final : public Listener {
   size_t HeapBytes() const;
 
  private:
-  bool SetIsReady(SubGroupId set) const;
   bool SetHasChoice(SubGroupId set) const;
-  bool AllocationSatisfied(SubGroupId set) const;  // spec 2 G9
   bool SetIsGangSatisfied(SubGroupId set) const;
   int32_t SatisfiedChildren(SubGroupId set) const;
   bool MayBePlaced(PodId pod) const;  // spec 2 S6

@@ -155,8 +155,10 @@ def _place(after: _After, pod: _Pod, decision: Any) -> None:
     if decision.node not in after.world.nodes:
         after.report("decision", key, f"pod {key}: there is no node {decision.node}")
         return
-    # KAI moves a pod that waits, too, once the same cycle has promised it a place.
-    moved = decision.kind == "pipeline" and (pod.evicted or pod.status == "Gone")
+    # KAI moves a pod that waits, too, once the same cycle has promised it a place. One that an
+    # earlier cycle has moved may still be leaving.
+    leaves = pod.status == "Releasing" and decision.node != pod.node
+    moved = decision.kind == "pipeline" and (pod.evicted or pod.status == "Gone" or leaves)
     if pod.status != "Pending" and not moved:
         done = "bound" if decision.kind == "bind" else "pipelined"
         after.report("decision", key, f"pod {key} is {pod.status}, it cannot be {done}")
@@ -165,7 +167,7 @@ def _place(after: _After, pod: _Pod, decision: Any) -> None:
         after.report("decision", key, f"pod {key} belongs to another scheduler")
     if not pod.view.group or pod.view.group not in after.world.groups:
         after.report("decision", key, f"pod {key} has no pod group")
-    if pod.evicted:
+    if pod.evicted or leaves:
         pod.old_node, pod.old_gpu_groups = pod.node, pod.gpu_groups
     pod.status = "Binding" if decision.kind == "bind" else "Pipelined"
     pod.node, pod.gpu_groups = decision.node, tuple(decision.gpu_groups or ())
@@ -199,7 +201,7 @@ def _by_node(after: _After, kind: str) -> dict[str, list[tuple[PodView, tuple[st
         elif pod.status == "Pipelined":
             if kind == "pipeline":
                 places.append((pod.node, pod.gpu_groups))
-            elif pod.evicted:
+            elif pod.old_node:
                 places.append((pod.old_node, pod.old_gpu_groups))
         elif pod.status == "Releasing" and kind == "bind":
             places.append((pod.node, pod.gpu_groups))

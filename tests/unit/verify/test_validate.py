@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from situations import HOST, Situation, bind, evict, pipeline
+from situations import HOST, NOW, Situation, bind, evict, pipeline
 
 
 def situation() -> Situation:
@@ -57,6 +57,15 @@ def test_a_waiting_pod_cannot_be_evicted() -> None:
 def test_pods_of_other_schedulers_are_left_alone() -> None:
     here = situation().node("n1").pod("a", schedulerName="default-scheduler")
     assert here.broken(bind("a", "n1")) == ["decision: pod ns/a belongs to another scheduler"]
+
+
+def test_a_pod_that_leaves_may_be_promised_another_node() -> None:
+    here = situation().node("n1").node("n2").pod("a", "n1", deletionTimestamp=NOW).pod("b")
+    assert here.broken(pipeline("a", "n2"), pipeline("b", "n1")) == []
+    (text,) = here.broken(pipeline("a", "n1"))
+    assert text == "decision: pod ns/a is Releasing, it cannot be pipelined"
+    (text,) = here.broken(pipeline("a", "n2"), bind("b", "n1"))
+    assert text == "capacity: node n1 has 1 gpu, its pods take 2"
 
 
 # --- capacity ------------------------------------------------------------------------------------
