@@ -13,6 +13,8 @@ from kai.cli import DONE
 if TYPE_CHECKING:
     from kai.engine.text import Table
     from kai.sim.bench import Measured
+    from kai.sim.memory import Held
+    from kai.sim.workloads import Workload
 
 
 @click.command(
@@ -24,13 +26,17 @@ Examples:
   kai bench fill-500 event-5000     two workloads
   kai bench fill-100000 --loads 1   a million pods; takes 8 GB of memory
   kai bench --json | jq '{name, plan_ms}'
+  kai bench --memory fill-5000      what takes how many bytes
 """,
 )
 @click.argument("workloads", metavar="[WORKLOAD]...", nargs=-1)
 @click.option("--loads", default=5, type=click.IntRange(1), help="How often each is loaded [5].")
 @click.option("--list", "lists", is_flag=True, help="List the families, and measure nothing.")
+@click.option("--memory", "memory", is_flag=True, help="Bytes by column, and no times.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per workload, a line.")
-def command(workloads: tuple[str, ...], loads: int, lists: bool, as_json: bool) -> int:
+def command(
+    workloads: tuple[str, ...], loads: int, lists: bool, memory: bool, as_json: bool
+) -> int:
     """Measure loading and planning on made-up clusters, without any cluster.
 
     WORKLOAD is a family and its size, such as fill-500; without any, all of the
@@ -39,6 +45,9 @@ def command(workloads: tuple[str, ...], loads: int, lists: bool, as_json: bool) 
     cluster, "plan" the first plan, "next" a further one with its events. "bar"
     is what we aim for, of "next" where there is one and else of "plan"; "KAI"
     is one cycle of KAI Scheduler, on a machine of the same kind as ours.
+
+    --memory shows instead what the compiled part holds after the first plan of a
+    cluster that lives on, counted from the capacities of its containers.
     """
     from kai.cli.show import Page
     from kai.cli.work import patiently
@@ -51,6 +60,8 @@ def command(workloads: tuple[str, ...], loads: int, lists: bool, as_json: bool) 
             page.paragraph(f"{name}-SIZE: {workload(f'{name}-1').about}")
         return DONE
     chosen = [workload(name) for name in workloads or LADDER]
+    if memory:
+        return _memory(chosen, as_json)
     measured = []
     for each in chosen:
         done = patiently(f"measuring {each.name}", lambda each=each: measure(each, loads))  # type: ignore[misc]
@@ -60,6 +71,40 @@ def command(workloads: tuple[str, ...], loads: int, lists: bool, as_json: bool) 
     if not as_json:
         Page().tables([_table(measured)])
     return DONE
+
+
+def _memory(chosen: list[Workload], as_json: bool) -> int:
+    from kai.cli.show import Page
+    from kai.cli.work import patiently
+    from kai.sim.memory import hold
+
+    page = Page()
+    for each in chosen:
+        held = patiently(f"loading {each.name}", lambda each=each: hold(each))  # type: ignore[misc]
+        if as_json:
+            click.echo(json.dumps(dataclasses.asdict(held)))
+        else:
+            page.tables([_memory_table(held)])
+    return DONE
+
+
+def _memory_table(held: Held) -> Table:
+    from kai.engine import text
+
+    def row(part: str, column: str, count: int, size: int) -> tuple[str, ...]:
+        each = f"{size / count:,.0f}" if count else ""
+        number = text.number(count) if count else ""
+        return part, column, number, text.number(size), each, f"{size / held.bytes:.1%}"
+
+    columns = sorted(held.columns, key=lambda each: -each.bytes)
+    rows = [row(each.part, each.column, each.count, each.bytes) for each in columns]
+    rows.append(row("all", "per pod", held.pods, held.bytes))
+    return text.Table(
+        f"{held.name}: bytes by column",
+        ("part", "column", "number", "bytes", "each", "of all"),
+        rows,
+        right=frozenset(range(2, 6)),
+    )
 
 
 def _table(measured: list[Measured]) -> Table:
