@@ -1,11 +1,13 @@
 #include "live_cluster.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "kai/base/clock.h"
 #include "kai/base/text.h"
+#include "kai/engine/engine_bytes.h"
 #include "kai/ingest/bind_request_reader.h"
 #include "kai/store/fill_store.h"
 #include "status.h"
@@ -148,6 +150,22 @@ bool LiveCluster::Has(std::string_view kind_name, const std::string& name) {
   const kai::Kind kind = KindOrThrow(kind_name);
   const Turn turn = TakeTurn(*mutex_);
   return StartFollowing() && store_->Has(kind, name);
+}
+
+MemoryReport LiveCluster::Memory() {
+  const Turn turn = TakeTurn(*mutex_);
+  MemoryReport report;
+  if (!StartFollowing()) {
+    AddMemoryOf(*loaded_, &report);
+    return report;
+  }
+  const auto add = [&](MemoryReport more) {
+    std::ranges::move(more.columns, std::back_inserter(report.columns));
+  };
+  add(store_->Memory());
+  add(history_->Memory());
+  for (const Follower& each : followers_) add(each.engine->Memory());
+  return report;
 }
 
 std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& session,

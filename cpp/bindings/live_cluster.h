@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "held_plan.h"
+#include "kai/base/memory_report.h"
 #include "kai/engine/engine.h"
 #include "kai/ingest/json_document.h"
 #include "kai/ingest/snapshot_reader.h"
@@ -70,6 +71,9 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
     const Turn turn = TakeTurn(*mutex_);
     return read(*Current());
   }
+
+  // What it holds as one that lives on: objects, history, and what each session keeps.
+  MemoryReport Memory();
 
   const std::string& config_json() const { return config_json_; }
   int64_t load_ns() const { return load_ns_; }

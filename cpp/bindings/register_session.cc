@@ -73,6 +73,13 @@ py::dict ToDict(const std::vector<std::pair<std::string, std::vector<std::string
   return dict;
 }
 
+py::list Memory(LiveCluster& self) {
+  py::list columns;
+  for (const MemoryReport::Column& each : self.Memory().columns)
+    columns.append(py::make_tuple(each.part, each.column, each.count, each.bytes));
+  return columns;
+}
+
 }  // namespace
 
 void RegisterSession(py::module_& module) {
@@ -88,7 +95,8 @@ void RegisterSession(py::module_& module) {
       .def("upsert", &Upsert, py::arg("json"))
       .def("delete", &LiveCluster::Delete, py::arg("kind"), py::arg("name"))
       .def("has", &LiveCluster::Has, py::arg("kind"), py::arg("name"))
-      .def("can_follow", &LiveCluster::CanFollow);
+      .def("can_follow", &LiveCluster::CanFollow)
+      .def("memory", &Memory);
   module.def("case_of", &CaseOf, py::arg("data"));
   module.def("load_snapshot", &LiveCluster::Load, py::arg("data"));
 

@@ -89,6 +89,9 @@ class Cluster(metaclass=_Compiled):
     def has(self, kind: str, name: str) -> bool:
         """Whether it is there, good or rejected. Raises as `upsert` does for the kind."""
 
+    def memory(self) -> list[tuple[str, str, int, int]]:
+        """What it holds as one that lives on: part, column, how many are in it, and bytes."""
+
 def case_of(data: bytes) -> tuple[bytes, str] | None:
     """The members `snapshot` and `now` ("" if it has none) of a recorded case, as they stand there.
 

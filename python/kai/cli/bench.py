@@ -14,6 +14,8 @@ from kai.cli import DONE
 if TYPE_CHECKING:
     from kai.engine.text import Table
     from kai.sim.bench import Measured
+    from kai.sim.memory import Held
+    from kai.sim.workloads import Workload
 
 
 @click.command(
@@ -26,6 +28,7 @@ Examples:
   kai bench --data DIR openb        a real cluster; DIR has openb/
   kai bench --large --loads 1       a million pods; takes 4 GB of memory
   kai bench --json | jq '{name, plan_ms}'
+  kai bench --memory fill-5000      what takes how many bytes
 """,
 )
 @click.argument("workloads", metavar="[WORKLOAD]...", nargs=-1)
@@ -38,6 +41,7 @@ Examples:
 )
 @click.option("--large", is_flag=True, help="Add the workloads of a million pods.")
 @click.option("--list", "lists", is_flag=True, help="List the families, and measure nothing.")
+@click.option("--memory", "memory", is_flag=True, help="Bytes by column, and no times.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per workload, a line.")
 def command(
     workloads: tuple[str, ...],
@@ -45,6 +49,7 @@ def command(
     data: Path | None,
     large: bool,
     lists: bool,
+    memory: bool,
     as_json: bool,
 ) -> int:
     """Measure loading and planning on made-up clusters, without any cluster.
@@ -56,6 +61,10 @@ def command(
     is what we aim for, of "next" where there is one and else of "plan"; "KAI"
     is one cycle of KAI Scheduler, on a machine of the same kind as ours; and
     "floor" what copying the same amount of memory takes here.
+
+
+    --memory shows instead what the compiled part holds after the first plan of a
+    cluster that lives on, counted from the capacities of its containers.
     """
     from kai.cli.show import Page
     from kai.cli.work import patiently
@@ -82,6 +91,8 @@ def command(
     if left_out:
         names = " and ".join(left_out)
         click.echo(f"kai: left out {names}: no lists in --data or KAI_DATA", err=True)
+    if memory:
+        return _memory(chosen, as_json)
     measured = []
     for each in chosen:
         done = patiently(f"measuring {each.name}", lambda each=each: measure(each, loads))  # type: ignore[misc]
@@ -91,6 +102,40 @@ def command(
     if not as_json:
         Page().tables([_plans(measured), _loads(measured)])
     return DONE
+
+
+def _memory(chosen: list[Workload], as_json: bool) -> int:
+    from kai.cli.show import Page
+    from kai.cli.work import patiently
+    from kai.sim.memory import hold
+
+    page = Page()
+    for each in chosen:
+        held = patiently(f"loading {each.name}", lambda each=each: hold(each))  # type: ignore[misc]
+        if as_json:
+            click.echo(json.dumps(dataclasses.asdict(held)))
+        else:
+            page.tables([_memory_table(held)])
+    return DONE
+
+
+def _memory_table(held: Held) -> Table:
+    from kai.engine import text
+
+    def row(part: str, column: str, count: int, size: int) -> tuple[str, ...]:
+        each = f"{size / count:,.0f}" if count else ""
+        number = text.number(count) if count else ""
+        return part, column, number, text.number(size), each, f"{size / held.bytes:.1%}"
+
+    columns = sorted(held.columns, key=lambda each: -each.bytes)
+    rows = [row(each.part, each.column, each.count, each.bytes) for each in columns]
+    rows.append(row("all", "per pod", held.pods, held.bytes))
+    return text.Table(
+        f"{held.name}: bytes by column",
+        ("part", "column", "number", "bytes", "each", "of all"),
+        rows,
+        right=frozenset(range(2, 6)),
+    )
 
 
 def _plans(measured: list[Measured]) -> Table:

@@ -158,6 +158,22 @@ def test_json_has_a_line_per_workload(run: Run) -> None:
     assert (fill["name"], fill["events"], quiet["events"]) == ("fill-3", None, 0)
 
 
+def test_memory_is_shown_by_column(run: Run) -> None:
+    done = run("bench", "--memory", "fill-20", "event-10", "--json")
+    fill, event = (json.loads(line) for line in done.out.splitlines())
+    assert (fill["name"], fill["pods"], event["pods"]) == ("fill-20", 160, 300)
+    assert sum(each["bytes"] for each in fill["columns"]) == fill["bytes"]
+    columns = {(each["part"], each["column"]): each for each in event["columns"]}
+    assert columns["Pod", "rows"]["count"] == 300
+    assert columns["Pod", "specs"]["count"] < 100, "pods of one template share theirs"
+    assert {part for part, _ in columns} >= {"Pod", "PodGroup", "Node", "cluster", "rooms"}
+
+    done = run("bench", "--memory", "fill-20")
+    assert done.out.startswith("fill-20: bytes by column")
+    assert "per pod" in done.out
+    assert max(len(line) for line in done.out.splitlines()) <= 80
+
+
 def test_an_unknown_workload_is_one_sentence(run: Run) -> None:
     for name in ("fill", "fill-x", "fill-0", "fil-5"):
         done = run("bench", name)

@@ -1,4 +1,5 @@
-// HeapBytesOfRow: what a row itself holds; of pods and pod groups without the parts that they share.
+// HeapBytesOfRow: what a row itself holds; of pods and pod groups without the parts that they
+// share.
 //
 //   texts += HeapBytesOfRow(object->row);
 //
