@@ -81,6 +81,25 @@ std::shared_ptr<LiveCluster> LiveCluster::Load(const py::bytes& data) {
   return std::shared_ptr<LiveCluster>(new LiveCluster(std::move(snapshot), data, load_ns));
 }
 
+LiveCluster::LiveCluster(const LiveCluster& other, std::unique_ptr<Store> store)
+    : config_json_(other.config_json_),
+      params_(other.params_),
+      load_ns_(other.load_ns_),
+      data_(py::none()),
+      store_(std::move(store)),
+      history_(std::make_unique<History>(store_.get())) {}
+
+std::shared_ptr<LiveCluster> LiveCluster::Copy() {
+  const Turn turn = TakeTurn(*mutex_);
+  if (store_ == nullptr) return nullptr;
+  std::unique_ptr<Store> store;
+  {
+    const py::gil_scoped_release release;
+    store = std::make_unique<Store>(*store_);
+  }
+  return std::shared_ptr<LiveCluster>(new LiveCluster(*this, std::move(store)));
+}
+
 bool LiveCluster::CanFollow() {
   const Turn turn = TakeTurn(*mutex_);
   return StartFollowing();
@@ -158,17 +177,9 @@ std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& sess
                                : PlanAsItIs(follower->engine.get(), now_ns, &timing_ns);
   }
   HeldPlan::PlanPtr made = ValueOrThrow(std::move(plan), WhenInvalid::kInput);
-  HeldPlan::Again again;
-  if (follower != nullptr) {
-    again = [self = shared_from_this(), moment = history_->Now(), config = follower->config,
-             now_ns](const Numbers& spent_searches) {
-      Config replay = *config;
-      replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
-      return self->PlanAgain(moment, std::move(replay), now_ns);
-    };
-  }
-  const auto held = std::make_shared<HeldPlan>(std::move(made), mutex_, session->config().warnings,
-                                               std::move(timing_ns), std::move(again));
+  const auto held = std::make_shared<HeldPlan>(
+      std::move(made), /*goes_on=*/follower != nullptr, mutex_, session->config().warnings,
+      std::move(timing_ns), AgainFor(*session, follower, now_ns));
   if (follower != nullptr) follower->plans.push_back(held);
   return held;
 }
@@ -199,13 +210,30 @@ absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsItIs(Engine* engine, int64_
   return plan;
 }
 
-HeldPlan::PlanPtr LiveCluster::PlanAgain(const History::Moment& moment, Config config,
-                                         int64_t now_ns) const {
-  ClusterRows rows = history_->RowsAt(moment);
-  rows.params = params_;
-  const Session session(std::move(config));
-  return std::make_shared<const kai::Plan>(
-      session.Run(std::move(rows).Build(), now_ns, nullptr).value());
+HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* follower,
+                                      int64_t now_ns) {
+  const auto config =
+      follower != nullptr ? follower->config : std::make_shared<const Config>(session.config());
+  const auto run = [config, now_ns](std::shared_ptr<Cluster> cluster, const Numbers& spent_searches,
+                                    Aftermath* after) {
+    Config replay = *config;
+    replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
+    const auto inspect = [after](const CycleView& cycle) { *after = AftermathOf(cycle); };
+    const Session again(std::move(replay), {.inspect = inspect});
+    return std::make_shared<const kai::Plan>(
+        again.Run(std::move(cluster), now_ns, nullptr).value());
+  };
+  if (follower == nullptr) {
+    return [run, cluster = loaded_](const Numbers& spent_searches, Aftermath* after) {
+      return run(cluster, spent_searches, after);
+    };
+  }
+  return [run, self = shared_from_this(), moment = history_->Now()](const Numbers& spent_searches,
+                                                                    Aftermath* after) {
+    ClusterRows rows = self->history_->RowsAt(moment);
+    rows.params = self->params_;
+    return run(std::move(rows).Build(), spent_searches, after);
+  };
 }
 
 std::shared_ptr<const Cluster> LiveCluster::Current() {

@@ -44,6 +44,10 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   bool Delete(std::string_view kind, const std::string& name);
   bool Has(std::string_view kind, const std::string& name);
 
+  // Another one with the same objects. Null: nothing has happened to this one, so that it is what
+  // its bytes say.
+  std::shared_ptr<LiveCluster> Copy();
+
   // False: the file names an object twice, so that no store can hold it.
   bool CanFollow();
 
@@ -70,6 +74,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   };
 
   LiveCluster(SnapshotFile file, pybind11::bytes data, int64_t load_ns);
+  LiveCluster(const LiveCluster& other, std::unique_ptr<Store> store);
 
   bool StartFollowing();
   std::shared_ptr<const Cluster> Current();
@@ -80,7 +85,8 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
                                                       Numbers* timing_ns);
   // Before the engine takes events in.
   static void LetPlansGo(Follower* follower);
-  HeldPlan::PlanPtr PlanAgain(const History::Moment& moment, Config config, int64_t now_ns) const;
+  // How the plan that was just made is made again.
+  HeldPlan::Again AgainFor(const Session& session, const Follower* follower, int64_t now_ns);
 
   std::shared_ptr<Mutex> mutex_ = std::make_shared<Mutex>();
   std::atomic<bool> is_planning_ = false;

@@ -35,6 +35,13 @@ class Scheduler:
     ``--scheduler-conf`` has (spec 2 C5); None is the configuration each snapshot carries, and KAI's
     defaults where it carries none. `as_kai` decides as KAI does also where kai knows better
     (docs/compatibility.md). Raises InvalidConfigError for a configuration that cannot be used.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1)
+    >>> kai.Scheduler().plan(cluster).decisions
+    (Bind(pod='a/x-0', node='n1', gpus=1),)
+    >>> kai.Scheduler({"actions": "reclaim"}).plan(cluster).decisions
+    ()
     """
 
     def __init__(self, config: Config = None, *, as_kai: bool = False) -> None:
@@ -89,6 +96,9 @@ class Scheduler:
             parsed = _core.Config.parse(config, as_kai=self._as_kai)
             self._sessions[config] = _core.Session(parsed), tuple(parsed.warnings)
         return self._sessions[config]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_sessions": {}}  # made again when first needed
 
     def __repr__(self) -> str:
         config = "of each snapshot" if self._config is None else self._config
