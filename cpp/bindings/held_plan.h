@@ -69,7 +69,7 @@ class HeldPlan {
   void MakeAgain();
 
   PlanPtr plan_;                      // null: its cluster went on
-  std::unique_ptr<Aftermath> after_;  // null: nobody has asked; of plan_
+  std::unique_ptr<Aftermath> after_;  // of plan_; null: not asked for yet
   bool goes_on_;
   std::shared_ptr<Mutex> mutex_;
   Again again_;  // null: it was made again

@@ -47,9 +47,9 @@ class Rejected:
     """An object, or a part of one, that made no sense and was left out.
 
     >>> import kai
-    >>> cluster = kai.Cluster().queue("a", parent="nobody")
+    >>> cluster = kai.Cluster().queue("a", parent="ml")
     >>> print(cluster.rejected[0])
-    Queue a: spec.parentQueue: parent queue "nobody" does not exist
+    Queue a: spec.parentQueue: parent queue "ml" does not exist
     """
 
     kind: str
@@ -1022,7 +1022,7 @@ class _Text:
         self._lock = threading.Lock()
 
     def tree(self) -> dict[str, Any]:
-        """Nobody changes it. Raises InvalidInputError where the text cannot be read."""
+        """Not to be changed. Raises InvalidInputError where the text cannot be read."""
         with self._lock:
             if self._tree is None:
                 try:

@@ -75,7 +75,7 @@ class QueueOptions(TypedDict, total=False):
     weight: float
     """Its part of what is left over, of all three resources, beside its siblings."""
     priority: int
-    """Who is served first of what is left over; 100 where a queue says nothing."""
+    """Queues with a higher one are served first of what is left over; 100 where none is given."""
     created: str
     """RFC 3339."""
     spec: Mapping[str, Any]

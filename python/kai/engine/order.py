@@ -1,4 +1,4 @@
-"""Who is next: the pod groups that wait after a plan, in the order in which they come.
+"""What comes next: the pod groups that wait after a plan, in the order in which they come.
 
 >>> import kai
 >>> cluster = kai.Cluster().queue("a", deserved_gpus=4).queue("b", deserved_gpus=4)
@@ -163,7 +163,7 @@ class Order(Sequence[Turn]):
         ]
         hidden = len(self) - len(rows)
         return text.Table(
-            "Who is next",
+            "What comes next",
             ("", "pod group", "GPUs", "queue", "share", "priority", "age", "why before the next"),
             rows,
             right=frozenset((0, 2, 4, 5, 6)),

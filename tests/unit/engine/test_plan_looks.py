@@ -1,4 +1,4 @@
-"""What a plan leaves: who is next and why, what is free, what differs; and that it stays so."""
+"""What a plan leaves: what comes next and why, what is free, what differs; and that it stays so."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def next_ones(of: kai.Cluster) -> list[str]:
     return [turn.group for turn in plan(of).order]
 
 
-# ---- who is next ---------------------------------------------------------------------------------
+# ---- what comes next -----------------------------------------------------------------------------
 
 
 def test_in_a_queue_priority_goes_before_age() -> None:
@@ -162,7 +162,7 @@ def test_the_order_is_a_page_and_a_sequence() -> None:
     assert order[-1].group == "a/second"
     assert next(reversed(order)).group == "a/second"
     assert repr(order).splitlines()[:3] == [
-        "Who is next",
+        "What comes next",
         "     pod group  GPUs  queue  share  priority   age  why before the next",
         "  1  a/first       1  a       25 %        50  365d  it is older than a/second",
     ]
