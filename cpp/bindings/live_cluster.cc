@@ -62,6 +62,7 @@ class Flag {
 LiveCluster::LiveCluster(SnapshotFile file, py::bytes data, int64_t load_ns)
     : config_json_(std::move(file.config_json)),
       params_(std::move(file.params)),
+      warnings_(std::move(file.warnings)),
       load_ns_(load_ns),
       loaded_(std::move(file.cluster)),
       data_(std::move(data)) {}
@@ -84,6 +85,7 @@ std::shared_ptr<LiveCluster> LiveCluster::Load(const py::bytes& data) {
 LiveCluster::LiveCluster(const LiveCluster& other, std::unique_ptr<Store> store)
     : config_json_(other.config_json_),
       params_(other.params_),
+      warnings_(other.warnings_),
       load_ns_(other.load_ns_),
       data_(py::none()),
       store_(std::move(store)),
@@ -177,8 +179,10 @@ std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& sess
                                : PlanAsItIs(follower->engine.get(), now_ns, &timing_ns);
   }
   HeldPlan::PlanPtr made = ValueOrThrow(std::move(plan), WhenInvalid::kInput);
+  std::vector<std::string> warnings = session->config().WarningTexts();
+  warnings.insert(warnings.end(), warnings_.begin(), warnings_.end());
   const auto held = std::make_shared<HeldPlan>(
-      std::move(made), /*goes_on=*/follower != nullptr, mutex_, session->config().warnings,
+      std::move(made), /*goes_on=*/follower != nullptr, mutex_, std::move(warnings),
       std::move(timing_ns), AgainFor(*session, follower, now_ns));
   if (follower != nullptr) follower->plans.push_back(held);
   return held;

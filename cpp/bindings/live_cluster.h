@@ -92,6 +92,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   std::atomic<bool> is_planning_ = false;
   std::string config_json_;
   ShardParams params_;
+  std::vector<std::string> warnings_;  // of every plan
   int64_t load_ns_ = 0;
 
   // Until the first event.

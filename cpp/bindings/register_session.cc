@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "kai/session/known_names.h"
 #include "live_cluster.h"
 #include "plan_members.h"
 #include "register.h"
@@ -62,6 +65,13 @@ py::object CaseOf(const py::bytes& data) {
   return py::make_tuple(py::bytes(snapshot), now);
 }
 
+// Names by place.
+py::dict ToDict(const std::vector<std::pair<std::string, std::vector<std::string>>>& levels) {
+  py::dict dict;
+  for (const auto& [place, names] : levels) dict[py::str(place)] = py::cast(names);
+  return dict;
+}
+
 }  // namespace
 
 void RegisterSession(py::module_& module) {
@@ -89,9 +99,18 @@ void RegisterSession(py::module_& module) {
             return ValueOrThrow(Config::Parse(json, {.as_kai = as_kai}), WhenInvalid::kConfig);
           },
           py::arg("json"), py::kw_only(), py::arg("as_kai") = false)
-      .def_readonly("warnings", &Config::warnings)
+      .def_property_readonly("warnings", &Config::WarningTexts)
+      .def_property_readonly("located_warnings",
+                             [](const Config& self) {
+                               py::list located;
+                               for (const ConfigWarning& each : self.warnings)
+                                 located.append(py::make_tuple(each.path, each.text));
+                               return located;
+                             })
       .def("to_json", &Config::ToJson);
   module.def("compat_switches", &Config::CompatSwitches);
+  module.def("config_names", [] { return ToDict(ConfigNames()); });
+  module.def("scheduler_param_names", [] { return ToDict(SchedulerParamNames()); });
 
   py::class_<Session, std::shared_ptr<Session>>(module, "Session", py::is_final())
       .def(py::init<Config>(), py::arg("config"))

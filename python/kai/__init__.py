@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kai import terraform as terraform
     from kai.engine.claims import ClaimAllocation, ExtendedClaim
     from kai.engine.cluster import Cluster, Rejected
+    from kai.engine.config import Config, default_config
     from kai.engine.differences import GroupChange, PlanDiff, PodChange, QueueChange
     from kai.engine.frames import Frames
     from kai.engine.nodes import NodePlan, Nodes
@@ -62,6 +63,7 @@ __all__ = [
     "BusyError",
     "ClaimAllocation",
     "Cluster",
+    "Config",
     "Decision",
     "Evict",
     "ExtendedClaim",
@@ -100,6 +102,7 @@ __all__ = [
     "Turn",
     "Writes",
     "__version__",
+    "default_config",
     "lint",
     "load",
     "load_all",
@@ -109,6 +112,7 @@ __all__ = [
 _HOME = {
     "kai.engine.claims": ("ClaimAllocation", "ExtendedClaim"),
     "kai.engine.cluster": ("Cluster", "Rejected"),
+    "kai.engine.config": ("Config", "default_config"),
     "kai.engine.differences": ("GroupChange", "PlanDiff", "PodChange", "QueueChange"),
     "kai.engine.frames": ("Frames",),
     "kai.engine.nodes": ("NodePlan", "Nodes"),

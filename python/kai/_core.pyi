@@ -53,6 +53,16 @@ _NodeRoom = tuple[str, float, float, float, list[float], float, float, float, fl
 def compat_switches() -> list[str]:
     """The names of all mends, each of which `compat` in a configuration can set to "kai"."""
 
+def config_names() -> dict[str, list[str]]:
+    """The names that a configuration may hold, by place; "" is the configuration itself.
+
+    "tiers[]" is a tier, "plugins" the plugins by name, "plugins.numa" the arguments of one, and
+    "plugins.nodeplacement.gpu" the values of one of which only some make sense.
+    """
+
+def scheduler_param_names() -> dict[str, list[str]]:
+    """The members of `schedulerParams` (""), and those of "partitionParams"."""
+
 @final
 class Cluster(metaclass=_Compiled):
     """A loaded cluster that may live on. Every call may wait for a plan of it to be done."""
@@ -118,7 +128,11 @@ class Config(metaclass=_Compiled):
 
     @property
     def warnings(self) -> list[str]:
-        """What was skipped, such as plugins nobody knows."""
+        """What was skipped or replaced, such as plugins that are not known."""
+
+    @property
+    def located_warnings(self) -> list[tuple[list[str], str]]:
+        """The same, each with the members on the way to it, and places in lists."""
 
     def to_json(self) -> str:
         """The configuration with every default written out."""

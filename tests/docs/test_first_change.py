@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kai.verify import read_cases
+from kai.verify import find_cases
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/internals/first-change.md").read_text(encoding="utf-8")
@@ -67,4 +67,9 @@ def test_the_filter_and_all_that_it_touches_compile(tmp_path: Path) -> None:
 def test_the_scenarios_can_be_read(tmp_path: Path) -> None:
     [scenarios] = [text for path, text in NEW.items() if path.endswith(".yaml")]
     (tmp_path / "page.yaml").write_text(scenarios)
-    assert len(read_cases([tmp_path])) == scenarios.count("name: ") > 0
+    found, broken = find_cases([tmp_path])
+    # The extra is in the compiled core only of a tree that has the filter.
+    assert [
+        each for each in map(str, broken) if 'extra "maintenance" is not known' not in each
+    ] == []
+    assert len(found) + len(broken) == scenarios.count("name: ") > 0

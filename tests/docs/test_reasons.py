@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from kai.engine import explain
+from kai.engine.values import REASON_CODES
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,6 +17,7 @@ def test_every_reason_code_is_explained() -> None:
     page = (ROOT / "docs/reference/reasons.md").read_text()
     codes = set(re.findall(r'string_view k\w+ = "(\w+)"', header))
     assert codes == set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
+    assert codes == set(REASON_CODES)
 
 
 def test_every_fact_and_cause_is_named() -> None:

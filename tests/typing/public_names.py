@@ -147,7 +147,9 @@ def main() -> None:
         loaded: kai.Cluster = kai.load(path, now="2026-01-01T00:00:00Z")
         many: list[kai.Cluster] = kai.load_all([path])
     assert len(many) == 1
-    scheduler = kai.Scheduler(as_kai=False)
+    config: kai.Config = kai.Config(plugins={"nodeplacement": {"gpu": "binpack"}})
+    assert kai.default_config().actions
+    scheduler = kai.Scheduler(config, as_kai=False)
     plan: kai.Plan = scheduler.plan(cluster)
     assert plan == scheduler.plan(loaded)
     assert copy.copy(plan) == pickle.loads(pickle.dumps(plan))

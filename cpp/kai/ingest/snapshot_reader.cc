@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
+#include "kai/base/nearest.h"
+#include "kai/base/quote.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
 #include "kai/ingest/json_document.h"
@@ -19,6 +23,7 @@ namespace {
 // The versions that KAI understands (spec 3 D1).
 constexpr std::string_view kResourceVersions[] = {"resource.k8s.io/v1", "resource.k8s.io/v1beta2",
                                                   "resource.k8s.io/v1beta1"};
+constexpr std::string_view kPartition = "partitionParams";
 
 // Reads the objects of one list of rawObjects, each into *begin(), and then calls end(whether it is
 // good). Each that is bad becomes a rejection; of one without a name it gives the place in the
@@ -104,9 +109,67 @@ FieldStatus ReadRawObjects(JsonValue& raw_objects, ClusterRows* rows, CompactRow
   });
 }
 
+// A member of schedulerParams, and where it goes; monostate: KAI has it, and no plan depends on it.
+struct KnownParam {
+  std::string_view name;
+  std::variant<std::monostate, std::string ShardParams::*, bool ShardParams::*,
+               int64_t ShardParams::*>
+      member;
+};
+
+constexpr KnownParam kParams[] = {
+    {"schedulerName", &ShardParams::scheduler_name},
+    {"restrictSchedulingNodes", &ShardParams::restrict_node_scheduling},
+    {"maxNumberConsolidationPreemptees", &ShardParams::max_consolidation_preemptees},
+    {"scheduleCSIStorage", &ShardParams::schedule_csi_storage},
+    {"useSchedulingSignatures", &ShardParams::use_scheduling_signatures},
+    {"fullHierarchyFairness", &ShardParams::full_hierarchy_fairness},
+    {"allowConsolidatingReclaim", &ShardParams::allow_consolidating_reclaim},
+    {"numOfStatusRecordingWorkers", {}},
+    {"globalDefaultStalenessGracePeriod", &ShardParams::default_staleness_grace_ns},
+    {"schedulePeriod", {}},
+    {"stuckInReleasingThreshold", &ShardParams::stuck_in_releasing_threshold_ns},
+    {"detailedFitErrors", &ShardParams::detailed_fit_errors},
+    {"updatePodEvictionCondition", {}},
+    {"queueLabelKey", &ShardParams::queue_label_key},
+    {"countMigAsParts", &ShardParams::count_mig_as_parts},
+    {"countAllAccelerators", &ShardParams::count_all_accelerators},
+    {kPartition, {}},
+};
+constexpr KnownParam kPartitionParams[] = {
+    {"NodePoolLabelKey", &ShardParams::node_pool_label_key},
+    {"NodePoolLabelValue", &ShardParams::node_pool_label_value},
+};
+
+std::vector<std::string_view> NamesOf(std::span<const KnownParam> known) {
+  std::vector<std::string_view> names;
+  for (const KnownParam& each : known) names.push_back(each.name);
+  return names;
+}
+
+// Reads a member by its table; one that is not in it is reported, and skipped.
+FieldStatus ReadParam(std::string_view key, JsonValue& part, std::span<const KnownParam> known,
+                      const std::string& place, ShardParams* params,
+                      std::vector<std::string>* warnings) {
+  const auto found = std::ranges::find(known, key, &KnownParam::name);
+  if (found == known.end()) {
+    warnings->push_back(StrCat(place, " ", Quote(key), " is not known and is skipped",
+                               DidYouMean(key, NamesOf(known))));
+    return Skip();
+  }
+  if (const auto* text = std::get_if<std::string ShardParams::*>(&found->member))
+    return ReadString(part, &(params->**text));
+  if (const auto* flag = std::get_if<bool ShardParams::*>(&found->member))
+    return ReadBool(part, &(params->**flag));
+  if (const auto* number = std::get_if<int64_t ShardParams::*>(&found->member))
+    return ReadInt(part, &(params->**number));
+  return Skip();
+}
+
 // A missing member is Go's zero here, whatever the flag's default is (spec 2 L7): KAI leaves zeros
 // out when it writes.
-FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out) {
+FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out,
+                                std::vector<std::string>* warnings) {
   ShardParams params{.scheduler_name = "",
                      .restrict_node_scheduling = false,
                      .node_pool_label_key = "",
@@ -123,35 +186,12 @@ FieldStatus ReadSchedulerParams(JsonValue& value, ShardParams* out) {
                      .count_mig_as_parts = false,
                      .count_all_accelerators = false};
   KAI_RETURN_IF_BAD(ForEachMember(value, [&](std::string_view key, JsonValue& part) {
-    if (key == "schedulerName") return ReadString(part, &params.scheduler_name);
-    if (key == "restrictSchedulingNodes") return ReadBool(part, &params.restrict_node_scheduling);
-    if (key == "maxNumberConsolidationPreemptees") {
-      return ReadInt(part, &params.max_consolidation_preemptees);
-    }
-    if (key == "scheduleCSIStorage") return ReadBool(part, &params.schedule_csi_storage);
-    if (key == "useSchedulingSignatures") return ReadBool(part, &params.use_scheduling_signatures);
-    if (key == "fullHierarchyFairness") return ReadBool(part, &params.full_hierarchy_fairness);
-    if (key == "allowConsolidatingReclaim") {
-      return ReadBool(part, &params.allow_consolidating_reclaim);
-    }
-    if (key == "globalDefaultStalenessGracePeriod") {
-      return ReadInt(part, &params.default_staleness_grace_ns);
-    }
-    if (key == "stuckInReleasingThreshold") {
-      return ReadInt(part, &params.stuck_in_releasing_threshold_ns);
-    }
-    if (key == "detailedFitErrors") return ReadBool(part, &params.detailed_fit_errors);
-    if (key == "countMigAsParts") return ReadBool(part, &params.count_mig_as_parts);
-    if (key == "countAllAccelerators") return ReadBool(part, &params.count_all_accelerators);
-    if (key == "queueLabelKey") return ReadString(part, &params.queue_label_key);
-    if (key == "partitionParams") {
-      return ForEachMember(part, [&](std::string_view member, JsonValue& text) {
-        if (member == "NodePoolLabelKey") return ReadString(text, &params.node_pool_label_key);
-        if (member == "NodePoolLabelValue") return ReadString(text, &params.node_pool_label_value);
-        return Skip();
-      });
-    }
-    return Skip();
+    if (key != kPartition)
+      return ReadParam(key, part, kParams, "schedulerParams: member", &params, warnings);
+    return ForEachMember(part, [&](std::string_view member, JsonValue& text) {
+      return ReadParam(member, text, kPartitionParams, "schedulerParams.partitionParams: member",
+                       &params, warnings);
+    });
   }));
   const ShardParams defaults;
   if (params.scheduler_name.empty()) params.scheduler_name = defaults.scheduler_name;
@@ -192,7 +232,8 @@ struct Destination {
 FieldStatus ReadMember(std::string_view key, JsonValue& value, Destination* to) {
   ClusterRows& cluster = to->rows->cluster;
   if (key == "config") return ReadRawObject(value, &to->rows->config_json);
-  if (key == "schedulerParams") return ReadSchedulerParams(value, &cluster.params);
+  if (key == "schedulerParams")
+    return ReadSchedulerParams(value, &cluster.params, &to->rows->warnings);
   if (key == "discovery") return ReadDiscovery(value, &cluster.serves_claims);
   if (key != "rawObjects") return Skip();
   to->has_raw_objects = true;
@@ -236,7 +277,16 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json) {
   KAI_RETURN_IF_ERROR(ReadInto(json, &rows, &compact));
   return SnapshotFile{.cluster = rows.cluster.BuildWith(compact),
                       .params = std::move(rows.cluster.params),
-                      .config_json = std::move(rows.config_json)};
+                      .config_json = std::move(rows.config_json),
+                      .warnings = std::move(rows.warnings)};
+}
+
+std::vector<std::pair<std::string, std::vector<std::string>>> SchedulerParamNames() {
+  const auto strings = [](std::span<const KnownParam> known) {
+    const std::vector<std::string_view> names = NamesOf(known);
+    return std::vector<std::string>(names.begin(), names.end());
+  };
+  return {{"", strings(kParams)}, {std::string(kPartition), strings(kPartitionParams)}};
 }
 
 }  // namespace kai

@@ -18,6 +18,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kai/model/columns/cluster.h"
@@ -28,7 +30,8 @@ namespace kai {
 struct SnapshotFile {
   std::unique_ptr<Cluster> cluster;
   ShardParams params;
-  std::string config_json;  // the member `config` as it was written; empty when absent
+  std::string config_json;            // the member `config` as it was written; empty when absent
+  std::vector<std::string> warnings;  // members of schedulerParams that are not known
 };
 
 absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json);
@@ -38,9 +41,13 @@ absl::StatusOr<SnapshotFile> ReadSnapshot(std::string_view json);
 struct SnapshotRows {
   ClusterRows cluster;
   std::string config_json;
+  std::vector<std::string> warnings;
 };
 
 absl::StatusOr<SnapshotRows> ReadSnapshotRows(std::string_view json);
+
+// The members of schedulerParams that are known, and those of its members that have some.
+std::vector<std::pair<std::string, std::vector<std::string>>> SchedulerParamNames();
 
 }  // namespace kai
 

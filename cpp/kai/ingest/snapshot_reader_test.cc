@@ -223,6 +223,22 @@ TEST(SnapshotReaderTest, TakesZeroForWhatSchedulerParamsLeaveOut) {
   EXPECT_EQ(params.stuck_in_releasing_threshold_ns, 120'000'000'000);  // spec 2 S2
 }
 
+TEST(SnapshotReaderTest, AParameterThatIsNotKnownIsSkippedAndReported) {
+  const SnapshotRows rows = Read(R"({"schedulerParams": {"fullHierarchyFairnes": {"a": [1]},
+      "schedulerName": "s", "partitionParams": {"NodePoolLabelValu": 5}, "x": 1},
+      "rawObjects": {}})");
+  EXPECT_EQ(rows.cluster.params.scheduler_name, "s");
+  EXPECT_THAT(
+      rows.warnings,
+      ElementsAre(
+          "schedulerParams: member \"fullHierarchyFairnes\" is not known and is skipped; did "
+          "you mean \"fullHierarchyFairness\"?",
+          "schedulerParams.partitionParams: member \"NodePoolLabelValu\" is not known and is "
+          "skipped; did you mean \"NodePoolLabelValue\"?",
+          "schedulerParams: member \"x\" is not known and is skipped"));
+  EXPECT_THAT(rows.cluster.rejections, IsEmpty());
+}
+
 TEST(SnapshotReaderTest, ReadsAllSchedulerParams) {
   const ShardParams params = Rows(R"({"rawObjects": {}, "schedulerParams": {
       "schedulerName": "s", "restrictSchedulingNodes": true,

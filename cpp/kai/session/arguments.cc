@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 
 #include "kai/base/duration.h"
+#include "kai/base/nearest.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
 
@@ -20,6 +23,8 @@ constexpr std::string_view kProportion = "proportion";
 constexpr std::string_view kSaturationMultiplier =
     "relcaimerSaturationMultiplier";  // so KAI spells
 
+constexpr std::string_view kKValue = "kValue";
+constexpr std::string_view kNodePlacement = "nodeplacement";
 constexpr std::string_view kNuma = "numa";
 constexpr std::string_view kTopology = "topology";
 constexpr std::string_view kPlacement = "placement";
@@ -95,15 +100,63 @@ Value ValueOf(const Config& config, std::string_view plugin, std::string_view ar
   return text.empty() ? fallback : read(text).value_or(fallback);
 }
 
-template <typename Value>
-void Check(const Config& config, std::string_view plugin, std::string_view argument,
-           std::optional<Value> (*read)(std::string_view), std::string_view complaint,
-           std::vector<std::string>* warnings) {
-  const std::string_view text = ArgumentOf(config, plugin, argument);
-  if (text.empty() || read(text).has_value()) return;
-  warnings->push_back(
-      StrCat("plugin ", plugin, ": argument ", argument, " ", Quote(text), " ", complaint));
+template <typename Value, std::optional<Value> (*read)(std::string_view)>
+bool MakesSense(std::string_view text) {
+  return read(text).has_value();
 }
+
+std::optional<bool> ReadStrategy(std::string_view text) {
+  if (text == "spread") return true;
+  if (text == "binpack") return false;
+  return std::nullopt;
+}
+
+std::optional<double> ReadNumber(std::string_view text) {
+  const std::string number(text);
+  char* end = nullptr;
+  const double value = std::strtod(number.c_str(), &end);
+  if (*end != '\0' || std::isnan(value)) return std::nullopt;
+  return value;
+}
+
+constexpr std::string_view kNoRuntime = "is not a duration such as 30m or 1d, and counts as 0";
+constexpr std::string_view kNoStrategy = "is neither binpack nor spread, and counts as binpack";
+
+constexpr KnownArgument kArguments[] = {
+    {kProportion, kKValue, "1", &MakesSense<double, &ReadNumber>,
+     "is not a number, and counts as 1"},
+    {kProportion, kSaturationMultiplier, "1", &MakesSense<double, &ReadMultiplier>,
+     "is not a number of 1 or above, and counts as 1"},
+    {kNodePlacement,
+     "gpu",
+     "binpack",
+     &MakesSense<bool, &ReadStrategy>,
+     kNoStrategy,
+     {"binpack", "spread"}},
+    {kNodePlacement,
+     "cpu",
+     "binpack",
+     &MakesSense<bool, &ReadStrategy>,
+     kNoStrategy,
+     {"binpack", "spread"}},
+    {kMinRuntime, kPreemptMinRuntime, "0s", &MakesSense<int64_t, &ReadRuntime>, kNoRuntime},
+    {kMinRuntime, kReclaimMinRuntime, "0s", &MakesSense<int64_t, &ReadRuntime>, kNoRuntime},
+    {kMinRuntime,
+     kReclaimMethod,
+     "lca",
+     &MakesSense<MinRuntime::Method, &ReadMethod>,
+     "is neither lca nor queue, and counts as lca",
+     {"lca", "queue"}},
+    {kTopology,
+     kPlacement,
+     "first-fit",
+     &MakesSense<bool, &ReadPlacement>,
+     "is neither first-fit nor best-fit, and counts as first-fit",
+     {"first-fit", "best-fit"}},
+    {kNuma, kIgnoreList, "", nullptr, ""},
+    {kNuma, kReconstruct, "true", &MakesSense<bool, &ReadFlag>,
+     "is neither true nor false, and counts as true"},
+};
 
 }  // namespace
 
@@ -128,18 +181,40 @@ bool PlacesByBestFit(const Config& config) {
   return ValueOf(config, kTopology, kPlacement, &ReadPlacement, false);
 }
 
-void CheckArguments(const Config& config, std::vector<std::string>* warnings) {
-  constexpr std::string_view kNoRuntime = "is not a duration such as 30m or 1d, and counts as 0";
-  Check(config, kMinRuntime, kPreemptMinRuntime, &ReadRuntime, kNoRuntime, warnings);
-  Check(config, kMinRuntime, kReclaimMinRuntime, &ReadRuntime, kNoRuntime, warnings);
-  Check(config, kMinRuntime, kReclaimMethod, &ReadMethod,
-        "is neither lca nor queue, and counts as lca", warnings);
-  Check(config, kProportion, kSaturationMultiplier, &ReadMultiplier,
-        "is not a number of 1 or above, and counts as 1", warnings);
-  Check(config, kTopology, kPlacement, &ReadPlacement,
-        "is neither first-fit nor best-fit, and counts as first-fit", warnings);
-  Check(config, kNuma, kReconstruct, &ReadFlag, "is neither true nor false, and counts as true",
-        warnings);
+double KValue(const Config& config) {
+  // spec 1 F46
+  return std::max(0.0, ValueOf(config, kProportion, kKValue, &ReadNumber, 1.0));
+}
+
+Strategies StrategiesOf(const Config& config) {
+  const auto strategy = [&](std::string_view resource) {
+    return ValueOf(config, kNodePlacement, resource, &ReadStrategy, false) ? Strategy::kSpread
+                                                                           : Strategy::kBinpack;
+  };
+  return {.gpu = strategy("gpu"), .cpu = strategy("cpu")};
+}
+
+std::vector<std::string_view> ArgumentNames(std::string_view plugin) {
+  std::vector<std::string_view> names;
+  for (const KnownArgument& each : kArguments) {
+    if (each.plugin == plugin) names.push_back(each.name);
+  }
+  return names;
+}
+
+const KnownArgument* FindKnownArgument(std::string_view plugin, std::string_view argument) {
+  const auto* found = std::find_if(
+      std::begin(kArguments), std::end(kArguments),
+      [&](const KnownArgument& each) { return each.plugin == plugin && each.name == argument; });
+  return found == std::end(kArguments) ? nullptr : found;
+}
+
+std::string ArgumentProblem(const KnownArgument& argument, std::string_view value) {
+  if (value.empty() || argument.makes_sense == nullptr || argument.makes_sense(value)) return "";
+  std::string problem = StrCat("plugin ", argument.plugin, ": argument ", argument.name, " ",
+                               Quote(value), " ", argument.complaint);
+  if (!argument.choices[0].empty()) problem += DidYouMean(value, argument.choices);
+  return problem;
 }
 
 }  // namespace kai

@@ -14,12 +14,10 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kHourNs = 3'600'000'000'000;
 
-// A configuration of one plugin with these arguments, a JSON object.
+// The built-in configuration with these arguments of one plugin, a JSON object.
 Config WithPlugin(const std::string& name, const std::string& arguments) {
   absl::StatusOr<Config> config =
-      Config::Parse(R"({"actions": "allocate", "tiers": [{"plugins": [{"name": ")" + name +
-                        R"(", "arguments": )" + arguments + "}]}]}",
-                    {});
+      Config::Parse(R"({"plugins": {")" + name + R"(": )" + arguments + "}}", {});
   EXPECT_TRUE(config.ok()) << config.status().message();
   return *std::move(config);
 }
@@ -31,7 +29,7 @@ TEST(MinRuntimeArgumentsTest, AreNothingUnlessGiven) {  // spec 1 F102
     EXPECT_EQ(options.preempt_ns, 0);
     EXPECT_EQ(options.reclaim_ns, 0);
     EXPECT_EQ(options.method, MinRuntime::Method::kLowestCommonAncestor);
-    EXPECT_THAT(config.warnings, IsEmpty());
+    EXPECT_THAT(config.WarningTexts(), IsEmpty());
   }
   EXPECT_EQ(MinRuntimeOptions(WithPlugin("proportion", "{}")).preempt_ns, 0);
 }
@@ -43,7 +41,7 @@ TEST(MinRuntimeArgumentsTest, AreDurationsWithDaysAndWeeks) {
   EXPECT_EQ(options.preempt_ns, 36 * kHourNs);
   EXPECT_EQ(options.reclaim_ns, 7 * 24 * kHourNs);
   EXPECT_EQ(options.method, MinRuntime::Method::kQueue);
-  EXPECT_THAT(config.warnings, IsEmpty());
+  EXPECT_THAT(config.WarningTexts(), IsEmpty());
 }
 
 TEST(MinRuntimeArgumentsTest, WhatMakesNoSenseIsSaidAndFallsBack) {
@@ -53,13 +51,13 @@ TEST(MinRuntimeArgumentsTest, WhatMakesNoSenseIsSaidAndFallsBack) {
   EXPECT_EQ(options.preempt_ns, 0);
   EXPECT_EQ(options.reclaim_ns, 0);
   EXPECT_EQ(options.method, MinRuntime::Method::kLowestCommonAncestor);
-  EXPECT_THAT(config.warnings,
+  EXPECT_THAT(config.WarningTexts(),
               ElementsAre("plugin minruntime: argument defaultPreemptMinRuntime \"-1h\" is not a "
                           "duration such as 30m or 1d, and counts as 0",
                           "plugin minruntime: argument defaultReclaimMinRuntime \"long\" is not a "
                           "duration such as 30m or 1d, and counts as 0",
                           "plugin minruntime: argument reclaimResolveMethod \"LCA\" is neither lca "
-                          "nor queue, and counts as lca"));
+                          "nor queue, and counts as lca; did you mean \"lca\"?"));
 }
 
 TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93, §16
@@ -68,18 +66,23 @@ TEST(SaturationMultiplierTest, IsANumberOfOneOrAbove) {  // spec 1 F93, §16
       {R"({"relcaimerSaturationMultiplier": "1.5"})", 1.5},
       {R"({"relcaimerSaturationMultiplier": "+2"})", 2},
       {R"({"relcaimerSaturationMultiplier": 1.25})", 1.25},
-      {R"({"reclaimerUtilizationMultiplier": "2"})", 1},
   };
   for (const auto& [arguments, multiplier] : table) {
     const Config config = WithPlugin("proportion", arguments);
     EXPECT_EQ(SaturationMultiplier(config), multiplier) << arguments;
-    EXPECT_THAT(config.warnings, IsEmpty());
+    EXPECT_THAT(config.WarningTexts(), IsEmpty());
   }
+  const Config misspelt = WithPlugin("proportion", R"({"reclaimerSaturationMultiplier": "2"})");
+  EXPECT_EQ(SaturationMultiplier(misspelt), 1);
+  EXPECT_THAT(
+      misspelt.WarningTexts(),
+      ElementsAre("plugin proportion: argument \"reclaimerSaturationMultiplier\" is not known "
+                  "and is skipped; did you mean \"relcaimerSaturationMultiplier\"?"));
   for (const char* wrong : {"wrong", "0.5", "-1", "nan", "1.5x", "+-2", " 2"}) {
     const Config config = WithPlugin(
         "proportion", std::string(R"({"relcaimerSaturationMultiplier": ")") + wrong + R"("})");
     EXPECT_EQ(SaturationMultiplier(config), 1) << wrong;
-    EXPECT_THAT(config.warnings,
+    EXPECT_THAT(config.WarningTexts(),
                 ElementsAre(std::string("plugin proportion: argument "
                                         "relcaimerSaturationMultiplier \"") +
                             wrong + "\" is not a number of 1 or above, and counts as 1"));
@@ -96,16 +99,17 @@ TEST(NumaArgumentsTest, AreAListAndAFlag) {  // spec 3 §13
       "numa", R"({"ignoreList": " memory ,, vendor/nic,", "reconstructAvailable": "false"})");
   EXPECT_THAT(NumaOptions(config).ignored, ElementsAre("memory", "vendor/nic"));
   EXPECT_FALSE(NumaOptions(config).reconstruct);
-  EXPECT_THAT(config.warnings, IsEmpty());
+  EXPECT_THAT(config.WarningTexts(), IsEmpty());
   EXPECT_FALSE(NumaOptions(WithPlugin("numa", R"({"reconstructAvailable": false})")).reconstruct);
 }
 
 TEST(NumaArgumentsTest, AFlagThatMakesNoSenseIsReportedAndCountsAsTrue) {
   const Config config = WithPlugin("numa", R"({"reconstructAvailable": "perhaps"})");
   EXPECT_TRUE(NumaOptions(config).reconstruct);
-  EXPECT_THAT(config.warnings, ElementsAre("plugin numa: argument reconstructAvailable "
-                                           "\"perhaps\" is neither true nor false, and counts as "
-                                           "true"));
+  EXPECT_THAT(config.WarningTexts(),
+              ElementsAre("plugin numa: argument reconstructAvailable "
+                          "\"perhaps\" is neither true nor false, and counts as "
+                          "true"));
 }
 
 }  // namespace

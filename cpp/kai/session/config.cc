@@ -3,61 +3,24 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
+#include <span>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "kai/base/duration.h"
+#include "kai/base/nearest.h"
+#include "kai/base/quote.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
 #include "kai/session/arguments.h"
+#include "kai/session/known_names.h"
 
 namespace kai {
 namespace {
 
 constexpr std::string_view kDefaultActions =
     "allocate, consolidation, reclaim, preempt, stalegangeviction";
-constexpr std::array<std::string_view, 5> kActions = {"allocate", "consolidation", "reclaim",
-                                                      "preempt", "stalegangeviction"};
-
-// KAI's built-in order (spec 2 C7).
-constexpr std::array<std::string_view, 20> kDefaultPlugins = {"predicates",
-                                                              "proportion",
-                                                              "priority",
-                                                              "elastic",
-                                                              "kubeflow",
-                                                              "ray",
-                                                              "nodeavailability",
-                                                              "gpusharingorder",
-                                                              "gpupack",
-                                                              "resourcetype",
-                                                              "subgrouporder",
-                                                              "taskorder",
-                                                              "nominatednode",
-                                                              "dynamicresources",
-                                                              "nodeplacement",
-                                                              "minruntime",
-                                                              "topology",
-                                                              "snapshot",
-                                                              "sg-nodelocalgreedy",
-                                                              "sg-multinodegang"};
-// Members of a configuration (spec 2 C5) and our own `compat` and `extras`; `usageDBConfig` waits
-// for its floor.
-constexpr std::array<std::string_view, 7> kMembers = {
-    "actions", "tiers",         "queueDepthPerAction",  "compat",
-    "extras",  "usageDBConfig", "scenarioSearchBudgets"};
-// Of KAI's actions, those that search for victims.
-constexpr std::array<std::string_view, 4> kSearchingActions = {"default", "consolidation",
-                                                               "reclaim", "preempt"};
-constexpr std::array<std::string_view, 3> kGenerators = {"default", "NodeLocalGreedy",
-                                                         "MultiNodeGang"};
-// Registered, but in no default.
-constexpr std::array<std::string_view, 4> kOtherPlugins = {"podaffinity", "gpuspread", "numa",
-                                                           "reflectjoborder"};
-
-template <typename List>
-bool Contains(const List& list, std::string_view name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
+using Path = std::vector<std::string>;
 
 std::string Trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -67,10 +30,47 @@ std::string Trimmed(std::string_view text) {
 
 absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
 
-std::vector<PluginConfig> DefaultPlugins() {
+// "tiers[0].plugins[2].name"
+std::string Dotted(const Path& path) {
+  std::string text;
+  for (const std::string& step : path) {
+    if (IsDigit(step.empty() ? ' ' : step[0])) {
+      StrAppend(&text, "[", step, "]");
+    } else {
+      StrAppend(&text, text.empty() ? "" : ".", step);
+    }
+  }
+  return text;
+}
+
+Path Below(Path path, std::string_view step) {
+  path.emplace_back(step);
+  return path;
+}
+
+// Something that no configuration has: what it is, and how it is called in there.
+void WarnOfUnknown(Path path, std::string_view what, std::string_view name,
+                   std::span<const std::string_view> known, Config* config) {
+  config->warnings.push_back({.path = std::move(path),
+                              .text = StrCat(what, " ", Quote(name), " is not known and is skipped",
+                                             DidYouMean(name.substr(name.rfind('.') + 1), known))});
+}
+
+// Reports the members of an object that are not known.
+void CheckMembers(const simdjson::dom::object& object, const Path& path,
+                  std::span<const std::string_view> known, Config* config) {
+  for (const auto& [key, unused] : object) {
+    if (Contains(known, key)) continue;
+    const Path place = Below(path, key);
+    WarnOfUnknown(place, "configuration member", Dotted(place), known, config);
+  }
+}
+
+std::vector<PluginConfig> BuiltInPlugins() {
   std::vector<PluginConfig> plugins;
-  for (const std::string_view name : kDefaultPlugins)
-    plugins.push_back({.name = std::string(name), .arguments = {}});
+  for (const KnownPlugin& plugin : kKnownPlugins) {
+    if (plugin.built_in) plugins.push_back({.name = std::string(plugin.name), .arguments = {}});
+  }
   return plugins;
 }
 
@@ -81,26 +81,54 @@ void ReadActions(std::string_view list, Config* config) {
     if (Contains(kActions, name)) {
       config->actions.push_back(name);
     } else {
-      config->warnings.push_back(StrCat("action \"", name, "\" is not known and is skipped"));
+      WarnOfUnknown({"actions"}, "action", name, kActions, config);
     }
     if (comma == std::string_view::npos) return;
     list.remove_prefix(comma + 1);
   }
 }
 
-absl::Status ReadArguments(const simdjson::dom::element& value, PluginConfig* plugin) {
-  if (value.is_null()) return absl::OkStatus();
-  simdjson::dom::object arguments;
-  if (value.get_object().get(arguments) != simdjson::SUCCESS) {
-    return Invalid(StrCat("config: arguments of plugin ", plugin->name, " are not an object"));
-  }
-  for (const auto& [key, argument] : arguments) {
+// Arguments that are not given keep the value they have.
+void ReadArguments(const simdjson::dom::object& arguments, const Path& path, PluginConfig* plugin,
+                   Config* config) {
+  const std::vector<std::string_view> known = ArgumentNames(plugin->name);
+  for (const auto& [key, value] : arguments) {
+    const std::string_view name = key;
+    const KnownArgument* argument = FindKnownArgument(plugin->name, name);
+    if (argument == nullptr) {
+      WarnOfUnknown(Below(path, name), StrCat("plugin ", plugin->name, ": argument"), name, known,
+                    config);
+      continue;
+    }
     std::string_view text;
     // Arguments are strings; a bare number or boolean is taken as what it prints.
-    plugin->arguments[std::string(key)] = argument.get_string().get(text) == simdjson::SUCCESS
-                                              ? std::string(text)
-                                              : std::string(simdjson::minify(argument));
+    const std::string given = value.get_string().get(text) == simdjson::SUCCESS
+                                  ? std::string(text)
+                                  : std::string(simdjson::minify(value));
+    if (std::string problem = ArgumentProblem(*argument, given); !problem.empty())
+      config->warnings.push_back({.path = Below(path, name), .text = std::move(problem)});
+    plugin->arguments[std::string(name)] = given;
   }
+}
+
+absl::Status ReadTierPlugin(const simdjson::dom::element& value, const Path& path, Config* config) {
+  std::string_view name;
+  if (value["name"].get_string().get(name) != simdjson::SUCCESS)
+    return Invalid("config: a plugin has no name");
+  CheckMembers(value.get_object().value(), path, kPluginMembers, config);
+  if (FindKnownPlugin(name) == nullptr) {
+    WarnOfUnknown(Below(path, "name"), "plugin", name, PluginNames(), config);
+    return absl::OkStatus();
+  }
+  PluginConfig plugin{.name = std::string(name), .arguments = {}};
+  simdjson::dom::element given;
+  if (value["arguments"].get(given) == simdjson::SUCCESS && !given.is_null()) {
+    simdjson::dom::object arguments;
+    if (given.get_object().get(arguments) != simdjson::SUCCESS)
+      return Invalid(StrCat("config: arguments of plugin ", name, " are not an object"));
+    ReadArguments(arguments, Below(path, "arguments"), &plugin, config);
+  }
+  config->plugins.push_back(std::move(plugin));
   return absl::OkStatus();
 }
 
@@ -108,24 +136,80 @@ absl::Status ReadTiers(const simdjson::dom::element& value, Config* config) {
   simdjson::dom::array tiers;
   if (value.get_array().get(tiers) != simdjson::SUCCESS)
     return Invalid("config: tiers is not a list");
+  size_t tier_index = 0;
   for (const simdjson::dom::element tier : tiers) {
+    const Path path = {"tiers", StrCat(tier_index++)};
     simdjson::dom::array plugins;
     if (tier["plugins"].get_array().get(plugins) != simdjson::SUCCESS)
       return Invalid("config: a tier has no list of plugins");
+    CheckMembers(tier.get_object().value(), path, kTierMembers, config);
+    size_t index = 0;
     for (const simdjson::dom::element each : plugins) {
-      std::string_view name;
-      if (each["name"].get_string().get(name) != simdjson::SUCCESS)
-        return Invalid("config: a plugin has no name");
-      PluginConfig plugin{.name = std::string(name), .arguments = {}};
-      simdjson::dom::element arguments;
-      if (each["arguments"].get(arguments) == simdjson::SUCCESS)
-        KAI_RETURN_IF_ERROR(ReadArguments(arguments, &plugin));
-      if (!Contains(kDefaultPlugins, name) && !Contains(kOtherPlugins, name)) {
-        config->warnings.push_back(StrCat("plugin \"", name, "\" is not known and is skipped"));
-        continue;
-      }
-      config->plugins.push_back(std::move(plugin));
+      KAI_RETURN_IF_ERROR(
+          ReadTierPlugin(each, Below(Below(path, "plugins"), StrCat(index++)), config));
     }
+  }
+  return absl::OkStatus();
+}
+
+// "a", "a and b", "a, b and c"
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string_view before = i == 0 ? "" : i + 1 == names.size() ? " and " : ", ";
+    StrAppend(&text, before, names[i]);
+  }
+  return text;
+}
+
+// `tiers` names exactly the plugins that run: those that are left out protect nothing.
+void WarnOfProtectionLeftOut(Config* config) {
+  constexpr size_t kFew = 3;
+  std::vector<std::string> running;
+  for (const PluginConfig& plugin : config->plugins) running.push_back(plugin.name);
+  std::vector<std::string> missing;
+  std::vector<std::string> unchecked;
+  for (const KnownPlugin& plugin : kKnownPlugins) {
+    if (plugin.protects.empty() || config->HasPlugin(plugin.name)) continue;
+    missing.emplace_back(plugin.name);
+    unchecked.emplace_back(plugin.protects);
+  }
+  if (missing.empty()) return;
+  const std::string which = running.empty()          ? "none"
+                            : running.size() <= kFew ? StrCat("only ", Listed(running))
+                                                     : StrCat("without ", Listed(missing));
+  std::string lost;
+  for (const std::string& each : unchecked) lost = StrCat(each, lost.empty() ? "" : ", ", lost);
+  config->warnings.push_back(
+      {.path = {"tiers"}, .text = StrCat("plugins: ", which, "; ", lost, " are not checked")});
+}
+
+// Laid over the plugins that run anyway: arguments by name, or whether a plugin runs at all.
+absl::Status ReadPlugins(const simdjson::dom::element& value, Config* config) {
+  simdjson::dom::object plugins;
+  if (value.get_object().get(plugins) != simdjson::SUCCESS)
+    return Invalid(
+        "config: plugins is not an object such as {\"nodeplacement\": {\"gpu\": \"spread\"}}");
+  for (const auto& [key, each] : plugins) {
+    const std::string name(key);
+    if (FindKnownPlugin(name) == nullptr) {
+      WarnOfUnknown({"plugins", name}, "plugin", name, PluginNames(), config);
+      continue;
+    }
+    simdjson::dom::object arguments;
+    bool runs = true;
+    const bool has_arguments = each.get_object().get(arguments) == simdjson::SUCCESS;
+    if (!has_arguments && !each.is_null() && each.get_bool().get(runs) != simdjson::SUCCESS)
+      return Invalid(StrCat("config: plugins.", name, " must be its arguments, true or false"));
+    if (!runs) {
+      std::erase_if(config->plugins,
+                    [&](const PluginConfig& plugin) { return plugin.name == name; });
+      continue;
+    }
+    auto plugin = std::ranges::find(config->plugins, name, &PluginConfig::name);
+    if (plugin == config->plugins.end())
+      plugin = config->plugins.insert(plugin, {.name = name, .arguments = {}});
+    if (has_arguments) ReadArguments(arguments, {"plugins", name}, &*plugin, config);
   }
   return absl::OkStatus();
 }
@@ -140,6 +224,11 @@ absl::Status ReadQueueDepth(const simdjson::dom::element& value, Config* config)
     if (each.get_int64().get(depth) != simdjson::SUCCESS || depth < -1 || depth == 0) {
       return Invalid(StrCat("config: queueDepthPerAction of ", action,
                             " must be a whole number above 0, or -1 for no bound"));
+    }
+    if (!Contains(kActions, action)) {
+      WarnOfUnknown({"queueDepthPerAction", std::string(action)}, "queueDepthPerAction: action",
+                    action, kActions, config);
+      continue;
     }
     config->queue_depth[std::string(action)] = depth;
   }
@@ -158,8 +247,7 @@ absl::Status ReadCompat(const simdjson::dom::element& value, Config* config) {
     }
     const auto* found = std::find(kMendNames.begin(), kMendNames.end(), name);
     if (found == kMendNames.end()) {
-      config->warnings.push_back(
-          StrCat("compat switch \"", name, "\" is not known and is skipped"));
+      WarnOfUnknown({"compat", std::string(name)}, "compat switch", name, kMendNames, config);
     } else {
       config->mends.Set(static_cast<Mend>(found - kMendNames.begin()), setting == "fixed");
     }
@@ -177,7 +265,7 @@ absl::Status ReadExtras(const simdjson::dom::element& value, Config* config) {
       return Invalid(StrCat("config: extras.", name, " must be true or false"));
     const auto* found = std::find(kExtraNames.begin(), kExtraNames.end(), name);
     if (found == kExtraNames.end()) {
-      config->warnings.push_back(StrCat("extra \"", name, "\" is not known and is skipped"));
+      WarnOfUnknown({"extras", std::string(name)}, "extra", name, kExtraNames, config);
     } else {
       config->extras.Set(static_cast<Extra>(found - kExtraNames.begin()), on);
     }
@@ -247,8 +335,8 @@ absl::Status ReadScenarioCounts(const simdjson::dom::element& value, std::string
                      : name == "job"  ? &config->budgets.job_scenarios
                                       : nullptr;
     if (count == nullptr) {
-      config->warnings.push_back(StrCat("configuration member \"", BudgetField(member, name),
-                                        "\" is not known and is skipped"));
+      WarnOfUnknown({"scenarioSearchBudgets", std::string(member), std::string(name)},
+                    "configuration member", BudgetField(member, name), kScenarioCounts, config);
     } else if (!each.is_null() &&
                (each.get_int64().get(*count) != simdjson::SUCCESS || *count < 0)) {
       return Invalid(
@@ -277,21 +365,26 @@ absl::Status ReadSearchBudgets(const simdjson::dom::element& value, Config* conf
     } else if (member == "maxScenarios") {
       KAI_RETURN_IF_ERROR(ReadScenarioCounts(each, member, config));
     } else {
-      config->warnings.push_back(
-          StrCat("configuration member \"", BudgetField(member), "\" is not known and is skipped"));
+      WarnOfUnknown({"scenarioSearchBudgets", std::string(member)}, "configuration member",
+                    BudgetField(member), kBudgetMembers, config);
     }
   }
-  for (const auto& [action, unused] : budgets.action_ns) {
-    if (!Contains(kSearchingActions, action)) {
-      config->warnings.push_back(StrCat(BudgetField("maxActionSearchDuration", action),
-                                        ": there is no such search, and it is skipped"));
-    }
-  }
+  std::erase_if(budgets.action_ns, [&](const auto& limit) {
+    const std::string& action = limit.first;
+    if (Contains(kSearchingActions, action)) return false;
+    config->warnings.push_back(
+        {.path = {"scenarioSearchBudgets", "maxActionSearchDuration", action},
+         .text = StrCat(BudgetField("maxActionSearchDuration", action),
+                        ": there is no such search, and it is skipped",
+                        DidYouMean(action, kSearchingActions))});
+    return true;
+  });
   for (const auto& [generator, unused] : budgets.generator_ns) {
     if (!Contains(kGenerators, generator)) {
       return Invalid(StrCat("config: ", BudgetField("maxGeneratorSearchDuration", generator),
                             ": there is no such generator; known are default, NodeLocalGreedy and "
-                            "MultiNodeGang"));
+                            "MultiNodeGang",
+                            DidYouMean(generator, kGenerators)));
     }
   }
   if (budgets.job_ns != 0 && budgets.min_job_ns >= budgets.job_ns) {
@@ -320,6 +413,16 @@ std::string Quoted(std::string_view text) {
   }
   quoted.push_back('"');
   return quoted;
+}
+
+// Those that are given, and what holds for the others.
+std::map<std::string, std::string> AllArguments(const PluginConfig& plugin) {
+  std::map<std::string, std::string> arguments = plugin.arguments;
+  for (const std::string_view name : ArgumentNames(plugin.name)) {
+    const std::string_view fallback = FindKnownArgument(plugin.name, name)->fallback;
+    if (!fallback.empty()) arguments.try_emplace(std::string(name), fallback);
+  }
+  return arguments;
 }
 
 std::string LimitsJson(const SearchBudgets::ByName& limits) {
@@ -368,7 +471,7 @@ absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& 
     config.mends.Set(static_cast<Mend>(mend), !options.as_kai);
   if (json.empty() || json == "null") {
     ReadActions(kDefaultActions, &config);
-    config.plugins = DefaultPlugins();
+    config.plugins = BuiltInPlugins();
     return config;
   }
   simdjson::dom::parser parser;
@@ -376,11 +479,7 @@ absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& 
   if (parser.parse(json.data(), json.size()).get_object().get(object) != simdjson::SUCCESS) {
     return Invalid("config: not a JSON object");
   }
-  for (const auto& [key, unused] : object) {
-    if (Contains(kMembers, key)) continue;
-    config.warnings.push_back(
-        StrCat("configuration member \"", std::string_view(key), "\" is not known and is skipped"));
-  }
+  CheckMembers(object, {}, kConfigMembers, &config);
   simdjson::dom::element value;
   std::string_view actions = kDefaultActions;
   if (IsGiven(object, "actions", &value) && value.get_string().get(actions) != simdjson::SUCCESS) {
@@ -389,16 +488,17 @@ absl::StatusOr<Config> Config::Parse(std::string_view json, const ParseOptions& 
   ReadActions(actions, &config);
   if (IsGiven(object, "tiers", &value)) {
     KAI_RETURN_IF_ERROR(ReadTiers(value, &config));
+    WarnOfProtectionLeftOut(&config);
   } else {
-    config.plugins = DefaultPlugins();
+    config.plugins = BuiltInPlugins();
   }
+  if (IsGiven(object, "plugins", &value)) KAI_RETURN_IF_ERROR(ReadPlugins(value, &config));
   if (IsGiven(object, "queueDepthPerAction", &value))
     KAI_RETURN_IF_ERROR(ReadQueueDepth(value, &config));
   if (IsGiven(object, "compat", &value)) KAI_RETURN_IF_ERROR(ReadCompat(value, &config));
   if (IsGiven(object, "extras", &value)) KAI_RETURN_IF_ERROR(ReadExtras(value, &config));
   if (IsGiven(object, "scenarioSearchBudgets", &value))
     KAI_RETURN_IF_ERROR(ReadSearchBudgets(value, &config));
-  CheckArguments(config, &config.warnings);
   return config;
 }
 
@@ -408,6 +508,12 @@ const PluginConfig* Config::FindPlugin(std::string_view name) const {
   return found == plugins.end() ? nullptr : &*found;
 }
 
+std::vector<std::string> Config::WarningTexts() const {
+  std::vector<std::string> texts;
+  for (const ConfigWarning& warning : warnings) texts.push_back(warning.text);
+  return texts;
+}
+
 std::string Config::ToJson() const {
   std::string json = "{\"actions\":\"";
   for (size_t i = 0; i < actions.size(); ++i) StrAppend(&json, i == 0 ? "" : ", ", actions[i]);
@@ -415,7 +521,7 @@ std::string Config::ToJson() const {
   for (size_t i = 0; i < plugins.size(); ++i) {
     StrAppend(&json, i == 0 ? "" : ",", "{\"name\":", Quoted(plugins[i].name), ",\"arguments\":{");
     bool first = true;
-    for (const auto& [key, value] : plugins[i].arguments) {
+    for (const auto& [key, value] : AllArguments(plugins[i])) {
       StrAppend(&json, first ? "" : ",", Quoted(key), ":", Quoted(value));
       first = false;
     }

@@ -2,10 +2,10 @@
 // 5 A39, A40).
 //
 //   absl::StatusOr<Config> config = Config::Parse(json, options);    // "": KAI's built-in default
-//   config.warnings
+//   config.WarningTexts()
 //
-// What is missing has KAI's default; a name that is not known is reported in `warnings` and
-// skipped.
+// What is missing has KAI's default. A name that is not known (known_names.h) is reported in
+// `warnings`, with the nearest one that is, and skipped; so is a value that makes no sense.
 //
 // Invariants: every action and plugin in it is known; ToJson() of a configuration parses to an
 // equal one. Cost: one pass over the JSON. Threads: a plain value; many readers.
@@ -32,6 +32,12 @@ struct PluginConfig {
   std::string_view Argument(std::string_view argument, std::string_view fallback) const;
 };
 
+// What was skipped or replaced, and where: the members on the way there, and places in lists.
+struct ConfigWarning {
+  std::vector<std::string> path;
+  std::string text;
+};
+
 struct Config {
   struct ParseOptions {
     bool as_kai = false;  // every mend switched to KAI's behaviour
@@ -43,12 +49,14 @@ struct Config {
   SearchBudgets budgets;
   Mends mends;    // member `compat`
   Extras extras;  // member `extras`
-  std::vector<std::string> warnings;
+  std::vector<ConfigWarning> warnings;
 
   static absl::StatusOr<Config> Parse(std::string_view json, const ParseOptions& options);
 
   const PluginConfig* FindPlugin(std::string_view name) const;
   bool HasPlugin(std::string_view name) const { return FindPlugin(name) != nullptr; }
+  std::vector<std::string> WarningTexts() const;
+  // All of it, with every default that is in force; the plugins as `tiers`.
   std::string ToJson() const;
 
   // The names of all switches (docs/compatibility.md has a row for each).

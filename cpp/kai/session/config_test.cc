@@ -77,20 +77,22 @@ TEST(ConfigTest, UnknownMembersAreNoError) {
 TEST(ConfigTest, ActionsAreAListInCommas) {
   const Config config = ParseOrDie(R"({"actions": "  allocate ,allocate"})");
   EXPECT_THAT(config.actions, ElementsAre("allocate", "allocate"));
-  EXPECT_THAT(config.warnings, IsEmpty());
+  EXPECT_THAT(config.WarningTexts(), IsEmpty());
 }
 
 TEST(ConfigTest, AnUnknownActionIsReportedAndSkipped) {
   const Config config = ParseOrDie(R"({"actions": "allocate, alocate"})");
   EXPECT_THAT(config.actions, ElementsAre("allocate"));
-  EXPECT_THAT(config.warnings, ElementsAre("action \"alocate\" is not known and is skipped"));
+  EXPECT_THAT(config.WarningTexts(),
+              ElementsAre("action \"alocate\" is not known and is skipped; did you mean "
+                          "\"allocate\"?"));
 }
 
 TEST(ConfigTest, AllActionsRunByDefaultAsInKai) {
   const Config config = ParseOrDie("");
   EXPECT_THAT(config.actions,
               ElementsAre("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"));
-  EXPECT_THAT(config.warnings, IsEmpty());
+  EXPECT_THAT(config.WarningTexts(), IsEmpty());
 }
 
 // ---- plugins ------------------------------------------------------------------------------------
@@ -112,27 +114,29 @@ TEST(ConfigTest, AnUnknownPluginIsReportedAndSkipped) {
   const Config config =
       ParseOrDie(R"({"tiers": [{"plugins": [{"name": "gang"}, {"name": "priority"}]}]})");
   EXPECT_THAT(PluginNames(config), ElementsAre("priority"));
-  EXPECT_THAT(config.warnings, Contains("plugin \"gang\" is not known and is skipped"));
+  EXPECT_THAT(config.WarningTexts(), Contains("plugin \"gang\" is not known and is skipped"));
 }
 
 TEST(ConfigTest, PluginsOutsideOfTheDefaultAreKnown) {
   const Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "podaffinity"},
       {"name": "gpuspread"}, {"name": "numa"}, {"name": "reflectjoborder"}]}]})");
   EXPECT_THAT(config.plugins, SizeIs(4));
-  EXPECT_THAT(config.warnings, Not(Contains(HasSubstr("not known"))));
+  EXPECT_THAT(config.WarningTexts(), Not(Contains(HasSubstr("not known"))));
 }
 
 TEST(ConfigTest, ArgumentsAreTextsAndOtherValuesBecomeSuch) {
   const Config config = ParseOrDie(R"({"tiers": [{"plugins": [
-      {"name": "nodeplacement", "arguments": {"gpu": "spread", "n": 1.5, "b": true}},
-      {"name": "proportion", "arguments": null}]}]})");
+      {"name": "nodeplacement", "arguments": {"gpu": "spread"}},
+      {"name": "numa", "arguments": {"reconstructAvailable": true}},
+      {"name": "proportion", "arguments": {"kValue": 1.5}},
+      {"name": "topology", "arguments": null}]}]})");
   const PluginConfig* plugin = config.FindPlugin("nodeplacement");
   ASSERT_NE(plugin, nullptr);
   EXPECT_EQ(plugin->Argument("gpu", "binpack"), "spread");
   EXPECT_EQ(plugin->Argument("cpu", "binpack"), "binpack");
-  EXPECT_EQ(plugin->Argument("n", ""), "1.5");
-  EXPECT_EQ(plugin->Argument("b", ""), "true");
-  EXPECT_THAT(config.FindPlugin("proportion")->arguments, IsEmpty());
+  EXPECT_EQ(config.FindPlugin("proportion")->Argument("kValue", ""), "1.5");
+  EXPECT_EQ(config.FindPlugin("numa")->Argument("reconstructAvailable", ""), "true");
+  EXPECT_THAT(config.FindPlugin("topology")->arguments, IsEmpty());
   EXPECT_EQ(config.FindPlugin("predicates"), nullptr);
 }
 
@@ -140,6 +144,94 @@ TEST(ConfigTest, SwitchesWithoutEffectHaveNone) {  // spec 2 C5
   EXPECT_TRUE(ParseOrDie(R"({"tiers": [{"plugins": [{"name": "priority",
       "disableJobOrder": true, "disablePredicate": true}]}]})")
                   .HasPlugin("priority"));
+}
+
+// ---- plugins laid over the defaults -------------------------------------------------------------
+
+TEST(ConfigTest, AnArgumentIsLaidOverTheDefaults) {
+  const Config config = ParseOrDie(R"({"plugins": {"nodeplacement": {"gpu": "spread"}}})");
+  EXPECT_EQ(PluginNames(config), PluginNames(ParseOrDie("")));
+  EXPECT_EQ(config.FindPlugin("nodeplacement")->Argument("gpu", ""), "spread");
+  EXPECT_THAT(config.WarningTexts(), IsEmpty());
+}
+
+TEST(ConfigTest, APluginIsAddedOrLeftOutOnPurpose) {
+  const Config config = ParseOrDie(
+      R"({"plugins": {"numa": {}, "podaffinity": true, "gpuspread": null, "predicates": false}})");
+  EXPECT_TRUE(config.HasPlugin("numa"));
+  EXPECT_TRUE(config.HasPlugin("podaffinity"));
+  EXPECT_TRUE(config.HasPlugin("gpuspread"));
+  EXPECT_FALSE(config.HasPlugin("predicates"));
+  EXPECT_THAT(config.WarningTexts(), IsEmpty());
+}
+
+TEST(ConfigTest, ArgumentsOfATierStayUnlessTheyAreOverlaid) {
+  const Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "predicates"},
+      {"name": "proportion"},
+      {"name": "nodeplacement", "arguments": {"cpu": "spread", "gpu": "spread"}}]}],
+      "plugins": {"nodeplacement": {"gpu": "binpack"}}})");
+  EXPECT_THAT(PluginNames(config), ElementsAre("predicates", "proportion", "nodeplacement"));
+  EXPECT_EQ(config.FindPlugin("nodeplacement")->Argument("gpu", ""), "binpack");
+  EXPECT_EQ(config.FindPlugin("nodeplacement")->Argument("cpu", ""), "spread");
+}
+
+TEST(ConfigTest, WhatIsNoPluginIsRefused) {
+  EXPECT_EQ(ErrorOf(R"({"plugins": {"numa": "yes"}})"),
+            "config: plugins.numa must be its arguments, true or false");
+  EXPECT_EQ(ErrorOf(R"({"plugins": ["numa"]})"),
+            "config: plugins is not an object such as {\"nodeplacement\": {\"gpu\": \"spread\"}}");
+}
+
+// ---- what is not known --------------------------------------------------------------------------
+
+TEST(ConfigTest, AMistypedNameIsReportedWithTheOneThatWasMeant) {
+  const std::pair<const char*, const char*> table[] = {
+      {R"({"actons": "allocate"})",
+       "configuration member \"actons\" is not known and is skipped; did you mean \"actions\"?"},
+      {R"({"queueDepthPerAction": {"alocate": 1}})",
+       "queueDepthPerAction: action \"alocate\" is not known and is skipped; did you mean "
+       "\"allocate\"?"},
+      {R"({"plugins": {"nodeplacment": {}}})",
+       "plugin \"nodeplacment\" is not known and is skipped; did you mean \"nodeplacement\"?"},
+      {R"({"plugins": {"nodeplacement": {"gup": "spread"}}})",
+       "plugin nodeplacement: argument \"gup\" is not known and is skipped; did you mean \"gpu\"?"},
+      {R"({"plugins": {"nodeplacement": {"gpu": "sprad"}}})",
+       "plugin nodeplacement: argument gpu \"sprad\" is neither binpack nor spread, and counts as "
+       "binpack; did you mean \"spread\"?"},
+      {R"({"plugins": {"ray": {"x": 1}}})",
+       "plugin ray: argument \"x\" is not known and is skipped"},
+      {R"({"extras": {"topology_sprad": true}})",
+       "extra \"topology_sprad\" is not known and is skipped; did you mean \"topology_spread\"?"},
+  };
+  for (const auto& [json, text] : table)
+    EXPECT_THAT(ParseOrDie(json).WarningTexts(), ElementsAre(text)) << json;
+}
+
+TEST(ConfigTest, AMistypedMemberOfATierIsReported) {
+  const Config config = ParseOrDie(R"({"tiers": [{"plugin": 1, "plugins": [{"name": "predicates"},
+      {"name": "proportion", "argumets": {}}]}]})");
+  EXPECT_THAT(
+      config.WarningTexts(),
+      ElementsAre("configuration member \"tiers[0].plugin\" is not known and is skipped; "
+                  "did you mean \"plugins\"?",
+                  "configuration member \"tiers[0].plugins[1].argumets\" is not known and is "
+                  "skipped; did you mean \"arguments\"?"));
+  EXPECT_THAT(config.warnings[1].path, ElementsAre("tiers", "0", "plugins", "1", "argumets"));
+}
+
+TEST(ConfigTest, ProtectionThatTiersLeaveOutIsReported) {
+  const auto warnings = [](const std::string& plugins) {
+    return ParseOrDie(R"({"tiers": [{"plugins": [)" + plugins + "]}]}").WarningTexts();
+  };
+  EXPECT_THAT(warnings(R"({"name": "nodeplacement"})"),
+              ElementsAre("plugins: only nodeplacement; limits, selectors and taints are not "
+                          "checked"));
+  EXPECT_THAT(warnings(""),
+              ElementsAre("plugins: none; limits, selectors and taints are not checked"));
+  EXPECT_THAT(warnings(R"({"name": "predicates"}, {"name": "ray"}, {"name": "elastic"},
+                          {"name": "priority"})"),
+              ElementsAre("plugins: without proportion; limits are not checked"));
+  EXPECT_THAT(warnings(R"({"name": "predicates"}, {"name": "proportion"})"), IsEmpty());
 }
 
 // ---- extras -------------------------------------------------------------------------------------
@@ -150,7 +242,7 @@ TEST(ConfigTest, ExtrasAreOffUnlessTheyAreTurnedOn) {
   EXPECT_TRUE(config.extras.on(Extra::kTopologySpread));
   EXPECT_FALSE(config.extras.on(Extra::kPreferredNodeAffinity));
   EXPECT_TRUE(ParseOrDie(R"({"extras": {"volume_zones": true}})").extras.on(Extra::kVolumeZones));
-  EXPECT_THAT(config.warnings, ElementsAre("extra \"magic\" is not known and is skipped"));
+  EXPECT_THAT(config.WarningTexts(), ElementsAre("extra \"magic\" is not known and is skipped"));
   EXPECT_THAT(config.ToJson(), HasSubstr(R"("topology_spread":true)"));
 }
 
@@ -200,7 +292,7 @@ TEST(ConfigTest, EverySwitchIsFixedUnlessKaisBehaviourIsAskedFor) {
 }
 
 TEST(ConfigTest, AnUnknownSwitchIsReportedAndSkipped) {
-  EXPECT_THAT(ParseOrDie(R"({"compat": {"gravity": "kai"}})").warnings,
+  EXPECT_THAT(ParseOrDie(R"({"compat": {"gravity": "kai"}})").WarningTexts(),
               Contains("compat switch \"gravity\" is not known and is skipped"));
 }
 
@@ -288,7 +380,7 @@ TEST(ConfigTest, UnknownBudgetsAreReportedAndSkipped) {
   EXPECT_THAT(
       ParseOrDie(R"({"scenarioSearchBudgets": {"maxFun": "1s", "maxScenarios": {"fun": 1},
           "maxActionSearchDuration": {"allocate": "1s"}}})")
-          .warnings,
+          .WarningTexts(),
       ElementsAre(
           "configuration member \"scenarioSearchBudgets.maxFun\" is not known and is skipped",
           "configuration member \"scenarioSearchBudgets.maxScenarios.fun\" is not known and is "
@@ -333,12 +425,12 @@ TEST(ConfigTest, WhatWasUnderstoodCanBeWrittenDownAndReadAgain) {
   EXPECT_EQ(again.ToJson(), json);
   EXPECT_EQ(again.actions, config.actions);
   EXPECT_EQ(PluginNames(again), PluginNames(config));
-  EXPECT_EQ(again.plugins[0].arguments, config.plugins[0].arguments);
+  EXPECT_EQ(again.plugins[0].Argument("kValue", ""), "0.5");
   EXPECT_EQ(again.queue_depth, config.queue_depth);
   EXPECT_FALSE(again.mends.on(Mend::kSlowJob));
   EXPECT_TRUE(again.mends.on(Mend::kQueueDepth));
   EXPECT_EQ(again.budgets, config.budgets);
-  EXPECT_THAT(again.warnings, IsEmpty());
+  EXPECT_EQ(again.WarningTexts(), config.WarningTexts());
 }
 
 TEST(ConfigTest, TheDefaultSurvivesTheWayToJsonAndBack) {
@@ -349,11 +441,11 @@ TEST(ConfigTest, TheDefaultSurvivesTheWayToJsonAndBack) {
 }
 
 TEST(ConfigTest, AnyTextSurvivesTheWayToJsonAndBack) {
-  Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "ray"}]}]})");
+  Config config = ParseOrDie(R"({"tiers": [{"plugins": [{"name": "numa"}]}]})");
   const std::string text = "a \"quote\", a \\, a\ttab,\na line, \x01 and ü";
-  config.plugins[0].arguments["key \"1\""] = text;
+  config.plugins[0].arguments["ignoreList"] = text;
   const Config again = ParseOrDie(config.ToJson());
-  EXPECT_EQ(again.plugins[0].Argument("key \"1\"", ""), text);
+  EXPECT_EQ(again.plugins[0].Argument("ignoreList", ""), text);
 }
 
 }  // namespace

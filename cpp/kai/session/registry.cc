@@ -1,8 +1,5 @@
 #include "kai/session/registry.h"
 
-#include <cmath>
-#include <cstdlib>
-
 #include "kai/actions/allocate.h"
 #include "kai/actions/consolidation.h"
 #include "kai/actions/preempt.h"
@@ -13,19 +10,6 @@
 #include "kai/session/arguments.h"
 
 namespace kai {
-namespace {
-
-constexpr double kDefaultKValue = 1;
-
-Strategy StrategyOf(const Config& config, std::string_view resource) {
-  const PluginConfig* plugin = config.FindPlugin("nodeplacement");
-  // Anything but "spread" packs (spec 3 W5).
-  return plugin != nullptr && plugin->Argument(resource, "binpack") == "spread"
-             ? Strategy::kSpread
-             : Strategy::kBinpack;
-}
-
-}  // namespace
 
 std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& cluster) {
   if (!config.HasPlugin("numa") || cluster.numa().empty()) return nullptr;
@@ -80,10 +64,10 @@ std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones) {
   std::vector<std::unique_ptr<Scorer>> scorers;
+  const Strategies strategies = StrategiesOf(config);
   for (const PluginConfig& plugin : config.plugins) {
     if (plugin.name == "nodeplacement") {
-      scorers.push_back(
-          MakeNodePlacementScorer(cluster, StrategyOf(config, "gpu"), StrategyOf(config, "cpu")));
+      scorers.push_back(MakeNodePlacementScorer(cluster, strategies.gpu, strategies.cpu));
     } else if (plugin.name == "nodeavailability") {
       scorers.push_back(MakeNodeAvailabilityScorer());
     } else if (plugin.name == "resourcetype") {
@@ -103,10 +87,6 @@ std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Clu
   if (config.extras.on(Extra::kPreferredNodeAffinity))
     scorers.push_back(MakePreferredNodesScorer(cluster));
   return scorers;
-}
-
-Strategies StrategiesOf(const Config& config) {
-  return {.gpu = StrategyOf(config, "gpu"), .cpu = StrategyOf(config, "cpu")};
 }
 
 NodeSearch::Options SearchOptions(const Config& config, bool always_scan) {
@@ -149,15 +129,7 @@ Worklist::Options WorklistOptions(const Config& config) {
 }
 
 FairShares::Options FairShareOptions(const Config& config) {
-  FairShares::Options options{.k_value = kDefaultKValue, .divide = config.HasPlugin("proportion")};
-  if (const PluginConfig* plugin = config.FindPlugin("proportion"); plugin != nullptr) {
-    const std::string text(plugin->Argument("kValue", ""));
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (!text.empty() && *end == '\0' && !std::isnan(value))
-      options.k_value = value <= 0 ? 0 : value;  // spec 1 F46
-  }
-  return options;
+  return {.k_value = KValue(config), .divide = config.HasPlugin("proportion")};
 }
 
 std::vector<ScenarioGenerator> GeneratorsOf(const Config& config) {

@@ -29,7 +29,6 @@ std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const
 // Scorers in plugin order: their scores are added in it.
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones);
-Strategies StrategiesOf(const Config& config);
 NodeSearch::Options SearchOptions(const Config& config, bool always_scan);
 PlacingOrder::Options PlacingOrderOptions(const Config& config);
 PodOrder::Options PodOrderOptions(const Config& config);

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from kai.api import quantities
+from kai.api import keys, quantities
+from kai.api.nearest import did_you_mean
 from kai.errors import InvalidRequestError
 
 MIB = 1024 * 1024
@@ -20,6 +21,11 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 _DURATION = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
 _MIG_PROFILE = re.compile(r"[1-9][0-9]*g\.[1-9][0-9]*gb(\.me)?")
+
+
+def is_gpu_resource(name: str) -> bool:
+    """Whole GPUs and slices of them, which no container may have beside a part of one."""
+    return name == keys.NVIDIA_GPU or name.startswith(keys.MIG_PREFIX)
 
 
 def refuse(message: str) -> InvalidRequestError:
@@ -201,7 +207,8 @@ def mig_profile(value: object) -> str:
 def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     known = list(choices)
     if value not in known:
-        raise refuse(f"{name} is {value!r}: write one of {', '.join(known)}")
+        hint = did_you_mean(value, known)
+        raise refuse(f"{name} is {value!r}: write one of {', '.join(known)}{hint}")
     return str(value)
 
 
@@ -231,8 +238,8 @@ def variables(value: object) -> dict[str, str]:
     return read
 
 
-_TOLERATION_FIELDS = ("key", "operator", "value", "effect", "tolerationSeconds")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TOLERATION_FIELDS = ("key", "operator", "value", "effect", "tolerationSeconds")
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def toleration(value: object) -> dict[str, Any]:
@@ -246,8 +253,8 @@ def toleration(value: object) -> dict[str, Any]:
     spelled = {"toleration_seconds": "tolerationSeconds"}
     read = {spelled.get(key, key): each for key, each in fields.items() if each is not None}
     for key in read:
-        if key not in _TOLERATION_FIELDS:
-            raise refuse(f"a toleration has {key!r}: write {', '.join(_TOLERATION_FIELDS)}")
+        if key not in TOLERATION_FIELDS:
+            raise refuse(f"a toleration has {key!r}: write {', '.join(TOLERATION_FIELDS)}")
         if key == "tolerationSeconds":
             count("tolerationSeconds of a toleration", read[key], least=0)
         elif not isinstance(read[key], str):
@@ -256,7 +263,7 @@ def toleration(value: object) -> dict[str, Any]:
         "operator of a toleration", read.get("operator", "Equal"), ("Equal", "Exists")
     )
     if "effect" in read:
-        one_of("effect of a toleration", read["effect"], _EFFECTS)
+        one_of("effect of a toleration", read["effect"], EFFECTS)
     if operator == "Exists" and read.get("value"):
         raise refuse("a toleration with operator Exists has a value: leave the value out")
     if operator == "Equal" and not read.get("key"):

@@ -25,14 +25,14 @@ def snake(value: Any) -> Any:
 
 def camel(value: Any) -> Any:
     """With the fields in camelCase, as the API server takes them."""
-    return _spelled(value, _camel)
+    return _spelled(value, camel_name)
 
 
 def _spelled(value: Any, spelling: Callable[[str], str]) -> Any:
     if isinstance(value, Mapping):
         return {
             spelling(key): dict(each)
-            if _camel(key) in _FREE and isinstance(each, Mapping)
+            if camel_name(key) in _FREE and isinstance(each, Mapping)
             else _spelled(each, spelling)
             for key, each in ((str(key), each) for key, each in value.items())
         }
@@ -45,5 +45,5 @@ def snake_name(name: str) -> str:
     return _CAPITAL.sub(lambda match: f"_{match[1].lower()}", name)
 
 
-def _camel(name: str) -> str:
+def camel_name(name: str) -> str:
     return _UNDERSCORE.sub(lambda match: match[1].upper(), name)

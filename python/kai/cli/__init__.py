@@ -15,12 +15,31 @@ import click
 from kai import __version__
 from kai.errors import KaiError, NotFoundError
 
-COMMANDS = ("bench", "demo", "lint", "plan", "queues", "settings", "verify")
+COMMANDS = ("bench", "config", "demo", "lint", "plan", "queues", "settings", "verify")
 
 DONE, ANSWER_IS_NO, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
-class _Commands(click.Group):
+class Suggesting(click.Group):
+    """Offers the nearest command for one that does not exist."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from kai.api.nearest import did_you_mean
+
+            said = f"there is no command {args[0]!r}"
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            # `kai cluster.zip` is what people try first.
+            if not hint and ctx.parent is None and ("/" in args[0] or "." in args[0]):
+                hint = f"; try 'kai plan {args[0]}'"
+            raise click.UsageError(said + hint, error.ctx) from None
+
+
+class _Commands(Suggesting):
     """Finds a command `x` as `command` of the module `kai.cli.x`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -31,17 +50,6 @@ class _Commands(click.Group):
             return None
         command: click.Command = import_module(f"kai.cli.{cmd_name}").command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            # `kai cluster.zip` is what people try first.
-            if args and ("/" in args[0] or "." in args[0]):
-                raise click.UsageError(f"{error.message} Try 'kai plan {args[0]}'.", ctx) from None
-            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli import BAD_INPUT
+from kai.cli import ANSWER_IS_NO
 from kai.cli.work import Warner, plan_inputs, planning_options
 from kai.errors import InvalidInputError, NotFoundError
 
@@ -34,7 +34,7 @@ Examples:
 @planning_options
 @click.option("--explain", metavar="GROUP", help="Say why this pod group waits, and no more.")
 @click.option("--trace", metavar="FILE", help="Write where the time went, for ui.perfetto.dev.")
-@click.option("--strict", is_flag=True, help="Exit with 2 if an object had to be left out.")
+@click.option("--strict", is_flag=True, help="Exit with 2 for warnings, and for what is left out.")
 def command(
     inputs: tuple[str, ...],
     as_json: bool,
@@ -57,6 +57,8 @@ def command(
     GROUP is namespace/name of a pod group, its workload or one of its pods; the
     namespace may be left out where the name says enough.
     """
+    from kai.engine.explain import rejections
+
     warn = Warner()
     not_found: NotFoundError | None = None
     explained = False
@@ -65,10 +67,10 @@ def command(
     for made in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
         if trace is not None:
             traced.append((made.input, made.timing))
-        if strict and made.rejected:
-            warn.status = BAD_INPUT
-            for rejected in made.rejected:
-                warn(f"left out: {rejected}")
+        if strict or as_json or explain is not None:  # a page has them
+            warn.of(made.warnings, strict=strict)
+        if strict:
+            warn.of((f"left out: {rejected}" for rejected in made.rejected), strict=strict)
         if page is None and not as_json:
             from kai.cli.show import Page
 
@@ -80,6 +82,8 @@ def command(
                 not_found = not_found or error
                 continue
             explained = True
+            if rejections(made, explain):
+                warn.status = warn.status or ANSWER_IS_NO
             if page:
                 page.paragraph(said)
             else:
@@ -110,14 +114,17 @@ def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) 
 
 
 def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:
-    group = plan.find_group(asked)
-    return {
-        "input": plan.input,
-        "now": plan.now_text,
-        "pod_group": group.name,
-        **group.to_dict(),
-        "explanation": [line.strip() for line in said.splitlines()],
-    }
+    from dataclasses import asdict
+
+    from kai.engine.explain import rejections
+
+    about: dict[str, Any] = {"input": plan.input, "now": plan.now_text}
+    if found := rejections(plan, asked):
+        about["rejected"] = [asdict(each) for each in found]
+    else:
+        group = plan.find_group(asked)
+        about |= {"pod_group": group.name, **group.to_dict()}
+    return {**about, "explanation": [line.strip() for line in said.splitlines()]}
 
 
 def _print_json(value: dict[str, Any]) -> None:

@@ -32,6 +32,7 @@ def command(
     warn = Warner()
     page = None
     for plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
+        warn.of(plan.warnings, strict=False)
         for rejected in plan.rejected:
             warn(f"left out: {rejected}")
         if as_json:

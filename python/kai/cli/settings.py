@@ -212,6 +212,8 @@ def _pairs(name: str, texts: Iterable[str]) -> dict[str, str]:
 def _toleration(text: str) -> dict[str, str]:
     rest, _, effect = text.partition(":")
     key, equals, value = rest.partition("=")
+    if not key:
+        raise click.UsageError(f"--toleration {text!r}: write it as KEY[=VALUE][:EFFECT]")
     toleration = {"key": key, "operator": "Equal" if equals else "Exists"}
     if equals:
         toleration["value"] = value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import ANSWER_IS_NO, DONE
+from kai.cli import ANSWER_IS_NO, BAD_INPUT, DONE
 
 if TYPE_CHECKING:
     from kai.cli.show import Page
@@ -57,15 +57,20 @@ def command(
     CASES are recorded cases (files, directories, or an archive of them) and
     scenario files (YAML). Without any, the recorded cases of this checkout are
     run, or those that KAI_CONFORMANCE names. The exit status is 1 when anything
-    that is judged differs.
+    that is judged differs, and 2 when a file is broken: names that exist nowhere,
+    objects that would be left out, and warnings are mistakes here.
 
     Without --as-kai a recorded case may differ where switches say so: turned
     off, one has to explain the whole difference, or several of which it is known
     how one changes what the others see.
     """
-    from kai.verify import CaseError, Engine, Report, default_cases, in_area, read_cases, verify
+    from kai.verify import CaseError, Engine, Report, default_cases, find_cases, in_area, verify
 
-    found = read_cases(cases or [default_cases()])
+    found, broken = find_cases(cases or [default_cases()])
+    for error in broken:
+        click.echo(f"kai: {error}", err=True)
+    if broken and not found:
+        return BAD_INPUT
     chosen = [case for case in found if not areas or any(in_area(case, area) for area in areas)]
     if not chosen:
         known = ", ".join(dict.fromkeys(case.area for case in found))
@@ -74,9 +79,12 @@ def command(
     results = verify(chosen, engine, switches=engine.switches())
     report = Report.of(_with_progress(results, len(chosen)), as_kai=as_kai)
     if as_json:
-        click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+        said = {**report.to_dict(), "broken": [str(error) for error in broken]}
+        click.echo(json.dumps(said, ensure_ascii=False))
     else:
-        _print(report, limit_differences)
+        _print(report, limit_differences, len(broken))
+    if broken or any(result.verdict == "broken" for result in report.results):
+        return BAD_INPUT
     return ANSWER_IS_NO if report.failed else DONE
 
 
@@ -109,8 +117,9 @@ _NOTES = {
 }
 
 
-def _print(report: Report, limit: int) -> None:
+def _print(report: Report, limit: int, unread: int) -> None:
     from kai.cli.show import Page
+    from kai.engine import text
     from kai.engine.text import Table
 
     page = Page()
@@ -149,12 +158,19 @@ def _print(report: Report, limit: int) -> None:
         page.paragraph(
             "\n".join(["what one changes that the other sees", *(f"  {why}" for why in reasons)])
         )
+    if report.known:
+        lines = ["known differences: not judged, and their plans break a rule"]
+        for why, results in report.known.items():
+            lines.append(f"  {', '.join(each.case.id for each in results)}: {why}")
+        page.paragraph("\n".join(lines))
     _print_differences(page, report, limit)
     failures = len(report.failures())
     if failures:
         page.heading(f"{failures} of {len(report.results)} cases fail")
     else:
         page.heading("Everything that is judged agrees.")
+    if unread:
+        page.paragraph(f"{text.count(unread, 'mistake')} in files that are not run, listed above")
 
 
 def _headline(report: Report) -> str:
@@ -189,7 +205,7 @@ def _area_table(folder: str, areas: list[Area]) -> Table:
     used = [at for at in range(len(heads)) if at < 3 or any(row[at] for row in rows)]
     columns = [heads[at] for at in used]
     shown = [[row[at] for at in used] for row in rows]
-    broken = sum(area.invalid + area.crashed for area in areas)
+    broken = sum(area.invalid + area.crashed + area.broken for area in areas)
     note = f"{broken} more are not judged, and their plans break a rule" if broken else ""
     return Table(folder, columns, shown, right=frozenset(range(1, len(columns))), note=note)
 

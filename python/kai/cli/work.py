@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -64,9 +64,7 @@ def plan_inputs(
             warn(str(cluster))
             warn.status = BAD_INPUT
             continue
-        plan = patiently("planning", lambda each=cluster: scheduler.plan(each))  # type: ignore[misc]
-        warn(*plan.warnings)
-        yield plan
+        yield patiently("planning", lambda each=cluster: scheduler.plan(each))  # type: ignore[misc]
 
 
 class Warner:
@@ -77,10 +75,17 @@ class Warner:
         self._said: set[str] = set()
 
     def __call__(self, *sentences: str) -> None:
-        new = [each for each in dict.fromkeys(sentences) if each not in self._said]
-        self._said.update(new)
-        if new:
-            click.echo(f"kai: {'; '.join(new)}", err=True)
+        for each in sentences:
+            if each not in self._said:
+                self._said.add(each)
+                click.echo(f"kai: {each}", err=True)
+
+    def of(self, warnings: Iterable[str], *, strict: bool) -> None:
+        """What was skipped or replaced: with `strict` it is bad input."""
+        for each in warnings:
+            self(each)
+            if strict:
+                self.status = BAD_INPUT
 
 
 def patiently(what: str, work: Callable[[], Result]) -> Result:

@@ -235,6 +235,7 @@ class Answer:
 
     def _tail(self) -> dict[str, Any]:
         return {
+            "warnings": list(self.warnings),
             "rejected": [dataclasses.asdict(each) for each in self.rejected],
             "spent_searches": dict(self.spent_searches),
             "score_keys": self.score_keys,

@@ -15,22 +15,24 @@
 
 from __future__ import annotations
 
-import difflib
+import copy
 import gc
 import json
 import os
 import threading
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kai.api import defaults, keys, kinds, times
+from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping
-from kai.engine import edits, objects, overview, text
+from kai.engine import arguments, edits, objects, overview, text
+from kai.engine.config import ConfigSource, config_json, read
 from kai.engine.objects import Amount, NodeOptions, Objects, PodOptions, QueueOptions
 from kai.errors import InvalidClusterError, InvalidInputError, NotFoundError
 
@@ -106,6 +108,8 @@ class Cluster:
         self._names: dict[str, _Names] = {}
         self._compiled: _core.Cluster | None = None
         self._reader_rejected: tuple[Rejected, ...] = ()
+        self._reader_warnings: tuple[str, ...] = ()
+        self._missing = _Missing()
         self._groups: dict[str, _Group] | None = None
         # What happened since the tree or the bytes: by kind and name.
         self._later: dict[str, dict[str, _Later]] = {}
@@ -121,11 +125,13 @@ class Cluster:
         name: str | None = None,
         now: datetime | str | None = None,
         rejected: Iterable[Rejected] = (),
+        warnings: Iterable[str] = (),
     ) -> Cluster:
         """A cluster from the content of a KAI snapshot.json: its bytes, or what they hold.
 
-        `now` is the time of a plan that is given no other, and `rejected` what the caller had to
-        leave out already. Raises InvalidInputError when the bytes are no snapshot.
+        `now` is the time of a plan that is given no other, `rejected` what the caller had to leave
+        out already, and `warnings` what else it has to say. Raises InvalidInputError when the bytes
+        are no snapshot.
 
         >>> import kai
         >>> kai.Cluster.from_snapshot({"rawObjects": {"nodes": [], "pods": []}})
@@ -133,6 +139,7 @@ class Cluster:
         """
         cluster = cls(name=name, now=now)
         cluster._reader_rejected = tuple(rejected)
+        cluster._reader_warnings = tuple(warnings)
         if isinstance(snapshot, bytes):
             cluster._tree, cluster._data = None, _Text(snapshot)
             cluster._core_cluster()
@@ -162,6 +169,8 @@ class Cluster:
             twin._later = {kind: dict(later) for kind, later in self._later.items()}
             twin._compiled = None if self._compiled is None else self._compiled.copy()
             twin._reader_rejected = self._reader_rejected
+            twin._reader_warnings = self._reader_warnings
+            twin._missing = copy.deepcopy(self._missing)
             return twin
 
     def __copy__(self) -> Cluster:
@@ -171,8 +180,8 @@ class Cluster:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = (self._snapshot_bytes(), self._name, self._now_ns, self._reader_rejected)
-        return _unpickled, state
+        found = (self._reader_rejected, self._reader_warnings, self._missing)
+        return _unpickled, (self._snapshot_bytes(), self._name, self._now_ns, *found)
 
     def to_snapshot(self) -> dict[str, Any]:
         """The content of a snapshot.json; changing it leaves the cluster as it is."""
@@ -253,7 +262,7 @@ class Cluster:
             if (
                 isinstance(kind, str)
                 and kind not in kinds.LISTS
-                and (hint := _hint(kind, kinds.LISTS))
+                and (hint := did_you_mean(kind, kinds.LISTS))
             ):
                 raise InvalidClusterError(f"no plan depends on a {kind}{hint}")
             data = _dump(manifest)
@@ -282,7 +291,9 @@ class Cluster:
         Raises InvalidClusterError for a kind that no plan depends on.
         """
         if kind not in kinds.LISTS:
-            raise InvalidClusterError(f"no plan depends on a {kind}{_hint(kind, kinds.LISTS)}")
+            raise InvalidClusterError(
+                f"no plan depends on a {kind}{did_you_mean(kind, kinds.LISTS)}"
+            )
         with self._lock:
             core = self._core_cluster()
             self._note(core, kind, name, None, was_there=core.delete(kind, name))
@@ -340,6 +351,7 @@ class Cluster:
         is no quantity, and TypeError for an unknown option.
         """
         _known_options("update_queue", changes, QueueOptions)
+        arguments.check(changes, QueueOptions)
         with self._lock:
             self._put("Queue", edits.queue_with(self._existing("Queue", name), changes))
         return self
@@ -451,6 +463,7 @@ class Cluster:
 
     # ---- the words of a situation ----------------------------------------------------------------
 
+    @arguments.suggesting
     def queue(
         self,
         name: str,
@@ -472,9 +485,10 @@ class Cluster:
         CPUs are in cores and memory in bytes; both may be quantities such as "64Gi". `spec` is put
         over the rest, for what has no argument: ``spec={"reclaimMinRuntime": "10m"}``.
 
-        Raises InvalidClusterError for an amount that is no quantity, and for a value that no object
-        can hold.
+        Raises InvalidClusterError for an amount that is no quantity, for an argument of another
+        type, and for a value that no object can hold.
         """
+        _check(Cluster.queue, locals())
         return self.add(
             "Queue",
             objects.queue(
@@ -500,6 +514,7 @@ class Cluster:
         """
         return self.add("PriorityClass", defaults.priority_class(name, value))
 
+    @arguments.suggesting
     def node(
         self,
         name: str,
@@ -520,9 +535,11 @@ class Cluster:
         CPUs are in cores and memory in bytes; both may be quantities such as "64Gi".
         `gpu_memory_mib` is of each GPU; None: the node has no label that says so.
 
-        Raises InvalidClusterError for a negative number of GPUs, and for a value that no object can
-        hold.
+        Raises InvalidClusterError for a negative number of GPUs, for a text where a list belongs
+        and other arguments of the wrong type, for a taint that makes no sense, and for a value that
+        no object can hold.
         """
+        _check(Cluster.node, locals())
         _at_least("gpus", gpus, 0)
         return self.add(
             "Node",
@@ -584,8 +601,12 @@ class Cluster:
         >>> kai.Cluster().queue("vision").pending("vision/train", pods=4, gpus=8, min_member=4)
         <kai.Cluster: 0 nodes, 1 pod group with 4 pods (4 pending), 1 queue>
 
-        Raises InvalidClusterError for a group without a queue, for negative numbers, and for whole
-        GPUs beside a part of one; TypeError for an unknown option.
+        A priority class, and a node of running pods, that are not there when a plan is made are
+        among its `warnings`.
+
+        Raises InvalidClusterError for a group without a queue, for negative numbers, for options of
+        the wrong type, for a toleration that makes no sense, and for whole GPUs beside a part of
+        one; TypeError for an unknown option.
         """
         with self._lock:
             return self._add_pods("pending", group, pod)
@@ -620,7 +641,9 @@ class Cluster:
         can hold.
         """
         if kind not in kinds.LISTS:
-            raise InvalidClusterError(f"a snapshot holds no {kind}{_hint(kind, kinds.LISTS)}")
+            raise InvalidClusterError(
+                f"a snapshot holds no {kind}{did_you_mean(kind, kinds.LISTS)}"
+            )
         added = _parse(_dump(list(manifests)))
         with self._lock:
             self._list(kinds.LISTS[kind]).extend(added)
@@ -629,17 +652,23 @@ class Cluster:
             self._changed(kind, added)
         return self
 
-    def configure(self, config: Mapping[str, Any] | None = None, **params: Any) -> Cluster:
+    def configure(self, config: ConfigSource | None = None, **params: Any) -> Cluster:
         """Sets the scheduler configuration the snapshot carries, and its `schedulerParams`.
 
-        Parameters that are not given keep KAI's command line default.
+        `config` is what `kai.Scheduler` takes. Parameters that are not given keep the default of
+        KAI's command line.
 
-        Raises InvalidClusterError for a value that no object can hold.
+        Raises InvalidClusterError for a parameter that is not known and for a value that no object
+        can hold, and InvalidConfigError for a configuration that cannot be used.
         """
+        _check_params(params)
+        carried = None if config is None else config_json(config)
+        if carried is not None:
+            read(carried)
         with self._lock:
             tree = self._writable()
-            if config is not None:
-                tree["config"] = json.loads(_dump(config))
+            if carried is not None:
+                tree["config"] = json.loads(carried or "{}")
             if params:
                 known = tree.get("schedulerParams") or defaults.scheduler_params()
                 tree["schedulerParams"] = json.loads(_dump(known | params))
@@ -673,7 +702,9 @@ class Cluster:
     def _add_pods(
         self, how: str, group: str, options: PodOptions, node: str | Sequence[str] = ()
     ) -> Cluster:
-        _known_options(how, options, PodOptions)
+        _known_options(how, options, PodOptions, noun="option")
+        arguments.check({"group": group, "node": node}, Cluster._add_pods)
+        objects.check_options(options)
         namespace, _, name = group.rpartition("/")
         queue = options.get("queue") or namespace
         count = options.get("pods", 1)
@@ -686,13 +717,16 @@ class Cluster:
             )
         if how != "pending" and not where:
             raise InvalidClusterError(f"{how}({group!r}) needs a node")
+        for each in dict.fromkeys(where):
+            self._missing.note("Node", each, f"pods of {group} are on it", self._list)
         entry = self._group(namespace or "default", name)
         manifest = edits.copied(entry.manifest)
         metadata, spec = manifest["metadata"], manifest.setdefault("spec", {})
         if "queue" in options or "queue" not in spec:
             spec["queue"] = queue
         if "priority" in options or "priorityClassName" not in spec:
-            spec["priorityClassName"] = self._priority(options.get("priority", defaults.TRAIN))
+            named = options.get("priority")
+            spec["priorityClassName"] = defaults.TRAIN if named is None else self._priority(named)
         if "min_member" in options:
             spec["minMember"] = options["min_member"]
         if "preemptible" in options:
@@ -746,6 +780,8 @@ class Cluster:
 
     def _priority(self, priority: str | int) -> str:
         if isinstance(priority, str):
+            said = f"pod groups that name it have {defaults.PRIORITIES[defaults.TRAIN]}"
+            self._missing.note("PriorityClass", priority, said, self._list)
             return priority
         name = f"priority-{priority}"
         if all(at(c, "metadata", "name") != name for c in self._list("priorityClasses")):
@@ -756,6 +792,11 @@ class Cluster:
         """Each object a second younger than the one before it, as if typed in that order."""
         earlier = len(self._list(list_name))
         return times.to_text(_FIRST_CREATION_NS + earlier * times.SECOND_NS)
+
+    def _warnings(self) -> tuple[str, ...]:
+        """What a plan of this cluster has to say about what it was made from."""
+        with self._lock:
+            return (*self._reader_warnings, *self._missing.warnings(self._list))
 
     def _all_rejected(self, found: Iterable[tuple[str, str, str, str]]) -> tuple[Rejected, ...]:
         return tuple(sorted({*self._reader_rejected, *(Rejected(*each) for each in found)}))
@@ -775,7 +816,9 @@ class Cluster:
         """The kind of an object that is there."""
         if kind is not None:
             if kind not in kinds.LISTS:
-                raise InvalidClusterError(f"no plan depends on a {kind}{_hint(kind, kinds.LISTS)}")
+                raise InvalidClusterError(
+                    f"no plan depends on a {kind}{did_you_mean(kind, kinds.LISTS)}"
+                )
             self._existing(kind, name)
             return kind
         for listed in (_REMOVABLE, tuple(kinds.LISTS)):
@@ -1013,6 +1056,36 @@ def case_of(data: bytes) -> tuple[bytes, str] | None:
     return _core.case_of(data)
 
 
+_Listed = Callable[[str], list[Any]]
+"""The objects of a list of the snapshot."""
+
+
+class _Missing:
+    """Names that the words of a situation used before there was an object of that name."""
+
+    def __init__(self) -> None:
+        self._there: dict[str, set[str]] = {}
+        self._noted: dict[tuple[str, str], str] = {}
+
+    def note(self, kind: str, name: str, means: str, listed: _Listed) -> None:
+        if (kind, name) not in self._noted and not self._is_there(kind, name, listed):
+            self._noted[kind, name] = means
+
+    def warnings(self, listed: _Listed) -> list[str]:
+        """Of those that are still missing."""
+        return [
+            f"there is no {kind} {name!r}, and {means}{did_you_mean(name, self._there[kind])}"
+            for (kind, name), means in self._noted.items()
+            if not self._is_there(kind, name, listed)
+        ]
+
+    def _is_there(self, kind: str, name: str, listed: _Listed) -> bool:
+        if name not in self._there.get(kind, ()):
+            manifests = listed(kinds.LISTS[kind])
+            self._there[kind] = {str(at(each, "metadata", "name")) for each in manifests}
+        return name in self._there[kind]
+
+
 class _Text:
     """The JSON of a snapshot, and what it says; copies of a cluster read it once between them."""
 
@@ -1071,12 +1144,18 @@ _NOUNS = {"PodGroup": "pod group", "Pod": "pod", "Node": "node", "Queue": "queue
 
 
 def _unpickled(
-    data: bytes, name: str | None, now_ns: int | None, rejected: tuple[Rejected, ...]
+    data: bytes,
+    name: str | None,
+    now_ns: int | None,
+    rejected: tuple[Rejected, ...],
+    warnings: tuple[str, ...],
+    missing: _Missing,
 ) -> Cluster:
     cluster = Cluster(name=name)
     cluster._now_ns = now_ns
     cluster._tree, cluster._data = None, _Text(data)
-    cluster._reader_rejected = rejected
+    cluster._reader_rejected, cluster._reader_warnings = rejected, warnings
+    cluster._missing = missing
     return cluster
 
 
@@ -1134,18 +1213,32 @@ def _key(manifest: Mapping[str, Any]) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def _known_options(function: str, given: Iterable[str], options: type) -> None:
+def _known_options(
+    function: str, given: Iterable[str], options: type, *, noun: str = "argument"
+) -> None:
     known = options.__annotations__
     for option in given:
         if option not in known:
-            raise TypeError(f"{function}() has no option {option!r}{_hint(option, known)}")
+            raise TypeError(f"{function}() has no {noun} {option!r}{did_you_mean(option, known)}")
+
+
+def _check(method: Callable[..., object], given: Mapping[str, Any]) -> None:
+    """Arguments of a method of `Cluster`, by its annotations."""
+    arguments.check({name: each for name, each in given.items() if name != "self"}, method)
+
+
+def _check_params(params: Iterable[str]) -> None:
+    if params:
+        from kai import _core
+
+        known = _core.scheduler_param_names()[""]
+        for name in params:
+            if name not in known:
+                raise InvalidClusterError(
+                    f"schedulerParams has no member {name!r}{did_you_mean(name, known)}"
+                )
 
 
 def _at_least(name: str, value: int, least: int) -> None:
     if value < least:
         raise InvalidClusterError(f"{name} is {value}, and has to be at least {least}")
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

@@ -17,6 +17,7 @@ from typing import Any
 
 from kai.engine import text
 from kai.engine.answer import Answer
+from kai.engine.cluster import Rejected
 from kai.engine.situation import GroupFacts, PodFacts
 from kai.engine.values import Decision, Evict, GroupPlan, Reason
 from kai.errors import NotFoundError
@@ -52,6 +53,48 @@ def in_short(plan: Answer, group: GroupPlan, account: Account | None = None) -> 
     said = sentences[0] if sentences else f"It {case.headline()}"
     own_name = rf"(?:PodGroup )?(?<![\w./-]){re.escape(group.name)}(?![\w/-])"
     return re.sub(own_name, "the pod group", said)
+
+
+# ---- what was left out ---------------------------------------------------------------------------
+
+
+def rejections(plan: Answer, name: str) -> list[Rejected]:
+    """Why the object of this name is no part of the plan, or why its pods are not.
+
+    Empty: it is one, or there is no such object.
+    """
+    try:
+        group: GroupPlan | None = find_group(plan, name)
+    except NotFoundError:
+        group = None
+    names = {name}
+    if group is not None:
+        facts = plan.situation.groups.get(group.name)
+        if facts is not None and facts.pods:
+            return []
+        names.add(group.name)
+        if facts is not None and facts.owner:
+            names.add(f"{group.name.rpartition('/')[0]}/{facts.owner}")
+    found = [each for each in plan.rejected if _is_of(each, names, of_pods=group is not None)]
+    return found or [each for each in plan.rejected if _is_of(each, names, of_pods=True)]
+
+
+def _is_of(rejected: Rejected, names: set[str], *, of_pods: bool) -> bool:
+    """Whether it is called so; or is a pod of a workload that is, as far as its name says."""
+    for name in names if rejected.name else ():
+        own = rejected.name if "/" in name else rejected.name.partition("/")[2] or rejected.name
+        if own == name or (of_pods and rejected.kind == "Pod" and own.startswith(f"{name}-")):
+            return True
+    return False
+
+
+def why_rejected(found: Iterable[Rejected]) -> str:
+    """A sentence for each object, and what is wrong with it below."""
+    lines: dict[str, list[str]] = {}
+    for each in found:
+        said = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
+        lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(said)
+    return "\n".join(line for head, said in lines.items() for line in (head, *said))
 
 
 # ---- finding the group ---------------------------------------------------------------------------

@@ -9,7 +9,10 @@ import marshal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict, overload
 
-from kai.api import keys, quantities
+from kai.admission import fields
+from kai.api import keys, quantities, rules
+from kai.api.nearest import did_you_mean
+from kai.engine import arguments
 from kai.errors import InvalidClusterError
 
 Amount = int | float | str
@@ -191,6 +194,17 @@ def _copied(manifest: dict[str, Any]) -> dict[str, Any]:
     return copied
 
 
+def check_options(options: PodOptions) -> None:
+    """Raises InvalidClusterError for options of another type, and for levels of no topology."""
+    arguments.check(options, PodOptions)
+    for option in _OF_A_TOPOLOGY:
+        if option in options and "topology" not in options:
+            raise InvalidClusterError(f"{option} is of no topology: give topology=... as well")
+
+
+_OF_A_TOPOLOGY = ("required_level", "preferred_level", "min_domains", "max_domains", "balanced")
+
+
 def topology_constraint(options: PodOptions) -> dict[str, Any]:
     """The constraint of a pod group."""
     constraint = {"topology": options["topology"]}
@@ -237,6 +251,8 @@ def queue(
         body["parentQueue"] = parent
     if priority is not None:
         body["priority"] = priority
+    for found in fields.check("Queue", spec):
+        raise InvalidClusterError(f"{found.message}; {found.fix}")
     body.update(spec or {})
     return {"metadata": _metadata(name, f"queue-{name}", created=created), "spec": body}
 
@@ -339,21 +355,30 @@ def pod(
 
 
 def taint(text: str | Mapping[str, Any]) -> dict[str, Any]:
-    """As `kubectl taint` writes it: key=value:effect, key:effect."""
+    """As `kubectl taint` writes it: key=value:effect, key:effect. Raises InvalidClusterError."""
     if not isinstance(text, str):
-        return dict(text)
-    key, value, effect = _split_taint(text)
+        return _members("taint", text, ("key", "value", "effect", "timeAdded"))
+    key, value, effect = _split_taint("taint", text)
+    if not key:
+        raise InvalidClusterError(
+            f"taint {text!r} has no key: write it as in team=vision:NoSchedule"
+        )
     return {"key": key, "effect": effect or "NoSchedule"} | ({"value": value} if value else {})
 
 
 def toleration(text: str | Mapping[str, Any]) -> dict[str, Any]:
-    """key tolerates every taint of that key; key=value:effect exactly that one."""
+    """key tolerates every taint of that key; key=value:effect exactly that one.
+
+    Raises InvalidClusterError.
+    """
     if not isinstance(text, str):
-        return dict(text)
-    key, value, effect = _split_taint(text)
+        return _members("toleration", text, rules.TOLERATION_FIELDS)
+    key, value, effect = _split_taint("toleration", text)
+    if not key:
+        said = "write its key, or {'operator': 'Exists'} to tolerate everything"
+        raise InvalidClusterError(f"toleration {text!r} has no key: {said}")
     body: dict[str, Any] = {"operator": "Equal" if value else "Exists"}
-    if key:
-        body["key"] = key
+    body["key"] = key
     return body | ({"value": value} if value else {}) | ({"effect": effect} if effect else {})
 
 
@@ -421,10 +446,30 @@ def _ask_for_gpu_share(
         labels[keys.GPU_GROUP_LABEL_PREFIX + group] = group
 
 
-def _split_taint(text: str) -> tuple[str, str, str]:
+def _split_taint(what: str, text: str) -> tuple[str, str, str]:
     key_value, _, effect = text.partition(":")
     key, _, value = key_value.partition("=")
+    if effect:
+        _check_effect(f"{what} {text!r}", effect)
     return key, value, effect
+
+
+def _members(what: str, given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """A copy, whose members are all known."""
+    for member in given:
+        if member not in known:
+            raise InvalidClusterError(
+                f"a {what} has no member {member!r}{did_you_mean(member, known)}"
+            )
+    if given.get("effect"):
+        _check_effect(f"a {what}", given["effect"])
+    return dict(given)
+
+
+def _check_effect(where: str, effect: object) -> None:
+    if effect not in rules.EFFECTS:
+        hint = did_you_mean(effect, rules.EFFECTS) or f": write one of {', '.join(rules.EFFECTS)}"
+        raise InvalidClusterError(f"{where}: there is no effect {effect!r}{hint}")
 
 
 def _metadata(

@@ -45,10 +45,11 @@ class Plan(Answer):
         """Why a pod group waits, or that it does not, a sentence per line.
 
         The name is "namespace/name" of the pod group, of its workload or of one of its pods; the
-        namespace may be left out where the name says enough. Raises NotFoundError when no group has
-        the name, or several have.
+        namespace may be left out where the name says enough. Of something that was left out of the
+        plan it says why. Raises NotFoundError when nothing has the name, or several groups have.
         """
-        return explain.why(self, self.find_group(name))
+        found = explain.rejections(self, name)
+        return explain.why_rejected(found) if found else explain.why(self, self.find_group(name))
 
     def find_group(self, name: str) -> GroupPlan:
         """The pod group that `why` explains. Raises NotFoundError as `why` does."""

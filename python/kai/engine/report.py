@@ -43,6 +43,7 @@ def summary(plan: Answer) -> str:
 def tables_of(plan: Answer) -> list[Table]:
     """Everything a person wants to see of a plan, most important first."""
     return [
+        warnings(plan),
         decisions(plan),
         waiting(plan),
         *queue_tables(plan.queues, plan.situation.queue_parents, busy_only=True),
@@ -128,6 +129,11 @@ def waiting(plan: Answer) -> Table:
     hidden = sum(len(names) for names in list(rows.values())[MOST_ROWS:])
     note = f"and {text.count(hidden, 'more pod group')}" if hidden else ""
     return Table("Waiting", ("pod group", "why"), shown, note=note)
+
+
+def warnings(plan: Answer) -> Table:
+    """Before everything else: where a name was mistyped, the rest is not what was meant."""
+    return Table("Warnings", ("",), [(each,) for each in plan.warnings])
 
 
 def rejected(plan: Answer) -> Table:

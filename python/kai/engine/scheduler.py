@@ -8,33 +8,32 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kai.api import documents, times
+from kai.api import times
+from kai.engine import config as configuration
+from kai.engine.arguments import suggesting
 from kai.engine.cluster import Cluster
+from kai.engine.config import ConfigSource
 from kai.engine.plan import Plan
 from kai.engine.situation import Situation
-from kai.errors import InvalidConfigError, InvalidInputError
 
 if TYPE_CHECKING:
     from kai import _core
-
-Config = Mapping[str, Any] | str | os.PathLike[str] | None
 
 
 class Scheduler:
     """Plans clusters with one configuration.
 
-    `config` is a mapping, the text of a YAML or JSON file, or its path, in the form that KAI's
-    ``--scheduler-conf`` has (spec 2 C5); None is the configuration each snapshot carries, and KAI's
-    defaults where it carries none. `as_kai` decides as KAI does also where kai knows better
-    (docs/compatibility.md). Raises InvalidConfigError for a configuration that cannot be used.
+    `config` is a `kai.Config`; or a mapping, the text of a YAML or JSON file, or its path, in the
+    form that KAI's ``--scheduler-conf`` has (spec 2 C5). None is the configuration each snapshot
+    carries, and KAI's defaults where it carries none. A name in it that is not known is skipped,
+    and among the `warnings` of every plan; `kai.Config` refuses it. `as_kai` decides as KAI does
+    also where kai knows better (docs/compatibility.md).
+
+    Raises InvalidConfigError for a configuration that cannot be used.
 
     >>> import kai
     >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1)
@@ -44,10 +43,11 @@ class Scheduler:
     ()
     """
 
-    def __init__(self, config: Config = None, *, as_kai: bool = False) -> None:
+    @suggesting
+    def __init__(self, config: ConfigSource | None = None, *, as_kai: bool = False) -> None:
         self._as_kai = as_kai
-        self._sessions: dict[str, tuple[_core.Session, tuple[str, ...]]] = {}
-        self._config = None if config is None else _config_json(config)
+        self._sessions: dict[str, _core.Session] = {}
+        self._config = None if config is None else configuration.config_json(config)
         if self._config is not None:
             self._session(self._config)
 
@@ -77,24 +77,23 @@ class Scheduler:
             now_ns = clock_ns if cluster._now_ns is None else cluster._now_ns
         compiled = cluster._core_cluster()
         config = compiled.config_json if self._config is None else self._config
-        session, warnings = self._session(config)
-        plan = session.plan(compiled, now_ns=now_ns)
+        plan = self._session(config).plan(compiled, now_ns=now_ns)
         return Plan(
             plan,
             input=cluster.name,
             now_ns=now_ns,
             rejected=cluster._all_rejected(plan.rejected),
-            warnings=tuple(dict.fromkeys((*warnings, *plan.warnings))),
+            warnings=tuple(dict.fromkeys((*plan.warnings, *cluster._warnings()))),
             situation=Situation(plan),
         )
 
-    def _session(self, config: str) -> tuple[_core.Session, tuple[str, ...]]:
+    def _session(self, config: str) -> _core.Session:
         """A session for this configuration, read once."""
         if config not in self._sessions:
             from kai import _core
 
-            parsed = _core.Config.parse(config, as_kai=self._as_kai)
-            self._sessions[config] = _core.Session(parsed), tuple(parsed.warnings)
+            parsed = configuration.read(config, as_kai=self._as_kai)
+            self._sessions[config] = _core.Session(parsed)
         return self._sessions[config]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -103,46 +102,3 @@ class Scheduler:
     def __repr__(self) -> str:
         config = "of each snapshot" if self._config is None else self._config
         return f"<kai.Scheduler, configuration {config}{', as KAI' if self._as_kai else ''}>"
-
-
-def _config_json(config: Mapping[str, Any] | str | os.PathLike[str]) -> str:
-    name = "the configuration"
-    value: Any = config
-    if isinstance(config, (str, os.PathLike)):
-        text = str(config) if _is_text(config) else None
-        if text is None:
-            name = os.fspath(config)
-            try:
-                text = documents.decode(Path(config).read_bytes())
-            except OSError as error:
-                raise InvalidConfigError(f"{name}: {documents.why_unreadable(error)}") from None
-            except InvalidInputError as error:
-                raise InvalidConfigError(f"{name}: {error}") from None
-        try:
-            value = documents.read_value(text)
-        except InvalidInputError as error:
-            raise InvalidConfigError(f"{name}: {error}") from None
-        value = {} if value is None else value
-    if isinstance(value, Mapping) and value.get("kind") == "ConfigMap":
-        return _config_json(_from_config_map(name, value))
-    if not isinstance(value, Mapping):
-        raise InvalidConfigError(f"{name}: is a {type(value).__name__}, not a mapping")
-    try:
-        # An empty file is KAI's built-in configuration (spec 2 C6).
-        return json.dumps(dict(value), default=dict) if value else ""
-    except (TypeError, ValueError) as error:
-        raise InvalidConfigError(f"{name}: {error}") from None
-
-
-def _is_text(config: str | os.PathLike[str]) -> bool:
-    """A configuration itself, rather than the path of one: it has lines, or a colon and a blank."""
-    return isinstance(config, str) and ("\n" in config or ": " in config or config == "")
-
-
-def _from_config_map(name: str, config_map: Mapping[str, Any]) -> str:
-    """The file that KAI's operator put into a ConfigMap (spec 5 A39)."""
-    data = config_map.get("data")
-    text = data.get("config.yaml") if isinstance(data, Mapping) else None
-    if not isinstance(text, str):
-        raise InvalidConfigError(f"{name}: the ConfigMap has no config.yaml")
-    return text if _is_text(text) else text + "\n"

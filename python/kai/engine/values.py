@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from kai.api import times
 from kai.engine import text
@@ -18,6 +18,16 @@ from kai.errors import NotFoundError
 Verdict = Literal[
     "placed", "pipelined", "partly_placed", "unschedulable", "not_ready", "running", "invalid"
 ]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+REASON_CODES = (
+    "over_limit", "non_preemptible_over_quota", "gang_incomplete", "not_enough_gpus",
+    "not_enough_resources", "no_matching_node", "topology_too_small", "larger_than_any_node",
+    "config_map_missing", "volume_not_ready", "resource_claim_not_ready", "no_free_devices",
+    "queue_does_not_exist", "queue_not_leaf", "subgroup_does_not_exist", "not_ready", "not_built",
+    "completed", "no_pods", "not_considered", "preemption_delay", "search_budget_spent", "evicted",
+    "stale",
+)  # fmt: skip
+"""Every code of a reason (docs/reference/reasons.md)."""
 
 
 @dataclass(frozen=True, slots=True)

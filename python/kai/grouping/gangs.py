@@ -57,7 +57,7 @@ def _min_member(owner: Owner) -> int:
         return 1
     if not str(said).isdecimal():
         where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
-        raise Nonsense(where, f"is {said!r} on Job {owner.key[2]}, not a number of pods")
+        raise Nonsense(where, f"{said!r} is no number of pods, on Job {owner.key[2]}")
     return int(str(said))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 
 from kai.api.fields import check_fields
+from kai.api.nearest import did_you_mean
 from kai.integrations.registry import builder_for
 from kai.settings import Built, PodRequest, merge_into_pod, pod_part
 
@@ -82,12 +83,22 @@ class PodSettings:
         return patch
 
     def apply_to(self, pod: Mapping[str, Any], *, container: str | None = None) -> dict[str, Any]:
-        """A copy of a pod or pod template with the settings.
+        """A copy of a pod, of a pod template, or of a workload that has some, with the settings.
 
-        Raises InvalidRequestError for a pod with malformed fields or without that container, and
-        for ``style="nvfractions"`` without the name of a container.
+        Workloads are those of `kai.api.kinds.WORKLOADS`: `kai.integrations.kubernetes.patch` says
+        what is written where, and has more options.
+
+        Raises InvalidRequestError for another kind, for a pod with malformed fields or without that
+        container, for what the kind of a workload cannot express, and for ``style="nvfractions"``
+        without the name of a container.
         """
         check_fields("the pod", pod)
+        kind = str(pod.get("kind") or "Pod")
+        if kind != "Pod":
+            from kai.integrations.kubernetes import patch
+
+            asked = self.request.with_changes(container=container) if container else self.request
+            return dict(patch(pod, asked, as_native=False, strict=True).settings)
         part = pod_part(self.request, container=container)
         return merge_into_pod(pod, part, container=container, owns_itself=True)[0]
 
@@ -105,7 +116,8 @@ def _taking_arguments_of(_: Callable[P, object]) -> Callable[[Callable[..., R]],
 def pod_settings(**arguments: Any) -> PodSettings:
     """What a pod asks KAI for, from a few words.
 
-    Takes the arguments of `kai.PodRequest`, and raises `kai.InvalidRequestError` as it does.
+    Takes the arguments of `kai.PodRequest`, and raises `kai.InvalidRequestError` as it does;
+    TypeError for an argument that it does not have.
 
     >>> pod_settings(queue="team-a", gpus=2)
     PodSettings(queue='team-a', gpus=2)
@@ -126,4 +138,8 @@ def pod_settings(**arguments: Any) -> PodSettings:
         labels:
           kai.scheduler/queue: team-a
     """
+    known = [each.name for each in fields(PodRequest)]
+    for name in arguments:
+        if name not in known:
+            raise TypeError(f"pod_settings() has no argument {name!r}{did_you_mean(name, known)}")
     return PodSettings(PodRequest(**arguments))

@@ -9,7 +9,7 @@ queue-missing metadata.labels
 Each `Finding` has a stable code (docs/reference/lint.md), where it is, and what to write instead.
 """
 
+from kai.admission.finding import Edit, Finding
 from kai.linting.checks import lint
-from kai.linting.finding import Edit, Finding
 
 __all__ = ["Edit", "Finding", "lint"]

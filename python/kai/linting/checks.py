@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kai import admission
+from kai.admission import fields, gpus, keys_of, shape
+from kai.admission.finding import Finding, Path, dotted
+from kai.admission.pods import Pod, pods_in
 from kai.api import keys, kinds
 from kai.api.reading import at, labels_of, mapping, text
 from kai.errors import InvalidRequestError
-from kai.linting import gpus, groups, zenml
-from kai.linting.finding import Finding, Path, dotted
-from kai.linting.pods import Pod, pods_in
+from kai.linting import groups, zenml
 from kai.linting.queue_tree import Queues, check_queue_object
 from kai.settings import Built
 from kai.settings.native import to_plain
@@ -120,7 +122,10 @@ def check(
         found = list(zenml.check(manifest))
     elif manifest.get("kind") == "Queue":
         is_kais = text(manifest.get("apiVersion")).startswith(keys.SCHEDULING_GROUP)
-        found = list(check_queue_object(manifest, known)) if is_kais else []
+        found = list(shape.check_texts(mapping(manifest.get("metadata")), ("metadata",)))
+        found += keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
+        found += fields.check("Queue", manifest.get("spec")) if is_kais else ()
+        found += check_queue_object(manifest, known) if is_kais else ()
     else:
         found = list(_workload(manifest, known, scheduler_name, queue_label_key))
     name = groups.name_of(manifest)
@@ -133,6 +138,7 @@ def _workload(
     kind = text(manifest.get("kind"))
     pods = list(pods_in(manifest))
     if not pods or not groups.concerns_kai(manifest, pods, scheduler):
+        yield from _of_others(manifest, pods)
         return
     # KAI takes this object for the owner of the pods, such as the Job that a CronJob makes (J3).
     owner_at = tuple(kinds.known(kind).owner.split(".")[:-1])
@@ -141,7 +147,7 @@ def _workload(
     if not bare:
         metadata = mapping(owner.get("metadata"))
         where: Path = (*owner_at, "metadata")
-        yield from groups.check_texts(metadata, where)
+        yield from shape.check_texts(metadata, where)
         yield from groups.check_keys(
             metadata,
             where,
@@ -156,6 +162,21 @@ def _workload(
     yield from _queues(pods, owner, owner_at, label_key, known)
 
 
+def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding]:
+    """What the API server refuses, whatever an object is for."""
+    bare = len(pods) == 1 and pods[0].at == ()
+    if "kind" in manifest and not bare:
+        yield from shape.check_texts(mapping(manifest.get("metadata")), ("metadata",))
+    if manifest.get("kind") == "PodGroup":
+        yield from admission.doubts(manifest, pods)
+        queue = at(manifest, "spec", "queue")
+        if queue is not None and not isinstance(queue, str):
+            yield shape.no_text(queue, ("spec", "queue"), "spec.queue")
+    for pod in pods:
+        yield from shape.check_texts(pod.metadata, pod.metadata_at)
+        yield from shape.check(pod)
+
+
 def _pod(
     pod: Pod,
     kind: str,
@@ -165,11 +186,10 @@ def _pod(
     label_key: str,
 ) -> Iterator[Finding]:
     own = {part: _own(pod, part) for part in ("labels", "annotations")}
-    yield from groups.check_texts(own, pod.metadata_at)
+    yield from admission.check(pod)
     yield from groups.check_keys(
         own, pod.metadata_at, kind=kind, is_pod=True, is_owner=pod.owns_itself
     )
-    yield from gpus.check(pod)
     asks = gpus.shares(pod) or groups.queue_of(pod.labels) is not None
     asks |= groups.queue_of(labels_of(owner)) is not None
     yield from groups.check_scheduler(pod, kind, scheduler, asks=asks)

@@ -3,16 +3,15 @@ where nothing reads them."""
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kai.admission import gpus, keys_of
+from kai.admission.finding import Edit, Finding, Path, error, warning
+from kai.admission.pods import Pod
 from kai.api import keys, kinds, rules
 from kai.api.reading import annotations_of, at, labels_of, mapping, text
-from kai.linting import gpus
-from kai.linting.finding import Edit, Finding, Path, error, warning
-from kai.linting.pods import Pod
 
 _WHOLE = re.compile(r"[1-9][0-9]{0,8}")
 _OLD_MIN_MEMBER = "kai.scheduler/min-member"
@@ -24,54 +23,20 @@ POD_ONLY = (
     keys.GPU_CONTAINER_ANNOTATION,
 )
 _DURATIONS = (keys.PREEMPTION_DELAY_ANNOTATION, keys.STALENESS_ANNOTATION)
-_LABELS = (keys.PRIORITY_CLASS_LABEL, keys.PREEMPTIBILITY_LABEL)
-_QUEUES = (keys.QUEUE_LABEL, keys.LEGACY_QUEUE_LABEL)
-
-_ANNOTATIONS = frozenset(
-    value
-    for name, value in vars(keys).items()
-    if name.endswith("_ANNOTATION") and isinstance(value, str)
-)
-_KNOWN = frozenset(
-    (
-        *_ANNOTATIONS,
-        *(value for name, value in vars(keys).items() if name.endswith("_LABEL")),
-        "kai.scheduler/topology-name",
-    )
-)
 
 
 def concerns_kai(manifest: Mapping[str, Any], pods: list[Pod], scheduler: str) -> bool:
     """Something names KAI as its scheduler."""
-    if any(key in labels_of(manifest) for key in _QUEUES):
+    if any(key in labels_of(manifest) for key in keys_of.QUEUES):
         return True
-    if any(key in annotations_of(manifest) for key in (*_ANNOTATIONS, *_QUEUES)):
+    if any(key in annotations_of(manifest) for key in (*keys_of.ANNOTATIONS, *keys_of.QUEUES)):
         return True
     return any(
         pod.scheduler == scheduler
         or gpus.shares(pod)
-        or any(key in pod.labels or key in pod.annotations for key in _QUEUES)
+        or any(key in pod.labels or key in pod.annotations for key in keys_of.QUEUES)
         for pod in pods
     )
-
-
-# ---- texts ---------------------------------------------------------------------------------------
-
-
-def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
-    """Labels and annotations are texts; YAML makes numbers of what is not quoted."""
-    for part in ("labels", "annotations"):
-        for key, value in mapping(metadata.get(part)).items():
-            if isinstance(value, str):
-                continue
-            here: Path = (*where, part, key)
-            if isinstance(value, (bool, int, float)):
-                quoted = str(value).lower() if isinstance(value, bool) else str(value)
-                fix, edit = f'write "{quoted}", in quotes', Edit("quote", here)
-            else:
-                fix, edit = "write a text", None
-            said = f"{part[:-1]} {key} is {value!r}, and the API server takes texts only"
-            yield error("not-text", here, said, fix, edit)
 
 
 # ---- keys ----------------------------------------------------------------------------------------
@@ -96,8 +61,8 @@ def check_keys(
     for key, value in annotations.items():
         here: Path = (*where, "annotations", key)
         ignored = _why_ignored(key, kind, is_pod=is_pod, is_owner=is_owner, template=template)
-        if key in _QUEUES:
-            said = f"KAI reads {key} from labels, not from annotations"
+        if key in keys_of.QUEUES:
+            said = keys_of.misplaced(key, "annotations")
             yield error("queue-annotation", here, said, "write it in labels")
         elif ignored is not None:
             yield warning("annotation-ignored", here, *ignored)
@@ -116,8 +81,8 @@ def _why_ignored(
 ) -> tuple[str, str] | None:
     """Why KAI does nothing for an annotation in this place, and what to do; None: it may."""
     known = kinds.known(kind)
-    if key in _LABELS:
-        return f"KAI reads {key} from labels, not from annotations", "write it in labels"
+    if said := keys_of.misplaced(key, "annotations"):
+        return said, "write it in labels"
     if key in POD_ONLY and not is_pod:
         return (
             f"KAI reads {key} from pods, and does nothing for it on a {kind}",
@@ -161,29 +126,20 @@ def _check_annotation(key: str, value: Any, here: Path, may_rename: bool) -> Ite
             Edit("rename", here, keys.BATCH_MIN_MEMBER_ANNOTATION) if may_rename else None,
         )
     elif key in _DURATIONS and not rules.is_duration(str(value)):
-        said = f"{value!r} is no duration"
+        said = f'duration "{value}" is not valid'
         yield error("duration-refused", here, said, "write one with its unit, such as 5m")
     else:
-        yield from _unknown(key, here)
+        yield from keys_of.unknown(key, here)
 
 
 def _check_label(key: str, value: Any, here: Path) -> Iterator[Finding]:
-    if key in _ANNOTATIONS:
-        said = f"KAI reads {key} from annotations, not from labels"
+    if said := keys_of.misplaced(key, "labels"):
         yield error("annotation-as-label", here, said, "write it in annotations")
     elif key == keys.PREEMPTIBILITY_LABEL and value not in ("preemptible", "non-preemptible"):
         said = f"KAI does not know {value!r}"
         yield warning("preemptibility-unknown", here, said, "write preemptible or non-preemptible")
     else:
-        yield from _unknown(key, here)
-
-
-def _unknown(key: str, where: Path) -> Iterator[Finding]:
-    if not key.startswith(f"{keys.KAI_GROUP}/") or key in _KNOWN:
-        return
-    near = difflib.get_close_matches(key, sorted(_KNOWN), n=1, cutoff=0.85)
-    if near:
-        yield warning("key-unknown", where, f"KAI does not know {key}", f"did you mean {near[0]}?")
+        yield from keys_of.unknown(key, here)
 
 
 def _topology(annotations: Mapping[str, Any], where: Path) -> Iterator[Finding]:
@@ -231,7 +187,7 @@ def check_scheduler(pod: Pod, kind: str, scheduler: str, *, asks: bool) -> Itera
 
 def queue_of(labels: Mapping[str, Any]) -> str | None:
     """The queue that these labels name, in either spelling."""
-    for key in _QUEUES:
+    for key in keys_of.QUEUES:
         if isinstance(name := labels.get(key), str) and name:
             return name
     return None
@@ -255,7 +211,7 @@ def check_queue(
         return
     if keys.PROJECT_LABEL in owners or keys.PROJECT_LABEL in own:
         return  # KAI makes the queue's name of it
-    other = next((key for key in _QUEUES if key in owners or key in own), None)
+    other = next((key for key in keys_of.QUEUES if key in owners or key in own), None)
     if other is not None:
         at_owner = other in owners
         yield warning(
@@ -265,7 +221,9 @@ def check_queue(
             f"write {label_key}",
         )
         return
-    annotated = any(key in annotations_of(owner) or key in pod.annotations for key in _QUEUES)
+    annotated = any(
+        key in annotations_of(owner) or key in pod.annotations for key in keys_of.QUEUES
+    )
     if not annotated:
         yield warning(
             "queue-missing",

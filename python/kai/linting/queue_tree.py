@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kai.admission.finding import Finding, Path, error, warning
 from kai.api.reading import at, mapping, text
-from kai.linting.finding import Finding, Path, error, warning
 
 _RESOURCES = ("cpu", "gpu", "memory")
 
@@ -29,6 +29,13 @@ class Queues:
             },
             complete,
         )
+
+    def is_own_ancestor(self, name: str) -> bool:
+        above, seen = self.parents.get(name), set[str]()
+        while above is not None and above not in seen and above != name:
+            seen.add(above)
+            above = self.parents.get(above)
+        return above == name
 
     def has_children(self, name: str) -> bool:
         return name in self.parents.values()
@@ -91,6 +98,13 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
             f"queue {name} has neither a parent nor children, and KAI places no pods of such a"
             " queue",
             "write parentQueue, and a queue of that name without one",
+        )
+    elif known.is_own_ancestor(name):
+        yield error(
+            "queue-cycle",
+            ("spec", "parentQueue"),
+            f'queue {name} is its own ancestor, by way of parent queue "{parent}"',
+            "write a parent that is not below the queue",
         )
     elif parent and parent not in known.parents:
         make = error if known.complete else warning

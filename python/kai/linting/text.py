@@ -1,21 +1,21 @@
 """Findings in files: the lines they are on, and what can be mended there.
 
-Values come from `kai.api.documents`, which reads as kubectl does; the places of their texts come
-from PyYAML's nodes, which are made only for a file that has findings. JSON is YAML here.
+Values come from `kai.api.documents`, which reads as kubectl does, and places from `kai.api.places`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kai.admission.finding import Edit, Finding, Path, error
 from kai.api import documents, keys
 from kai.api.documents import plain_scalar
+from kai.api.places import line_of, nodes_of, walk
 from kai.errors import InvalidRequestError
 from kai.linting import checks
-from kai.linting.finding import Edit, Finding, Path, error
 from kai.linting.queue_tree import Queues
 
 
@@ -87,9 +87,9 @@ def check(
         ]
     if not found:
         return []
-    nodes = _nodes(file.text)
+    nodes = nodes_of(file.text)
     located = [
-        Located(each, index, _line(nodes, index, each.at) or file.documents[index].line)
+        Located(each, index, line_of(nodes, index, each.at) or file.documents[index].line)
         for index, each in found
     ]
     return sorted(located, key=lambda each: (each.line, each.finding.code))
@@ -97,7 +97,7 @@ def check(
 
 def mended(file: File, findings: Iterable[Located]) -> tuple[str, int]:
     """The text with every certain fix, and how many there were."""
-    nodes = _nodes(file.text)
+    nodes = nodes_of(file.text)
     changes: dict[tuple[int, int], str] = {}
     for each in findings:
         if each.finding.edit is not None and each.document < len(nodes):
@@ -114,52 +114,9 @@ def mended(file: File, findings: Iterable[Located]) -> tuple[str, int]:
 # ---- places in the text --------------------------------------------------------------------------
 
 
-def _nodes(text: str) -> list[Any]:
-    """The root node of each document; [] where PyYAML does not read what we do."""
-    import yaml
-
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return list(yaml.compose_all(text, Loader=loader))
-    except (yaml.YAMLError, RecursionError):
-        return []
-
-
-def _walk(node: Any, path: Path) -> Iterator[tuple[Any, Any]]:
-    """Key and value of each step on the way, as far as it goes; the key of an item is None."""
-    for step in path:
-        if node is None or node.id == "scalar":
-            return
-        if isinstance(step, int):
-            if node.id != "sequence" or step >= len(node.value):
-                return
-            key, node = None, node.value[step]
-        else:
-            if node.id != "mapping":
-                return
-            pair = next((pair for pair in node.value if _is(pair[0], step)), None)
-            if pair is None:
-                return
-            key, node = pair
-        yield key, node
-
-
-def _is(key: Any, name: str) -> bool:
-    return bool(key.id == "scalar" and key.value == name)
-
-
-def _line(nodes: Sequence[Any], document: int, path: Path) -> int | None:
-    if document >= len(nodes) or nodes[document] is None:
-        return None
-    line: int = nodes[document].start_mark.line + 1
-    for key, value in _walk(nodes[document], path):
-        line = (key if key is not None else value).start_mark.line + 1
-    return line
-
-
 def _change(text: str, root: Any, edit: Edit) -> tuple[int, int, str] | None:
     """Start, end and new text; None where the entry is not written there by itself."""
-    steps = list(_walk(root, edit.at))
+    steps = list(walk(root, edit.at))
     if len(steps) < len(edit.at):
         return None
     key, value = steps[-1]

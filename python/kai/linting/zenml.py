@@ -6,10 +6,11 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kai.admission import shape
+from kai.admission.finding import Finding, Path, error, warning
 from kai.api import keys
 from kai.api.reading import at, mapping
-from kai.linting.finding import Finding, Path, error, warning
-from kai.settings.merging import is_gpu_resource
+from kai.api.rules import is_gpu_resource
 
 POD_FIELDS = (
     "additional_pod_spec_args", "affinity", "annotations", "container_security_context", "env",
@@ -102,6 +103,7 @@ def _of_pod(settings: Mapping[str, Any], where: Path) -> Iterator[Finding]:
             f"ZenML keeps {key} and never acts on it",
             f"write {instead}",
         )
+    yield from shape.check_texts(settings, where)
     annotations = mapping(settings.get("annotations"))
     shares = any(
         key in annotations for key in (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)

@@ -93,17 +93,12 @@ def is_gpu_annotation(key: str) -> bool:
     return key in _GPU_KEYS or key.startswith(_NVFRACTIONS)
 
 
-def is_gpu_resource(name: str) -> bool:
-    """Whole GPUs and slices of them, which no container may have beside a part of one."""
-    return name == keys.NVIDIA_GPU or name.startswith(keys.MIG_PREFIX)
-
-
 def _without_other_gpus(pod: dict[str, Any], part: PodPart) -> list[str]:
     """Takes away what asks for GPUs in another way than the part does: KAI would refuse it beside
     that, or take it for a part of the request (C1, C2, B7)."""
     asks = part.resources.get("limits", {})
     shares = any(is_gpu_annotation(key) for key in part.annotations)
-    if not (shares or part.resource_claims or any(is_gpu_resource(key) for key in asks)):
+    if not (shares or part.resource_claims or any(rules.is_gpu_resource(key) for key in asks)):
         return []
     warnings = _take_annotations(pod.get("metadata") or {}, part)
     for kind in ("containers", "initContainers"):
@@ -131,7 +126,7 @@ def _take_resources(container: dict[str, Any], asks: Mapping[str, Any], shares: 
     resources = container.get("resources") or {}
     for half in ("limits", "requests"):
         amounts = resources.get(half) or {}
-        for key in [key for key in amounts if is_gpu_resource(key)]:
+        for key in [key for key in amounts if rules.is_gpu_resource(key)]:
             if key in asks and (half == "limits" or amounts[key] == asks[key]):
                 continue
             warnings.append(

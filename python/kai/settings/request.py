@@ -16,6 +16,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
 
+from kai.admission.keys_of import misplaced
 from kai.api import gpu_memory, keys, rules
 from kai.settings import platforms
 from kai.settings.share import Share
@@ -50,6 +51,7 @@ _OWN_LABELS = {
     keys.PRIORITY_CLASS_LABEL: "priority",
     keys.PREEMPTIBILITY_LABEL: "preemptible",
 }
+_OTHER = {"labels": "annotations", "annotations": "labels"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,8 +367,12 @@ class PodRequest:
         rules.at_most("memory", self.memory, "memory_limit", self.memory_limit)  # type: ignore[arg-type]
         labels = rules.texts("labels", self.labels, labels=True)
         annotations = rules.texts("annotations", self.annotations)
-        for mapping, own in ((labels, _OWN_LABELS), (annotations, _OWN_ANNOTATIONS)):
+        own = _OWN_LABELS | _OWN_ANNOTATIONS
+        for part, mapping in (("labels", labels), ("annotations", annotations)):
             for key in mapping:
+                if said := misplaced(key, part):
+                    write = f"{own[key]}=" if key in own else f"it in {_OTHER[part]}"
+                    raise rules.refuse(f"{said}: write {write}")
                 if key in own:
                     raise rules.refuse(f"{key} has an argument of its own: write {own[key]}=")
                 if key.startswith(_OF_CONTAINER):

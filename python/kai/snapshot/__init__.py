@@ -35,8 +35,9 @@ def load(
 
     It may be a KAI snapshot (.zip or .json) or Kubernetes manifests (YAML or JSON); what it is is
     seen from the content. `now` is the time of a plan that is given no other. Objects that make no
-    sense are left out and listed in `Cluster.rejected`; with `strict` they raise
-    InvalidClusterError. Raises InvalidInputError for what cannot be read at all.
+    sense are left out and listed in `Cluster.rejected`, and unknown names are among the warnings of
+    its plans; with `strict` both raise InvalidClusterError. Raises InvalidInputError
+    for what cannot be read at all.
 
     >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")
     <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 2 queues>
@@ -54,8 +55,8 @@ def load(
         names = ", ".join(str(cluster.name) for cluster in clusters)
         raise InvalidInputError(f"this is {len(clusters)} inputs, use kai.load_all: {names}")
     [cluster] = clusters
-    if strict and cluster.rejected:
-        raise InvalidClusterError("; ".join(str(each) for each in cluster.rejected))
+    if strict and (found := [*cluster._warnings(), *map(str, cluster.rejected)]):
+        raise InvalidClusterError("; ".join(found))
     return cluster
 
 
@@ -99,6 +100,10 @@ def read(
     named: dict[str, None] = {}  # the sources that manifests came from
     broken = False  # whether some manifest could not be read: then there is no whole to plan
     for each in sources:
+        if each == "":  # and not the current directory, as a Path would have it
+            broken = True
+            yield InvalidInputError("the name of an input is empty: name a file, a directory or -")
+            continue
         name = None if isinstance(each, bytes) else os.fspath(each)
         for file, data in _files(each):
             is_manifest = True  # until it turns out to be a snapshot or an archive
@@ -130,7 +135,9 @@ def read(
 def _from_manifests(manifests: Manifests, name: str | None, now: datetime | str | None) -> Cluster:
     snapshot, rejected = manifests.to_snapshot()
     data = json.dumps(snapshot, separators=(",", ":")).encode()
-    return Cluster.from_snapshot(data, name=name, now=now, rejected=rejected)
+    return Cluster.from_snapshot(
+        data, name=name, now=now, rejected=rejected, warnings=manifests.warnings
+    )
 
 
 def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | None) -> Cluster:

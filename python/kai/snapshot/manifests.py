@@ -21,9 +21,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kai import admission
+from kai.admission.pods import pods_in
 from kai.api import defaults, documents, keys, kinds
+from kai.api.nearest import did_you_mean
 from kai.api.reading import at, labels_of, mapping, objects, text
 from kai.engine.cluster import Rejected
+from kai.engine.text import listing
 from kai.grouping import Key, Nonsense, gangs, group
 from kai.snapshot import qos, workloads
 
@@ -53,6 +57,8 @@ class Manifests:
         self._bystanders: list[_Item] = []  # of other kinds; pods may be owned by them
         self._rejected: list[Rejected] = []
         self.files: list[str] = []
+        self.warnings: list[str] = []
+        """Of unknown names, once there is a snapshot."""
 
     def add(self, file: str, content: str) -> bool:
         """Takes in a file; False if it holds no object at all. Raises InvalidInputError."""
@@ -78,6 +84,7 @@ class Manifests:
         """
         rejected = list(self._rejected)
         items = _without_duplicates(self._items, rejected)
+        self.warnings = list(dict.fromkeys(_warnings(items)))
         by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in kinds.LISTS}
         for item in items:
             if item.kind in kinds.LISTS:
@@ -296,6 +303,25 @@ def _node(node: Mapping[str, Any]) -> dict[str, Any]:
     return {**node, "metadata": metadata, "status": status}
 
 
+def _warnings(items: list[_Item]) -> Iterator[str]:
+    """Of unknown names in manifests."""
+    classes = {each["metadata"]["name"] for each in defaults.priority_classes()}
+    classes |= {item.key[2] for item in items if item.kind == "PriorityClass"}
+    missing: dict[str, list[str]] = {}
+    for item in sorted(items, key=lambda item: item.key):
+        manifest = {**item.manifest, "kind": item.kind}
+        pods = list(pods_in(manifest))
+        for found in admission.doubts(manifest, pods):
+            yield f"{item.kind} {item.name}: {found.path}: {found.message}; {found.fix}"
+        for name in admission.priorities(manifest, pods):
+            if name not in classes:
+                missing.setdefault(name, []).append(f"{item.kind} {item.name}")
+    for name, users in missing.items():
+        where = listing(users, most=1)
+        hint = did_you_mean(name, classes)
+        yield f"there is no PriorityClass {name!r} among those given; it is named by {where}{hint}"
+
+
 def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dict[str, Any]]:
     """Pods for the workloads that have none; a saved cluster holds both, and keeps its own."""
     owning = {
@@ -316,7 +342,7 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         if makes_pods is False:
             said = f"kai does not make the pods of a {item.kind} yet; give the pods themselves"
             rejected.append(Rejected(item.kind, item.name, "kind", said))
-        elif makes_pods:
+        elif makes_pods and not _refused(item.kind, item.manifest, rejected):
             try:
                 made += workloads.pods_of(item.kind, item.manifest)
             except Nonsense as error:
@@ -334,12 +360,26 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
     return kept
 
 
+def _refused(kind: str, manifest: Mapping[str, Any], rejected: list[Rejected]) -> bool:
+    """Whether the API server or KAI would refuse its pods; those that run were accepted."""
+    pods = pods_in({**manifest, "kind": kind})
+    found = list(admission.refusals(pods, scheduler=keys.SCHEDULER_NAME))
+    name = kinds.full_name(manifest)
+    rejected += [Rejected(kind, name, each.path, each.message) for each in found]
+    return bool(found)
+
+
 def _sensible(
     pods: Iterable[Mapping[str, Any]], rejected: list[Rejected]
 ) -> Iterator[Mapping[str, Any]]:
     for pod in pods:
         if isinstance(pod.get("spec"), Mapping):
-            yield pod
+            waits = not at(pod, "spec", "nodeName") and at(pod, "status", "phase") in (
+                None,
+                "Pending",
+            )
+            if not (waits and _refused("Pod", pod, rejected)):
+                yield pod
         else:
             said = "is missing" if pod.get("spec") is None else "is not a mapping"
             rejected.append(Rejected("Pod", kinds.full_name(pod), "spec", said))

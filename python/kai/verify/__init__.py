@@ -11,7 +11,7 @@ of a plan are their own modules (`compare`, `expect`, `validate` with `evictions
 read the raw objects; none of them shares code with the engine.
 """
 
-from kai.verify.cases import Case, CaseError, default_cases, in_area, read_cases
+from kai.verify.cases import Case, CaseError, default_cases, find_cases, in_area, read_cases
 from kai.verify.compare import Difference
 from kai.verify.report import Area, Report
 from kai.verify.runner import Engine, Planner, Result, run, verify
@@ -28,6 +28,7 @@ __all__ = [
     "Result",
     "Violation",
     "default_cases",
+    "find_cases",
     "in_area",
     "read_cases",
     "run",

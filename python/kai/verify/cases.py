@@ -27,7 +27,7 @@ from kai.api.documents import why_unreadable
 from kai.errors import InvalidInputError
 from kai.verify.objects import Json
 
-__all__ = ["Case", "CaseError", "default_cases", "in_area", "read_cases"]
+__all__ = ["Case", "CaseError", "default_cases", "find_cases", "in_area", "read_cases"]
 
 Value = TypeVar("Value")
 Kind = Literal["case", "random", "large", "scenario"]
@@ -66,15 +66,25 @@ def read_cases(paths: Iterable[str | os.PathLike[str]]) -> list[Case]:
     Raises CaseError for a path that does not exist and for a file that holds no cases, and
     InvalidInputError for a scenario that makes no sense.
     """
+    found, broken = find_cases(paths)
+    if broken:
+        raise broken[0]
+    return found
+
+
+def find_cases(
+    paths: Iterable[str | os.PathLike[str]],
+) -> tuple[list[Case], list[InvalidInputError]]:
+    """As `read_cases`; beside them what is wrong with the files that cannot be read."""
     found: list[Case] = []
-    for path in map(Path, paths):
-        if path.is_dir():
-            found += _read_directory(path)
-        elif not path.exists():
-            raise CaseError(f"{path}: no such file or directory")
-        else:
-            found += _read_file(path)
-    return sorted(found, key=lambda case: (_rank(case.area), case.area, case.id))
+    broken: list[InvalidInputError] = []
+    for path in paths:
+        for each in _read(path):
+            if isinstance(each, Case):
+                found.append(each)
+            else:
+                broken.append(each)
+    return sorted(found, key=lambda case: (_rank(case.area), case.area, case.id)), broken
 
 
 def default_cases() -> Path:
@@ -113,7 +123,18 @@ def _rank(area: str) -> int:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _read_directory(root: Path) -> Iterator[Case]:
+def _read(path: str | os.PathLike[str]) -> Iterator[Case | InvalidInputError]:
+    if not os.fspath(path):  # and not the current directory, as a Path would have it
+        yield CaseError("the name of a file or directory is empty")
+    elif Path(path).is_dir():
+        yield from _read_directory(Path(path))
+    elif not Path(path).exists():
+        yield CaseError(f"{path}: no such file or directory")
+    else:
+        yield from _read_file(Path(path))
+
+
+def _read_directory(root: Path) -> Iterator[Case | InvalidInputError]:
     """A collection by its folders, or any directory of cases and scenarios."""
     folders = [root / name for name in FOLDERS if (root / name).is_dir()]
     files = sorted(
@@ -123,26 +144,34 @@ def _read_directory(root: Path) -> Iterator[Case]:
         if file.suffix in (".json", ".yaml", ".yml") and file.is_file()
     )
     if not files:
-        raise CaseError(f"{root}: there are no cases in this directory")
+        yield CaseError(f"{root}: there are no cases in this directory")
     for file in files:
         yield from _read_file(file)
 
 
-def _read_file(path: Path) -> list[Case]:
-    if path.name.endswith((".tar.xz", ".tar.gz", ".tar")):
-        return list(_read_archive(path))
-    if path.suffix in (".yaml", ".yml"):
-        from kai.verify.scenario import read_scenarios
-
-        return [
-            Case(scenario.name, "scenarios", "scenario", str(path), _ready(scenario))
-            for scenario in read_scenarios(path)
-        ]
+def _read_file(path: Path) -> Iterator[Case | InvalidInputError]:
     try:
-        text = path.read_bytes()
+        if path.name.endswith((".tar.xz", ".tar.gz", ".tar")):
+            yield from _read_archive(path)
+        elif path.suffix in (".yaml", ".yml"):
+            yield from _read_scenarios(path)
+        else:
+            data = path.read_bytes()
+            yield _recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(data))
     except OSError as error:
-        raise CaseError(f"{path}: {why_unreadable(error)}") from None
-    return [_recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(text))]
+        yield CaseError(f"{path}: {why_unreadable(error)}")
+    except InvalidInputError as error:
+        yield error
+
+
+def _read_scenarios(path: Path) -> Iterator[Case | InvalidInputError]:
+    from kai.verify.scenario import Scenario, scenarios_in
+
+    for each in scenarios_in(path):
+        if isinstance(each, Scenario):
+            yield Case(each.name, "scenarios", "scenario", str(path), _ready(each))
+        else:
+            yield each
 
 
 def _read_archive(path: Path) -> Iterator[Case]:

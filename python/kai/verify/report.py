@@ -26,6 +26,8 @@ class Area:
     alternatives: int = 0  # of those reported: KAI was seen to decide so
     invalid: int = 0
     crashed: int = 0
+    known: int = 0  # break a rule, and why is known
+    broken: int = 0
     numbers: int = 0  # cases with recorded queue numbers
     numbers_agree: int = 0
     observed: int = 0  # judged cases of which it is known what KAI did beyond what is demanded
@@ -33,7 +35,15 @@ class Area:
 
     @property
     def total(self) -> int:
-        return self.judged + self.not_built + self.reported + self.invalid + self.crashed
+        return (
+            self.judged
+            + self.not_built
+            + self.reported
+            + self.invalid
+            + self.crashed
+            + self.known
+            + self.broken
+        )
 
     def add(self, result: Result) -> None:
         self.judged += result.judged
@@ -44,6 +54,8 @@ class Area:
         self.alternatives += bool(result.alternative)
         self.invalid += result.verdict == "invalid"
         self.crashed += result.verdict == "crashed"
+        self.known += result.verdict == "known"
+        self.broken += result.verdict == "broken"
         if result.queue_differences is not None and result.numbers_judged:
             self.numbers += 1
             self.numbers_agree += not result.queue_differences
@@ -62,6 +74,8 @@ class Area:
             "alternatives": self.alternatives,
             "invalid": self.invalid,
             "crashed": self.crashed,
+            "known": self.known,
+            "broken": self.broken,
             "queue_numbers": self.numbers,
             "queue_numbers_agree_percent": percent(self.numbers_agree, self.numbers),
             "observed": self.observed,
@@ -111,6 +125,15 @@ class Report:
         return dict(sorted(found.items(), key=lambda item: (len(item[0]), -len(item[1]), item[0])))
 
     @property
+    def known(self) -> dict[str, list[Result]]:
+        """Cases that break a rule, by the reason for which they may."""
+        found: dict[str, list[Result]] = {}
+        for result in self.results:
+            if result.verdict == "known":
+                found.setdefault(result.why[0], []).append(result)
+        return found
+
+    @property
     def unseen(self) -> list[Case]:
         """Cases that are only reported, and in which KAI was never seen to decide as we do."""
         return [
@@ -142,6 +165,7 @@ class Report:
                 for switches, results in self.explained.items()
                 if len(switches) > 1
             ],
+            "known": {why: [_name(each) for each in found] for why, found in self.known.items()},
             "unseen": [f"{case.area}/{case.id}" for case in self.unseen],
             "differences": [self._difference(result) for result in self.failures()],
         }

@@ -8,6 +8,8 @@
 ``not_built``  needs something that kai does not have yet
 ``invalid``    not judged, but the plan breaks a rule that every plan has to keep
 ``crashed``    the engine raised an exception
+``known``      breaks a rule for a reason that is known (`kai.verify.known`)
+``broken``     its file cannot be read
 
 What counts is decided by the case itself, never by a list of names: ``notes`` and ``varies`` make a
 recorded case a reported one, and what is not built is what the plan says it would have needed.
@@ -24,6 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from kai.errors import InvalidInputError
 from kai.sim.world import step
 from kai.verify.cases import Case
 from kai.verify.compare import (
@@ -35,6 +38,7 @@ from kai.verify.compare import (
 )
 from kai.verify.evictions import SEARCHES
 from kai.verify.expect import check_bounds, check_state, state_after, state_of
+from kai.verify.known import why_known
 from kai.verify.objects import Json, read_world
 from kai.verify.outcome import NUMBERS, Outcome, from_plan, from_record
 from kai.verify.scenario import Scenario, check_scenario
@@ -46,7 +50,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "Planner", "Result", "Switched", "Verdict", "verify"]
 
-Verdict = Literal["agree", "differ", "reported", "not_built", "invalid", "crashed"]
+Verdict = Literal[
+    "agree", "differ", "reported", "not_built", "invalid", "crashed", "known", "broken"
+]
 
 NOW = "2026-01-01T12:00:00Z"  # of a case without a clock: its time stamps lie years before
 # Messages are compared where they come from allocate. The searches of other actions leave errors of
@@ -78,7 +84,7 @@ class Result:
     observed: bool | None = None  # whether it is also what KAI did, where less is demanded
     alternative: bool | None = None  # of a reported case: whether KAI was seen to decide so
     switches: tuple[str, ...] = ()  # the fewest that explain the difference
-    why: tuple[str, ...] = ()  # why it takes several; none known: they excuse nothing
+    why: tuple[str, ...] = ()  # why it takes several, or why it is known; none: nothing is excused
 
     @property
     def judged(self) -> bool:
@@ -87,7 +93,7 @@ class Result:
     @property
     def failed(self) -> bool:
         """Whether this alone makes the verdict of a run negative."""
-        if self.verdict in ("differ", "invalid", "crashed"):
+        if self.verdict in ("differ", "invalid", "crashed", "broken"):
             return True
         return self.numbers_judged and bool(self.queue_differences)
 
@@ -125,6 +131,9 @@ def verify(
 def run(case: Case, planner: Planner, *, switches: Sequence[str] = ()) -> Result:
     """Runs one case, and a difference again with switches turned off."""
     result = _run_once(case, planner)
+    if result.verdict == "invalid" and _is_as_kai(planner):
+        reason = why_known(f"{case.area}/{case.id}", result.differences)
+        return replace(result, verdict="known", why=(reason,)) if reason else result
     if result.verdict != "differ":
         return result
 
@@ -150,8 +159,10 @@ def _run_once(case: Case, planner: Planner) -> Result:
         "large": _run_large,
         "scenario": _run_scenario,
     }
-    # An unreadable case is the caller's problem, a failing plan is a result.
-    data = (case.data, case.data.build()) if case.kind == "scenario" else case.data
+    try:
+        data = (case.data, case.data.build()) if case.kind == "scenario" else case.data
+    except InvalidInputError as error:
+        return Result(case, "broken", (Difference("file", case.id, str(error)),))
     try:
         return runners[case.kind](case, data, planner)
     except Exception as error:

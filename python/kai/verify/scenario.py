@@ -40,26 +40,33 @@ Expected of a group: ``placed`` (pods bound in this cycle), ``pipelined`` (pods 
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from kai.admission import fields
+from kai.api import kinds, places
 from kai.api.documents import why_unreadable
+from kai.api.nearest import did_you_mean
+from kai.api.reading import at
+from kai.engine.config import config_json
+from kai.engine.objects import PodOptions
 from kai.engine.text import count
-from kai.errors import InvalidInputError
+from kai.engine.values import REASON_CODES, VERDICTS
+from kai.errors import InvalidConfigError, InvalidInputError
 from kai.verify.compare import Difference, same_number
 from kai.verify.objects import Json
 from kai.verify.outcome import NUMBERS, RESOURCES, Outcome, names
 
 if TYPE_CHECKING:
-    from kai.engine.cluster import Cluster
+    from kai.engine.cluster import Cluster, Rejected
 
-__all__ = ["Scenario", "check_scenario", "read_scenarios"]
+__all__ = ["Scenario", "check_scenario", "read_scenarios", "scenarios_in"]
 
 DEFAULT_NOW = "2026-01-01T00:00:00Z"
 
@@ -94,44 +101,25 @@ NODE_MEMBERS = {
     "conditions": "",
     "count": "",
 }
+_NAMED_OTHERWISE = ("gpus", "cpus", "node_selector")
 GROUP_MEMBERS = {
     "gpu": "gpus",
     "cpu": "cpus",
     "selector": "node_selector",
     "bind_request": "",
     "node": "",
-    **{
-        name: name
-        for name in (
-            "pods",
-            "queue",
-            "min_member",
-            "priority",
-            "preemptible",
-            "created",
-            "gpu_fraction",
-            "gpu_memory_mib",
-            "gpu_devices",
-            "gpu_groups",
-            "memory",
-            "resources",
-            "tolerations",
-            "affinity",
-            "anti_affinity",
-            "topology_key",
-            "labels",
-            "annotations",
-            "gated",
-            "pod_spec",
-        )
-    },
+    **{name: name for name in PodOptions.__annotations__ if name not in _NAMED_OTHERWISE},
 }
 EXPECTED = ("placed", "pipelined", "evicted", "nodes", "verdict", "reasons", "message")
 
 
+COUNTED = ("placed", "pipelined", "evicted")
+STARTED = ("running", "releasing", "pending")
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario as written; building the cluster checks the rest of it."""
+    """One scenario, whose names all exist."""
 
     name: str
     rules: tuple[str, ...]
@@ -141,6 +129,7 @@ class Scenario:
     now: str
     cycles: int
     document: Json = field(repr=False)
+    where: _Where = field(repr=False, compare=False)
 
     def build(self) -> Cluster:
         """The situation as a cluster. Raises InvalidInputError naming the member that is wrong."""
@@ -151,19 +140,43 @@ class Scenario:
 
 
 def read_scenarios(path: Path) -> list[Scenario]:
-    """The scenarios of one file. Raises InvalidInputError in one sentence."""
-    try:
-        documents = list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=_Loader))
-    except OSError as error:
-        raise InvalidInputError(f"{path}: {why_unreadable(error)}") from None
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}: not UTF-8 text: {error.reason}") from None
-    except yaml.YAMLError as error:
-        raise InvalidInputError(f"{path}: not YAML: {_first_line(error)}") from None
-    found = [_scenario(document, str(path)) for document in documents if document is not None]
-    if not found:
-        raise InvalidInputError(f"{path}: there is no scenario in this file")
+    """The scenarios of one file. Raises InvalidInputError for the first mistake in it."""
+    found = []
+    for each in scenarios_in(path):
+        if isinstance(each, InvalidInputError):
+            raise each
+        found.append(each)
     return found
+
+
+def scenarios_in(path: Path) -> Iterator[Scenario | InvalidInputError]:
+    """The scenarios of one file; in the place of one with mistakes, each of them in a sentence."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        documents = list(yaml.load_all(text, Loader=_Loader))
+    except OSError as error:
+        yield InvalidInputError(f"{path}: {why_unreadable(error)}")
+        return
+    except UnicodeDecodeError as error:
+        yield InvalidInputError(f"{path}: not UTF-8 text: {error.reason}")
+        return
+    except (yaml.YAMLError, RecursionError) as error:
+        yield _not_yaml(path, error)
+        return
+    lines = _Places(str(path), text)
+    written = [(index, each) for index, each in enumerate(documents) if each is not None]
+    if not written:
+        yield InvalidInputError(f"{path}: there is no scenario in this file")
+    for index, document in written:
+        try:
+            scenario = _scenario(document, _Where(lines, index))
+            problems = list(_problems(scenario))
+        except InvalidInputError as error:
+            yield error
+        else:
+            yield from problems
+            if not problems:
+                yield scenario
 
 
 class _Loader(yaml.SafeLoader):
@@ -174,8 +187,9 @@ def _mapping_once(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen = set()
     for key, _ in node.value:
         if key.value in seen:
-            where = f"line {key.start_mark.line + 1}"
-            raise yaml.YAMLError(f"{key.value!r} is there twice, again in {where}")
+            raise yaml.MarkedYAMLError(
+                problem=f"{key.value!r} is there twice", problem_mark=key.start_mark
+            )
         seen.add(key.value)
     return dict(loader.construct_pairs(node, deep=True))
 
@@ -188,31 +202,33 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping_once)
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", _time_as_text)
 
 
-def _first_line(error: yaml.YAMLError) -> str:
+def _not_yaml(path: Path, error: Exception) -> InvalidInputError:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    return f"{problem} in line {mark.line + 1}" if mark is not None else problem
+    problem = getattr(error, "problem", None) or (str(error).splitlines() or ["too deep"])[0]
+    line = f":{mark.line + 1}" if mark is not None else ""
+    return InvalidInputError(f"{path}{line}: not YAML: {problem}")
 
 
-def _scenario(document: Any, source: str) -> Scenario:
-    where = _Where(source)
+def _scenario(document: Any, where: _Where) -> Scenario:
     where.mapping(document, MEMBERS)
     name = document.get("name")
     if not isinstance(name, str) or not name.strip():
         raise where.error("a scenario needs a name, the sentence it proves")
-    where = _Where(source, name)
+    where = replace(where, scenario=name)
     rules = document.get("rules") or []
     if isinstance(rules, str):
         rules = [rules]
     if not isinstance(rules, list):
         raise where("rules").error("this should be a list of rules")
     where("cluster").mapping(document.get("cluster") or {}, CLUSTER_MEMBERS)
-    for part in ("running", "releasing", "pending"):
-        for group, shapes in where(part).mapping(document.get(part) or {}).items():
+    for part in STARTED:
+        for group in where(part).mapping(document.get(part) or {}):
             if str(group).count("/") != 1:
-                raise where(part).error(f"a group is named namespace/name, not {group!r}")
-            for shape in shapes if isinstance(shapes, list) else [shapes]:
-                where(part, group).mapping(shape or {}, tuple(GROUP_MEMBERS))
+                raise where(part, str(group)).error(
+                    f"a group is named namespace/name, not {group!r}"
+                )
+    for _, _, shape, place in _shapes(document, where):
+        place.mapping(shape, tuple(GROUP_MEMBERS))
     cycles = document.get("cycles", 1)
     if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
         raise where("cycles").error("this should be a number from 1 on")
@@ -221,53 +237,194 @@ def _scenario(document: Any, source: str) -> Scenario:
         raise where("expect").error("a scenario expects something")
     queues = where("expect", "queues").mapping(expect.pop("queues", None) or {})
     for queue, numbers in queues.items():
-        for resource, values in (
-            where("expect", "queues", str(queue)).mapping(numbers, RESOURCES).items()
-        ):
-            where("expect", "queues", str(queue), resource).mapping(values, NUMBERS)
+        of_queue = where("expect", "queues", str(queue))
+        for resource, values in of_queue.mapping(numbers, RESOURCES).items():
+            for number, value in of_queue(resource).mapping(values, NUMBERS).items():
+                if value is not None and not _is_number(value):
+                    raise of_queue(resource, number).error("this should be a number, or null")
     for group, wanted in expect.items():
-        where("expect", str(group)).mapping(wanted, EXPECTED)
+        _check_expected(where("expect", str(group)), wanted)
     return Scenario(
         name=name.strip(),
         rules=tuple(map(str, rules)),
-        source=source,
+        source=where.places.source,
         expect=expect,
         queues=queues,
         now=str(document.get("now") or DEFAULT_NOW),
         cycles=cycles,
         document=document,
+        where=where,
     )
+
+
+def _check_expected(where: _Where, wanted: Any) -> None:
+    """What is expected of a group: members, and words that a plan can say."""
+    where.mapping(wanted, EXPECTED)
+    if not isinstance(wanted.get("nodes") or [], (list, Mapping)):
+        raise where("nodes").error("this should be a list of nodes, or {node: number of pods}")
+    for name in COUNTED:
+        count = wanted.get(name, 0)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise where(name).error("this should be a number of pods")
+    if "verdict" in wanted:
+        where("verdict").known("verdict", wanted["verdict"], VERDICTS)
+    for code in _list(wanted.get("reasons") or []):
+        where("reasons").known("reason", code, REASON_CODES)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _shapes(document: Json, where: _Where) -> Iterator[tuple[str, str, Any, _Where]]:
+    """Part, pod group, the members of some pods of it, and where they stand."""
+    for part in STARTED:
+        for group, shapes in (document.get(part) or {}).items():
+            if not isinstance(shapes, list):
+                yield part, group, shapes or {}, where(part, group)
+                continue
+            for index, shape in enumerate(shapes):
+                yield part, group, shape or {}, where(part, group, str(index))
+
+
+class _Places:
+    """The lines of a scenario file, found when something has to be said of one."""
+
+    def __init__(self, source: str, text: str) -> None:
+        self.source = source
+        self._text = text
+
+    @cached_property
+    def _nodes(self) -> list[Any]:
+        return places.nodes_of(self._text)
+
+    def line(self, document: int, path: Sequence[str]) -> int:
+        return places.line_of(self._nodes, document, path) or 1
 
 
 @dataclass(frozen=True)
 class _Where:
     """A place in a scenario file, for messages."""
 
-    source: str
+    places: _Places
+    document: int
     scenario: str = ""
     path: tuple[str, ...] = ()
 
     def __call__(self, *path: str) -> _Where:
-        return _Where(self.source, self.scenario, (*self.path, *path))
+        return replace(self, path=(*self.path, *path))
 
     def error(self, problem: str) -> InvalidInputError:
-        parts = [self.source]
+        parts = [f"{self.places.source}:{self.places.line(self.document, self.path)}"]
         if self.scenario:
             parts.append(repr(self.scenario))
         if self.path:
             parts.append(".".join(self.path))
         return InvalidInputError(f"{': '.join(parts)}: {problem}")
 
-    def mapping(self, value: Any, members: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    def mapping(self, value: Any, members: Sequence[str] = ()) -> Mapping[str, Any]:
         """``value``, which has to be a mapping and hold no other members than these."""
         if not isinstance(value, Mapping):
             raise self.error("this should be members with values")
         for name in value:
             if members and name not in members:
-                close = difflib.get_close_matches(str(name), members, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise self.error(f"there is no member {name!r}{hint}")
+                raise self(str(name)).unknown("member", name, members)
         return value
+
+    def known(self, what: str, name: Any, names: Iterable[str]) -> None:
+        """Raises unless the name is one of these."""
+        if name not in (names := list(names)):
+            raise self.unknown(what, name, names)
+
+    def unknown(self, what: str, name: Any, names: Iterable[str]) -> InvalidInputError:
+        return self.error(f"there is no {what} {name!r}{did_you_mean(name, names)}")
+
+
+# --- strictness ----------------------------------------------------------------------------------
+
+
+def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
+    """Names that exist nowhere, what would be left out, and what would be skipped."""
+    where, document = scenario.where, scenario.document
+    cluster = scenario.build()
+    objects = cluster.objects
+    named = {
+        kind: [str(at(each, "metadata", "name")) for each in objects.get(kinds.LISTS[kind], ())]
+        for kind in ("Node", "Queue", "PriorityClass")
+    }
+    for part, group, shape, place in _shapes(document, where):
+        queue = shape.get("queue", group.partition("/")[0])
+        if queue not in named["Queue"] and not _may_be_without_queue(scenario.expect.get(group)):
+            yield place(*(("queue",) if "queue" in shape else ())).unknown(
+                "queue", queue, named["Queue"]
+            )
+        priority = shape.get("priority")
+        if isinstance(priority, str) and priority not in named["PriorityClass"]:
+            yield place("priority").unknown("priority class", priority, named["PriorityClass"])
+        for member in ("node",) if part != "pending" else ("bind_request",):
+            for node in _list(shape.get(member) or []):
+                if node not in named["Node"]:
+                    yield place(member).unknown("node", node, named["Node"])
+    yield from _warnings(document, where, cluster)
+    for kind, manifests in _objects(document).items():
+        for index, manifest in enumerate(manifests):
+            for found in fields.check(kind, at(manifest, "spec")):
+                path = map(str, found.at)
+                place = where("cluster", "objects", kind, str(index), *path)
+                yield place.error(f"{found.message}; {found.fix}")
+    for rejected in cluster.rejected:
+        yield _place_of(rejected, document, where).error(f"this would be left out: {rejected}")
+    groups = [kinds.full_name(each) for each in objects.get("podGroups", ())]
+    expected = where("expect")
+    for group, wanted in scenario.expect.items():
+        if group not in groups:
+            yield expected(group).unknown("pod group", group, groups)
+        for node in list(wanted.get("nodes") or []):
+            if node not in named["Node"]:
+                yield expected(group, "nodes").unknown("node", node, named["Node"])
+    for queue in scenario.queues:
+        if queue not in named["Queue"]:
+            yield expected("queues", queue).unknown("queue", queue, named["Queue"])
+
+
+def _may_be_without_queue(expected: Mapping[str, Any] | None) -> bool:
+    """Whether that is what the scenario is about."""
+    reasons = _list((expected or {}).get("reasons") or [])
+    return "queue_does_not_exist" in reasons or (expected or {}).get("verdict") == "invalid"
+
+
+def _warnings(document: Json, where: _Where, cluster: Cluster) -> Iterator[InvalidInputError]:
+    from kai import _core
+
+    try:
+        text = config_json(cluster.to_snapshot()["config"])
+        warnings = _core.Config.parse(text).located_warnings
+    except InvalidConfigError as error:
+        yield where("config").error(str(error).removeprefix("config: "))
+        return
+    for path, warning in warnings:
+        # `actions` has a member of its own in a scenario.
+        own = path == ["actions"] and "actions" in document
+        yield where(*(() if own else ("config",)), *path).error(warning)
+
+
+def _objects(document: Json) -> Mapping[str, Any]:
+    return (document.get("cluster") or {}).get("objects") or {}
+
+
+def _place_of(rejected: Rejected, document: Json, where: _Where) -> _Where:
+    """Where the object that was left out is described."""
+    described = document.get("cluster") or {}
+    for kind, member in (("Queue", "queues"), ("Node", "nodes")):
+        if rejected.kind == kind and rejected.name in (described.get(member) or {}):
+            return where("cluster", member, rejected.name)
+    group = rejected.name
+    if rejected.kind == "Pod":
+        group = group.rpartition("-")[0]
+    for part in STARTED:
+        if group in (document.get(part) or {}):
+            return where(part, group)
+    return where("cluster", "objects", rejected.kind)
 
 
 # --- building ------------------------------------------------------------------------------------
@@ -276,8 +433,7 @@ class _Where:
 def _build(scenario: Scenario) -> Cluster:
     import kai
 
-    where = _Where(scenario.source, scenario.name)
-    document = scenario.document
+    where, document = scenario.where, scenario.document
     cluster = kai.Cluster(name=scenario.name, now=scenario.now)
     described = document.get("cluster") or {}
     for name, value in (described.get("priority_classes") or {}).items():
@@ -287,13 +443,13 @@ def _build(scenario: Scenario) -> Cluster:
     for name, node in where("cluster", "nodes").mapping(described.get("nodes") or {}).items():
         _add_node(cluster, str(name), node or {}, where("cluster", "nodes", str(name)))
     for kind, manifests in (described.get("objects") or {}).items():
-        _guard(where("cluster", "objects"), cluster.add, kind, *manifests)
-    for part in ("running", "releasing", "pending"):
-        for group, shapes in (document.get(part) or {}).items():
-            for shape in shapes if isinstance(shapes, list) else [shapes]:
-                _add_pods(cluster, part, group, shape or {}, where(part, group))
+        _guard(where("cluster", "objects", str(kind)), cluster.add, kind, *manifests)
+    for part, group, shape, place in _shapes(document, where):
+        _add_pods(cluster, part, group, shape, place)
     config, params = _config(document, where)
-    _guard(where("config"), cluster.configure, config, **params)
+    _guard(where("config"), cluster.configure, config)
+    for name, value in params.items():
+        _guard(where("params", str(name)), cluster.configure, **{str(name): value})
     return cluster
 
 
@@ -376,27 +532,16 @@ def _bind_request(pod: Mapping[str, Any], node: str) -> Json:
     }
 
 
-# The plugins of the configuration that KAI's operator writes (spec 2 C8), in its order.
-_PLUGINS = (
-    "predicates",
-    "proportion",
-    "priority",
-    "nodeavailability",
-    "resourcetype",
-    "podaffinity",
-    "elastic",
-    "kubeflow",
-    "ray",
-    "subgrouporder",
-    "taskorder",
-    "nominatednode",
-    "dynamicresources",
-    "minruntime",
-    "topology",
-    "snapshot",
-    "sg-nodelocalgreedy",
-    "sg-multinodegang",
-)
+def _plugins(strategies: Mapping[str, str]) -> Json:
+    """What KAI's operator makes of a placement (spec 2 C8), over the built-in plugins."""
+    spread = strategies["gpu"] == "spread"
+    return {
+        "podaffinity": True,
+        "gpuspread": spread,
+        "gpupack": not spread,
+        "gpusharingorder": not spread,
+        "nodeplacement": dict(strategies),
+    }
 
 
 def _config(document: Json, where: _Where) -> tuple[Json, Json]:
@@ -409,14 +554,12 @@ def _config(document: Json, where: _Where) -> tuple[Json, Json]:
         if strategy not in ("binpack", "spread"):
             problem = f"a placement is binpack or spread, not {strategy!r}"
             raise where("placement", resource).error(problem)
+    given = where("config").mapping(document.get("config") or {})
+    config.update(given)
     if placement:
-        strategies = {"gpu": "binpack", "cpu": "binpack", **placement}
-        spread = strategies["gpu"] == "spread"
-        extra = ["gpuspread"] if spread else ["gpupack", "gpusharingorder"]
-        plugins: list[Json] = [{"name": name} for name in (*_PLUGINS, *extra)]
-        plugins.append({"name": "nodeplacement", "arguments": strategies})
-        config["tiers"] = [{"plugins": plugins}]
-    config.update(where("config").mapping(document.get("config") or {}))
+        own = where("config", "plugins").mapping(given.get("plugins") or {})
+        of_placement = _plugins({"gpu": "binpack", "cpu": "binpack", **placement})
+        config["plugins"] = of_placement | dict(own)
     return config, dict(where("params").mapping(document.get("params") or {}))
 
 

@@ -30,7 +30,13 @@ Run = Callable[..., Any]
         ),
         (["plan"], "Missing argument 'INPUT...'"),
         (["plan", "--nonsense"], "No such option"),
-        (["nonsense"], "No such command 'nonsense'"),
+        (["nonsense"], "there is no command 'nonsense'"),
+        (["plam"], "there is no command 'plam'; did you mean 'plan'?"),
+        (["config", "shwo"], "there is no command 'shwo'; did you mean 'show'?"),
+        (["plan", ""], "kai: the name of an input is empty: name a file, a directory or -"),
+        (["queues", "", "SNAPSHOT"], "kai: the name of an input is empty"),
+        (["verify", ""], "kai: the name of a file or directory is empty"),
+        (["lint", ""], "kai: "),
         (["demo", "--save", "/no/such/folder/x.zip"], "kai: --save: /no/such/folder/x.zip"),
     ],
 )
@@ -44,7 +50,7 @@ def test_bad_input_is_one_sentence_and_2(
 
 
 def test_a_file_given_in_place_of_a_command_is_understood(run: Run) -> None:
-    assert "Try 'kai plan cluster.zip'" in run("cluster.zip").err
+    assert "try 'kai plan cluster.zip'" in run("cluster.zip").err
 
 
 def test_a_name_that_is_not_there_is_1(run: Run, snapshot: Path) -> None:
@@ -67,6 +73,17 @@ def test_strict_is_2_when_something_was_left_out(run: Run, tmp_path: Path, snaps
     assert "kai: left out: Job default/j: spec: is missing\n" in done.err
     assert json.loads(done.out)
     assert run("plan", snapshot, "--strict").status == 0
+
+
+def test_strict_is_2_for_a_name_that_is_not_known(run: Run, tmp_path: Path, snapshot: Path) -> None:
+    (tmp_path / "config.yaml").write_text("actons: allocate\n")
+    arguments = ("plan", snapshot, "--config", tmp_path / "config.yaml")
+    assert run(*arguments).status == 0
+    done = run(*arguments, "--strict")
+    assert done.status == 2
+    assert done.err == (
+        'kai: configuration member "actons" is not known and is skipped; did you mean "actions"?\n'
+    )
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(start: Any, snapshot: Path) -> None:

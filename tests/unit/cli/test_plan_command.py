@@ -120,8 +120,28 @@ def test_an_unknown_member_of_the_configuration_is_said_once(
 ) -> None:
     config = tmp_path / "config.yaml"
     config.write_text('actions: "allocate"\naction: "reclaim"\n')
-    done = run("plan", snapshot, snapshot, "--config", config)
-    assert done.err == 'kai: configuration member "action" is not known and is skipped\n'
+    said = 'configuration member "action" is not known and is skipped; did you mean "actions"?'
+    done = run("plan", snapshot, snapshot, "--json", "--config", config)
+    assert done.err == f"kai: {said}\n"
+    assert [json.loads(line)["warnings"] for line in done.out.splitlines()] == [[said], [said]]
+    page = run("plan", snapshot, "--config", config)
+    assert page.err == ""
+    lines = page.out.splitlines()
+    assert lines[lines.index("Warnings") + 1].startswith('  configuration member "action" is not')
+
+
+def test_what_was_rejected_explains_itself_and_is_1(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "kind: Pod\nmetadata: {name: p, labels: {kai.scheduler/queue: 5}}\nspec: {containers: []}\n"
+    )
+    for name in ("p", "default/p"):
+        done = run("plan", path, "--explain", name)
+        assert done.status == 1
+        assert done.out.splitlines()[0] == "Pod default/p was left out of the plan."
+        assert "kai.scheduler/queue" in done.out
+    explained = json.loads(run("plan", path, "--explain", "p", "--json").out)
+    assert explained["rejected"][0]["name"] == "default/p"
 
 
 def test_a_trace_is_written_beside_the_answer(run: Run, snapshot: Path, tmp_path: Path) -> None:

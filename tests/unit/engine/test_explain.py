@@ -404,3 +404,14 @@ def test_a_group_is_known_by_its_workload() -> None:
     cluster.add("PodGroup", {"metadata": metadata, "spec": {"queue": "a", "minMember": 1}})
     cluster.add("Pod", late_pod())
     assert why(cluster, "poor/nightly") == why(cluster, "nightly") == why(cluster, "poor/late")
+
+
+def test_a_group_whose_pods_were_left_out_says_why() -> None:
+    snapshot = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1).to_snapshot()
+    snapshot["rawObjects"]["pods"][0]["metadata"]["labels"] = {"team": 5}
+    plan = kai.Scheduler().plan(kai.Cluster.from_snapshot(snapshot))
+    said = (
+        "Pod a/x-0 was left out of the plan.\n"
+        '  metadata.labels["team"]: expected a string, found a number'
+    )
+    assert [plan.why(name) for name in ("a/x", "x", "a/x-0", "x-0")] == [said] * 4

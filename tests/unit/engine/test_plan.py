@@ -143,6 +143,7 @@ def test_json_has_the_members_that_are_promised_in_that_order() -> None:
             }
             for name in ("a", "b")
         },
+        "warnings": [],
         "rejected": [
             {"kind": "Queue", "name": "x", "field": "spec.parentQueue", "message": "does not exist"}
         ],

@@ -1,6 +1,7 @@
 """Plain Kubernetes, and patching whatever has pods (spec 7 §16), without the kubernetes client."""
 
 import copy
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -438,3 +439,32 @@ def test_the_examples_print_manifests(example: str, capsys: pytest.CaptureFixtur
     (printed,) = yaml.safe_load_all(capsys.readouterr().out)
     assert printed["metadata"]["labels"]["kai.scheduler/queue"] == "team-a"
     assert "kai-scheduler" in str(printed["spec"])
+
+
+# ---- PodSettings.apply_to ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", sorted(set(MANIFESTS) - {"Pod"}))
+def test_settings_are_applied_to_the_pod_templates_of_every_kind(kind: str) -> None:
+    """Once the spec of a Deployment itself got the scheduler's name, and its pods nothing."""
+    before = manifest(kind)
+    made = kai.pod_settings(queue="team-a").apply_to(before)
+    assert before == manifest(kind)
+    assert made == dict(kubernetes.patch(before, kai.PodRequest(queue="team-a"), as_native=False))
+    assert "kai-scheduler" in json.dumps(made) or kind == "DynamoGraphDeployment"
+
+
+def test_what_a_kind_cannot_express_is_refused_and_so_is_a_kind_without_pods() -> None:
+    gang = kai.pod_settings(queue="team-a", gang_min=2)
+    with pytest.raises(InvalidRequestError, match="KAI reads no such number from a Deployment"):
+        gang.apply_to(manifest("Deployment"))
+    with pytest.raises(InvalidRequestError):
+        gang.apply_to({"kind": "Service", "spec": {"selector": {}}})
+
+
+def test_a_container_of_a_workload_is_named() -> None:
+    job = manifest("Job")
+    job["spec"]["template"]["spec"]["containers"].append({"name": "side"})
+    made = kai.pod_settings(queue="a", cpu=3).apply_to(job, container="side")
+    assert "requests" not in made["spec"]["template"]["spec"]["containers"][0].get("resources", {})
+    assert made["spec"]["template"]["spec"]["containers"][1]["resources"]["requests"]["cpu"] == "3"

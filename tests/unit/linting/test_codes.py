@@ -4,19 +4,25 @@ import ast
 import re
 from pathlib import Path
 
+import kai.admission
 import kai.linting
 
-SOURCES = Path(kai.linting.__file__).parent
+SOURCES = [Path(each.__file__).parent for each in (kai.admission, kai.linting)]
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "lint.md"
 
 
 def in_code() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for path in SOURCES.glob("*.py"):
+    for path in (path for folder in SOURCES for path in folder.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
                 continue
-            made = {"error": {"error"}, "warning": {"warning"}, "make": {"error", "warning"}}
+            made = {
+                "error": {"error"},
+                "refusal": {"error"},
+                "warning": {"warning"},
+                "make": {"error", "warning"},
+            }
             code = node.args[0]
             if node.func.id in made and isinstance(code, ast.Constant):
                 found.setdefault(code.value, set()).update(made[node.func.id])

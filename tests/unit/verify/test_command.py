@@ -218,7 +218,7 @@ def test_what_cannot_be_read_is_status_2_and_one_sentence(
     result = verify(tmp_path / "it.yaml")
     assert result.exit_code == 2
     problem = "there is no member 'expects'; did you mean 'expect'?"
-    assert result.error == f"kai: {tmp_path / 'it.yaml'}: {problem}\n"
+    assert result.error == f"kai: {tmp_path / 'it.yaml'}:2: expects: {problem}\n"
 
 
 def test_a_mistake_inside_a_scenario_is_status_2(
@@ -230,6 +230,31 @@ def test_a_mistake_inside_a_scenario_is_status_2(
     assert result.exit_code == 2
     assert "pending.vision/train: pods is -1" in result.error
     assert result.error.count("\n") == 1
+
+
+def test_a_broken_file_does_not_stop_the_others(
+    verify: Callable[..., Ran], good: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("name: [")
+    result = verify(broken, tmp_path / "missing.yaml", good)
+    assert result.exit_code == 2
+    assert f"kai: {broken}:1: not YAML: " in result.error
+    assert f"kai: {tmp_path / 'missing.yaml'}: no such file or directory\n" in result.error
+    assert "1/1" in result.output
+    report = json.loads(verify(broken, good, "--json").output)
+    assert len(report["broken"]) == 1
+    assert report["areas"]["scenarios"]["agree"] == 1
+
+
+def test_a_mistaken_scenario_does_not_stop_the_others_of_its_file(
+    verify: Callable[..., Ran], tmp_path: Path
+) -> None:
+    path = tmp_path / "it.yaml"
+    path.write_text(f"name: x\nexpects: {{}}\n---\n{SCENARIO.format(placed=1)}")
+    result = verify(path)
+    assert result.exit_code == 2
+    assert "1/1" in result.output
 
 
 def test_an_unknown_area_names_those_there_are(verify: Callable[..., Ran], good: Path) -> None:
@@ -250,3 +275,13 @@ def test_every_line_of_the_table_fits_80_characters(
     table = result.output.partition("not built")[0]
     assert "integration-allocate-fractional" in table
     assert max(map(len, table.splitlines())) <= 80
+
+
+def test_a_recorded_file_that_is_broken_does_not_stop_the_others(
+    verify: Callable[..., Ran], recorded: Path
+) -> None:
+    recorded.with_name("broken.json").write_text("{")
+    result = verify(recorded.parent)
+    assert result.exit_code == 2
+    assert "broken.json: not JSON" in " ".join(result.output.split()) + result.error
+    assert "1/1" in result.output

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from kai.verify import Area, Case, Report, Result, run
+from kai.verify.compare import Difference
+from kai.verify.known import KNOWN_AS_KAI, why_known
 from kai.verify.switches import TOGETHER
 
 SHARE = {
@@ -416,3 +418,12 @@ def test_percentages_are_rounded_down() -> None:
 
 def test_a_result_with_nothing_wrong_does_not_fail() -> None:
     assert not Result(random_case(), "reported").failed
+
+
+def test_what_is_known_of_a_case_is_no_failure_and_anything_else_is() -> None:
+    name, entry = next(iter(KNOWN_AS_KAI.items()))
+    known = [Difference(rule, about, "it breaks a rule") for rule, about in entry.broken]
+    assert why_known(name, known) == entry.reason
+    assert why_known(name, known[:1]) == entry.reason
+    assert why_known(name, [*known, Difference("limit", "a", "a new one")]) == ""
+    assert why_known("cases/other", known) == ""

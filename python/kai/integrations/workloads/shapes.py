@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from kai.api import keys
+from kai.api.rules import is_gpu_resource
 from kai.settings import filled, merge
-from kai.settings.merging import is_gpu_resource
 
 Manifest = Mapping[str, Any]
 

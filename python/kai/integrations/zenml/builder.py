@@ -8,12 +8,13 @@ from typing import Any
 
 from kai.api import rules
 from kai.api.fields import check_fields
+from kai.api.rules import is_gpu_resource
 from kai.integrations.libraries import installed_version
 from kai.integrations.zenml import versions
 from kai.integrations.zenml.pods import CONTAINER, placement_of, pod_of
 from kai.integrations.zenml.values import plain
 from kai.settings import Built, PodPart, PodRequest, Unsupported, filled, merge, native_or, pod_part
-from kai.settings.merging import is_gpu_annotation, is_gpu_resource
+from kai.settings.merging import is_gpu_annotation
 
 TARGETS = ("orchestrator", "step_operator")
 START_TIMEOUT = 3600  # seconds; B9

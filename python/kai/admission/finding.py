@@ -1,4 +1,4 @@
-"""What lint says: one Finding for each thing that is wrong."""
+"""Findings: one for each thing that is wrong with an object."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class Finding:
 
     path: where in the object, as in ``spec.containers[0].env``. fix: what to write instead.
     object: kind and name of the manifest, "" for settings. edit: the fix, where it is certain.
+    refused: the API server or KAI's webhook refuses the pod, so no plan has it.
     """
 
     code: str
@@ -37,6 +38,7 @@ class Finding:
     object: str = ""
     at: Path = ()
     edit: Edit | None = None
+    refused: bool = False
 
     def __str__(self) -> str:
         where = ", ".join(each for each in (self.object, self.path) if each)
@@ -61,6 +63,11 @@ class Finding:
 
 def error(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:
     return Finding(code, "error", dotted(at), message, fix, at=at, edit=edit)
+
+
+def refusal(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:
+    """An error for which the API server or KAI's webhook refuses the pod."""
+    return replace(error(code, at, message, fix, edit), refused=True)
 
 
 def warning(code: str, at: Path, message: str, fix: str, edit: Edit | None = None) -> Finding:

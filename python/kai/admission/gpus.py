@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from kai.admission.finding import Edit, Finding, Path, error, refusal, warning
+from kai.admission.pods import Container, Pod, amounts, environment
 from kai.api import keys, quantities, rules
-from kai.linting.finding import Edit, Finding, Path, error, warning
-from kai.linting.pods import Container, Pod, amounts, environment
-from kai.settings.merging import is_gpu_resource
+from kai.api.rules import is_gpu_resource
 
 _WHOLE = re.compile(r"\+?[0-9]{1,18}")
 _NVFRACTIONS = re.compile(
@@ -39,7 +40,7 @@ def check(pod: Pod) -> Iterator[Finding]:
     if memory is not None:
         yield from _memory(memory, (*where, keys.GPU_MEMORY_ANNOTATION))
     if fraction is not None and memory is not None:
-        yield error(
+        yield refusal(
             "fraction-and-memory",
             (*where, keys.GPU_MEMORY_ANNOTATION),
             "KAI refuses a pod with both gpu-fraction and gpu-memory",
@@ -48,7 +49,7 @@ def check(pod: Pod) -> Iterator[Finding]:
     if devices is not None:
         yield from _devices(devices, (*where, keys.GPU_DEVICES_ANNOTATION), shares(pod))
     if values.get(keys.MPS_ANNOTATION) == "true" and not shares(pod):
-        yield error(
+        yield refusal(
             "mps-without-share",
             (*where, keys.MPS_ANNOTATION),
             "KAI refuses mps for a pod that asks for no part of a GPU",
@@ -80,10 +81,10 @@ def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
             except ValueError:
                 wrong, fix = f"{values[key]!r} is no quantity", "write one, such as 7680Mi"
         if wrong:
-            yield error("nvfractions-refused", where, wrong, fix)
+            yield refusal("nvfractions-refused", where, wrong, fix)
     containers = sorted({container for container, _ in sizes})
     if len(containers) > 1:
-        yield error(
+        yield refusal(
             "nvfractions-refused",
             (*pod.metadata_at, "annotations"),
             f"KAI gives a part of a GPU to one container of a pod, not to {len(containers)}",
@@ -93,7 +94,7 @@ def _nvfractions(pod: Pod, values: dict[str, str]) -> Iterator[Finding]:
         request = sizes.get((container, "gpu-memory.request"))
         limit = sizes.get((container, "gpu-memory.limit"))
         if request is not None and limit is not None and request > limit:
-            yield error(
+            yield refusal(
                 "nvfractions-refused",
                 (
                     *pod.metadata_at,
@@ -127,7 +128,7 @@ def _fraction(value: str, where: Path) -> Iterator[Finding]:
             each = rules.decimal_text(Fraction(round(exact / count, 2)))
             fix = f"write {keys.GPU_DEVICES_ANNOTATION}: {count} and a fraction of each, {each}"
         told = f"gpu-fraction {value!r}" if value else "an empty gpu-fraction"
-        yield error("fraction-refused", where, f"KAI refuses {told}", fix, edit)
+        yield refusal("fraction-refused", where, f"KAI refuses {told}", fix, edit)
         return
     announced = f"{float(exact):.2f}"
     if Fraction(announced) != exact:
@@ -158,19 +159,19 @@ def _memory(value: str, where: Path) -> Iterator[Finding]:
             fix, edit = f"write {mib}", Edit("set", where, str(mib))
     except ValueError:
         pass
-    yield error("gpu-memory-refused", where, f"KAI refuses gpu-memory {value!r}", fix, edit)
+    yield refusal("gpu-memory-refused", where, f"KAI refuses gpu-memory {value!r}", fix, edit)
 
 
 def _devices(value: str, where: Path, has_share: bool) -> Iterator[Finding]:
     if not has_share:
-        yield error(
+        yield refusal(
             "devices-without-share",
             where,
             "KAI refuses a number of devices without gpu-fraction or gpu-memory",
             "write one of them: the amount is of each device",
         )
     elif not _WHOLE.fullmatch(value) or int(value) < 1:
-        yield error(
+        yield refusal(
             "devices-refused",
             where,
             f"KAI refuses {value!r} devices",
@@ -184,13 +185,14 @@ def _beside_whole_gpus(pod: Pod) -> Iterator[Finding]:
             if not is_gpu_resource(name):
                 continue
             what = "KAI refuses the pod" if name == keys.NVIDIA_GPU else "KAI takes one of the two"
-            yield error(
+            found = error(
                 "whole-gpu-beside-fraction",
                 where,
                 f"container {container.name or '?'} asks for {name}: {amount} beside a part of a"
                 f" GPU: {what}" + (", even for 0" if str(amount) == "0" else ""),
                 "leave it out, or leave out the part of a GPU",
             )
+            yield replace(found, refused=name == keys.NVIDIA_GPU)
 
 
 def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
@@ -205,7 +207,7 @@ def _container(pod: Pod, named: str | None) -> Iterator[Finding]:
     if named is not None:
         if names and named not in names:
             meant = names[0] if len(set(names)) == 1 else None
-            yield error(
+            yield refusal(
                 "container-missing",
                 where,
                 f"there is no container {named!r}, and KAI's webhook fails the pod",

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kai.admission.finding import Path
 from kai.api import kinds
 from kai.api.kinds import Pods
 from kai.api.reading import at, mapping, objects, text
-from kai.linting.finding import Path
 
 _DEEPEST = 60  # manifests are not; what is nested by mistake ends here
 
@@ -35,7 +35,8 @@ class Pod:
 
     metadata: of the pod, with what its workload adds; `metadata_at` is where its own is written.
     scheduler: None where the orchestrator has no field for it. main: the name that the
-    orchestrator gives to the main container, which then is not the first of the pod.
+    orchestrator gives to the main container, which then is not the first of the pod. spec: where
+    it is written as a pod's.
     """
 
     at: Path
@@ -47,6 +48,8 @@ class Pod:
     init_containers: list[Container] = field(default_factory=list)
     main: str | None = None
     owns_itself: bool = False
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    spec_at: Path = ()
 
     @property
     def labels(self) -> Mapping[str, Any]:
@@ -80,7 +83,7 @@ def _found(value: Any, where: Path, kind: str) -> Iterator[Pod]:
     if len(where) > _DEEPEST:
         return
     if isinstance(value, Mapping):
-        if isinstance(at(value, "spec", "containers"), list):
+        if _is_template(value, kind, where):
             own = kind == "Pod" and not where and not at(value, "metadata", "ownerReferences")
             yield _template(value, where, mapping(value["spec"]), (*where, "spec"), own=own)
             return
@@ -102,6 +105,18 @@ def _found(value: Any, where: Path, kind: str) -> Iterator[Pod]:
             yield from _found(each, (*where, index), kind)
 
 
+def _is_template(value: Mapping[str, Any], kind: str, where: Path) -> bool:
+    """It looks like a pod, sensible or not."""
+    spec = value.get("spec")
+    if not isinstance(spec, Mapping):
+        return False
+    containers = spec.get("containers")
+    bare = kind == "Pod" and not where
+    return isinstance(containers, list) or (
+        containers is not None and (bare or not isinstance(containers, Mapping))
+    )
+
+
 def _serves(value: Mapping[str, Any]) -> bool:
     return isinstance(value.get("containers"), list) or isinstance(value.get("model"), Mapping)
 
@@ -118,6 +133,8 @@ def _template(
         containers=_containers(spec, spec_at, "containers"),
         init_containers=_containers(spec, spec_at, "initContainers"),
         owns_itself=own,
+        spec=spec,
+        spec_at=spec_at,
     )
 
 

@@ -1,0 +1,57 @@
+"""What the API server or KAI's webhook refuses, and what has no effect or another than it seems.
+
+One table for three: `kai lint` reports all of it, `kai plan` leaves out refused pods with the same
+sentence, and settings cannot be written so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kai.admission import fields, gpus, keys_of, shape
+from kai.admission.finding import Finding
+from kai.admission.pods import Pod
+from kai.api import keys
+from kai.api.reading import at, labels_of, mapping
+
+__all__ = ["check", "doubts", "priorities", "refusals"]
+
+
+def check(pod: Pod) -> Iterator[Finding]:
+    """Of a pod by itself: its own metadata, its containers, and how it asks for GPUs."""
+    own = {part: pod.metadata.get(part) for part in ("labels", "annotations")}
+    yield from shape.check_texts(own, pod.metadata_at)
+    yield from shape.check(pod)
+    yield from gpus.check(pod)
+
+
+def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:
+    """Why these pods of a manifest would be refused.
+
+    scheduler: what KAI's webhook refuses concerns its pods only, named so or not named at all.
+    """
+    for pod in pods:
+        ours = pod.scheduler in (None, "", scheduler)
+        for finding in check(pod) if ours else shape.check(pod):
+            if finding.refused:
+                yield finding
+
+
+def doubts(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
+    """Unknown names in a manifest and its pods: keys that are almost KAI's, and fields."""
+    yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
+    for pod in pods:
+        if pod.metadata_at != ("metadata",):
+            yield from keys_of.check(pod.metadata, pod.metadata_at)
+    yield from fields.check(str(manifest.get("kind")), manifest.get("spec"))
+
+
+def priorities(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[str]:
+    """The PriorityClasses that a manifest names, for a pod group or for pods."""
+    named = [labels_of(manifest).get(keys.PRIORITY_CLASS_LABEL)]
+    if manifest.get("kind") == "PodGroup":
+        named.append(at(manifest, "spec", "priorityClassName"))
+    for pod in pods:
+        named += [pod.labels.get(keys.PRIORITY_CLASS_LABEL), pod.spec.get("priorityClassName")]
+    yield from dict.fromkeys(each for each in named if isinstance(each, str) and each)

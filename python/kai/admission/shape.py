@@ -1,0 +1,90 @@
+"""What the API server takes at all: texts, lists, and amounts that are quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from kai.admission.finding import Edit, Finding, Path, refusal
+from kai.admission.pods import Container, Pod
+from kai.api import quantities
+from kai.api.reading import mapping
+from kai.api.rules import shown
+
+
+def check_texts(metadata: Mapping[str, Any], where: Path) -> Iterator[Finding]:
+    """Labels and annotations are texts; YAML makes numbers of what is not quoted."""
+    for part in ("labels", "annotations"):
+        entries = metadata.get(part)
+        if entries is not None and not isinstance(entries, Mapping):
+            said = f"{part} is {shown(entries)}, and the API server takes a mapping"
+            yield refusal("not-a-mapping", (*where, part), said, "write them as KEY: VALUE")
+        for key, value in mapping(entries).items():
+            if not isinstance(value, str):
+                yield no_text(value, (*where, part, key), f"{part[:-1]} {key}")
+
+
+def no_text(value: object, where: Path, what: str) -> Finding:
+    """Of a value that should be one."""
+    if isinstance(value, (bool, int, float)):
+        quoted = str(value).lower() if isinstance(value, bool) else str(value)
+        fix, edit = f'write "{quoted}", in quotes', Edit("quote", where)
+    else:
+        fix, edit = "write a text", None
+    said = f"{what} is {shown(value)}, and the API server takes texts only"
+    return refusal("not-text", where, said, fix, edit)
+
+
+def check(pod: Pod) -> Iterator[Finding]:
+    """Containers, and what they ask for."""
+    for part in ("containers", "initContainers"):
+        listed = pod.spec.get(part)
+        here: Path = (*pod.spec_at, part)
+        if listed is not None and not isinstance(listed, list):
+            said = f"{part} is {shown(listed)}, and the API server takes a list"
+            yield refusal("not-a-list", here, said, "write a list of containers")
+            continue
+        for index, each in enumerate(listed or ()):
+            if not isinstance(each, Mapping):
+                said = f"a container is {shown(each)}, and the API server takes a mapping"
+                yield refusal("not-a-mapping", (*here, index), said, "write name, image, ...")
+    for container in (*pod.containers, *pod.init_containers):
+        yield from _resources(container)
+
+
+def _resources(container: Container) -> Iterator[Finding]:
+    here: Path = (*container.at, "resources")
+    resources = container.fields.get("resources")
+    if resources is not None and not isinstance(resources, Mapping):
+        yield _no_mapping("resources", resources, here, "limits and requests")
+    for part in ("limits", "requests"):
+        amounts = mapping(resources).get(part)
+        if amounts is not None and not isinstance(amounts, Mapping):
+            yield _no_mapping(part, amounts, (*here, part), "amounts by resource")
+        for name, amount in mapping(amounts).items():
+            problem = _problem(amount)
+            if problem:
+                said = f"{part[:-1]} of {name} is {amount!r}, which is {problem}"
+                fix = "write a quantity, such as 2, 500m or 16Gi"
+                yield refusal("quantity-refused", (*here, part, name), said, fix)
+
+
+def _no_mapping(name: str, value: object, where: Path, wanted: str) -> Finding:
+    said = f"{name} is {shown(value)}, and the API server takes {wanted}"
+    return refusal("not-a-mapping", where, said, "write a mapping, such as memory: 16Gi")
+
+
+def _problem(amount: object) -> str:
+    if isinstance(amount, bool) or not isinstance(amount, (str, int, float)):
+        return "no quantity"
+    return _problem_of(amount)
+
+
+@lru_cache(maxsize=1024)  # many pods ask for the same
+def _problem_of(amount: str | int | float) -> str:
+    try:
+        exact = quantities.parse(amount)
+    except ValueError:
+        return "no quantity"
+    return "less than 0" if exact < 0 else ""

@@ -1,0 +1,104 @@
+"""Whether arguments are of the types that they are declared with, said in a sentence.
+
+The declaration is the table: a function's annotations, or a TypedDict. Nothing is written twice.
+
+>>> def node(name: str, *, taints: Iterable[str] = ()) -> None: ...
+>>> check({"taints": "a=b:NoSchedule"}, node)
+Traceback (most recent call last):
+kai.errors.InvalidClusterError: taints is 'a=b:NoSchedule': write a list, such as ['a=b:NoSchedule']
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, ParamSpec, TypeVar, Union
+
+from kai.api.nearest import did_you_mean
+from kai.api.rules import shown
+from kai.errors import InvalidClusterError
+
+_ADVICE = {
+    bool: "write True or False",
+    int: "write a whole number",
+    float: "write a number",
+    str: "write a text",
+}
+
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def suggesting(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """With the nearest argument in the TypeError for one that the function does not have.
+
+    >>> @suggesting
+    ... def node(name: str, *, gpus: int = 0) -> None: ...
+    >>> node("n", gpu=8)
+    Traceback (most recent call last):
+    TypeError: node() has no argument 'gpu'; did you mean 'gpus'?
+    """
+
+    @functools.wraps(function)
+    def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            known = [name for name in inspect.signature(function).parameters if name != "self"]
+            for name in kwargs:
+                if name not in known:
+                    said = f"{function.__name__}() has no argument {name!r}"
+                    raise TypeError(said + did_you_mean(name, known)) from None
+            raise
+
+    return called
+
+
+def check(given: Mapping[str, Any], declared: Callable[..., object] | type) -> None:
+    """Raises InvalidClusterError for the first argument of another type than is declared."""
+    hints = _hints(declared)
+    for name, value in given.items():
+        if name in hints and not any(_is(value, each) for each in hints[name]):
+            raise InvalidClusterError(f"{name} is {shown(value)}: {_advice(value, hints[name])}")
+
+
+@cache
+def _hints(declared: Callable[..., object] | type) -> dict[str, tuple[Any, ...]]:
+    """The types of each argument, without the types of what they hold."""
+    return {name: tuple(_plain(hint)) for name, hint in typing.get_type_hints(declared).items()}
+
+
+def _plain(hint: Any) -> Iterable[Any]:
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        for each in typing.get_args(hint):
+            yield from _plain(each)
+    else:
+        yield origin or hint
+
+
+def _is(value: object, wanted: Any) -> bool:
+    if wanted is Any:
+        return True
+    if wanted is int:  # NumPy's, too
+        return not isinstance(value, bool) and hasattr(value, "__index__")
+    if wanted is float:
+        return not isinstance(value, (bool, str)) and hasattr(value, "__float__")
+    if wanted in _ADVICE or wanted is Mapping or not issubclass(wanted, Iterable):
+        return isinstance(value, wanted)
+    return isinstance(value, wanted) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _advice(value: object, wanted: tuple[Any, ...]) -> str:
+    if Mapping in wanted:
+        return "write a mapping, such as {'team': 'vision'}"
+    if any(each not in _ADVICE and each is not type(None) for each in wanted):
+        return "write a list" + (f", such as [{value!r}]" if isinstance(value, str) else "")
+    if {int, str} <= set(wanted):
+        return "write a number, or a text"
+    return _ADVICE[next(each for each in wanted if each in _ADVICE)]

@@ -1,0 +1,233 @@
+"""The scheduler's configuration: what a cycle runs, and how it prefers.
+
+>>> import kai
+>>> config = kai.Config(actions=["allocate"], plugins={"nodeplacement": {"gpu": "spread"}})
+>>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=4).pending("a/x", pods=2, gpus=1)
+>>> [decision.node for decision in kai.Scheduler(config).plan(cluster).decisions]
+['n1', 'n2']
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from kai.api import documents
+from kai.api.spelling import camel_name
+from kai.errors import InvalidConfigError, InvalidInputError
+
+# The names that type checkers see; a test compares them with those of the compiled core.
+Action = Literal["allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"]
+Extra = Literal[
+    "topology_spread",
+    "preferred_node_affinity",
+    "start_on_idle_gpu",
+    "volume_limits",
+    "volume_zones",
+]
+PluginName = Literal[
+    "predicates",
+    "proportion",
+    "priority",
+    "elastic",
+    "kubeflow",
+    "ray",
+    "nodeavailability",
+    "gpusharingorder",
+    "gpupack",
+    "resourcetype",
+    "subgrouporder",
+    "taskorder",
+    "nominatednode",
+    "dynamicresources",
+    "nodeplacement",
+    "minruntime",
+    "topology",
+    "snapshot",
+    "sg-nodelocalgreedy",
+    "sg-multinodegang",
+    "podaffinity",
+    "gpuspread",
+    "numa",
+    "reflectjoborder",
+]
+Arguments = Mapping[str, str | int | float | bool]
+
+
+class _Named(TypedDict):
+    name: PluginName
+
+
+class TierPlugin(_Named, total=False):
+    """A plugin of a tier."""
+
+    arguments: Arguments
+
+
+class Tier(TypedDict):
+    """Plugins that run, in this order."""
+
+    plugins: Sequence[TierPlugin]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A configuration whose names are all known and whose values all make sense.
+
+    What is left out is KAI's default. `plugins` are laid over the plugins that run anyway:
+    arguments by name, True for one that shall run, False for one that shall not. `tiers` name
+    exactly the plugins that run (spec 2 C5). The members are those of KAI's ``--scheduler-conf``
+    in snake_case, and `extras` and `compat` (docs/reference/config.md).
+
+    >>> import kai
+    >>> kai.Config(plugins={"numa": True}, extras={"topology_spread": True}).to_dict()
+    {'plugins': {'numa': True}, 'extras': {'topology_spread': True}}
+
+    Raises InvalidConfigError for a name that is not known and for a value that makes no sense.
+    """
+
+    actions: Sequence[Action] | None = None
+    """What a cycle does, in this order."""
+    plugins: Mapping[PluginName, Arguments | bool] = field(default_factory=dict)
+    tiers: Sequence[Tier] | None = None
+    queue_depth_per_action: Mapping[Action, int] = field(default_factory=dict)
+    """How many pod groups of a leaf queue an action looks at; -1: all."""
+    scenario_search_budgets: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[Extra, bool] = field(default_factory=dict)
+    """What kai can do and KAI cannot."""
+    compat: Mapping[str, Literal["fixed", "kai"]] = field(default_factory=dict)
+    """Mends of KAI's that are switched off, by name (docs/compatibility.md)."""
+    usage_db_config: Mapping[str, Any] = field(default_factory=dict)
+    """Of KAI; not looked at."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.actions, str):
+            raise InvalidConfigError("actions is a text: write a list, such as ['allocate']")
+        if warnings := read(to_json(self.to_dict())).warnings:
+            raise InvalidConfigError(f"config: {'; '.join(warnings)}")
+
+    @classmethod
+    def load(cls, source: Mapping[str, Any] | str | os.PathLike[str]) -> Config:
+        """From a mapping in KAI's form, a text of YAML or JSON, or the path of a file.
+
+        >>> import kai
+        >>> kai.Config.load({"actions": "allocate, reclaim"}).actions
+        ('allocate', 'reclaim')
+
+        Raises InvalidConfigError for one that cannot be read, and as `kai.Config` itself does.
+        """
+        text = config_json(source)
+        if warnings := read(text).warnings:
+            raise InvalidConfigError(f"config: {'; '.join(warnings)}")
+        given: dict[str, Any] = {
+            name: value for name, value in json.loads(text or "{}").items() if value is not None
+        }
+        if "actions" in given:
+            given["actions"] = tuple(each.strip() for each in given["actions"].split(","))
+        return cls(**{each.name: given[name] for name, each in _MEMBERS.items() if name in given})
+
+    def to_dict(self) -> dict[str, Any]:
+        """In KAI's form, with what was given and no more; for JSON or YAML."""
+        shown: dict[str, Any] = {}
+        for name, each in _MEMBERS.items():
+            value = getattr(self, each.name)
+            if value is None or (value == {} and name != "tiers"):
+                continue
+            shown[name] = ", ".join(value) if name == "actions" else value
+        return shown
+
+
+_MEMBERS = {
+    "usageDBConfig" if each.name == "usage_db_config" else camel_name(each.name): each
+    for each in fields(Config)
+}
+"""The members of Config by KAI's names."""
+
+ConfigSource = Config | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def default_config(*, as_kai: bool = False) -> Config:
+    """KAI's built-in configuration with everything written out; `as_kai`: with its weaknesses.
+
+    >>> import kai
+    >>> kai.default_config().actions
+    ('allocate', 'consolidation', 'reclaim', 'preempt', 'stalegangeviction')
+    """
+    return Config.load(in_force("", as_kai=as_kai))
+
+
+def in_force(text: str, *, as_kai: bool = False) -> dict[str, Any]:
+    """All members in KAI's form, with every default that holds. Raises InvalidConfigError."""
+    shown: dict[str, Any] = json.loads(read(text, as_kai=as_kai).to_json())
+    return shown
+
+
+def read(text: str, *, as_kai: bool = False) -> Any:
+    """The compiled configuration. Raises InvalidConfigError."""
+    from kai import _core
+
+    return _core.Config.parse(text, as_kai=as_kai)
+
+
+def to_json(value: Mapping[str, Any]) -> str:
+    """Raises InvalidConfigError for what JSON cannot hold."""
+    try:
+        # An empty file is KAI's built-in configuration (spec 2 C6).
+        return json.dumps(dict(value), default=_plain) if value else ""
+    except (TypeError, ValueError) as error:
+        raise InvalidConfigError(f"config: {error}") from None
+
+
+def config_json(config: ConfigSource) -> str:
+    """A configuration as JSON, whatever it comes from. Raises InvalidConfigError."""
+    if isinstance(config, Config):
+        return to_json(config.to_dict())
+    name = "the configuration"
+    value: Any = config
+    if isinstance(config, (str, os.PathLike)):
+        text = str(config) if _is_text(config) else None
+        if text is None:
+            name = os.fspath(config)
+            try:
+                text = documents.decode(Path(config).read_bytes())
+            except OSError as error:
+                raise InvalidConfigError(f"{name}: {documents.why_unreadable(error)}") from None
+            except InvalidInputError as error:
+                raise InvalidConfigError(f"{name}: {error}") from None
+        try:
+            value = documents.read_value(text)
+        except InvalidInputError as error:
+            raise InvalidConfigError(f"{name}: {error}") from None
+        value = {} if value is None else value
+    if isinstance(value, Mapping) and value.get("kind") == "ConfigMap":
+        return config_json(_from_config_map(name, value))
+    if not isinstance(value, Mapping):
+        raise InvalidConfigError(f"{name}: is a {type(value).__name__}, not a mapping")
+    try:
+        return to_json(value)
+    except InvalidConfigError as error:
+        raise InvalidConfigError(str(error).replace("config", name, 1)) from None
+
+
+def _is_text(config: str | os.PathLike[str]) -> bool:
+    """A configuration itself, rather than the path of one: it has lines, or a colon and a blank."""
+    return isinstance(config, str) and ("\n" in config or ": " in config or config == "")
+
+
+def _from_config_map(name: str, config_map: Mapping[str, Any]) -> str:
+    """The file that KAI's operator put into a ConfigMap (spec 5 A39)."""
+    data = config_map.get("data")
+    text = data.get("config.yaml") if isinstance(data, Mapping) else None
+    if not isinstance(text, str):
+        raise InvalidConfigError(f"{name}: the ConfigMap has no config.yaml")
+    return text if _is_text(text) else text + "\n"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is nothing that a configuration could hold")

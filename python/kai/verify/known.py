@@ -1,0 +1,55 @@
+"""Recorded cases in which a plan breaks a rule, and why that is known and stays.
+
+They are no failures, and are shown with their reasons; what else goes wrong in the same cases is
+one. A test says when an entry has become needless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from kai.verify.compare import Difference
+
+__all__ = ["KNOWN_AS_KAI", "Known", "why_known"]
+
+_TWICE = (
+    "as KAI does, the plan evicts a pod from the place that the same cycle promised it, so the room"
+    " is promised twice (switch same_cycle_eviction)"
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rules that a plan breaks, each with what it is about; and the reason."""
+
+    broken: frozenset[tuple[str, str]]
+    reason: str
+
+
+KNOWN_AS_KAI: Mapping[str, Known] = MappingProxyType(
+    {
+        "random/mixed/mixed-051": Known(
+            frozenset({("capacity", "n13"), ("capacity", "n22")}), _TWICE
+        ),
+        "random/second-large/large-mixed-77500": Known(
+            frozenset(
+                {("capacity", "n16"), ("capacity", "n47"), ("gang", "ns-dept-a-team-2/job-55")}
+            ),
+            _TWICE,
+        ),
+        "random/second-large/large-mixed-77512": Known(
+            frozenset({("limit", "dept-c-team-1")}), f"{_TWICE}; here a queue passes its limit"
+        ),
+    }
+)
+"""By area and name, of plans that are made as KAI makes them."""
+
+
+def why_known(case: str, differences: Iterable[Difference]) -> str:
+    """The reason, if all of these are known of this case; else ""."""
+    known = KNOWN_AS_KAI.get(case)
+    if known is None or not {(each.what, each.about) for each in differences} <= known.broken:
+        return ""
+    return known.reason

@@ -1,0 +1,54 @@
+"""kai config show: the configuration in force, in the form that --config takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import kai
+from kai.engine import config
+
+Run = Any
+
+
+def test_the_built_in_configuration_can_be_given_back(run: Run, tmp_path: Path) -> None:
+    shown = run("config", "show")
+    assert (shown.status, shown.err) == (0, "")
+    (tmp_path / "mine.yaml").write_text(shown.out)
+    again = run("config", "show", "--config", tmp_path / "mine.yaml")
+    assert (again.status, again.err) == (0, "")
+    assert again.out == shown.out
+    assert "  - name: nodeplacement\n    arguments: {cpu: binpack, gpu: binpack}\n" in shown.out
+    assert json.loads(run("config", "show", "--json").out) == config.in_force("")
+
+
+def test_what_a_file_changes_is_shown(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("plugins: {nodeplacement: {gpu: spread}, predicates: false}\nactons: x\n")
+    shown = run("config", "show", "--config", path)
+    assert shown.status == 0
+    assert "actons" in shown.err
+    plugins = {each["name"]: each for each in yaml.safe_load(shown.out)["tiers"][0]["plugins"]}
+    assert plugins["nodeplacement"]["arguments"] == {"cpu": "binpack", "gpu": "spread"}
+    assert "predicates" not in plugins
+    assert run("config", "show", "--config", path, "--strict").status == 2
+
+
+def test_what_a_snapshot_runs_with_is_shown(run: Run, tmp_path: Path) -> None:
+    kai.Cluster().configure({"actions": "allocate"}).save(tmp_path / "a.zip")
+    shown = yaml.safe_load(run("config", "show", tmp_path / "a.zip").out)
+    assert shown["actions"] == "allocate"
+    assert set(shown["compat"].values()) == {"fixed"}
+    as_kai = yaml.safe_load(run("config", "show", "--as-kai").out)
+    assert set(as_kai["compat"].values()) == {"kai"}
+
+
+def test_a_configuration_that_cannot_be_used_is_one_sentence(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("actions: [allocate]\n")
+    done = run("config", "show", "--config", path)
+    assert done.status == 2
+    assert done.err == 'kai: config: actions is not a text such as "allocate, reclaim"\n'

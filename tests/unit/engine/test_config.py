@@ -1,0 +1,204 @@
+"""kai.Config, and every name of a configuration: one that is mistyped by a letter is reported.
+
+The names come from the compiled core's own tables, so that a new one is tested the day it is added.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import kai
+from kai import _core
+from kai.engine import config as configuration
+from kai.engine.config import Action, Extra, PluginName
+
+NAMES = _core.config_names()
+PARAMS = _core.scheduler_param_names()
+
+GOOD_VALUES: dict[str, Any] = {
+    "actions": "allocate",
+    "tiers": [{"plugins": [{"name": "predicates"}, {"name": "proportion"}]}],
+    "queueDepthPerAction": 5,
+    "compat": "kai",
+    "extras": True,
+    "scenarioSearchBudgets": "1s",
+}
+
+
+def mistyped(name: str) -> list[str]:
+    """The name with a letter left out, one twice, and two swapped, unless it stays the same."""
+    middle = len(name) // 2
+    forms = (
+        name[:middle] + name[middle + 1 :],
+        name[:middle] + name[middle] + name[middle:],
+        name[: middle - 1] + name[middle] + name[middle - 1] + name[middle + 1 :],
+    )
+    return [form for form in dict.fromkeys(forms) if form and form != name]
+
+
+def holding(place: str, name: str) -> dict[str, Any]:
+    """A configuration with this name in this place."""
+    match place.split("."):
+        case [""]:
+            return {name: None}
+        case ["actions"]:
+            return {"actions": name}
+        case ["tiers[]"]:
+            return {"tiers": [{**GOOD_VALUES["tiers"][0], name: 1}]}
+        case ["tiers[]", "plugins[]"]:
+            (tier,) = GOOD_VALUES["tiers"]
+            return {"tiers": [{"plugins": [*tier["plugins"], {"name": "ray", name: 1}]}]}
+        case ["plugins"]:
+            return {"plugins": {name: True}}
+        case ["plugins", plugin]:
+            return {"plugins": {plugin: {name: "1"}}}
+        case ["plugins", plugin, argument]:
+            return {"plugins": {plugin: {argument: name}}}
+        case ["scenarioSearchBudgets", member]:
+            value: Any = 1 if member == "maxScenarios" else "1s"
+            return {"scenarioSearchBudgets": {member: {name: value}}}
+        case [member]:
+            return {member: {name: GOOD_VALUES[member]}}
+    raise AssertionError(f"no configuration is known for {place}")
+
+
+def said_of(config: dict[str, Any]) -> list[str]:
+    """Its warnings, or why it is refused."""
+    try:
+        return _core.Config.parse(json.dumps(config)).warnings
+    except kai.InvalidConfigError as error:
+        return [str(error)]
+
+
+def every_name() -> Iterator[tuple[str, str]]:
+    for place, names in NAMES.items():
+        for name in names:
+            yield place, name
+
+
+@pytest.mark.parametrize(("place", "name"), list(every_name()))
+def test_a_name_mistyped_by_one_letter_is_reported(place: str, name: str) -> None:
+    known = NAMES[place]
+    for wrong in mistyped(name):
+        if wrong in known:
+            continue
+        (said,) = said_of(holding(place, wrong))
+        assert wrong in said
+        near = [each for each in known if f'did you mean "{each}"?' in said]
+        assert near == [name] or len(name) < 6, said  # "cpu" and "gpu" are near each other
+
+
+@pytest.mark.parametrize(("place", "name"), list(every_name()))
+def test_a_name_that_is_right_is_not(place: str, name: str) -> None:
+    if place in ("tiers[]", "tiers[].plugins[]"):
+        return  # the values of these are of several kinds
+    assert [each for each in said_of(holding(place, name)) if "not known" in each] == []
+
+
+@pytest.mark.parametrize("name", PARAMS[""])
+def test_a_parameter_mistyped_by_one_letter_is_refused(name: str) -> None:
+    for wrong in mistyped(name):
+        with pytest.raises(kai.InvalidClusterError, match=f"no member '{wrong}'; did you mean"):
+            kai.Cluster().configure(**{wrong: 1})
+
+
+@pytest.mark.parametrize("name", [*PARAMS[""], *PARAMS["partitionParams"]])
+def test_a_parameter_mistyped_in_a_snapshot_is_among_the_warnings(name: str) -> None:
+    snapshot = kai.Cluster().to_snapshot()
+    for wrong in mistyped(name):
+        inner = {wrong: 1} if name in PARAMS[""] else {"partitionParams": {wrong: 1}}
+        snapshot["schedulerParams"] = inner
+        plan = kai.Scheduler().plan(kai.Cluster.from_snapshot(snapshot))
+        (said,) = plan.warnings
+        assert f'"{wrong}" is not known and is skipped; did you mean "{name}"?' in said
+
+
+def test_the_parameters_that_a_cluster_starts_from_are_all_known() -> None:
+    cluster = kai.Cluster().configure(restrictSchedulingNodes=False)
+    assert kai.Scheduler().plan(cluster).warnings == ()
+
+
+# ---- kai.Config ----------------------------------------------------------------------------------
+
+
+def test_the_types_know_the_same_names_as_the_core() -> None:
+    assert list(typing.get_args(Action)) == NAMES["actions"]
+    assert list(typing.get_args(Extra)) == NAMES["extras"]
+    assert list(typing.get_args(PluginName)) == NAMES["plugins"]
+    assert sorted(configuration._MEMBERS) == sorted(NAMES[""])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"actions": ["alocate"]}, 'action "alocate" is not known'),
+        ({"actions": "allocate"}, "actions is a text: write a list"),
+        ({"plugins": {"nodeplacement": {"gpu": "sprad"}}}, 'did you mean "spread"?'),
+        ({"plugins": {"numa": "yes"}}, "plugins.numa must be its arguments, true or false"),
+        ({"extras": {"topology_sprad": True}}, 'did you mean "topology_spread"?'),
+        ({"compat": {"slow_job": "off"}}, 'compat.slow_job must be "fixed" or "kai"'),
+        ({"queue_depth_per_action": {"allocate": 0}}, "must be a whole number above 0"),
+        ({"tiers": [{"plugins": [{"name": "ray"}]}]}, "plugins: only ray; limits, selectors and"),
+        ({"compat": {"slow_job": object()}}, "is nothing that a configuration could hold"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(kai.InvalidConfigError) as caught:
+        kai.Config(**given)
+    assert sentence in str(caught.value)
+
+
+def test_one_argument_is_set_without_losing_limits_and_taints() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).nodes("n", 2, gpus=4)
+    cluster.node("tainted", gpus=8, taints=["a=b:NoSchedule"]).pending("a/x", pods=4, gpus=1)
+    spread = kai.Config(plugins={"nodeplacement": {"gpu": "spread"}})
+    plan = kai.Scheduler(spread).plan(cluster)
+    assert [decision.node for decision in plan.decisions] == ["n1"]
+    assert plan.warnings == ()
+
+
+def test_plugins_that_protect_and_are_left_out_are_among_the_warnings() -> None:
+    cluster = kai.Cluster().queue("a", gpu_limit=1).nodes("n", 2, gpus=4)
+    cluster.pending("a/x", pods=4, gpus=1)
+    plan = kai.Scheduler({"tiers": [{"plugins": [{"name": "nodeplacement"}]}]}).plan(cluster)
+    said = "plugins: only nodeplacement; limits, selectors and taints are not checked"
+    assert plan.warnings == (said,)
+    assert said in " ".join(str(plan).split())
+    assert said in plan._repr_html_()
+
+
+def test_the_default_is_written_out_and_means_the_same() -> None:
+    default = kai.default_config()
+    assert default.actions == tuple(NAMES["actions"])
+    assert set(default.compat) == set(NAMES["compat"])
+    assert set(default.extras) == set(NAMES["extras"])
+    text = configuration.config_json(default)
+    assert configuration.in_force(text) == configuration.in_force("")
+    assert set(kai.default_config(as_kai=True).compat.values()) == {"kai"}
+    changed = dataclasses.replace(default, plugins={"nodeplacement": {"gpu": "spread"}})
+    shown = configuration.in_force(configuration.config_json(changed))
+    (arguments,) = [
+        plugin["arguments"]
+        for plugin in shown["tiers"][0]["plugins"]
+        if plugin["name"] == "nodeplacement"
+    ]
+    assert arguments == {"cpu": "binpack", "gpu": "spread"}
+
+
+def test_a_configuration_comes_back_from_its_own_form() -> None:
+    config = kai.Config(
+        actions=["allocate", "reclaim"],
+        plugins={"numa": True, "minruntime": {"defaultReclaimMinRuntime": "10m"}},
+        queue_depth_per_action={"allocate": 25},
+        extras={"volume_zones": True},
+    )
+    again = kai.Config.load(config.to_dict())
+    assert again.to_dict() == config.to_dict()
+    with pytest.raises(kai.InvalidConfigError, match='"actons" is not known'):
+        kai.Config.load("actons: allocate\n")

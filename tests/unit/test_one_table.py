@@ -1,0 +1,234 @@
+"""What the API server or KAI refuses: kai plan leaves it out with the sentence of kai lint."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kai
+from kai.admission import fields
+from kai.admission.fields import SPECS
+from kai.linting import lint
+from kai.linting import text as linting
+
+CONTAINER = {"name": "main", "image": "x"}
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "labels": {"kai.scheduler/queue": "default-queue"}},
+    "spec": {"schedulerName": "kai-scheduler", "containers": [CONTAINER]},
+}
+
+
+def pod(annotations: Any = None, labels: Any = None, containers: Any = None) -> dict[str, Any]:
+    made = copy.deepcopy(POD)
+    if annotations is not None:
+        made["metadata"]["annotations"] = annotations
+    if labels is not None:
+        made["metadata"]["labels"] = labels
+    if containers is not None:
+        made["spec"]["containers"] = containers
+    return made
+
+
+def asking(resources: Any) -> list[dict[str, Any]]:
+    return [{**CONTAINER, "resources": resources}]
+
+
+WHOLE = asking({"limits": {"nvidia.com/gpu": 1}})
+REFUSED = {
+    "whole-gpu-beside-fraction": pod({"gpu-fraction": "0.5"}, containers=WHOLE),
+    "fraction-refused": pod({"gpu-fraction": "1.5"}),
+    "gpu-memory-refused": pod({"gpu-memory": "5Gi"}),
+    "fraction-and-memory": pod({"gpu-fraction": "0.5", "gpu-memory": "100"}),
+    "devices-without-share": pod({"gpu-fraction-num-devices": "2"}),
+    "devices-refused": pod({"gpu-fraction": "0.5", "gpu-fraction-num-devices": "0"}),
+    "mps-without-share": pod({"mps": "true"}),
+    "container-missing": pod({"gpu-fraction": "0.5", "gpu-fraction-container-name": "other"}),
+    "nvfractions-refused": pod({"nvidia.com/container.main.gpu-memory.limit": "much"}),
+    "not-text": pod(labels={"kai.scheduler/queue": 5}),
+    "not-a-mapping": pod(containers=asking({"limits": "1Gx"})),
+    "not-a-list": pod(containers=5),
+    "quantity-refused": pod(containers=asking({"limits": {"memory": "1Gx"}})),
+}
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"capacity": {"nvidia.com/gpu": 4, "cpu": 8, "memory": "64Gi"}},
+}
+
+
+def job_of(manifest: dict[str, Any]) -> dict[str, Any]:
+    template = {"metadata": manifest["metadata"], "spec": manifest["spec"]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "labels": {"kai.scheduler/queue": "default-queue"}},
+        "spec": {"template": template},
+    }
+
+
+def loaded(*manifests: dict[str, Any]) -> kai.Cluster:
+    return kai.load(yaml.safe_dump_all([NODE, *manifests]).encode())
+
+
+@pytest.mark.parametrize("code", REFUSED)
+@pytest.mark.parametrize("is_job", [False, True], ids=["pod", "job"])
+def test_plan_leaves_out_what_lint_says_is_refused(code: str, is_job: bool) -> None:
+    manifest = job_of(REFUSED[code]) if is_job else REFUSED[code]
+    refused = [each for each in lint(manifest) if each.refused]
+    assert code in [each.code for each in refused]
+    plan = kai.Scheduler().plan(loaded(manifest), now="2026-01-01T00:00:00Z")
+    assert sorted(each.message for each in plan.rejected) == sorted(
+        each.message for each in refused
+    )
+    assert plan.decisions == ()
+    said = plan.why("j" if is_job else "p")
+    assert refused[0].message in said
+
+
+def test_every_refusal_has_its_situation_here() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/lint.md").read_text()
+    sources = Path(kai.__file__).parent / "admission"
+    written = "".join(path.read_text() for path in sources.glob("*.py"))
+    for code in REFUSED:
+        assert f"`{code}`" in page
+        assert f'"{code}"' in written
+    assert written.count("refusal(\n") + written.count("refusal(") >= len(REFUSED)
+
+
+def test_a_pod_that_runs_was_accepted() -> None:
+    runs = {**REFUSED["gpu-memory-refused"], "status": {"phase": "Running"}}
+    runs["spec"] = {**runs["spec"], "nodeName": "n"}
+    assert [each for each in loaded(runs).rejected if "KAI refuses" in each.message] == []
+
+
+def test_what_only_kai_refuses_is_no_matter_of_other_schedulers() -> None:
+    foreign = copy.deepcopy(REFUSED["whole-gpu-beside-fraction"])
+    foreign["spec"]["schedulerName"] = "default-scheduler"
+    assert loaded(foreign).rejected == ()
+    foreign["spec"]["containers"] = 5
+    assert [each.field for each in loaded(foreign).rejected] == ["spec.containers"]
+
+
+def test_queues_in_a_circle_are_found_by_both() -> None:
+    queues = [
+        {
+            "apiVersion": "scheduling.run.ai/v2",
+            "kind": "Queue",
+            "metadata": {"name": name},
+            "spec": {"parentQueue": parent, "resources": {}},
+        }
+        for name, parent in (("a", "b"), ("b", "c"), ("c", "a"))
+    ]
+    found = {each.object: each.message for each in lint(queues) if each.code == "queue-cycle"}
+    rejected = {f"Queue {each.name}": each.message for each in loaded(*queues).rejected}
+    assert found.keys() == rejected.keys() == {"Queue a", "Queue b", "Queue c"}
+    for queue, message in rejected.items():
+        assert found[queue].endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "sentence"),
+    [
+        ({"gpu-fraction": "0.5"}, {}, "KAI reads gpu-fraction from annotations, not from labels"),
+        ({"gpu-memory": "5"}, {}, "KAI reads gpu-memory from annotations, not from labels"),
+        (
+            {},
+            {"kai.scheduler/queue": "x"},
+            "KAI reads kai.scheduler/queue from labels, not from annotations",
+        ),
+        ({}, {"priorityClassName": "x"}, "KAI reads priorityClassName from labels"),
+    ],
+)
+def test_settings_refuse_a_key_in_the_wrong_place_with_the_sentence_of_lint(
+    labels: dict[str, str], annotations: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(kai.InvalidRequestError) as caught:
+        kai.pod_settings(queue="a", labels=labels, annotations=annotations)
+    assert sentence in str(caught.value)
+    manifest = pod(annotations, {"kai.scheduler/queue": "default-queue", **labels})
+    assert any(sentence in each.message for each in lint(manifest))
+
+
+def test_the_files_of_the_quickstart_pass() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "quickstart.md").read_text()
+    files = [block.split("```")[0] for block in page.split("```yaml\n")[1:]]
+    assert len(files) == 2
+    read = [linting.read(each) for each in files]
+    queues = [each for file in read for each in file.queues]
+    known = linting.Queues.of(queues, complete=True)
+    assert [found for file in read for found in linting.check(file, known)] == []
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [("kai.scheduler/preemption-delay", "5"), ("kai.scheduler/batch-min-member", "two")],
+)
+def test_an_annotation_that_makes_no_sense_is_said_alike(annotation: str, value: str) -> None:
+    job = job_of(POD)
+    job["metadata"]["annotations"] = {annotation: value}
+    (found,) = [each for each in lint(job) if each.severity == "error"]
+    messages = [each.message for each in loaded(job).rejected]
+    assert messages
+    assert all(message.startswith(found.message) for message in messages)
+
+
+# ---- unknown names -------------------------------------------------------------------------------
+
+
+def test_an_unknown_key_field_or_class_is_among_the_warnings_of_a_plan() -> None:
+    misspelt = pod(labels={"kai.scheduler/queu": "a"})
+    misspelt["spec"]["priorityClassName"] = "trian"
+    queue = {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "a"},
+        "spec": {"resources": {"gpu": {"overQuotaWeigth": 2}}},
+    }
+    cluster = loaded(misspelt, queue)
+    said = kai.Scheduler().plan(cluster, now="2026-01-01T00:00:00Z").warnings
+    assert said == (
+        "Pod default/p: metadata.labels[kai.scheduler/queu]: KAI does not know kai.scheduler/queu;"
+        " did you mean kai.scheduler/queue?",
+        "Queue a: spec.resources.gpu.overQuotaWeigth: a Queue has no field overQuotaWeigth, and the"
+        " API server drops it; did you mean 'overQuotaWeight'?",
+        "there is no PriorityClass 'trian' among those given; it is named by Pod default/p; did you"
+        " mean 'train'?",
+    )
+    with pytest.raises(kai.InvalidClusterError, match="did you mean 'train'"):
+        kai.load(yaml.safe_dump(misspelt).encode(), strict=True)
+
+
+def every_field(known: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, below in known.items():
+        yield (*path, name)
+        yield from every_field(below or {}, (*path, name))
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_a_field_mistyped_by_one_letter_is_reported(kind: str) -> None:
+    for *above, name in every_field(SPECS[kind]):
+        wrong = name[0] + name[2:]
+        spec: Any = {wrong: 1}
+        for step in reversed(above):
+            spec = {step: [spec] if step == "subGroups" else spec}
+        (found,) = fields.check(kind, spec)
+        assert found.path.endswith(wrong)
+        assert found.fix == f"did you mean {name!r}?" or name in ("cpu", "gpu")
+
+
+def test_the_fields_are_those_that_the_engine_reads() -> None:
+    folder = Path(__file__).parents[2] / "cpp" / "kai" / "ingest"
+    around = {"metadata", "spec", "status", "nodePool", "transitionID", "schedulingConditions"}
+    for kind, file in (("Queue", "queue_reader.cc"), ("PodGroup", "pod_group_reader.cc")):
+        read = set(re.findall(r'key == "(\w+)"', (folder / file).read_text()))
+        known = {path[-1] for path in every_field(SPECS[kind])}
+        assert read - around - known == set()
+        assert known - read <= {"gpu", "cpu", "memory"}
