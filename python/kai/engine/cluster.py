@@ -673,7 +673,7 @@ class Cluster:
     def _add_pods(
         self, how: str, group: str, options: PodOptions, node: str | Sequence[str] = ()
     ) -> Cluster:
-        _known_options(how, options, PodOptions)
+        _known_options(how, options, PodOptions, noun="option")
         namespace, _, name = group.rpartition("/")
         queue = options.get("queue") or namespace
         count = options.get("pods", 1)
@@ -1134,11 +1134,13 @@ def _key(manifest: Mapping[str, Any]) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def _known_options(function: str, given: Iterable[str], options: type) -> None:
+def _known_options(
+    function: str, given: Iterable[str], options: type, *, noun: str = "argument"
+) -> None:
     known = options.__annotations__
     for option in given:
         if option not in known:
-            raise TypeError(f"{function}() has no option {option!r}{_hint(option, known)}")
+            raise TypeError(f"{function}() has no {noun} {option!r}{_hint(option, known)}")
 
 
 def _at_least(name: str, value: int, least: int) -> None:

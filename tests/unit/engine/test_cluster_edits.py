@@ -271,7 +271,7 @@ def test_what_is_not_there_is_said_and_nothing_changes(
         (lambda c: c.remove("x", kind="Nod"), kai.InvalidClusterError, "did you mean 'Node'"),
         (lambda c: c.update_queue("a", wieght=2), TypeError, "did you mean 'weight'"),
         (lambda c: c.update_queue("a", gpu_limit="1x"), kai.InvalidClusterError, "1x"),
-        (lambda c: c.nodes("m", 2, gpu=8), TypeError, r"nodes\(\) has no option 'gpu'.*'gpus'"),
+        (lambda c: c.nodes("m", 2, gpu=8), TypeError, r"nodes\(\) has no argument 'gpu'.*'gpus'"),
     ],
 )
 def test_mistakes_are_refused(

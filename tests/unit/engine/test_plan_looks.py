@@ -194,8 +194,8 @@ def test_a_plan_of_a_cluster_as_loaded_keeps_its_order_when_that_goes_on() -> No
 
 def test_free_gpus_are_those_that_the_decisions_leave() -> None:
     living = kai.Cluster(now=NOW).queue("a").nodes("n", 2, gpus=4)
-    living.running("a/r", gpus=1, node="n2").pending("a/p", pods=2, gpus=1, gpu_memory_mib=None)
-    made = plan(living.remove("a/p").pending("a/p", pods=2, gpus=1))
+    living.running("a/r", gpus=1, node="n2")
+    made = plan(living.pending("a/p", pods=2, gpus=1))
     assert made.free_gpus == {"n1": 4, "n2": 1}
     assert made.nodes.whole == ("n1",)
     assert made.nodes.room_for(gpus=4) == 1
