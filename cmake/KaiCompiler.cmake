@@ -18,7 +18,7 @@ endif()
 find_program(KAI_CCACHE ccache)
 if(KAI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${KAI_CCACHE}")
-  if(KAI_SANITIZE OR NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  if(KAI_SANITIZE OR KAI_SANITIZE_THREADS OR NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1)
   endif()
@@ -49,6 +49,11 @@ if(KAI_SANITIZE)
     # is lost: the address sanitizer reports a null pointer when it is used.
     add_compile_options(-fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute)
   endif()
+endif()
+
+if(KAI_SANITIZE_THREADS)
+  add_compile_options(-O1 -g1 -fno-omit-frame-pointer -fsanitize=thread)
+  add_link_options(-fsanitize=thread)
 endif()
 
 if(KAI_LIBFUZZER)

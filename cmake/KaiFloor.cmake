@@ -77,7 +77,7 @@ function(kai_floor name)
   target_include_directories(kai_${name} ${scope} "${PROJECT_SOURCE_DIR}/cpp")
   target_link_libraries(kai_${name} ${scope} ${arg_LINKS})
 
-  set(hurried $<OR:$<CONFIG:Release>,$<BOOL:${KAI_SANITIZE}>>)
+  set(hurried $<OR:$<CONFIG:Release>,$<BOOL:${KAI_SANITIZE}>,$<BOOL:${KAI_SANITIZE_THREADS}>>)
   if(arg_FOR_TESTS)
     target_compile_options(kai_${name} PRIVATE $<${hurried}:-O1>)
   endif()

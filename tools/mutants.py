@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from check_floors import Floor, reachable
 
@@ -75,14 +76,27 @@ class Mutant:
         return "".join(lines)
 
 
+class Change(Protocol):
+    """A change of one file."""
+
+    @property
+    def file(self) -> str: ...
+
+    def applied(self, source: str) -> str: ...
+
+
+ChangeT = TypeVar("ChangeT", bound=Change)
+
+
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[ChangeT]):
     """What became of a mutant: caught by a test, survived, or did not compile."""
 
-    mutant: Mutant
+    mutant: ChangeT
     verdict: str  # caught, survived, broken
     by: str  # the test executable that failed, or ran out of time
     seconds: float
+    output: str | None  # of the last command; None: it ran out of time
 
 
 def find_mutants(file: str, source: str) -> Iterator[Mutant]:
@@ -173,9 +187,11 @@ def write_whole(file: Path, text: str) -> None:
 class Workshop:
     """A copy of the sources and its build folder: where mutants are made and tested."""
 
-    def __init__(self, folder: Path, jobs: int) -> None:
+    def __init__(self, folder: Path, jobs: int, test_options: Sequence[str] = ()) -> None:
         self.source, self.build = folder / "source", folder / "build"
         self.jobs = jobs
+        self.test_options = test_options
+        self.output: str | None = ""  # of the last command; None: it ran out of time
         self.usual_s: dict[str, float] = {}  # of each test executable, without a mutant
 
     def copy(self) -> None:
@@ -222,12 +238,12 @@ class Workshop:
             self._run(self._test(name), needed=True)
             self.usual_s[name] = time.monotonic() - start
 
-    def judge(self, mutant: Mutant, floors: Sequence[str]) -> Outcome:
+    def judge(self, mutant: ChangeT, floors: Sequence[str]) -> Outcome[ChangeT]:
         """Tries a mutant on the tests of these floors, until one fails."""
         start = time.monotonic()
 
-        def ended(verdict: str, by: str = "") -> Outcome:
-            return Outcome(mutant, verdict, by, time.monotonic() - start)
+        def ended(verdict: str, by: str = "") -> Outcome[ChangeT]:
+            return Outcome(mutant, verdict, by, time.monotonic() - start, self.output)
 
         file = self.source / mutant.file
         original = file.read_text()
@@ -247,7 +263,8 @@ class Workshop:
         return ["ninja", "-C", str(self.build), "-j", str(self.jobs), *targets]
 
     def _test(self, name: str) -> list[str]:
-        return [str(self.build / "bin" / name), "--gtest_brief=1", "--gtest_fail_fast"]
+        options = ["--gtest_brief=1", "--gtest_fail_fast", *self.test_options]
+        return [str(self.build / "bin" / name), *options]
 
     def _run(
         self, command: Sequence[str], *, needed: bool = False, timeout_s: float | None = None
@@ -258,9 +275,11 @@ class Workshop:
                 command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout_s
             )
         except subprocess.TimeoutExpired:
+            self.output = None
             return False
+        self.output = done.stdout.decode(errors="replace")
         if needed and done.returncode != 0:
-            print(done.stdout.decode(errors="replace")[-4000:], file=sys.stderr)
+            print(self.output[-4000:], file=sys.stderr)
             sys.exit(f"mutants: without any mutant this failed: {' '.join(command)}")
         return done.returncode == 0
 
@@ -336,7 +355,7 @@ def main(arguments: Sequence[str]) -> int:
 
     tests = {file: [floor, *floors_above(floor, floors)] for file, floor in files.items()}
     workshop = Workshop(ROOT / "build" / "mutants", options.jobs)
-    outcomes: list[Outcome] = []
+    outcomes: list[Outcome[Mutant]] = []
     try:
         workshop.prepare(dict.fromkeys(f for mutant in chosen for f in tests[mutant.file]))
         for number, mutant in enumerate(chosen, start=1):
@@ -349,7 +368,9 @@ def main(arguments: Sequence[str]) -> int:
     return report(outcomes, seed, options.json, interrupted=len(outcomes) < len(chosen))
 
 
-def report(outcomes: Sequence[Outcome], seed: int, file: str | None, *, interrupted: bool) -> int:
+def report(
+    outcomes: Sequence[Outcome[Mutant]], seed: int, file: str | None, *, interrupted: bool
+) -> int:
     of = {name: [o for o in outcomes if o.verdict == name] for name in ("caught", "survived")}
     judged = len(of["caught"]) + len(of["survived"])
     seconds = sum(outcome.seconds for outcome in outcomes)

@@ -2,7 +2,7 @@
 # tools/test.sh [STAGE...]: runs checks, and says of each how long it took and how much CPU time.
 #
 #   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest quick
-#   tools/test.sh all             before a release: those, and  includes orchestrators seeds fuzz mutants
+#   tools/test.sh all             before a release: those, and  includes orchestrators seeds threads fuzz broken mutants
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
@@ -15,15 +15,18 @@
 # quick          builders beside the orchestrators that install fast
 # includes       the product compiled file by file: finds an #include that only a unity build had
 # orchestrators  builders beside every orchestrator (20 minutes, needs a package registry)
-# seeds          property tests over many more random clusters (KAI_SEEDS, KAI_CLUSTERS)
+# seeds          property tests over many more random clusters and events (KAI_SEEDS, KAI_CLUSTERS), a million pods that
+#                come and go (KAI_ROUNDS)
+# threads        the tests of the engine under the thread sanitizer
 # fuzz           each fuzz entry for a minute
+# broken         breaks each update in place on purpose; the test of random events has to find it (20 minutes)
 # mutants        changes operators of the product one at a time, and reports changes that no test notices (15 minutes)
 #
 # A failure does not stop the others; the exit status tells at the end. Expects tools/setup.sh to have run.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 every=(lint cpp sanitize stubs wheel pytest quick)
-rare=(includes orchestrators seeds fuzz mutants)
+rare=(includes orchestrators seeds threads fuzz broken mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
@@ -59,7 +62,13 @@ run_includes() { tools/build.sh debug; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }
 run_seeds() {
   tools/build.sh release && KAI_SEEDS=1000:4000 build/release/bin/kai_session_test --gtest_brief=1 &&
+    KAI_SEEDS=1000:11000 build/release/bin/kai_engine_test --gtest_brief=1 &&
+    KAI_ROUNDS=250 build/release/bin/kai_store_test --gtest_brief=1 --gtest_filter='*RoundsTest*' &&
     KAI_CLUSTERS=400 pytest tests/properties
+}
+run_threads() {
+  tools/build.sh threads kai_engine_test &&
+    KAI_SEEDS=0:5 TSAN_OPTIONS=halt_on_error=1 build/threads/bin/kai_engine_test --gtest_brief=1
 }
 run_fuzz() {
   tools/build.sh sanitize || return 1
@@ -70,6 +79,7 @@ run_fuzz() {
   done
 }
 
+run_broken() { $bin/python tools/broken_updates.py --jobs "$jobs"; }
 # Survivors are to be read, and no reason to stop: which ones are drawn changes from day to day.
 run_mutants() { $bin/python tools/mutants.py --jobs "$jobs" || [ $? = 1 ]; }
 
@@ -92,7 +102,7 @@ failed=()
 for name in "${stages[@]}"; do
   # These are shown as they go: what they count is of interest also when all is well.
   show=()
-  case $name in pytest | mutants) show=(--show) ;; esac
+  case $name in pytest | broken | mutants) show=(--show) ;; esac
   $bin/python tools/progress.py --always --log "$logs/$name.log" "${show[@]}" "$name" -- "$0" --stage "$name" ||
     failed+=("$name")
 done

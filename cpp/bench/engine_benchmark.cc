@@ -48,6 +48,7 @@ class FullCluster {
 
   Store& store() { return store_; }
   const PodRow& some_running() const { return running_.back(); }
+  const NodeRow& some_node() const { return nodes_.back(); }
   // The first GPU pods of so many nodes.
   std::vector<PodRow> SomeRunning(int64_t count) const {
     std::vector<PodRow> pods;
@@ -63,6 +64,7 @@ class FullCluster {
     node.allocatable = {
         {"cpu", 128'000}, {"memory", 1024 * kGib}, {"pods", 110}, {"nvidia.com/gpu", kGpus}};
     node.ready = ConditionStatus::kTrue;
+    nodes_.push_back(node);
     store_.Upsert(node);
   }
 
@@ -98,6 +100,7 @@ class FullCluster {
 
   Store store_;
   int64_t groups_ = 0;
+  std::vector<NodeRow> nodes_;
   std::vector<PodRow> running_;
 };
 
@@ -150,6 +153,39 @@ void BM_ManyEvents(benchmark::State& state) {
   KAI_CHECK(engine.counts().built == 1);
 }
 BENCHMARK(BM_ManyEvents)->Name("events/information")->Apply(InBothSizes);
+
+// A node is cordoned, and then takes pods again.
+void BM_CordonAndPlan(benchmark::State& state) {
+  FullCluster cluster(state.range(0), state.range(1));
+  Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());
+  KAI_CHECK(PlanOf(&engine)->decisions.empty());
+  const NodeRow node = cluster.some_node();
+  NodeRow cordoned = node;
+  cordoned.unschedulable = true;
+  for (auto _ : state) {
+    cluster.store().Upsert(cordoned);
+    KAI_CHECK(PlanOf(&engine)->decisions.empty());
+    cluster.store().Upsert(node);
+    KAI_CHECK(PlanOf(&engine)->decisions.empty());
+  }
+  KAI_CHECK(engine.counts().built == 1);
+}
+BENCHMARK(BM_CordonAndPlan)->Name("cordon/information")->Apply(InBothSizes);
+
+// A node goes, and the pods that ran there stay behind; then it is there again.
+void BM_NodeGoesAndComes(benchmark::State& state) {
+  FullCluster cluster(state.range(0), state.range(1));
+  Engine engine(&cluster.store(), ConfigOf("{}"), ShardParams());
+  KAI_CHECK(PlanOf(&engine)->decisions.empty());
+  const NodeRow node = cluster.some_node();
+  for (auto _ : state) {
+    cluster.store().Delete(Kind::kNode, node.name);
+    KAI_CHECK(PlanOf(&engine)->decisions.empty());
+    cluster.store().Upsert(node);
+    KAI_CHECK(PlanOf(&engine)->decisions.empty());
+  }
+}
+BENCHMARK(BM_NodeGoesAndComes)->Name("node/information")->Apply(InBothSizes);
 
 void BM_QuietPlan(benchmark::State& state) {
   FullCluster cluster(state.range(0), state.range(1));

@@ -6,6 +6,7 @@
 
 #include "kai/base/clock.h"
 #include "kai/base/text.h"
+#include "kai/ingest/bind_request_reader.h"
 #include "kai/store/fill_store.h"
 #include "status.h"
 
@@ -120,6 +121,11 @@ bool LiveCluster::StartFollowing() {
   data_ = py::none();
   if (store_ == nullptr) return false;
   history_ = std::make_unique<History>(store_.get());
+  for (FirstPlan& each : first_plans_) {
+    const SessionPtr session = each.session.lock();
+    if (session != nullptr && session->KeepsPromises()) each.promises.TakeOver(*each.plan, {});
+    each.plan = nullptr;
+  }
   loaded_ = nullptr;
   return true;
 }
@@ -175,26 +181,31 @@ std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& sess
   Numbers timing_ns;
   {
     const py::gil_scoped_release release;
-    plan = follower == nullptr ? PlanAsLoaded(*session, now_ns, &timing_ns)
+    plan = follower == nullptr ? PlanAsLoaded(session, now_ns, &timing_ns)
                                : PlanAsItIs(follower->engine.get(), now_ns, &timing_ns);
   }
   HeldPlan::PlanPtr made = ValueOrThrow(std::move(plan), WhenInvalid::kInput);
   std::vector<std::string> warnings = session->config().WarningTexts();
   warnings.insert(warnings.end(), warnings_.begin(), warnings_.end());
-  const auto held = std::make_shared<HeldPlan>(
-      std::move(made), /*goes_on=*/follower != nullptr, mutex_, std::move(warnings),
-      std::move(timing_ns), AgainFor(*session, follower, now_ns));
+  const auto held = std::make_shared<HeldPlan>(std::move(made), /*goes_on=*/follower != nullptr,
+                                               mutex_, std::move(warnings), std::move(timing_ns),
+                                               AgainFor(*session, follower, now_ns));
   if (follower != nullptr) follower->plans.push_back(held);
   return held;
 }
 
-absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsLoaded(const Session& session, int64_t now_ns,
-                                                            Numbers* timing_ns) const {
+absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsLoaded(const std::shared_ptr<Session>& session,
+                                                            int64_t now_ns, Numbers* timing_ns) {
   const SystemClock clock;
-  absl::StatusOr<kai::Plan> plan = session.Run(loaded_, now_ns, &clock);
+  absl::StatusOr<kai::Plan> plan = session->Run(loaded_, now_ns, &clock);
   if (!plan.ok()) return plan.status();
   *timing_ns = TimingOf(load_ns_, *plan);
-  return std::make_shared<const kai::Plan>(*std::move(plan));
+  auto made = std::make_shared<const kai::Plan>(*std::move(plan));
+  std::erase_if(first_plans_, [&](const FirstPlan& each) {
+    return each.session.expired() || each.session.lock() == session;
+  });
+  first_plans_.push_back({.session = session, .plan = made, .promises = {}});
+  return made;
 }
 
 absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsItIs(Engine* engine, int64_t now_ns,
@@ -218,26 +229,90 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
                                       int64_t now_ns) {
   const auto config =
       follower != nullptr ? follower->config : std::make_shared<const Config>(session.config());
-  const auto run = [config, now_ns](std::shared_ptr<Cluster> cluster, const Numbers& spent_searches,
-                                    Aftermath* after) {
+  const auto run = [config, now_ns](std::shared_ptr<Cluster> cluster,
+                                    std::span<const PromisedPlace> promised,
+                                    const Numbers& spent_searches, Aftermath* after) {
     Config replay = *config;
     replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
     const auto inspect = [after](const CycleView& cycle) { *after = AftermathOf(cycle); };
     const Session again(std::move(replay), {.inspect = inspect});
     return std::make_shared<const kai::Plan>(
-        again.Run(std::move(cluster), now_ns, nullptr).value());
+        again.Run(std::move(cluster), now_ns, nullptr, nullptr, promised).value());
   };
   if (follower == nullptr) {
     return [run, cluster = loaded_](const Numbers& spent_searches, Aftermath* after) {
-      return run(cluster, spent_searches, after);
+      return run(cluster, {}, spent_searches, after);
     };
   }
-  return [run, self = shared_from_this(), moment = history_->Now()](const Numbers& spent_searches,
-                                                                    Aftermath* after) {
+  const Engine& engine = *follower->engine;
+  const auto circumstances = std::make_shared<const Circumstances>(
+      Circumstances{.assumed = engine.assumed(), .promises = engine.promises()});
+  return [run, circumstances, self = shared_from_this(), moment = history_->Now()](
+             const Numbers& spent_searches, Aftermath* after) {
     ClusterRows rows = self->history_->RowsAt(moment);
     rows.params = self->params_;
-    return run(std::move(rows).Build(), spent_searches, after);
+    Assumptions::Apply(*circumstances->assumed, &rows);
+    std::shared_ptr<Cluster> cluster = std::move(rows).Build();
+    const Promises::Open open = circumstances->promises.In(*cluster, nullptr);
+    return run(std::move(cluster), open.places, spent_searches, after);
   };
+}
+
+Engine& LiveCluster::EngineOf(const std::shared_ptr<Session>& session) {
+  if (!StartFollowing()) {
+    ThrowIfError(absl::InvalidArgumentError("the cluster names an object twice, so that nothing "
+                                            "can be remembered of it"),
+                 WhenInvalid::kCluster);
+  }
+  return *FollowerOf(session).engine;
+}
+
+std::optional<AssumptionId> LiveCluster::AssumeBound(const SessionPtr& session,
+                                                     std::string_view json) {
+  const Turn turn = TakeTurn(*mutex_);
+  absl::StatusOr<JsonObject> parsed = document_.Parse(json);
+  if (!parsed.ok()) {
+    ThrowIfError(
+        absl::InvalidArgumentError(StrCat("the object ", std::string(parsed.status().message()))),
+        WhenInvalid::kCluster);
+  }
+  BindRequestRow request;
+  if (const std::optional<Rejection> bad = ReadBindRequest(*parsed, &request)) {
+    ThrowIfError(absl::InvalidArgumentError(StrCat("the BindRequest: ", bad->field,
+                                                   bad->field.empty() ? "" : ": ", bad->message)),
+                 WhenInvalid::kCluster);
+  }
+  return EngineOf(session).AssumeBound(std::move(request));
+}
+
+std::optional<AssumptionId> LiveCluster::AssumeEvicted(const SessionPtr& session,
+                                                       const std::string& pod, int64_t now_ns) {
+  const Turn turn = TakeTurn(*mutex_);
+  return EngineOf(session).AssumeEvicted(pod, now_ns);
+}
+
+bool LiveCluster::Forget(const SessionPtr& session, AssumptionId id) {
+  const Turn turn = TakeTurn(*mutex_);
+  return EngineOf(session).Forget(id);
+}
+
+std::string LiveCluster::ExportMemory(const SessionPtr& session) {
+  const Turn turn = TakeTurn(*mutex_);
+  return EngineOf(session).ExportMemory();
+}
+
+void LiveCluster::ImportMemory(const SessionPtr& session, std::string_view json) {
+  const Turn turn = TakeTurn(*mutex_);
+  ThrowIfError(EngineOf(session).ImportMemory(json), WhenInvalid::kCluster);
+}
+
+std::optional<Engine::Wake> LiveCluster::NextWake(const SessionPtr& session) {
+  const Turn turn = TakeTurn(*mutex_);
+  if (store_ != nullptr) return FollowerOf(session).engine->NextWake();
+  for (const FirstPlan& each : first_plans_) {
+    if (each.session.lock() == session) return Engine::WakeOf(*each.plan);
+  }
+  return std::nullopt;
 }
 
 std::shared_ptr<const Cluster> LiveCluster::Current() {
@@ -258,11 +333,18 @@ LiveCluster::Follower& LiveCluster::FollowerOf(const std::shared_ptr<Session>& s
   for (Follower& each : followers_) {
     if (each.session.lock() == session) return each;
   }
-  return followers_.emplace_back(
+  Follower& follower = followers_.emplace_back(
       Follower{.session = session,
                .config = std::make_shared<const Config>(session->config()),
                .engine = std::make_unique<Engine>(store_.get(), session->config(), params_),
                .plans = {}});
+  const auto first = std::ranges::find_if(
+      first_plans_, [&](const FirstPlan& each) { return each.session.lock() == session; });
+  if (first != first_plans_.end()) {
+    follower.engine->Keep(std::move(first->promises));
+    first_plans_.erase(first);
+  }
+  return follower;
 }
 
 void LiveCluster::LetPlansGo(Follower* follower) {

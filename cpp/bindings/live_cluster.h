@@ -14,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,8 +45,8 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   bool Delete(std::string_view kind, const std::string& name);
   bool Has(std::string_view kind, const std::string& name);
 
-  // Another one with the same objects. Null: nothing has happened to this one, so that it is what
-  // its bytes say.
+  // Another one with the same objects, and without what sessions remember of this one. Null:
+  // nothing has happened to this one, so that it is what its bytes say.
   std::shared_ptr<LiveCluster> Copy();
 
   // False: the file names an object twice, so that no store can hold it.
@@ -53,6 +54,19 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
 
   // Throws BusyError when another plan is being made.
   std::shared_ptr<HeldPlan> Plan(const std::shared_ptr<Session>& session, int64_t now_ns);
+
+  // What a scheduler is about to do, and what it remembers (kai/engine/engine.h). Throw
+  // InvalidClusterError where the file names an object twice, and for JSON that is no BindRequest
+  // or no memory.
+  using SessionPtr = std::shared_ptr<Session>;
+  std::optional<AssumptionId> AssumeBound(const SessionPtr& session, std::string_view json);
+  std::optional<AssumptionId> AssumeEvicted(const SessionPtr& session, const std::string& pod,
+                                            int64_t now_ns);
+  bool Forget(const SessionPtr& session, AssumptionId id);
+  std::string ExportMemory(const SessionPtr& session);
+  void ImportMemory(const SessionPtr& session, std::string_view json);
+  // Nothing: no plan of the cluster as it is ends with time.
+  std::optional<Engine::Wake> NextWake(const SessionPtr& session);
 
   // Calls read(cluster) with the cluster as it is.
   template <typename Read>
@@ -79,14 +93,21 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   bool StartFollowing();
   std::shared_ptr<const Cluster> Current();
   Follower& FollowerOf(const std::shared_ptr<Session>& session);
-  absl::StatusOr<HeldPlan::PlanPtr> PlanAsLoaded(const Session& session, int64_t now_ns,
-                                                 Numbers* timing_ns) const;
+  absl::StatusOr<HeldPlan::PlanPtr> PlanAsLoaded(const std::shared_ptr<Session>& session,
+                                                 int64_t now_ns, Numbers* timing_ns);
   static absl::StatusOr<HeldPlan::PlanPtr> PlanAsItIs(Engine* engine, int64_t now_ns,
                                                       Numbers* timing_ns);
   // Before the engine takes events in.
   static void LetPlansGo(Follower* follower);
+  // What a plan depends on beside objects and the time.
+  struct Circumstances {
+    std::shared_ptr<const Assumptions::All> assumed;
+    Promises promises;
+  };
   // How the plan that was just made is made again.
   HeldPlan::Again AgainFor(const Session& session, const Follower* follower, int64_t now_ns);
+  // With the turn taken.
+  Engine& EngineOf(const std::shared_ptr<Session>& session);
 
   std::shared_ptr<Mutex> mutex_ = std::make_shared<Mutex>();
   std::atomic<bool> is_planning_ = false;
@@ -98,6 +119,13 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   // Until the first event.
   std::shared_ptr<Cluster> loaded_;
   pybind11::object data_;  // bytes
+  // By session: the last plan of it, and then what it has promised, for its engine.
+  struct FirstPlan {
+    std::weak_ptr<Session> session;
+    HeldPlan::PlanPtr plan;
+    Promises promises;
+  };
+  std::vector<FirstPlan> first_plans_;
 
   // From then on.
   std::unique_ptr<Store> store_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,7 +120,45 @@ void RegisterSession(py::module_& module) {
           [](const std::shared_ptr<Session>& self, LiveCluster& cluster, int64_t now_ns) {
             return cluster.Plan(self, now_ns);
           },
-          py::arg("cluster"), py::kw_only(), py::arg("now_ns"));
+          py::arg("cluster"), py::kw_only(), py::arg("now_ns"))
+      .def(
+          "assume_bound",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster, const py::bytes& json) {
+            return cluster.AssumeBound(self, std::string_view(json));
+          },
+          py::arg("cluster"), py::arg("json"))
+      .def(
+          "assume_evicted",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster, const std::string& pod,
+             int64_t now_ns) { return cluster.AssumeEvicted(self, pod, now_ns); },
+          py::arg("cluster"), py::arg("pod"), py::kw_only(), py::arg("now_ns"))
+      .def(
+          "forget",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster, int64_t assumption) {
+            return cluster.Forget(self, assumption);
+          },
+          py::arg("cluster"), py::arg("assumption"))
+      .def(
+          "next_wake",
+          [](const std::shared_ptr<Session>& self,
+             LiveCluster& cluster) -> std::optional<std::pair<int64_t, std::string>> {
+            const std::optional<Engine::Wake> wake = cluster.NextWake(self);
+            if (!wake) return std::nullopt;
+            return std::pair(wake->at_ns, std::string(WakeReasonName(wake->reason)));
+          },
+          py::arg("cluster"))
+      .def(
+          "export_memory",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster) {
+            return cluster.ExportMemory(self);
+          },
+          py::arg("cluster"))
+      .def(
+          "import_memory",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster, const std::string& json) {
+            cluster.ImportMemory(self, json);
+          },
+          py::arg("cluster"), py::arg("json"));
 }
 
 }  // namespace kai::bindings

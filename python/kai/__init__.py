@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kai.engine.order import Order, QueueTurn, Turn
     from kai.engine.plan import Plan
     from kai.engine.queues import QueuePlan, Queues, QueueShare
-    from kai.engine.scheduler import Scheduler
+    from kai.engine.scheduler import Scheduler, Wake
     from kai.engine.timing import Phase
     from kai.engine.values import (
         Bind,
@@ -100,6 +100,7 @@ __all__ = [
     "Rejected",
     "Scheduler",
     "Turn",
+    "Wake",
     "Writes",
     "__version__",
     "default_config",
@@ -120,7 +121,7 @@ _HOME = {
     "kai.engine.order": ("Order", "QueueTurn", "Turn"),
     "kai.engine.plan": ("Plan",),
     "kai.engine.queues": ("QueuePlan", "QueueShare", "Queues"),
-    "kai.engine.scheduler": ("Scheduler",),
+    "kai.engine.scheduler": ("Scheduler", "Wake"),
     "kai.engine.timing": ("Phase",),
     "kai.engine.values": (
         "Bind",

@@ -148,6 +148,28 @@ class Session(metaclass=_Compiled):
         Raises kai.BusyError when another plan runs on this cluster.
         """
 
+    def assume_bound(self, cluster: Cluster, json: bytes) -> int | None:
+        """The BindRequest that is being created counts as there. None: there is no such pod.
+
+        Raises kai.InvalidClusterError for what is no BindRequest, and, as all that follow but
+        `next_wake`, where the cluster's file names an object twice.
+        """
+
+    def assume_evicted(self, cluster: Cluster, pod: str, *, now_ns: int) -> int | None:
+        """The pod that is being deleted counts as leaving. None: there is no such pod."""
+
+    def forget(self, cluster: Cluster, assumption: int) -> bool:
+        """It did not happen; False: it was seen to happen, or is not known."""
+
+    def next_wake(self, cluster: Cluster) -> tuple[int, str] | None:
+        """When time alone changes the last plan, and why; None: never, or something changed."""
+
+    def export_memory(self, cluster: Cluster) -> str:
+        """Assumptions and promises as JSON."""
+
+    def import_memory(self, cluster: Cluster, json: str) -> None:
+        """Takes them over. Raises kai.InvalidClusterError for what makes no sense."""
+
 @final
 class Plan(metaclass=_Compiled):
     """What one cycle decided, converted when asked."""

@@ -152,6 +152,8 @@ def main() -> None:
     scheduler = kai.Scheduler(config, as_kai=False)
     plan: kai.Plan = scheduler.plan(cluster)
     assert plan == scheduler.plan(loaded)
+    wake: kai.Wake | None = scheduler.next_wake(cluster)
+    assert wake is None or isinstance(wake.at, datetime)
     assert copy.copy(plan) == pickle.loads(pickle.dumps(plan))
     assert not differences(plan, scheduler.plan(copy.deepcopy(cluster)))
     assert decisions(plan)

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kai/actions/candidates.h"
+#include "kai/actions/grant.h"
 #include "kai/actions/turns.h"
 
 namespace kai {
@@ -68,10 +69,9 @@ class Allocate final : public Action {
 
   // One attempt at what the group wants next (spec 2 A1); true if it got it.
   static bool Attempt(CycleView& cycle, PodGroupId group) {
-    Statement& statement = *cycle.statement;
-    const bool had_started = cycle.order->HasStarted(group);
-    const Statement::Checkpoint start = statement.Mark();
-    GroupPlacer::Result result = cycle.placer->Place(group, GroupPlacer::Mode::kReal, &statement);
+    const BeforeGrant before = BeforeGrantTo(group, cycle);
+    GroupPlacer::Result result =
+        cycle.placer->Place(group, GroupPlacer::Mode::kReal, cycle.statement);
     if (!result.placed) {
       std::ranges::move(result.reasons, std::back_inserter(cycle.log->reasons[group]));
       const GroupClassId id = cycle.classes->ClassOf(group);
@@ -79,54 +79,8 @@ class Allocate final : public Action {
         cycle.log->answers[id].push_back(group);
       return false;
     }
-    if (MustWaitTogether(cycle, group)) PipelineAll(&statement, start);
-    bool allocated = false;
-    for (const Change& change : statement.ChangesSince(start)) {
-      const bool bind = change.to == PodStatus::kAllocated;
-      allocated = allocated || bind;
-      const GpuList& gpus = cycle.cluster->pods().gpus[change.pod];
-      cycle.log->decisions.push_back(
-          {.kind = bind ? CycleLog::Decision::Kind::kBind : CycleLog::Decision::Kind::kPipeline,
-           .pod = change.pod,
-           .node = change.to_node,
-           .for_group = PodGroupId(),
-           .action = {},
-           .gpus = cycle.log->KeepGpus(gpus),
-           .zones = cycle.ZonesOf(change.pod)});
-      if (bind && cycle.cluster->ClassOf(change.pod).claims.valid())
-        cycle.log->claims.emplace_back(change.pod, cycle.cluster->claims().GivenTo(change.pod));
-    }
-    statement.Settle();
-    cycle.log->placed_now[group] = 1;
-    if (allocated && !had_started) cycle.log->started_now[group] = 1;
+    Grant(cycle, group, before);
     return true;
-  }
-
-  // spec 2 T6: a pod set of which pods wait, and which without them is below its minimum, waits
-  // whole; and then the whole group does.
-  static bool MustWaitTogether(const CycleView& cycle, PodGroupId group) {
-    const Cluster& cluster = *cycle.cluster;
-    const SubGroupColumns& sets = cluster.sub_groups();
-    for (const SubGroupId pod_set : cluster.pod_groups().PodSetsOf(group)) {
-      const StatusCounts& counts = sets.counts[pod_set];
-      if (counts[PodStatus::kPipelined] > 0 && counts.allocated() < cycle.order->MinimumOf(pod_set))
-        return true;
-    }
-    return false;
-  }
-
-  static void PipelineAll(Statement* statement, Statement::Checkpoint start) {
-    const std::span<const Change> changes = statement->ChangesSince(start);
-    std::vector<Change> again(changes.begin(), changes.end());
-    // Pods that were pipelined anyway keep their place at the front, as undoing and adding the
-    // others leaves them.
-    std::stable_partition(again.begin(), again.end(),
-                          [](const Change& change) { return change.to == PodStatus::kPipelined; });
-    std::vector<GpuList> gpus;
-    for (const Change& change : again) gpus.push_back(statement->cluster().pods().gpus[change.pod]);
-    statement->RollBackTo(start);
-    for (size_t i = 0; i < again.size(); ++i)
-      statement->Pipeline(again[i].pod, again[i].to_node, gpus[i]);
   }
 
   int64_t depth_;

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 namespace kai {
 
@@ -22,7 +23,25 @@ enum class WakeReason : uint8_t {
   kGangStale,        // a gang has been incomplete for too long: its pods go
   kPreemptionDelay,  // a pod group may take from others
   kMinRuntime,       // a pod group may lose pods
+  kPromiseEnds,      // a place is no longer held ready for a pod that has not come back
 };
+
+// As programs know it: "gang_stale".
+constexpr std::string_view WakeReasonName(WakeReason reason) {
+  switch (reason) {
+    case WakeReason::kPodOverdue:
+      return "pod_overdue";
+    case WakeReason::kGangStale:
+      return "gang_stale";
+    case WakeReason::kPreemptionDelay:
+      return "preemption_delay";
+    case WakeReason::kMinRuntime:
+      return "min_runtime";
+    case WakeReason::kPromiseEnds:
+      return "promise_ends";
+  }
+  return "";
+}
 
 class CycleTime {
  public:

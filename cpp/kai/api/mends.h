@@ -44,20 +44,37 @@ enum class Mend : uint8_t {
   kSingleVictims,    // a pod is a victim once in a what-if (spec 2 W8)
   kDeviceOrder,      // a pod's devices in another order are the same place (spec 3 S7)
   kPassedDevices,    // a pod returns to any devices it still stands on (spec 3 S7)
+  kPromises,         // what was promised is kept in the next cycles (spec 2 T8, W20)
 };
-inline constexpr size_t kMends = 25;
+inline constexpr size_t kMends = 26;
 
 // By Mend, as configurations name them.
-inline constexpr std::array<std::string_view, kMends> kMendNames = {
-    "unrelated_blockers", "min_sub_group",       "slow_job",
-    "not_ready_writes",   "signature_skip",      "queue_depth",
-    "completed_pods",     "same_cycle_eviction", "quota_epsilon",
-    "victim_shares",      "consolidation_limit", "scenario_filters",
-    "whole_gangs",        "protected_minimum",   "leaving_pods",
-    "held_gpus",          "exact_rollback",      "common_domain",
-    "pinned_siblings",    "partial_labels",      "topology_levels",
-    "optional_members",   "single_victims",      "device_order",
-    "passed_devices"};
+inline constexpr std::array<std::string_view, kMends> kMendNames = {"unrelated_blockers",
+                                                                    "min_sub_group",
+                                                                    "slow_job",
+                                                                    "not_ready_writes",
+                                                                    "signature_skip",
+                                                                    "queue_depth",
+                                                                    "completed_pods",
+                                                                    "same_cycle_eviction",
+                                                                    "quota_epsilon",
+                                                                    "victim_shares",
+                                                                    "consolidation_limit",
+                                                                    "scenario_filters",
+                                                                    "whole_gangs",
+                                                                    "protected_minimum",
+                                                                    "leaving_pods",
+                                                                    "held_gpus",
+                                                                    "exact_rollback",
+                                                                    "common_domain",
+                                                                    "pinned_siblings",
+                                                                    "partial_labels",
+                                                                    "topology_levels",
+                                                                    "optional_members",
+                                                                    "single_victims",
+                                                                    "device_order",
+                                                                    "passed_devices",
+                                                                    "promises"};
 
 class Mends {
  public:

@@ -11,6 +11,7 @@
 #ifndef KAI_BASE_INTERNED_H_
 #define KAI_BASE_INTERNED_H_
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@
 #include "kai/base/index_vector.h"
 
 namespace kai {
+
+template <typename T>
+size_t HeapBytes(const T& value);  // heap_bytes.h
 
 template <typename IdT, typename T>
 class Interned {
@@ -41,6 +45,7 @@ class Interned {
   const std::vector<T>& raw() const { return values_.raw(); }
   size_t size() const { return values_.size(); }
   bool empty() const { return values_.empty(); }
+  size_t HeapBytes() const { return kai::HeapBytes(values_) + kai::HeapBytes(ids_); }
 
  private:
   using Values = IndexVector<IdT, T>;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 namespace {
 
@@ -15,6 +17,7 @@ std::string_view Interner::Store(std::string_view text) {
   if (text.size() > left_) {
     left_ = std::max(kBlock, text.size());
     free_ = blocks_.emplace_back(new char[left_]).get();
+    stored_ += BlockBytes(left_);
   }
   char* const at = free_;
   std::memcpy(at, text.data(), text.size());
@@ -35,6 +38,11 @@ NameId Interner::Intern(std::string_view text) {
 NameId Interner::Find(std::string_view text) const {
   const auto found = ids_.find(text);
   return found == ids_.end() ? NameId() : found->second;
+}
+
+size_t Interner::HeapBytes() const {
+  return stored_ + BlockBytes(blocks_.capacity() * sizeof(blocks_[0])) +
+         HeapBytesOfAll(texts_, ids_);
 }
 
 }  // namespace kai

@@ -31,12 +31,14 @@ class Interner {
   NameId Find(std::string_view text) const;
   std::string_view Text(NameId name) const { return texts_[name.index()]; }
   size_t size() const { return texts_.size(); }
+  size_t HeapBytes() const;
 
  private:
   std::string_view Store(std::string_view text);
 
   std::vector<std::string_view> texts_;  // they point into `blocks_`, as do the keys of the map
   std::vector<std::unique_ptr<char[]>> blocks_;
+  size_t stored_ = 0;     // bytes of the blocks
   char* free_ = nullptr;  // in the last block
   size_t left_ = 0;       // from there
   absl::flat_hash_map<std::string_view, NameId> ids_;

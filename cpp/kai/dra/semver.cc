@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "kai/base/heap_bytes.h"
 #include "kai/base/quote.h"
 #include "kai/base/text.h"
 
@@ -121,5 +122,7 @@ std::strong_ordering operator<=>(const Semver& a, const Semver& b) {
   }
   return ComparePrereleases(a.prerelease_, b.prerelease_);
 }
+
+size_t Semver::HeapBytes() const { return HeapBytesOfAll(prerelease_, text_); }
 
 }  // namespace kai

@@ -11,6 +11,7 @@
 #define KAI_DRA_SEMVER_H_
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ class Semver {
 
   friend std::strong_ordering operator<=>(const Semver& a, const Semver& b);
   friend bool operator==(const Semver& a, const Semver& b) { return (a <=> b) == 0; }
+
+  size_t HeapBytes() const;
 
  private:
   uint64_t numbers_[3] = {0, 0, 0};

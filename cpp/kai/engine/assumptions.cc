@@ -1,35 +1,113 @@
 #include "kai/engine/assumptions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/base/heap_bytes.h"
 #include "kai/base/text.h"
 
 namespace kai {
+namespace {
+
+std::string PodOf(const BindRequestRow& request) {
+  return StrCat(request.namespace_name, "/", request.pod);
+}
+
+}  // namespace
 
 std::optional<AssumptionId> Assumptions::Bind(BindRequestRow request, Changes* changes) {
-  const std::string pod = StrCat(request.namespace_name, "/", request.pod);
-  const CompactPod* row = store_.Find<PodRow>(pod);
+  const CompactPod* row = store_.Find<PodRow>(PodOf(request));
   if (row == nullptr) return std::nullopt;
-  if (const auto before = bound_by_.find(pod); before != bound_by_.end())
-    EndBind(std::string(before->second), changes);
-  const std::string name = NameInTable(request);
-  bound_by_[pod] = name;
-  binds_[name] = {.id = ++last_, .pod = pod, .uid = row->uid, .request = std::move(request)};
-  changes->emplace_back(Kind::kBindRequest, name);
+  const bool replaces = store_.Find<BindRequestRow>(NameInTable(request)) != nullptr;
+  AddBind({.id = ++last_,
+           .uid = std::string(row->uid),
+           .request = std::move(request),
+           .replaces = replaces},
+          changes);
   return last_;
+}
+
+void Assumptions::AddBind(const Bound& bound, Changes* changes) {
+  all_ = nullptr;
+  const std::string pod_name = PodOf(bound.request);
+  if (const auto before = bound_by_.find(pod_name); before != bound_by_.end())
+    EndBind(std::string(before->second), changes);
+  const std::string name = NameInTable(bound.request);
+  EndBind(name, changes);  // of another pod
+  bound_by_[pod_name] = name;
+  binds_[name] = bound;
+  changes->emplace_back(Kind::kBindRequest, name);
 }
 
 std::optional<AssumptionId> Assumptions::Evict(std::string_view pod, int64_t now_ns,
                                                Changes* changes) {
   const CompactPod* row = store_.Find<PodRow>(pod);
   if (row == nullptr) return std::nullopt;
-  EndEviction(std::string(pod), changes);
-  Evicted& evicted = evictions_[std::string(pod)];
-  evicted = {.id = ++last_, .row = *row};
-  evicted.row.deletion_ns = now_ns;
-  changes->emplace_back(Kind::kPod, std::string(pod));
+  AddEviction(++last_, pod, *row, now_ns, changes);
   return last_;
+}
+
+void Assumptions::AddEviction(AssumptionId id, std::string_view pod, const CompactPod& row,
+                              int64_t now_ns, Changes* changes) {
+  all_ = nullptr;
+  EndEviction(std::string(pod), changes);
+  Leaving& leaving = evictions_[std::string(pod)];
+  leaving = {.id = id, .row = row};
+  leaving.row.deletion_ns = now_ns;
+  changes->emplace_back(Kind::kPod, std::string(pod));
+}
+
+std::shared_ptr<const Assumptions::All> Assumptions::all() const {
+  if (all_ != nullptr) return all_;
+  All all{.last_id = last_, .bound = {}, .evicted = {}};
+  for (const auto& [name, bound] : binds_) all.bound.push_back(bound);
+  for (const auto& [pod, leaving] : evictions_) {
+    all.evicted.push_back({.id = leaving.id,
+                           .pod = pod,
+                           .uid = std::string(leaving.row.uid),
+                           .at_ns = *leaving.row.deletion_ns});
+  }
+  std::ranges::sort(all.bound, {}, &Bound::id);
+  std::ranges::sort(all.evicted, {}, &Evicted::id);
+  return all_ = std::make_shared<const All>(std::move(all));
+}
+
+void Assumptions::Apply(const All& all, ClusterRows* rows) {
+  for (const Bound& each : all.bound) {
+    const std::string name = NameInTable(each.request);
+    std::erase_if(rows->bind_requests,
+                  [&](const BindRequestRow& row) { return NameInTable(row) == name; });
+    rows->bind_requests.push_back(each.request);
+  }
+  for (const Evicted& each : all.evicted) {
+    const auto pod = std::ranges::find_if(
+        rows->pods, [&](const PodRow& row) { return NameInTable(row) == each.pod; });
+    if (pod != rows->pods.end()) pod->deletion_ns = each.at_ns;
+  }
+}
+
+void Assumptions::Set(const All& all, Changes* changes) {
+  while (!binds_.empty()) EndBind(std::string(binds_.begin()->first), changes);
+  while (!evictions_.empty()) EndEviction(std::string(evictions_.begin()->first), changes);
+  all_ = nullptr;
+  last_ = all.last_id;
+  for (const Bound& each : all.bound) {
+    last_ = std::max(last_, each.id);
+    const std::string pod = PodOf(each.request);
+    const CompactPod* row = store_.Find<PodRow>(pod);
+    if (row == nullptr || row->uid != each.uid) continue;
+    const bool is_there = store_.Find<BindRequestRow>(NameInTable(each.request)) != nullptr;
+    if (!row->node_name.empty() || (is_there && !each.replaces)) continue;
+    AddBind(each, changes);
+    if (!is_there) binds_[NameInTable(each.request)].replaces = false;
+  }
+  for (const Evicted& each : all.evicted) {
+    last_ = std::max(last_, each.id);
+    const CompactPod* row = store_.Find<PodRow>(each.pod);
+    if (row == nullptr || row->uid != each.uid) continue;
+    if (!row->deletion_ns) AddEviction(each.id, each.pod, *row, each.at_ns, changes);
+  }
 }
 
 bool Assumptions::Forget(AssumptionId id, Changes* changes) {
@@ -47,8 +125,13 @@ bool Assumptions::Forget(AssumptionId id, Changes* changes) {
 void Assumptions::Review(Kind kind, std::string_view name, Changes* changes) {
   if (kind == Kind::kBindRequest) {
     const auto bind = binds_.find(name);
-    if (bind != binds_.end() && store_.Find<BindRequestRow>(name) != nullptr)
+    if (bind == binds_.end()) return;
+    if (store_.Find<BindRequestRow>(name) != nullptr) {
       EndBind(std::string(name), changes);
+    } else {
+      all_ = nullptr;
+      bind->second.replaces = false;
+    }
     return;
   }
   if (kind != Kind::kPod) return;
@@ -95,10 +178,19 @@ void Assumptions::Apply(std::vector<const CompactPod*>* pods) const {
   }
 }
 
+size_t Assumptions::HeapBytes() const {
+  size_t bytes = HashTableBytes(evictions_, sizeof(void*)) + HeapBytesOfAll(binds_, bound_by_);
+  for (const auto& [name, evicted] : evictions_)
+    bytes += BlockBytes(sizeof(name) + sizeof(evicted)) + kai::HeapBytes(name) +
+             HeapBytesOfRow(evicted.row);
+  return bytes;
+}
+
 void Assumptions::EndBind(const std::string& request, Changes* changes) {
   const auto bind = binds_.find(request);
   if (bind == binds_.end()) return;
-  bound_by_.erase(bind->second.pod);
+  all_ = nullptr;
+  bound_by_.erase(PodOf(bind->second.request));
   binds_.erase(bind);
   changes->emplace_back(Kind::kBindRequest, request);
 }
@@ -106,6 +198,7 @@ void Assumptions::EndBind(const std::string& request, Changes* changes) {
 void Assumptions::EndEviction(const std::string& pod, Changes* changes) {
   const auto eviction = evictions_.find(pod);
   if (eviction == evictions_.end()) return;
+  all_ = nullptr;
   evictions_.erase(eviction);
   changes->emplace_back(Kind::kPod, pod);
 }

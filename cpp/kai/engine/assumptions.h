@@ -15,8 +15,10 @@
 #ifndef KAI_ENGINE_ASSUMPTIONS_H_
 #define KAI_ENGINE_ASSUMPTIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,8 +48,34 @@ class Assumptions {
   // The store says something new of these objects: what is confirmed or beside the point ends.
   void Review(Kind kind, std::string_view name, Changes* changes);
 
+  // All, by their numbers, as they can be exported.
+  struct Bound {
+    AssumptionId id = 0;
+    std::string uid;  // of the pod
+    BindRequestRow request;
+    bool replaces = false;  // another one of its name is still there
+  };
+  struct Evicted {
+    AssumptionId id = 0;
+    std::string pod;
+    std::string uid;
+    int64_t at_ns = 0;
+  };
+  struct All {
+    AssumptionId last_id = 0;
+    std::vector<Bound> bound;
+    std::vector<Evicted> evicted;
+  };
+  std::shared_ptr<const All> all() const;
+  // These in the place of those that there are, but for what the store shows to have happened, or
+  // to be beside the point.
+  void Set(const All& all, Changes* changes);
+  // Puts them in the place of those of a store.
+  static void Apply(const All& all, ClusterRows* rows);
+
   bool empty() const { return binds_.empty() && evictions_.empty(); }
   size_t size() const { return binds_.size() + evictions_.size(); }
+  size_t HeapBytes() const;
 
   // Objects as they are assumed to be; null: the store knows best. They stay where they are for as
   // long as they are assumed.
@@ -58,17 +86,14 @@ class Assumptions {
   void Apply(std::vector<BindRequestRow>* requests) const;
 
  private:
-  struct Bound {
-    AssumptionId id = 0;
-    std::string pod;
-    std::string uid;
-    BindRequestRow request;
-  };
-  struct Evicted {
+  struct Leaving {
     AssumptionId id = 0;
     CompactPod row;
   };
 
+  void AddBind(const Bound& bound, Changes* changes);
+  void AddEviction(AssumptionId id, std::string_view pod, const CompactPod& row, int64_t now_ns,
+                   Changes* changes);
   void EndBind(const std::string& request, Changes* changes);
   void EndEviction(const std::string& pod, Changes* changes);
 
@@ -76,9 +101,10 @@ class Assumptions {
   AssumptionId last_ = 0;
   template <typename T>
   using ByName = absl::node_hash_map<std::string, T, NameHash, std::equal_to<>>;
-  ByName<Bound> binds_;           // by the name of the request
-  ByName<std::string> bound_by_;  // pod -> request
-  ByName<Evicted> evictions_;     // by pod
+  ByName<Bound> binds_;                     // by the name of the request
+  ByName<std::string> bound_by_;            // pod -> request
+  ByName<Leaving> evictions_;               // by pod
+  mutable std::shared_ptr<const All> all_;  // null: not asked for since something changed
 };
 
 }  // namespace kai

@@ -3,6 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include "kai/base/heap_bytes.h"
+#include "kai/engine/engine_bytes.h"
+#include "kai/engine/memory.h"
 #include "kai/model/building/cluster_assembler.h"
 
 namespace kai {
@@ -76,27 +79,72 @@ ClusterRows Engine::Rows() {
 absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwatch) {
   Settle();
   if (last_ != nullptr && last_->holds.Covers(now_ns)) return Again(now_ns);
-  absl::StatusOr<kai::Plan> plan = session_.Run(live_->cluster, now_ns, stopwatch, &rooms_);
+  if (session_.KeepsPromises()) open_ = promises_.In(*live_->cluster, &live_->writers.directory);
+  absl::StatusOr<kai::Plan> plan =
+      session_.Run(live_->cluster, now_ns, stopwatch, &rooms_, open_.places);
   if (!plan.ok()) return plan.status();
   auto made = std::make_shared<const kai::Plan>(*std::move(plan));
+  made_ = made;
   // A search that a budget of time ended might find more the next time.
   last_ = made->spent_searches.empty() ? made : nullptr;
+  is_reported_ = false;
+  Publish(*made);
   return made;
+}
+
+void Engine::Publish(const kai::Plan& plan) {
+  if (is_reported_ || !wants_report_) return;
+  auto report = std::make_shared<const Report>(ReportOf(plan));
+  is_reported_ = true;
+  const std::lock_guard lock(report_mutex_);
+  report_.swap(report);
+}
+
+std::shared_ptr<const Report> Engine::report() const {
+  wants_report_ = true;
+  const std::lock_guard lock(report_mutex_);
+  return report_;
+}
+
+MemoryReport Engine::Memory() const {
+  MemoryReport report;
+  if (live_ != nullptr) {
+    AddMemoryOf(*live_->cluster, &report);
+    const ClusterWriters& writers = live_->writers;
+    report.Add("building", "names", 0, writers.directory.HeapBytes());
+    report.Add("building", "rows", writers.pod_rows.size() + writers.node_rows.size(),
+               HeapBytesOfAll(writers.pod_rows, writers.node_rows, writers.is_foreign));
+    report.Add("building", "updates", 0, HeapBytes(live_->updater));
+    report.Add("building", "nodes", live_->rows.nodes.size(), HeapBytes(live_->rows.nodes));
+    report.Add("building", "queues", live_->rows.queues.size(), HeapBytes(live_->rows.queues));
+  }
+  if (rooms_ != nullptr) AddMemoryOf(*rooms_, &report);
+  report.Add("engine", "assumptions", assumptions_.size(), assumptions_.HeapBytes());
+  report.Add("engine", "changed names", 0, HeapBytes(changed_));
+  if (last_ != nullptr) {
+    report.Add("engine", "last plan", last_->decisions.size(),
+               HeapBytesOfAll(last_->decisions, last_->queues, last_->evictions));
+  }
+  return report;
 }
 
 Engine::PlanPtr Engine::Again(int64_t now_ns) {
   ++counts_.repeated;
+  Publish(*last_);
   if (last_->now_ns == now_ns) return last_;
   auto again = std::make_shared<kai::Plan>(*last_);
   again->now_ns = now_ns;
   again->timing_ns = {{"total", 0}};
-  return last_ = std::move(again);
+  return made_ = last_ = std::move(again);
 }
 
 std::optional<Engine::Wake> Engine::NextWake() const {
-  if (has_changed_ || last_ == nullptr || last_->holds.until_ns == CycleTime::kNever)
-    return std::nullopt;
-  return Wake{.at_ns = last_->holds.until_ns, .reason = last_->holds.then};
+  return has_changed_ || last_ == nullptr ? std::nullopt : WakeOf(*last_);
+}
+
+std::optional<Engine::Wake> Engine::WakeOf(const kai::Plan& plan) {
+  if (plan.holds.until_ns == CycleTime::kNever) return std::nullopt;
+  return Wake{.at_ns = plan.holds.until_ns, .reason = plan.holds.then};
 }
 
 std::shared_ptr<const Cluster> Engine::Settled() {
@@ -106,10 +154,33 @@ std::shared_ptr<const Cluster> Engine::Settled() {
 
 void Engine::Settle() {
   if (!has_changed_) return;
+  TakePromises();
   last_ = nullptr;  // before its cluster changes
   if (live_ == nullptr || !Update()) Build();
   for (absl::flat_hash_set<std::string>& names : changed_) names.clear();
   has_changed_ = false;
+}
+
+std::string Engine::ExportMemory() {
+  if (has_changed_) TakePromises();
+  return MemoryJson({.assumed = *assumptions_.all(), .promises = promises_.all()});
+}
+
+absl::Status Engine::ImportMemory(std::string_view json) {
+  absl::StatusOr<EngineMemory> memory = ReadMemory(json);
+  if (!memory.ok()) return memory.status();
+  Assumptions::Changes changes;
+  assumptions_.Set(memory->assumed, &changes);
+  Note(changes);
+  promises_.Set(std::move(memory->promises));
+  made_ = last_ = nullptr;
+  has_changed_ = true;
+  return absl::OkStatus();
+}
+
+void Engine::TakePromises() {
+  if (made_ != nullptr && session_.KeepsPromises()) promises_.TakeOver(*made_, open_);
+  made_ = nullptr;
 }
 
 void Engine::Build() {

@@ -7,23 +7,34 @@
 //
 // Several engines may follow one store, each with its own configuration.
 //
-// Invariants: a plan is that of a cluster built anew of the same objects. Cost: that of
-// Session::Run, and of what changed: objects that ClusterUpdater knows cost what they touch, all
-// others a cluster built anew. Where no object has changed and no moment has come that the last
-// plan waits for, the last plan is the next one, and nothing is searched. Threads: that of the
-// store's writer.
+// What a plan promises is kept by the plans after it (promises.h). It counts from the first event
+// or assumption on: a plan that is made again of the same objects is the same plan.
+//
+// Invariants: a plan is that of a cluster built anew of the same objects, and of the same
+// assumptions and promises. Cost: that of Session::Run, and of what changed: objects that
+// ClusterUpdater knows cost what they touch, all others a cluster built anew. Where no object has
+// changed and no moment has come that the last plan waits for, the last plan is the next one, and
+// nothing is searched. Threads: that of the store's writer; report() is for any thread.
 #ifndef KAI_ENGINE_ENGINE_H_
 #define KAI_ENGINE_ENGINE_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kai/base/memory_report.h"
 #include "kai/engine/assumptions.h"
+#include "kai/engine/promises.h"
+#include "kai/engine/report.h"
 #include "kai/model/building/cluster_updater.h"
 #include "kai/session/session.h"
 #include "kai/store/store.h"
@@ -50,8 +61,23 @@ class Engine final : private Follower {
   std::optional<AssumptionId> AssumeEvicted(std::string_view pod, int64_t now_ns);
   // It was not done after all. False: it was confirmed before, or is not known.
   bool Forget(AssumptionId id);
+  // Assumptions and promises as JSON (memory.h). An engine that imports them, once the store is
+  // filled, plans as this one does; they take the place of its own. InvalidArgument: the text makes
+  // no sense, and nothing was changed.
+  std::string ExportMemory();
+  absl::Status ImportMemory(std::string_view json);
+  // Promises of a plan that was made of the same objects without this engine.
+  void Keep(Promises promises) { promises_ = std::move(promises); }
   // The store's objects as they are assumed to be.
   ClusterRows Rows();
+
+  // The last plan that was searched, as far as any thread may read it while this one goes on. Null:
+  // none was made since the first call, which is what makes engines report.
+  std::shared_ptr<const Report> report() const;
+
+  // What the cluster, and what is kept beside it, hold; without the objects of the store. Looks at
+  // all of them.
+  MemoryReport Memory() const;
 
   // Something changed since the last plan: the next one takes it in, which ends the plans before.
   bool has_changed() const { return has_changed_; }
@@ -66,6 +92,12 @@ class Engine final : private Follower {
     WakeReason reason{};
   };
   std::optional<Wake> NextWake() const;
+  // The same of any plan, while nothing changes.
+  static std::optional<Wake> WakeOf(const kai::Plan& plan);
+
+  // With what the last plan was made, beside objects and time.
+  std::shared_ptr<const Assumptions::All> assumed() const { return assumptions_.all(); }
+  const Promises& promises() const { return promises_; }
 
   // How often the cluster was built anew, how often it was changed in place, and in how many of
   // these its rooms could follow; and how often the last plan was the next one.
@@ -85,10 +117,14 @@ class Engine final : private Follower {
   // The last plan, which holds now as well.
   PlanPtr Again(int64_t now_ns);
   void Settle();
+  // What the last plan promised counts from now on.
+  void TakePromises();
   void Build();
   bool Update();
 
   void Note(const Assumptions::Changes& changes);
+  // `plan` becomes the report, if reports are wanted and it is not the last one.
+  void Publish(const kai::Plan& plan);
 
   Store& store_;
   Session session_;
@@ -98,8 +134,17 @@ class Engine final : private Follower {
   std::array<absl::flat_hash_set<std::string>, kKinds> changed_;
   Assumptions assumptions_;
   bool has_changed_ = true;
+  Promises promises_;
+  Promises::Open open_;  // what the last plan was made with
+  PlanPtr made_;         // the last plan; null: none was made of the objects as they are
   PlanPtr last_;  // of the objects as they are; null: there is none that holds for other times
   Counts counts_;
+
+  bool is_reported_ = false;  // the last plan is what report_ says
+  // For any thread:
+  mutable std::atomic<bool> wants_report_ = false;
+  mutable std::mutex report_mutex_;  // of report_, for as long as it takes to copy it
+  std::shared_ptr<const Report> report_;
 };
 
 }  // namespace kai

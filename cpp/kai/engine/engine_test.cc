@@ -220,5 +220,177 @@ TEST_F(EngineTest, APodThatIsAssumedToBeEvictedIsLeavingUntilTheStoreSaysSo) {
   EXPECT_EQ(Plan(), "bind q/b-0 n; ");
 }
 
+// ---- what was promised --------------------------------------------------------------------------
+
+// The one running pod is in the way of a group of higher priority.
+ClusterMaker InTheWay() {
+  return OneNode()
+      .Running("q/low", {.gpus = 2, .node = "n", .priority = 10})
+      .Pending("q/high", {.gpus = 2, .priority = 20});
+}
+ClusterMaker TopOfAll() { return OneNode().Pending("q/top", {.gpus = 2, .priority = 30}); }
+
+TEST_F(EngineTest, WhatWasPromisedIsNotGivenToOthers) {
+  Put(InTheWay());
+  EXPECT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
+  engine_.AssumeEvicted("q/low-0", now_ns_);
+  Put(TopOfAll());
+  EXPECT_EQ(Plan(), "other q/high-0 n; ") << "though q/top would come first";
+  store_.Delete(Kind::kPod, "q/low-0");
+  EXPECT_EQ(Plan(), "bind q/high-0 n; ");
+  engine_.AssumeBound(RequestFor("high-0", "n"));
+  EXPECT_EQ(Plan(), "other q/high-0 ; other q/top-0 n; ") << "what has started is a victim again";
+}
+
+TEST_F(EngineTest, KaiForgetsWhatItHasPromised) {
+  Engine as_kai(&store_, ParseConfig(R"({"compat": {"promises": "kai"}})"), ShardParams());
+  Put(InTheWay());
+  ASSERT_EQ((*as_kai.Plan(now_ns_, nullptr))->decisions.size(), 2);
+  as_kai.AssumeEvicted("q/low-0", now_ns_);
+  Put(TopOfAll());
+  const Engine::PlanPtr plan = *as_kai.Plan(now_ns_, nullptr);
+  ASSERT_EQ(plan->decisions.size(), 1);
+  EXPECT_EQ(plan->cluster->PodName(plan->decisions[0].pod), "q/top-0");
+}
+
+TEST_F(EngineTest, APromiseEndsWhereTheVictimsStay) {
+  Put(InTheWay());
+  EXPECT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
+  Put(TopOfAll());
+  EXPECT_EQ(Plan(), "other q/low-0 ; other q/top-0 n; ") << "nothing has left";
+}
+
+TEST_F(EngineTest, APromiseEndsWithItsNode) {
+  Put(InTheWay()
+          .Node("o", {.gpus = 2})
+          .Running("q/other", {.gpus = 2, .node = "o", .priority = 15}));
+  EXPECT_EQ(Plan(), "other q/low-0 ; other q/high-0 n; ");
+  engine_.AssumeEvicted("q/low-0", now_ns_);
+  EXPECT_EQ(Plan(), "other q/high-0 n; ");
+  store_.Delete(Kind::kNode, "n");
+  EXPECT_EQ(Plan(), "other q/other-0 ; other q/high-0 o; ");
+}
+
+TEST_F(EngineTest, APromiseEndsWhereTheGroupGoesToAnotherQueue) {
+  Put(InTheWay());
+  Plan();
+  engine_.AssumeEvicted("q/low-0", now_ns_);
+  EXPECT_EQ(Plan(), "other q/high-0 n; ");
+  Put(TopOfAll().Queue("another"));
+  EXPECT_EQ(Plan(), "other q/high-0 n; ");
+  PodGroupRow group = InTheWay().Rows().pod_groups[1];
+  group.queue = "another";
+  store_.Upsert(group);
+  EXPECT_EQ(Plan(), "other q/top-0 n; ");
+}
+
+// Two nodes, half full; a pod that needs one of them whole makes the other one's pod move.
+ClusterMaker HalfFull() {
+  return OneNode()
+      .Node("o", {.gpus = 2})
+      .Running("q/left", {.gpus = 1, .node = "n"})
+      .Running("q/right", {.gpus = 1, .node = "o"})
+      .Pending("q/wide", {.gpus = 2});
+}
+
+class MovedPodTest : public EngineTest {
+ protected:
+  // Its node is left, and q/small would like the place that it moves to.
+  void SetUp() override {
+    Put(HalfFull());
+    ASSERT_EQ(Plan(), "other q/right-0 ; other q/right-0 n; other q/wide-0 o; ");
+    engine_.AssumeEvicted("q/right-0", now_ns_);
+    Put(OneNode().Pending("q/small", {.gpus = 1}));
+  }
+  void Return(const std::string& name) {
+    PodRow pod = HalfFull().Rows().pods[1];
+    pod.name = name;
+    pod.uid = "another";
+    pod.node_name.clear();
+    pod.phase = Phase::kPending;
+    store_.Upsert(pod);
+  }
+};
+
+TEST_F(MovedPodTest, APodThatLeavesHoldsThePlaceThatItMovesTo) {
+  EXPECT_EQ(Plan(), "other q/right-0 n; other q/wide-0 o; ");
+  store_.Delete(Kind::kPod, "q/right-0");
+  Return("right-0");
+  EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; ");
+  store_.Delete(Kind::kPod, "q/left-0");
+  EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; bind q/small-0 n; ")
+      << "promised until they have started";
+}
+
+TEST_F(MovedPodTest, APodOfAnotherNameTakesItsPlace) {
+  Return("right-x7k2");
+  EXPECT_EQ(Plan(), "bind q/right-x7k2 n; other q/wide-0 o; ") << "made before the first is gone";
+}
+
+TEST_F(MovedPodTest, APlaceRestsWhileThereIsNoPod) {
+  EXPECT_EQ(Plan(), "other q/right-0 n; other q/wide-0 o; ");
+  store_.Delete(Kind::kPod, "q/right-0");
+  store_.Delete(Kind::kPodGroup, "q/small");
+  EXPECT_EQ(Plan(), "bind q/wide-0 o; ");
+  const std::optional<Engine::Wake> wake = engine_.NextWake();
+  ASSERT_TRUE(wake.has_value());
+  EXPECT_EQ(wake->reason, WakeReason::kPromiseEnds);
+  EXPECT_EQ(wake->at_ns, now_ns_ + ShardParams().stuck_in_releasing_threshold_ns);
+  Put(OneNode().Pending("q/tiny", {.gpus = 1}));
+  Return("right-0");
+  EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; ") << "none is left for q/tiny";
+  now_ns_ = wake->at_ns;
+  EXPECT_EQ(Plan(), "bind q/right-0 n; bind q/wide-0 o; ") << "it is held, and rests no longer";
+}
+
+TEST_F(MovedPodTest, APlaceThatRestedTooLongIsForgotten) {
+  store_.Delete(Kind::kPod, "q/right-0");
+  Plan();
+  now_ns_ += ShardParams().stuck_in_releasing_threshold_ns;
+  engine_.AssumeBound(RequestFor("small-0", "n"));
+  EXPECT_EQ(Plan(), "bind q/wide-0 o; ");
+  EXPECT_EQ(engine_.NextWake(), std::nullopt);
+}
+
+TEST_F(EngineTest, AnEngineGoesOnWithWhatAnotherRemembers) {
+  Put(InTheWay());
+  Plan();
+  const auto id = engine_.AssumeEvicted("q/low-0", now_ns_);
+  Put(TopOfAll());
+  Engine next(&store_, ParseConfig("{}"), ShardParams());
+  ASSERT_TRUE(next.ImportMemory(engine_.ExportMemory()).ok());
+  const Engine::PlanPtr plan = *next.Plan(now_ns_, nullptr);
+  EXPECT_EQ(TextOf(*plan), TextOf(**engine_.Plan(now_ns_, nullptr)));
+  ASSERT_EQ(plan->decisions.size(), 1);
+  EXPECT_EQ(plan->cluster->PodName(plan->decisions[0].pod), "q/high-0");
+  EXPECT_TRUE(next.Forget(*id)) << "by its number";
+}
+
+TEST_F(EngineTest, WhatHasHappenedMeanwhileIsNoAssumption) {
+  Put(InTheWay());
+  Plan();
+  engine_.AssumeEvicted("q/low-0", now_ns_);
+  engine_.AssumeBound(RequestFor("high-0", "n"));
+  const std::string memory = engine_.ExportMemory();
+  store_.Delete(Kind::kPod, "q/low-0");
+  PodRow high = InTheWay().Rows().pods[1];
+  high.node_name = "n";
+  store_.Upsert(high);
+  Engine next(&store_, ParseConfig("{}"), ShardParams());
+  ASSERT_TRUE(next.ImportMemory(memory).ok());
+  EXPECT_FALSE(next.Forget(1));
+  EXPECT_FALSE(next.Forget(2));
+  EXPECT_EQ(next.AssumeEvicted("q/high-0", now_ns_), 3) << "numbers are given once";
+}
+
+TEST_F(EngineTest, NonsenseIsNoMemoryAndChangesNothing) {
+  Put(InTheWay());
+  Plan();
+  engine_.AssumeEvicted("q/low-0", now_ns_);
+  const std::string memory = engine_.ExportMemory();
+  EXPECT_EQ(engine_.ImportMemory("[]").message(), "memory: is not a JSON object");
+  EXPECT_EQ(engine_.ExportMemory(), memory);
+}
+
 }  // namespace
 }  // namespace kai::engine_test

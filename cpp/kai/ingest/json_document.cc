@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "kai/base/heap_bytes.h"
 #include "kai/base/status_macros.h"
 #include "kai/base/text.h"
 #include "kai/ingest/json_check.h"
@@ -166,6 +167,13 @@ struct JsonDocument::State {
 
 JsonDocument::JsonDocument() : state_(std::make_unique<State>()) {}
 JsonDocument::~JsonDocument() = default;
+
+size_t JsonDocument::HeapBytes() const {
+  // simdjson has a place for each byte, as each may be a token.
+  return BlockBytes(sizeof(State)) + state_->copy.capacity() +
+         BlockBytes(state_->capacity * sizeof(uint32_t)) +
+         BlockBytes(state_->after_capacity * sizeof(uint32_t));
+}
 
 absl::StatusOr<JsonObject> JsonDocument::Parse(std::string_view json) {
   if (json.size() > simdjson::SIMDJSON_MAXSIZE_BYTES)

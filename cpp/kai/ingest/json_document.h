@@ -14,6 +14,7 @@
 #ifndef KAI_INGEST_JSON_DOCUMENT_H_
 #define KAI_INGEST_JSON_DOCUMENT_H_
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
@@ -29,6 +30,8 @@ class JsonDocument {
 
   // The object that `json` is.
   absl::StatusOr<JsonObject> Parse(std::string_view json);
+  // Of its buffers.
+  size_t HeapBytes() const;
 
  private:
   struct State;

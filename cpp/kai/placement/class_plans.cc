@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 
 ClassPlans::ClassPlans(const Cluster& cluster, PlacementRules rules)
@@ -15,8 +17,48 @@ ClassPlans::ClassPlans(const Cluster& cluster, PlacementRules rules)
     if (Listener* listener = filter->listener(); listener != nullptr)
       listeners_.push_back(listener);
   }
-  const NodeColumns& nodes = cluster.nodes();
-  for (const NodeId node : nodes.name.ids()) examples_[nodes.node_class[node].index()] = node;
+  FindExamples();
+}
+
+std::vector<NodeClassId> ClassPlans::FindExamples() {
+  const IndexVector<NodeId, NodeClassId>& class_of = cluster_.nodes().node_class;
+  std::vector<NodeId> known = std::move(examples_);
+  examples_.assign(cluster_.node_classes().size(), NodeId());
+  for (const NodeId node : class_of.ids()) examples_[class_of[node].index()] = node;
+  known.resize(examples_.size());
+  std::vector<NodeClassId> fresh;
+  for (const NodeClassId node_class : cluster_.node_classes().ids()) {
+    if (examples_[node_class.index()].valid() && !known[node_class.index()].valid())
+      fresh.push_back(node_class);
+  }
+  return fresh;
+}
+
+void ClassPlans::Look(const absl::flat_hash_set<NodeId>& nodes) {
+  if (nodes.empty()) return;
+  const std::vector<NodeClassId> fresh = FindExamples();
+  for (const PodClassId pod_class : plans_.ids()) {
+    Entry& entry = plans_[pod_class];
+    if (!entry.is_made) continue;
+    ClassPlan& plan = entry.plan;
+    if (plan.shares) {  // its charges are of all nodes
+      entry = {};
+      continue;
+    }
+    plan.class_ok.resize(examples_.size(), 1);
+    for (const std::unique_ptr<Filter>& filter : rules_.filters) {
+      if (fresh.empty() || filter->ScopeFor(pod_class) != Filter::Scope::kNodeClass) continue;
+      for (const NodeClassId node_class : fresh) Ask(*filter, pod_class, node_class, &plan);
+    }
+    if (!plan.has_candidates) continue;
+    for (const NodeId node : nodes) {
+      const auto at = std::ranges::lower_bound(plan.candidates, node);
+      const bool was = at != plan.candidates.end() && *at == node;
+      const bool is = node.index() < cluster_.nodes().size() && IsCandidate(pod_class, node);
+      if (is && !was) plan.candidates.insert(at, node);
+      if (was && !is) plan.candidates.erase(at);
+    }
+  }
 }
 
 void ClassPlans::Make(PodClassId pod_class, Entry* entry) {
@@ -40,12 +82,17 @@ void ClassPlans::AddFilters(PodClassId pod_class, ClassPlan* plan) const {
     if (scope != Filter::Scope::kNothing && filter->CountsRoom())
       plan->room_filters.push_back(filter.get());
     if (scope != Filter::Scope::kNodeClass) continue;
-    for (size_t i = 0; i < examples_.size(); ++i) {
-      if (!examples_[i].valid()) continue;  // no node is of that class any more
-      if (plan->class_ok[i] != 0 && !filter->Check(pod_class, examples_[i], nullptr))
-        plan->class_ok[i] = 0;
-    }
+    for (const NodeClassId node_class : cluster_.node_classes().ids())
+      Ask(*filter, pod_class, node_class, plan);
   }
+}
+
+void ClassPlans::Ask(const Filter& filter, PodClassId pod_class, NodeClassId node_class,
+                     ClassPlan* plan) const {
+  const NodeId example = examples_[node_class.index()];
+  if (!example.valid()) return;  // no node is of that class any more
+  uint8_t& is_ok = plan->class_ok[node_class.index()];
+  if (is_ok != 0 && !filter.Check(pod_class, example, nullptr)) is_ok = 0;
 }
 
 void ClassPlans::FindCandidates(PodClassId pod_class, ClassPlan* plan) const {
@@ -56,17 +103,21 @@ void ClassPlans::FindCandidates(PodClassId pod_class, ClassPlan* plan) const {
   const bool by_volumes = constraint.volumes.valid() && cluster_.AskPerNode(constraint.volumes);
   if (rules_.checks.empty() || (!cluster_.AskPerNode(id) && !by_volumes))
     return;  // without checks there are no filters that look at labels either
-  const NodeColumns& nodes = cluster_.nodes();
-  for (const NodeId node : nodes.name.ids()) {
-    const std::span<const Label> labels(nodes.labels[node]);
-    if (MatchesNode(constraint, labels, nodes.name[node], cluster_.names()) &&
-        (!by_volumes || AnswerOf(cluster_.volume_needs()[constraint.volumes], labels,
-                                 nodes.name[node], cluster_.names())
-                            .yes())) {
-      plan->candidates.push_back(node);
-    }
+  for (const NodeId node : cluster_.nodes().name.ids()) {
+    if (IsCandidate(pod_class, node)) plan->candidates.push_back(node);
   }
   plan->has_candidates = true;
+}
+
+bool ClassPlans::IsCandidate(PodClassId pod_class, NodeId node) const {
+  const NodeConstraint& constraint = cluster_.ConstraintOf(pod_class);
+  const bool by_volumes = constraint.volumes.valid() && cluster_.AskPerNode(constraint.volumes);
+  const NodeColumns& nodes = cluster_.nodes();
+  const std::span<const Label> labels(nodes.labels[node]);
+  return MatchesNode(constraint, labels, nodes.name[node], cluster_.names()) &&
+         (!by_volumes || AnswerOf(cluster_.volume_needs()[constraint.volumes], labels,
+                                  nodes.name[node], cluster_.names())
+                             .yes());
 }
 
 void ClassPlans::FindShares(PodClassId pod_class, ClassPlan* plan) const {
@@ -99,5 +150,7 @@ void ClassPlans::FindShares(PodClassId pod_class, ClassPlan* plan) const {
     charges.insert(cluster_.GpusAskedOn(pod_class, node));
   plan->charges.assign(charges.begin(), charges.end());
 }
+
+size_t ClassPlans::HeapBytes() const { return HeapBytesOfAll(listeners_, examples_, plans_); }
 
 }  // namespace kai

@@ -7,7 +7,8 @@
 //   plans.MayRunOn(pinned, rooms.Node("n1")) // apart from room and from other pods
 //
 // Invariants: a plan depends on the objects of the cluster and never on what is placed where. It
-// stays right from one cycle to the next until nodes, classes, volumes or affinity terms change.
+// stays right from one cycle to the next until volumes or affinity terms change, or the most that
+// any node offers, as long as the plans hear of other nodes (Look()) and classes (Grow()).
 // The plans own the filters, which count what is placed: forward each change to listeners().
 //
 // Cost: a plan is made when it is first needed, with one question per filter and class of nodes;
@@ -21,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "kai/model/changes/listener.h"
 #include "kai/model/columns/cluster.h"
 #include "kai/placement/filter.h"
@@ -89,8 +91,12 @@ class ClassPlans {
   // it needs before it can have one (spec 3 P16).
   bool CanNeverRun(PodClassId pod_class) { return Of(pod_class).is_refused; }
 
+  // Between cycles: these came, went, are of another class, or offer something else; none of an id
+  // may be there any more.
+  void Look(const absl::flat_hash_set<NodeId>& nodes);
   // The cluster has more classes of pods.
   void Grow() { plans_.Resize(cluster_.pod_classes().size()); }
+  size_t HeapBytes() const;
 
  private:
   struct Entry {
@@ -100,13 +106,17 @@ class ClassPlans {
 
   void Make(PodClassId pod_class, Entry* entry);
   void AddFilters(PodClassId pod_class, ClassPlan* plan) const;
+  void Ask(const Filter& filter, PodClassId pod_class, NodeClassId node_class,
+           ClassPlan* plan) const;
+  std::vector<NodeClassId> FindExamples();
+  bool IsCandidate(PodClassId pod_class, NodeId node) const;
   void FindCandidates(PodClassId pod_class, ClassPlan* plan) const;
   void FindShares(PodClassId pod_class, ClassPlan* plan) const;
 
   const Cluster& cluster_;
   PlacementRules rules_;
   std::vector<Listener*> listeners_;
-  std::vector<NodeId> examples_;  // by NodeClassId: a node of the class
+  std::vector<NodeId> examples_;  // by NodeClassId: a node of the class; invalid: there is none
   IndexVector<PodClassId, Entry> plans_;
 };
 

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 namespace {
 
@@ -57,8 +59,12 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
   PrepareStates(question, answers);
   // Only nodes that were touched can answer anew.
-  const auto ask = [&](NodeId node) { AskNode(question, node, answers); };
-  if (looks_further || !touched_.VisitSince(answers->version, cluster_.nodes().size(), ask))
+  const size_t size = cluster_.nodes().size();
+  if (answers->of_node.size() < size) answers->of_node.Resize(size, -1);
+  const auto ask = [&](NodeId node) {
+    node.index() < size ? AskNode(question, node, answers) : Unask(node, answers);
+  };
+  if (looks_further || !touched_.VisitSince(answers->version, size, ask))
     return AskAll(question, nodes, answers);
   Conclude(answers);
 }
@@ -117,6 +123,13 @@ int32_t Explanations::PlaceOf(FitReport::Answer answer, Answers* answers) {
     answers->nodes_with.push_back(0);
   }
   return place;
+}
+
+// The node has gone.
+void Explanations::Unask(NodeId node, Answers* answers) {
+  if (node.index() >= answers->of_node.size()) return;
+  const int32_t place = std::exchange(answers->of_node[node], -1);
+  if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];
 }
 
 FitReport::Answer Explanations::WhyNot(const Question& question, NodeId node) {
@@ -202,6 +215,10 @@ bool Explanations::WouldFitWithoutOverhead(const Question& question, NodeId node
       plan.claims ? room_.RequestOn(pod_class, node) : std::span<const double>(plan.request);
   return FitsSum(request, cluster_.nodes().idle[node], overhead) &&
          (!plan.shares || room_.HasDevices(pod_class, node, Room::kNow));
+}
+
+size_t Explanations::HeapBytes() const {
+  return HeapBytesOfAll(kept_, passing_.answers, passing_.nodes_with, passing_.of_node, states_);
 }
 
 }  // namespace kai

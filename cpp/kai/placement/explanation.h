@@ -43,6 +43,7 @@ class Explanations {
 
   // The cluster has more classes of pods.
   void Grow() { kept_.Resize(cluster_.pod_classes().size()); }
+  size_t HeapBytes() const;
 
   // `nodes`: those that were searched. `allowance`: for pods that share GPUs; null: no limit.
   NoNodeCausePtr Of(PodId pod, const OrderedNodes& nodes, const QueueAllowance* allowance);
@@ -72,6 +73,7 @@ class Explanations {
   void PrepareStates(const Question& question, Answers* answers);
   void AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers);
   void AskNode(const Question& question, NodeId node, Answers* answers);
+  void Unask(NodeId node, Answers* answers);
   bool NodesInOneStateAgree(PodClassId pod_class, const ClassPlan& plan) const;
   // The place of an answer that may be new.
   static int32_t PlaceOf(FitReport::Answer answer, Answers* answers);

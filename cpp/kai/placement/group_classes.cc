@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kai/base/heap_bytes.h"
 #include "kai/model/building/pod_group_lists.h"
 
 namespace kai {
@@ -166,6 +167,10 @@ void GroupClasses::Erase(PodGroupId group, std::vector<PodGroupId>* list) const 
 bool GroupClasses::IsListed(PodGroupId group, const std::vector<PodGroupId>& list) const {
   const auto at = PlaceByAge(group, list, cluster_.pod_groups());
   return at != list.end() && *at == group;
+}
+
+size_t GroupClasses::HeapBytes() const {
+  return HeapBytesOfAll(classes_, free_, by_question_, question_, class_of_, loners_, by_age_);
 }
 
 }  // namespace kai

@@ -56,6 +56,7 @@ class GroupClasses {
 
   // Between cycles: groups that are new or gone, or of which pods came, went or changed.
   void Look(const absl::flat_hash_set<PodGroupId>& groups);
+  size_t HeapBytes() const;
 
  private:
   using Question = std::vector<int64_t>;

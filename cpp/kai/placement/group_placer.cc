@@ -36,6 +36,47 @@ GroupPlacer::Result GroupPlacer::Place(PodGroupId group, Mode mode, Statement* s
   return result;
 }
 
+bool GroupPlacer::PlaceOn(PodId pod, NodeId node, Statement* statement) {
+  if (!IsWithinLimits(cluster_.pods().group[pod], {&pod, 1})) return false;
+  const NodeAllowance allowance = AllowanceOf(pod);
+  const NodeSubset only = NodeSubset::Of({node});
+  const NodeSearch::Area area{.nodes = &only, .scores = nullptr};
+  search_->Confine(&area);
+  const NodeSearch::Found found = search_->Find(cluster_.pods().pod_class[pod], &allowance);
+  search_->Confine(nullptr);
+  if (!found.node.valid()) return false;
+  if (found.now && cluster_.pods().status[pod] == PodStatus::kPending) {
+    statement->Place(pod, node, found.gpus);
+  } else {
+    statement->Pipeline(pod, node, found.gpus);
+  }
+  return true;
+}
+
+bool GroupPlacer::IsInItsDomains(PodGroupId group) const {
+  if (domains_ == nullptr) return true;
+  const SubGroupColumns& sets = cluster_.sub_groups();
+  for (const SubGroupId pod_set : order_->PodSetsOf(group)) {
+    for (SubGroupId set = pod_set; set.valid(); set = sets.parent[set]) {
+      if (!AsksForDomain(set)) continue;
+      const TopologyConstraint& constraint = cluster_.topology_constraints()[sets.topology[set]];
+      if (!constraint.tree.valid() || constraint.required_depth <= 0) continue;
+      const DomainTree& tree = cluster_.topologies()[constraint.tree];
+      const auto domain_of = [&](NodeId node) {
+        const TopologyDomainId domain = tree.DomainOf(node);
+        const bool is_deep = domain.valid() && tree.DepthOf(domain) >= constraint.required_depth;
+        return is_deep ? tree.AncestorAt(domain, constraint.required_depth) : TopologyDomainId();
+      };
+      const std::vector<NodeId> held = HeldNodes(set, {});
+      for (const NodeId node : held) {
+        const TopologyDomainId domain = domain_of(node);
+        if (!domain.valid() || domain != domain_of(held.front())) return false;
+      }
+    }
+  }
+  return true;
+}
+
 bool GroupPlacer::TryToPlace(PodGroupId group, std::span<const PodId> pods, Attempt* attempt) {
   if (options_.check_capacity) {
     if (const QueueRefusal refusal = RefusalOfQueues(group, pods)) {

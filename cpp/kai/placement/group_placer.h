@@ -65,6 +65,11 @@ class GroupPlacer {
         domains_(domains) {}
 
   Result Place(PodGroupId group, Mode mode, Statement* statement);
+  // One pod on that node and on no other: now, if it waits and there is room, or else pipelined.
+  // False: it does not fit there, or a limit is in the way.
+  bool PlaceOn(PodId pod, NodeId node, Statement* statement);
+  // Pods of the group that stand somewhere share the domains that they are required to share.
+  bool IsInItsDomains(PodGroupId group) const;
   // The queues' limits and quotas let it have them, as they stand.
   bool IsWithinLimits(PodGroupId group, std::span<const PodId> pods) const {
     return !options_.check_capacity || !RefusalOfQueues(group, pods);

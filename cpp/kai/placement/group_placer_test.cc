@@ -57,6 +57,31 @@ Told LastOf(Rooms& rooms, const GroupPlacer::Result& result) {
 
 // ---- placing ------------------------------------------------------------------------------------
 
+TEST(GroupPlacerTest, APodIsPlacedOnOneNodeOrNowhere) {
+  Rooms rooms(MakeCluster()
+                  .Queue("q", {.limit_gpus = 2})
+                  .Node("full", {.gpus = 1})
+                  .Node("leaving", {.gpus = 1})
+                  .Node("idle", {.gpus = 3})
+                  .Running("q/a", {.gpus = 1, .node = "full"})
+                  .Releasing("q/b", {.gpus = 1, .node = "leaving"})
+                  .Pending("q/g", {.pods = 2, .gpus = 1})
+                  .Build());
+  GroupPlacer& placer = rooms.placer();
+  const Cluster& cluster = rooms.cluster();
+  const PodId pod = rooms.Pod("q/g-0");
+  EXPECT_FALSE(placer.PlaceOn(pod, rooms.Node("full"), &rooms.statement()));
+  EXPECT_EQ(rooms.statement().Mark(), 0);
+  EXPECT_TRUE(placer.PlaceOn(pod, rooms.Node("leaving"), &rooms.statement()));
+  EXPECT_EQ(cluster.pods().status[pod], PodStatus::kPipelined);
+  rooms.statement().RollBackTo(0);
+  EXPECT_TRUE(placer.PlaceOn(pod, rooms.Node("idle"), &rooms.statement()));
+  EXPECT_EQ(cluster.pods().status[pod], PodStatus::kAllocated);
+  EXPECT_FALSE(placer.PlaceOn(rooms.Pod("q/g-1"), rooms.Node("idle"), &rooms.statement()))
+      << "the queue has its limit";
+  EXPECT_TRUE(Place(&rooms, "q/g").reasons.size() > 0) << "and the next search is of all nodes";
+}
+
 TEST(GroupPlacerTest, AGroupThatCannotBePlacedLeavesNoTrace) {
   Rooms rooms(MakeCluster()
                   .Node("n", {.gpus = 3})

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 namespace {
 
@@ -70,7 +72,7 @@ NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strateg
     Entry& entry = entries_[i];
     entry.node = node;
     entry.heap_priority = Mix(static_cast<uint32_t>(node.value()) + 1);
-    entry.own_class = uint64_t{1} << (nodes.node_class[node].value() % 64);
+    entry.own_class = ClassBitOf(node);
     entry.group = static_cast<uint16_t>(
         GroupOf(nodes.cpu_only[node] != 0,
                 strategy == Strategy::kSpread || nodes.allocatable[node][slot.index()] != 0) +
@@ -115,6 +117,10 @@ void NodeIndex::Build() {
     }
   }
   FindEnds();
+}
+
+uint64_t NodeIndex::ClassBitOf(NodeId node) const {
+  return uint64_t{1} << (cluster_.nodes().node_class[node].value() % 64);
 }
 
 double NodeIndex::KeyOf(NodeId node) const {
@@ -228,6 +234,13 @@ void NodeIndex::Touch(NodeId node) {
   if (place < 0 || At(place).is_touched) return;
   At(place).is_touched = true;
   touched_.push_back(place);
+}
+
+void NodeIndex::Reclassify(NodeId node) {
+  const int32_t place = place_[node];
+  if (place < 0) return;
+  At(place).own_class = ClassBitOf(node);
+  Touch(node);
 }
 
 void NodeIndex::PullPath(int32_t at, int32_t place) {
@@ -357,6 +370,10 @@ void NodeIndex::FindEnds() {
     most_room_ = any ? std::max(most_room_, most) : most;
     any = true;
   }
+}
+
+size_t NodeIndex::HeapBytes() const {
+  return HeapBytesOfAll(roots_, first_, entries_, place_, largest_, touched_);
 }
 
 }  // namespace kai

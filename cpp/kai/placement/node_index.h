@@ -84,6 +84,8 @@ class NodeIndex {
 
   // Nodes that are no members do not matter.
   void Touch(NodeId node);
+  // It is of another class, with GPUs or without as before.
+  void Reclassify(NodeId node);
   void Refresh();
 
   // The first node of the group, in order, that fits, whose class is allowed and that passes the
@@ -107,6 +109,7 @@ class NodeIndex {
 
   // How many (group, key) there are. Cost: O(nodes), for tests and timings.
   int64_t CountKeys() const;
+  size_t HeapBytes() const;
 
  private:
   // At its place: one of the entries' numbers.
@@ -135,6 +138,7 @@ class NodeIndex {
   void SplitBefore(int32_t at, int32_t place, int32_t* left, int32_t* right);
   void FindEnds();
   double KeyOf(NodeId node) const;
+  uint64_t ClassBitOf(NodeId node) const;
   SharedRoom SharedRoomOf(NodeId node) const;
 
   Entry& At(int32_t place) { return entries_[static_cast<size_t>(place)]; }

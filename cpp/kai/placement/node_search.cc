@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 
 // The best node so far: highest score, then lowest name.
@@ -350,6 +352,10 @@ NodeSearch::Found NodeSearch::Search() {
     }
   }
   return On(best.node, best.now);
+}
+
+size_t NodeSearch::HeapBytes() const {
+  return HeapBytesOfAll(touched_, nothing_at_, explanations_);
 }
 
 }  // namespace kai

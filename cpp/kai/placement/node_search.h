@@ -88,6 +88,8 @@ class NodeSearch final : public Listener {
   // Between cycles: the cluster may have more classes of pods.
   void Grow();
 
+  size_t HeapBytes() const;
+
  private:
   static constexpr double kUnlimitedCharge = std::numeric_limits<double>::infinity();
 

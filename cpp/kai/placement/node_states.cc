@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 namespace {
 
@@ -16,10 +18,12 @@ void AddBytes(std::span<const Value> values, std::string* key) {
 void NodeStates::Refresh() {
   if (version_ == touched_.version()) return;
   const size_t nodes = cluster_.nodes().size();
+  of_node_.Resize(nodes, -1);  // those that came are touched
+  const auto number = [&](NodeId node) {
+    if (node.index() < nodes) Number(node);
+  };
   const bool is_crowded = states_.size() > 2 * nodes + 1024;
-  if (is_crowded || of_node_.size() != nodes ||
-      !touched_.VisitSince(version_, nodes, [&](NodeId node) { Number(node); }))
-    NumberAll();
+  if (is_crowded || !touched_.VisitSince(version_, nodes, number)) NumberAll();
   version_ = touched_.version();
 }
 
@@ -44,5 +48,7 @@ void NodeStates::Number(NodeId node) {
                        ? known->second
                        : states_.emplace(key_, static_cast<int32_t>(states_.size())).first->second;
 }
+
+size_t NodeStates::HeapBytes() const { return HeapBytesOfAll(of_node_, states_, key_); }
 
 }  // namespace kai

@@ -32,6 +32,7 @@ class NodeStates {
   size_t size() const { return states_.size(); }
   // How often states were numbered anew: what has gone is forgotten from time to time.
   int64_t generation() const { return generation_; }
+  size_t HeapBytes() const;
 
  private:
   void NumberAll();

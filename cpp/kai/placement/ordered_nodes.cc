@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 namespace {
 
@@ -61,5 +63,7 @@ int64_t OrderedNodes::CountKeys() const {
   }
   return keys;
 }
+
+size_t OrderedNodes::HeapBytes() const { return HeapBytesOfAll(members_, gpu_.index, cpu_.index); }
 
 }  // namespace kai

@@ -6,9 +6,10 @@
 //   nodes.IndexFor(false)                      // by GPUs; null: a scan is cheaper so far
 //   OrderedNodes some(rooms_.cluster(), {}, {{.node = n3_, .band = 0}, {.node = n1_, .band = 1}});
 //
-// Invariants: after a Touch() of each changed node, the indices and extremes are those of the
-// columns. Those of all nodes therefore stay good from one cycle to the next; those of a domain
-// last as long as a search is confined to it.
+// Invariants: after a Touch() of each node whose ledger changed, and a Reclassify() or Reorder()
+// where more did, the indices and extremes are those of the columns. Those of all nodes therefore
+// stay good from one cycle to the next; those of a domain last as long as a search is confined to
+// it.
 //
 // Cost: an index is made in O(nodes log nodes) after a few searches without it, because small
 // cycles end before that pays; afterwards O(log nodes) a change. Threads: one, because reading
@@ -65,8 +66,20 @@ class OrderedNodes {
     }
   }
 
+  // Between cycles: the node is of another class.
+  void Reclassify(NodeId node) {
+    for (LazyIndex* lazy : {&gpu_, &cpu_}) {
+      if (lazy->index) lazy->index->Reclassify(node);
+    }
+  }
+  // Between cycles: nodes came, went, or offer something else. The next search makes new indices.
+  void Reorder() {
+    for (LazyIndex* lazy : {&gpu_, &cpu_}) lazy->index.reset();
+  }
+
   // Different places in the order, over the indices that were made.
   int64_t CountKeys() const;
+  size_t HeapBytes() const;
 
  private:
   struct LazyIndex {

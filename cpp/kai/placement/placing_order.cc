@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "kai/base/heap_bytes.h"
 #include "kai/base/parse.h"
 
 namespace kai {
@@ -82,5 +83,7 @@ void PlacingOrder::Look(PodGroupId group) {
     LowerMinimum(pod_set);
   }
 }
+
+size_t PlacingOrder::HeapBytes() const { return HeapBytesOfAll(sorted_, minima_, lowered_); }
 
 }  // namespace kai

@@ -45,6 +45,7 @@ class PlacingOrder {
 
   // The group is new, or pods of it came, went or ended.
   void Look(PodGroupId group);
+  size_t HeapBytes() const;
 
  private:
   void Sort(SubGroupId pod_set);

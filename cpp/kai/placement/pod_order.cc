@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 
 PodOrder::PodOrder(const PlacingOrder& placing, const Options& options)
@@ -246,5 +248,9 @@ void PodOrder::Applied(const Change& change) {
 }
 void PodOrder::Undone(const Change& change) { Applied(change); }
 void PodOrder::Settled(const Change& change) { Applied(change); }
+
+size_t PodOrder::HeapBytes() const {
+  return BlockBytes(requests_ * sizeof(Request)) + HeapBytesOfAll(known_, elastic_state_);
+}
 
 }  // namespace kai

@@ -137,6 +137,7 @@ class PodOrder final : public Listener {
   }
   // Between cycles: the group is new, or pods of it came, went or changed.
   void Look(PodGroupId group);
+  size_t HeapBytes() const;
 
  private:
   bool SetIsReady(SubGroupId set) const;

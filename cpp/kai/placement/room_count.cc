@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kai/base/heap_bytes.h"
 #include "kai/model/columns/gpu_sums.h"
 #include "kai/placement/node_room.h"
 
@@ -91,6 +92,7 @@ void RoomCount::Refresh(Counted* counted) const {
   };
   const bool is_known = touched_.VisitSince(counted->version, counted->nodes, forget);
   if (!is_known || counted->uncounted.size() > counted->nodes) *counted = {};
+  counted->nodes = std::min(counted->nodes, cluster_.nodes().size());
   counted->version = touched_.version();
 }
 
@@ -107,7 +109,8 @@ bool RoomCount::Holds(PodClassId pod_class, double wanted) {
   while (counted.held < wanted && !counted.uncounted.empty()) {
     const NodeId node = counted.uncounted.back();
     counted.uncounted.pop_back();
-    if (!counted.on.contains(node)) count(node);  // it may be there twice
+    // It may be there twice, or have gone.
+    if (node.index() < counted.nodes && !counted.on.contains(node)) count(node);
   }
   for (; counted.held < wanted && counted.nodes < nodes; ++counted.nodes)
     count(NodeId(counted.nodes));
@@ -140,5 +143,7 @@ bool RoomCount::MayHold(std::span<const PodId> pods) {
   return std::all_of(kinds.begin(), kinds.end(),
                      [&](const Alike& kind) { return Holds(kind.pod_class, kind.wanted); });
 }
+
+size_t RoomCount::HeapBytes() const { return HeapBytesOfAll(counted_); }
 
 }  // namespace kai

@@ -46,6 +46,7 @@ class RoomCount {
 
   // The cluster has more classes of pods.
   void Grow() { counted_.Resize(cluster_.pod_classes().size()); }
+  size_t HeapBytes() const;
 
  private:
   // What the first so many nodes hold: counting stops where it is enough.

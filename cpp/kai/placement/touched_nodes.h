@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "kai/base/heap_bytes.h"
 #include "kai/model/columns/ids.h"
 
 namespace kai {
@@ -59,6 +60,11 @@ class TouchedNodes {
     const size_t old = touched_.size() - nodes;
     first_ += static_cast<Version>(old);
     touched_.erase(touched_.begin(), touched_.begin() + static_cast<ptrdiff_t>(old));
+  }
+
+  size_t HeapBytes() const {
+    return BlockBytes(touched_.capacity() * sizeof(NodeId)) +
+           BlockBytes(seen_.capacity() * sizeof(int64_t));
   }
 
  private:

@@ -53,10 +53,13 @@ bool CycleRooms::CanFollow() const {
 }
 
 bool CycleRooms::Follow(const ClusterDelta& delta) {
-  if (delta.reclassified || cluster_.shares_gpus() != shares_gpus_ || !CanFollow()) return false;
+  if (delta.largest_differs || cluster_.shares_gpus() != shares_gpus_ || !CanFollow()) return false;
   plans.Grow();
+  plans.Look(delta.other_nodes);
+  if (delta.is_reordered) nodes.Reorder();
   search.Grow();
   room.Grow();
+  for (const NodeId node : delta.other_nodes) nodes.Reclassify(node);
   for (const NodeId node : delta.nodes) search.Touch(node);
   for (const PodGroupId group : delta.groups) placing.Look(group);
   for (const PodGroupId group : delta.groups) order.Look(group);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "kai/actions/action.h"
+#include "kai/actions/promises.h"
 #include "kai/fairshare/share.h"
 #include "kai/model/columns/cluster.h"
 #include "kai/model/reasons/reason.h"
@@ -108,8 +109,9 @@ struct Plan {
   int64_t now_ns = 0;
   CycleTime::Holds holds;  // the times for which the same objects give the same plan
   std::vector<CycleLog::Decision> decisions;
-  std::vector<QueueUse> queue_uses;  // CycleLog::queue_uses
-  std::vector<GpuList> shared_gpus;  // CycleLog::shared_gpus
+  std::vector<KeptPlace> kept_promises;  // of the places that the cycle was given
+  std::vector<QueueUse> queue_uses;      // CycleLog::queue_uses
+  std::vector<GpuList> shared_gpus;      // CycleLog::shared_gpus
   // NUMA zones that pods of decisions get (CycleLog::Decision::zones).
   std::vector<ZoneLedger::Record> zones;
   // What the decisions leave of zones, by node; as a table of NumaNode.

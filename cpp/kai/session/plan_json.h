@@ -42,9 +42,6 @@ struct NamedRequirement {
 std::vector<NamedRequirement> RequirementsOf(const std::vector<Requirement>& requirements,
                                              const Cluster& cluster);
 
-// A double as Python's repr() has it: 1.0, 0.1, 1e-05, 1e+16.
-std::string PythonFloat(double value);
-
 }  // namespace kai
 
 #endif  // KAI_SESSION_PLAN_JSON_H_

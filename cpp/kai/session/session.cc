@@ -5,6 +5,7 @@
 
 #include "kai/base/saturating.h"
 #include "kai/base/text.h"
+#include "kai/session/arguments.h"
 #include "kai/session/outcome.h"
 #include "kai/session/ranks.h"
 #include "kai/session/registry.h"
@@ -88,11 +89,17 @@ absl::Status ClusterIsPlanned() {
 
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                                   const Clock* stopwatch) const {
-  return Run(std::move(cluster), now_ns, stopwatch, nullptr);
+  return Run(std::move(cluster), now_ns, stopwatch, nullptr, {});
+}
+
+bool Session::KeepsPromises() const {
+  return config_.mends.on(Mend::kPromises) &&
+         std::ranges::find(config_.actions, "allocate") != config_.actions.end();
 }
 
 absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
-                                  const Clock* stopwatch, std::unique_ptr<CycleRooms>* kept) const {
+                                  const Clock* stopwatch, std::unique_ptr<CycleRooms>* kept,
+                                  std::span<const PromisedPlace> promised) const {
   Laps laps(stopwatch);
   Plan plan;
   plan.cluster = cluster;
@@ -144,6 +151,7 @@ absl::StatusOr<Plan> Session::Run(std::shared_ptr<Cluster> cluster, int64_t now_
                   // What a search leaves out would leave traces as well.
                   .plain_search = options_.plain_search || keeps_traces,
                   .log = &log};
+  if (KeepsPromises()) KeepPromises(cycle, promised, &plan.kept_promises);
   laps.Lap("open");
   for (const std::string& name : config_.actions) {
     MakeAction(name, config_)->Run(cycle);

@@ -13,8 +13,10 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "absl/status/statusor.h"
+#include "kai/actions/promises.h"
 #include "kai/base/clock.h"
 #include "kai/session/config.h"
 #include "kai/session/cycle_rooms.h"
@@ -43,9 +45,14 @@ class Session {
   absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns,
                            const Clock* stopwatch) const;
   // With rooms that the cycle before has left, and leaves rooms for the next one. `kept` may hold
-  // null, before and afterwards: then rooms are made.
+  // null, before and afterwards: then rooms are made. `promised`: places that earlier cycles have
+  // promised (actions/promises.h).
   absl::StatusOr<Plan> Run(std::shared_ptr<Cluster> cluster, int64_t now_ns, const Clock* stopwatch,
-                           std::unique_ptr<CycleRooms>* kept) const;
+                           std::unique_ptr<CycleRooms>* kept,
+                           std::span<const PromisedPlace> promised) const;
+
+  // Places that a cycle promises are kept by the next one.
+  bool KeepsPromises() const;
 
   const Config& config() const { return config_; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "kai/base/heap_bytes.h"
 
 namespace kai {
 namespace {
@@ -53,6 +54,26 @@ void History::Keep(Kind kind, std::string_view name) {
   WithKind(kind, [&, &past = kept->second]<typename Row>(const KindEntry<Row>&) {
     if (const KeptAs<Row>* row = store_.Find<Row>(name)) past = *row;
   });
+}
+
+MemoryReport History::Memory() const {
+  size_t rows = 0;
+  size_t bytes = 0;
+  for (const std::shared_ptr<Span>& span : spans_) {
+    rows += span->rows.size();
+    bytes += SharedBlockBytes<Span>() +
+             HashTableBytes(span->rows, sizeof(std::pair<const Key, std::any>));
+    for (const auto& [key, row] : span->rows) {
+      bytes += HeapBytes(key.second);
+      WithKind(key.first, [&]<typename Row>(const KindEntry<Row>&) {
+        if (const auto* kept = std::any_cast<KeptAs<Row>>(&row))
+          bytes += BlockBytes(sizeof(*kept)) + HeapBytesOfRow(*kept);
+      });
+    }
+  }
+  MemoryReport report;
+  report.Add("history", "rows", rows, bytes);
+  return report;
 }
 
 ClusterRows History::RowsAt(const Moment& moment) const {

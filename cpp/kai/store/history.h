@@ -41,6 +41,7 @@ class History {
   Moment Now();
   void Keep(Kind kind, std::string_view name);
   ClusterRows RowsAt(const Moment& moment) const;
+  MemoryReport Memory() const;
 
  private:
   void Forget();

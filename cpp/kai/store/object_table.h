@@ -10,8 +10,8 @@
 // that were deleted are remembered for a while with the version at which they went, so that what is
 // late by less than that does not bring them back.
 //
-// Invariants: one object per name. Cost: one hash look-up per call; EndList() walks over all. Not
-// thread-safe.
+// Invariants: one object per name. Cost: one hash look-up per call; EndList() and Memory() walk
+// over all. Not thread-safe.
 #ifndef KAI_STORE_OBJECT_TABLE_H_
 #define KAI_STORE_OBJECT_TABLE_H_
 
@@ -31,7 +31,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "kai/base/check.h"
+#include "kai/base/memory_report.h"
+#include "kai/base/sparse_table.h"
 #include "kai/base/text.h"
+#include "kai/model/rows/row_memory.h"
 #include "kai/model/rows/rows.h"
 
 namespace kai {
@@ -78,6 +81,7 @@ struct NameKey {
 template <typename Row>
 class ObjectTable {
  public:
+  static constexpr auto kIgnore = [](Row&&) {};
   struct Object {
     Row row;
     std::unique_ptr<Rejection> rejection;  // null: the row is good
@@ -122,9 +126,11 @@ class ObjectTable {
     return gone != gone_.end() && version <= gone->second;
   }
 
-  // False: the row that was there says the same. `row` is of this name, if it makes sense.
+  // False: the row that was there says the same. `row` is of this name, if it makes sense. Calls
+  // gone(row) with the row that was there, if another one takes its place.
+  template <typename Gone = decltype(kIgnore)>
   bool Add(std::string_view name, Version version, Row row,
-           std::unique_ptr<Rejection> rejection = nullptr) {
+           std::unique_ptr<Rejection> rejection = nullptr, const Gone& gone = {}) {
     const auto found = objects_.find(Key(name));
     const bool is_new = found == objects_.end();
     if (is_new && !gone_.empty()) gone_.erase(name);
@@ -135,7 +141,10 @@ class ObjectTable {
       is_same = !is_new && object.rejection == nullptr && rejection == nullptr && object.row == row;
     }
     KAI_DCHECK(rejection != nullptr || Key(row) == Key(name));
-    if (!is_same) object.row = rejection == nullptr ? std::move(row) : Named(name);
+    if (!is_same) {
+      Row before = std::exchange(object.row, rejection == nullptr ? std::move(row) : Named(name));
+      if (!is_new) gone(std::move(before));
+    }
     if (rejection != nullptr) {
       rejected_.emplace(name);
     } else if (object.rejection != nullptr) {
@@ -148,13 +157,17 @@ class ObjectTable {
     return !is_same;
   }
 
-  // Whether it was there.
-  bool Delete(std::string_view name, Version version) {
+  // Whether it was there: then calls gone(row).
+  template <typename Gone = decltype(kIgnore)>
+  bool Delete(std::string_view name, Version version, const Gone& gone = {}) {
     if (version != 0) Remember(name, version);
     const auto found = objects_.find(Key(name));
     if (found == objects_.end()) return false;
     if ((*found)->rejection != nullptr) rejected_.erase(rejected_.find(name));
+    Row row = std::move((*found)->row);
     objects_.erase(found);
+    gone(std::move(row));
+    ShrinkIfSparse(&objects_);
     return true;
   }
 
@@ -164,7 +177,7 @@ class ObjectTable {
     gone_.clear();
     gone_order_.clear();
   }
-  // Calls gone(name) for each object that the list did not have.
+  // Calls gone(name, row) for each object that the list did not have.
   template <typename Gone>
   void EndList(const Gone& gone) {
     is_listing_ = false;
@@ -172,10 +185,8 @@ class ObjectTable {
     for (const std::unique_ptr<Object>& object : objects_) {
       if (object->list != list_) missing.push_back(NameInTable(object->row));
     }
-    for (const std::string& name : missing) {
-      Delete(name, 0);
-      gone(name);
-    }
+    for (const std::string& name : missing)
+      Delete(name, 0, [&](Row&& row) { gone(name, std::move(row)); });
   }
 
   // Rows that are good, in any order.
@@ -192,6 +203,19 @@ class ObjectTable {
     std::vector<Rejection> all;
     for (const std::string& name : rejected_) all.push_back(*Find(name)->rejection);
     return all;
+  }
+  void Memory(std::string_view kind, MemoryReport* report) const {
+    size_t texts = 0;
+    size_t rejections = HeapBytes(rejected_);
+    for (const std::unique_ptr<Object>& object : objects_) {
+      texts += HeapBytesOfRow(object->row);
+      rejections += HeapBytes(object->rejection);
+    }
+    report->Add(kind, "index", objects_.size(), HashTableBytes(objects_, sizeof(void*)));
+    report->Add(kind, "rows", objects_.size(), objects_.size() * BlockBytes(sizeof(Object)));
+    report->Add(kind, "texts", objects_.size(), texts);
+    report->Add(kind, "rejections", rejected_.size(), rejections);
+    report->Add(kind, "deleted names", gone_.size(), HeapBytesOfAll(gone_, gone_order_));
   }
 
  private:

@@ -84,7 +84,7 @@ TEST(ObjectTableTest, TellsNamespacesApart) {
   groups.BeginList();
   add("b", "g", "second");
   std::set<std::string> gone;
-  groups.EndList([&](const std::string& name) { gone.insert(name); });
+  groups.EndList([&](const std::string& name, PodGroupRow&&) { gone.insert(name); });
   EXPECT_EQ(gone, (std::set<std::string>{"a/g", "c/bad", "g"}));
 }
 

@@ -32,7 +32,7 @@ void Store::Reject(Kind kind, Rejection rejection) {
   if (rejection.name.empty()) return RejectUnnamed(std::move(rejection), kind);
   const std::string name = rejection.name;
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
-    Table<Row>().Add(name, 0, KeptAs<Row>(), std::make_unique<Rejection>(std::move(rejection)));
+    Put<Row>(name, 0, KeptAs<Row>(), std::make_unique<Rejection>(std::move(rejection)));
   });
   Tell(kind, name);
 }
@@ -64,9 +64,9 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
       RejectUnnamed(*std::move(rejection), kind);
       return;
     }
-    const bool is_change = rejection ? table.Add(name, version, KeptAs<Row>(),
-                                                 std::make_unique<Rejection>(*std::move(rejection)))
-                                     : table.Add(name, version, Keep(std::move(row)));
+    const bool is_change = rejection ? Put<Row>(name, version, KeptAs<Row>(),
+                                                std::make_unique<Rejection>(*std::move(rejection)))
+                                     : Put<Row>(name, version, Keep(std::move(row)));
     if (is_change) Tell(kind, name);
   });
   return outcome;
@@ -78,7 +78,7 @@ bool Store::Delete(Kind kind, std::string_view name, Version version) {
     auto& table = Table<Row>();
     const auto* object = table.Find(name);
     if (object != nullptr && version != 0 && version < object->version) return;
-    is_gone = table.Delete(name, version);
+    is_gone = table.Delete(name, version, [this](KeptAs<Row>&& row) { Release(std::move(row)); });
   });
   if (is_gone) Tell(kind, name);
   return is_gone;
@@ -93,7 +93,10 @@ void Store::BeginList(Kind kind) {
 
 void Store::EndList(Kind kind) {
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
-    Table<Row>().EndList([&](const std::string& name) { Tell(kind, name); });
+    Table<Row>().EndList([&](const std::string& name, KeptAs<Row>&& row) {
+      Release(std::move(row));
+      Tell(kind, name);
+    });
   });
   Synced(kind);
 }
@@ -126,6 +129,18 @@ std::vector<Rejection> Store::rejections() const {
     return false;
   });
   return all;
+}
+
+MemoryReport Store::Memory() const {
+  MemoryReport report;
+  AnyKind([&]<typename Row>(const KindEntry<Row>& entry) {
+    Table<Row>().Memory(entry.name, &report);
+    return false;
+  });
+  parts_.Memory(&report);
+  report.Add("store", "nameless rejections", 0, HeapBytes(unnamed_));
+  report.Add("store", "JSON buffers", 0, document_.HeapBytes());
+  return report;
 }
 
 ClusterRows Store::Rows() const {

@@ -17,8 +17,9 @@
 // Followers hear of what changed for the engine: a heartbeat, or a list that says what is known, is
 // no change.
 //
-// Invariants: it knows no configuration, and no object looks at another. Cost: reading the object,
-// and a hash look-up. Threads: one writer; readers while it does not write.
+// Invariants: it knows no configuration, and no object looks at another; what an object held is
+// given back when it goes. Cost: reading the object, and a hash look-up; Memory() walks over all of
+// them. Threads: one writer; readers while it does not write.
 #ifndef KAI_STORE_STORE_H_
 #define KAI_STORE_STORE_H_
 
@@ -79,7 +80,7 @@ class Store {
   Outcome Upsert(Row row, Version version = 0) {
     const std::string name = NameInTable(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
-    if (Table<Row>().Add(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
+    if (Put<Row>(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
 
@@ -121,6 +122,10 @@ class Store {
   // Whether there is an object of the name, good or rejected.
   bool Has(Kind kind, std::string_view name) const;
 
+  // What it holds, by kind: rows without their texts, the texts, the table that finds them by name,
+  // rejections, names that were deleted, and what pods and pod groups share.
+  MemoryReport Memory() const;
+
   // It hears of every change until Unfollow().
   void Follow(Follower* follower) { followers_.push_back(follower); }
   void Unfollow(Follower* follower) { std::erase(followers_, follower); }
@@ -144,6 +149,19 @@ class Store {
   }
   CompactPod Keep(PodRow&& row) { return parts_.Compact(std::move(row)); }
   CompactPodGroup Keep(PodGroupRow&& row) { return parts_.Compact(std::move(row)); }
+
+  // Of a row that goes.
+  template <typename Row>
+  void Release(Row&& row) {
+    if constexpr (requires { parts_.Release(std::move(row)); }) parts_.Release(std::move(row));
+  }
+  // False: the row that was there says the same.
+  template <typename Row>
+  bool Put(std::string_view name, Version version, KeptAs<Row> row,
+           std::unique_ptr<Rejection> rejection = nullptr) {
+    return Table<Row>().Add(name, version, std::move(row), std::move(rejection),
+                            [this](KeptAs<Row>&& before) { Release(std::move(before)); });
+  }
 
   template <typename Row>
   static Kind KindOf() {

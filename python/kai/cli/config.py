@@ -50,8 +50,7 @@ def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_
     if source is not None:
         cluster = load(source)
         if config is None:
-            carried = cluster.to_snapshot().get("config")
-            text = configuration.to_json(carried) if isinstance(carried, dict) else ""
+            text = configuration.to_json(cluster.config or {})
     in_force = configuration.in_force(text, as_kai=as_kai)
     warn = Warner()
     warn.of(configuration.read(text).warnings, strict=strict)

@@ -151,7 +151,8 @@ class Cluster:
         """Another cluster with the same objects; what happens to one does not show in the other.
 
         It costs far less than a load: objects are shared until one of the two changes them. Both
-        can be planned at the same time.
+        can be planned at the same time. What schedulers remember of the original, such as promises,
+        is not copied.
 
         >>> import kai
         >>> cluster = kai.Cluster().node("n1", gpus=8)
@@ -223,6 +224,18 @@ class Cluster:
         `upsert` takes it back.
         """
         return {name: Objects(listed) for name, listed in self._lists().items()}
+
+    @property
+    def config(self) -> dict[str, Any] | None:
+        """The scheduler configuration that it carries, in KAI's form; None: it carries none.
+
+        >>> import kai
+        >>> kai.Cluster().configure({"actions": "allocate"}).config
+        {'actions': 'allocate'}
+        """
+        carried = self._core_cluster().config_json
+        config: dict[str, Any] | None = json.loads(carried) if carried else None
+        return config
 
     @property
     def rejected(self) -> tuple[Rejected, ...]:

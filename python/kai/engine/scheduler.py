@@ -8,7 +8,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,25 @@ from kai.engine.situation import Situation
 
 if TYPE_CHECKING:
     from kai import _core
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A moment from which on a plan would differ though nothing happened.
+
+    `reason`: "gang_stale", "min_runtime", "pod_overdue", "preemption_delay" or "promise_ends".
+
+    >>> import kai
+    >>> cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)
+    >>> cluster = cluster.releasing("a/goes", gpus=1, node="n1").pending("a/next", gpus=1)
+    >>> scheduler = kai.Scheduler()
+    >>> plan = scheduler.plan(cluster)
+    >>> scheduler.next_wake(cluster).reason
+    'pod_overdue'
+    """
+
+    at: datetime
+    reason: str
 
 
 class Scheduler:
@@ -55,7 +77,8 @@ class Scheduler:
         """What one cycle decides about this cluster, which stays as it is.
 
         A cluster that changed (`kai.Cluster.upsert`, `.delete`) is planned again at the cost of
-        what changed, by every scheduler for itself.
+        what changed, by every scheduler for itself. What the plan before has promised is kept
+        (docs/concepts/eviction.md).
 
         `now` is the time of the cycle, a datetime with a time zone or an RFC 3339 text; unless
         given, the cluster's own, else the current time. The same input gives the same plan. Other
@@ -69,12 +92,7 @@ class Scheduler:
             raise TypeError(
                 f"plan() takes a kai.Cluster, not {type(cluster).__name__}; see kai.load"
             )
-        if now is not None:
-            now_ns = times.to_ns(now)
-        else:
-            # Whole seconds, as all time stamps of KAI are.
-            clock_ns = int(time.time()) * times.SECOND_NS
-            now_ns = clock_ns if cluster._now_ns is None else cluster._now_ns
+        now_ns = _time_of(cluster, now)
         compiled = cluster._core_cluster()
         config = compiled.config_json if self._config is None else self._config
         plan = self._session(config).plan(compiled, now_ns=now_ns)
@@ -86,6 +104,87 @@ class Scheduler:
             warnings=tuple(dict.fromkeys((*plan.warnings, *cluster._warnings()))),
             situation=Situation(plan),
         )
+
+    # ---- from one cycle to the next --------------------------------------------------------------
+
+    def next_wake(self, cluster: Cluster) -> Wake | None:
+        """When time alone would change this scheduler's last plan of the cluster, and why.
+
+        None: never; or something happened since, so that it is time for a plan now.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1)
+        >>> kai.Scheduler().next_wake(cluster) is None
+        True
+        """
+        session, core = self._on(cluster)
+        wake = session.next_wake(core)
+        return None if wake is None else Wake(times.to_datetime(wake[0]), wake[1])
+
+    def assume_bound(
+        self, cluster: Cluster, bind_request: Mapping[str, Any] | bytes | str
+    ) -> int | None:
+        """A BindRequest that is being created counts as there, for this scheduler.
+
+        It does until the cluster has it, its pod has a node, is another one or is gone, or `forget`
+        gets the number that this returns. None: the cluster has no such pod.
+
+        Raises InvalidClusterError for what is no BindRequest, and for a cluster that names an
+        object twice.
+        """
+        if isinstance(bind_request, Mapping):
+            data = json.dumps(dict(bind_request), default=dict).encode()
+        else:
+            data = bind_request.encode() if isinstance(bind_request, str) else bind_request
+        session, core = self._on(cluster)
+        return session.assume_bound(core, data)
+
+    def assume_evicted(
+        self, cluster: Cluster, pod: str, *, now: datetime | str | None = None
+    ) -> int | None:
+        """A pod ("namespace/name") that is being deleted counts as leaving, for this scheduler.
+
+        It does until the cluster says so itself, the pod is another one or is gone, or `forget`
+        gets the number that this returns. `now` as for `plan`. None: there is no such pod.
+
+        Raises InvalidInputError for a time that is none, and InvalidClusterError for a cluster
+        that names an object twice.
+        """
+        session, core = self._on(cluster)
+        return session.assume_evicted(core, pod, now_ns=_time_of(cluster, now))
+
+    def forget(self, cluster: Cluster, assumption: int) -> bool:
+        """What was assumed did not happen after all: the API server said no.
+
+        False: it was seen to happen, or to be beside the point, or nothing was assumed by that
+        number. Raises InvalidClusterError for a cluster that names an object twice.
+        """
+        session, core = self._on(cluster)
+        return session.forget(core, assumption)
+
+    def export_memory(self, cluster: Cluster) -> str:
+        """What this scheduler remembers of the cluster beside its objects, as JSON.
+
+        That is what it assumes, and what it has promised to pods that wait. A scheduler that starts
+        later goes on with it (`import_memory`). Raises InvalidClusterError for a cluster that names
+        an object twice.
+        """
+        session, core = self._on(cluster)
+        return session.export_memory(core)
+
+    def import_memory(self, cluster: Cluster, memory: str) -> None:
+        """Goes on with what another scheduler has exported, in the place of what this one knows.
+
+        What has happened since, as far as the cluster shows, is not assumed any more. Raises
+        InvalidClusterError for what is no memory, and for a cluster that names an object twice.
+        """
+        session, core = self._on(cluster)
+        session.import_memory(core, memory)
+
+    def _on(self, cluster: Cluster) -> tuple[_core.Session, _core.Cluster]:
+        core = cluster._core_cluster()
+        config = core.config_json if self._config is None else self._config
+        return self._session(config), core
 
     def _session(self, config: str) -> _core.Session:
         """A session for this configuration, read once."""
@@ -102,3 +201,11 @@ class Scheduler:
     def __repr__(self) -> str:
         config = "of each snapshot" if self._config is None else self._config
         return f"<kai.Scheduler, configuration {config}{', as KAI' if self._as_kai else ''}>"
+
+
+def _time_of(cluster: Cluster, now: datetime | str | None) -> int:
+    if now is not None:
+        return times.to_ns(now)
+    # Whole seconds, as all time stamps of KAI are.
+    clock_ns = int(time.time()) * times.SECOND_NS
+    return clock_ns if cluster._now_ns is None else cluster._now_ns

@@ -15,7 +15,8 @@ The rules, in this order:
    ``received-resource-type``. Of a pod group named in ``delete_on_evict`` it stays terminating on
    its node instead, also on one that the same plan had bound it to. A pod that is stuck in
    terminating stays as it is.
-2. A pipelined pod is pending without a node; the promise is forgotten.
+2. A pipelined pod is pending without a node; a scheduler that sees both worlds knows the promise
+   (`kai.sim.events`), and a world does not.
 3. A bound pod runs on its node, with the received resource type as annotation and its GPU groups
    as labels. Its resource claims are allocated on the node and reserved for it; the reservation
    of a pod that started again goes, and with the last reservation the allocation. The claim for

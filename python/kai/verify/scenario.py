@@ -375,7 +375,14 @@ def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
     for rejected in cluster.rejected:
         yield _place_of(rejected, document, where).error(f"this would be left out: {rejected}")
     groups = [kinds.full_name(each) for each in objects.get("podGroups", ())]
-    expected = where("expect")
+    yield from _expected_nowhere(scenario, groups, named)
+
+
+def _expected_nowhere(
+    scenario: Scenario, groups: Sequence[str], named: Mapping[str, Sequence[str]]
+) -> Iterator[InvalidInputError]:
+    """Pod groups, nodes and queues of `expect` that are not in the cluster."""
+    expected = scenario.where("expect")
     for group, wanted in scenario.expect.items():
         if group not in groups:
             yield expected(group).unknown("pod group", group, groups)

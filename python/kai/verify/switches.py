@@ -171,7 +171,7 @@ def fewest(
     ``agrees`` runs the case with these switches turned off, ``near`` are those that change
     something alone. All switches together have to explain it. They are taken out one by one while
     what is left still does. If more than two are left, pairs and then triples are tried: of what is
-    left and what is near, as 25 switches make 2,300 triples.
+    left and what is near, as 26 switches make 2,600 triples.
     """
     left = tuple(switches)
     if len(left) < 2 or not agrees(left):

@@ -348,7 +348,8 @@ def test_a_file_that_names_an_object_twice_can_be_edited_too() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_cluster_that_was_changed_is_planned_as_one_loaded_anew(seed: int) -> None:
-    draw, scheduler = random.Random(seed), kai.Scheduler()
+    draw = random.Random(seed)
+    scheduler = kai.Scheduler({"compat": {"promises": "kai"}})  # it remembers nothing
     living = cluster()
     changes: list[Callable[[kai.Cluster], kai.Cluster]] = [
         lambda c: c.cordon(draw.choice(names(c, "nodes"))),

@@ -200,5 +200,7 @@ def test_a_configuration_comes_back_from_its_own_form() -> None:
     )
     again = kai.Config.load(config.to_dict())
     assert again.to_dict() == config.to_dict()
+    assert kai.Cluster().configure(config).config == config.to_dict()
+    assert kai.Cluster().config is None
     with pytest.raises(kai.InvalidConfigError, match='"actons" is not known'):
         kai.Config.load("actons: allocate\n")

@@ -128,18 +128,20 @@ const std::vector<AffinityTermId>& AffinityTerms::ThatSelect(const CompactPod& r
   return terms;
 }
 
-AffinityIndex AffinityTerms::MakeIndex(const std::vector<const NodeRow*>& nodes) const {
+IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> AffinityTerms::DomainsOf(
+    const std::vector<const NodeRow*>& nodes) {
   IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domains;
-  for (const NameId key : topology_keys_.raw()) {
-    Interned<DomainId, std::string> values;
+  for (const TopologyKeyId key : topology_keys_.ids()) {
+    if (domains_.size() <= key.index())
+      domains_.push_back(std::make_unique<Interned<DomainId, std::string>>());
     IndexVector<NodeId, DomainId> domain_of;
     for (const NodeRow* node : nodes) {
-      const std::string* value = FindLabelText(node->labels, names_.Text(key));
-      domain_of.Add(value == nullptr ? DomainId() : values.Add(*value));
+      const std::string* value = FindLabelText(node->labels, names_.Text(topology_keys_[key]));
+      domain_of.Add(value == nullptr ? DomainId() : domains_[key.index()]->Add(*value));
     }
     domains.Add(std::move(domain_of));
   }
-  return AffinityIndex(terms_.raw(), std::move(domains));
+  return domains;
 }
 
 }  // namespace kai

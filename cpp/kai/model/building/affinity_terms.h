@@ -12,6 +12,7 @@
 #define KAI_MODEL_BUILDING_AFFINITY_TERMS_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,8 +38,12 @@ class AffinityTerms {
   bool NeedsNamespaces(const CompactPod& row) const;
   const std::vector<AffinityTermId>& ThatSelect(const CompactPod& row);
 
-  // `nodes` are by NodeId.
-  AffinityIndex MakeIndex(const std::vector<const NodeRow*>& nodes) const;
+  // In which domain each node is, per topology key; a label value keeps its id. `nodes`: by NodeId.
+  IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> DomainsOf(
+      const std::vector<const NodeRow*>& nodes);
+  AffinityIndex MakeIndex(const std::vector<const NodeRow*>& nodes) {
+    return AffinityIndex(terms_.raw(), DomainsOf(nodes));
+  }
 
  private:
   // A label of nodes that some term spreads over.
@@ -54,6 +59,7 @@ class AffinityTerms {
   const Namespaces& namespaces_;
   Interned<AffinityTermId, AffinityTerm> terms_;
   TopologyKeys topology_keys_;
+  std::vector<std::unique_ptr<Interned<DomainId, std::string>>> domains_;  // by TopologyKeyId
   std::map<std::pair<std::string, StringPairs>, std::vector<AffinityTermId>> that_select_;
 };
 

@@ -131,16 +131,17 @@ void ClusterAssembler::Assemble(const ClusterRows& rows, RowsInPlace many) {
 void ClusterAssembler::AddNodes(std::vector<const NodeRow*> rows,
                                 const std::vector<ResourceSliceRow>& slices) {
   std::erase_if(rows, [&](const NodeRow* row) { return !IsOurs(*row, c_.params_); });
-  for (const NodeRow* row : SortedAndUnique(std::move(rows), "Node", &w_.rejections, w_.seed)) {
-    const NodeFacts facts = NodeFactsOf(*row);
-    w_.directory.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
-    nodes_.Add({.facts = facts});
-    w_.node_rows.push_back(row);
+  w_.node_rows = SortedAndUnique(std::move(rows), "Node", &w_.rejections, w_.seed);
+  c_.nodes_.Resize(w_.node_rows.size());
+  for (const NodeRow* row : w_.node_rows) {
+    const NodeId node = nodes_.Add(NodeFactsOf(*row));
+    NameNode(*row, nodes_[node], node, &c_.names_, &c_.nodes_);
+    w_.directory.Add(row->name, node);
   }
   RankByName(c_.names_, &c_.nodes_);
   for (const ResourceSliceRow& slice : slices) {
-    const NodeId node = w_.directory.FindNode(slice.node);
-    if (node.valid()) nodes_[node].dra_gpus = AddSaturating(nodes_[node].dra_gpus, slice.gpus);
+    int64_t& gpus = w_.dra_gpus[slice.node];
+    gpus = AddSaturating(gpus, slice.gpus);
   }
 }
 
@@ -209,22 +210,17 @@ void ClusterAssembler::OfferResources() {
   NodeColumns& nodes = c_.nodes_;
   const size_t slots = c_.slots_.size();
   nodes.allocatable = ResourceTable<NodeId>(nodes.size(), slots);
-  c_.largest_node_.assign(slots, 0);
   for (const NodeId node : nodes_.ids()) {
-    const NodeDraft& draft = nodes_[node];
-    const NodeRow& row = *w_.node_rows[node.index()];
-    const int64_t more_gpus =
-        c_.params_.count_all_accelerators ? OtherAccelerators(row.allocatable) : 0;
-    SetAllocatable(row, draft.facts, more_gpus, draft.dra_gpus, c_.slots_, node, &nodes);
-    for (size_t slot = 0; slot < slots; ++slot)
-      c_.largest_node_[slot] = std::max(c_.largest_node_[slot], nodes.allocatable[node][slot]);
+    w_.OfferNode(node, *w_.node_rows[node.index()], nodes_[node]);
   }
+  w_.FindExtremes();
   nodes.idle = nodes.allocatable;
   nodes.releasing = ResourceTable<NodeId>(nodes.size(), slots);
   nodes.used = nodes.releasing;
 }
 
 void ClusterAssembler::AddZones(const std::vector<NodeZonesRow>& rows) {
+  w_.any_zones = !rows.empty();
   for (const NodeZonesRow* row :
        SortedAndUnique(rows, "NodeResourceTopology", &w_.rejections, w_.seed)) {
     const NodeId node = w_.directory.FindNode(row->name);
@@ -327,20 +323,15 @@ void ClusterAssembler::ClassifyNodes() {
   for (const VolumeNeeds& needs : c_.volume_needs_.raw()) labels.Mention(needs);
   c_.claims_.ForEachTerm([&](const NodeTerm& term) { labels.Mention(term); });
   NodeColumns& nodes = c_.nodes_;
-  for (const NodeRow* row : w_.node_rows) nodes.labels.Add(labels.Pick(*row, &c_.names_));
+  for (const NodeId node : nodes_.ids())
+    nodes.labels[node] = labels.Pick(*w_.node_rows[node.index()], &c_.names_);
   labels.FindTelling(nodes.size());
   for (const NodeConstraint& constraint : c_.constraints_.raw())
     c_.ask_per_node_.Add(labels.AskPerNode(constraint) ? 1 : 0);
   for (const VolumeNeeds& needs : c_.volume_needs_.raw())
     c_.ask_volumes_per_node_.Add(labels.AskPerNode(needs) ? 1 : 0);
-  for (const NodeId node : nodes_.ids()) {
-    const NodeDraft& draft = nodes_[node];
-    const NodeClassId id = c_.node_classes_.Add(
-        NodeClassOf(*w_.node_rows[node.index()], draft.facts, draft.dra_gpus > 0, labels,
-                    nodes.labels[node], nodes.allocatable[node][kGpuSlot.index()], &c_.names_));
-    nodes.node_class.Add(id);
-    nodes.cpu_only.Add(c_.node_classes_[id].cpu_only ? 1 : 0);
-  }
+  for (const NodeId node : nodes_.ids())
+    w_.ClassifyNode(node, *w_.node_rows[node.index()], nodes_[node]);
 }
 
 void ClusterAssembler::AddPods(const ClusterRows& rows) {
@@ -354,14 +345,10 @@ void ClusterAssembler::AddPods(const ClusterRows& rows) {
     shared.Note(draft.gpu_groups(), draft.node);
   }
   shared.Write(&c_.names_, &c_.nodes_);
-  for (const double mib : c_.nodes_.gpu_memory_mib.raw()) {
-    if (mib > kUnknownGpuMemoryMib) w_.gpu_memory.Add(mib);
-  }
   w_.config_maps = std::make_unique<ConfigMaps>(rows.config_maps ? &*rows.config_maps : nullptr);
   w_.classes = std::make_unique<PodClassWriter>(
       PodClassWriter::Surroundings{.names = &c_.names_,
                                    .slots = &c_.slots_,
-                                   .directory = &w_.directory,
                                    .config_maps = w_.config_maps.get(),
                                    .gpu_memory = &w_.gpu_memory,
                                    .affinity = w_.affinity.get(),

@@ -48,14 +48,9 @@ class ClusterAssembler {
   void AddPods(const ClusterRows& rows);
   void Summarize();
 
-  struct NodeDraft {
-    NodeFacts facts;
-    int64_t dra_gpus = 0;
-  };
-
   Cluster& c_;
   ClusterWriters& w_;
-  IndexVector<NodeId, NodeDraft> nodes_;
+  IndexVector<NodeId, NodeFacts> nodes_;
   std::vector<PodDraft> pods_;  // by PodId
 };
 

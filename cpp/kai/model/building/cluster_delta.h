@@ -13,9 +13,13 @@
 namespace kai {
 
 struct ClusterDelta {
-  absl::flat_hash_set<NodeId> nodes;       // what is free there
-  absl::flat_hash_set<PodGroupId> groups;  // new ones, ones that are gone, and where pods changed
-  bool reclassified = false;               // some node is of another class
+  // What is free there, what they are, or that they came or went: the last id may be of no node any
+  // more.
+  absl::flat_hash_set<NodeId> nodes;
+  absl::flat_hash_set<PodGroupId> groups;   // new ones, ones that are gone, and where pods changed
+  absl::flat_hash_set<NodeId> other_nodes;  // of `nodes`: not just something else is free there
+  bool is_reordered = false;                // some of them came, went, or offer something else
+  bool largest_differs = false;             // the most that any node offers
 };
 
 }  // namespace kai

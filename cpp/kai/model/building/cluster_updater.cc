@@ -3,25 +3,45 @@
 #include <algorithm>
 #include <set>
 
+#include "kai/base/heap_bytes.h"
 #include "kai/model/building/node_facts.h"
 #include "kai/model/building/node_writer.h"
+#include "kai/model/building/numbering.h"
 #include "kai/model/building/pod_group_lists.h"
 #include "kai/model/building/queue_sums.h"
 #include "kai/model/building/row_lookup.h"
 #include "kai/model/changes/occupancy.h"
 
 namespace kai {
+namespace {
+
+// What a node offers, but for resources, and how pods that share its GPUs count there.
+bool WeighAlike(const NodeRow& a, const NodeRow& b) {
+  const NodeFacts one = NodeFactsOf(a);
+  const NodeFacts other = NodeFactsOf(b);
+  return one.gpu_memory_mib == other.gpu_memory_mib && one.gpu_count == other.gpu_count;
+}
+
+}  // namespace
 
 ClusterUpdater::ClusterUpdater(ClusterWriters* writers, const std::vector<const CompactPod*>& pods)
     : w_(*writers),
       c_(writers->cluster),
       pod_writer_(&c_.names_, &c_.pods_, &c_.pod_groups_, &c_.sub_groups_) {
   nodes_.reserve(w_.node_rows.size());
-  for (const NodeRow*& row : w_.node_rows) row = &nodes_.emplace_back(*row);
+  for (const NodeRow* row : w_.node_rows) nodes_.push_back(*row);
   for (const CompactPod* row : pods) Note(KeyOf(row->namespace_name, row->name), row);
-  for (const PodId pod : c_.pods_.name.ids())
-    pods_[{c_.pods_.namespace_name[pod], c_.pods_.name[pod]}].id = pod;
+  for (const PodId pod : c_.pods_.name.ids()) {
+    Known& known = pods_[{c_.pods_.namespace_name[pod], c_.pods_.name[pod]}];
+    known.id = pod;
+    if (const NodeId node = c_.pods_.node[pod]; node.valid()) {
+      Stand(&known, c_.Text(c_.nodes_.name[node]));
+    } else if (known.row != nullptr && IsActiveUsed(c_.pods_.status[pod])) {
+      Stand(&known, known.row->node_name);
+    }
+  }
   names_at_first_ = c_.names_.size();
+  nodes_at_first_ = nodes_ever_ = nodes_.size();
   groups_at_first_ = c_.pod_groups_.size();
   classes_at_first_ = c_.pod_classes_.size();
 }
@@ -36,13 +56,15 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
   touched_pods_.clear();
   touched_groups_.clear();
   delta_ = {};
-  for (const auto& each : changes.nodes) {
-    if (!UpdateNode(each)) return false;
+  const std::vector<NodeStep> steps = StepsOf(changes);
+  for (const NodeStep& step : steps) {
+    if (!CanTake(step)) return false;
+    TouchPodsOn(step);
   }
   TouchPodsOfRequests(changes);
   const std::vector<PodGroupId> gone = TouchPodsOfGroups(changes);
   for (const auto& each : changes.pods) touched_pods_.insert(KeyOf(each.namespace_name, each.name));
-  if (!TakeOutTouched()) return false;
+  if (!TakeOutTouched() || !UpdateNodes(steps)) return false;
   for (const PodGroupId group : gone) {
     RemoveGroup(group);
     touched_groups_.insert(group);
@@ -68,32 +90,140 @@ bool ClusterUpdater::Update(const ClusterChanges& changes) {
 // ---- nodes
 // ---------------------------------------------------------------------------------------------
 
-bool ClusterUpdater::UpdateNode(const ClusterChanges::Change<NodeRow>& change) {
-  const NodeId node = w_.directory.FindNode(change.name);
-  if (change.row == nullptr) return !node.valid();
-  const NodeRow& row = *change.row;
-  if (!IsOurs(row, c_.params_)) return !node.valid();
-  if (!node.valid()) return false;
-  NodeRow& known = nodes_[node.index()];
-  if (row.labels != known.labels || row.allocatable != known.allocatable) return false;
-  known = row;
-  delta_.reclassified = true;
-  CountNode(node, false);
+std::vector<ClusterUpdater::NodeStep> ClusterUpdater::StepsOf(const ClusterChanges& changes) const {
+  std::vector<NodeStep> steps;
+  for (const auto& each : changes.nodes) {
+    const NodeId node = w_.directory.FindNode(each.name);
+    NodeStep step{.name = each.name};
+    if (node.valid()) step.was = &nodes_[node.index()];
+    if (each.row != nullptr && IsOurs(*each.row, c_.params_)) step.is = each.row;
+    if (step.was == nullptr && step.is == nullptr) continue;
+    step.moves_domains =
+        step.was == nullptr || step.is == nullptr || step.was->labels != step.is->labels;
+    step.moves_pods =
+        step.was == nullptr || step.is == nullptr ||
+        step.was->allocatable != step.is->allocatable ||
+        (step.moves_domains && (!w_.affinity->empty() || !WeighAlike(*step.was, *step.is)));
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+bool ClusterUpdater::CanTake(const NodeStep& step) const {
+  if (step.is == nullptr) return true;
+  return (step.was != nullptr || !w_.any_zones) &&
+         std::ranges::all_of(step.is->allocatable,
+                             [&](const auto& each) { return c_.slots_.Find(each.first).valid(); });
+}
+
+void ClusterUpdater::TouchPodsOn(const NodeStep& step) {
+  if (!step.moves_pods) return;
+  const PodColumns& pods = c_.pods_;
+  for (const PodId pod : PodsOn(c_.names_.Find(step.name)))
+    touched_pods_.insert({pods.namespace_name[pod], pods.name[pod]});
+  if (step.was != nullptr && step.is != nullptr) return;
+  for (const auto& [namespace_name, pod] : w_.requests.PodsFor(step.name))
+    touched_pods_.insert(KeyOf(namespace_name, pod));
+}
+
+// False: what pods of some class count for differs.
+bool ClusterUpdater::UpdateNodes(const std::vector<NodeStep>& steps) {
+  bool regroups = false;
+  for (const NodeStep& step : steps) {
+    regroups = regroups || step.moves_domains;
+    NodeId node = w_.directory.FindNode(step.name);
+    if (step.is == nullptr) {
+      RemoveNode(node);
+    } else if (step.was == nullptr) {
+      node = AddNode(*step.is);
+    } else if (step.moves_pods) {
+      CountNode(node, false);
+      WriteNode(node, *step.is);
+    } else {
+      Reclassify(node, *step.is);
+    }
+    delta_.other_nodes.insert(node);
+  }
+  delta_.nodes.insert(delta_.other_nodes.begin(), delta_.other_nodes.end());
+  if (regroups && !(w_.affinity->empty() && c_.topologies_.empty())) {
+    const std::vector<const NodeRow*> rows = PointersTo(nodes_);
+    if (!w_.affinity->empty()) c_.affinity_.SetDomains(w_.affinity->DomainsOf(rows));
+    w_.topologies.Regroup(rows);
+  }
+  if (!delta_.is_reordered) return true;
+  const std::vector<double> largest = c_.largest_node_;
+  const GpuMemoryRange range = w_.gpu_memory;
+  w_.FindExtremes();
+  delta_.largest_differs = c_.largest_node_ != largest;
+  return w_.gpu_memory == range ||
+         std::ranges::none_of(c_.pod_classes_.info.raw(), [](const PodClass& pods) {
+           return pods.gpu.kind == GpuRequestKind::kMemory;
+         });
+}
+
+NodeId ClusterUpdater::AddNode(const NodeRow& row) {
+  const NodeId node(c_.nodes_.size());
+  ++nodes_ever_;
+  c_.nodes_.Resize(node.index() + 1);
+  nodes_.emplace_back();
+  w_.directory.Add(row.name, node);
+  WriteNode(node, row);
+  RankOneMore(c_.names_, node, &c_.nodes_);
+  return node;
+}
+
+void ClusterUpdater::RemoveNode(NodeId node) {
   NodeColumns& nodes = c_.nodes_;
-  const bool has_dra_gpus = c_.node_classes_[nodes.node_class[node]].has_dra_gpus;
-  nodes.node_class[node] = c_.node_classes_.Add(
-      NodeClassOf(known, NodeFactsOf(known), has_dra_gpus, w_.labels, nodes.labels[node],
-                  nodes.allocatable[node][kGpuSlot.index()], &c_.names_));
+  const NodeId last(nodes.size() - 1);
+  CountNode(node, false);
+  RankWithout(node, &nodes);
+  w_.directory.RemoveNode(nodes_[node.index()].name);
+  if (node != last) {
+    nodes.Move(last, node);
+    nodes_[node.index()] = std::move(nodes_[last.index()]);
+    w_.directory.Add(nodes_[node.index()].name, node);
+    for (const PodId pod : PodsOn(nodes.name[node])) {
+      if (c_.pods_.node[pod] == last) c_.pods_.node[pod] = node;
+      if (c_.pods_.group[pod].valid()) delta_.groups.insert(c_.pods_.group[pod]);
+    }
+    delta_.other_nodes.insert(last);
+  }
+  nodes.Resize(last.index());
+  nodes_.pop_back();
+  delta_.is_reordered = true;
+}
+
+void ClusterUpdater::WriteNode(NodeId node, const NodeRow& row) {
+  NodeColumns& nodes = c_.nodes_;
+  nodes_[node.index()] = row;
+  const NodeFacts facts = NodeFactsOf(row);
+  NameNode(row, facts, node, &c_.names_, &nodes);
+  w_.OfferNode(node, row, facts);
+  nodes.labels[node] = w_.labels.Pick(row, &c_.names_);
+  w_.ClassifyNode(node, row, facts);
+  std::ranges::copy(nodes.allocatable[node], nodes.idle[node].begin());
+  std::ranges::fill(nodes.releasing[node], 0);
+  std::ranges::fill(nodes.used[node], 0);
+  nodes.shared_gpus[node].clear();
   CountNode(node, true);
-  return true;
+  delta_.is_reordered = true;
+}
+
+void ClusterUpdater::Reclassify(NodeId node, const NodeRow& row) {
+  nodes_[node.index()] = row;
+  CountNode(node, false);
+  const bool was_cpu_only = c_.nodes_.cpu_only[node] != 0;
+  c_.nodes_.labels[node] = w_.labels.Pick(row, &c_.names_);
+  w_.ClassifyNode(node, row, NodeFactsOf(row));
+  if ((c_.nodes_.cpu_only[node] != 0) != was_cpu_only) delta_.is_reordered = true;
+  CountNode(node, true);
 }
 
 // Nodes that take no pods offer nothing to queues, and what others hold there takes nothing away.
 void ClusterUpdater::CountNode(NodeId node, bool comes) {
   QuotaCount offered = OfferedToQueues(c_, node);
-  for (const PodId pod : c_.pods_.name.ids()) {
-    if (c_.pods_.node[pod] == node && w_.is_foreign[pod.index()] != 0)
-      offered -= TakenFromQueues(c_, pod);
+  for (const PodId pod : PodsOn(c_.nodes_.name[node])) {
+    if (w_.is_foreign[pod.index()] != 0) offered -= TakenFromQueues(c_, pod);
   }
   comes ? c_.total_ += offered : c_.total_ -= offered;
 }
@@ -178,6 +308,25 @@ void ClusterUpdater::Forget(const Key& pod) {
   pods_.erase(known);
 }
 
+std::span<const PodId> ClusterUpdater::PodsOn(NameId node) const {
+  const auto on = pods_on_.find(node);
+  return on == pods_on_.end() ? std::span<const PodId>() : on->second;
+}
+
+void ClusterUpdater::Stand(Known* pod, std::string_view node) {
+  if (node.empty()) return;
+  pod->node = c_.names_.Intern(node);
+  pods_on_[pod->node].push_back(pod->id);
+}
+
+void ClusterUpdater::Leave(Known* pod) {
+  const auto on = pods_on_.find(pod->node);
+  pod->node = NameId();
+  if (on == pods_on_.end()) return;
+  std::erase(on->second, pod->id);
+  if (on->second.empty()) pods_on_.erase(on);
+}
+
 void ClusterUpdater::AddGroups(const ClusterChanges& changes) {
   for (const auto& [namespace_name, name, row] : changes.pod_groups) {
     if (row == nullptr || !w_.IsKept(*row)) continue;
@@ -201,6 +350,8 @@ void ClusterUpdater::RemoveGroup(PodGroupId group) {
 
 bool ClusterUpdater::IsWorthwhile() const {
   return c_.names_.size() < 2 * names_at_first_ + 65536 &&
+         nodes_ever_ < 2 * nodes_at_first_ + 1024 &&
+         c_.node_classes_.size() < 2 * nodes_at_first_ + 1024 &&
          c_.pod_groups_.size() < 2 * groups_at_first_ + 1024 &&
          c_.pod_classes_.size() < 2 * classes_at_first_ + 1024;
 }
@@ -260,13 +411,13 @@ bool ClusterUpdater::Put(Known* known) {
     Occupancy(&c_).Occupy(pod, draft->node, draft->status, GpuList());
     delta_.nodes.insert(draft->node);
   }
+  if (IsActiveUsed(draft->status)) Stand(known, draft->node_name());
   Count(pod, true);
   return true;
 }
 
 void ClusterUpdater::TakeOut(Known* known) {
   const PodId pod = known->id;
-  known->id = PodId();
   Count(pod, false);
   if (const NodeId node = c_.pods_.node[pod]; node.valid()) {
     Occupancy(&c_).Vacate(pod, node, c_.pods_.status[pod]);
@@ -275,9 +426,11 @@ void ClusterUpdater::TakeOut(Known* known) {
   if (const SubGroupId pod_set = c_.pods_.pod_set[pod]; pod_set.valid())
     std::erase(Edit(pod_set), pod);
   if (const PodGroupId group = c_.pods_.group[pod]; group.valid()) touched_groups_.insert(group);
+  Leave(known);
   pod_writer_.Remove(pod);
   w_.pod_rows[pod.index()] = nullptr;
   free_pods_.push_back(pod);
+  known->id = PodId();
 }
 
 void ClusterUpdater::Count(PodId pod, bool comes) {
@@ -331,6 +484,10 @@ void ClusterUpdater::WritePodSets() {
     sets.pods[set] = {begin, static_cast<int32_t>(together.size())};
   }
   sets.pod_list = std::move(together);
+}
+
+size_t ClusterUpdater::HeapBytes() const {
+  return HeapBytesOfAll(nodes_, pods_, naming_, free_pods_, touched_pods_, touched_groups_);
 }
 
 }  // namespace kai

@@ -1,25 +1,35 @@
-// ClusterUpdater: pods, pod groups and BindRequests come, change and go, nodes are cordoned,
-// tainted and fall ill, and a Cluster that was built once has all that in place.
+// ClusterUpdater: nodes, pods, pod groups and BindRequests come, change and go, and a Cluster that
+// was built once has all that in place.
 //
 //   live_->updater = std::make_unique<ClusterUpdater>(&live_->writers, many.pods);
 //   if (!live_->updater->Update(changes)) return false;    // build a new one
 //
 // An object that changed is taken out as it was and put in as it is. Where that would touch more
-// than itself and its neighbours, the answer is false, and the cluster has to be built anew: a pod
-// whose request names a resource, whose selector a label, or whose affinity a term that no other
-// had; with volumes or resource claims, and any pod where the cluster has claims, NUMA zones, or
-// storage to count; one that shares GPUs on a node, or is the first to want to; a node that comes
-// or goes, or whose labels or resources change.
+// than itself and its neighbours, the answer is false, and the cluster has to be built anew:
+//
+//   a pod or node with a resource, a pod with a selector on a label or a term of affinity that none
+//   had; a pod with volumes or resource claims; one that shares GPUs on a node, or is the first to
+//   want to;
+//   a node that brings or takes the least or most GPU memory, where pods ask for memory; one that
+//   comes where NUMA zones are described;
+//   any of these where the cluster has claims, NUMA zones, or storage to count.
 //
 // Invariants: after an update the cluster gives the plans of one that was built of the same
-// objects; ids are new or were free. Once more is gone than is there, building anew is asked for:
-// that bounds what is kept of objects that are gone. Cost: O(what an object touches), and O(groups
-// that wait, or may lose pods) to put one on a list; O(pods) for a node; with topologies, counting
-// the free room of all domains. Threads: one, while no statement is open.
+// objects; ids are new or were free, and the last node gets that of one that goes. Once more is
+// gone than is there, building anew is asked for: that bounds what is kept of objects that are
+// gone.
+//
+// Cost: O(what an object touches), and O(groups that wait, or may lose pods) to put one on a list.
+// A node that is cordoned, tainted or labelled: O(1), and O(pods there) where that weighs. One that
+// comes, goes, or has other resources: O(pods there), and O(nodes + BindRequests) for names and
+// extremes. With topologies: the trees, and the free room of all domains. Threads: one, while no
+// statement is open.
 #ifndef KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 #define KAI_MODEL_BUILDING_CLUSTER_UPDATER_H_
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,20 +67,42 @@ class ClusterUpdater {
   bool Update(const ClusterChanges& changes);
   // What the last update touched.
   const ClusterDelta& delta() const { return delta_; }
+  size_t HeapBytes() const;
 
  private:
   using Key = std::pair<NameId, NameId>;  // namespace and name
   struct Known {
     const CompactPod* row = nullptr;
-    PodId id;   // invalid: not in the cluster
-    Key group;  // that it names; of invalid names: none
+    PodId id;     // invalid: not in the cluster
+    Key group;    // that it names; of invalid names: none
+    NameId node;  // where it is, by name, whether that node is here or not; invalid: nowhere
   };
 
   Key KeyOf(std::string_view namespace_name, std::string_view name);
   void Note(const Key& pod, const CompactPod* row);
   void Forget(const Key& pod);
+  std::span<const PodId> PodsOn(NameId node) const;
+  void Stand(Known* pod, std::string_view node);
+  void Leave(Known* pod);
 
-  bool UpdateNode(const ClusterChanges::Change<NodeRow>& change);
+  // A node that changed: as it was, and as it is; null: it is not there.
+  struct NodeStep {
+    std::string_view name;
+    const NodeRow* was = nullptr;
+    const NodeRow* is = nullptr;
+    // What pods take there, or where they count, differs: they leave it and come again.
+    bool moves_pods = false;
+    bool moves_domains = false;  // the labels differ
+  };
+  std::vector<NodeStep> StepsOf(const ClusterChanges& changes) const;
+  bool CanTake(const NodeStep& step) const;
+  void TouchPodsOn(const NodeStep& step);
+  bool UpdateNodes(const std::vector<NodeStep>& steps);
+  NodeId AddNode(const NodeRow& row);
+  void RemoveNode(NodeId node);
+  // What it offers, with no pod on it.
+  void WriteNode(NodeId node, const NodeRow& row);
+  void Reclassify(NodeId node, const NodeRow& row);
   void CountNode(NodeId node, bool comes);
 
   void TouchPodsOfRequests(const ClusterChanges& changes);
@@ -96,10 +128,13 @@ class ClusterUpdater {
   Cluster& c_;
   PodWriter pod_writer_;
   std::vector<NodeRow> nodes_;  // by NodeId, as they are in the cluster
+  absl::flat_hash_map<NameId, std::vector<PodId>> pods_on_;  // by Known::node
   absl::flat_hash_map<Key, Known> pods_;
   absl::flat_hash_map<Key, absl::flat_hash_set<Key>> naming_;  // pods, by the group they name
   std::vector<PodId> free_pods_;
   size_t names_at_first_ = 0;
+  size_t nodes_at_first_ = 0;
+  size_t nodes_ever_ = 0;
   size_t groups_at_first_ = 0;
   size_t classes_at_first_ = 0;
 

@@ -1,5 +1,7 @@
 #include "kai/model/building/cluster_writers.h"
 
+#include <algorithm>
+
 #include "kai/base/saturating.h"
 #include "kai/model/building/node_writer.h"
 #include "kai/model/building/row_lookup.h"
@@ -35,16 +37,44 @@ std::optional<PodDraft> ClusterWriters::DraftOf(const CompactPod& row) const {
   const bool is_active = IsActiveUsed(draft.status);
   // Neither schedulable by us nor in anybody's way.
   if (!draft.group.valid() && !is_active) return std::nullopt;
-  if (is_active) {
-    draft.node = directory.FindNode(row.node_name.empty() && draft.bind_request != nullptr
-                                        ? draft.bind_request->node
-                                        : row.node_name);
-  }
+  if (is_active) draft.node = directory.FindNode(draft.node_name());
   draft.is_reservation = IsReservation(row);
   draft.gpu = row.spec->gpu;
   if (cluster.params().count_all_accelerators) CountAcceleratorsAsGpus(row, &draft.gpu);
   draft.gpu.dra = gpus_of_claims->Of(row);
   return draft;
+}
+
+void ClusterWriters::OfferNode(NodeId node, const NodeRow& row, const NodeFacts& facts) {
+  const int64_t more_gpus =
+      cluster.params_.count_all_accelerators ? OtherAccelerators(row.allocatable) : 0;
+  const auto claimed = dra_gpus.find(row.name);
+  SetAllocatable(row, facts, more_gpus, claimed == dra_gpus.end() ? 0 : claimed->second,
+                 cluster.slots_, node, &cluster.nodes_);
+}
+
+void ClusterWriters::ClassifyNode(NodeId node, const NodeRow& row, const NodeFacts& facts) {
+  NodeColumns& nodes = cluster.nodes_;
+  const auto claimed = dra_gpus.find(row.name);
+  const bool has_dra_gpus = claimed != dra_gpus.end() && claimed->second > 0;
+  nodes.node_class[node] = cluster.node_classes_.Add(
+      NodeClassOf(row, facts, has_dra_gpus, labels, nodes.labels[node],
+                  nodes.allocatable[node][kGpuSlot.index()], &cluster.names_));
+  nodes.cpu_only[node] = cluster.node_classes_[nodes.node_class[node]].cpu_only ? 1 : 0;
+}
+
+void ClusterWriters::FindExtremes() {
+  const NodeColumns& nodes = cluster.nodes_;
+  std::vector<double>& largest = cluster.largest_node_;
+  largest.assign(cluster.slots_.size(), 0);
+  gpu_memory = {};
+  for (const NodeId node : nodes.name.ids()) {
+    const std::span<const double> offered = nodes.allocatable[node];
+    for (size_t slot = 0; slot < largest.size(); ++slot)
+      largest[slot] = std::max(largest[slot], offered[slot]);
+    const double mib = nodes.gpu_memory_mib[node];
+    if (mib > kUnknownGpuMemoryMib) gpu_memory.Add(mib);
+  }
 }
 
 bool ClusterWriters::IsKept(const CompactPodGroup& row) const {

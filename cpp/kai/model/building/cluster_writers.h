@@ -14,11 +14,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "kai/model/building/affinity_terms.h"
 #include "kai/model/building/constraint_writer.h"
 #include "kai/model/building/directory.h"
+#include "kai/model/building/node_facts.h"
 #include "kai/model/building/node_labels.h"
 #include "kai/model/building/numa_writer.h"
 #include "kai/model/building/pod_class_writer.h"
@@ -40,6 +43,14 @@ class ClusterWriters {
   // it.
   std::optional<PodDraft> DraftOf(const CompactPod& row) const;
 
+  // What a node has to give; its row of the columns is there.
+  void OfferNode(NodeId node, const NodeRow& row, const NodeFacts& facts);
+  // Once that is known, and the labels that are mentioned.
+  void ClassifyNode(NodeId node, const NodeRow& row, const NodeFacts& facts);
+
+  // Over all nodes, of what they offer.
+  void FindExtremes();
+
   // The group belongs to the shard, and is to be tried.
   bool IsKept(const CompactPodGroup& row) const;
 
@@ -51,10 +62,12 @@ class ClusterWriters {
   uint64_t seed = 0;                  // ClusterRows::numbering_seed
   std::vector<Rejection> rejections;  // of objects that make no sense beside others
   Directory directory;
-  std::vector<const NodeRow*> node_rows;    // by NodeId
+  std::vector<const NodeRow*> node_rows;    // by NodeId, as the cluster was built
   std::vector<const CompactPod*> pod_rows;  // by PodId
   std::vector<uint8_t> is_foreign;          // by PodId
   BindRequests requests;
+  absl::flat_hash_map<std::string, int64_t> dra_gpus;  // of resource slices, by node
+  bool any_zones = false;                              // of nodes that are here, or of others
   NumaWriter numa;
   TopologyWriter topologies;
   std::unique_ptr<PriorityClasses> priorities;

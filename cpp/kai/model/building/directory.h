@@ -1,6 +1,6 @@
 // Directory: which object has which id, by name.
 //
-//   w_.directory.Add(row->name, AddNode(*row, facts, &c_.names_, &c_.nodes_));
+//   w_.directory.Add(row->name, node);
 //   w_.directory.FindNode(slice.node)     // invalid: there is no such node
 //
 // Invariants: a name that was never added is not found, also if it is known as a text. Cost: two
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "kai/base/heap_bytes.h"
 #include "kai/base/interner.h"
 #include "kai/model/columns/ids.h"
 
@@ -21,12 +22,16 @@ class Directory {
  public:
   explicit Directory(Interner* names) : names_(*names) {}
 
-  void Add(std::string_view name, NodeId node) { nodes_.emplace(names_.Intern(name), node); }
+  // A node may be given another id.
+  void Add(std::string_view name, NodeId node) {
+    nodes_.insert_or_assign(names_.Intern(name), node);
+  }
   void Add(std::string_view name, QueueId queue) { queues_.emplace(names_.Intern(name), queue); }
   void Add(std::string_view namespace_name, std::string_view name, PodGroupId group) {
     pod_groups_.emplace(std::pair(names_.Intern(namespace_name), names_.Intern(name)), group);
   }
 
+  void RemoveNode(std::string_view name) { nodes_.erase(names_.Find(name)); }
   void Remove(std::string_view namespace_name, std::string_view name) {
     pod_groups_.erase(std::pair(names_.Find(namespace_name), names_.Find(name)));
   }
@@ -36,6 +41,8 @@ class Directory {
   PodGroupId FindPodGroup(std::string_view namespace_name, std::string_view name) const {
     return Find(pod_groups_, std::pair(names_.Find(namespace_name), names_.Find(name)));
   }
+
+  size_t HeapBytes() const { return HeapBytesOfAll(nodes_, queues_, pod_groups_); }
 
  private:
   template <typename Map, typename Key>

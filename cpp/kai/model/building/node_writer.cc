@@ -35,20 +35,21 @@ bool IsOurs(const NodeRow& row, const ShardParams& params) {
           FindLabelText(row.labels, keys::kCpuWorker) != nullptr);  // spec 3 P10
 }
 
-NodeId AddNode(const NodeRow& row, const NodeFacts& facts, Interner* names, NodeColumns* nodes) {
-  const NodeId node = nodes->name.Add(names->Intern(row.name));
-  nodes->gpu_memory_mib.Add(facts.gpu_memory_mib.value_or(kUnknownGpuMemoryMib));
-  return node;
+void NameNode(const NodeRow& row, const NodeFacts& facts, NodeId node, Interner* names,
+              NodeColumns* nodes) {
+  nodes->name[node] = names->Intern(row.name);
+  nodes->gpu_memory_mib[node] = facts.gpu_memory_mib.value_or(kUnknownGpuMemoryMib);
 }
 
 void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t more_gpus, int64_t dra_gpus,
                     const ResourceSlots& slots, NodeId node, NodeColumns* nodes) {
   const std::span<double> offered = nodes->allocatable[node];
+  std::ranges::fill(offered, 0);
   for (const auto& [name, amount] : row.allocatable)
     offered[slots.Find(name).index()] += static_cast<double>(amount);
   double& gpus = offered[kGpuSlot.index()];
   gpus += static_cast<double>(more_gpus);
-  nodes->gpu_count.Add(facts.gpu_count.value_or(std::trunc(gpus)));
+  nodes->gpu_count[node] = facts.gpu_count.value_or(std::trunc(gpus));
   gpus += static_cast<double>(dra_gpus);
 }
 

@@ -1,7 +1,7 @@
 // One node into the columns, step by step.
 //
-//   AddNode(*row, facts, &c_.names_, &c_.nodes_)
-//   SetAllocatable(row, draft.facts, more_gpus, draft.dra_gpus, c_.slots_, node, &nodes);
+//   NameNode(*row, facts, node, &c_.names_, &c_.nodes_);
+//   SetAllocatable(row, facts, more_gpus, dra_gpus, c_.slots_, node, &nodes);
 //   c_.node_classes_.Add(NodeClassOf(...
 //
 // Invariants: a node's class holds all that static filters can tell apart (design §4.2). Cost:
@@ -28,10 +28,11 @@ bool IsInPool(const StringPairs& labels, const ShardParams& params);
 // A node that the shard schedules on.
 bool IsOurs(const NodeRow& row, const ShardParams& params);
 
-NodeId AddNode(const NodeRow& row, const NodeFacts& facts, Interner* names, NodeColumns* nodes);
-
-// Rows of the ledger are there already. `more_gpus`: other accelerators that count as GPUs.
-// `dra_gpus`: those that resource slices offer (spec 3 N1).
+// The row of the node is there already, for these two.
+void NameNode(const NodeRow& row, const NodeFacts& facts, NodeId node, Interner* names,
+              NodeColumns* nodes);
+// `more_gpus`: other accelerators that count as GPUs. `dra_gpus`: those that resource slices offer
+// (spec 3 N1).
 void SetAllocatable(const NodeRow& row, const NodeFacts& facts, int64_t more_gpus, int64_t dra_gpus,
                     const ResourceSlots& slots, NodeId node, NodeColumns* nodes);
 

@@ -58,6 +58,27 @@ void RankByName(const Interner& names, Columns* columns) {
   for (size_t i = 0; i < order.size(); ++i) columns->name_rank[order[i]] = static_cast<int32_t>(i);
 }
 
+// One more, of which all but the rank is there: the others keep their order.
+template <typename Columns, typename IdT>
+void RankOneMore(const Interner& names, IdT id, Columns* columns) {
+  std::vector<IdT> order(columns->name_rank.size() - 1);
+  for (const IdT other : columns->name_rank.ids()) {
+    if (other != id) order[static_cast<size_t>(columns->name_rank[other])] = other;
+  }
+  const auto before = std::ranges::partition_point(
+      order, [&](IdT other) { return IsNamedBefore(names, *columns, other, id); });
+  columns->name_rank[id] = static_cast<int32_t>(before - order.begin());
+  for (auto behind = before; behind != order.end(); ++behind) ++columns->name_rank[*behind];
+}
+
+// One less: the rank of the others as if it were not there.
+template <typename Columns, typename IdT>
+void RankWithout(IdT id, Columns* columns) {
+  for (const IdT other : columns->name_rank.ids()) {
+    if (columns->name_rank[other] > columns->name_rank[id]) --columns->name_rank[other];
+  }
+}
+
 }  // namespace kai
 
 #endif  // KAI_MODEL_BUILDING_NUMBERING_H_

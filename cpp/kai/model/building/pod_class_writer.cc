@@ -93,7 +93,8 @@ PodClassId PodClassWriter::Add(const PodDraft& draft) {
   info.gpu = draft.gpu;
   info.constraint = draft.constraint;
   info.affinity = draft.affinity;
-  info.nominated_node = at_.directory->FindNode(row.extras->nominated_node);
+  if (!row.extras->nominated_node.empty())
+    info.nominated_node = at_.names->Intern(row.extras->nominated_node);
   info.numa = at_.numa->NeedsOf(row, draft.gpu);
   info.missing_config_maps = at_.config_maps->MissingOf(row, at_.names);
   info.claims = draft.claims;

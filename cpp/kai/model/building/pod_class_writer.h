@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "kai/model/building/affinity_terms.h"
-#include "kai/model/building/directory.h"
 #include "kai/model/building/numa_writer.h"
 #include "kai/model/columns/pod.h"
 #include "kai/model/rows/rows.h"
@@ -34,6 +33,11 @@ struct PodDraft {
   PodAffinity affinity;
   ClaimNeedsId claims;
 
+  // Where it is, or is going to; empty: nowhere.
+  std::string_view node_name() const {
+    return row->node_name.empty() && bind_request != nullptr ? std::string_view(bind_request->node)
+                                                             : std::string_view(row->node_name);
+  }
   // The devices that it shares, by the names of their groups (spec 3 R20).
   const std::vector<std::string>& gpu_groups() const {
     return bind_request != nullptr ? bind_request->gpu_groups : row->extras->gpu_groups;
@@ -59,6 +63,7 @@ struct GpuMemoryRange {
   double largest_mib = 0;
 
   void Add(double mib);
+  friend bool operator==(const GpuMemoryRange&, const GpuMemoryRange&) = default;
 };
 
 class PodClassWriter {
@@ -66,7 +71,6 @@ class PodClassWriter {
   struct Surroundings {
     Interner* names;
     const ResourceSlots* slots;
-    const Directory* directory;
     const ConfigMaps* config_maps;
     const GpuMemoryRange* gpu_memory;
     AffinityTerms* affinity;

@@ -281,15 +281,19 @@ TEST(PodClassTest, KeepsThePartThatIsOverhead) {
   EXPECT_EQ(overhead[kMemorySlot.index()], 64);
 }
 
-TEST(PodClassTest, KnowsTheNominatedNodeIfItIsHere) {
+TEST(PodClassTest, KnowsTheNominatedNodeByNameWhetherItIsHereOrNot) {
   const auto cluster = MakeCluster()
                            .Node("n1")
                            .Pending("ns/a", {.nominated_node = "n1"})
                            .Pending("ns/b", {.nominated_node = "gone"})
+                           .Pending("ns/c")
                            .Build();
-  EXPECT_EQ(cluster->ClassOf(PodNamed(*cluster, "ns/a-0")).nominated_node,
-            NodeNamed(*cluster, "n1"));
-  EXPECT_FALSE(cluster->ClassOf(PodNamed(*cluster, "ns/b-0")).nominated_node.valid());
+  const auto nominated = [&](std::string_view pod) {
+    return cluster->ClassOf(PodNamed(*cluster, pod)).nominated_node;
+  };
+  EXPECT_EQ(cluster->Text(nominated("ns/a-0")), "n1");
+  EXPECT_EQ(cluster->Text(nominated("ns/b-0")), "gone");
+  EXPECT_FALSE(nominated("ns/c-0").valid());
 }
 
 }  // namespace

@@ -54,6 +54,17 @@ std::string BindRequests::Remove(std::string_view namespace_name, std::string_vi
   return pod;
 }
 
+std::vector<std::pair<std::string_view, std::string_view>> BindRequests::PodsFor(
+    std::string_view node) const {
+  std::vector<std::pair<std::string_view, std::string_view>> pods;
+  for (const auto& [pod, rows] : by_pod_) {
+    for (const BindRequestRow& row : rows) {
+      if (row.node == node) pods.emplace_back(row.namespace_name, row.pod);
+    }
+  }
+  return pods;
+}
+
 const BindRequestRow* BindRequests::Find(const CompactPod& pod) const {
   if (by_pod_.empty()) return nullptr;
   const auto found = by_pod_.find(NameOf(pod));

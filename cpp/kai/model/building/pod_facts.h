@@ -10,6 +10,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -35,6 +36,9 @@ class BindRequests {
   void Add(const BindRequestRow& row);
   // Gives the name of the pod that the request was for, in its namespace; empty: it is not there.
   std::string Remove(std::string_view namespace_name, std::string_view name);
+  // The namespaces and names of pods that are to go to the node; whether it is here does not
+  // matter.
+  std::vector<std::pair<std::string_view, std::string_view>> PodsFor(std::string_view node) const;
   // Null: there is none. Good until the next change.
   const BindRequestRow* Find(const CompactPod& pod) const;
 

@@ -10,7 +10,6 @@ void SharedGpuLists::Note(const std::vector<std::string>& groups, NodeId node) {
 }
 
 void SharedGpuLists::Write(Interner* names, NodeColumns* nodes) {
-  nodes->shared_gpus.Resize(nodes->size());
   for (auto& [key, place] : places_) {
     std::vector<SharedGpu>& listed = nodes->shared_gpus[key.first];
     place = static_cast<int32_t>(listed.size());

@@ -9,16 +9,27 @@
 namespace kai {
 
 void TopologyWriter::Add(const TopologyRow& row, const std::vector<const NodeRow*>& nodes) {
-  const NameId name = names_.Intern(row.name);
-  std::vector<NameId> levels;
-  std::map<std::string, NameId>& aliases = aliases_[name];
+  std::map<std::string, NameId>& aliases = aliases_[names_.Intern(row.name)];
   for (const TopologyRow::Level& level : row.levels) {
-    levels.push_back(names_.Intern(level.node_label));
-    if (!level.alias.empty()) aliases.emplace(level.alias, levels.back());
+    const NameId label = names_.Intern(level.node_label);
+    if (!level.alias.empty()) aliases.emplace(level.alias, label);
   }
+  trees_.Add(TreeOf(row, nodes));
+  rows_.push_back(row);
+}
+
+void TopologyWriter::Regroup(const std::vector<const NodeRow*>& nodes) {
+  for (const TopologyId tree : trees_.ids()) trees_[tree] = TreeOf(rows_[tree.index()], nodes);
+}
+
+DomainTree TopologyWriter::TreeOf(const TopologyRow& row,
+                                  const std::vector<const NodeRow*>& nodes) {
+  std::vector<NameId> levels;
+  for (const TopologyRow::Level& level : row.levels)
+    levels.push_back(names_.Intern(level.node_label));
   IndexVector<NodeId, DomainTree::Path> paths;
   for (const NodeRow* node : nodes) paths.Add(PathOf(*node, row));
-  trees_.Add(DomainTree(name, std::move(levels), paths, names_));
+  return DomainTree(names_.Intern(row.name), std::move(levels), paths, names_);
 }
 
 DomainTree::Path TopologyWriter::PathOf(const NodeRow& node, const TopologyRow& topology) {

@@ -26,15 +26,19 @@ class TopologyWriter {
 
   // `nodes` are by NodeId.
   void Add(const TopologyRow& row, const std::vector<const NodeRow*>& nodes);
+  // The trees anew, as nodes are now.
+  void Regroup(const std::vector<const NodeRow*>& nodes);
   // Invalid: nothing is asked for (spec 4 C5). `wish` may be null.
   TopologyConstraintId ConstraintOf(const TopologyConstraintRow& row, const DomainWishRow* wish);
 
  private:
+  DomainTree TreeOf(const TopologyRow& row, const std::vector<const NodeRow*>& nodes);
   DomainTree::Path PathOf(const NodeRow& node, const TopologyRow& topology);
 
   Interner& names_;
   IndexVector<TopologyId, DomainTree>& trees_;
   Interned<TopologyConstraintId, TopologyConstraint>& constraints_;
+  std::vector<TopologyRow> rows_;                            // by TopologyId
   std::map<NameId, std::map<std::string, NameId>> aliases_;  // of levels, by topology
 };
 

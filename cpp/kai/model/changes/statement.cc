@@ -30,7 +30,8 @@ void Statement::Place(PodId pod, NodeId node, const GpuList& gpus) {
 void Statement::Pipeline(PodId pod, NodeId node, const GpuList& gpus) {
   const PodStatus status = cluster_->pods_.status[pod];
   KAI_DCHECK(status == PodStatus::kPending ||
-             (status == PodStatus::kReleasing && cluster_->pods_.is_virtual[pod] != 0))
+             (status == PodStatus::kReleasing &&
+              (cluster_->pods_.is_virtual[pod] != 0 || cluster_->pods_.node[pod] != node)))
       << cluster_->PodName(pod);
   const bool is_there = StandsOn(pod, node, gpus);
   if (status == PodStatus::kReleasing && is_there && !IsMoveWithin(pod, node)) return Return(pod);

@@ -45,7 +45,8 @@ class Statement {
   void Place(PodId pod, NodeId node, const GpuList& gpus = {});
   // A waiting or just evicted pod is promised a node whose resources are being freed; a pod that
   // was just evicted from that very node, and these devices, stays there instead, as if nothing had
-  // been, unless a listener says that it would get something else there (spec 2 T5, spec 3 S7).
+  // been, unless a listener says that it would get something else there (spec 2 T5, spec 3 S7). A
+  // pod that was leaving when the cycle began may be promised another node than its own.
   void Pipeline(PodId pod, NodeId node, const GpuList& gpus = {});
   // A pod that holds a node starts to leave it (spec 2 T4). One that was just evicted may be
   // evicted once more: it holds what it held, and listeners hear of it.

@@ -150,6 +150,18 @@ TEST_F(StatementTest, APodThatWasEvictedTwiceReturnsAtOnce) {  // spec 2 W8
   EXPECT_EQ(StatementColumns(*cluster_), start);
 }
 
+TEST_F(StatementTest, APodThatWasLeavingMayBePromisedAnotherNode) {
+  const StatementColumns start(*cluster_);
+  statement_->Pipeline(Pod("leave-0"), Node("n2"));
+  EXPECT_EQ(Status("leave-0"), PodStatus::kPipelined);
+  EXPECT_EQ(Gpus("n1"), "idle 5, releasing 1, used 3") << "which it is still leaving";
+  EXPECT_EQ(Gpus("n2"), "idle 8, releasing -1, used 1");
+  EXPECT_EQ(Count("leave", PodStatus::kReleasing), 0);
+  EXPECT_EQ(Count("leave", PodStatus::kPipelined), 1);
+  statement_->RollBackTo(0);
+  EXPECT_EQ(StatementColumns(*cluster_), start);
+}
+
 TEST_F(StatementTest, StayingIsUndoneLikeAnythingElse) {
   const StatementColumns start(*cluster_);
   statement_->Evict(Pod("run-0"));

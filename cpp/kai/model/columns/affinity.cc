@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 
 bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const Label> labels,
@@ -19,9 +21,16 @@ bool Selects(const AffinityTerm& term, NameId namespace_name, std::span<const La
 }
 
 AffinityIndex::AffinityIndex(std::vector<AffinityTerm> terms,
-                             IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain)
-    : domain_(std::make_shared<const IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>>>(
-          std::move(domain))) {
+                             IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain) {
+  for (AffinityTerm& term : terms) terms_.Add(std::move(term));
+  counts_.Resize(terms_.size());
+  totals_.Resize(terms_.size());
+  SetDomains(std::move(domain));
+}
+
+void AffinityIndex::SetDomains(IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain) {
+  domain_ = std::make_shared<const IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>>>(
+      std::move(domain));
   IndexVector<TopologyKeyId, size_t> domains(domain_->size());
   for (const TopologyKeyId key : domain_->ids()) {
     for (const NodeId node : (*domain_)[key].ids()) {
@@ -29,11 +38,10 @@ AffinityIndex::AffinityIndex(std::vector<AffinityTerm> terms,
       if (at.valid()) domains[key] = std::max(domains[key], at.index() + 1);
     }
   }
-  for (AffinityTerm& term : terms) {
-    const AffinityTermId id = terms_.Add(std::move(term));
-    counts_.Add(IndexVector<DomainId, Counts>(domains[terms_[id].key]));
+  for (const AffinityTermId term : terms_.ids()) {
+    const size_t size = domains[terms_[term].key];
+    if (counts_[term].size() < size) counts_[term].Resize(size);
   }
-  totals_.Resize(terms_.size());
 }
 
 AffinityIndex AffinityIndex::WithoutPods() const {
@@ -65,6 +73,11 @@ void AffinityIndex::Count(const PodClass& pod_class, NodeId node, int32_t sign) 
     counts_[scoring.term][domain].owner_weight += static_cast<int64_t>(sign) * scoring.weight;
     totals_[scoring.term].scoring_owners += sign;
   }
+}
+
+size_t AffinityIndex::HeapBytes() const {
+  return (domain_ == nullptr ? 0 : kai::HeapBytes(*domain_)) +
+         HeapBytesOfAll(terms_, counts_, totals_);
 }
 
 }  // namespace kai

@@ -61,6 +61,9 @@ class AffinityIndex {
   AffinityIndex(std::vector<AffinityTerm> terms,
                 IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
 
+  // Nodes come, go or stand elsewhere; no pods are counted on those, and domains keep their ids.
+  void SetDomains(IndexVector<TopologyKeyId, IndexVector<NodeId, DomainId>> domain);
+
   // The same terms and domains, with no pod counted yet.
   AffinityIndex WithoutPods() const;
 
@@ -88,6 +91,7 @@ class AffinityIndex {
 
   // Counts a pod of this class in (sign 1) or out (sign -1) of a node.
   void Count(const PodClass& pod_class, NodeId node, int32_t sign);
+  size_t HeapBytes() const;
 
   friend bool operator==(const AffinityIndex& a, const AffinityIndex& b) {
     return a.counts_ == b.counts_ && a.totals_ == b.totals_;

@@ -3,11 +3,13 @@
 //   MatchesNode(constraint, labels, nodes.name[node], cluster_.names())
 //   cluster_.GpusAskedOn(pod_class, node)
 //
-// Invariants: after the load only the ledger and shared_gpus change, by a Statement. Cost: an
-// access to an array. Threads: many readers while no statement is open.
+// Invariants: ids are 0 to size()-1, so the last node gets the id of one that goes. In a cycle only
+// the ledger and shared_gpus change, by a Statement. Cost: an access to an array. Threads: many
+// readers while no statement is open.
 #ifndef KAI_MODEL_COLUMNS_NODE_H_
 #define KAI_MODEL_COLUMNS_NODE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -77,6 +79,32 @@ struct NodeColumns {
   IndexVector<NodeId, std::vector<SharedGpu>> shared_gpus;
 
   size_t size() const { return name.size(); }
+  // The new rows are for the caller to fill.
+  void Resize(size_t size) {
+    name.Resize(size);
+    name_rank.Resize(size);
+    node_class.Resize(size);
+    labels.Resize(size);
+    gpu_count.Resize(size);
+    gpu_memory_mib.Resize(size);
+    cpu_only.Resize(size);
+    for (ResourceTable<NodeId>* table : {&allocatable, &idle, &releasing, &used})
+      table->Resize(size);
+    shared_gpus.Resize(size);
+  }
+  // Row `to` is what `from` was.
+  void Move(NodeId from, NodeId to) {
+    name[to] = name[from];
+    name_rank[to] = name_rank[from];
+    node_class[to] = node_class[from];
+    labels[to] = std::move(labels[from]);
+    gpu_count[to] = gpu_count[from];
+    gpu_memory_mib[to] = gpu_memory_mib[from];
+    cpu_only[to] = cpu_only[from];
+    for (ResourceTable<NodeId>* table : {&allocatable, &idle, &releasing, &used})
+      std::ranges::copy(std::as_const(*table)[from], (*table)[to].begin());
+    shared_gpus[to] = std::move(shared_gpus[from]);
+  }
 };
 
 }  // namespace kai

@@ -65,8 +65,8 @@ struct PodClass {
   PodAffinity affinity;
   std::vector<AffinityTermId> matched_terms;  // that select pods of this class; sorted
   bool matches_own_required = false;  // meets its own required terms: one of a series may go first
-  NodeId nominated_node;
-  NumaNeedsId numa;                         // invalid: no NUMA zone is of any consequence to them
+  NameId nominated_node;              // there need not be one of that name
+  NumaNeedsId numa;                   // invalid: no NUMA zone is of any consequence to them
   std::vector<NameId> missing_config_maps;  // that it needs and are not there; sorted by name
   ClaimNeedsId claims;                      // invalid: it has none
   bool needs_namespaces = false;  // that the input lacks: its affinity selects them by labels

@@ -84,6 +84,8 @@ class ResourceTable {
     return IdT(amounts_.size() / slots_ - 1);
   }
 
+  void Resize(size_t rows) { amounts_.resize(rows * slots_); }
+
   size_t slots() const { return slots_; }
   size_t size() const { return slots_ == 0 ? 0 : amounts_.size() / slots_; }
   const std::vector<double>& raw() const { return amounts_; }

@@ -3,6 +3,8 @@
 #include <tuple>
 
 #include "absl/hash/hash.h"
+#include "kai/base/heap_bytes.h"
+#include "kai/base/memory_report.h"
 
 namespace kai {
 namespace {
@@ -84,6 +86,31 @@ CompactPodGroup RowParts::Compact(PodGroupRow&& row) {
   static_cast<PodGroupIdentityRow&>(group) = std::move(row);
   group.spec = group_specs_.Share(std::move(static_cast<PodGroupSpecRow&>(row)));
   return group;
+}
+
+void RowParts::Release(CompactPod&& pod) {
+  if (pod.labels == nullptr) return;  // of an object that makes no sense
+  labels_.Release(std::move(pod.labels));
+  specs_.Release(std::move(pod.spec));
+  extras_.Release(std::move(pod.extras));
+}
+
+void RowParts::Release(CompactPodGroup&& group) {
+  if (group.spec != nullptr) group_specs_.Release(std::move(group.spec));
+}
+
+template <typename T>
+size_t SharedValues<T>::HeapBytes() const {
+  size_t bytes = HashTableBytes(values_, sizeof(Entry));
+  for (const Entry& entry : values_) bytes += SharedBlockBytes<T>() + kai::HeapBytes(*entry.value);
+  return bytes;
+}
+
+void RowParts::Memory(MemoryReport* report) const {
+  report->Add("Pod", "labels", labels_.size(), labels_.HeapBytes());
+  report->Add("Pod", "specs", specs_.size(), specs_.HeapBytes());
+  report->Add("Pod", "extras", extras_.size(), extras_.HeapBytes());
+  report->Add("PodGroup", "specs", group_specs_.size(), group_specs_.HeapBytes());
 }
 
 PodGroupRow CompactPodGroup::Row() const {

@@ -5,9 +5,10 @@
 //   const CompactPod pod = parts.Compact(Row(1));
 //   EXPECT_EQ(pod.spec->requests[0].second, 1000);
 //
-// Invariants: it says what its row said; a part is not changed, and goes with the last row that has
-// it (some of them a little later). Cost: a hash of the parts, and a comparison with the one that
-// is there. Threads: many may read them; RowParts is not thread-safe.
+// Invariants: it says what its row said; a part is not changed. A part that no row has any more
+// goes once the last one was given back by Release(), or a little later. Cost: a hash of the parts,
+// and a comparison with the one that is there; Memory() walks over all parts. Threads: many may
+// read them; RowParts is not thread-safe.
 #ifndef KAI_MODEL_ROWS_COMPACT_ROWS_H_
 #define KAI_MODEL_ROWS_COMPACT_ROWS_H_
 
@@ -18,10 +19,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "kai/base/sparse_table.h"
 #include "kai/model/rows/pod_group_row.h"
 #include "kai/model/rows/pod_row.h"
 
 namespace kai {
+
+struct MemoryReport;
 
 struct CompactPod : PodIdentityRow {
   std::shared_ptr<const StringPairs> labels;
@@ -67,7 +71,14 @@ class SharedValues {
     if (values_.size() >= sweep_at_) Sweep();
     return values_.insert({hash, std::make_shared<const T>(std::move(value))}).first->value;
   }
+  // A row that has the value goes.
+  void Release(Pointer value) {
+    if (value.use_count() != 2) return;  // that of the row, and ours
+    values_.erase(values_.find(Wanted{HashOfPart(*value), value.get()}));
+    ShrinkIfSparse(&values_);
+  }
   size_t size() const { return values_.size(); }
+  size_t HeapBytes() const;
 
  private:
   struct Entry {
@@ -109,6 +120,11 @@ class RowParts {
   CompactPod Compact(PodRow&& row);
   CompactPod Compact(const PodRow& row) { return Compact(PodRow(row)); }
   CompactPodGroup Compact(PodGroupRow&& row);
+  // A row goes, or another one takes its place.
+  void Release(CompactPod&& pod);
+  void Release(CompactPodGroup&& group);
+
+  void Memory(MemoryReport* report) const;
 
  private:
   SharedValues<StringPairs> labels_;

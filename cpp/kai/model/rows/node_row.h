@@ -6,6 +6,7 @@
 #ifndef KAI_MODEL_ROWS_NODE_ROW_H_
 #define KAI_MODEL_ROWS_NODE_ROW_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ struct NodeRow {
   NodeRow& operator=(NodeRow&&) noexcept;
   ~NodeRow();
   bool operator==(const NodeRow&) const;
+  size_t HeapBytes() const;
 
   std::string name;
   StringPairs labels;

@@ -1,5 +1,7 @@
 #include "kai/model/rows/rows.h"
 
+#include "kai/base/heap_bytes.h"
+
 namespace kai {
 
 PodRow::PodRow() = default;
@@ -17,6 +19,7 @@ NodeRow& NodeRow::operator=(const NodeRow&) = default;
 NodeRow& NodeRow::operator=(NodeRow&&) noexcept = default;
 NodeRow::~NodeRow() = default;
 bool NodeRow::operator==(const NodeRow&) const = default;
+size_t NodeRow::HeapBytes() const { return HeapBytesOfAll(name, labels, allocatable, taints); }
 
 PodGroupRow::PodGroupRow() = default;
 PodGroupRow::PodGroupRow(const PodGroupRow&) = default;

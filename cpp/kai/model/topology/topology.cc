@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kai/base/heap_bytes.h"
 #include "kai/base/text.h"
 
 namespace kai {
@@ -79,6 +80,10 @@ std::string DomainTree::Text(TopologyDomainId domain, const Interner& names) con
   const std::string_view own = names.Text(value_[domain]);
   return parent_[domain] == kRoot ? std::string(own)
                                   : StrCat(Text(parent_[domain], names), ".", own);
+}
+
+size_t DomainTree::HeapBytes() const {
+  return HeapBytesOfAll(levels_, value_, depth_, parent_, end_, nodes_, node_list_, domain_of_);
 }
 
 }  // namespace kai

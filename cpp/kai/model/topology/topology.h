@@ -88,6 +88,8 @@ class DomainTree {
   // Label values from the widest level on, dots between; "root" of all of it (spec 4 T7).
   std::string Text(TopologyDomainId domain, const Interner& names) const;
 
+  size_t HeapBytes() const;
+
  private:
   NameId name_;
   std::vector<NameId> levels_;

@@ -13,8 +13,6 @@ namespace {
 class ResourceTypeFilter final : public Filter {
  public:
   explicit ResourceTypeFilter(const Cluster& cluster) : cluster_(cluster) {
-    for (const NodeClass& each : cluster.node_classes().raw())
-      any_slices_ = any_slices_ || each.mig != MigMode::kOff;
     const std::vector<PodClass>& classes = cluster.pod_classes().info.raw();
     if (std::ranges::none_of(classes, [](const PodClass& each) { return each.gpu.legacy_mig; }))
       return;
@@ -30,10 +28,10 @@ class ResourceTypeFilter final : public Filter {
   Scope ScopeFor(PodClassId pod_class) const override {
     const PodClass& pods = cluster_.pod_classes().info[pod_class];
     if (pods.cpu_only) return Scope::kNothing;
-    if (pods.gpu.kind != GpuRequestKind::kMig)
-      return any_slices_ || pods.gpu.IsShared() ? Scope::kNodeClass : Scope::kNothing;
     // What was placed by an old version stays out of others' way, and they out of its.
-    return legacy_on_.empty() || pods.gpu.legacy_mig ? Scope::kNodeClass : Scope::kNode;
+    const bool looks_at_pods =
+        pods.gpu.kind == GpuRequestKind::kMig && !legacy_on_.empty() && !pods.gpu.legacy_mig;
+    return looks_at_pods ? Scope::kNode : Scope::kNodeClass;
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
@@ -67,7 +65,6 @@ class ResourceTypeFilter final : public Filter {
   }
 
   const Cluster& cluster_;
-  bool any_slices_ = false;
   std::map<NodeId, std::vector<PodId>> legacy_on_;  // pods that ask in the old way, by name
 };
 

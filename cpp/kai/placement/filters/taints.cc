@@ -1,6 +1,7 @@
 // Taints that a pod does not tolerate keep it away (kube-scheduler's TaintToleration; preferences
 // never refuse).
 #include <algorithm>
+#include <vector>
 
 #include "kai/placement/filters/filters.h"
 
@@ -9,13 +10,10 @@ namespace {
 
 class TaintFilter final : public Filter {
  public:
-  explicit TaintFilter(const Cluster& cluster) : cluster_(cluster) {
-    for (const NodeClass& each : cluster.node_classes().raw())
-      any_taints_ = any_taints_ || !each.taints.empty();
-  }
+  explicit TaintFilter(const Cluster& cluster) : cluster_(cluster) {}
 
   Scope ScopeFor(PodClassId) const override {
-    return any_taints_ ? Scope::kNodeClass : Scope::kNothing;
+    return AnyTaints() ? Scope::kNodeClass : Scope::kNothing;
   }
 
   bool Check(PodClassId pod_class, NodeId node, FitReport* report) const override {
@@ -29,8 +27,17 @@ class TaintFilter final : public Filter {
   }
 
  private:
+  // Between cycles there may be more classes.
+  bool AnyTaints() const {
+    const std::vector<NodeClass>& classes = cluster_.node_classes().raw();
+    while (!any_taints_ && looked_at_ < classes.size())
+      any_taints_ = !classes[looked_at_++].taints.empty();
+    return any_taints_;
+  }
+
   const Cluster& cluster_;
-  bool any_taints_ = false;
+  mutable size_t looked_at_ = 0;  // of the classes
+  mutable bool any_taints_ = false;
 };
 
 }  // namespace

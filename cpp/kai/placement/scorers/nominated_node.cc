@@ -16,7 +16,8 @@ class NominatedNodeScorer final : public Scorer {
                                                                          : Dependence::kNothing;
   }
   double Score(PodClassId pod_class, NodeId node, const ScoreView&) const override {
-    return cluster_.pod_classes().info[pod_class].nominated_node == node ? kNominated : 0;
+    const NameId nominated = cluster_.pod_classes().info[pod_class].nominated_node;
+    return cluster_.nodes().name[node] == nominated ? kNominated : 0;
   }
 
  private:

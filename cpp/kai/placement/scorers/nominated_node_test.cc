@@ -22,8 +22,8 @@ TEST(NominatedNodeScorerTest, TenMillionForTheNominatedNode) {
   EXPECT_EQ(scorer->Score(pods("ns/chosen-0"), NodeNamed(*cluster, "n2"), {}), 10'000'000);
   EXPECT_EQ(scorer->DependsOn(pods("ns/chosen-0")), Scorer::Dependence::kNode);
   EXPECT_EQ(scorer->DependsOn(pods("ns/free-0")), Scorer::Dependence::kNothing);
-  EXPECT_EQ(scorer->DependsOn(pods("ns/lost-0")), Scorer::Dependence::kNothing)
-      << "a node that is not there is no nomination";
+  for (const char* node : {"n1", "n2"})
+    EXPECT_EQ(scorer->Score(pods("ns/lost-0"), NodeNamed(*cluster, node), {}), 0) << node;
 }
 
 }  // namespace

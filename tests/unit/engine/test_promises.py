@@ -1,0 +1,130 @@
+"""A scheduler that plans a cluster again and again keeps its promises, and what it assumes."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+import kai
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def in_the_way() -> kai.Cluster:
+    """One node, and a pod on it that has to leave for a group of higher priority."""
+    cluster = kai.Cluster(now=NOW).queue("a").node("n", gpus=1)
+    cluster.running("a/low", gpus=1, priority=10, node="n")
+    return cluster.pending("a/high", gpus=1, priority=20)
+
+
+def decided(scheduler: kai.Scheduler, cluster: kai.Cluster) -> list[str]:
+    return [f"{each.kind} {each.pod}" for each in scheduler.plan(cluster).decisions]
+
+
+def request_for(pod: str, node: str) -> dict[str, Any]:
+    return {
+        "kind": "BindRequest",
+        "metadata": {"namespace": "a", "name": pod},
+        "spec": {"podName": pod, "selectedNode": node, "receivedResourceType": "Regular"},
+    }
+
+
+def test_the_first_plan_of_a_loaded_cluster_counts_as_well() -> None:
+    cluster, scheduler = in_the_way(), kai.Scheduler()
+    assert decided(scheduler, cluster) == ["evict a/low-0", "pipeline a/high-0"]
+    cluster.delete("Pod", "a/low-0").pending("a/top", gpus=1, priority=30)
+    assert decided(scheduler, cluster) == ["bind a/high-0"]
+    assert decided(kai.Scheduler(), cluster) == ["bind a/top-0"], "it has promised nothing"
+
+
+def test_kai_forgets() -> None:
+    cluster, scheduler = in_the_way(), kai.Scheduler({"compat": {"promises": "kai"}})
+    decided(scheduler, cluster)
+    cluster.delete("Pod", "a/low-0").pending("a/top", gpus=1, priority=30)
+    assert decided(scheduler, cluster) == ["bind a/top-0"]
+
+
+def test_what_is_asked_for_counts_until_it_is_seen_or_taken_back() -> None:
+    cluster, scheduler = in_the_way(), kai.Scheduler()
+    decided(scheduler, cluster)
+    evicted = scheduler.assume_evicted(cluster, "a/low-0")
+    assert evicted is not None
+    assert decided(scheduler, cluster) == ["pipeline a/high-0"]
+    assert scheduler.forget(cluster, evicted)
+    assert not scheduler.forget(cluster, evicted)
+    assert decided(scheduler, cluster) == ["evict a/low-0", "pipeline a/high-0"]
+    cluster.delete("Pod", "a/low-0")
+    assert scheduler.assume_bound(cluster, request_for("high-0", "n")) is not None
+    assert decided(scheduler, cluster) == []
+    assert decided(kai.Scheduler(), cluster) == ["bind a/high-0"], "others know nothing of it"
+    text = json.dumps(request_for("gone-0", "n"))
+    assert scheduler.assume_bound(cluster, text) is None
+    assert scheduler.assume_evicted(cluster, "a/gone-0", now=NOW) is None
+
+
+def test_a_scheduler_goes_on_with_what_another_remembers() -> None:
+    cluster, first, second = in_the_way(), kai.Scheduler(), kai.Scheduler()
+    decided(first, cluster)
+    first.assume_evicted(cluster, "a/low-0")
+    cluster.pending("a/top", gpus=1, priority=30)
+    memory = first.export_memory(cluster)
+    [promise] = json.loads(memory)["promises"]
+    assert (promise["pod_group"], promise["pod"], promise["node"]) == ("a/high", "high-0", "n")
+    second.import_memory(cluster, memory)
+    assert second.plan(cluster) == first.plan(cluster)
+    assert decided(second, cluster) == ["pipeline a/high-0"]
+
+
+def test_an_old_plan_is_made_again_with_what_was_promised_and_assumed_then() -> None:
+    cluster, scheduler = in_the_way(), kai.Scheduler()
+    decided(scheduler, cluster)
+    scheduler.assume_evicted(cluster, "a/low-0")
+    cluster.pending("a/top", gpus=1, priority=30)
+    kept = scheduler.plan(cluster)
+    again = kai.Scheduler()
+    again.import_memory(cluster, scheduler.export_memory(cluster))
+    now = again.plan(cluster).to_json()
+    cluster.delete("Pod", "a/low-0").delete("PodGroup", "a/low")
+    assert decided(scheduler, cluster) == ["bind a/high-0"]
+    assert without_timing(kept.to_json()) == without_timing(now)
+
+
+def without_timing(text: str) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads(text)
+    del plan["timing_ms"]
+    return plan
+
+
+def test_it_says_when_time_alone_changes_its_plan() -> None:
+    cluster, scheduler = kai.Cluster(now=NOW).queue("a").node("n", gpus=1), kai.Scheduler()
+    assert scheduler.next_wake(cluster) is None, "no plan was made"
+    cluster.releasing("a/old", gpus=1, node="n")
+    [pod] = cluster.objects["pods"]
+    since = {"metadata": {**pod["metadata"], "deletionTimestamp": NOW}}
+    cluster.upsert({**pod, **since, "kind": "Pod"}).pending("a/new", gpus=1)
+    assert decided(scheduler, cluster) == ["pipeline a/new-0"]
+    wake = scheduler.next_wake(cluster)
+    assert wake is not None
+    assert wake.reason == "pod_overdue"
+    assert wake.at.replace(microsecond=0) == datetime(2026, 1, 1, 0, 2, tzinfo=timezone.utc)
+    loaded = kai.Cluster.from_snapshot(cluster.to_snapshot(), now=NOW)
+    scheduler.plan(loaded)
+    assert scheduler.next_wake(loaded) == wake
+    cluster.delete("Pod", "a/old-0")
+    assert scheduler.next_wake(cluster) is None, "there is something to plan now"
+
+
+def test_nonsense_is_refused_in_a_sentence() -> None:
+    cluster, scheduler = in_the_way(), kai.Scheduler()
+    with pytest.raises(kai.InvalidClusterError, match=r"^memory: version: expected 1, found 7$"):
+        scheduler.import_memory(cluster, '{"version": 7}')
+    with pytest.raises(kai.InvalidClusterError, match="BindRequest"):
+        scheduler.assume_bound(cluster, {"metadata": {"namespace": "a"}})
+    with pytest.raises(kai.InvalidInputError, match="soon"):
+        scheduler.assume_evicted(cluster, "a/low-0", now="soon")
+    twice = kai.Cluster.from_snapshot({"rawObjects": {"nodes": [{"metadata": {"name": "n"}}] * 2}})
+    with pytest.raises(kai.InvalidClusterError, match="an object twice"):
+        scheduler.export_memory(twice)
