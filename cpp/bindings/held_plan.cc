@@ -16,9 +16,10 @@ Turn TakeTurn(Mutex& mutex) {
   return turn;
 }
 
-HeldPlan::HeldPlan(PlanPtr plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
-                   Numbers timing_ns, Again again)
+HeldPlan::HeldPlan(PlanPtr plan, bool goes_on, std::shared_ptr<Mutex> mutex,
+                   std::vector<std::string> warnings, Numbers timing_ns, Again again)
     : plan_(std::move(plan)),
+      goes_on_(goes_on),
       mutex_(std::move(mutex)),
       again_(std::move(again)),
       warnings_(std::move(warnings)),
@@ -29,12 +30,17 @@ HeldPlan::HeldPlan(PlanPtr plan, std::shared_ptr<Mutex> mutex, std::vector<std::
       size_(plan_->decisions.size()) {}
 
 const Plan& HeldPlan::Read() {
-  if (plan_ == nullptr) {
-    const py::gil_scoped_release release;
-    plan_ = again_(spent_searches_);
-    again_ = nullptr;
-  }
+  if (plan_ == nullptr) MakeAgain();
   return *plan_;
+}
+
+void HeldPlan::MakeAgain() {
+  const py::gil_scoped_release release;
+  auto after = std::make_unique<Aftermath>();
+  plan_ = again_(spent_searches_, after.get());
+  after_ = std::move(after);
+  again_ = nullptr;
+  goes_on_ = false;
 }
 
 const DecisionTable& HeldPlan::decisions() {
@@ -57,7 +63,7 @@ std::string HeldPlan::ToJson(std::string_view stamp) {
 }
 
 void HeldPlan::LetGo() {
-  if (again_ == nullptr) return;
+  if (!goes_on_) return;
   decisions();
   plan_ = nullptr;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "kai/session/aftermath.h"
 #include "kai/session/decision_table.h"
 #include "kai/session/plan.h"
 
@@ -27,13 +28,13 @@ using Numbers = std::vector<std::pair<std::string, int64_t>>;
 
 class HeldPlan {
  public:
-  // Makes the plan again, of a cluster of its own.
+  // Makes the plan again, of a cluster that does not go on, and fills in what its cycle leaves.
   using PlanPtr = std::shared_ptr<const Plan>;
-  using Again = std::function<PlanPtr(const Numbers& spent_searches)>;
+  using Again = std::function<PlanPtr(const Numbers& spent_searches, Aftermath* after)>;
 
-  // `timing_ns`: by stage; "total" is the last.
-  HeldPlan(PlanPtr plan, std::shared_ptr<Mutex> mutex, std::vector<std::string> warnings,
-           Numbers timing_ns, Again again);
+  // `timing_ns`: by stage; "total" is the last. `goes_on`: the cluster of the plan may.
+  HeldPlan(PlanPtr plan, bool goes_on, std::shared_ptr<Mutex> mutex,
+           std::vector<std::string> warnings, Numbers timing_ns, Again again);
 
   const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<Rejection>& rejections() const { return rejections_; }
@@ -46,16 +47,32 @@ class HeldPlan {
   // One of MembersOfPlans().
   pybind11::object Member(std::string_view name);
   std::string ToJson(std::string_view stamp);
+  // Calls read(plan).
+  template <typename Reader>
+  auto Look(const Reader& read) {
+    const Turn turn = TakeTurn(*mutex_);
+    return read(Read());
+  }
+  // Calls read(plan, aftermath); the cycle is run once more for the first of these calls.
+  template <typename Reader>
+  auto LookAfter(const Reader& read) {
+    const Turn turn = TakeTurn(*mutex_);
+    if (after_ == nullptr) MakeAgain();
+    return read(*plan_, *after_);
+  }
 
   // Its cluster goes on. The decisions are kept, as they are what most want to compare.
   void LetGo();
 
  private:
   const Plan& Read();
+  void MakeAgain();
 
-  PlanPtr plan_;  // null: its cluster went on
+  PlanPtr plan_;                      // null: its cluster went on
+  std::unique_ptr<Aftermath> after_;  // of plan_; null: not asked for yet
+  bool goes_on_;
   std::shared_ptr<Mutex> mutex_;
-  Again again_;  // null: the cluster is the plan's own
+  Again again_;  // null: it was made again
   std::vector<std::string> warnings_;
   std::vector<Rejection> rejections_;
   Numbers spent_searches_;

@@ -85,6 +85,26 @@ std::shared_ptr<LiveCluster> LiveCluster::Load(const py::bytes& data) {
   return std::shared_ptr<LiveCluster>(new LiveCluster(std::move(snapshot), data, load_ns));
 }
 
+LiveCluster::LiveCluster(const LiveCluster& other, std::unique_ptr<Store> store)
+    : config_json_(other.config_json_),
+      params_(other.params_),
+      warnings_(other.warnings_),
+      load_ns_(other.load_ns_),
+      data_(py::none()),
+      store_(std::move(store)),
+      history_(std::make_unique<History>(store_.get())) {}
+
+std::shared_ptr<LiveCluster> LiveCluster::Copy() {
+  const Turn turn = TakeTurn(*mutex_);
+  if (store_ == nullptr) return nullptr;
+  std::unique_ptr<Store> store;
+  {
+    const py::gil_scoped_release release;
+    store = std::make_unique<Store>(*store_);
+  }
+  return std::shared_ptr<LiveCluster>(new LiveCluster(*this, std::move(store)));
+}
+
 bool LiveCluster::CanFollow() {
   const Turn turn = TakeTurn(*mutex_);
   return StartFollowing();
@@ -183,22 +203,11 @@ std::shared_ptr<HeldPlan> LiveCluster::Plan(const std::shared_ptr<Session>& sess
                                : PlanAsItIs(follower->engine.get(), now_ns, &timing_ns);
   }
   HeldPlan::PlanPtr made = ValueOrThrow(std::move(plan), WhenInvalid::kInput);
-  HeldPlan::Again again;
-  if (follower != nullptr) {
-    const Engine& engine = *follower->engine;
-    const auto circumstances = std::make_shared<const Circumstances>(Circumstances{
-        .now_ns = now_ns, .assumed = engine.assumed(), .promises = engine.promises()});
-    again = [self = shared_from_this(), moment = history_->Now(), config = follower->config,
-             circumstances](const Numbers& spent_searches) {
-      Config replay = *config;
-      replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
-      return self->PlanAgain(moment, std::move(replay), *circumstances);
-    };
-  }
   std::vector<std::string> warnings = session->config().WarningTexts();
   warnings.insert(warnings.end(), warnings_.begin(), warnings_.end());
-  const auto held = std::make_shared<HeldPlan>(std::move(made), mutex_, std::move(warnings),
-                                               std::move(timing_ns), std::move(again));
+  const auto held = std::make_shared<HeldPlan>(std::move(made), /*goes_on=*/follower != nullptr,
+                                               mutex_, std::move(warnings), std::move(timing_ns),
+                                               AgainFor(*session, follower, now_ns));
   if (follower != nullptr) follower->plans.push_back(held);
   return held;
 }
@@ -234,16 +243,37 @@ absl::StatusOr<HeldPlan::PlanPtr> LiveCluster::PlanAsItIs(Engine* engine, int64_
   return plan;
 }
 
-HeldPlan::PlanPtr LiveCluster::PlanAgain(const History::Moment& moment, Config config,
-                                         const Circumstances& circumstances) const {
-  ClusterRows rows = history_->RowsAt(moment);
-  rows.params = params_;
-  Assumptions::Apply(*circumstances.assumed, &rows);
-  const Session session(std::move(config));
-  std::shared_ptr<Cluster> cluster = std::move(rows).Build();
-  const Promises::Open open = circumstances.promises.In(*cluster, nullptr);
-  return std::make_shared<const kai::Plan>(
-      session.Run(std::move(cluster), circumstances.now_ns, nullptr, nullptr, open.places).value());
+HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* follower,
+                                      int64_t now_ns) {
+  const auto config =
+      follower != nullptr ? follower->config : std::make_shared<const Config>(session.config());
+  const auto run = [config, now_ns](std::shared_ptr<Cluster> cluster,
+                                    std::span<const PromisedPlace> promised,
+                                    const Numbers& spent_searches, Aftermath* after) {
+    Config replay = *config;
+    replay.budgets.searches.emplace(spent_searches.begin(), spent_searches.end());
+    const auto inspect = [after](const CycleView& cycle) { *after = AftermathOf(cycle); };
+    const Session again(std::move(replay), {.inspect = inspect});
+    return std::make_shared<const kai::Plan>(
+        again.Run(std::move(cluster), now_ns, nullptr, nullptr, promised).value());
+  };
+  if (follower == nullptr) {
+    return [run, cluster = loaded_](const Numbers& spent_searches, Aftermath* after) {
+      return run(cluster, {}, spent_searches, after);
+    };
+  }
+  const Engine& engine = *follower->engine;
+  const auto circumstances = std::make_shared<const Circumstances>(
+      Circumstances{.assumed = engine.assumed(), .promises = engine.promises()});
+  return [run, circumstances, self = shared_from_this(), moment = history_->Now()](
+             const Numbers& spent_searches, Aftermath* after) {
+    ClusterRows rows = self->history_->RowsAt(moment);
+    rows.params = self->params_;
+    Assumptions::Apply(*circumstances->assumed, &rows);
+    std::shared_ptr<Cluster> cluster = std::move(rows).Build();
+    const Promises::Open open = circumstances->promises.In(*cluster, nullptr);
+    return run(std::move(cluster), open.places, spent_searches, after);
+  };
 }
 
 Engine& LiveCluster::EngineOf(const std::shared_ptr<Session>& session) {

@@ -46,6 +46,10 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   bool Delete(std::string_view kind, const std::string& name);
   bool Has(std::string_view kind, const std::string& name);
 
+  // Another one with the same objects, and without what sessions remember of this one. Null:
+  // nothing has happened to this one, so that it is what its bytes say.
+  std::shared_ptr<LiveCluster> Copy();
+
   // False: the file names an object twice, so that no store can hold it.
   bool CanFollow();
 
@@ -88,6 +92,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   };
 
   LiveCluster(SnapshotFile file, pybind11::bytes data, int64_t load_ns);
+  LiveCluster(const LiveCluster& other, std::unique_ptr<Store> store);
 
   bool StartFollowing();
   std::shared_ptr<const Cluster> Current();
@@ -98,14 +103,13 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
                                                       Numbers* timing_ns);
   // Before the engine takes events in.
   static void LetPlansGo(Follower* follower);
-  // What a plan depends on beside objects.
+  // What a plan depends on beside objects and the time.
   struct Circumstances {
-    int64_t now_ns = 0;
     std::shared_ptr<const Assumptions::All> assumed;
     Promises promises;
   };
-  HeldPlan::PlanPtr PlanAgain(const History::Moment& moment, Config config,
-                              const Circumstances& circumstances) const;
+  // How the plan that was just made is made again.
+  HeldPlan::Again AgainFor(const Session& session, const Follower* follower, int64_t now_ns);
   // With the turn taken.
   Engine& EngineOf(const std::shared_ptr<Session>& session);
 

@@ -43,24 +43,27 @@ py::list Requirements(const std::vector<Requirement>& requirements, const Cluste
   return rows;
 }
 
-py::dict ToDict(const Facts& facts) {
+// `frozen` makes a dict that cannot be changed of one that can.
+py::object ToDict(const Facts& facts, const py::object& frozen) {
   py::dict members;
   for (const Fact& fact : facts) {
     members[py::str(fact.name.data(), fact.name.size())] = std::visit(
-        []<typename Value>(const Value& value) -> py::object {
+        [&]<typename Value>(const Value& value) -> py::object {
           if constexpr (std::is_same_v<Value, std::monostate>) {
             return py::none();
           } else if constexpr (std::is_same_v<Value, std::vector<Facts>>) {
-            py::list rows;
-            for (const Facts& each : value) rows.append(ToDict(each));
+            py::tuple rows(value.size());
+            for (size_t i = 0; i < value.size(); ++i) rows[i] = ToDict(value[i], frozen);
             return rows;
+          } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+            return py::tuple(py::cast(value));
           } else {
             return py::cast(value);
           }
         },
         fact.value);
   }
-  return members;
+  return frozen(members);
 }
 
 // By pod: its rank, and its narrowest domain or None.
@@ -116,6 +119,7 @@ py::dict Claims(const Plan& plan) {
 
 py::dict PodGroups(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
+  const py::object frozen = py::module_::import("kai.engine.frozen").attr("Frozen");
   py::dict groups;
   for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
     const GroupOutcome& outcome = plan.OutcomeOf(group);
@@ -124,7 +128,7 @@ py::dict PodGroups(const Plan& plan) {
       py::object pod = py::none();
       if (reason.pod.valid()) pod = py::str(cluster.PodName(reason.pod));
       reasons.append(py::make_tuple(py::str(reason.code.data(), reason.code.size()), reason.message,
-                                    pod, ToDict(FactsOf(plan, reason, group))));
+                                    pod, ToDict(FactsOf(plan, reason, group), frozen)));
     }
     const auto stamp = [&](bool written) -> py::object {
       return written ? py::object(py::int_(plan.now_ns)) : py::object(py::none());

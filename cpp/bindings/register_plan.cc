@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "aftermath_rows.h"
+#include "group_table.h"
 #include "held_plan.h"
 #include "plan_members.h"
 #include "register.h"
@@ -81,13 +83,15 @@ constexpr std::array kZoneMembers = {"zone", "amount"};
 // Rows of decisions as values.
 class DecisionMaker {
  public:
-  // `types`: those of a decision to bind, to pipeline and to evict, and of a NUMA zone.
+  // `types`: those of a decision to bind, to pipeline and to evict, and of a NUMA zone, whose
+  // `amounts` are made of a dict.
   DecisionMaker(const DecisionTable& table, const py::tuple& types)
       : table_(table),
         bind_(types[0], kPlacementMembers),
         pipeline_(types[1], kPlacementMembers),
         evict_(types[2], kEvictionMembers),
         zone_(types[3], kZoneMembers),
+        amounts_(types[3].attr("amounts")),
         nodes_(table.node),
         actions_(table.action),
         groups_(table.for_group),
@@ -130,7 +134,8 @@ class DecisionMaker {
       py::dict amounts;
       for (const auto& [resource, amount] : each.amounts)
         amounts[py::str(resource)] = Plain(amount);
-      made.append(zone_.Make({name, amounts}));
+      const py::object kept = amounts_(amounts);
+      made.append(zone_.Make({name, kept}));
     }
     return py::tuple(made);
   }
@@ -140,6 +145,7 @@ class DecisionMaker {
   ValueMaker<kPlacementMembers.size()> pipeline_;
   ValueMaker<kEvictionMembers.size()> evict_;
   ValueMaker<kZoneMembers.size()> zone_;
+  py::object amounts_;
   Texts nodes_;
   Texts actions_;
   Texts groups_;
@@ -167,13 +173,17 @@ py::tuple ColumnOf(const CodedColumn& column) {
   return py::make_tuple(BytesOf(column.codes()), column.texts());
 }
 
+py::tuple ColumnOf(const TextColumn& column) {
+  return py::make_tuple(BytesOf(column.offsets()), py::bytes(column.bytes()));
+}
+
 py::dict DecisionColumns(HeldPlan& self) {
   const DecisionTable& table = self.decisions();
   py::dict columns;
   columns["kind"] = py::make_tuple(
       BytesOf(table.kind),
       std::vector<std::string>(std::begin(DecisionTable::kKinds), std::end(DecisionTable::kKinds)));
-  columns["pod"] = py::make_tuple(BytesOf(table.pod.offsets()), py::bytes(table.pod.bytes()));
+  columns["pod"] = ColumnOf(table.pod);
   columns["node"] = ColumnOf(table.node);
   columns["gpus"] = BytesOf(table.gpus);
   columns["devices"] = BytesOf(table.devices);
@@ -203,6 +213,23 @@ py::dict ToPython(const Numbers& numbers) {
   return named;
 }
 
+py::dict GroupColumns(HeldPlan& self) {
+  return self.Look([](const Plan& plan) {
+    const GroupTable table = GroupTableOf(plan);
+    py::dict columns;
+    columns["pod_group"] = ColumnOf(table.name);
+    columns["queue"] = ColumnOf(table.queue);
+    columns["verdict"] = ColumnOf(table.verdict);
+    columns["reason"] = ColumnOf(table.reason);
+    columns["message"] = ColumnOf(table.message);
+    columns["priority"] = BytesOf(table.priority);
+    columns["created_ns"] = BytesOf(table.created_ns);
+    for (size_t i = 0; i < GroupTable::kCounts.size(); ++i)
+      columns[GroupTable::kCounts[i]] = BytesOf(table.counts[i]);
+    return columns;
+  });
+}
+
 }  // namespace
 
 void RegisterPlan(py::module_& module) {
@@ -213,6 +240,9 @@ void RegisterPlan(py::module_& module) {
       .def_property_readonly("decision_count", &HeldPlan::size)
       .def("decisions", &Decisions, py::arg("start"), py::arg("stop"), py::arg("types"))
       .def("decision_columns", &DecisionColumns)
+      .def("group_columns", &GroupColumns)
+      .def("order", [](HeldPlan& self) { return self.LookAfter(&OrderRows); })
+      .def("nodes", [](HeldPlan& self) { return self.LookAfter(&NodeRows); })
       .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))
       .def("spent_searches", [](const HeldPlan& self) { return ToPython(self.spent_searches()); })
       .def("score_keys", &HeldPlan::score_keys)

@@ -93,6 +93,7 @@ void RegisterSession(py::module_& module) {
       .def_property_readonly("load_ns", &LiveCluster::load_ns)
       .def_property_readonly("counts", &Counts)
       .def("upsert", &Upsert, py::arg("json"))
+      .def("copy", &LiveCluster::Copy)
       .def("delete", &LiveCluster::Delete, py::arg("kind"), py::arg("name"))
       .def("has", &LiveCluster::Has, py::arg("kind"), py::arg("name"))
       .def("can_follow", &LiveCluster::CanFollow)

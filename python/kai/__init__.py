@@ -13,12 +13,24 @@ next to nothing: each name is imported by its first use, and the compiled core b
 
 TYPE_CHECKING = False  # what type checkers take for true; `typing` itself would cost milliseconds
 if TYPE_CHECKING:
+    from kai import integrations as integrations
+    from kai import linting as linting
+    from kai import queues as queues
+    from kai import runtime as runtime
+    from kai import settings as settings
+    from kai import terraform as terraform
     from kai.engine.claims import ClaimAllocation, ExtendedClaim
     from kai.engine.cluster import Cluster, Rejected
     from kai.engine.config import Config, default_config
+    from kai.engine.differences import GroupChange, PlanDiff, PodChange, QueueChange
+    from kai.engine.frames import Frames
+    from kai.engine.nodes import NodePlan, Nodes
+    from kai.engine.objects import NodeOptions, PodOptions, QueueOptions
+    from kai.engine.order import Order, QueueTurn, Turn
     from kai.engine.plan import Plan
     from kai.engine.queues import QueuePlan, Queues, QueueShare
     from kai.engine.scheduler import Scheduler, Wake
+    from kai.engine.timing import Phase
     from kai.engine.values import (
         Bind,
         Decision,
@@ -26,6 +38,7 @@ if TYPE_CHECKING:
         GroupPlan,
         NumaZone,
         Pipeline,
+        PodPlan,
         Reason,
         Writes,
     )
@@ -54,24 +67,39 @@ __all__ = [
     "Decision",
     "Evict",
     "ExtendedClaim",
+    "Frames",
+    "GroupChange",
     "GroupPlan",
     "InvalidClusterError",
     "InvalidConfigError",
     "InvalidInputError",
     "InvalidRequestError",
     "KaiError",
+    "NodeOptions",
+    "NodePlan",
+    "Nodes",
     "NotFoundError",
     "NumaZone",
+    "Order",
+    "Phase",
     "Pipeline",
     "Plan",
+    "PlanDiff",
+    "PodChange",
+    "PodOptions",
+    "PodPlan",
     "PodRequest",
     "PodSettings",
+    "QueueChange",
+    "QueueOptions",
     "QueuePlan",
     "QueueShare",
+    "QueueTurn",
     "Queues",
     "Reason",
     "Rejected",
     "Scheduler",
+    "Turn",
     "Wake",
     "Writes",
     "__version__",
@@ -86,9 +114,15 @@ _HOME = {
     "kai.engine.claims": ("ClaimAllocation", "ExtendedClaim"),
     "kai.engine.cluster": ("Cluster", "Rejected"),
     "kai.engine.config": ("Config", "default_config"),
+    "kai.engine.differences": ("GroupChange", "PlanDiff", "PodChange", "QueueChange"),
+    "kai.engine.frames": ("Frames",),
+    "kai.engine.nodes": ("NodePlan", "Nodes"),
+    "kai.engine.objects": ("NodeOptions", "PodOptions", "QueueOptions"),
+    "kai.engine.order": ("Order", "QueueTurn", "Turn"),
     "kai.engine.plan": ("Plan",),
     "kai.engine.queues": ("QueuePlan", "QueueShare", "Queues"),
     "kai.engine.scheduler": ("Scheduler", "Wake"),
+    "kai.engine.timing": ("Phase",),
     "kai.engine.values": (
         "Bind",
         "Decision",
@@ -96,6 +130,7 @@ _HOME = {
         "GroupPlan",
         "NumaZone",
         "Pipeline",
+        "PodPlan",
         "Reason",
         "Writes",
     ),
@@ -118,20 +153,23 @@ _HOME = {
 _MODULES = ("integrations", "linting", "queues", "runtime", "settings", "terraform")
 
 
-def __getattr__(name: str) -> object:
-    for module, names in _HOME.items():
-        if name in names:
+if not TYPE_CHECKING:  # a type checker finds a mistyped name
+
+    def __getattr__(name: str) -> object:
+        for module, names in _HOME.items():
+            if name in names:
+                from importlib import import_module
+
+                value: object = getattr(import_module(module), name)
+                globals()[name] = value
+                return value
+        if name in _MODULES:
             from importlib import import_module
 
-            value: object = getattr(import_module(module), name)
-            globals()[name] = value
-            return value
-    if name in _MODULES:
-        from importlib import import_module
-
-        return import_module(f"kai.{name}")
-    raise AttributeError(f"module 'kai' has no attribute {name!r}")
+            return import_module(f"kai.{name}")
+        raise AttributeError(f"module 'kai' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    of_python = (name for name in globals() if name.startswith("__"))
+    return sorted({*__all__, *_MODULES, *of_python})

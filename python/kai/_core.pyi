@@ -40,6 +40,16 @@ _QueueShare = tuple[
     float | None,
 ]
 
+# name, over its fair share, within what it deserves, priority, takes of what it may have nothing
+# of, its share with the request, as it stands, created_ns
+_QueueStanding = tuple[str, bool, bool, int, bool, float, float, int | None]
+# pod group, priority, elastic state (below, at, above), created_ns, the request (devices, cores,
+# bytes), queues from the top to its own
+_Turn = tuple[str, int, str, int | None, float, float, float, list[_QueueStanding]]
+# name, GPUs, free ones, leaving ones, free parts of shared ones, cores, free ones, bytes, free
+# ones, why it takes no pods
+_NodeRoom = tuple[str, float, float, float, list[float], float, float, float, float, str]
+
 def compat_switches() -> list[str]:
     """The names of all mends, each of which `compat` in a configuration can set to "kai"."""
 
@@ -82,6 +92,9 @@ class Cluster(metaclass=_Compiled):
 
         Raises kai.InvalidClusterError for no JSON, a kind that no plan depends on, or no name.
         """
+
+    def copy(self) -> Cluster | None:
+        """Another one with the same objects; None: nothing has happened to this one yet."""
 
     def delete(self, kind: str, name: str) -> bool:
         """An object is gone; whether it was there. Raises as `upsert` does for the kind."""
@@ -181,7 +194,7 @@ class Plan(metaclass=_Compiled):
         """Some of them, in the order in which they have to happen, without claims and ranks.
 
         `types`: the frozen dataclasses of a decision to bind, to pipeline and to evict, and of a
-        NUMA zone.
+        NUMA zone, of which `amounts` makes its amounts of a dict.
         """
 
     def decision_columns(self) -> dict[str, Any]:
@@ -189,6 +202,15 @@ class Plan(metaclass=_Compiled):
 
         What does not apply is 0, or the code -1.
         """
+
+    def group_columns(self) -> dict[str, Any]:
+        """The pod groups by name, in the same form; `created_ns` is INT64_MIN where unknown."""
+
+    def order(self) -> list[_Turn]:
+        """The groups that wait after it, in the order in which they come next."""
+
+    def nodes(self) -> list[_NodeRoom]:
+        """What is left of nodes once its decisions are carried out, by name."""
 
     def to_json(self, stamp: str) -> str:
         """The members decisions, pod_groups, pods and queues; `stamp`: the time for objects."""

@@ -7,7 +7,15 @@ there. The compiled module raises these same classes.
 
 
 class KaiError(Exception):
-    """The base of every exception that kai raises on purpose."""
+    """The base of every exception that kai raises on purpose.
+
+    >>> import kai
+    >>> try:
+    ...     kai.load(b"{")
+    ... except kai.KaiError as error:
+    ...     print(type(error).__name__)
+    InvalidInputError
+    """
 
 
 class InvalidInputError(KaiError, ValueError):
@@ -17,6 +25,11 @@ class InvalidInputError(KaiError, ValueError):
     cut short or neither a snapshot nor Kubernetes manifests, and by `kai.Scheduler.plan` for a
     snapshot that is not valid JSON and for a time that is not RFC 3339. An object *inside* a
     readable input that makes no sense raises nothing: it is listed in `Cluster.rejected`.
+
+    >>> import kai
+    >>> kai.load(b"{")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    kai.errors.InvalidInputError: the input: not valid JSON...
     """
 
 
@@ -26,6 +39,11 @@ class InvalidClusterError(InvalidInputError):
     Raised by the builder methods of `kai.Cluster` (a negative number of pods, a pod group without a
     queue), by `kai.Cluster.upsert` and `.delete` for what is no object that a plan depends on, and
     by `kai.load` with ``strict=True`` when an object of the input had to be left out.
+
+    >>> import kai
+    >>> kai.Cluster().node("n1", gpus=-1)
+    Traceback (most recent call last):
+    kai.errors.InvalidClusterError: gpus is -1, and has to be at least 0
     """
 
 
@@ -34,6 +52,11 @@ class InvalidConfigError(KaiError, ValueError):
 
     Raised by `kai.Scheduler` for the configuration given to it, and by `kai.Scheduler.plan` for the
     one a snapshot carries: not a mapping, an unknown action, an argument that is no number.
+
+    >>> import kai
+    >>> kai.Scheduler(["allocate"])
+    Traceback (most recent call last):
+    kai.errors.InvalidConfigError: the configuration: is a list, not a mapping
     """
 
 
@@ -42,6 +65,11 @@ class InvalidRequestError(KaiError, ValueError):
 
     Raised by `kai.pod_settings` and `kai.PodRequest` when they are made, and by builders asked to
     be strict for what their orchestrator cannot express. The message says what to write instead.
+
+    >>> import kai
+    >>> kai.pod_settings(gpu_fraction=0.5, gpus=1)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    kai.errors.InvalidRequestError: gpus=1 and gpu_fraction=0.5 exclude each other...
     """
 
 
@@ -50,6 +78,13 @@ class BusyError(KaiError, RuntimeError):
 
     Raised by `kai.Scheduler.plan` when two threads plan one `kai.Cluster` at the same time. Load
     the cluster once per thread, or plan one after the other. Events do not raise it: they wait.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().node("n1", gpus=8)
+    >>> try:
+    ...     plan = kai.Scheduler().plan(cluster)
+    ... except kai.BusyError:
+    ...     plan = kai.Scheduler().plan(cluster.copy())
     """
 
 
@@ -57,4 +92,9 @@ class NotFoundError(KaiError, LookupError):
     """Nothing has this name; the message offers names that are close.
 
     Raised by `kai.Plan.why` and by looking up a queue or a pod group of a plan.
+
+    >>> import kai
+    >>> kai.Scheduler().plan(kai.Cluster()).why("vision/train")
+    Traceback (most recent call last):
+    kai.errors.NotFoundError: there is no pod group 'vision/train'
     """

@@ -1,7 +1,8 @@
 """Variables for Terraform modules that make a stack with KAI (spec 7 section 23).
 
-    request = kai.PodRequest(queue="test", gpu_fraction=0.5, gpu_type="nvidia-tesla-t4")
-    kai.terraform.variables(request)  # {"gpu_fraction": "0.5", "kai_scheduler_queue": "test", ...}
+>>> import kai
+>>> kai.terraform.variables(kai.PodRequest(queue="test", gpu_fraction=0.5))
+{'gpu_fraction': '0.5', 'kai_scheduler_queue': 'test', 'gpu_type': ''}
 
 What a ZenML stack gets beside them: `kai.integrations.zenml.terraform_pod_settings`.
 """

@@ -1,9 +1,11 @@
 """What `import kai` gives, and what it costs."""
 
+import inspect
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,11 +24,19 @@ def run_bare(code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", kai.__all__)
-def test_every_public_name_is_there_and_described(name: str) -> None:
-    value = getattr(kai, name)
-    if name not in ("__version__", "Decision"):
-        assert value.__doc__
+PUBLIC = [name for name in dir(kai) if not name.startswith("__")]
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name != "Decision"])
+def test_every_public_name_is_described_and_shows_a_use(name: str) -> None:
+    assert ">>> " in (getattr(kai, name).__doc__ or "")
+
+
+@pytest.mark.parametrize("kind", [kai.Cluster, kai.Plan, kai.Scheduler, kai.Order, kai.Nodes])
+def test_every_member_of_a_public_class_is_described(kind: type) -> None:
+    of_mapping = vars(Mapping)
+    members = [name for name in dir(kind) if not name.startswith("_") and name not in of_mapping]
+    assert [name for name in members if not inspect.getdoc(getattr(kind, name))] == []
 
 
 def test_other_names_are_not_there() -> None:
@@ -36,6 +46,8 @@ def test_other_names_are_not_there() -> None:
 
 def test_dir_lists_the_public_names() -> None:
     assert set(kai.__all__) <= set(dir(kai))
+    modules = {"integrations", "linting", "queues", "runtime", "settings", "terraform"}
+    assert set(PUBLIC) == (set(kai.__all__) | modules) - {"__version__"}
 
 
 def test_importing_kai_pulls_in_the_standard_library_only() -> None:

@@ -71,7 +71,7 @@ Plan RunActions(std::string_view actions, const ClusterMaker& maker, std::string
       R"({"actions": ")" + std::string(actions) + "\"" + std::string(config) + "}";
   absl::StatusOr<Config> parsed = Config::Parse(json, {});
   EXPECT_TRUE(parsed.ok()) << parsed.status().message();
-  EXPECT_EQ(parsed->warnings, std::vector<std::string>());
+  EXPECT_EQ(parsed->WarningTexts(), std::vector<std::string>());
   absl::StatusOr<Plan> plan = Session(*std::move(parsed)).Run(maker.Build(), kTestNowNs, stopwatch);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   return *std::move(plan);

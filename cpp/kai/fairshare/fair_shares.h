@@ -23,10 +23,14 @@ class FairShares {
   };
 
   FairShares(const Cluster& cluster, const QueueUsage& usage, const Options& options);
+  // The same shares, beside what queues hold according to `usage`.
+  FairShares(const FairShares& shares, const QueueUsage& usage)
+      : cluster_(shares.cluster_), usage_(usage), total_(shares.total_), shares_(shares.shares_) {}
 
   QueueView operator[](QueueId queue) const { return table()[queue]; }
   // With what queues hold as it stands.
   QueueTable table() const { return {cluster_.queues(), shares_, usage_.sums()}; }
+  const QueueUsage& usage() const { return usage_; }
   // What there is to divide.
   const QuotaVector& total() const { return total_; }
 

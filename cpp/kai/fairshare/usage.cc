@@ -13,18 +13,26 @@ int QueueUsage::SignOf(const Change& change) const {
   return sign;
 }
 
-void QueueUsage::Count(const Change& change, int sign) {
-  if (sign == 0) return;
-  const PodGroupId group = cluster_.pods().group[change.pod];
+template <typename Apply>
+void QueueUsage::ForSumsOf(PodGroupId group, const Apply& apply) {
   const bool non_preemptible = cluster_.pod_groups().preemptible[group] == 0;
-  const QuotaCount amount =
-      cluster_.AcceptedOn(cluster_.pods().pod_class[change.pod], change.to_node);
-  const auto count = [&](QuotaCount* sum) { sign > 0 ? * sum += amount : * sum -= amount; };
   for (QueueId queue = cluster_.pod_groups().queue[group]; queue.valid();
        queue = cluster_.queues().parent[queue]) {
-    count(&sums_[queue].allocated);
-    if (non_preemptible) count(&sums_[queue].allocated_non_preemptible);
+    apply(&sums_[queue].allocated);
+    if (non_preemptible) apply(&sums_[queue].allocated_non_preemptible);
   }
+}
+
+void QueueUsage::Count(const Change& change, int sign) {
+  if (sign == 0) return;
+  const QuotaCount amount =
+      cluster_.AcceptedOn(cluster_.pods().pod_class[change.pod], change.to_node);
+  ForSumsOf(cluster_.pods().group[change.pod],
+            [&](QuotaCount* sum) { sign > 0 ? * sum += amount : * sum -= amount; });
+}
+
+void QueueUsage::Add(PodGroupId group, const QuotaCount& amount) {
+  ForSumsOf(group, [&](QuotaCount* sum) { *sum += amount; });
 }
 
 }  // namespace kai

@@ -23,6 +23,9 @@ class QueueUsage final : public Listener {
 
   const IndexVector<QueueId, QueueSums>& sums() const { return sums_; }
 
+  // As if pods of the group held so much more.
+  void Add(PodGroupId group, const QuotaCount& amount);
+
   void Applied(const Change& change) override { Count(change, SignOf(change)); }
   void Undone(const Change& change) override { Count(change, -SignOf(change)); }
 
@@ -30,6 +33,8 @@ class QueueUsage final : public Listener {
   // Whether the change adds what the pod counts to its queue (1), takes it away (-1) or neither.
   int SignOf(const Change& change) const;
   void Count(const Change& change, int sign);
+  template <typename Apply>
+  void ForSumsOf(PodGroupId group, const Apply& apply);
 
   const Cluster& cluster_;
   IndexVector<QueueId, QueueSums> sums_;

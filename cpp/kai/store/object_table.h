@@ -89,6 +89,27 @@ class ObjectTable {
     uint32_t list = 0;  // the last one that had it
   };
 
+  ObjectTable() = default;
+  // The same objects, at addresses of their own.
+  ObjectTable(const ObjectTable& other)
+      : rejected_(other.rejected_),
+        gone_(other.gone_),
+        gone_order_(other.gone_order_),
+        is_listing_(other.is_listing_),
+        list_(other.list_) {
+    objects_.reserve(other.objects_.size());
+    for (const std::unique_ptr<Object>& object : other.objects_) {
+      auto copy = std::make_unique<Object>();
+      copy->row = object->row;
+      if (object->rejection != nullptr)
+        copy->rejection = std::make_unique<Rejection>(*object->rejection);
+      copy->version = object->version;
+      copy->list = object->list;
+      objects_.insert(std::move(copy));
+    }
+  }
+  ObjectTable& operator=(const ObjectTable&) = delete;
+
   // Null: it is not there. An object stays at its address until it is deleted.
   const Object* Find(std::string_view name) const {
     const auto found = objects_.find(Key(name));

@@ -56,6 +56,16 @@ class Follower {
 
 class Store {
  public:
+  Store() = default;
+  // The same objects, which from now on change by themselves; it has no followers yet.
+  Store(const Store& other)
+      : parts_(other.parts_),
+        tables_(other.tables_),
+        is_synced_(other.is_synced_),
+        serves_claims_(other.serves_claims_),
+        unnamed_(other.unnamed_) {}
+  Store& operator=(const Store&) = delete;
+
   enum class Outcome : uint8_t {
     kApplied,
     kStale,     // a version that is as late, or later, is known

@@ -219,5 +219,24 @@ TEST(StoreTest, RowsNeedNoJson) {
   EXPECT_THAT(Names(store), ElementsAre("q"));
 }
 
+TEST(StoreTest, ACopyGoesItsOwnWay) {
+  Store store;
+  store.Upsert(Kind::kQueue, Queue("q", "5"));
+  store.Upsert(Kind::kQueue, BrokenQueue("broken", "5"));
+  store.Upsert(Kind::kQueue, Queue("gone", "5"));
+  store.Delete(Kind::kQueue, "gone", 6);
+
+  Store copy(store);
+  EXPECT_THAT(Names(copy), ElementsAre("q"));
+  EXPECT_EQ(copy.rejections(), store.rejections());
+  EXPECT_EQ(copy.Upsert(Kind::kQueue, Queue("q", "4", "late")), Outcome::kStale);
+  EXPECT_EQ(copy.Upsert(Kind::kQueue, Queue("gone", "5")), Outcome::kStale);
+
+  copy.Upsert(Kind::kQueue, Queue("new", "7"));
+  copy.Delete(Kind::kQueue, "q");
+  EXPECT_THAT(Names(copy), ElementsAre("new"));
+  EXPECT_THAT(Names(store), ElementsAre("q"));
+}
+
 }  // namespace
 }  // namespace kai::store_test

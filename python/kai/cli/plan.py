@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,7 +63,7 @@ def command(
     not_found: NotFoundError | None = None
     explained = False
     page = None
-    traced: list[tuple[str | None, dict[str, Phase]]] = []
+    traced: list[tuple[str | None, Mapping[str, Phase]]] = []
     for made in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
         if trace is not None:
             traced.append((made.input, made.timing))
@@ -101,7 +102,7 @@ def command(
     return warn.status
 
 
-def _save_trace(plans: list[tuple[str | None, dict[str, Phase]]], file: str) -> None:
+def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) -> None:
     from kai.api import documents
     from kai.engine.timing import trace_of
 

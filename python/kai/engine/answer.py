@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kai.api import times
 from kai.engine import frames
 from kai.engine.cluster import Rejected
 from kai.engine.decisions import Decisions
+from kai.engine.frozen import Frozen
+from kai.engine.kept import KeptPlan
+from kai.engine.nodes import Nodes, nodes_of
+from kai.engine.order import Order
 from kai.engine.queues import QueuePlan, Queues, queue_share_of
 from kai.engine.situation import Situation
 from kai.engine.timing import Phase, phases_of
 from kai.engine.values import (
     Decision,
+    Evict,
     GroupPlans,
     NumaZone,
     PodPlan,
@@ -30,6 +35,7 @@ from kai.engine.values import (
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+    from typing_extensions import Self
 
     from kai import _core
 
@@ -39,6 +45,14 @@ class Answer:
 
     situation: Situation
     """The facts it was made from; for `kai.engine.report` and `explain`."""
+    input: str | None
+    """The name of the cluster that was planned."""
+    rejected: tuple[Rejected, ...]
+    """What made no sense in it, and was left out."""
+    warnings: tuple[str, ...]
+    """What of the configuration was skipped."""
+    _compiled: _core.Plan
+    _now_ns: int
 
     def __init__(
         self,
@@ -50,12 +64,37 @@ class Answer:
         warnings: tuple[str, ...] = (),
         situation: Situation | None = None,
     ) -> None:
-        self._compiled = compiled
-        self._now_ns = now_ns
-        self.situation = situation or Situation(None)
-        self.input = input
-        self.rejected = rejected
-        self.warnings = warnings
+        vars(self).update(
+            _compiled=compiled,
+            _now_ns=now_ns,
+            situation=situation or Situation(None),
+            input=input,
+            rejected=rejected,
+            warnings=warnings,
+        )
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise dataclasses.FrozenInstanceError(f"a plan cannot be changed: {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise dataclasses.FrozenInstanceError(f"a plan cannot be changed: {name}")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kept = KeptPlan.of(self._compiled, second(self.now))
+        return _unpickled, (
+            type(self),
+            kept,
+            self.input,
+            self._now_ns,
+            self.rejected,
+            self.warnings,
+        )
 
     @property
     def now(self) -> datetime:
@@ -71,6 +110,11 @@ class Answer:
     def decisions(self) -> Sequence[Decision]:
         """What has to happen, in that order; a pod that moves is evicted and then pipelined."""
         return Decisions(self._compiled)
+
+    @property
+    def evictions(self) -> tuple[Evict, ...]:
+        """The decisions that make pods leave, in order; a pod that moves is among them."""
+        return tuple(each for each in self.decisions if isinstance(each, Evict))
 
     @cached_property
     def pod_groups(self) -> GroupPlans:
@@ -97,23 +141,55 @@ class Answer:
         )
 
     @cached_property
-    def numa_zones_available(self) -> dict[str, tuple[NumaZone, ...]]:
+    def order(self) -> Order:
+        """The groups that still wait, the one that comes next first, with what that follows from.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").pending("a/old", gpus=1).pending("a/new", gpus=1)
+        >>> [turn.group for turn in kai.Scheduler().plan(cluster).order]
+        ['a/old', 'a/new']
+
+        The cycle is run once more for it.
+        """
+        return Order(self._compiled.order(), self.now, by_fair_share=bool(self.queues))
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """What is free on each node once the decisions are carried out, by name.
+
+        The cycle is run once more for it.
+        """
+        return nodes_of(self._compiled.nodes())
+
+    @cached_property
+    def free_gpus(self) -> Mapping[str, float]:
+        """Free GPUs by node, once the decisions are carried out: whole ones, and parts of shared.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=8).pending("a/x", pods=3, gpus=1)
+        >>> kai.Scheduler().plan(cluster).free_gpus
+        {'n1': 5, 'n2': 8}
+        """
+        return self.nodes.free_gpus
+
+    @cached_property
+    def numa_zones_available(self) -> Mapping[str, tuple[NumaZone, ...]]:
         """What the decisions leave of the NUMA zones of nodes, once what has to leave is gone.
 
         By node, with the plugin `numa`; zones in the order of their numbers.
         """
         rows = self._compiled.numa_zones_available()
-        return {node: zones_of(zones) for node, zones in rows.items()}
+        return Frozen({node: zones_of(zones) for node, zones in rows.items()})
 
     @cached_property
-    def spent_searches(self) -> dict[str, int]:
+    def spent_searches(self) -> Mapping[str, int]:
         """Searches for victims that a budget ended, and how many sets of pods each had tried.
 
         By "action namespace/group", with the generator's name where only its share was spent; -1
         where the action had ended before. The same in
         ``scenarioSearchBudgets.maxScenarios.searches`` gives this plan again, on any machine.
         """
-        return self._compiled.spent_searches()
+        return Frozen(self._compiled.spent_searches())
 
     @cached_property
     def score_keys(self) -> int:
@@ -124,18 +200,18 @@ class Answer:
         return self._compiled.score_keys()
 
     @cached_property
-    def timing(self) -> dict[str, Phase]:
+    def timing(self) -> Mapping[str, Phase]:
         """The stages in the order in which they ran, with what they counted; `total` comes last.
 
         `load` is reading the input; of a cluster that lives on, taking in what changed since the
         last plan.
         """
-        return phases_of(self._compiled)
+        return Frozen(phases_of(self._compiled))
 
     @cached_property
-    def timing_ms(self) -> dict[str, float]:
+    def timing_ms(self) -> Mapping[str, float]:
         """How long each stage took; `total` includes `load`."""
-        return {stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()}
+        return Frozen({stage: ns / 1e6 for stage, ns in self._compiled.timing_ns().items()})
 
     def to_dict(self) -> dict[str, Any]:
         """What ``kai plan --json`` prints (docs/reference/plan.md)."""
@@ -161,9 +237,9 @@ class Answer:
         return {
             "warnings": list(self.warnings),
             "rejected": [dataclasses.asdict(each) for each in self.rejected],
-            "spent_searches": self.spent_searches,
+            "spent_searches": dict(self.spent_searches),
             "score_keys": self.score_keys,
-            "timing_ms": self.timing_ms,
+            "timing_ms": dict(self.timing_ms),
         }
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -175,6 +251,24 @@ class Answer:
         Raises ModuleNotFoundError without pandas.
         """
         return frames.to_pandas(self._compiled)
+
+    def to_frames(self) -> frames.Frames:
+        """Four data frames: decisions, groups, queues and nodes. See `kai.Frames`.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=8).pending("a/x", pods=9, gpus=1)
+        >>> frames = kai.Scheduler().plan(cluster).to_frames()
+        >>> frames.groups[["pod_group", "verdict", "bound", "waiting"]].to_dict("records")
+        [{'pod_group': 'a/x', 'verdict': 'partly_placed', 'bound': 8, 'waiting': 1}]
+
+        Raises ModuleNotFoundError without pandas.
+        """
+        return frames.Frames(
+            frames.to_pandas(self._compiled),
+            frames.groups(self._compiled),
+            self.queues.to_pandas(),
+            frames.nodes(self._compiled),
+        )
 
     def to_arrow(self) -> pyarrow.Table:
         """The same as a table of Arrow. Raises ModuleNotFoundError without pyarrow or NumPy."""
@@ -197,6 +291,25 @@ class Answer:
             self.queues,
             self.rejected,
         )
+
+
+def _unpickled(
+    plan: type[Answer],
+    kept: KeptPlan,
+    input: str | None,
+    now_ns: int,
+    rejected: tuple[Rejected, ...],
+    warnings: tuple[str, ...],
+) -> Answer:
+    compiled = kept.as_compiled()
+    return plan(
+        compiled,
+        input=input,
+        now_ns=now_ns,
+        rejected=rejected,
+        warnings=warnings,
+        situation=Situation(compiled),
+    )
 
 
 def _json(value: dict[str, Any]) -> str:

@@ -35,6 +35,10 @@ class ClaimAllocation(Brief):
 
     `name` is what the pod's spec calls the claim, `claim` the object's own name. `node_selector`
     says where that can be used, as Kubernetes writes it; None: everywhere.
+
+    >>> import kai
+    >>> kai.ClaimAllocation(name="gpu", claim="train-gpu").to_dict()
+    {'name': 'gpu', 'claim': 'train-gpu', 'allocation': {'devices': {'results': []}}}
     """
 
     name: str
@@ -72,6 +76,10 @@ class ExtendedClaim(Brief):
 
     There is no claim of it yet: the binder of the pod makes one that asks for `requests` and
     holds `devices`, and says by `containers` which of them each container gets.
+
+    >>> import kai
+    >>> kai.ExtendedClaim().requests
+    ()
     """
 
     devices: tuple[tuple[str, Device], ...] = ()

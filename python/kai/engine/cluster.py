@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import os
@@ -22,17 +23,18 @@ import threading
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kai.api import defaults, keys, kinds, quantities, times
+from kai.api import defaults, keys, kinds, times
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping
-from kai.engine import arguments, objects, text
+from kai.engine import arguments, edits, objects, overview, text
 from kai.engine.config import ConfigSource, config_json, read
-from kai.engine.objects import Amount, PodOptions
-from kai.errors import InvalidClusterError, InvalidInputError
+from kai.engine.objects import Amount, NodeOptions, Objects, PodOptions, QueueOptions
+from kai.errors import InvalidClusterError, InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,7 +46,13 @@ _FIRST_CREATION_NS = times.to_ns("2025-01-01T00:00:00Z")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rejected:
-    """An object, or a part of one, that made no sense and was left out."""
+    """An object, or a part of one, that made no sense and was left out.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a", parent="ml")
+    >>> print(cluster.rejected[0])
+    Queue a: spec.parentQueue: parent queue "ml" does not exist
+    """
 
     kind: str
     name: str
@@ -62,10 +70,25 @@ class Cluster:
     """Nodes, queues, pod groups and pods, as Kubernetes objects.
 
     `kai.load` makes one from a file; ``kai.Cluster()`` is empty, except for the priority classes of
-    KAI's chart, and its methods add to it. They return the cluster, so that they can be chained.
+    KAI's chart, and its methods add to it or change it. They return the cluster, so that they can
+    be chained; `copy` makes another one first. A cluster that was planned is planned again at the
+    cost of what changed.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("vision").nodes("n", 2, gpus=8)
+    >>> cluster.pending("vision/train", pods=3, gpus=8, min_member=3)
+    <kai.Cluster: 2 nodes with 16 GPUs, 1 pod group with 3 pods (3 pending), 1 queue>
+    >>> larger = cluster.copy().add_nodes(1, like="n1")
+    >>> for each in (cluster, larger):
+    ...     print(kai.Scheduler().plan(each).pod_groups["vision/train"].verdict)
+    unschedulable
+    placed
+
+    It can be pickled and copied (`copy.copy`, `copy.deepcopy`).
 
     Raises InvalidInputError for a `now` that is no time; methods that look into the objects raise
-    it where the bytes of a snapshot cannot be read.
+    it where the bytes of a snapshot cannot be read, and those that change some InvalidClusterError
+    for a value that no object can hold.
     """
 
     def __init__(self, *, name: str | None = None, now: datetime | str | None = None) -> None:
@@ -80,7 +103,9 @@ class Cluster:
                 "pods": [],
             }
         }
-        self._data: bytes | None = None
+        self._owns_tree = True  # False: a copy may hold the same lists
+        self._data: _Text | None = None
+        self._names: dict[str, _Names] = {}
         self._compiled: _core.Cluster | None = None
         self._reader_rejected: tuple[Rejected, ...] = ()
         self._reader_warnings: tuple[str, ...] = ()
@@ -116,11 +141,48 @@ class Cluster:
         cluster._reader_rejected = tuple(rejected)
         cluster._reader_warnings = tuple(warnings)
         if isinstance(snapshot, bytes):
-            cluster._tree, cluster._data = None, snapshot
+            cluster._tree, cluster._data = None, _Text(snapshot)
             cluster._core_cluster()
         else:
             cluster._tree = _parse(_dump(snapshot))
         return cluster
+
+    def copy(self) -> Cluster:
+        """Another cluster with the same objects; what happens to one does not show in the other.
+
+        It costs far less than a load: objects are shared until one of the two changes them. Both
+        can be planned at the same time. What schedulers remember of the original, such as promises,
+        is not copied.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().node("n1", gpus=8)
+        >>> cluster.copy().node("n2", gpus=8)
+        <kai.Cluster: 2 nodes with 16 GPUs, 0 pod groups with 0 pods, 0 queues>
+        >>> cluster
+        <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 0 queues>
+        """
+        with self._lock:
+            twin = Cluster(name=self._name)
+            twin._now_ns = self._now_ns
+            self._owns_tree = twin._owns_tree = False
+            twin._tree, twin._data = self._tree, self._data
+            twin._names = dict(self._names)
+            twin._later = {kind: dict(later) for kind, later in self._later.items()}
+            twin._compiled = None if self._compiled is None else self._compiled.copy()
+            twin._reader_rejected = self._reader_rejected
+            twin._reader_warnings = self._reader_warnings
+            twin._missing = copy.deepcopy(self._missing)
+            return twin
+
+    def __copy__(self) -> Cluster:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Cluster:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        found = (self._reader_rejected, self._reader_warnings, self._missing)
+        return _unpickled, (self._snapshot_bytes(), self._name, self._now_ns, *found)
 
     def to_snapshot(self) -> dict[str, Any]:
         """The content of a snapshot.json; changing it leaves the cluster as it is."""
@@ -151,19 +213,17 @@ class Cluster:
         return None if self._now_ns is None else times.to_datetime(self._now_ns)
 
     @property
-    def objects(self) -> dict[str, tuple[dict[str, Any], ...]]:
+    def objects(self) -> dict[str, Sequence[dict[str, Any]]]:
         """The Kubernetes objects by their list in the snapshot: "nodes", "pods", "podGroups", ...
 
         >>> import kai
         >>> kai.Cluster().node("n1", gpus=8).objects["nodes"][0]["status"]["allocatable"]
         {'cpu': '64', 'memory': '512Gi', 'pods': '110', 'nvidia.com/gpu': '8'}
+
+        Each object that is taken out of it is a copy: changing it leaves the cluster as it is, and
+        `upsert` takes it back.
         """
-        lists = self._parsed().get("rawObjects") or {}
-        return {
-            name: tuple(each for each in items if isinstance(each, dict))
-            for name, items in lists.items()
-            if isinstance(items, list)
-        }
+        return {name: Objects(listed) for name, listed in self._lists().items()}
 
     @property
     def config(self) -> dict[str, Any] | None:
@@ -250,6 +310,168 @@ class Cluster:
         with self._lock:
             core = self._core_cluster()
             self._note(core, kind, name, None, was_there=core.delete(kind, name))
+        return self
+
+    def _reject(self, rejected: Iterable[Rejected]) -> Cluster:
+        """Notes what a reader had to leave out; it is in `rejected` until a good version comes."""
+        with self._lock:
+            self._reader_rejected = (*self._reader_rejected, *rejected)
+        return self
+
+    # ---- changes -------------------------------------------------------------------------------
+
+    def remove(self, *names: str, kind: str | None = None) -> Cluster:
+        """Takes pod groups, pods, nodes or queues out, each by its name.
+
+        A pod group goes with its pods; the pods of a node that goes wait again, as after `drain`.
+        `kind` is for objects of another kind, and for a name that several kinds have.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=8).pending("a/x", pods=4, gpus=1)
+        >>> cluster.remove("a/x", "n2")
+        <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 1 queue>
+
+        Raises NotFoundError for a name that nothing has, and InvalidClusterError for one that
+        several kinds have and for a kind that no plan depends on.
+        """
+        with self._lock:
+            found = [(self._kind_of(name, kind), name) for name in names]
+            for kind_of, name in found:
+                if kind_of == "PodGroup":
+                    self._take_out(self._pods_of(name))
+                elif kind_of == "Node":
+                    self._empty(name)
+                if kind_of == "Pod":
+                    self._take_out([name])
+                else:
+                    self.delete(kind_of, name)
+        return self
+
+    def update_queue(self, name: str, **changes: Unpack[QueueOptions]) -> Cluster:
+        """Changes a queue: what is given, and nothing else.
+
+        The options are those of `queue`: parent, deserved_gpus, gpu_limit, weight, priority, ...
+        (`kai.engine.objects.QueueOptions`), in devices, cores and bytes; None is unlimited.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a", deserved_gpus=2).node("n1", gpus=8)
+        >>> _ = cluster.update_queue("a", deserved_gpus=4, weight=3)
+        >>> share = kai.Scheduler().plan(cluster).queues["a"].gpu
+        >>> share.deserved, share.over_quota_weight
+        (4, 3)
+
+        Raises NotFoundError for a queue that is not there, InvalidClusterError for an amount that
+        is no quantity, and TypeError for an unknown option.
+        """
+        _known_options("update_queue", changes, QueueOptions)
+        arguments.check(changes, QueueOptions)
+        with self._lock:
+            self._put("Queue", edits.queue_with(self._existing("Queue", name), changes))
+        return self
+
+    def add_nodes(
+        self,
+        count: int,
+        *,
+        like: str,
+        prefix: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Cluster:
+        """Adds nodes that are like one that is there, without its pods.
+
+        They are named as that one is, with the next numbers: "gpu-3", "gpu-4" after "gpu-2"; with
+        `prefix`, that and numbers from 1 on. `labels` are put over those of the node: a rack, a
+        zone. What objects other than the node say of its devices (ResourceSlices, NUMA zones) is
+        not added; `upsert` takes it.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().nodes("gpu-", 2, gpus=8).add_nodes(2, like="gpu-1")
+        >>> [node["metadata"]["name"] for node in cluster.objects["nodes"]]
+        ['gpu-1', 'gpu-2', 'gpu-3', 'gpu-4']
+
+        Raises NotFoundError for a node that is not there, and InvalidClusterError for a negative
+        count.
+        """
+        _at_least("count", count, 0)
+        with self._lock:
+            model = self._existing("Node", like)
+            first = like if prefix is None else f"{prefix}0"
+            numbers = edits.new_numbers(first, self._all("Node"))
+            for _ in range(count):
+                name = edits.numbered(first, next(numbers))
+                self._put("Node", edits.node_like(model, name, labels or {}))
+        return self
+
+    def cordon(self, *nodes: str) -> Cluster:
+        """Nodes take no more pods; those that are there stay.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=8).pending("a/x", gpus=1)
+        >>> kai.Scheduler().plan(cluster.cordon("n1")).decisions
+        ()
+
+        Raises NotFoundError for a node that is not there.
+        """
+        return self._cordon(nodes, value=True)
+
+    def uncordon(self, *nodes: str) -> Cluster:
+        """Nodes take pods again. Raises NotFoundError for a node that is not there."""
+        return self._cordon(nodes, value=False)
+
+    def drain(self, *nodes: str) -> Cluster:
+        """Nodes take no more pods, and those that are there wait again, without a node.
+
+        Pods that are being deleted, or that have ended, are gone from it.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=8)
+        >>> _ = cluster.running("a/x", pods=2, gpus=1, node="n1").drain("n1")
+        >>> [decision.node for decision in kai.Scheduler().plan(cluster).decisions]
+        ['n2', 'n2']
+
+        Raises NotFoundError for a node that is not there.
+        """
+        with self._lock:
+            self._cordon(nodes, value=True)
+            for node in nodes:
+                self._empty(node)
+        return self
+
+    def scale(self, group: str, pods: int, *, min_member: int | None = None) -> Cluster:
+        """A pod group gets as many pods as given: new ones wait, and are as its last one is.
+
+        Where there are too many, those that wait go first, then those that run; of both the ones
+        with the highest numbers. Pods that have ended or are being deleted do not count.
+        `min_member`: how many have to start together; unless given, it stays as it is.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=8).pending("a/x", pods=2, gpus=1)
+        >>> cluster.scale("a/x", 8, min_member=8)
+        <kai.Cluster: 1 node with 8 GPUs, 1 pod group with 8 pods (8 pending), 1 queue>
+
+        Raises NotFoundError for a group that is not there, and InvalidClusterError for a negative
+        number and for a group without a pod to copy.
+        """
+        _at_least("pods", pods, 0)
+        _at_least("min_member", min_member or 0, 0)
+        with self._lock:
+            manifest = self._existing("PodGroup", group)
+            every = self._pods_of(group)
+            alive = sorted((name for name in every if _is_alive(every[name])), key=_by_number)
+            # Those that stay longest come first.
+            alive.sort(key=lambda name: not at(every[name], "spec", "nodeName"))
+            self._take_out(alive[pods:])
+            if pods > len(alive):
+                model = max(alive or every, key=_by_number, default=None)
+                if model is None:
+                    raise InvalidClusterError(f"scale({group!r}): the group has no pod to copy")
+                namespace = model.rpartition("/")[0]
+                same = [name for name in self._all("Pod") if name.rpartition("/")[0] == namespace]
+                numbers = edits.new_numbers(model, same)
+                for _ in range(pods - len(alive)):
+                    self._put("Pod", edits.pod_like(every[model], next(numbers)))
+            if min_member is not None:
+                self._put("PodGroup", edits.with_minimum(manifest, min_member))
         return self
 
     # ---- the words of a situation ----------------------------------------------------------------
@@ -363,15 +585,19 @@ class Cluster:
         listed += [{"nodeLabel": label, "alias": alias} for alias, label in aliases.items()]
         return self.add("Topology", {"metadata": {"name": name}, "spec": {"levels": listed}})
 
-    def nodes(self, prefix: str, count: int, **node: Any) -> Cluster:
+    def nodes(self, prefix: str, count: int, **node: Unpack[NodeOptions]) -> Cluster:
         """Adds `count` equal nodes, named so that their names sort as their numbers do.
+
+        The options are those of `node`: gpus, cpus, memory, labels, taints, ...
 
         >>> import kai
         >>> [n["metadata"]["name"] for n in kai.Cluster().nodes("n", 10, gpus=8).objects["nodes"]]
         ['n01', 'n02', 'n03', 'n04', 'n05', 'n06', 'n07', 'n08', 'n09', 'n10']
 
-        Raises InvalidClusterError for a negative count, and as `node` does.
+        Raises InvalidClusterError for a negative count, and as `node` does; TypeError for an
+        unknown option.
         """
+        _known_options("nodes", node, NodeOptions)
         _at_least("count", count, 0)
         width = len(str(count))
         for number in range(1, count + 1):
@@ -478,71 +704,18 @@ class Cluster:
 
     def summary(self) -> str:
         """How much there is of what, in one line."""
-        lists = self.objects
-        pods, nodes = lists.get("pods", ()), lists.get("nodes", ())
-        gpus = sum(
-            quantities.parse_or_zero(at(node, "status", "allocatable", resource))
-            for node in nodes
-            for resource in keys.WHOLE_GPUS
-        )
-        pending = sum(
-            at(pod, "status", "phase") == "Pending" and not at(pod, "spec", "nodeName")
-            for pod in pods
-        )
-        parts = [
-            text.count(len(nodes), "node") + (f" with {text.count(gpus, 'GPU')}" if gpus else ""),
-            text.count(len(lists.get("podGroups", ())), "pod group")
-            + f" with {text.count(len(pods), 'pod')}"
-            + (f" ({text.number(pending)} pending)" if pending else ""),
-            text.count(len(lists.get("queues", ())), "queue"),
-        ]
-        return ", ".join(parts)
+        return overview.summary(self._lists())
 
     def _repr_html_(self) -> str:
-        lists = self.objects
-        nodes: dict[tuple[str, ...], int] = {}
-        for node in lists.get("nodes", ()):
-            held = mapping(at(node, "status", "allocatable"))
-            shape = tuple(
-                str(held.get(resource, "0")) for resource in (keys.NVIDIA_GPU, "cpu", "memory")
-            )
-            nodes[shape] = nodes.get(shape, 0) + 1
-        shapes = text.Table(
-            "Nodes",
-            ("nodes", "GPUs each", "CPUs each", "memory each"),
-            [(text.number(number), *shape) for shape, number in sorted(nodes.items())],
-            right=frozenset((0, 1, 2, 3)),
-        )
-        waiting: dict[str, int] = {}
-        for pod in lists.get("pods", ()):
-            group = at(pod, "metadata", "annotations", keys.POD_GROUP_ANNOTATION)
-            waiting[str(group)] = waiting.get(str(group), 0) + 1
-        groups = text.Table(
-            "Pod groups",
-            ("pod group", "queue", "pods", "minimum"),
-            [
-                (
-                    kinds.full_name(group),
-                    str(at(group, "spec", "queue") or ""),
-                    text.number(waiting.get(str(at(group, "metadata", "name")), 0)),
-                    text.number(at(group, "spec", "minMember") or 1),
-                )
-                for group in lists.get("podGroups", ())
-            ],
-            right=frozenset((2, 3)),
-        )
         title = f"kai.Cluster {self._name or ''}".strip()
-        return text.to_html(f"{title}: {self.summary()}", [shapes, groups])
+        return overview.to_html(title, self._lists())
 
     # ---- inside ----------------------------------------------------------------------------------
 
     def _add_pods(
         self, how: str, group: str, options: PodOptions, node: str | Sequence[str] = ()
     ) -> Cluster:
-        for option in options:
-            if option not in PodOptions.__annotations__:
-                hint = did_you_mean(option, PodOptions.__annotations__)
-                raise TypeError(f"{how}() has no option {option!r}{hint}")
+        _known_options(how, options, PodOptions, noun="option")
         arguments.check({"group": group, "node": node}, Cluster._add_pods)
         objects.check_options(options)
         namespace, _, name = group.rpartition("/")
@@ -560,7 +733,8 @@ class Cluster:
         for each in dict.fromkeys(where):
             self._missing.note("Node", each, f"pods of {group} are on it", self._list)
         entry = self._group(namespace or "default", name)
-        metadata, spec = entry.manifest["metadata"], entry.manifest["spec"]
+        manifest = edits.copied(entry.manifest)
+        metadata, spec = manifest["metadata"], manifest.setdefault("spec", {})
         if "queue" in options or "queue" not in spec:
             spec["queue"] = queue
         if "priority" in options or "priorityClassName" not in spec:
@@ -589,8 +763,10 @@ class Cluster:
             )
             for index in range(first, first + count)
         ]
+        entry.manifest = self._list("podGroups")[entry.place] = manifest
+        self._names.pop("PodGroup", None)
         self._list("pods").extend(made)
-        self._changed("PodGroup", [entry.manifest], may_replace=True)
+        self._changed("PodGroup", [manifest], may_replace=True)
         self._changed("Pod", made)
         return self
 
@@ -603,15 +779,16 @@ class Cluster:
                 for pod in self._list("pods")
             )
             self._groups = {
-                full_name: _Group(manifest, pods[full_name])
-                for manifest in self._list("podGroups")
+                full_name: _Group(manifest, pods[full_name], place)
+                for place, manifest in enumerate(self._list("podGroups"))
                 if (full_name := kinds.full_name(manifest))
             }
         full_name = f"{namespace}/{name}"
         if full_name not in self._groups:
+            groups = self._list("podGroups")
             made = objects.pod_group(namespace, name, created=self._next_creation("podGroups"))
-            self._list("podGroups").append(made)
-            self._groups[full_name] = _Group(made, 0)
+            self._groups[full_name] = _Group(made, 0, len(groups))
+            groups.append(made)
         return self._groups[full_name]
 
     def _priority(self, priority: str | int) -> str:
@@ -637,19 +814,162 @@ class Cluster:
     def _all_rejected(self, found: Iterable[tuple[str, str, str, str]]) -> tuple[Rejected, ...]:
         return tuple(sorted({*self._reader_rejected, *(Rejected(*each) for each in found)}))
 
+    # ---- objects by list, and by name
+
+    def _lists(self) -> dict[str, tuple[dict[str, Any], ...]]:
+        """The objects themselves, which copies of the cluster may hold as well."""
+        lists = self._parsed().get("rawObjects") or {}
+        return {
+            name: tuple(each for each in items if isinstance(each, dict))
+            for name, items in lists.items()
+            if isinstance(items, list)
+        }
+
+    def _kind_of(self, name: str, kind: str | None) -> str:
+        """The kind of an object that is there."""
+        if kind is not None:
+            if kind not in kinds.LISTS:
+                raise InvalidClusterError(
+                    f"no plan depends on a {kind}{did_you_mean(kind, kinds.LISTS)}"
+                )
+            self._existing(kind, name)
+            return kind
+        for listed in (_REMOVABLE, tuple(kinds.LISTS)):
+            found = [each for each in listed if self._find(each, name) is not None]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise InvalidClusterError(
+                    f"{name!r} is the name of a {' and of a '.join(found)}: say which, kind=..."
+                )
+        known = [each for one in _REMOVABLE for each in self._all(one)]
+        raise NotFoundError(text.not_found("pod group, pod, node or queue", name, known))
+
+    def _existing(self, kind: str, name: str) -> Mapping[str, Any]:
+        manifest = self._find(kind, name)
+        if manifest is None:
+            raise NotFoundError(text.not_found(_NOUNS.get(kind, kind), name, self._all(kind)))
+        return manifest
+
+    def _find(self, kind: str, name: str) -> Mapping[str, Any] | None:
+        """An object by "namespace/name", or "name" where a kind has no namespaces."""
+        if (later := self._later.get(kind, {}).get(name)) is not None:
+            return later.manifest
+        return self._named(kind).get(name)
+
+    def _all(self, kind: str) -> Mapping[str, Mapping[str, Any]]:
+        """The objects of a kind by name."""
+        if not (later := self._later.get(kind)):
+            return self._named(kind)
+        every = dict(self._named(kind))
+        for name, each in later.items():
+            every.pop(name, None)
+            if (manifest := each.manifest) is not None:
+                every[name] = manifest
+        return every
+
+    def _named(self, kind: str) -> Mapping[str, Mapping[str, Any]]:
+        """Those of the tree, without what happened later."""
+        listed = at(self._tree_before(), "rawObjects", kinds.LISTS[kind])
+        listed = listed if isinstance(listed, list) else []
+        known = self._names.get(kind)
+        if known is None or known.listed is not listed or known.count > len(listed):
+            known = self._names[kind] = _Names(listed)
+        if known.count < len(listed):
+            new = (each for each in listed[known.count :] if isinstance(each, dict))
+            known = self._names[kind] = _Names(
+                listed, len(listed), {**known.objects, **{_key(each): each for each in new}}
+            )
+        return known.objects
+
+    def _pods_of(self, group: str) -> dict[str, Mapping[str, Any]]:
+        """The pods of a pod group, by name."""
+        namespace, _, name = group.rpartition("/")
+        wanted = (namespace or "default", name)
+        return {key: pod for key, pod in self._all("Pod").items() if _group_of(pod) == wanted}
+
+    def _put(self, kind: str, manifest: Mapping[str, Any]) -> None:
+        self.upsert({**manifest, "kind": kind})
+
+    def _cordon(self, nodes: Iterable[str], *, value: bool) -> Cluster:
+        with self._lock:
+            for manifest in [self._existing("Node", name) for name in nodes]:
+                if bool(at(manifest, "spec", "unschedulable")) != value:
+                    self._put("Node", edits.cordoned(manifest, value))
+        return self
+
+    def _empty(self, node: str) -> None:
+        """The pods of a node wait again; those that leave, or have ended, are gone."""
+        for name, request in [*self._all("BindRequest").items()]:
+            if at(request, "spec", "selectedNode") == node:
+                self.delete("BindRequest", name)
+        there = [
+            name for name, pod in self._all("Pod").items() if at(pod, "spec", "nodeName") == node
+        ]
+        self._release_claims(there)
+        for name in there:
+            pod = self._existing("Pod", name)
+            if _is_alive(pod):
+                self._put("Pod", edits.waiting(pod))
+            else:
+                self.delete("Pod", name)
+
+    def _take_out(self, pods: Iterable[str]) -> None:
+        gone = [*pods]
+        self._release_claims(gone)
+        for name in gone:
+            self.delete("Pod", name)
+
+    def _release_claims(self, pods: Iterable[str]) -> None:
+        """Resource claims of pods that lose their node, or go."""
+        gone: dict[str, set[str]] = {}
+        for key in pods:
+            namespace, _, name = key.rpartition("/")
+            gone.setdefault(namespace, set()).add(name)
+            # The binder made one for what it asks for by number.
+            made = at(self._find("Pod", key), *_EXTENDED_CLAIM)
+            if made:
+                self.delete("ResourceClaim", f"{namespace}/{made}")
+        for key, claim in [*self._all("ResourceClaim").items()]:
+            names = gone.get(key.rpartition("/")[0])
+            changed = edits.without_users(claim, names) if names else None
+            if changed is not None:
+                self._put("ResourceClaim", changed)
+
+    # ---- the tree, and what happened since
+
     def _parsed(self) -> dict[str, Any]:
         """The tree, with all that happened since."""
         with self._lock:
-            if self._tree is None:
-                assert self._data is not None
-                try:
-                    tree = _parse(self._data)
-                except (ValueError, RecursionError) as error:
-                    raise InvalidInputError(f"not a readable snapshot: {error}") from None
-                self._tree = tree if isinstance(tree, dict) else {}
+            tree = self._tree_before()
             if self._later:
-                self._put_later(self._tree)
-            return self._tree
+                tree = self._own_tree()
+                self._put_later(tree)
+            return tree
+
+    def _tree_before(self) -> dict[str, Any]:
+        """The tree, without what happened since."""
+        if self._tree is None:
+            assert self._data is not None
+            self._tree, self._owns_tree = self._data.tree(), False
+        return self._tree
+
+    def _own_tree(self) -> dict[str, Any]:
+        """The tree, with lists that no other cluster holds; what they list is not changed."""
+        tree = self._tree_before()
+        if not self._owns_tree:
+            tree = dict(tree)
+            if isinstance(lists := tree.get("rawObjects"), dict):
+                tree["rawObjects"] = {
+                    name: list(items) if isinstance(items, list) else items
+                    for name, items in lists.items()
+                }
+                for kind, known in self._names.items():
+                    mine = tree["rawObjects"].get(kinds.LISTS[kind])
+                    if known.listed is lists.get(kinds.LISTS[kind]) and isinstance(mine, list):
+                        self._names[kind] = _Names(mine, known.count, known.objects)
+            self._tree, self._owns_tree = tree, True
+        return tree
 
     def _put_later(self, tree: dict[str, Any]) -> None:
         """What happened later becomes a part of the tree."""
@@ -688,7 +1008,8 @@ class Cluster:
         )
 
     def _writable(self) -> dict[str, Any]:
-        tree = self._parsed()
+        self._parsed()
+        tree = self._own_tree()
         if not isinstance(tree.get("rawObjects"), dict):
             tree["rawObjects"] = {}
         return tree
@@ -725,8 +1046,8 @@ class Cluster:
             if self._later:
                 self._parsed()
             if self._data is None:
-                self._data = _dump(self._tree)
-            return self._data
+                self._data = _Text(_dump(self._tree))
+            return self._data.data
 
     def _core_cluster(self) -> _core.Cluster:
         """The compiled cluster, made when first needed; it follows what happens to this one."""
@@ -778,20 +1099,97 @@ class _Missing:
         return name in self._there[kind]
 
 
-@dataclass(frozen=True, slots=True)
+class _Text:
+    """The JSON of a snapshot, and what it says; copies of a cluster read it once between them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._tree: dict[str, Any] | None = None
+        self._lock = threading.Lock()
+
+    def tree(self) -> dict[str, Any]:
+        """Not to be changed. Raises InvalidInputError where the text cannot be read."""
+        with self._lock:
+            if self._tree is None:
+                try:
+                    tree = _parse(self.data)
+                except (ValueError, RecursionError) as error:
+                    raise InvalidInputError(f"not a readable snapshot: {error}") from None
+                self._tree = tree if isinstance(tree, dict) else {}
+            return self._tree
+
+
+@dataclass(frozen=True)
 class _Later:
     """The last version of an object that changed; None: it is gone."""
 
     data: bytes | None
     in_tree: bool  # an earlier version is among the objects of the tree
 
+    @cached_property
+    def manifest(self) -> Mapping[str, Any] | None:
+        manifest: dict[str, Any] | None = None if self.data is None else _parse(self.data)
+        return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The objects of a list of the tree by name; so many of the list are in it."""
+
+    listed: list[Any]
+    count: int = 0
+    objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
 
 @dataclass(slots=True)
 class _Group:
-    """A pod group of this cluster, and how many pods it has."""
+    """A pod group of this cluster, how many pods it has, and its place in the list."""
 
     manifest: dict[str, Any]
     pods: int
+    place: int
+
+
+_GROUP = keys.POD_GROUP_ANNOTATION
+_EXTENDED_CLAIM = ("status", "extendedResourceClaimStatus", "resourceClaimName")
+_REMOVABLE = ("PodGroup", "Pod", "Node", "Queue")
+_NOUNS = {"PodGroup": "pod group", "Pod": "pod", "Node": "node", "Queue": "queue"}
+
+
+def _unpickled(
+    data: bytes,
+    name: str | None,
+    now_ns: int | None,
+    rejected: tuple[Rejected, ...],
+    warnings: tuple[str, ...],
+    missing: _Missing,
+) -> Cluster:
+    cluster = Cluster(name=name)
+    cluster._now_ns = now_ns
+    cluster._tree, cluster._data = None, _Text(data)
+    cluster._reader_rejected, cluster._reader_warnings = rejected, warnings
+    cluster._missing = missing
+    return cluster
+
+
+def _is_alive(pod: Mapping[str, Any]) -> bool:
+    """It runs, or will."""
+    return at(pod, "status", "phase") in ("Pending", "Running") and not at(
+        pod, "metadata", "deletionTimestamp"
+    )
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    return edits.number_of(name), name
+
+
+def _group_of(pod: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The namespace of a pod, and the pod group that it names there; quick: all pods are asked."""
+    try:
+        metadata = pod["metadata"]
+        return metadata.get("namespace") or "default", metadata["annotations"][_GROUP]
+    except (KeyError, TypeError, AttributeError):
+        return None, None
 
 
 def _dump(value: object) -> bytes:
@@ -826,6 +1224,15 @@ def _key(manifest: Mapping[str, Any]) -> str:
     metadata = mapping(manifest.get("metadata"))
     name, namespace = str(metadata.get("name") or ""), metadata.get("namespace")
     return f"{namespace}/{name}" if namespace else name
+
+
+def _known_options(
+    function: str, given: Iterable[str], options: type, *, noun: str = "argument"
+) -> None:
+    known = options.__annotations__
+    for option in given:
+        if option not in known:
+            raise TypeError(f"{function}() has no {noun} {option!r}{did_you_mean(option, known)}")
 
 
 def _check(method: Callable[..., object], given: Mapping[str, Any]) -> None:

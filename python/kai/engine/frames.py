@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kai.engine import text
 
 if TYPE_CHECKING:
     import pandas
@@ -45,6 +47,75 @@ def to_pandas(compiled: _core.Plan) -> pandas.DataFrame:
         },
         copy=False,
     )
+    return table
+
+
+class Frames(NamedTuple):
+    """A plan as four data frames.
+
+    `decisions`: a row each, in order (`kai.Plan.to_pandas`). `groups`: a row per pod group, by
+    name: its queue, verdict, priority and age; how many of its `pods` were `running` and `pending`
+    when the cycle began, are `bound`, `pipelined` and `evicted` by it, and are `waiting` after it;
+    the first `reason` with its `message`. `queues`: by queue and resource (`kai.Queues.to_pandas`).
+    `nodes`: a row per node, by name, with what is free once the decisions are carried out
+    (`kai.NodePlan`); `free_parts` is their sum. GPUs are devices, CPUs cores, memory bytes.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").nodes("n", 2, gpus=8).pending("a/x", pods=3, gpus=1)
+    >>> frames = kai.Scheduler().plan(cluster).to_frames()
+    >>> frames
+    <kai.Frames: decisions 3 rows, groups 1 row, queues 3 rows, nodes 2 rows>
+    >>> frames.nodes.set_index("node")["free_gpus"].to_dict()
+    {'n1': 5.0, 'n2': 8.0}
+    """
+
+    decisions: pandas.DataFrame
+    groups: pandas.DataFrame
+    queues: pandas.DataFrame
+    nodes: pandas.DataFrame
+
+    def __repr__(self) -> str:
+        rows = (f"{name} {text.count(len(frame), 'row')}" for name, frame in self._asdict().items())
+        return f"<kai.Frames: {', '.join(rows)}>"
+
+
+def groups(compiled: _core.Plan) -> pandas.DataFrame:
+    pd, np = _needed("to_frames()", "pandas", "notebook"), import_module("numpy")
+    columns = compiled.group_columns()
+
+    def category(name: str) -> Any:
+        codes, texts = columns[name]
+        return pd.Categorical.from_codes(
+            np.frombuffer(codes, "int32"), categories=pd.Index(texts, dtype=object)
+        )
+
+    created = np.frombuffer(columns["created_ns"], "int64")  # the least is NaT
+    counts = ("pods", "running", "pending", "bound", "pipelined", "evicted", "waiting")
+    offsets, names = columns["pod_group"]
+    table: pandas.DataFrame = pd.DataFrame(
+        {
+            "pod_group": _names(np.frombuffer(offsets, "int64"), names, pd),
+            "queue": category("queue"),
+            "verdict": category("verdict"),
+            "priority": np.frombuffer(columns["priority"], "int32"),
+            "created": pd.DatetimeIndex(created.view("datetime64[ns]"), tz="UTC"),
+            **{name: np.frombuffer(columns[name], "int32") for name in counts},
+            "reason": category("reason"),
+            "message": category("message"),
+        },
+        copy=False,
+    )
+    return table
+
+
+def nodes(compiled: _core.Plan) -> pandas.DataFrame:
+    pd = _needed("to_frames()", "pandas", "notebook")
+    names = [
+        *("node", "gpus", "free_gpus", "leaving_gpus", "free_parts"),
+        *("cpus", "free_cpus", "memory", "free_memory", "state"),
+    ]
+    rows = [(*row[:4], sum(row[4]), *row[5:]) for row in compiled.nodes()]
+    table: pandas.DataFrame = pd.DataFrame(rows, columns=names)
     return table
 
 
@@ -108,20 +179,26 @@ class _Columns:
 
 
 def _arrow_pods(columns: _Columns, pa: Any) -> Any:
-    offsets, names = columns.pods()
+    return _arrow_names(*columns.pods(), pa)
+
+
+def _arrow_names(offsets: Any, names: bytes, pa: Any) -> Any:
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(names)]
-    return pa.Array.from_buffers(pa.large_string(), columns.size, buffers)
+    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers)
 
 
 def _pods(columns: _Columns, pd: Any) -> Any:
+    return _names(*columns.pods(), pd)
+
+
+def _names(offsets: Any, names: bytes, pd: Any) -> Any:
     """Names that differ: with pyarrow as one block of text, else a Python string each."""
     try:
         pa = import_module("pyarrow")
     except ModuleNotFoundError:
-        offsets, names = columns.pods()
         bounds = offsets.tolist()
         return [names[a:b].decode() for a, b in pairwise(bounds)]
-    return pd.arrays.ArrowExtensionArray(_arrow_pods(columns, pa))
+    return pd.arrays.ArrowExtensionArray(_arrow_names(offsets, names, pa))
 
 
 def _needed(call: str, module: str, extra: str) -> Any:

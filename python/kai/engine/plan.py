@@ -18,13 +18,28 @@
 
 from __future__ import annotations
 
-from kai.engine import explain, report, text
+from kai.engine import differences, explain, report, text
 from kai.engine.answer import Answer
+from kai.engine.differences import PlanDiff
 from kai.engine.values import GroupPlan
 
 
 class Plan(Answer):
-    """The answer to one cycle. Printed, it is a page for people; `to_dict` is for programs."""
+    """The answer to one cycle. Printed, it is a page for people; `to_dict` is for programs.
+
+    >>> import kai
+    >>> plan = kai.Scheduler().plan(
+    ...     kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", pods=2, gpus=1),
+    ...     now="2026-01-01T00:00:00Z",
+    ... )
+    >>> plan
+    <kai.Plan at 2026-01-01T00:00:00Z: 1 pod bound; 1 of 1 pod group waits>
+    >>> plan.decisions[0].node, plan.free_gpus
+    ('n1', {'n1': 0})
+    >>> print(plan.why("a/x"))
+    a/x has 2 pods: 1 placed now; the rest waits.
+      It needs 1 GPU on one node; no GPU is free after this cycle.
+    """
 
     def why(self, name: str) -> str:
         """Why a pod group waits, or that it does not, a sentence per line.
@@ -39,6 +54,31 @@ class Plan(Answer):
     def find_group(self, name: str) -> GroupPlan:
         """The pod group that `why` explains. Raises NotFoundError as `why` does."""
         return explain.find_group(self, name)
+
+    def diff(self, other: Plan) -> PlanDiff:
+        """What the other plan decides, and says of groups and queues, that this one does not.
+
+        `before` is this plan, `after` the other one; both may be of any cluster.
+
+        >>> import kai
+        >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", pods=2, gpus=1)
+        >>> before = kai.Scheduler().plan(cluster)
+        >>> print(before.diff(kai.Scheduler().plan(cluster.add_nodes(1, like="n1"))))
+        1 pod group, 1 pod, 1 queue differ
+        <BLANKLINE>
+        Pod groups
+          pod group  before         after   pods that wait
+          a/x        partly placed  placed  1 -> 0
+        <BLANKLINE>
+        Pods
+          pod group  pods  before         after
+          a/x           1  left as it is  bound to n2
+        <BLANKLINE>
+        Queues
+          queue                    before  after
+          a      fair share, GPUs  1       2
+        """
+        return differences.diff(self, other)
 
     def __repr__(self) -> str:
         name = f" {self.input}" if self.input else ""

@@ -19,7 +19,14 @@ MOST_QUEUES = 24
 
 @dataclass(frozen=True, slots=True)
 class QueueShare:
-    """One resource of one queue at the start of the cycle. None is unlimited."""
+    """One resource of one queue at the start of the cycle. None is unlimited.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a", deserved_gpus=2).node("n1", gpus=4)
+    >>> share = kai.Scheduler().plan(cluster.pending("a/x", gpus=3)).queues["a"].gpu
+    >>> share.deserved, share.fair_share, share.limit, share.request
+    (2, 3, None, 3)
+    """
 
     deserved: float | None
     fair_share: float | None
@@ -35,7 +42,14 @@ class QueueShare:
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """The numbers of one queue: GPUs in devices, CPU in cores, memory in bytes."""
+    """The numbers of one queue: GPUs in devices, CPU in cores, memory in bytes.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a", deserved_memory="1Gi", cpu_limit=1.5)
+    >>> queue = kai.Scheduler().plan(cluster).queues["a"]
+    >>> queue.memory.deserved, queue.cpu.limit
+    (1073741824, 1.5)
+    """
 
     name: str
     gpu: QueueShare
@@ -51,7 +65,16 @@ class QueuePlan:
 
 
 class Queues(ByName[QueuePlan]):
-    """The queues with their numbers at the start of the cycle, by name."""
+    """The queues with their numbers at the start of the cycle, by name.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a", deserved_gpus=2).queue("b")
+    >>> queues = kai.Scheduler().plan(cluster).queues
+    >>> list(queues), queues["a"].gpu.deserved
+    (['a', 'b'], 2)
+    >>> queues.get("c") is None
+    True
+    """
 
     _noun = "queue"
 

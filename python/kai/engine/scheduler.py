@@ -32,6 +32,14 @@ class Wake:
     """A moment from which on a plan would differ though nothing happened.
 
     `reason`: "gang_stale", "min_runtime", "pod_overdue", "preemption_delay" or "promise_ends".
+
+    >>> import kai
+    >>> cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)
+    >>> cluster = cluster.releasing("a/goes", gpus=1, node="n1").pending("a/next", gpus=1)
+    >>> scheduler = kai.Scheduler()
+    >>> plan = scheduler.plan(cluster)
+    >>> scheduler.next_wake(cluster).reason
+    'pod_overdue'
     """
 
     at: datetime
@@ -48,6 +56,13 @@ class Scheduler:
     also where kai knows better (docs/compatibility.md).
 
     Raises InvalidConfigError for a configuration that cannot be used.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=1)
+    >>> kai.Scheduler().plan(cluster).decisions
+    (Bind(pod='a/x-0', node='n1', gpus=1),)
+    >>> kai.Scheduler({"actions": "reclaim"}).plan(cluster).decisions
+    ()
     """
 
     @suggesting
@@ -179,6 +194,9 @@ class Scheduler:
             parsed = configuration.read(config, as_kai=self._as_kai)
             self._sessions[config] = _core.Session(parsed)
         return self._sessions[config]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_sessions": {}}  # made again when first needed
 
     def __repr__(self) -> str:
         config = "of each snapshot" if self._config is None else self._config

@@ -85,7 +85,7 @@ class Situation:
 
     @cached_property
     def group_of_pod(self) -> dict[str, str]:
-        return {pod.name: pod.group for pod in self.pods if pod.group is not None}
+        return {row[0]: row[1] for row in self._lists.get("pods", ()) if row[1] is not None}
 
     @cached_property
     def groups_of_owners(self) -> list[tuple[str, str]]:

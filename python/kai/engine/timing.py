@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kai.engine.frozen import Frozen
+
 if TYPE_CHECKING:
     from kai import _core
 
@@ -21,6 +23,15 @@ class Phase:
     `counters` of an action: pods `evicted`; searches that a budget ended (`spent_searches`) and the
     sets of pods that these tried (`scenarios`). Of the total: pods `bound`, `pipelined` and
     `evicted`, and `score_keys` (`kai.Plan.score_keys`). What is 0 is left out.
+
+    >>> import kai
+    >>> plan = kai.Scheduler().plan(
+    ...     kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", pods=2, gpus=1)
+    ... )
+    >>> list(plan.timing)[:4]
+    ['load', 'fair_share', 'open', 'allocate']
+    >>> plan.timing["total"].counters["bound"]
+    1
     """
 
     start_ms: float
@@ -46,7 +57,7 @@ def phases_of(compiled: _core.Plan) -> dict[str, Phase]:
         if name == "total":
             start_ms = 0.0
         counted = {what: number for what, number in counters.get(name, {}).items() if number}
-        phases[name] = Phase(start_ms, ns / 1e6, counted)
+        phases[name] = Phase(start_ms, ns / 1e6, Frozen(counted))
         start_ms += ns / 1e6
     return phases
 

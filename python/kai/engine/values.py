@@ -12,6 +12,7 @@ from kai.api import times
 from kai.engine import text
 from kai.engine.brief import Brief
 from kai.engine.claims import ClaimAllocation, ExtendedClaim
+from kai.engine.frozen import Frozen, frozen, thawed
 from kai.errors import NotFoundError
 
 Verdict = Literal[
@@ -31,10 +32,17 @@ REASON_CODES = (
 
 @dataclass(frozen=True, slots=True)
 class NumaZone:
-    """A NUMA zone of a node, and how much of each resource: cores, bytes, devices."""
+    """A NUMA zone of a node, and how much of each resource: cores, bytes, devices.
+
+    >>> import kai
+    >>> kai.NumaZone("0", {"cpu": 8, "nvidia.com/gpu": 1}).to_dict()
+    {'zone': '0', 'amount': {'cpu': 8, 'nvidia.com/gpu': 1}}
+    """
 
     zone: str
     amount: Mapping[str, float] = dataclasses.field(hash=False)
+
+    amounts: ClassVar[type] = Frozen
 
     def to_dict(self) -> dict[str, Any]:
         return {"zone": self.zone, "amount": dict(self.amount)}
@@ -92,6 +100,12 @@ class Bind(_Placement):
     `claims` says what each of its resource claims holds, `extended_claim` which devices it gets
     for resources that it asks for by number. `topology_rank` and `topology_domain` say where the
     pod stands among those of its group, if that asks for a topology.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpu_fraction=0.5)
+    >>> [bind] = kai.Scheduler().plan(cluster).decisions
+    >>> bind.pod, bind.node, bind.gpus, bind.devices, bind.portion
+    ('a/x-0', 'n1', 0.5, 1, 0.5)
     """
 
     kind: ClassVar[str] = "bind"
@@ -99,14 +113,29 @@ class Bind(_Placement):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Pipeline(_Placement):
-    """The pod is promised a place on the node, which others are about to leave."""
+    """The pod is promised a place on the node, which others are about to leave.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1)
+    >>> cluster = cluster.releasing("a/goes", gpus=1, node="n1").pending("a/x", gpus=1)
+    >>> kai.Scheduler().plan(cluster).decisions
+    (Pipeline(pod='a/x-0', node='n1', gpus=1),)
+    """
 
     kind: ClassVar[str] = "pipeline"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evict(Brief):
-    """The pod has to make room: which action decided so, and for which pod group."""
+    """The pod has to make room: which action decided so, and for which pod group.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).running("a/low", gpus=1, node="n1")
+    >>> cluster = cluster.pending("a/high", gpus=1, priority=90)
+    >>> evict = kai.Scheduler().plan(cluster).evictions[0]
+    >>> evict.pod, evict.action, evict.for_group
+    ('a/low-0', 'preempt', 'a/high')
+    """
 
     pod: str
     action: str
@@ -138,6 +167,14 @@ class Reason(Brief):
 
     `code` is a stable word; `message` is KAI's text where it has one. `facts` are the numbers and
     names that the message speaks of: cores, bytes, devices. docs/reference/reasons.md lists both.
+
+    >>> import kai
+    >>> plan = kai.Scheduler().plan(
+    ...     kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpus=2)
+    ... )
+    >>> reason = plan.pod_groups["a/x"].reasons[0]
+    >>> reason.code, reason.pod, reason.facts["refusals"][0]["largest"]
+    ('larger_than_any_node', 'a/x-0', 1.0)
     """
 
     code: str
@@ -150,7 +187,7 @@ class Reason(Brief):
             "code": self.code,
             "message": self.message,
             "pod": self.pod,
-            "facts": dict(self.facts),
+            "facts": thawed(self.facts),
         }
 
 
@@ -159,6 +196,12 @@ class Writes(Brief):
     """The time stamps that the cycle writes on the pod group; None for one it leaves alone.
 
     `stale_since` is "" when the time stamp has to go: the group has all its pods again.
+
+    >>> import kai
+    >>> cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)
+    >>> plan = kai.Scheduler().plan(cluster.pending("a/x", gpus=1))
+    >>> plan.pod_groups["a/x"].writes.last_start.isoformat()
+    '2026-01-01T00:00:00+00:00'
     """
 
     last_start: datetime | None = None
@@ -171,6 +214,14 @@ class GroupPlan(Brief):
     """What the cycle says about one pod group.
 
     `messages` are the texts of KAI's event and condition, `reasons` the same for programs.
+
+    >>> import kai
+    >>> plan = kai.Scheduler().plan(
+    ...     kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", pods=2, gpus=1)
+    ... )
+    >>> group = plan.pod_groups["a/x"]
+    >>> group.queue, group.verdict, group.reasons[0].code
+    ('a', 'partly_placed', 'not_enough_gpus')
     """
 
     name: str
@@ -196,7 +247,15 @@ class GroupPlan(Brief):
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """What the cycle says about one waiting pod: the text of its condition."""
+    """What the cycle says about one waiting pod: the text of its condition.
+
+    >>> import kai
+    >>> plan = kai.Scheduler().plan(
+    ...     kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", pods=2, gpus=1)
+    ... )
+    >>> list(plan.pods)
+    ['a/x-1']
+    """
 
     message: str
 
@@ -205,6 +264,7 @@ class PodPlan:
 
 
 Value = TypeVar("Value")
+_MOST_SHOWN = 20
 
 
 class ByName(Mapping[str, Value]):
@@ -236,7 +296,10 @@ class ByName(Mapping[str, Value]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self._values)
+        if len(self) <= _MOST_SHOWN:
+            return repr(self._values)
+        shown = ", ".join(f"{name!r}: {self[name]!r}" for name in [*self][:_MOST_SHOWN])
+        return f"{{{shown}, ... and {len(self) - _MOST_SHOWN:,} more}}"
 
 
 class _MissingKey(NotFoundError, KeyError):
@@ -262,7 +325,7 @@ class GroupPlans(ByName[GroupPlan]):
 
 def zones_of(rows: Sequence[tuple[str, Mapping[str, float]]]) -> tuple[NumaZone, ...]:
     return tuple(
-        NumaZone(zone, {name: plain(amount) for name, amount in amounts.items()})
+        NumaZone(zone, Frozen({name: plain(amount) for name, amount in amounts.items()}))
         for zone, amounts in rows
     )
 
@@ -280,7 +343,7 @@ def group_plan_of(
         queue,
         verdict,
         tuple(messages),
-        tuple(Reason(*reason) for reason in reasons),
+        tuple(Reason(*reason[:3], frozen(reason[3])) for reason in reasons),
         Writes(*(times.to_datetime(ns) if isinstance(ns, int) else ns for ns in writes)),  # type: ignore[arg-type]
     )
 

@@ -1,7 +1,10 @@
 """One builder per orchestrator: what to write there so that its pods ask KAI for what is meant.
 
-    from kai.integrations import zenml
-    built = zenml.build(kai.PodRequest(queue="test", gpu_fraction=0.5))
+>>> import kai
+>>> from kai.integrations import zenml
+>>> built = zenml.build(kai.PodRequest(queue="test", gpu_fraction=0.5), as_native=False)
+>>> built["pod_settings"]["annotations"]["gpu-fraction"]
+'0.5'
 
 Each module has ``build(request, *, as_native=None, strict=False, **options)``, which returns a
 `kai.settings.Built`: the settings as plain values and, where the orchestrator's library is there,

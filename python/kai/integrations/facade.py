@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
 
 from kai.api.fields import check_fields
 from kai.api.nearest import did_you_mean
 from kai.integrations.registry import builder_for
 from kai.settings import Built, PodRequest, merge_into_pod, pod_part
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,9 @@ class PodSettings:
 
     request: PodRequest
 
+    def __repr__(self) -> str:
+        return "PodSettings" + repr(self.request).removeprefix("PodRequest")
+
     def for_orchestrator(self, orchestrator: str, **options: Any) -> Built:
         """The settings for one of `kai.integrations.ORCHESTRATORS`.
 
@@ -30,12 +40,35 @@ class PodSettings:
         """
         return builder_for(orchestrator)(self.request, **options)
 
-    def __getattr__(self, name: str) -> Any:
-        # for_zenml(), for_kfp(), ...: one for each name in ORCHESTRATORS.
-        if not name.startswith("for_"):
-            raise AttributeError(f"PodSettings has no attribute {name!r}")
-        orchestrator = name.removeprefix("for_").replace("_", "-")
-        return lambda **options: self.for_orchestrator(orchestrator, **options)
+    if TYPE_CHECKING:  # a misspelt one is found by type checkers
+
+        def for_airflow(self, **options: Any) -> Built: ...
+        def for_argo(self, **options: Any) -> Built: ...
+        def for_dagster(self, **options: Any) -> Built: ...
+        def for_dynamo(self, **options: Any) -> Built: ...
+        def for_flyte(self, **options: Any) -> Built: ...
+        def for_jobset(self, **options: Any) -> Built: ...
+        def for_kfp(self, **options: Any) -> Built: ...
+        def for_kserve(self, **options: Any) -> Built: ...
+        def for_kubernetes(self, **options: Any) -> Built: ...
+        def for_leaderworkerset(self, **options: Any) -> Built: ...
+        def for_metaflow(self, **options: Any) -> Built: ...
+        def for_mlflow(self, **options: Any) -> Built: ...
+        def for_prefect(self, **options: Any) -> Built: ...
+        def for_ray(self, **options: Any) -> Built: ...
+        def for_skypilot(self, **options: Any) -> Built: ...
+        def for_spark(self, **options: Any) -> Built: ...
+        def for_trainer(self, **options: Any) -> Built: ...
+        def for_training_operator(self, **options: Any) -> Built: ...
+        def for_zenml(self, **options: Any) -> Built: ...
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            # for_zenml(), for_kfp(), ...: one for each name in ORCHESTRATORS.
+            if not name.startswith("for_"):
+                raise AttributeError(f"PodSettings has no attribute {name!r}")
+            orchestrator = name.removeprefix("for_").replace("_", "-")
+            return lambda **options: self.for_orchestrator(orchestrator, **options)
 
     def to_pod_patch(self, *, container: str | None = None) -> dict[str, Any]:
         """Metadata and spec to merge into a bare pod, as the API server takes them.
@@ -70,11 +103,40 @@ class PodSettings:
         return merge_into_pod(pod, part, container=container, owns_itself=True)[0]
 
 
+def _taking_arguments_of(_: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """For type checkers: the function takes what the other one takes, by name and type."""
+
+    def unchanged(function: Callable[..., R]) -> Callable[P, R]:
+        return function
+
+    return unchanged
+
+
+@_taking_arguments_of(PodRequest)
 def pod_settings(**arguments: Any) -> PodSettings:
     """What a pod asks KAI for, from a few words.
 
     Takes the arguments of `kai.PodRequest`, and raises `kai.InvalidRequestError` as it does;
     TypeError for an argument that it does not have.
+
+    >>> pod_settings(queue="team-a", gpus=2)
+    PodSettings(queue='team-a', gpus=2)
+    >>> print(pod_settings(queue="team-a", gpus=2).for_kubernetes(as_native=False))
+    Settings for kubernetes:
+      spec:
+        containers:
+        - name: main
+          resources:
+            limits:
+              nvidia.com/gpu: "2"
+        schedulerName: kai-scheduler
+        tolerations:
+        - key: nvidia.com/gpu
+          operator: Exists
+          effect: NoSchedule
+      metadata:
+        labels:
+          kai.scheduler/queue: team-a
     """
     known = [each.name for each in fields(PodRequest)]
     for name in arguments:

@@ -37,6 +37,11 @@ def lint(
     ZenML settings (of a step, a component or a pod), or a `Built`. queues: manifests of *all*
     queues of the cluster; without them, those beside the manifest are believed to be some of them.
     Raises InvalidRequestError for something else.
+
+    >>> import kai
+    >>> pod = {"kind": "Pod", "metadata": {"name": "p", "annotations": {"gpu-fraction": "1.5"}}}
+    >>> [finding.code for finding in kai.lint({**pod, "spec": {"containers": []}})]
+    ['fraction-refused', 'scheduler-missing', 'queue-missing']
     """
     objects = list(objects_in(_read(settings_or_manifest)))
     known = _known_queues((each for _, each in objects), queues)

@@ -1,5 +1,9 @@
 """What a pod asks KAI for, whatever runs it: requests, their rules, and what they come to.
 
+>>> from kai.settings import PodRequest, pod_part
+>>> pod_part(PodRequest(queue="test", gpus=1)).metadata(owns_itself=True)
+{'labels': {'kai.scheduler/queue': 'test'}}
+
 `PodRequest` is the request, `pod_part` what it comes to on a pod and on its owner, `merge` and
 `merge_into_pod` add that to objects that exist, and `Built` is what a builder of
 `kai.integrations` gives back. Standard library only: it also works where kai's other parts do not.

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kai.api.reading import mapping
 from kai.errors import InvalidRequestError
+from kai.settings import page
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Built(Mapping[str, Any]):
     """The settings for one orchestrator, and what there is to say about them (spec 7 B4, B8).
 
     It is a mapping, equal to `settings`, so ``**built`` and ``built["pod_settings"]`` work.
-    `native` is the orchestrator's own object where its library is there and was not declined, else
+    Printed, it is a page: the settings as YAML, what is not supported, and what to know. `native`
+    is the orchestrator's own object where its library is there and was not declined, else
     `settings`.
     """
 
@@ -52,6 +55,32 @@ class Built(Mapping[str, Any]):
         return dict(self.settings) == (dict(other.settings) if isinstance(other, Built) else other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        said = [f"{len(self.unsupported)} not supported"] if self.unsupported else []
+        if self.warnings:
+            said.append(f"{len(self.warnings)} warning{'s' if len(self.warnings) > 1 else ''}")
+        named = ", ".join(map(str, self.settings)) or "nothing"
+        return f"<settings for {self.orchestrator}: {'; '.join([named, *said])}>"
+
+    def __str__(self) -> str:
+        sections = [
+            (f"Settings for {self.orchestrator}", list(page.lines(self.settings))),
+            ("Not supported", [f"- {each}" for each in self.unsupported]),
+            ("To know", [f"- {each}" for each in self.warnings]),
+            (
+                "An administrator applies once",
+                [
+                    f"- {each.get('kind')} {mapping(each.get('metadata')).get('name')}"
+                    for each in self.cluster_objects
+                ],
+            ),
+        ]
+        return "\n\n".join(
+            "\n".join([f"{title}:", *(f"  {line}" for line in lines)])
+            for title, lines in sections
+            if lines
+        )
 
     def to_pod_spec(self) -> Mapping[str, Any]:
         """What the pod will look like: metadata and spec."""

@@ -84,6 +84,13 @@ class PodRequest:
 
     Raises InvalidRequestError for what KAI would refuse or silently ignore; the message says what
     to write instead.
+
+    >>> import kai
+    >>> request = kai.PodRequest(queue="team-a", gpu_memory="5Gi")
+    >>> request
+    PodRequest(queue='team-a', gpu_memory='5Gi')
+    >>> request.with_changes(gpu_memory=None, gpus=1)
+    PodRequest(queue='team-a', gpus=1)
     """
 
     queue: str | None = None
@@ -133,6 +140,16 @@ class PodRequest:
     compute_sharing: str | None = None
     workaround_stale_gang: bool = False
     _given: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """What was asked for; arguments at their defaults are left out."""
+        defaults = {each.name: each.default for each in fields(self)}
+        given = (
+            f"{name}={dict(value) if isinstance(value, Mapping) else value!r}"
+            for name, value in self._given.items()
+            if value != defaults[name] and value not in ({}, ())
+        )
+        return f"PodRequest({', '.join(given)})"
 
     def __post_init__(self) -> None:
         # As written: the checks below replace arguments by what they come to.

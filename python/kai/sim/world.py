@@ -35,6 +35,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
 from kai.api import keys
+from kai.engine.edits import parts_copied, set_or_remove, waiting, without_gpu_groups
 from kai.sim.extended_claims import next_extended_claims, with_claim_status
 from kai.sim.objects import key_of, namespace_of
 
@@ -43,14 +44,6 @@ __all__ = ["PlanLike", "step"]
 Json = dict[str, Any]
 
 SHARED_GPU_ANNOTATIONS = (keys.GPU_FRACTION_ANNOTATION, keys.GPU_MEMORY_ANNOTATION)
-BINDER_ANNOTATIONS = (
-    keys.RECEIVED_TYPE_ANNOTATION,
-    keys.NUMA_OBSERVED_ANNOTATION,
-    keys.NUMA_PREDICTED_ANNOTATION,
-    keys.TOPOLOGY_RANK_ANNOTATION,
-    keys.TOPOLOGY_DOMAIN_ANNOTATION,
-)
-
 STUCK_AFTER = timedelta(minutes=2)  # KAI's default for stuckInReleasingThreshold
 TERMINATING_SINCE = timedelta(seconds=5)
 STARTED_BEFORE = timedelta(seconds=60)
@@ -99,10 +92,10 @@ def step(
             if _group_key(pod) in delete_on_evict and node:
                 pods.append(_terminating(pod, node, clock))
             else:
-                pods.append(_restarted(pod))
+                pods.append(waiting(pod))
                 restarted.add(key)
         elif kind == "pipeline":
-            pods.append(_restarted(pod) if _was_placed(pod, bind_requests) else pod)
+            pods.append(waiting(pod) if _was_placed(pod, bind_requests) else pod)
             restarted.add(key)
         else:
             pods.append(_bound_before(pod, bind_requests))
@@ -185,47 +178,8 @@ def _stuck_after(snapshot: Mapping[str, Any]) -> timedelta:
 # --- pods ----------------------------------------------------------------------------------------
 
 
-def _copy(pod: Mapping[str, Any]) -> Json:
-    """A pod whose metadata, spec and status can be changed without touching the original."""
-    copy = dict(pod)
-    for part in ("metadata", "spec", "status"):
-        copy[part] = dict(pod.get(part) or {})
-    return copy
-
-
-def _set_mapping(metadata: Json, name: str, value: dict[str, str]) -> None:
-    if value:
-        metadata[name] = value
-    else:
-        metadata.pop(name, None)
-
-
-def _without_group_labels(metadata: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        label: value
-        for label, value in (metadata.get("labels") or {}).items()
-        if label != keys.GPU_GROUP_LABEL and not label.startswith(keys.GPU_GROUP_LABEL_PREFIX)
-    }
-
-
-def _restarted(pod: Mapping[str, Any]) -> Json:
-    copy = _copy(pod)
-    metadata = copy["metadata"]
-    metadata.pop("deletionTimestamp", None)
-    metadata.pop("deletionGracePeriodSeconds", None)
-    _set_mapping(metadata, "labels", _without_group_labels(metadata))
-    annotations = dict(metadata.get("annotations") or {})
-    for name in BINDER_ANNOTATIONS:
-        annotations.pop(name, None)
-    _set_mapping(metadata, "annotations", annotations)
-    copy["spec"].pop("nodeName", None)
-    copy["status"]["phase"] = "Pending"
-    copy["status"].pop("extendedResourceClaimStatus", None)
-    return copy
-
-
 def _terminating(pod: Mapping[str, Any], node: str, now: datetime) -> Json:
-    copy = _copy(pod)
+    copy = parts_copied(pod)
     if "deletionTimestamp" not in copy["metadata"]:
         copy["metadata"]["deletionTimestamp"] = _stamp(now - TERMINATING_SINCE)
     copy["spec"]["nodeName"] = node
@@ -233,19 +187,19 @@ def _terminating(pod: Mapping[str, Any], node: str, now: datetime) -> Json:
 
 
 def _running(pod: Mapping[str, Any], node: str, gpu_groups: tuple[str, ...]) -> Json:
-    copy = _copy(pod)
+    copy = parts_copied(pod)
     metadata = copy["metadata"]
     received = _received_type(pod)
     metadata["annotations"] = {
         **(metadata.get("annotations") or {}),
         keys.RECEIVED_TYPE_ANNOTATION: received,
     }
-    labels = _without_group_labels(metadata) if gpu_groups else dict(metadata.get("labels") or {})
+    labels = without_gpu_groups(metadata) if gpu_groups else dict(metadata.get("labels") or {})
     if len(gpu_groups) == 1:
         labels[keys.GPU_GROUP_LABEL] = gpu_groups[0]
     else:
         labels.update({f"{keys.GPU_GROUP_LABEL_PREFIX}{group}": group for group in gpu_groups})
-    _set_mapping(metadata, "labels", labels)
+    set_or_remove(metadata, "labels", labels)
     copy["spec"]["nodeName"] = node
     copy["status"]["phase"] = "Running"
     return copy
@@ -329,7 +283,7 @@ def _with_start_times(groups: Sequence[Json], pods: Sequence[Json], now: datetim
             annotations[keys.LAST_START_ANNOTATION] = after
         copy = dict(group)
         copy["metadata"] = dict(group["metadata"])
-        _set_mapping(copy["metadata"], "annotations", annotations)
+        set_or_remove(copy["metadata"], "annotations", annotations)
         result.append(copy)
     return result
 

@@ -9,10 +9,10 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
-from kai.api import documents
+from kai.api import documents, kinds, times
 from kai.engine.cluster import Cluster
 from kai.errors import InvalidClusterError, InvalidInputError
 from kai.snapshot import archive
@@ -29,6 +29,7 @@ def load(
     *,
     now: datetime | str | None = None,
     strict: bool = False,
+    into: Cluster | None = None,
 ) -> Cluster:
     """The cluster in a file, a directory, bytes, "-" for standard input, or a list of those.
 
@@ -40,8 +41,16 @@ def load(
 
     >>> load(b"{kind: Node, metadata: {name: n1}, status: {capacity: {nvidia.com/gpu: 8}}}")
     <kai.Cluster: 1 node with 8 GPUs, 0 pod groups with 0 pods, 2 queues>
+
+    `into` is a cluster that manifests are added to, as if they were submitted now; it is what is
+    returned. An object of a name that is there takes its place.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("vision").node("n1", gpus=8)
+    >>> load(b"{kind: Node, metadata: {name: n2}}", into=cluster)
+    <kai.Cluster: 2 nodes with 8 GPUs, 0 pod groups with 0 pods, 1 queue>
     """
-    clusters = load_all(source, now=now)
+    clusters = _all(read(source, now=now, into=into))
     if len(clusters) != 1:
         names = ", ".join(str(cluster.name) for cluster in clusters)
         raise InvalidInputError(f"this is {len(clusters)} inputs, use kai.load_all: {names}")
@@ -57,9 +66,18 @@ def load_all(
     """Every cluster of the sources: one per snapshot, and one of all manifests together.
 
     Raises InvalidInputError for a source that cannot be read, and for a `now` that is no time.
+
+    >>> import kai
+    >>> node = b"{kind: Node, metadata: {name: n1}}"
+    >>> [cluster.counts["nodes"] for cluster in kai.load_all([node, b'{"rawObjects": {}}'])]
+    [0, 1]
     """
+    return _all(read(source, now=now))
+
+
+def _all(read: Iterable[Cluster | InvalidInputError]) -> list[Cluster]:
     clusters = []
-    for found in read(source, now=now):
+    for found in read:
         if isinstance(found, InvalidInputError):
             raise found
         clusters.append(found)
@@ -67,11 +85,15 @@ def load_all(
 
 
 def read(
-    source: Source | Iterable[Source], *, now: datetime | str | None = None
+    source: Source | Iterable[Source],
+    *,
+    now: datetime | str | None = None,
+    into: Cluster | None = None,
 ) -> Iterator[Cluster | InvalidInputError]:
     """As `load_all`, one by one: what cannot be read comes as the error that says why.
 
-    Raises InvalidInputError for a `now` that is no time.
+    `into`: the cluster that manifests are added to. Raises InvalidInputError for a `now` that is
+    no time.
     """
     sources = [source] if isinstance(source, (str, os.PathLike, bytes)) else list(source)
     manifests = Manifests()
@@ -91,6 +113,8 @@ def read(
                 is_manifest = False
                 data = archive.unpack(data)
                 snapshot = archive.find_snapshot(data)
+                if snapshot is not None and into is not None:
+                    raise InvalidInputError("is a snapshot; only manifests can be added")
                 if snapshot is not None:
                     yield Cluster.from_snapshot(snapshot.data, name=file, now=now or snapshot.now)
                     continue
@@ -102,7 +126,9 @@ def read(
             except InvalidInputError as error:
                 broken |= is_manifest
                 yield InvalidInputError(f"{_shown(file)}: {error}")
-    if manifests.files and not broken:
+    if manifests.files and not broken and into is not None:
+        yield _add_manifests(manifests, into, now)
+    elif manifests.files and not broken:
         yield _from_manifests(manifests, ", ".join(named) or None, now)
 
 
@@ -112,6 +138,19 @@ def _from_manifests(manifests: Manifests, name: str | None, now: datetime | str 
     return Cluster.from_snapshot(
         data, name=name, now=now, rejected=rejected, warnings=manifests.warnings
     )
+
+
+def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | None) -> Cluster:
+    snapshot, rejected = manifests.to_snapshot(beside=into.objects)
+    if now is not None:
+        into.at(now)
+    created = times.to_text(int((into.now or datetime.now(timezone.utc)).timestamp()) * 10**9)
+    for kind, listed in kinds.LISTS.items():
+        for manifest in snapshot["rawObjects"].get(listed, ()):
+            metadata = {"creationTimestamp": created, **manifest["metadata"]}
+            into.upsert({**manifest, "kind": kind, "metadata": metadata})
+    into._reject(rejected)
+    return into
 
 
 def _files(source: Source) -> Iterator[tuple[str | None, bytes | OSError]]:

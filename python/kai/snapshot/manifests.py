@@ -74,8 +74,14 @@ class Manifests:
         self.files.append(file)
         return True
 
-    def to_snapshot(self) -> tuple[dict[str, Any], list[Rejected]]:
-        """The snapshot, and every object that had to be left out of it."""
+    def to_snapshot(
+        self, *, beside: Mapping[str, Iterable[Mapping[str, Any]]] | None = None
+    ) -> tuple[dict[str, Any], list[Rejected]]:
+        """The snapshot, and every object that had to be left out of it.
+
+        `beside`: objects by list that are there already, such as classes; they are not in it, and
+        what every cluster has is not added.
+        """
         rejected = list(self._rejected)
         items = _without_duplicates(self._items, rejected)
         self.warnings = list(dict.fromkeys(_warnings(items)))
@@ -84,14 +90,21 @@ class Manifests:
             if item.kind in kinds.LISTS:
                 by_kind[item.kind].append(item.manifest)
 
-        _add_missing(by_kind["Queue"], defaults.queues())
-        _add_missing(by_kind["PriorityClass"], defaults.priority_classes())
+        there = {kind: list((beside or {}).get(listed, ())) for kind, listed in kinds.LISTS.items()}
+        if beside is None:
+            _add_missing(by_kind["Queue"], defaults.queues())
+            _add_missing(by_kind["PriorityClass"], defaults.priority_classes())
         by_kind["Node"] = [_node(node) for node in by_kind["Node"]]
         made = _pods_of_workloads(items, rejected)
         pods = [_pod(pod) for pod in (*_sensible(by_kind["Pod"], rejected), *made)]
-        by_kind["Pod"] = self._group(pods, items, by_kind, rejected)
-        _add_root_certificates(by_kind["ConfigMap"], by_kind["Pod"])
-        if not by_kind["StorageClass"] and not by_kind["PersistentVolume"]:
+        classes = [*by_kind["PriorityClass"], *there["PriorityClass"]]
+        by_kind["Pod"] = self._group(pods, items, by_kind, classes, rejected)
+        _add_root_certificates(by_kind["ConfigMap"], there["ConfigMap"], by_kind["Pod"])
+        if not any(
+            lists[kind]
+            for lists in (by_kind, there)
+            for kind in ("StorageClass", "PersistentVolume")
+        ):
             # How claims would be served is not known, so no pod waits for them.
             by_kind["PersistentVolumeClaim"] = []
             by_kind["Pod"] = [_without_claims(pod) for pod in by_kind["Pod"]]
@@ -109,6 +122,7 @@ class Manifests:
         pods: list[dict[str, Any]],
         items: list[_Item],
         by_kind: dict[str, list[Mapping[str, Any]]],
+        priority_classes: list[Mapping[str, Any]],
         rejected: list[Rejected],
     ) -> list[Mapping[str, Any]]:
         """The pods in their groups, which are added to `by_kind`."""
@@ -117,7 +131,7 @@ class Manifests:
             for item in (*sorted(self._bystanders, key=_as_text), *items)
             if item.kind not in kinds.LISTS
         }
-        classes = [text(at(each, "metadata", "name")) for each in by_kind["PriorityClass"]]
+        classes = [text(at(each, "metadata", "name")) for each in priority_classes]
         grouped = group(pods, owners, by_kind["PodGroup"], classes)
         by_kind["PodGroup"] += grouped.pod_groups
         rejected += [
@@ -252,14 +266,16 @@ def _add_missing(present: list[Mapping[str, Any]], wanted: list[dict[str, Any]])
 
 
 def _add_root_certificates(
-    config_maps: list[Mapping[str, Any]], pods: list[Mapping[str, Any]]
+    config_maps: list[Mapping[str, Any]],
+    there: list[Mapping[str, Any]],
+    pods: list[Mapping[str, Any]],
 ) -> None:
     """What every namespace has, where ConfigMaps are looked for at all."""
-    if not config_maps:
+    if not config_maps and not there:
         return
     having = {
         at(each, "metadata", "namespace")
-        for each in config_maps
+        for each in (*config_maps, *there)
         if at(each, "metadata", "name") == ROOT_CERTIFICATES
     }
     config_maps += [

@@ -228,3 +228,35 @@ def test_what_a_pod_got_by_number_stays_its_own_in_the_next_cycle() -> None:
         for _, device in bind.extended_claim.devices
     ]
     assert devices == ["gpu-0", "gpu-1"]
+
+
+def running_with_claim() -> kai.Cluster:
+    """Pod team/train-0 runs on n1, on both devices of its claim."""
+    made = cluster(nodes=2).add("ResourceClaim", claim("c", 2)).pending("team/train")
+    living = claiming(made, {"train-0": "c"})
+    now = "2026-01-01T00:00:00Z"
+    return kai.Cluster.from_snapshot(step(living.to_snapshot(), plan_of(living), now=now))
+
+
+def test_the_claim_of_a_drained_pod_is_free_for_another_node() -> None:
+    world = running_with_claim()
+    [held] = world.objects["resourceClaims"]
+    assert held["status"]["reservedFor"]
+    (bind,) = plan_of(world.copy().drain("n1")).decisions
+    assert isinstance(bind, kai.Bind)
+    assert bind.node == "n2"
+    [before] = world.objects["resourceClaims"]
+    assert before == held
+
+
+@pytest.mark.parametrize(
+    "change", [lambda c: c.remove("team/train"), lambda c: c.scale("team/train", 0)]
+)
+def test_devices_of_pods_that_were_taken_out_are_free_again(change: Any) -> None:
+    world = change(running_with_claim().cordon("n2"))
+    [left] = world.objects["resourceClaims"]
+    assert left["status"] == {}
+    world.add("ResourceClaim", claim("d", 2)).pending("team/next")
+    (bind,) = plan_of(claiming(world, {"next-0": "d"})).decisions
+    assert isinstance(bind, kai.Bind)
+    assert bind.node == "n1"

@@ -1,5 +1,6 @@
 """Scheduler: configuration, time, and threads."""
 
+import pickle
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
@@ -155,3 +156,14 @@ def test_a_search_that_was_cut_short_is_told_of_a_gang_that_was_broken_up_afterw
     assert plan.spent_searches == searches
     codes = [reason.code for reason in plan.pod_groups["a/g"].reasons]
     assert codes == ["not_ready", "search_budget_spent", "stale", "evicted"]
+
+
+def test_a_scheduler_can_be_pickled_to_plan_elsewhere() -> None:
+    cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=1)
+    cluster.pending("a/x", gpus=1)
+    scheduler = kai.Scheduler({"actions": "reclaim"}, as_kai=True)
+    scheduler.plan(cluster)
+    again = pickle.loads(pickle.dumps(scheduler))
+    assert repr(again) == repr(scheduler)
+    assert again.plan(cluster) == scheduler.plan(cluster)
+    assert again.plan(cluster) != kai.Scheduler().plan(cluster)

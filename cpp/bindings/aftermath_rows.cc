@@ -1,0 +1,76 @@
+#include "aftermath_rows.h"
+
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "plan_members.h"
+
+namespace kai::bindings {
+namespace {
+
+namespace py = pybind11;
+
+py::object TimeOrNone(int64_t ns) {
+  if (ns == std::numeric_limits<int64_t>::min()) return py::none();
+  return py::int_(ns);
+}
+
+const char* NameOf(ElasticState state) {
+  switch (state) {
+    case ElasticState::kBelow:
+      return "below";
+    case ElasticState::kAt:
+      return "at";
+    case ElasticState::kAbove:
+      return "above";
+  }
+  return "below";
+}
+
+// Why a node takes no pods; "" if it does.
+const char* StateOf(const NodeClass& node) {
+  if ((node.state & kNotReady) != 0) return "not ready";
+  if ((node.state & kCordoned) != 0) return "cordoned";
+  return node.state == 0 ? "" : "under pressure";
+}
+
+}  // namespace
+
+py::list OrderRows(const Plan& plan, const Aftermath& after) {
+  const Cluster& cluster = *plan.cluster;
+  const PodGroupColumns& groups = cluster.pod_groups();
+  py::list rows;
+  for (const Aftermath::Turn& turn : after.order) {
+    py::list queues;
+    for (const auto& [queue, standing] : turn.queues) {
+      queues.append(py::make_tuple(ToPython(cluster.Text(cluster.queues().name[queue])),
+                                   standing.over_utilised, standing.starved, standing.priority,
+                                   standing.takes_of_nothing, standing.next_share, standing.share,
+                                   TimeOrNone(standing.created_ns)));
+    }
+    rows.append(py::make_tuple(
+        cluster.PodGroupName(turn.group), groups.priority[turn.group], NameOf(turn.elastic_state),
+        TimeOrNone(groups.created_ns[turn.group]), turn.request[kQuotaGpu],
+        turn.request[kQuotaCpu] / kMillicpuPerCore, turn.request[kQuotaMemory], queues));
+  }
+  return rows;
+}
+
+py::list NodeRows(const Plan& plan, const Aftermath& after) {
+  const Cluster& cluster = *plan.cluster;
+  const NodeColumns& nodes = cluster.nodes();
+  py::list rows;
+  for (const Aftermath::NodeRoom& room : after.nodes) {
+    const std::span<const double> all = nodes.allocatable[room.node];
+    rows.append(py::make_tuple(
+        ToPython(cluster.Text(nodes.name[room.node])), all[kGpuSlot.index()], room.free_gpus,
+        room.leaving_gpus, room.parts, all[kCpuSlot.index()] / kMillicpuPerCore,
+        room.free_millicpu / kMillicpuPerCore, all[kMemorySlot.index()], room.free_bytes,
+        StateOf(cluster.node_classes()[nodes.node_class[room.node]])));
+  }
+  return rows;
+}
+
+}  // namespace kai::bindings

@@ -1,0 +1,18 @@
+// What a cycle leaves (kai/session/aftermath.h) as Python values: a tuple per row. _core.pyi says
+// what they look like.
+#ifndef KAI_BINDINGS_AFTERMATH_ROWS_H_
+#define KAI_BINDINGS_AFTERMATH_ROWS_H_
+
+#include <pybind11/pybind11.h>
+
+#include "kai/session/aftermath.h"
+#include "kai/session/plan.h"
+
+namespace kai::bindings {
+
+pybind11::list OrderRows(const Plan& plan, const Aftermath& after);
+pybind11::list NodeRows(const Plan& plan, const Aftermath& after);
+
+}  // namespace kai::bindings
+
+#endif  // KAI_BINDINGS_AFTERMATH_ROWS_H_

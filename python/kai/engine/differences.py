@@ -1,0 +1,310 @@
+"""What differs between two plans: pod groups, pods and queues, and as a page."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from kai.engine import text
+from kai.engine.text import Table
+from kai.engine.values import Bind, Decision, Evict, Pipeline
+
+if TYPE_CHECKING:
+    from kai import _core
+    from kai.engine.answer import Answer
+
+_MOST_SHOWN = 20
+_SHARE = ("deserved", "fair_share", "limit", "allocated", "request", "over_quota_weight")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChange:
+    """A pod group of which two plans say different things.
+
+    `before` and `after` are its verdicts, None where a plan does not know it; `waiting_before` and
+    `waiting_after` how many of its pods wait on.
+
+    >>> import kai
+    >>> change = kai.GroupChange("a/x", "unschedulable", "placed", 2, 0)
+    >>> change.before, change.after
+    ('unschedulable', 'placed')
+    """
+
+    name: str
+    before: str | None
+    after: str | None
+    waiting_before: int
+    waiting_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodChange:
+    """A pod about which two plans decide differently; None: a plan leaves it as it is.
+
+    >>> import kai
+    >>> change = kai.PodChange("a/x-0", "a/x", None, kai.Bind("a/x-0", "n1", 1))
+    >>> change.before is None, change.after
+    (True, Bind(pod='a/x-0', node='n1', gpus=1))
+    """
+
+    name: str
+    group: str | None
+    before: Decision | None
+    after: Decision | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChange:
+    """A number of a queue that differs: devices, cores or bytes; None is unlimited.
+
+    `resource` is "gpu", "cpu" or "memory"; `member` is that of `kai.QueueShare`. Of a queue that
+    only one plan knows there is one change, with `resource` and `member` empty.
+
+    >>> import kai
+    >>> kai.QueueChange("a", "gpu", "fair_share", 4, 8).after
+    8
+    """
+
+    name: str
+    resource: str
+    member: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class PlanDiff:
+    """What differs between a plan and another one, which `kai.Plan.diff` was given.
+
+    True if anything does. Printed, it is a page. Names of shared devices, messages and timings are
+    not compared, so that plans of two times can be equal.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", pods=2, gpus=1)
+    >>> before = kai.Scheduler().plan(cluster)
+    >>> diff = before.diff(kai.Scheduler().plan(cluster.add_nodes(1, like="n1")))
+    >>> [(group.name, group.before, group.after) for group in diff.groups]
+    [('a/x', 'partly_placed', 'placed')]
+    >>> [(pod.name, pod.before, pod.after) for pod in diff.pods]
+    [('a/x-1', None, Bind(pod='a/x-1', node='n2', gpus=1))]
+    """
+
+    groups: tuple[GroupChange, ...]
+    pods: tuple[PodChange, ...]
+    queues: tuple[QueueChange, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.groups or self.pods or self.queues)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for programs, in dicts and lists."""
+        return {
+            "groups": [dataclasses.asdict(each) for each in self.groups],
+            "pods": [
+                {
+                    "name": each.name,
+                    "group": each.group,
+                    "before": each.before and each.before.to_dict(),
+                    "after": each.after and each.after.to_dict(),
+                }
+                for each in self.pods
+            ],
+            "queues": [dataclasses.asdict(each) for each in self.queues],
+        }
+
+    def __repr__(self) -> str:
+        return f"<kai.PlanDiff: {self._summary()}>"
+
+    def __str__(self) -> str:
+        return text.to_text(self._summary(), self._tables())
+
+    def _repr_html_(self) -> str:
+        return text.to_html(self._summary(), self._tables())
+
+    def _summary(self) -> str:
+        if not self:
+            return "nothing differs"
+        queues = {each.name for each in self.queues}
+        counts = ((self.groups, "pod group"), (self.pods, "pod"), (queues, "queue"))
+        parts = [text.count(len(each), noun) for each, noun in counts if each]
+        verb = "differs" if parts[0].startswith("1 ") and len(parts) == 1 else "differ"
+        return f"{', '.join(parts)} {verb}"
+
+    def _tables(self) -> list[Table]:
+        groups = [
+            (
+                each.name,
+                _words(each.before),
+                _words(each.after),
+                f"{text.number(each.waiting_before)} -> {text.number(each.waiting_after)}",
+            )
+            for each in self.groups
+        ]
+        queues = [_queue_row(each) for each in self.queues]
+        return [
+            _table("Pod groups", ("pod group", "before", "after", "pods that wait"), groups),
+            _table("Pods", ("pod group", "pods", "before", "after"), _pod_rows(self.pods), right=1),
+            _table("Queues", ("queue", "", "before", "after"), queues),
+        ]
+
+
+def diff(before: Answer, after: Answer) -> PlanDiff:
+    return PlanDiff(
+        groups=tuple(_groups(before, after)),
+        pods=tuple(_pods(before, after)),
+        queues=tuple(_queues(before, after)),
+    )
+
+
+# ---- comparing -----------------------------------------------------------------------------------
+
+
+def _groups(before: Answer, after: Answer) -> Iterator[GroupChange]:
+    old, new = (group_rows(each._compiled) for each in (before, after))
+    for name in sorted(old.keys() | new.keys()):
+        a, b = old.get(name), new.get(name)
+        if a != b:
+            yield GroupChange(
+                name,
+                a[0] if a else None,
+                b[0] if b else None,
+                a[1] if a else 0,
+                b[1] if b else 0,
+            )
+
+
+def group_rows(compiled: _core.Plan) -> dict[str, tuple[str, int]]:
+    """By pod group: its verdict, and how many of its pods wait on."""
+    columns = compiled.group_columns()
+    codes, verdicts = columns["verdict"]
+    waiting = memoryview(columns["waiting"]).cast("i")
+    return {
+        name: (verdicts[code], number)
+        for name, code, number in zip(
+            texts(columns["pod_group"]), memoryview(codes).cast("i"), waiting, strict=True
+        )
+    }
+
+
+def texts(column: tuple[bytes, bytes]) -> list[str]:
+    """A column of texts, of which most differ."""
+    offsets, whole = memoryview(column[0]).cast("q"), column[1]
+    return [whole[begin:end].decode() for begin, end in pairwise(offsets)]
+
+
+def _pods(before: Answer, after: Answer) -> Iterator[PodChange]:
+    old, new = _outcomes(before._compiled), _outcomes(after._compiled)
+    changed = [
+        name
+        for name in sorted(old.keys() | new.keys())
+        if _decided(old, name) != _decided(new, name)
+    ]
+    # One by one they would cost a look at all nodes each.
+    first, second = (each.decisions[:] if changed else () for each in (before, after))
+    for name in changed:
+        group = before.situation.group_of_pod.get(name) or after.situation.group_of_pod.get(name)
+        yield PodChange(
+            name,
+            group,
+            first[old[name][0]] if name in old else None,
+            second[new[name][0]] if name in new else None,
+        )
+
+
+_Outcomes = Mapping[str, tuple[Any, ...]]
+
+
+def _outcomes(compiled: _core.Plan) -> _Outcomes:
+    """By pod, the last decision about it: its place among all, and what it says."""
+    columns = compiled.decision_columns()
+    said = []
+    for name in ("kind", "node", "action", "for_group"):
+        codes, known = columns[name]
+        known = [*known, None]  # the code of none is -1
+        said.append([known[code] for code in memoryview(codes).cast("i")])
+    gpus = memoryview(columns["gpus"]).cast("d")
+    pods = texts(columns["pod"])
+    return {row[0]: row[1:] for row in zip(pods, range(len(pods)), *said, gpus, strict=True)}
+
+
+def _decided(outcomes: _Outcomes, name: str) -> tuple[Any, ...]:
+    return outcomes[name][1:] if name in outcomes else ()
+
+
+def _queues(before: Answer, after: Answer) -> Iterator[QueueChange]:
+    for name in sorted(before.queues.keys() | after.queues.keys()):
+        if name not in before.queues or name not in after.queues:
+            known = name in before.queues, name in after.queues
+            yield QueueChange(name, "", "", *(float(each) for each in known))
+            continue
+        for resource in ("gpu", "cpu", "memory"):
+            old, new = (getattr(each.queues[name], resource) for each in (before, after))
+            for member in _SHARE:
+                a, b = getattr(old, member), getattr(new, member)
+                if a != b:
+                    yield QueueChange(name, resource, member, a, b)
+
+
+# ---- words ---------------------------------------------------------------------------------------
+
+
+def _words(verdict: str | None) -> str:
+    return "not there" if verdict is None else verdict.replace("_", " ")
+
+
+def _outcome(decision: Decision | None) -> str:
+    if isinstance(decision, Bind):
+        return f"bound to {decision.node}"
+    if isinstance(decision, Pipeline):
+        return f"promised {decision.node}"
+    if isinstance(decision, Evict):
+        return f"evicted for {decision.for_group}" if decision.for_group else "evicted"
+    return "left as it is"
+
+
+def _pod_rows(changes: Sequence[PodChange]) -> list[tuple[str, ...]]:
+    """Pods of a group that change alike share a row; if there are too many, so do all groups."""
+    rows = Counter(
+        (each.group or each.name, _outcome(each.before), _outcome(each.after)) for each in changes
+    )
+    if len(rows) <= _MOST_SHOWN:
+        return [(group, text.number(pods), *said) for (group, *said), pods in rows.items()]
+    groups: dict[tuple[str, str], dict[str, int]] = {}
+    for each in changes:
+        before, after = (_state(one) for one in (each.before, each.after))
+        of = groups.setdefault((before, f"{after} elsewhere" if after == before else after), {})
+        name = each.group or each.name
+        of[name] = of.get(name, 0) + 1
+    return [
+        (text.listing(names, most=1), text.number(sum(names.values())), *said)
+        for said, names in groups.items()
+    ]
+
+
+def _state(decision: Decision | None) -> str:
+    return _outcome(decision).split(" ")[0] if decision is not None else _outcome(None)
+
+
+def _queue_row(change: QueueChange) -> tuple[str, ...]:
+    if not change.resource:
+        states = ["there" if each else "not there" for each in (change.before, change.after)]
+        return (change.name, "", *states)
+    label = {"gpu": "GPUs", "cpu": "CPUs", "memory": "memory"}[change.resource]
+    show = text.size if change.resource == "memory" else text.number
+    if change.member == "over_quota_weight":
+        show = text.number
+    values = ["unlimited" if each is None else show(each) for each in (change.before, change.after)]
+    return (change.name, f"{change.member.replace('_', ' ')}, {label}", *values)
+
+
+def _table(
+    title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: int | None = None
+) -> Table:
+    hidden = len(rows) - _MOST_SHOWN
+    note = f"and {text.number(hidden)} more" if hidden > 0 else ""
+    aligned = frozenset() if right is None else frozenset((right,))
+    return Table(title, columns, rows[:_MOST_SHOWN], right=aligned, note=note)

@@ -1,0 +1,281 @@
+"""What comes next: the pod groups that wait after a plan, in the order in which they come.
+
+>>> import kai
+>>> cluster = kai.Cluster().queue("a", deserved_gpus=4).queue("b", deserved_gpus=4)
+>>> cluster = cluster.pending("b/new", gpus=3).pending("a/low", gpus=1)
+>>> cluster = cluster.pending("a/high", gpus=1, priority=90)
+>>> order = kai.Scheduler().plan(cluster).order
+>>> [turn.group for turn in order]
+['a/high', 'a/low', 'b/new']
+>>> order[0].because
+'its priority is 90, that of a/low 50'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, overload
+
+from kai.api import times
+from kai.engine import text
+from kai.engine.values import plain
+from kai.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from kai import _core
+
+Minimum = Literal["below", "at", "above"]
+_MOST_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTurn:
+    """A queue above a waiting pod group, as it stands when the group's turn comes.
+
+    What is compared with queues beside it, in this order. `over_fair_share`: it holds more than its
+    fair share of everything. `within_deserved`: with the group's next pods it has no more than it
+    deserves. `priority`: the higher goes first. `may_have_none`: the group asks for what the queue
+    may have nothing of. `share_with_request` and `share`: the largest part, over GPUs, CPUs and
+    memory, of what the queue may have, with the group's next pods and without; 1.0 is all of it.
+    `created`: the older goes first; None is unknown.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a", deserved_gpus=4).node("n1", gpus=1)
+    >>> cluster = cluster.pending("a/x", pods=2, gpus=1, min_member=2)
+    >>> [queue] = kai.Scheduler().plan(cluster).order["a/x"].queues
+    >>> queue.name, queue.within_deserved, queue.share_with_request
+    ('a', True, 0.5)
+    """
+
+    name: str
+    over_fair_share: bool
+    within_deserved: bool
+    priority: int
+    may_have_none: bool
+    share_with_request: float
+    share: float
+    created: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A pod group that waits, its place among all that do, and what that place follows from.
+
+    `place` counts from 1. `queues` are those above the group, from the top to its own: they are
+    compared first. In one queue the higher `priority` goes first, then what is below its `minimum`
+    of pods before what is at it or above, then what was `created` earlier. `gpus` (devices), `cpus`
+    (cores) and `memory` (bytes) are what it wants next. `because` says what puts it before the one
+    after it; "" for the last.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").pending("a/first", gpus=2).pending("a/second", gpus=1)
+    >>> turn = kai.Scheduler().plan(cluster).order[0]
+    >>> turn.place, turn.group, turn.gpus, turn.because
+    (1, 'a/first', 2, 'it is older than a/second')
+    """
+
+    place: int
+    group: str
+    queue: str
+    priority: int
+    minimum: Minimum
+    created: datetime | None
+    gpus: float
+    cpus: float
+    memory: float
+    queues: tuple[QueueTurn, ...]
+    because: str
+
+
+class Order(Sequence[Turn]):
+    """The pod groups that wait after a plan, the one that comes next first.
+
+    The order is that of the next cycle, if nothing else changed and each group got in its turn what
+    it wants next: its queue then has so much more, and others may go before the next group of it. A
+    group that waits for pods of its own is not in it, as it cannot be tried.
+
+    It is a sequence of `kai.Turn`; the name of a group finds its turn, and raises NotFoundError for
+    one that does not wait.
+
+    >>> import kai
+    >>> cluster = kai.Cluster().queue("a").pending("a/x", gpus=1).pending("a/y", gpus=1)
+    >>> order = kai.Scheduler().plan(cluster).order
+    >>> len(order), order[0].group, order["a/y"].place
+    (2, 'a/x', 2)
+    """
+
+    def __init__(self, rows: Sequence[_core._Turn], now: datetime, *, by_fair_share: bool) -> None:
+        self._rows = rows
+        self._now = now
+        self._by_fair_share = by_fair_share
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int | str) -> Turn: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Turn, ...]: ...
+    def __getitem__(self, index: int | str | slice) -> Turn | tuple[Turn, ...]:
+        if isinstance(index, slice):
+            return tuple(self._turn(each) for each in range(len(self))[index])
+        if isinstance(index, str):
+            if index not in self._places:
+                raise NotFoundError(text.not_found("waiting pod group", index, self._places))
+            return self._turn(self._places[index])
+        return self._turn(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Turn]:
+        return (self._turn(index) for index in range(len(self)))
+
+    def __contains__(self, value: object) -> bool:
+        if isinstance(value, str):
+            return value in self._places
+        return isinstance(value, Turn) and value in tuple(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self._rows == other._rows if isinstance(other, Order) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return text.to_text("", [self._table()]) or "no pod group waits for its turn"
+
+    def _repr_html_(self) -> str:
+        return text.to_html("", [self._table()])
+
+    def _table(self) -> text.Table:
+        rows = [
+            (
+                str(turn.place),
+                turn.group,
+                text.number(turn.gpus),
+                turn.queue,
+                f"{100 * turn.queues[-1].share_with_request:.0f} %" if turn.queues else "",
+                str(turn.priority),
+                _age(turn.created, self._now),
+                turn.because,
+            )
+            for turn in self[:_MOST_SHOWN]
+        ]
+        hidden = len(self) - len(rows)
+        return text.Table(
+            "What comes next",
+            ("", "pod group", "GPUs", "queue", "share", "priority", "age", "why before the next"),
+            rows,
+            right=frozenset((0, 2, 4, 5, 6)),
+            note=f"and {text.count(hidden, 'more pod group')}" if hidden else "",
+        )
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {row[0]: index for index, row in enumerate(self._rows)}
+
+    def _turn(self, index: int) -> Turn:
+        group, priority, minimum, created_ns, gpus, cpus, memory, queues = self._rows[index]
+        after = self._rows[index + 1] if index + 1 < len(self._rows) else None
+        return Turn(
+            place=index + 1,
+            group=group,
+            queue=queues[-1][0] if queues else "",
+            priority=priority,
+            minimum=minimum,  # type: ignore[arg-type]
+            created=_time(created_ns),
+            gpus=plain(gpus),
+            cpus=plain(cpus),
+            memory=plain(memory),
+            queues=tuple(QueueTurn(*queue[:7], _time(queue[7])) for queue in queues),
+            because=_because(self._rows[index], after, by_fair_share=self._by_fair_share),
+        )
+
+
+def _time(ns: int | None) -> datetime | None:
+    return None if ns is None else times.to_datetime(ns)
+
+
+def _age(created: datetime | None, now: datetime) -> str:
+    """ "3d", "5h", "12m", "40s"; the two largest units are for clocks, one is for people."""
+    if created is None:
+        return "-"
+    seconds = max(0.0, (now - created).total_seconds())
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s"
+
+
+# ---- why one goes before another -----------------------------------------------------------------
+
+
+def _because(row: _core._Turn, after: _core._Turn | None, *, by_fair_share: bool) -> str:
+    """What puts a group before the one that comes after it."""
+    if after is None:
+        return ""
+    for mine, other in zip(row[7], after[7], strict=False):
+        if mine[0] != other[0]:
+            return _between_queues(mine, other, by_fair_share=by_fair_share)
+    name = after[0]
+    if row[1] > after[1]:
+        return f"its priority is {row[1]}, that of {name} {after[1]}"
+    if (state := _minimums(row[2], after[2])) is not None:
+        return f"it is {state[0]} its minimum of pods, {name} {state[1]}"
+    if row[3] is not None and after[3] is not None and row[3] < after[3]:
+        return f"it is older than {name}"
+    return f"it is as old as {name}, and before it by name"
+
+
+def _minimums(mine: str, other: str) -> tuple[str, str] | None:
+    states = ("below", "at", "above")
+    return (mine, other) if states.index(mine) < states.index(other) else None
+
+
+def _between_queues(
+    mine: _core._QueueStanding, other: _core._QueueStanding, *, by_fair_share: bool
+) -> str:
+    a, b = f"queue {mine[0]}", other[0]
+    if by_fair_share:
+        if other[1] and not mine[1]:
+            return f"queue {b} has more than its fair share, {mine[0]} has not"
+        if mine[1] == other[1]:
+            if mine[2] and not other[2]:
+                return f"{a} stays within what it deserves, {b} does not"
+            if mine[2] == other[2]:
+                if mine[3] > other[3]:
+                    return f"{a} has priority {mine[3]}, {b} {other[3]}"
+                if mine[3] == other[3] and (said := _by_share(mine, other)):
+                    return said
+    if mine[7] is not None and other[7] is not None and mine[7] < other[7]:
+        return f"{a} is older than {b}"
+    return f"{a} stands as {b} does"
+
+
+def _percentages(*shares: float) -> list[str]:
+    """With as many digits as it takes to tell them apart.
+
+    >>> _percentages(0.25, 1 / 3), _percentages(1.00002, 1.00004)
+    (['25 %', '33.3 %'], ['100.002 %', '100.004 %'])
+    """
+    said: list[str] = []
+    for digits in range(3, 17):
+        said = [f"{100 * share:.{digits}g} %" for share in shares]
+        if len({*said}) == len(said):
+            break
+    return said
+
+
+def _by_share(mine: _core._QueueStanding, other: _core._QueueStanding) -> str:
+    a, b = f"queue {mine[0]}", other[0]
+    if other[4] and not mine[4]:
+        return f"queue {b} may have nothing of what is asked for"
+    if mine[4] != other[4]:
+        return ""
+    for has, others, when in ((mine[5], other[5], "with it "), (mine[6], other[6], "")):
+        if has < others:
+            less, more = _percentages(has, others)
+            return f"{when}{a} has {less} of what it may have, {b} {more}"
+        if has > others:
+            return ""
+    return ""

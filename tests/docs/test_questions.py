@@ -1,0 +1,84 @@
+"""docs/concepts/questions.md: a script per question, short, complete, typed, and with its output.
+
+A section whose title ends with a question mark has a script of at most 12 lines, which needs
+nothing but the files that earlier blocks wrote. The ```text block after it is what it prints.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/concepts/questions.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+QUESTIONS = [
+    "What if I add 10 nodes?",
+    "Which weight gives vision half?",
+    "Who would be evicted if I submitted this?",
+    "Binpack or spread: what is left whole?",
+    "Why not this group?",
+    "What differs between these two plans?",
+]
+MOST_LINES = 12
+
+
+def sections() -> dict[str, list[tuple[str, str]]]:
+    """The blocks of each section, by its title; those before the first title are under ""."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for part in re.split(r"^## ", "\n" + PAGE, flags=re.MULTILINE):
+        title = part.partition("\n")[0] if found else ""
+        found[title] = BLOCK.findall(part)
+    return found
+
+
+def scripts(title: str) -> list[str]:
+    return [code for kind, code in sections()[title] if kind == "python"]
+
+
+def test_each_question_has_a_section() -> None:
+    assert [title for title in sections() if title.endswith("?")] == QUESTIONS
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_each_answer_is_one_short_script(question: str) -> None:
+    script = scripts(question)[-1]
+    assert script.startswith("import kai\n")
+    assert len(script.splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_each_script_prints_what_the_page_says(question: str, tmp_path: Path) -> None:
+    *before, script = [*scripts(""), *scripts(question)]
+    for number, code in enumerate([*before, script]):
+        (tmp_path / f"{number}.py").write_text(code, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, f"{number}.py"],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT / "python")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    said = [text for kind, text in sections()[question] if kind == "text"]
+    assert [done.stdout] == said
+
+
+def test_the_scripts_are_typed_strictly(tmp_path: Path) -> None:
+    for number, title in enumerate(title for title in sections() if title):
+        if "data frames" not in title:  # those of pandas are not typed here
+            (tmp_path / f"script_{number}.py").write_text(scripts(title)[-1], encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(tmp_path)],
+        env={"MYPYPATH": str(ROOT / "python"), "PATH": "", "HOME": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

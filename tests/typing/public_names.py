@@ -1,0 +1,167 @@
+"""Every public name of kai, as `mypy --strict` has to see it; it also runs.
+
+A line that ends with `# type: ignore[...]` is a mistake that a type checker has to find: strict
+checking refuses an ignore that is not needed.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kai
+
+if TYPE_CHECKING:
+    import pandas
+
+version: str = kai.__version__
+
+
+def build() -> kai.Cluster:
+    node: kai.NodeOptions = {"gpus": 8, "labels": {"rack": "r1"}}
+    pod: kai.PodOptions = {"pods": 4, "gpus": 1, "min_member": 4}
+    queue: kai.QueueOptions = {"deserved_gpus": 4, "weight": 2}
+    cluster = kai.Cluster(name="typed", now="2026-01-01T00:00:00Z").queue("vision").queue("speech")
+    cluster.nodes("n", 2, **node).node("m1", gpus=8).update_queue("vision", **queue)
+    cluster.running("speech/bulk", pods=8, gpus=1, node="n1").pending("vision/train", **pod)
+    cluster.add_nodes(1, like="n1", labels={"rack": "r2"}).cordon("n2").uncordon("n2").drain("m1")
+    cluster.scale("vision/train", 6, min_member=6).remove("m1").releasing("speech/x", node="n1")
+    return cluster.copy()
+
+
+def mistakes(cluster: kai.Cluster) -> None:
+    cluster.nodes("n", 2, gpu=8)  # type: ignore[call-arg]
+    cluster.node("n", gpu=8)  # type: ignore[call-arg]
+    cluster.pending("a/x", gpu=1)  # type: ignore[call-arg]
+    cluster.update_queue("a", wieght=2)  # type: ignore[call-arg]
+    cluster.add_nodes(2)  # type: ignore[call-arg]
+    cluster.nodes("n", 2, gpus="many")  # type: ignore[arg-type]
+    kai.pod_settings(gpu_fractoin=0.5)  # type: ignore[call-arg]
+    kai.pod_settings(gpus=1).for_zenlm()  # type: ignore[attr-defined]
+    kai.Scheduler().plan(cluster).decisions[0].nod()  # type: ignore[union-attr]
+    kai.Scheduler().plan(cluster).free_gpus["n1"] = 8  # type: ignore[index]
+    kai.nonsense()  # type: ignore[attr-defined]
+
+
+def decisions(plan: kai.Plan) -> list[str]:
+    said: list[str] = []
+    decision: kai.Decision
+    for decision in plan.decisions:
+        if isinstance(decision, kai.Evict):
+            said.append(f"{decision.pod} for {decision.for_group}")
+        elif isinstance(decision, kai.Pipeline):
+            said.append(f"{decision.pod} later on {decision.node}")
+        else:
+            bind: kai.Bind = decision
+            zones: tuple[kai.NumaZone, ...] = bind.numa_zones
+            claims: tuple[kai.ClaimAllocation, ...] = bind.claims
+            extended: kai.ExtendedClaim | None = bind.extended_claim
+            said.append(f"{bind.pod} on {bind.node} {bind.gpus} {zones} {claims} {extended}")
+    evictions: tuple[kai.Evict, ...] = plan.evictions
+    return said + [each.action for each in evictions]
+
+
+def groups(plan: kai.Plan) -> None:
+    group: kai.GroupPlan = plan.pod_groups["vision/train"]
+    reasons: tuple[kai.Reason, ...] = group.reasons
+    facts: list[Mapping[str, Any]] = [each.facts for each in reasons]
+    writes: kai.Writes = group.writes
+    pods: list[kai.PodPlan] = list(plan.pods.values())
+    assert isinstance(group.verdict, str), (facts, writes, pods)
+    text: str = plan.why("vision/train")
+    order: kai.Order = plan.order
+    turns: Sequence[kai.Turn] = order
+    queues: list[kai.QueueTurn] = [queue for turn in turns for queue in turn.queues]
+    created: list[datetime | None] = [turn.created for turn in order[:2]]
+    assert len(queues) >= len(order), (text, created)
+
+
+def numbers(plan: kai.Plan) -> None:
+    queues: kai.Queues = plan.queues
+    queue: kai.QueuePlan = queues["vision"]
+    share: kai.QueueShare = queue.gpu
+    fair: float = share.fair_share or 0
+    nodes: kai.Nodes = plan.nodes
+    node: kai.NodePlan = nodes["n1"]
+    free: Mapping[str, float] = plan.free_gpus
+    whole: tuple[str, ...] = nodes.whole
+    room: int = nodes.room_for(gpus=1) + node.room_for(gpus=0.5)
+    phases: Mapping[str, kai.Phase] = plan.timing
+    frames: kai.Frames = plan.to_frames()
+    table: pandas.DataFrame = frames.groups
+    assert len({*map(str, (fair, free, whole, room, phases["total"].ms, len(table)))}) > 1
+    rejected: tuple[kai.Rejected, ...] = plan.rejected
+    assert [str(each) for each in rejected] == []
+
+
+def differences(one: kai.Plan, other: kai.Plan) -> kai.PlanDiff:
+    diff: kai.PlanDiff = one.diff(other)
+    changed: tuple[kai.GroupChange, ...] = diff.groups
+    pods: tuple[kai.PodChange, ...] = diff.pods
+    queues: tuple[kai.QueueChange, ...] = diff.queues
+    after: list[kai.Decision | None] = [change.after for change in pods]
+    assert bool(diff) == bool(changed or after or queues)
+    return diff
+
+
+def settings() -> None:
+    request: kai.PodRequest = kai.PodRequest(queue="vision", gpu_fraction=0.5)
+    made: kai.PodSettings = kai.pod_settings(queue="vision", gpu_fraction=0.5)
+    built: kai.settings.Built = made.for_zenml(as_native=False)
+    findings: list[kai.linting.Finding] = kai.lint(made.for_kubernetes().to_pod_spec())
+    names: list[str] = list(kai.integrations.ORCHESTRATORS)
+    variables: dict[str, str] = kai.terraform.variables(request)
+    tree: list[dict[str, Any]] = kai.queues.unlimited("vision")
+    found: kai.runtime.Detected = kai.runtime.detect()
+    assert len({*map(str, (built, findings, names, variables, tree, found.available))}) > 1
+
+
+def errors() -> None:
+    mistakes: tuple[type[kai.KaiError], ...] = (
+        kai.InvalidInputError,
+        kai.InvalidClusterError,
+        kai.InvalidConfigError,
+        kai.InvalidRequestError,
+        kai.BusyError,
+    )
+    name = ""
+    try:
+        build().remove("nothing")
+    except mistakes:
+        raise
+    except kai.NotFoundError as error:
+        name = str(error)
+    assert "nothing" in name
+
+
+def main() -> None:
+    cluster = build()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "snapshot.json"
+        cluster.save(path)
+        loaded: kai.Cluster = kai.load(path, now="2026-01-01T00:00:00Z")
+        many: list[kai.Cluster] = kai.load_all([path])
+    assert len(many) == 1
+    config: kai.Config = kai.Config(plugins={"nodeplacement": {"gpu": "binpack"}})
+    assert kai.default_config().actions
+    scheduler = kai.Scheduler(config, as_kai=False)
+    plan: kai.Plan = scheduler.plan(cluster)
+    assert plan == scheduler.plan(loaded)
+    wake: kai.Wake | None = scheduler.next_wake(cluster)
+    assert wake is None or isinstance(wake.at, datetime)
+    assert copy.copy(plan) == pickle.loads(pickle.dumps(plan))
+    assert not differences(plan, scheduler.plan(copy.deepcopy(cluster)))
+    assert decisions(plan)
+    groups(plan)
+    numbers(plan)
+    settings()
+    errors()
+
+
+if __name__ == "__main__":
+    main()
