@@ -80,15 +80,14 @@ py::list Memory(LiveCluster& self) {
   return columns;
 }
 
-}  // namespace
-
-void RegisterSession(py::module_& module) {
+void RegisterCluster(py::module_& module) {
   py::class_<LiveCluster, std::shared_ptr<LiveCluster>>(module, "Cluster", py::is_final())
-      .def_property_readonly(
-          "rejected",
-          [](LiveCluster& self) {
-            return self.Look([](const Cluster& cluster) { return ToPython(cluster.rejections()); });
-          })
+      .def_property_readonly("rejected",
+                             [](LiveCluster& self) {
+                               return self.Look([](const Cluster& cluster) {
+                                 return bindings::ToPython(cluster.rejections());
+                               });
+                             })
       .def_property_readonly("config_json", &LiveCluster::config_json)
       .def_property_readonly("load_ns", &LiveCluster::load_ns)
       .def_property_readonly("counts", &Counts)
@@ -100,7 +99,9 @@ void RegisterSession(py::module_& module) {
       .def("memory", &Memory);
   module.def("case_of", &CaseOf, py::arg("data"));
   module.def("load_snapshot", &LiveCluster::Load, py::arg("data"));
+}
 
+void RegisterConfig(py::module_& module) {
   py::class_<Config>(module, "Config", py::is_final())
       .def_static(
           "parse",
@@ -120,7 +121,13 @@ void RegisterSession(py::module_& module) {
   module.def("compat_switches", &Config::CompatSwitches);
   module.def("config_names", [] { return ToDict(ConfigNames()); });
   module.def("scheduler_param_names", [] { return ToDict(SchedulerParamNames()); });
+}
 
+}  // namespace
+
+void RegisterSession(py::module_& module) {
+  RegisterCluster(module);
+  RegisterConfig(module);
   py::class_<Session, std::shared_ptr<Session>>(module, "Session", py::is_final())
       .def(py::init<Config>(), py::arg("config"))
       .def(
