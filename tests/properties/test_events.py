@@ -1,4 +1,7 @@
-"""Whatever happens to a cluster: its plan is that of what it holds, loaded anew."""
+"""Whatever happens to a cluster: its plan is that of what it holds, loaded anew.
+
+What a scheduler has promised before is carried over, as to one that starts again.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +70,10 @@ def test_a_plan_after_events_is_that_of_a_fresh_load(case: Case, as_kai: bool) -
     held: list[tuple[kai.Plan, kai.Plan]] = []
     for _ in range(STEPS):
         events += [world.happen() for _ in range(world.random.randint(1, 3))]
+        memory = scheduler.export_memory(world.cluster)
         plan = scheduler.plan(world.cluster, now=NOW)
         fresh = kai.Cluster.from_snapshot(world.cluster.to_snapshot())
+        scheduler.import_memory(fresh, memory)
         expected = scheduler.plan(fresh, now=NOW)
         assert plan == expected, (seed, events)
         assert world.cluster.counts == fresh.counts, (seed, events)

@@ -20,18 +20,22 @@ bool LostItsGang(const CycleView& cycle, PodGroupId group) {
 
 void EvictionAction::PushWaiting(CycleView& cycle, const WaitingRuns& waiting, Turns* turns) const {
   const CandidateFilter filter{.preemptible = OnlyForPreemptible()};
-  // Then a group that finds no victims makes no difference to others: none takes its place on the
-  // worklist, none with a higher priority comes after it (failed_groups.h), and what got its first
-  // pods in this cycle is no victim.
-  const bool looks_ahead = depth_ < 0 && !cycle.plain_search &&
-                           cycle.mends->on(Mend::kSameCycleEviction) &&
-                           cycle.worklist.comparators == Worklist::Options().comparators;
+  std::vector<std::span<const PodGroupId>> runs;
   for (const std::span<const PodGroupId> run : waiting.runs()) {
     const PodGroupId group = run.front();
     if (cycle.MayRun(group) && IsCandidate(*cycle.cluster, *cycle.order, group, filter) &&
-        MayEvictNow(cycle, group) && (!looks_ahead || MayFindVictims(cycle, group)))
-      turns->Push(run);
+        MayEvictNow(cycle, group))
+      runs.push_back(run);
   }
+  // Where some group may find victims, the others have to come as well: each speaks for its queue
+  // for as long as it is the next one there. Without the switch what got its first pods in this
+  // cycle is a victim as well.
+  const bool looks_ahead = !cycle.plain_search && cycle.mends->on(Mend::kSameCycleEviction);
+  if (looks_ahead && std::ranges::none_of(runs, [&](std::span<const PodGroupId> run) {
+        return MayFindVictims(cycle, run.front());
+      }))
+    return;
+  for (const std::span<const PodGroupId> run : runs) turns->Push(run);
 }
 
 void EvictionAction::Run(CycleView& cycle) {

@@ -35,8 +35,7 @@ class EvictionAction : public Action {
   virtual bool OnlyForPreemptible() const { return false; }
   // Reclaim: may this group take from others at all? Others are passed over without a trace.
   virtual bool MayStart(CycleView&, PodGroupId) { return true; }
-  // Whether any group on the lists may lose pods for this one at all; where not, the group is not
-  // in the worklist. Lists stand through a cycle.
+  // Whether any group on the lists may lose pods for this one at all. Lists stand through a cycle.
   virtual bool MayFindVictims(const CycleView& cycle, PodGroupId) const {
     return !cycle.lists().may_lose.empty();
   }
