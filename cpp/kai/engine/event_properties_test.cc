@@ -438,7 +438,7 @@ TEST_P(EventsTest, GiveThePlanOfAFreshLoad) {
     EXPECT_GT(promised, end - first > 10 ? 30 : -1);
   }
   EXPECT_GT(counts.updated, end - first > 10 ? 3 * counts.built : -1);
-  EXPECT_GT(counts.followed, end - first > 10 ? counts.updated / 3 : -1);
+  EXPECT_GT(counts.followed, end - first > 10 ? counts.updated / 4 : -1);
   EXPECT_GT(counts.repeated, end - first > 10 ? counts.built / 3 : -1);
   RecordProperty("promised", static_cast<int>(promised));
   RecordProperty("events", std::to_string(happened));
