@@ -15,12 +15,6 @@
 namespace kai::memory_test {
 namespace {
 
-// What the allocator has handed out.
-size_t AllocatedBytes() {
-  const struct mallinfo2 info = mallinfo2();
-  return info.uordblks + info.hblkhd;
-}
-
 size_t BytesOf(const MemoryReport& report, std::string_view part, std::string_view column) {
   size_t bytes = 0;
   for (const MemoryReport::Column& each : report.columns)
@@ -40,6 +34,12 @@ PodRow SomePod(const std::string& name) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// What the allocator has handed out.
+size_t AllocatedBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
 TEST(MemoryTest, CountsWhatTheAllocatorHandedOut) {
   RandomClusterOptions options{.max_nodes = 60, .max_groups = 200, .max_running_groups = 200};
   options.sub_groups = true;
