@@ -132,15 +132,19 @@ bool LiveCluster::StartFollowing() {
   return true;
 }
 
-LiveCluster::Event LiveCluster::Upsert(std::string_view json) {
-  const Turn turn = TakeTurn(*mutex_);
-  absl::StatusOr<JsonObject> parsed = document_.Parse(json);
+JsonObject LiveCluster::Parse(std::string_view json) {
+  const absl::StatusOr<JsonObject> parsed = document_.Parse(json);
   if (!parsed.ok()) {
     ThrowIfError(
         absl::InvalidArgumentError(StrCat("the object ", std::string(parsed.status().message()))),
         WhenInvalid::kCluster);
   }
-  JsonObject object = *parsed;
+  return *parsed;
+}
+
+LiveCluster::Event LiveCluster::Upsert(std::string_view json) {
+  const Turn turn = TakeTurn(*mutex_);
+  JsonObject object = Parse(json);
   Event event;
   event.kind = KindOf(object);
   const kai::Kind kind = KindOrThrow(event.kind);
@@ -288,14 +292,9 @@ Engine& LiveCluster::EngineOf(const std::shared_ptr<Session>& session) {
 std::optional<AssumptionId> LiveCluster::AssumeBound(const SessionPtr& session,
                                                      std::string_view json) {
   const Turn turn = TakeTurn(*mutex_);
-  absl::StatusOr<JsonObject> parsed = document_.Parse(json);
-  if (!parsed.ok()) {
-    ThrowIfError(
-        absl::InvalidArgumentError(StrCat("the object ", std::string(parsed.status().message()))),
-        WhenInvalid::kCluster);
-  }
+  JsonObject parsed = Parse(json);
   BindRequestRow request;
-  if (const std::optional<Rejection> bad = ReadBindRequest(*parsed, &request)) {
+  if (const std::optional<Rejection> bad = ReadBindRequest(parsed, &request)) {
     ThrowIfError(absl::InvalidArgumentError(StrCat("the BindRequest: ", bad->field,
                                                    bad->field.empty() ? "" : ": ", bad->message)),
                  WhenInvalid::kCluster);

@@ -110,6 +110,8 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   };
   // How the plan that was just made is made again.
   HeldPlan::Again AgainFor(const Session& session, const Follower* follower, int64_t now_ns);
+  // An object that is no JSON is an error of the caller.
+  JsonObject Parse(std::string_view json);
   // With the turn taken.
   Engine& EngineOf(const std::shared_ptr<Session>& session);
 

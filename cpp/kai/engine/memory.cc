@@ -8,6 +8,7 @@
 #include "kai/model/claims/extended_claims.h"
 #include "kai/model/rows/rows.h"
 #include "kai/session/json_writer.h"
+#include "kai/session/plan_json.h"
 
 namespace kai {
 namespace {
@@ -28,24 +29,6 @@ void WriteNames(std::string_view key, const std::vector<std::string>& names, Jso
   json->End(']');
 }
 
-std::string_view NameOfOperator(SelectorOp op) {
-  switch (op) {
-    case SelectorOp::kIn:
-      return "In";
-    case SelectorOp::kNotIn:
-      return "NotIn";
-    case SelectorOp::kExists:
-      return "Exists";
-    case SelectorOp::kDoesNotExist:
-      return "DoesNotExist";
-    case SelectorOp::kGt:
-      return "Gt";
-    case SelectorOp::kLt:
-      return "Lt";
-  }
-  return "";
-}
-
 void WriteRequirements(std::string_view key, const std::vector<SelectorRequirement>& requirements,
                        JsonWriter* json) {
   json->Key(key);
@@ -53,7 +36,7 @@ void WriteRequirements(std::string_view key, const std::vector<SelectorRequireme
   for (const SelectorRequirement& each : requirements) {
     json->Begin('{');
     json->Pair("key", each.key);
-    json->Pair("operator", NameOfOperator(each.op));
+    json->Pair("operator", NameOf(each.op));
     WriteNames("values", each.values, json);
     json->End('}');
   }

@@ -81,24 +81,6 @@ void WritePlacement(const DecisionTable& decisions, size_t row, JsonWriter* json
   }
 }
 
-const char* NameOf(SelectorOp op) {
-  switch (op) {
-    case SelectorOp::kIn:
-      return "In";
-    case SelectorOp::kNotIn:
-      return "NotIn";
-    case SelectorOp::kExists:
-      return "Exists";
-    case SelectorOp::kDoesNotExist:
-      return "DoesNotExist";
-    case SelectorOp::kGt:
-      return "Gt";
-    case SelectorOp::kLt:
-      return "Lt";
-  }
-  return "";
-}
-
 void WriteRequirements(std::string_view key, const std::vector<Requirement>& requirements,
                        const Cluster& cluster, JsonWriter* json) {
   if (requirements.empty()) return;
@@ -395,12 +377,32 @@ QueueNumbers QueueNumbersOf(const Plan& plan, QueueId queue, QuotaResource resou
            {"over_quota_weight", share.over_quota_weight}}};
 }
 
+std::string_view NameOf(SelectorOp op) {
+  switch (op) {
+    case SelectorOp::kIn:
+      return "In";
+    case SelectorOp::kNotIn:
+      return "NotIn";
+    case SelectorOp::kExists:
+      return "Exists";
+    case SelectorOp::kDoesNotExist:
+      return "DoesNotExist";
+    case SelectorOp::kGt:
+      return "Gt";
+    case SelectorOp::kLt:
+      return "Lt";
+  }
+  return "";
+}
+
 std::vector<NamedRequirement> RequirementsOf(const std::vector<Requirement>& requirements,
                                              const Cluster& cluster) {
   std::vector<NamedRequirement> named;
   for (const Requirement& each : requirements) {
-    NamedRequirement& row = named.emplace_back(NamedRequirement{
-        .key = std::string(cluster.Text(each.key)), .op = NameOf(each.op), .values = {}});
+    NamedRequirement& row =
+        named.emplace_back(NamedRequirement{.key = std::string(cluster.Text(each.key)),
+                                            .op = std::string(NameOf(each.op)),
+                                            .values = {}});
     for (const NameId value : each.values) row.values.emplace_back(cluster.Text(value));
     if (each.bound) row.values.push_back(std::to_string(*each.bound));
     std::ranges::sort(row.values);

@@ -30,6 +30,9 @@ std::string PlanJson(const Plan& plan, const DecisionTable& decisions, std::stri
 using QueueNumbers = std::array<std::pair<std::string_view, std::optional<double>>, 7>;
 QueueNumbers QueueNumbersOf(const Plan& plan, QueueId queue, QuotaResource resource);
 
+// An operator as Kubernetes writes it: "NotIn".
+std::string_view NameOf(SelectorOp op);
+
 // What is asked of a node, as Kubernetes writes it.
 struct NamedRequirement {
   std::string key;

@@ -407,7 +407,7 @@ def _as_listed(pod: dict[str, Any]) -> None:
         {"name": "data", "mountPath": "/data"},
         {"name": token, "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io"},
     ]
-    value = "the value of setting {}, as somebody wrote it down"
+    value = "the value of setting {}, as the chart has it today"
     [main] = pod["spec"]["containers"]
     main |= {
         "image": "registry.example/vision/train:v1.2.3",
