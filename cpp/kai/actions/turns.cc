@@ -7,10 +7,13 @@ namespace kai {
 absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle) {
   const GroupClasses& classes = *cycle.classes;
   absl::flat_hash_set<GroupClassId> changed;
+  GroupClassId last;  // changes of one class mostly come together
   for (const Change& change : cycle.statement->ChangesSince(0)) {
     const PodGroupId group = cycle.cluster->pods().group[change.pod];
     const GroupClassId id = group.valid() ? classes.ClassOf(group) : GroupClassId();
-    if (id.valid() && classes.IsShared(id)) changed.insert(id);
+    if (!id.valid() || id == last || !classes.IsShared(id)) continue;
+    changed.insert(id);
+    last = id;
   }
   return changed;
 }
@@ -31,10 +34,10 @@ WaitingRuns::WaitingRuns(const CycleView& cycle) {
     }
     std::vector<PodGroupId>& alike = filtered_.emplace_back();
     for (const PodGroupId& group : groups) {
-      if (classes.HasChanged(group)) {
-        runs_.emplace_back(&group, 1);
-      } else {
+      if (!classes.HasChanged(group)) {
         alike.push_back(group);
+      } else if (cycle.order->CountOf(group, PodStatus::kPending) > 0) {
+        runs_.emplace_back(&group, 1);
       }
     }
     if (!alike.empty()) runs_.emplace_back(alike);
@@ -63,8 +66,11 @@ GroupClassId Turns::ClassOf(PodGroupId group) const {
 void Turns::NoteChanges() {
   if (changes_ == cycle_.statement->Mark()) return;
   if (equals_ == Equals::kPassOver) {
-    for (const Change& change : cycle_.statement->ChangesSince(changes_))
-      changed_.insert(cycle_.cluster->pods().group[change.pod]);
+    for (const Change& change : cycle_.statement->ChangesSince(changes_)) {
+      const PodGroupId group = cycle_.cluster->pods().group[change.pod];
+      const GroupClassId id = group.valid() ? cycle_.classes->ClassOf(group) : GroupClassId();
+      if (id.valid() && !cycle_.classes->IsShared(id)) changed_.insert(group);
+    }
   }
   changes_ = cycle_.statement->Mark();
   failed_.clear();

@@ -25,7 +25,7 @@ namespace kai {
 // Shared classes of which some group has changed in this cycle.
 absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle);
 
-// Groups that wait, as the cycle stands: those of a shared class that still ask for the same
+// Groups with pods that wait, as the cycle stands: those of a shared class that still ask for the same
 // together, in order, the others each by itself. By the age of the first; good as long as this
 // object is.
 class WaitingRuns {
@@ -72,7 +72,7 @@ class Turns {
   int64_t runs_ = 0;          // in the worklist
   int64_t failing_runs_ = 0;  // of these, of shared classes that fail as the cluster stands
   Statement::Checkpoint changes_ = 0;
-  absl::flat_hash_set<PodGroupId> changed_;   // by these
+  absl::flat_hash_set<PodGroupId> changed_;   // by these, of classes that are not shared
   absl::flat_hash_set<GroupClassId> failed_;  // with so many changes
   GroupClassId in_hand_;                      // class of the group that Next() gave last
   bool has_more_ = false;                     // and others of it are in the worklist

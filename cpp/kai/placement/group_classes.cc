@@ -108,13 +108,20 @@ void GroupClasses::Add(PodGroupId group) {
   } else {
     const bool is_shared = MayShare(group);
     const std::span<const int64_t> question = QuestionOf(group, is_shared);
-    auto known = by_question_.find(question);
-    if (known == by_question_.end()) {
-      known = by_question_.emplace(Question(question.begin(), question.end()), make()).first;
-      classes_[known->second].is_shared = is_shared;
-      classes_[known->second].question = &known->first;
+    const bool as_last =
+        last_.valid() && std::ranges::equal(question, *classes_[last_].question);
+    auto known = as_last ? by_question_.end() : by_question_.find(question);
+    if (as_last) {
+      id = last_;
+    } else if (known != by_question_.end()) {
+      id = known->second;
+    } else {
+      id = make();
+      known = by_question_.emplace(Question(question.begin(), question.end()), id).first;
+      classes_[id].is_shared = is_shared;
+      classes_[id].question = &known->first;
     }
-    id = known->second;
+    last_ = id;
   }
   class_of_[group] = id;
   Insert(group, &classes_[id].groups);
@@ -130,6 +137,7 @@ void GroupClasses::Remove(PodGroupId group) {
     if (its.question != nullptr) by_question_.erase(by_question_.find(*its.question));
     its = {};
     free_.push_back(id);
+    if (last_ == id) last_ = GroupClassId();
   }
   class_of_[group] = GroupClassId();
 }

@@ -94,6 +94,7 @@ class GroupClasses {
   IndexVector<GroupClassId, Class> classes_;
   std::vector<GroupClassId> free_;  // classes without groups
   absl::node_hash_map<Question, GroupClassId, QuestionHash, SameQuestion> by_question_;
+  GroupClassId last_;  // of the last group that was added: the next one mostly asks the same
   Question question_;  // scratch
   IndexVector<PodGroupId, GroupClassId> class_of_;
   std::vector<PodGroupId> loners_;

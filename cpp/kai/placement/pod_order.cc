@@ -119,6 +119,10 @@ void PodOrder::Collect(SubGroupId set, std::span<const SubGroupId> passed_over,
                        PodList* pods) const {
   const SubGroupColumns& sets = cluster_.sub_groups();
   if (sets.is_pod_set[set] != 0) return CollectPodSet(set, pods);
+  // Both phases below come to an only child, where it is enough for the set.
+  const std::span<const SubGroupId> children = sets.ChildrenOf(set);
+  if (children.size() == 1 && passed_over.empty() && MinimumOf(set) <= 1)
+    return Collect(children.front(), passed_over, pods);
   if (!AllocationSatisfied(set)) {  // the gang phase: never elastic extras
     for (const SubGroupId child : MissingMembers(set, passed_over))
       Collect(child, passed_over, pods);
