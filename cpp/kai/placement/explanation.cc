@@ -1,7 +1,6 @@
 #include "kai/placement/explanation.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "kai/base/heap_bytes.h"
@@ -9,7 +8,14 @@
 namespace kai {
 namespace {
 
-constexpr size_t kNoState = std::numeric_limits<size_t>::max();
+// With more resources there are too many ways to lack some.
+constexpr size_t kMostPlainSlots = 8;
+
+// Devices that pods share.
+double SharedDevices(const Cluster& cluster, NodeId node) {
+  return static_cast<double>(std::ranges::count_if(
+      cluster.nodes().shared_gpus[node], [](const SharedGpu& each) { return each.used > 0; }));
+}
 
 }  // namespace
 
@@ -21,7 +27,7 @@ NoNodeCausePtr Explanations::Of(PodId pod, const OrderedNodes& nodes,
   const bool is_limited = plan.shares && allowance != nullptr && !plan.charges.empty() &&
                           !allowance->Allows(plan.charges.back());
   const Question question{pod_class, plan, is_limited ? allowance : nullptr,
-                          NodesInOneStateAgree(pod_class, plan)};
+                          IsPlain(pod_class, plan)};
   // Other pods of the class can be of other queues, and may search elsewhere.
   if (is_limited || nodes.members() != nullptr) {
     AskAll(question, nodes, &passing_);
@@ -44,9 +50,11 @@ NoNodeCausePtr Explanations::RefusalOf(PodId pod) const {
   return std::make_shared<const NoNodeCause>(std::move(cause));
 }
 
-bool Explanations::NodesInOneStateAgree(PodClassId pod_class, const ClassPlan& plan) const {
-  return !plan.shares && !plan.claims &&
-         cluster_.pod_classes().info[pod_class].gpu.memory_mib == 0 &&
+bool Explanations::IsPlain(PodClassId pod_class, const ClassPlan& plan) const {
+  const PodClass& pods = cluster_.pod_classes().info[pod_class];
+  return !plan.shares && !plan.claims && !plan.has_overhead && plan.room_filters.empty() &&
+         !pods.claims.valid() && pods.gpu.dra == 0 && pods.gpu.memory_mib == 0 &&
+         cluster_.slots().size() <= kMostPlainSlots &&
          std::ranges::none_of(plans_.rules().filters, [&](const std::unique_ptr<Filter>& filter) {
            return filter->ScopeFor(pod_class) == Filter::Scope::kNode;
          });
@@ -57,7 +65,7 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
   const bool looks_further = std::ranges::any_of(
       question.plan.node_filters,
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
-  PrepareStates(question, answers);
+  answers->of_class.clear();
   // Only nodes that were touched can answer anew.
   const size_t size = cluster_.nodes().size();
   if (answers->of_node.size() < size) answers->of_node.Resize(size, -1);
@@ -69,16 +77,9 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
   Conclude(answers);
 }
 
-void Explanations::PrepareStates(const Question& question, Answers* answers) {
-  if (!question.nodes_in_one_state_agree) return;
-  states_.Refresh();
-  if (std::exchange(answers->generation, states_.generation()) != states_.generation())
-    answers->of_state.clear();
-}
-
 void Explanations::AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers) {
-  PrepareStates(question, answers);
-  answers->of_state.clear();
+  answers->of_class.clear();
+  answers->of_lacking.clear();
   answers->answers.clear();
   answers->nodes_with.clear();
   answers->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
@@ -95,24 +96,45 @@ void Explanations::Conclude(Answers* answers) const {
 }
 
 void Explanations::AskNode(const Question& question, NodeId node, Answers* answers) {
-  const size_t state =
-      question.nodes_in_one_state_agree ? static_cast<size_t>(states_.Of(node)) : kNoState;
-  std::vector<int32_t>& of_state = answers->of_state;
-  int32_t answered = state < of_state.size() ? of_state[state] : -1;
-  if (answered < 0) {
-    FitReport::Answer answer = WhyNot(question, node);
-    const bool is_its_own = answer.named.has_value();
-    answered = PlaceOf(std::move(answer), answers);
-    if (state != kNoState && !is_its_own) {
-      if (state >= of_state.size()) of_state.resize(states_.size(), -1);
-      of_state[state] = answered;
-    }
-  }
+  const int32_t answered = question.is_plain ? WhyNotPlainly(question, node, answers)
+                                             : PlaceOf(WhyNot(question, node), answers);
   int32_t& place = answers->of_node[node];
   if (place == answered) return;
   if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];
   place = answered;
   ++answers->nodes_with[static_cast<size_t>(place)];
+}
+
+int32_t Explanations::WhyNotPlainly(const Question& question, NodeId node, Answers* answers) {
+  const NodeColumns& nodes = cluster_.nodes();
+  const std::span<const double> request = question.plan.request;
+  const std::span<const double> idle = nodes.idle[node];
+  if (FitsSum(request, idle, nodes.releasing[node])) {
+    const size_t node_class = nodes.node_class[node].index();
+    if (node_class >= answers->of_class.size())
+      answers->of_class.resize(cluster_.node_classes().size(), -1);
+    if (answers->of_class[node_class] < 0) {
+      node_report_.Clear();
+      ReportRefusal(question, node);
+      answers->of_class[node_class] = PlaceOf(node_report_.answer(), answers);
+    }
+    return answers->of_class[node_class];
+  }
+  size_t lacking = 0;
+  if (!Fits(request, idle)) {
+    const std::span<const double> allocatable = nodes.allocatable[node];
+    const std::span<const double> used = nodes.used[node];
+    for (size_t i = 0; i < request.size(); ++i) {
+      const double taken = used[i] + (i == kGpuSlot.index() ? SharedDevices(cluster_, node) : 0);
+      if (request[i] > allocatable[i] - taken) lacking |= size_t{1} << i;
+    }
+  }
+  if (answers->of_lacking.empty()) answers->of_lacking.resize(size_t{1} << request.size(), -1);
+  int32_t& known = answers->of_lacking[lacking];
+  if (known < 0) {
+    known = PlaceOf(lacking == 0 ? FitReport::Answer() : ShortagesOn(question, node), answers);
+  }
+  return known;
 }
 
 int32_t Explanations::PlaceOf(FitReport::Answer answer, Answers* answers) {
@@ -178,8 +200,6 @@ FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId nod
   const NodeColumns& nodes = cluster_.nodes();
   const std::span<const double> allocatable = nodes.allocatable[node];
   const std::span<const double> used = nodes.used[node];
-  const auto shared = std::ranges::count_if(nodes.shared_gpus[node],
-                                            [](const SharedGpu& each) { return each.used > 0; });
   const auto claimed = static_cast<double>(gpu.dra);
   bool lacks_claimed = false;
   const bool for_overhead = question.plan.has_overhead && WouldFitWithoutOverhead(question, node);
@@ -192,7 +212,7 @@ FitReport::Answer Explanations::ShortagesOn(const Question& question, NodeId nod
     double taken = used[i];
     if (i == kGpuSlot.index()) {
       if (too_large) wanted = cluster_.AcceptedOn(pod_class, node)[kQuotaGpu];
-      taken += static_cast<double>(shared);
+      taken += SharedDevices(cluster_, node);
     }
     const double free = allocatable[i] - taken;
     if (wanted <= free) continue;
@@ -218,7 +238,7 @@ bool Explanations::WouldFitWithoutOverhead(const Question& question, NodeId node
 }
 
 size_t Explanations::HeapBytes() const {
-  return HeapBytesOfAll(kept_, passing_.answers, passing_.nodes_with, passing_.of_node, states_);
+  return HeapBytesOfAll(kept_, passing_);
 }
 
 }  // namespace kai

@@ -23,7 +23,6 @@
 #include "kai/placement/class_plans.h"
 #include "kai/placement/fit_report.h"
 #include "kai/placement/node_room.h"
-#include "kai/placement/node_states.h"
 #include "kai/placement/ordered_nodes.h"
 #include "kai/placement/queue_allowance.h"
 #include "kai/placement/touched_nodes.h"
@@ -38,8 +37,7 @@ class Explanations {
         plans_(*plans),
         room_(room),
         touched_(*touched),
-        kept_(cluster_.pod_classes().size()),
-        states_(plans->cluster(), touched) {}
+        kept_(cluster_.pod_classes().size()) {}
 
   // The cluster has more classes of pods.
   void Grow() { kept_.Resize(cluster_.pod_classes().size()); }
@@ -55,9 +53,10 @@ class Explanations {
     std::vector<FitReport::Answer> answers;               // each once
     std::vector<int64_t> nodes_with;                      // by answer
     IndexVector<NodeId, int32_t> of_node;  // an answer; -1: the node has not been asked
-    // The same by state of nodes, of that generation; -1 or beyond the end: not known.
-    std::vector<int32_t> of_state;
-    int64_t generation = 0;
+    // Of plain questions, -1 or beyond the end: not known. By which resources a node lacks, a bit
+    // each; by the class of a node with room, while the nodes of one call are asked.
+    std::vector<int32_t> of_lacking;
+    std::vector<int32_t> of_class;
     NoNodeCausePtr cause;
   };
   // A class of pods, and what limits it.
@@ -65,16 +64,17 @@ class Explanations {
     PodClassId pod_class;
     const ClassPlan& plan;
     const QueueAllowance* allowance;
-    bool nodes_in_one_state_agree;
+    bool is_plain;  // only amounts and classes of nodes matter
   };
 
   NoNodeCausePtr RefusalOf(PodId pod) const;
   void Refresh(const Question& question, const OrderedNodes& nodes, Answers* answers);
-  void PrepareStates(const Question& question, Answers* answers);
   void AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers);
   void AskNode(const Question& question, NodeId node, Answers* answers);
   void Unask(NodeId node, Answers* answers);
-  bool NodesInOneStateAgree(PodClassId pod_class, const ClassPlan& plan) const;
+  bool IsPlain(PodClassId pod_class, const ClassPlan& plan) const;
+  // What WhyNot() says, as the place of an answer.
+  int32_t WhyNotPlainly(const Question& question, NodeId node, Answers* answers);
   // The place of an answer that may be new.
   static int32_t PlaceOf(FitReport::Answer answer, Answers* answers);
   // Sums the answers up.
@@ -93,8 +93,7 @@ class Explanations {
   const TouchedNodes& touched_;
   IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: not asked for
   Answers passing_;                                         // those that are not kept
-  NodeStates states_;
-  FitReport node_report_;  // scratch
+  FitReport node_report_;                                   // scratch
 };
 
 }  // namespace kai
