@@ -2,23 +2,14 @@
 
 #include <algorithm>
 
+#include "absl/container/inlined_vector.h"
 #include "kai/base/heap_bytes.h"
 
 namespace kai {
 namespace {
 
-// With more than one node in so many to file anew, building the tree anew is less work.
-constexpr size_t kRebuildShare = 8;
-
-// A treap's priorities: fixed per node, so that the same cluster makes the same tree.
-uint32_t Mix(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352dU;
-  x ^= x >> 15;
-  x *= 0x846ca68bU;
-  x ^= x >> 16;
-  return x;
-}
+// With more than one node in so many to file anew, building the trees anew is less work.
+constexpr size_t kRebuildShare = 3;
 
 }  // namespace
 
@@ -30,16 +21,6 @@ double SpreadCountOf(const Cluster& cluster, NodeId node, ResourceSlot slot) {
   return slot == kGpuSlot ? cluster.nodes().gpu_count[node]
                           : cluster.nodes().allocatable[node][slot.index()];
 }
-
-struct NodeIndex::Search {
-  const double* request;
-  const uint8_t* class_ok;
-  uint64_t class_bits;  // of the allowed classes, modulo 64
-  Room room;
-  const double* after;
-  const Test* test;
-  SharedRoom shared;
-};
 
 namespace {
 
@@ -63,7 +44,7 @@ NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strateg
       slots_(cluster.slots().size()),
       entries_(members.size()),
       place_(cluster.nodes().size(), -1),
-      largest_(members.size() * 2 * slots_) {
+      row_(2 * slots_ + 2) {
   const NodeColumns& nodes = cluster.nodes();
   size_t bands = 1;
   for (size_t i = 0; i < members.size(); ++i) {
@@ -71,52 +52,38 @@ NodeIndex::NodeIndex(const Cluster& cluster, ResourceSlot slot, Strategy strateg
     place_[node] = static_cast<int32_t>(i);
     Entry& entry = entries_[i];
     entry.node = node;
-    entry.heap_priority = Mix(static_cast<uint32_t>(node.value()) + 1);
-    entry.own_class = ClassBitOf(node);
+    entry.class_bit = ClassBitOf(node);
     entry.group = static_cast<uint16_t>(
         GroupOf(nodes.cpu_only[node] != 0,
                 strategy == Strategy::kSpread || nodes.allocatable[node][slot.index()] != 0) +
         kGroups * members[i].band);
     bands = std::max(bands, size_t{members[i].band} + 1);
   }
-  roots_.resize(bands * kGroups);
-  first_.resize(bands * kGroups);
+  trees_.resize(bands * kGroups, RoomTree(row_.size()));
   Build();
 }
 
 void NodeIndex::Build() {
-  std::ranges::fill(roots_, -1);
-  std::vector<std::vector<int32_t>> places(groups());
+  std::vector<std::vector<RoomTree::Item>> items(groups());
   for (size_t i = 0; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
-    entry.key = KeyOf(entry.node);
-    entry.own_shared = SharedRoomOf(entry.node);
-    entry.left = entry.right = -1;
-    places[entry.group].push_back(static_cast<int32_t>(i));
+    entries_[i].key = KeyOf(entries_[i].node);
+    items[entries_[i].group].push_back(ItemOf(static_cast<int32_t>(i)));
   }
   for (size_t group = 0; group < groups(); ++group) {
-    // Built in order along the right spine: linear, unlike one insertion after the other.
-    std::vector<int32_t>& order = places[group];
-    std::sort(order.begin(), order.end(), [this](int32_t a, int32_t b) { return Before(a, b); });
-    std::vector<int32_t> spine;
-    for (const int32_t place : order) {
-      int32_t below = -1;
-      while (!spine.empty() && At(spine.back()).heap_priority < At(place).heap_priority) {
-        below = spine.back();
-        spine.pop_back();
-        Pull(below);
-      }
-      At(place).left = below;
-      if (!spine.empty()) At(spine.back()).right = place;
-      spine.push_back(place);
-    }
-    if (!spine.empty()) roots_[group] = spine.front();
-    while (!spine.empty()) {
-      Pull(spine.back());
-      spine.pop_back();
-    }
+    std::ranges::sort(items[group], RoomTree::StandsBefore);
+    trees_[group].Build(items[group], [this](int32_t place, std::span<double> row) {
+      WriteRow(At(place).node, row);
+    });
   }
-  FindEnds();
+  FindExtremes();
+}
+
+RoomTree::Item NodeIndex::ItemOf(int32_t place) const {
+  const Entry& entry = At(place);
+  return {.key = entry.key,
+          .rank = cluster_.nodes().name_rank[entry.node],
+          .place = place,
+          .bits = entry.class_bit};
 }
 
 uint64_t NodeIndex::ClassBitOf(NodeId node) const {
@@ -133,13 +100,6 @@ double NodeIndex::KeyOf(NodeId node) const {
   return count == 0 ? 0 : -(room / count);
 }
 
-bool NodeIndex::Before(int32_t a, int32_t b) const {
-  const Entry &left = At(a), &right = At(b);
-  if (left.key != right.key) return left.key < right.key;
-  const auto& rank = cluster_.nodes().name_rank;
-  return rank[left.node] < rank[right.node];
-}
-
 SharedRoom NodeIndex::SharedRoomOf(NodeId node) const {
   SharedRoom room;
   const int64_t capacity = cluster_.GpuCapacityMib(node);
@@ -152,81 +112,17 @@ SharedRoom NodeIndex::SharedRoomOf(NodeId node) const {
   return room;
 }
 
-void NodeIndex::Pull(int32_t at) {
-  Entry& entry = At(at);
-  entry.class_below = entry.own_class;
-  entry.shared_below = entry.own_shared;
-  double* const now = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
-  double* const later = now + slots_;
-  const std::span<const double> idle = cluster_.nodes().idle[entry.node];
-  const std::span<const double> releasing = cluster_.nodes().releasing[entry.node];
+void NodeIndex::WriteRow(NodeId node, std::span<double> row) const {
+  const std::span<const double> idle = cluster_.nodes().idle[node];
+  const std::span<const double> releasing = cluster_.nodes().releasing[node];
   for (size_t i = 0; i < slots_; ++i) {
-    now[i] = idle[i];
-    later[i] = idle[i] + releasing[i];
+    const size_t at = 2 * ColumnOf(i);
+    row[at] = idle[i];
+    row[at + 1] = idle[i] + releasing[i];
   }
-  for (const int32_t child : {entry.left, entry.right}) {
-    if (child < 0) continue;
-    entry.class_below |= At(child).class_below;
-    entry.shared_below.Raise(At(child).shared_below);
-    const double* const below = largest_.data() + static_cast<size_t>(child) * 2 * slots_;
-    for (size_t i = 0; i < 2 * slots_; ++i) now[i] = std::max(now[i], below[i]);
-  }
-}
-
-int32_t NodeIndex::Merge(int32_t left, int32_t right) {
-  if (left < 0) return right;
-  if (right < 0) return left;
-  if (At(left).heap_priority > At(right).heap_priority) {
-    At(left).right = Merge(At(left).right, right);
-    Pull(left);
-    return left;
-  }
-  At(right).left = Merge(left, At(right).left);
-  Pull(right);
-  return right;
-}
-
-void NodeIndex::SplitBefore(int32_t at, int32_t place, int32_t* left, int32_t* right) {
-  if (at < 0) {
-    *left = *right = -1;
-    return;
-  }
-  Entry& entry = At(at);
-  if (Before(at, place)) {
-    int32_t middle = -1;
-    SplitBefore(entry.right, place, &middle, right);
-    entry.right = middle;
-    *left = at;
-  } else {
-    int32_t middle = -1;
-    SplitBefore(entry.left, place, left, &middle);
-    entry.left = middle;
-    *right = at;
-  }
-  Pull(at);
-}
-
-void NodeIndex::Insert(int32_t* root, int32_t place) {
-  Entry& entry = At(place);
-  if (*root < 0 || At(*root).heap_priority < entry.heap_priority) {
-    SplitBefore(*root, place, &entry.left, &entry.right);
-    *root = place;
-  } else {
-    Entry& here = At(*root);
-    Insert(Before(place, *root) ? &here.left : &here.right, place);
-  }
-  Pull(*root);
-}
-
-void NodeIndex::Erase(int32_t* root, int32_t place) {
-  KAI_DCHECK(*root >= 0);
-  if (*root == place) {
-    *root = Merge(At(place).left, At(place).right);
-    return;
-  }
-  Entry& here = At(*root);
-  Erase(Before(place, *root) ? &here.left : &here.right, place);
-  Pull(*root);
+  const SharedRoom shared = SharedRoomOf(node);
+  row[2 * slots_] = shared.mib;
+  row[2 * slots_ + 1] = shared.portion;
 }
 
 void NodeIndex::Touch(NodeId node) {
@@ -239,14 +135,8 @@ void NodeIndex::Touch(NodeId node) {
 void NodeIndex::Reclassify(NodeId node) {
   const int32_t place = place_[node];
   if (place < 0) return;
-  At(place).own_class = ClassBitOf(node);
+  At(place).class_bit = ClassBitOf(node);
   Touch(node);
-}
-
-void NodeIndex::PullPath(int32_t at, int32_t place) {
-  Entry& here = At(at);
-  if (at != place) PullPath(Before(place, at) ? here.left : here.right, place);
-  Pull(at);
 }
 
 void NodeIndex::Refresh() {
@@ -258,59 +148,19 @@ void NodeIndex::Refresh() {
   }
   for (const int32_t place : touched_) {
     Entry& entry = At(place);
-    int32_t* const root = &roots_[entry.group];
+    RoomTree& tree = trees_[entry.group];
     const double key = KeyOf(entry.node);
-    entry.own_shared = SharedRoomOf(entry.node);
+    WriteRow(entry.node, row_);
     if (key == entry.key) {  // often so after something was taken back
-      PullPath(*root, place);
+      tree.Update(ItemOf(place), row_);
       continue;
     }
-    Erase(root, place);  // finds it by the key it was filed under
+    tree.Erase(ItemOf(place));  // it stands there by the key of before
     entry.key = key;
-    entry.left = entry.right = -1;
-    Insert(root, place);
+    tree.Insert(ItemOf(place), row_);
   }
   touched_.clear();
-  FindEnds();
-}
-
-bool NodeIndex::MayFit(int32_t at, const Search& search) const {
-  if ((At(at).class_below & search.class_bits) == 0 || !At(at).shared_below.Covers(search.shared))
-    return false;
-  const double* const now = largest_.data() + static_cast<size_t>(at) * 2 * slots_;
-  const double* const later = now + slots_;
-  for (size_t i = 0; i < slots_; ++i) {
-    if (search.request[i] > later[i] || (search.room == Room::kNow && search.request[i] > now[i]))
-      return false;
-  }
-  return true;
-}
-
-bool NodeIndex::DoesFit(int32_t at, const Search& search) const {
-  const Entry& entry = At(at);
-  const NodeId node = entry.node;
-  const NodeColumns& nodes = cluster_.nodes();
-  if (search.class_ok[nodes.node_class[node].index()] == 0 ||
-      !entry.own_shared.Covers(search.shared))
-    return false;
-  const std::span<const double> request(search.request, slots_);
-  return FitsSum(request, nodes.idle[node], nodes.releasing[node]) &&
-         (search.room == Room::kLater || Fits(request, nodes.idle[node])) &&
-         (search.test == nullptr || (*search.test)(node));
-}
-
-int32_t NodeIndex::FirstFitBelow(int32_t at, const Search& search) const {
-  while (at >= 0 && MayFit(at, search)) {
-    const Entry& entry = At(at);
-    // Left of a key that is not beyond `after` there is nothing beyond it.
-    if (search.after == nullptr || entry.key > *search.after) {
-      const int32_t found = FirstFitBelow(entry.left, search);
-      if (found >= 0) return found;
-      if (DoesFit(at, search)) return at;
-    }
-    at = entry.right;
-  }
-  return -1;
+  FindExtremes();
 }
 
 NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request,
@@ -319,53 +169,38 @@ NodeId NodeIndex::FirstFit(size_t group, std::span<const double> request,
   KAI_DCHECK(touched_.empty());
   uint64_t class_bits = 0;
   for (size_t i = 0; i < class_ok.size(); ++i) class_bits |= uint64_t{class_ok[i] != 0} << (i % 64);
-  const Search search{.request = request.data(),
-                      .class_ok = class_ok.data(),
-                      .class_bits = class_bits,
-                      .room = room,
-                      .after = after,
-                      .test = test,
-                      .shared = shared};
-  return NodeAt(FirstFitBelow(roots_[group], search));
+  absl::InlinedVector<double, 16> wanted(2 * slots_);
+  for (size_t i = 0; i < slots_; ++i) {
+    const size_t at = 2 * ColumnOf(i);
+    wanted[at] = room == Room::kNow ? request[i] : -SharedRoom::kUnlimitedRoom;
+    wanted[at + 1] = request[i];
+  }
+  if (!SharedRoom().Covers(shared)) wanted.insert(wanted.end(), {shared.mib, shared.portion});
+  const int32_t place = trees_[group].FirstCovering(
+      {.wanted = wanted, .bits = class_bits, .after = after}, [&](int32_t at) {
+        const NodeId node = At(at).node;
+        return class_ok[cluster_.nodes().node_class[node].index()] != 0 &&
+               (test == nullptr || (*test)(node));
+      });
+  return place < 0 ? NodeId() : At(place).node;
 }
 
 int64_t NodeIndex::CountKeys() const {
   int64_t keys = 0;
   for (size_t group = 0; group < groups(); ++group) {
-    for (NodeId at = first_[group]; at.valid(); at = NextKey(group, key(at))) ++keys;
+    for (NodeId at = First(group); at.valid(); at = NextKey(group, key(at))) ++keys;
   }
   return keys;
 }
 
-NodeId NodeIndex::NextKey(size_t group, double key) const {
-  int32_t found = -1;
-  for (int32_t at = roots_[group]; at >= 0;) {
-    const Entry& entry = At(at);
-    if (entry.key > key) {
-      found = at;
-      at = entry.left;
-    } else {
-      at = entry.right;
-    }
-  }
-  return NodeAt(found);
-}
-
-void NodeIndex::FindEnds() {
+void NodeIndex::FindExtremes() {
   bool any = false;
   for (size_t group = 0; group < groups(); ++group) {
-    first_[group] = NodeId();
-    if (roots_[group] < 0) continue;
-    int32_t first = roots_[group];
-    while (At(first).left >= 0) first = At(first).left;
-    int32_t last = roots_[group];
-    while (At(last).right >= 0) last = At(last).right;
-    first_[group] = At(first).node;
     const size_t kind = group % kGroups;
-    if (kind != GroupOf(false, true) && kind != GroupOf(true, true))
+    if (trees_[group].empty() || (kind != GroupOf(false, true) && kind != GroupOf(true, true)))
       continue;  // does not offer the resource
-    const double least = At(first).key;
-    const double most = At(last).key;
+    const double least = trees_[group].First()->key;
+    const double most = trees_[group].Last()->key;
     least_room_ = any ? std::min(least_room_, least) : least;
     most_room_ = any ? std::max(most_room_, most) : most;
     any = true;
@@ -373,7 +208,7 @@ void NodeIndex::FindEnds() {
 }
 
 size_t NodeIndex::HeapBytes() const {
-  return HeapBytesOfAll(roots_, first_, entries_, place_, largest_, touched_);
+  return HeapBytesOfAll(trees_, entries_, place_, touched_, row_);
 }
 
 }  // namespace kai

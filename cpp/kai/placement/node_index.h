@@ -8,15 +8,14 @@
 //
 // For one class of pods the strategy's score is a function of a node's room alone (design §4.3), so
 // that the best node is the first one, in the order of (room, name), that fits. Fit is no part of
-// the order: every subtree keeps, per resource, the largest room in it, and whole subtrees that
-// cannot fit are passed over. Nodes whose other scores differ by kind or by topology domain stand
-// in different groups, each a tree of its own.
+// the order: a tree (room_tree.h) knows how much the nodes of each of its blocks have at most, and
+// passes over blocks in which none can fit. Nodes whose other scores differ by kind or by topology
+// domain stand in different groups, each a tree of its own.
 //
 // Invariants: after Refresh() the index equals a fresh one, whatever changed and however often,
-// rollback included, provided that every node that changed was touched. The shape of a tree changes
-// no answer. Cost: building is O(nodes log nodes); a change and usually a search are O(log nodes),
-// each step as many numbers as there are resources. Not thread-safe while it is touched or
-// refreshed.
+// rollback included, provided that every node that changed was touched. Cost: building is O(nodes
+// log nodes); a change and usually a search are O(log nodes), each step as many numbers as there
+// are resources. Not thread-safe while it is touched or refreshed.
 #ifndef KAI_PLACEMENT_NODE_INDEX_H_
 #define KAI_PLACEMENT_NODE_INDEX_H_
 
@@ -27,6 +26,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "kai/model/columns/cluster.h"
+#include "kai/placement/room_tree.h"
 
 namespace kai {
 
@@ -79,7 +79,7 @@ class NodeIndex {
             std::span<const Member> members);
 
   // Band by band.
-  size_t groups() const { return roots_.size(); }
+  size_t groups() const { return trees_.size(); }
   static constexpr uint8_t BandOf(size_t group) { return static_cast<uint8_t>(group / kGroups); }
 
   // Nodes that are no members do not matter.
@@ -99,9 +99,9 @@ class NodeIndex {
   // The order's key of a node: lower is better.
   double key(NodeId node) const { return entries_[static_cast<size_t>(place_[node])].key; }
   // The first node of the group in order, fit or not; invalid when the group is empty.
-  NodeId First(size_t group) const { return first_[group]; }
+  NodeId First(size_t group) const { return NodeOf(trees_[group].First()); }
   // The first node of the group with a key beyond `key`, fit or not; invalid when there is none.
-  NodeId NextKey(size_t group, double key) const;
+  NodeId NextKey(size_t group, double key) const { return NodeOf(trees_[group].FirstAfter(key)); }
 
   // Least and most room over the nodes that offer the resource (spec 3 W3).
   double least_room() const { return least_room_; }
@@ -112,57 +112,47 @@ class NodeIndex {
   size_t HeapBytes() const;
 
  private:
-  // At its place: one of the entries' numbers.
   struct Entry {
     NodeId node;
     double key = 0;
-    int32_t left = -1;
-    int32_t right = -1;
-    uint32_t heap_priority = 0;
     uint16_t group = 0;
     bool is_touched = false;
-    uint64_t own_class = 0;    // bit of the node's class, modulo 64
-    uint64_t class_below = 0;  // or of the subtree
-    SharedRoom own_shared;
-    SharedRoom shared_below;  // most in the subtree
+    uint64_t class_bit = 0;  // of the node's class, modulo 64
   };
 
   void Build();
-  // The node stays where it is in the order; what is kept about the subtrees above it does not.
-  void PullPath(int32_t at, int32_t place);
-  bool Before(int32_t a, int32_t b) const;
-  void Pull(int32_t at);
-  void Insert(int32_t* root, int32_t place);
-  void Erase(int32_t* root, int32_t place);
-  int32_t Merge(int32_t left, int32_t right);
-  void SplitBefore(int32_t at, int32_t place, int32_t* left, int32_t* right);
-  void FindEnds();
+  // What the node has: of each resource what is idle, and that plus what is releasing; then the
+  // room on its shared devices.
+  void WriteRow(NodeId node, std::span<double> row) const;
+  // Which of the rows' pairs a resource has: the one that orders the nodes comes first, because it
+  // is what most nodes lack.
+  size_t ColumnOf(size_t slot) const {
+    if (slot == slot_.index()) return 0;
+    return slot < slot_.index() ? slot + 1 : slot;
+  }
+  RoomTree::Item ItemOf(int32_t place) const;
+  void FindExtremes();
   double KeyOf(NodeId node) const;
   uint64_t ClassBitOf(NodeId node) const;
   SharedRoom SharedRoomOf(NodeId node) const;
 
   Entry& At(int32_t place) { return entries_[static_cast<size_t>(place)]; }
   const Entry& At(int32_t place) const { return entries_[static_cast<size_t>(place)]; }
-  NodeId NodeAt(int32_t place) const { return place < 0 ? NodeId() : At(place).node; }
-
-  struct Search;
-  int32_t FirstFitBelow(int32_t at, const Search& search) const;
-  bool MayFit(int32_t at, const Search& search) const;
-  bool DoesFit(int32_t at, const Search& search) const;
+  NodeId NodeOf(const RoomTree::Item* item) const {
+    return item == nullptr ? NodeId() : At(item->place).node;
+  }
 
   const Cluster& cluster_;
   ResourceSlot slot_;
   Strategy strategy_;
   size_t slots_;
-  std::vector<int32_t> roots_;  // by group
-  std::vector<NodeId> first_;
+  std::vector<RoomTree> trees_;  // by group; places are those of the entries
   double least_room_ = 0;
   double most_room_ = 0;
   std::vector<Entry> entries_;
   IndexVector<NodeId, int32_t> place_;  // -1: no member
-  // Per entry, over its subtree: largest idle, then largest idle plus releasing, of every resource.
-  std::vector<double> largest_;
-  std::vector<int32_t> touched_;  // places
+  std::vector<int32_t> touched_;        // places
+  std::vector<double> row_;             // scratch
 };
 
 }  // namespace kai
