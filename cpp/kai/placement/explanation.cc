@@ -237,8 +237,6 @@ bool Explanations::WouldFitWithoutOverhead(const Question& question, NodeId node
          (!plan.shares || room_.HasDevices(pod_class, node, Room::kNow));
 }
 
-size_t Explanations::HeapBytes() const {
-  return HeapBytesOfAll(kept_, passing_);
-}
+size_t Explanations::HeapBytes() const { return HeapBytesOfAll(kept_, passing_); }
 
 }  // namespace kai

@@ -108,8 +108,7 @@ void GroupClasses::Add(PodGroupId group) {
   } else {
     const bool is_shared = MayShare(group);
     const std::span<const int64_t> question = QuestionOf(group, is_shared);
-    const bool as_last =
-        last_.valid() && std::ranges::equal(question, *classes_[last_].question);
+    const bool as_last = last_.valid() && std::ranges::equal(question, *classes_[last_].question);
     auto known = as_last ? by_question_.end() : by_question_.find(question);
     if (as_last) {
       id = last_;

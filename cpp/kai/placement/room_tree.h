@@ -1,9 +1,9 @@
 // RoomTree: items in the order of (key, rank), each with a row of amounts, so that the first item
 // whose row covers what is wanted is found without a look at all that stand before it.
 //
-//   RoomTree tree(/*width=*/2);
-//   tree.Insert({.key = 3, .rank = 1, .place = 7, .bits = 1}, {{4, 9}});
-//   tree.FirstCovering({.wanted = wanted, .bits = 1}, [](int32_t) { return true; })
+//   RoomTree tree(2);
+//   tree.Insert({.key = 7, .rank = rank, .place = 10 * rank, .bits = 1}, row);
+//   tree.FirstCovering({.wanted = row, .bits = 1}, [](int32_t) { return true; })
 //
 // It is a B-tree: blocks of up to kFan items or blocks, each beside the row of what is below it at
 // most. A row covers what is wanted where no amount is less, and an item is found by bits that it
