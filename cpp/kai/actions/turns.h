@@ -25,8 +25,8 @@ namespace kai {
 // Shared classes of which some group has changed in this cycle.
 absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle);
 
-// Groups with pods that wait, as the cycle stands: those of a shared class that still ask for the same
-// together, in order, the others each by itself. By the age of the first; good as long as this
+// Groups with pods that wait, as the cycle stands: those of a shared class that still ask for the
+// same together, in order, the others each by itself. By the age of the first; good as long as this
 // object is.
 class WaitingRuns {
  public:
