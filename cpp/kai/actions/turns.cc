@@ -18,22 +18,26 @@ absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle) {
   return changed;
 }
 
-WaitingRuns::WaitingRuns(const CycleView& cycle) {
+WaitingRuns::WaitingRuns(const CycleView& cycle, PodGroupId apart) {
   const GroupClasses& classes = *cycle.classes;
   const IndexVector<PodGroupId, int64_t>& rank = cycle.cluster->pod_groups().creation_rank;
   const absl::flat_hash_set<GroupClassId> with_changed = ChangedClasses(cycle);
+  const GroupClassId of_apart = apart.valid() ? classes.ClassOf(apart) : GroupClassId();
   for (const GroupClassId id : classes.classes()) {
     const std::span<const PodGroupId> groups = classes.GroupsOf(id);
     if (!classes.IsShared(id)) {
-      for (const PodGroupId& group : groups) runs_.emplace_back(&group, 1);
+      for (const PodGroupId& group : groups) {
+        if (group != apart) runs_.emplace_back(&group, 1);
+      }
       continue;
     }
-    if (!with_changed.contains(id)) {
+    if (id != of_apart && !with_changed.contains(id)) {
       runs_.push_back(groups);
       continue;
     }
     std::vector<PodGroupId>& alike = filtered_.emplace_back();
     for (const PodGroupId& group : groups) {
+      if (group == apart) continue;
       if (!classes.HasChanged(group)) {
         alike.push_back(group);
       } else if (cycle.order->CountOf(group, PodStatus::kPending) > 0) {

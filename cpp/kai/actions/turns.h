@@ -30,7 +30,8 @@ absl::flat_hash_set<GroupClassId> ChangedClasses(const CycleView& cycle);
 // object is.
 class WaitingRuns {
  public:
-  explicit WaitingRuns(const CycleView& cycle);
+  // Without `apart`.
+  explicit WaitingRuns(const CycleView& cycle, PodGroupId apart = PodGroupId());
   const std::vector<std::span<const PodGroupId>>& runs() const { return runs_; }
 
  private:

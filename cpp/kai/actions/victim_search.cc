@@ -26,6 +26,7 @@ VictimSearch::VictimSearch(CycleView& cycle, PodGroupId group,
       candidates_(candidates),
       pods_(cycle.order->PodsToPlace(group)),
       bounds_(cycle, pods_),
+      waiting_(cycle, group),
       takes_part_(cycle.cluster->pod_groups().size()),
       has_no_room_(cycle.cluster->pod_classes().size()) {
   // Nodes without a GPU to give are not looked at when every pod of the group wants one (spec 2
@@ -313,27 +314,29 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   };
   add(group_);
   for (const Victim& victim : scenario.victims) add(cluster.pods().group[victim.pod]);
-  std::sort(groups.begin(), groups.end(), [&](PodGroupId a, PodGroupId b) {
-    return cluster.pod_groups().creation_rank[a] < cluster.pod_groups().creation_rank[b];
-  });
   // Every group that waits is in that order as well: what is promised here must hold when the next
   // cycle allocates. One that cannot be placed whatever the order does not speak for its queue,
-  // then and now; KAI lets it (switch unrelated_blockers).
+  // then and now; KAI lets it (switch unrelated_blockers). What holds for one of a run holds for
+  // all: groups that have active pods, as victims have, are by themselves.
   const bool lets_all_speak = !cycle_.mends->on(Mend::kUnrelatedBlockers);
-  Worklist worklist(cluster, cycle_.shares, cycle_.order, cycle_.worklist);
-  for (const PodGroupId group : MergeByCreation(cluster, cycle_.lists().waiting, groups)) {
-    if (takes_part_[group] == 0) {
-      const QueueId queue = cluster.pod_groups().queue[group];
-      const bool waits = cycle_.MayRun(group) && queue.valid() && cluster.queues().IsLeaf(queue) &&
-                         cycle_.order->CountOf(group, PodStatus::kPending) > 0;
-      if (!waits) continue;
-      const bool speaks =
-          lets_all_speak || (cycle_.order->IsReady(group) &&
-                             HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room));
-      if (!speaks) continue;
-    }
-    worklist.Push(group);
+  std::vector<std::span<const PodGroupId>> runs;
+  for (const std::span<const PodGroupId> run : waiting_.runs()) {
+    const PodGroupId group = run.front();
+    const QueueId queue = cluster.pod_groups().queue[group];
+    const bool waits = takes_part_[group] == 0 && cycle_.MayRun(group) && queue.valid() &&
+                       cluster.queues().IsLeaf(queue) &&
+                       cycle_.order->CountOf(group, PodStatus::kPending) > 0;
+    if (waits &&
+        (lets_all_speak || (cycle_.order->IsReady(group) &&
+                            HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room))))
+      runs.push_back(run);
   }
+  for (const PodGroupId& group : groups) runs.emplace_back(&group, 1);
+  std::ranges::sort(runs, {}, [&](std::span<const PodGroupId> run) {
+    return cluster.pod_groups().creation_rank[run.front()];
+  });
+  Worklist worklist(cluster, cycle_.shares, cycle_.order, cycle_.worklist);
+  for (const std::span<const PodGroupId> run : runs) worklist.Push(run);
   bool is_placed = false;
   bool works = true;
   while (works && !worklist.empty()) {

@@ -28,6 +28,7 @@
 #include "kai/actions/scenario.h"
 #include "kai/actions/search_bounds.h"
 #include "kai/actions/search_meter.h"
+#include "kai/actions/turns.h"
 #include "kai/actions/victim_queue.h"
 #include "kai/placement/room_count.h"
 
@@ -103,6 +104,7 @@ class VictimSearch {
   bool is_hopeless_ = false;
   QuotaCount request_;  // of the part that is being placed
   std::set<ScenarioKey> failed_;
+  WaitingRuns waiting_;                           // when the search began; without the group
   IndexVector<PodGroupId, uint8_t> takes_part_;   // in the scenario that is simulated
   IndexVector<PodClassId, uint8_t> has_no_room_;  // found out in it
 };

@@ -41,12 +41,20 @@ bool Worklist::QueueGoesFirst(QueueId a, QueueId b) {
 }
 
 const QueueStanding& Worklist::StandingOf(QueueId queue) {
-  const QueueView view = (*shares_)[queue];
-  const QuotaCount& candidate = order_->NextRequest(groups_[heaps_.LeafOf(queue)].Top().group);
+  const PodGroupId next = groups_[heaps_.LeafOf(queue)].Top().group;
+  const int64_t version = shares_->usage().version();
   Known& known = known_[queue];
-  if (known.is_known && known.allocated == view.allocated() && known.candidate == candidate)
-    return known.standing;
-  known = {.is_known = true,
+  // Without a change in between a group asks for the same.
+  if (known.group == next && known.version == version) return known.standing;
+  const QueueView view = (*shares_)[queue];
+  const QuotaCount& candidate = order_->NextRequest(next);
+  const bool stands_as_before = known.group.valid() && known.candidate == candidate &&
+                                (known.version == version || known.allocated == view.allocated());
+  known.group = next;
+  known.version = version;
+  if (stands_as_before) return known.standing;
+  known = {.group = next,
+           .version = version,
            .allocated = view.allocated(),
            .candidate = candidate,
            .standing = QueueStanding({.queue = view,

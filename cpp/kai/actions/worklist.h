@@ -74,7 +74,8 @@ class Worklist {
   IndexVector<QueueId, LazyHeap<Entry>> groups_;  // of leaves
   // How a queue stood when it was compared last, and what that followed from.
   struct Known {
-    bool is_known = false;
+    PodGroupId group;      // that is next in it; invalid: the queue was not compared yet
+    int64_t version = -1;  // QueueUsage::version()
     QuotaCount allocated;
     QuotaCount candidate;
     QueueStanding standing;

@@ -24,6 +24,7 @@ void QueueUsage::ForSumsOf(PodGroupId group, const Apply& apply) {
 }
 
 void QueueUsage::Count(const Change& change, int sign) {
+  ++version_;
   if (sign == 0) return;
   const QuotaCount amount =
       cluster_.AcceptedOn(cluster_.pods().pod_class[change.pod], change.to_node);
@@ -32,6 +33,7 @@ void QueueUsage::Count(const Change& change, int sign) {
 }
 
 void QueueUsage::Add(PodGroupId group, const QuotaCount& amount) {
+  ++version_;
   ForSumsOf(group, [&](QuotaCount* sum) { *sum += amount; });
 }
 

@@ -23,6 +23,9 @@ class QueueUsage final : public Listener {
 
   const IndexVector<QueueId, QueueSums>& sums() const { return sums_; }
 
+  // Another number after each change of the statement, and so wherever a sum may be another.
+  int64_t version() const { return version_; }
+
   // As if pods of the group held so much more.
   void Add(PodGroupId group, const QuotaCount& amount);
 
@@ -38,6 +41,7 @@ class QueueUsage final : public Listener {
 
   const Cluster& cluster_;
   IndexVector<QueueId, QueueSums> sums_;
+  int64_t version_ = 0;
 };
 
 }  // namespace kai
