@@ -204,14 +204,14 @@ def _full(made: Snapshot, nodes: int, free: int = 0, *, queue: str = "a") -> Non
 
 
 def gang3(made: Snapshot, nodes: int) -> None:
-    """Busy nodes with 400 free GPUs, and a gang of 3 one-GPU pods."""
+    """Busy nodes with 400 free GPUs, and a gang of 3 one-GPU pods; then a pod ends elsewhere."""
     made.team("a", GPUS * nodes)
     _full(made, nodes, free=400)
     made.group("a", "gang", pods=3, gpus=1, cpus=1)
 
 
 def gang250(made: Snapshot, nodes: int) -> None:
-    """Busy nodes with 400 free GPUs, and a gang of 250 one-GPU pods."""
+    """Busy nodes with 400 free GPUs, and a gang of 250 one-GPU pods; then a pod ends elsewhere."""
     made.team("a", GPUS * nodes)
     _full(made, nodes, free=400)
     made.group("a", "gang", pods=250, gpus=1, cpus=1)

@@ -79,7 +79,7 @@ LARGE = ("fill-100000", "shapes-100000", "quiet-35000")
 LOAD_BAR_US, LOAD_BAR_MB_PER_S = (2.2, 1.4), (400, 1000)
 PYTHON_BARS_MS: Mapping[str, tuple[float, float]] = {"fill-5000": (300, 200)}
 
-_EVENTS = {"event": 1, "events": 1000, "quiet": 0}
+_EVENTS = {"event": 1, "events": 1000, "quiet": 0, "gang3": 1, "gang250": 1}
 _ENDED = {"kind": "Pod", "status": {"phase": "Succeeded"}}
 
 
