@@ -1,7 +1,7 @@
 // Worklist: which pod group is next (spec 1 F60, spec 2 O2, O3).
 //
 //   Worklist worklist(cluster, cycle_.shares, cycle_.order, cycle_.worklist);
-//   worklist.Push(group);                        // or a list of groups: the first stands for all
+//   for (const std::span<const PodGroupId> run : runs) worklist.Push(run);
 //   while (works && !worklist.empty()) {
 //   const PodGroupId group = worklist.Pop();
 //
