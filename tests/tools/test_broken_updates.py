@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,16 +48,6 @@ before = "*sum += pod;"
 after = "*static_cast<volatile int*>(nullptr) = pod;"
 """
 FILES = {
-    "CMakeLists.txt": """\
-cmake_minimum_required(VERSION 3.25)
-project(house LANGUAGES CXX)
-set(CMAKE_CXX_STANDARD 20)
-include(cmake/KaiFloor.cmake)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
-enable_testing()
-find_package(GTest REQUIRED)
-add_subdirectory(cpp/kai/engine)
-""",
     "cpp/kai/engine/CMakeLists.txt": "kai_floor(engine LINKS)\n",
     "cpp/kai/engine/sums.h": "void Add(int*, int), Remove(int*, int);\nint Unused(int);\n",
     "cpp/kai/engine/sums.cc": SOURCE,
@@ -82,16 +72,9 @@ TEST(OtherTest, IsNotRun) { FAIL(); }
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def house(make_house: Callable[[Mapping[str, str], Sequence[str]], Path]) -> Path:
     """A checkout of one floor."""
-    house = tmp_path_factory.mktemp("house")
-    for name, content in FILES.items():
-        (house / name).parent.mkdir(parents=True, exist_ok=True)
-        (house / name).write_text(content)
-    shutil.copytree(ROOT / "cmake", house / "cmake")
-    for tool in ("broken_updates.py", "mutants.py", "check_floors.py"):
-        shutil.copy(ROOT / "tools" / tool, house / "tools")
-    return house
+    return make_house(FILES, ["broken_updates.py", "mutants.py", "check_floors.py"])
 
 
 def run(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

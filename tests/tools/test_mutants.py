@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,17 +25,6 @@ bool Both(bool a, bool b) { return a && b; }   // tested above
 int Twice(int a) { return a * 2; }             // not tested
 """
 FILES = {
-    "CMakeLists.txt": """\
-cmake_minimum_required(VERSION 3.25)
-project(house LANGUAGES CXX)
-set(CMAKE_CXX_STANDARD 20)
-include(cmake/KaiFloor.cmake)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
-enable_testing()
-find_package(GTest REQUIRED)
-add_subdirectory(cpp/kai/low)
-add_subdirectory(cpp/kai/high)
-""",
     "cpp/kai/low/CMakeLists.txt": "kai_floor(low LINKS)\n",
     "cpp/kai/low/low.h": "int Most(int), Sum(int, int), Twice(int);\nbool Both(bool, bool);\n",
     "cpp/kai/low/low.cc": SOURCE,
@@ -117,16 +106,9 @@ def test_every_mutant_that_is_known_to_be_equal_exists() -> None:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def house(make_house: Callable[[Mapping[str, str], Sequence[str]], Path]) -> Path:
     """A checkout of two floors."""
-    house = tmp_path_factory.mktemp("house")
-    for name, content in FILES.items():
-        (house / name).parent.mkdir(parents=True, exist_ok=True)
-        (house / name).write_text(content)
-    shutil.copytree(ROOT / "cmake", house / "cmake")
-    for tool in ("mutants.py", "check_floors.py"):
-        shutil.copy(ROOT / "tools" / tool, house / "tools")
-    return house
+    return make_house(FILES, ["mutants.py", "check_floors.py"])
 
 
 def command(house: Path, *arguments: str) -> list[str]:

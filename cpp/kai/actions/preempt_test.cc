@@ -139,6 +139,27 @@ TEST(PreemptTest, WhatIsBeingFreedIsNotAskedForTwice) {
   EXPECT_THAT(RunActions("allocate, preempt", maker), PlanIs(Pipelines("q/new-0", "n2")));
 }
 
+TEST(PreemptTest, AGroupThatFindsNoVictimsStillStandsForItsQueue) {  // spec 1 F65
+  // d and e hold one GPU each of the two that they are owed. d/wide/big comes first in d and would
+  // exceed that, so that e goes first, though big itself finds no victims.
+  ClusterMaker maker = MakeCluster()
+                           .Queue("d", {.deserved_gpus = 2})
+                           .Queue("wide", {.parent = "d"})
+                           .Queue("narrow", {.parent = "d"})
+                           .Queue("e", {.deserved_gpus = 2})
+                           .Node("n1", {.gpus = 2})
+                           .Running("narrow/old", {.gpus = 1, .node = "n1", .priority = 50})
+                           .Running("e/old", {.gpus = 1, .node = "n1", .priority = 50})
+                           .Pending("narrow/new", {.gpus = 1, .priority = 75})
+                           .Pending("e/new", {.gpus = 1, .priority = 75});
+  EXPECT_THAT(Preempt(maker), PlanIs(Evicts("narrow/old-0"), Pipelines("narrow/new-0"),
+                                     Evicts("e/old-0"), Pipelines("e/new-0")))
+      << "d is older";
+  EXPECT_THAT(Preempt(maker.Pending("wide/big", {.gpus = 2, .priority = 75})),
+              PlanIs(Evicts("e/old-0"), Pipelines("e/new-0"), Evicts("narrow/old-0"),
+                     Pipelines("narrow/new-0")));
+}
+
 // ---- how much (E19, E20, V16) -------------------------------------------------------------------
 
 TEST(PreemptTest, AGangGetsPlacesForAllOfItsPods) {
@@ -340,6 +361,31 @@ TEST(PreemptBudgetTest, WhenTheActionHasNothingLeftNoGroupIsTried) {
       Preempt(SlowThenQuick(), R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 0}})");
   EXPECT_THAT(plan, PlanIs());
   EXPECT_THAT(plan, Reasons("q/slow", reason_codes::kSearchBudgetSpent));
+}
+
+TEST(PreemptBudgetTest, WhereNoVictimIsLeftNoBudgetIsToBlame) {
+  // The one scenario that the action may try is that of q/first.
+  const Plan plan = Preempt(MakeCluster()
+                                .Node("n1", {.gpus = 1})
+                                .Running("q/old", {.gpus = 1, .node = "n1", .priority = 50})
+                                .Pending("q/first", {.gpus = 1, .priority = 90})
+                                .Pending("q/second", {.gpus = 1, .priority = 80}),
+                            R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 1}})");
+  EXPECT_THAT(plan, PlanIs(Evicts("q/old-0"), Pipelines("q/first-0")));
+  EXPECT_THAT(plan, Not(Reasons("q/second", reason_codes::kSearchBudgetSpent)));
+}
+
+TEST(PreemptBudgetTest, AGangThatWasEvictedAsStaleIsNoVictimThatABudgetCouldFind) {
+  ClusterMaker maker =
+      MakeCluster()
+          .Node("n1", {.gpus = 1})
+          .Running("q/stale", {.gpus = 1, .node = "n1", .min_member = 2, .priority = 50})
+          .Pending("q/new", {.gpus = 1, .priority = 75});
+  maker.params().default_staleness_grace_ns = 0;
+  const Plan plan = RunActions("stalegangeviction, preempt", maker,
+                               R"(, "scenarioSearchBudgets": {"maxScenarios": {"action": 0}})");
+  EXPECT_THAT(plan, PlanIs(Evicts("q/stale-0")));
+  EXPECT_THAT(plan, Not(Reasons("q/new", reason_codes::kSearchBudgetSpent)));
 }
 
 // ---- depth --------------------------------------------------------------------------------------

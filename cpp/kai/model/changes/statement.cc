@@ -31,7 +31,8 @@ void Statement::Pipeline(PodId pod, NodeId node, const GpuList& gpus) {
   const PodStatus status = cluster_->pods_.status[pod];
   KAI_DCHECK(status == PodStatus::kPending ||
              (status == PodStatus::kReleasing &&
-              (cluster_->pods_.is_virtual[pod] != 0 || cluster_->pods_.node[pod] != node)))
+              (cluster_->pods_.is_virtual[pod] != 0 ||
+               (!WasEvicted(pod) && cluster_->pods_.node[pod] != node))))
       << cluster_->PodName(pod);
   const bool is_there = StandsOn(pod, node, gpus);
   if (status == PodStatus::kReleasing && is_there && !IsMoveWithin(pod, node)) return Return(pod);
@@ -54,6 +55,12 @@ void Statement::Evict(PodId pod) {
   saved_before_.push_back(before_eviction_[pod]);
   if (!is_second) before_eviction_[pod] = {.status = status, .is_virtual = is_virtual};
   ApplyInPlace(pod, PodStatus::kReleasing);
+}
+
+// What is evicted holds a node, so the pod was not pending before.
+bool Statement::WasEvicted(PodId pod) const {
+  return pod.index() < before_eviction_.size() &&
+         before_eviction_[pod].status != PodStatus::kPending;
 }
 
 bool Statement::StandsOn(PodId pod, NodeId node, const GpuList& gpus) const {

@@ -46,7 +46,8 @@ class Statement {
   // A waiting or just evicted pod is promised a node whose resources are being freed; a pod that
   // was just evicted from that very node, and these devices, stays there instead, as if nothing had
   // been, unless a listener says that it would get something else there (spec 2 T5, spec 3 S7). A
-  // pod that was leaving when the cycle began may be promised another node than its own.
+  // pod that was leaving when the cycle began may be promised another node than its own; one whose
+  // eviction was settled gets none.
   void Pipeline(PodId pod, NodeId node, const GpuList& gpus = {});
   // A pod that holds a node starts to leave it (spec 2 T4). One that was just evicted may be
   // evicted once more: it holds what it held, and listeners hear of it.
@@ -99,6 +100,7 @@ class Statement {
   // The pod stays where it is, with its devices.
   void ApplyInPlace(PodId pod, PodStatus to);
   void Return(PodId pod);
+  bool WasEvicted(PodId pod) const;
   bool StandsOn(PodId pod, NodeId node, const GpuList& gpus) const;
   bool IsMoveWithin(PodId pod, NodeId node) const;
   void Undo(const Change& change);
@@ -110,7 +112,7 @@ class Statement {
   std::vector<Change> changes_;
   std::vector<uint8_t> was_virtual_;  // beside changes_
   Checkpoint settled_ = 0;
-  // Of pods that are virtually evicted: what they were before.
+  // Of pods that were evicted: what they were before; pending: the pod was not.
   struct Before {
     PodStatus status = PodStatus::kPending;
     uint8_t is_virtual = 0;

@@ -579,10 +579,11 @@ TEST_F(StatementDeathTest, RefusesWhatMakesNoSense) {
   EXPECT_DEATH(statement_->Place(Pod("run-0"), Node("n2")), "ns/run-0") << "spec 2 T3";
 }
 
-TEST_F(StatementDeathTest, PromisesNoPodTheNodeThatASettledEvictionTookFromIt) {
+TEST_F(StatementDeathTest, PromisesNothingToAPodThatASettledEvictionHit) {
   statement_->Evict(Pod("run-0"));
   statement_->Settle();
   EXPECT_DEATH(statement_->Pipeline(Pod("run-0"), Node("n1")), "ns/run-0");
+  EXPECT_DEATH(statement_->Pipeline(Pod("run-0"), Node("n2")), "ns/run-0");
 }
 #endif
 

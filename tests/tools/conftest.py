@@ -1,0 +1,43 @@
+"""What tests of several tools share."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.25)
+project(house LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 20)
+include(cmake/KaiFloor.cmake)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+enable_testing()
+find_package(GTest REQUIRED)
+"""
+
+
+@pytest.fixture(scope="session")
+def make_house(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[Mapping[str, str], Sequence[str]], Path]:
+    """Makes a checkout of a few floors: its files by name, floors from the lowest up, and scripts
+    of tools/ that work on it."""
+
+    def make(files: Mapping[str, str], tools: Sequence[str]) -> Path:
+        house = tmp_path_factory.mktemp("house")
+        floors = [Path(name).parent for name in files if name.endswith("/CMakeLists.txt")]
+        cmake = CMAKE + "".join(f"add_subdirectory({floor.as_posix()})\n" for floor in floors)
+        for name, content in {"CMakeLists.txt": cmake, **files}.items():
+            (house / name).parent.mkdir(parents=True, exist_ok=True)
+            (house / name).write_text(content)
+        shutil.copytree(ROOT / "cmake", house / "cmake")
+        for tool in tools:
+            shutil.copy(ROOT / "tools" / tool, house / "tools")
+        return house
+
+    return make
