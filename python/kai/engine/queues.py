@@ -159,6 +159,7 @@ def queue_tables(
                 rows[: MOST_QUEUES if busy_only else None],
                 right=frozenset(range(1, 7)),
                 note=note,
+                spare=(6, 5),
             )
         )
         if busy_only:
