@@ -15,7 +15,9 @@ import click
 from kai import __version__
 from kai.errors import KaiError, NotFoundError
 
-COMMANDS = ("bench", "config", "demo", "lint", "plan", "queues", "settings", "verify")
+COMMANDS = (
+    "bench", "config", "demo", "groups", "lint", "nodes", "plan", "queues", "settings", "verify",
+)  # fmt: skip
 
 DONE, ANSWER_IS_NO, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 

@@ -1,7 +1,7 @@
 """Pages for people: tables as wide as the terminal, with colour on a terminal only.
 
-``NO_COLOR`` means no colours, nothing bold and nothing dim; ``FORCE_COLOR`` means all of it, also in
-a file. ``COLUMNS`` says how wide the terminal is, where it does not say so itself.
+``NO_COLOR`` means no colours, nothing bold and nothing dim; ``FORCE_COLOR`` means all of it, in a
+file as well. ``COLUMNS`` says how wide the terminal is, before the terminal itself.
 """
 
 from __future__ import annotations

@@ -93,11 +93,12 @@ def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
     if not sys.stderr.isatty():
         yield from results
         return
-    from rich.console import Console
     from rich.progress import Progress
 
+    from kai.cli.work import error_console
+
     start = time.monotonic()
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=error_console(), transient=True) as progress:
         task = progress.add_task("cases", total=total, visible=False)
         for result in results:
             yield result

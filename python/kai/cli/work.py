@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,9 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from kai.cli import BAD_INPUT, DONE
+from kai.cli.output import output_options
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
 
 THREAD_NAME = "kai-work"
@@ -23,7 +28,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def planning_options(command: Command) -> Command:
-    """The arguments of every command that plans inputs."""
+    """The arguments of every command that plans inputs; `form` is that of its answer."""
     for option in (
         click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the clock's]."),
         click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs."),
@@ -32,7 +37,7 @@ def planning_options(command: Command) -> Command:
             metavar="FILE",
             help="Scheduler configuration (YAML or JSON) to use instead of the snapshot's own.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object per input, a line."),
+        output_options,
         click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
     ):
         command = option(command)
@@ -41,7 +46,7 @@ def planning_options(command: Command) -> Command:
 
 def plan_inputs(
     inputs: Sequence[str], warn: Warner, *, config: str | None, as_kai: bool, now: str | None
-) -> Iterator[Plan]:
+) -> Iterator[tuple[Cluster, Plan]]:
     """Plans every input, one after the other. One that cannot be read stops no other."""
     from pathlib import Path
 
@@ -64,7 +69,7 @@ def plan_inputs(
             warn(str(cluster))
             warn.status = BAD_INPUT
             continue
-        yield patiently("planning", lambda each=cluster: scheduler.plan(each))  # type: ignore[misc]
+        yield cluster, patiently("planning", functools.partial(scheduler.plan, cluster))
 
 
 class Warner:
@@ -79,6 +84,10 @@ class Warner:
             if each not in self._said:
                 self._said.add(each)
                 click.echo(f"kai: {each}", err=True)
+
+    def of_plan(self, plan: Plan) -> None:
+        """What was skipped, replaced or left out, for a command whose page does not show it."""
+        self(*plan.warnings, *(f"left out: {rejected}" for rejected in plan.rejected))
 
     def of(self, warnings: Iterable[str], *, strict: bool) -> None:
         """What was skipped or replaced: with `strict` it is bad input."""
@@ -117,11 +126,19 @@ def _wait(what: str, done: threading.Event) -> None:
     if not sys.stderr.isatty():
         done.wait()
         return
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=error_console(), transient=True) as progress:
         progress.add_task(what)
         while not done.wait(0.1):
             pass
+
+
+def error_console() -> Console:
+    """Where progress is shown: standard error, without any colour if NO_COLOR says so."""
+    import os
+
+    from rich.console import Console
+
+    return Console(stderr=True, color_system=None if os.environ.get("NO_COLOR") else "auto")

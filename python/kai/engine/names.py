@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 
 def shortened(limits: Mapping[str, int]) -> dict[str, str]:
@@ -13,7 +13,8 @@ def shortened(limits: Mapping[str, int]) -> dict[str, str]:
 
     >>> shortened({"a-long-name-of-a-pool-1": 13, "a-long-name-of-a-pool-2": 13})
     {'a-long-name-of-a-pool-1': 'a-lon...ool-1', 'a-long-name-of-a-pool-2': 'a-lon...ool-2'}
-    >>> [*shortened({"team/run-2026-07-of-a-sweep": 18, "team/run-2026-08-of-a-sweep": 18}).values()]
+    >>> runs = ("team/run-2026-07-of-a-sweep", "team/run-2026-08-of-a-sweep")
+    >>> [*shortened(dict.fromkeys(runs, 18)).values()]
     ['team...26-07-of...', 'team...26-08-of...']
     """
     said = {name: clip(name, limit) for name, limit in limits.items()}
@@ -40,7 +41,8 @@ def clip(name: str, limit: int) -> str:
 
 def _around_difference(name: str, limit: int, alike: Sequence[str]) -> str:
     head = limit // 4
-    differs = len(os.path.commonprefix(list(alike)))
+    first, last = min(alike), max(alike)
+    differs = next(at for at, (a, b) in enumerate(zip_longest(first, last)) if a != b)
     start = max(head, differs - 4)
     room = limit - head - 3
     if start + room >= len(name):

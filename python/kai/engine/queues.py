@@ -36,6 +36,30 @@ class QueueShare:
     request: float | None
     over_quota_weight: float | None
 
+    @property
+    def over_fair_share(self) -> float | None:
+        """How much more than its fair share it has; less than 0: how much it lacks.
+
+        >>> import kai
+        >>> kai.QueueShare(2, 4, None, 3, 0, 8, 1).over_fair_share
+        -1
+        """
+        if self.allocated is None or self.fair_share is None:
+            return None
+        return plain(self.allocated - self.fair_share)
+
+    @property
+    def part_of_fair_share(self) -> float | None:
+        """What it has as a part of its fair share: 1.0 is all of it. None where that is nothing.
+
+        >>> import kai
+        >>> kai.QueueShare(2, 4, None, 3, 0, 8, 1).part_of_fair_share
+        0.75
+        """
+        if self.allocated is None or not self.fair_share:
+            return None
+        return self.allocated / self.fair_share
+
     def to_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
@@ -128,7 +152,8 @@ def queue_tables(
 ) -> list[Table]:
     """One table per resource, queues below their parents.
 
-    With `busy_only`, GPUs alone, or what else is asked for when no pod asks for GPUs.
+    With `busy_only`, GPUs alone, or what else is asked for when no pod asks for GPUs; and without
+    how what is in use compares with the fair share.
     """
     names = _as_tree(queues, parents or {})
     made = []
@@ -138,33 +163,49 @@ def queue_tables(
         ]
         if busy_only and not any(share.request or share.allocated for _, share in shares):
             continue
+        columns = [head for head in _COLUMNS if not busy_only or head not in _COMPARED]
+        hidden = len(shares) - MOST_QUEUES if busy_only else 0
         rows = [
-            (
-                name,
-                _amount(show, share.deserved),
-                show(share.fair_share),
-                show(share.allocated),
-                show(share.request),
-                _amount(show, share.limit),
-                text.number(share.over_quota_weight),
-            )
-            for name, share in shares
+            (name, *(_cell(share, head, show) for head in columns[1:]))
+            for name, share in shares[: MOST_QUEUES if busy_only else None]
         ]
-        hidden = len(rows) - MOST_QUEUES if busy_only else 0
-        note = f"and {text.count(hidden, 'more queue')}" if hidden > 0 else ""
         made.append(
             Table(
                 f"Queues, {label}",
-                ("queue", "deserved", "fair share", "in use", "wanted", "limit", "weight"),
-                rows[: MOST_QUEUES if busy_only else None],
-                right=frozenset(range(1, 7)),
-                note=note,
-                spare=(6, 5),
+                columns,
+                rows,
+                right=frozenset(range(1, len(columns))),
+                note=f"and {text.count(hidden, 'more queue')}" if hidden > 0 else "",
+                spare=tuple(columns.index(head) for head in _SPARE if head in columns),
             )
         )
         if busy_only:
             break
     return made
+
+
+_COMPARED = ("% of share", "over/under")
+_COLUMNS = (
+    "queue", "deserved", "fair share", "in use", *_COMPARED, "wanted", "limit", "weight",
+)  # fmt: skip
+_SPARE = ("weight", "limit", "wanted", "over/under", "deserved")
+
+
+def _cell(share: QueueShare, head: str, show: Callable[[float | None], str]) -> str:
+    if head == "% of share":
+        part = share.part_of_fair_share
+        return "" if part is None else f"{100 * part:,.0f}"
+    if head == "over/under":
+        over = share.over_fair_share
+        if not over:
+            return "" if over is None else show(0)
+        return f"{'+' if over > 0 else '-'}{show(abs(over))}"
+    if head == "weight":
+        return text.number(share.over_quota_weight)
+    if head in ("deserved", "limit"):
+        return _amount(show, getattr(share, head))
+    members = {"fair share": "fair_share", "in use": "allocated", "wanted": "request"}
+    return show(getattr(share, members[head]))
 
 
 def _amount(show: Callable[[float | None], str], value: float | None) -> str:

@@ -14,7 +14,7 @@ import difflib
 import html
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -142,7 +142,8 @@ def lines(table: Table, width: int | None = None) -> Iterator[tuple[str, str]]:
     `width` is that of a terminal: names are cut where they do not fit, and no two names alike.
     None is a file or a notebook: sentences are wrapped as in a book, and names stay whole.
     """
-    yield "title", table.title
+    for part in [table.title] if width is None else wrap(table.title, width):
+        yield "title", part
     rows = [[printable(cell) for cell in row] for row in table.rows]
     table, rows, left_out = _without_spare(table, rows, width)
     if len(table.columns) - 1 in table.right:
