@@ -26,7 +26,7 @@ class Page:
 
     def __init__(self, *, wide: bool = False) -> None:
         terminal = columns_of(sys.stdout)
-        self._styled = _is_styled(sys.stdout)
+        self._styled = is_styled(sys.stdout)
         self._width = UNLIMITED if wide else terminal
         self._prose = UNLIMITED if wide else min(terminal or text.WIDTH, MOST_PROSE)
         self._split = terminal is not None and not wide  # names that are longer than a line
@@ -70,13 +70,14 @@ class Page:
         if self._styled:
             first_word = line.split(maxsplit=1)[0] if line.strip() else ""
             if is_row and not line.startswith("   ") and first_word in _FIRST_WORDS:
-                line = line.replace(first_word, _in(_FIRST_WORDS[first_word], first_word), 1)
+                line = line.replace(first_word, styled(_FIRST_WORDS[first_word], first_word), 1)
             elif style:
-                line = _in(style, line)
+                line = styled(style, line)
         sys.stdout.write(f"{line}\n")
 
 
-def _in(style: str, words: str) -> str:
+def styled(style: str, words: str) -> str:
+    """The words, bold or coloured, for a terminal."""
     return f"\x1b[{style}m{words}\x1b[0m"
 
 
@@ -94,7 +95,8 @@ def columns_of(stream: TextIO) -> int | None:
     return max(columns, text.NARROWEST) if columns else text.WIDTH
 
 
-def _is_styled(stream: TextIO) -> bool:
+def is_styled(stream: TextIO) -> bool:
+    """Whether what is written there may be bold or coloured."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

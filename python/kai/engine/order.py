@@ -244,7 +244,7 @@ def _time(ns: int | None) -> datetime | None:
 
 
 def _text(time: datetime | None) -> str | None:
-    return None if time is None else times.to_text(times.to_ns(time))
+    return None if time is None else time.isoformat().replace("+00:00", "Z")
 
 
 def _standing(queue: QueueTurn) -> str:
