@@ -32,6 +32,10 @@ Examples:
   kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves
   kai plan snapshot.zip -o markdown       for an issue; -o wide cuts nothing
   kai plan snapshot.zip --trace out.json  open it in ui.perfetto.dev
+\b
+A snapshot of a running KAI (docs/reference/snapshots.md):
+  kubectl port-forward -n kai-scheduler deployment/kai-scheduler-default 8081 &
+  curl -sSf localhost:8081/get-snapshot -o snapshot.zip
 """,
 )
 @planning_options

@@ -24,9 +24,9 @@ Examples:
   kai queues snapshot.zip -o csv > queues.csv     a row per queue and resource
 \b
 A queue that borrows, and one that lacks:
-  queue   deserved  fair share  in use  % of share  over/under  wanted
-  speech         4           4       8         200          +4       8
-  vision         4           4       0           0          -4       4
+  queue   deserved  fair share  in use  % of share  over or under  wanted
+  speech         4           4       8         200             +4       8
+  vision         4           4       0           0             -4       4
 speech has 4 GPUs more than its share, and so may lose as many to vision.
 """,
 )

@@ -184,18 +184,18 @@ def queue_tables(
     return made
 
 
-_COMPARED = ("% of share", "over/under")
+_COMPARED = ("% of share", "over or under")
 _COLUMNS = (
     "queue", "deserved", "fair share", "in use", *_COMPARED, "wanted", "limit", "weight",
 )  # fmt: skip
-_SPARE = ("weight", "limit", "wanted", "over/under", "deserved")
+_SPARE = ("weight", "limit", "wanted", "over or under", "deserved")
 
 
 def _cell(share: QueueShare, head: str, show: Callable[[float | None], str]) -> str:
     if head == "% of share":
         part = share.part_of_fair_share
         return "" if part is None else f"{100 * part:,.0f}"
-    if head == "over/under":
+    if head == "over or under":
         over = share.over_fair_share
         if not over:
             return "" if over is None else show(0)

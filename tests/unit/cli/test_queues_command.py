@@ -19,8 +19,10 @@ def test_all_three_resources_are_shown(run: Run, snapshot: Path) -> None:
     lines = done.out.splitlines()
     gpus = lines.index("Queues, GPUs")
     assert lines[gpus + 1 : gpus + 3] == [
-        "  queue   deserved  fair share  in use  % of share  over/under  wanted      limit  weight",
-        "  vision         2           2       0           0          -2       9  unlimited       1",
+        "  queue   deserved  fair share  in use  % of share  over or under  wanted      limit"
+        "  weight",
+        "  vision         2           2       0           0             -2       9  unlimited"
+        "       1",
     ]
 
 

@@ -164,7 +164,7 @@ def test_the_order_is_a_page_and_a_sequence() -> None:
     assert repr(order).splitlines()[:3] == [
         "What comes next",
         "     pod group  GPUs  queue  share  priority   age  why before the next",
-        "  1  a/first       1  a       25 %        50  365d  it is older than a/second",
+        "  1  a/first       1  a       25 %        50  365d  it is older than the next",
     ]
     assert "a/first" in order._repr_html_()
     assert repr(plan(kai.Cluster()).order) == "no pod group waits for its turn"
