@@ -34,7 +34,9 @@ class Page:
 
     def heading(self, sentence: str) -> None:
         self._gap()
-        for line in text.wrap(text.printable(sentence), self._prose, split=self._split):
+        for line in text.wrap(
+            text.printable(sentence), self._width or text.WIDTH, split=self._split
+        ):
             self._line(line, "1")
 
     def tables(self, tables: Iterable[Table]) -> None:

@@ -22,7 +22,7 @@ from fractions import Fraction
 from kai.engine.names import clip, shortened
 
 WIDTH = 80
-SHORTEST_NAME, LONGEST_TEXT = 12, 2000
+SHORTEST_NAME, SHORTEST_OF_LIST, LONGEST_TEXT = 12, 8, 2000
 NARROW = 28  # a column of text gets at least this, or lines of its own
 NARROWEST = 40  # a terminal with fewer columns shows what one with so many does
 
@@ -224,13 +224,9 @@ def _tree_names(names: Sequence[str], limit: int) -> list[list[str]]:
     """Each name in its lines of at most so many columns; what indents it stays."""
     indents = [len(name) - len(name.lstrip()) for name in names]
     rooms = [max(limit - indent, SHORTEST_NAME) for indent in indents]
-    limits: dict[str, int] = {}
-    for name, room in zip(names, rooms, strict=True):
-        limits[name.strip()] = min(room, limits.get(name.strip(), room))
-    short = shortened(limits)
     made = []
-    for name, indent, room in zip(names, indents, rooms, strict=True):
-        said = short[name.strip()]
+    cells = _fitting([name.lstrip() for name in names], rooms)
+    for said, indent, room in zip(cells, indents, rooms, strict=True):
         parts = [said[at : at + room] for at in range(0, len(said), room)] or [""]
         made.append([" " * indent + part for part in parts])
     return made
@@ -273,19 +269,24 @@ def _listings(
 
 
 def _cut_lists(rows: list[list[str]], column: int, limit: int) -> None:
-    """Makes lists of names fit: with fewer names, and then with shorter ones, no two alike."""
-    lists = [_List.of(row[column]) for row in rows]
-    for each in lists:
-        each.within(limit)
-    limits: dict[str, int] = {}
-    for each in lists:
-        room = limit - (len(str(each)) - len(each.names[0]))
+    """Makes the cells of a column fit."""
+    cells = _fitting([row[column] for row in rows], [limit] * len(rows))
+    for row, cell in zip(rows, cells, strict=True):
+        row[column] = cell
+
+
+def _fitting(cells: Sequence[str], limits: Sequence[int]) -> list[str]:
+    """Lists of names with fewer names, and then with shorter ones, no two alike."""
+    lists = [_List.of(cell).within(limit) for cell, limit in zip(cells, limits, strict=True)]
+    rooms: dict[str, int] = {}
+    for each, limit in zip(lists, limits, strict=True):
+        room = max(limit - len(str(each)) + len(each.names[0]), SHORTEST_OF_LIST)
         for item in each.names:
-            limits[item] = min(limits.get(item, room), max(room, SHORTEST_NAME))
-    short = shortened(limits)
-    for row, each in zip(rows, lists, strict=True):
+            rooms[item] = min(rooms.get(item, room), room)
+    short = shortened(rooms)
+    for each in lists:
         each.names = [short[item] for item in each.names]
-        row[column] = str(each)
+    return [str(each) for each in lists]
 
 
 @dataclass(slots=True)
@@ -326,31 +327,46 @@ class _List:
 def _sentences(table: Table, rows: list[list[str]], width: int | None) -> Iterator[tuple[str, str]]:
     """Rows that end in a sentence: beside the names where it has room, else below them."""
     book, last = width or WIDTH, len(table.columns) - 1
-    widths = _widths([*rows, list(table.columns)])
-    room = min(max(widths[last], 1), max(NARROW, 2 * book // 5))
-    limit = book - room - 2
-    beside = [row for row in rows if _sum(_widths([row[:last]])) <= limit] if last else rows
-    lefts = _widths([*beside, list(table.columns)])[:last] if beside else widths[:last]
-    start = _sum(lefts) + 2
-    if not beside or start > limit + 2:  # below
-        start, lefts = 6, widths[:last]
-        if width is not None and last > 1:
-            _cut_names(rows, lefts, table.right, width)
-    if any(table.columns) and (start != 6 or last > 1 or not last):
-        heads = table.columns if start != 6 or not last else table.columns[:last]
+    lefts, beside = _beside(table, rows, width)
+    start = _sum(lefts) + 2 if beside else 6
+    if any(table.columns) and (beside or last > 1):
+        heads = table.columns if beside else table.columns[:last]
         yield "head", _joined(heads, [*lefts, 0], table.right)
     for row in rows:
-        said = clip(row[last], LONGEST_TEXT)
-        said_lines = wrap(said, book - start, split=width is not None)
+        said = wrap(clip(row[last], LONGEST_TEXT), book - start, split=width is not None)
         left = _joined(row[:last], lefts, table.right)
-        if len(left) <= start - 2:
-            yield "row", f"{left.ljust(start - 2)}  {''.join(said_lines[:1])}".rstrip()
-            del said_lines[:1]
+        if beside and len(left) <= start - 2:
+            yield "row", f"{left.ljust(start - 2)}  {''.join(said[:1])}".rstrip()
+            del said[:1]
         elif width is None or len(left) <= book:
             yield "row", left
         else:
             yield from (("row", part) for part in wrap(left, book, indent=2))
-        yield from (("row", " " * start + line) for line in said_lines)
+        yield from (("row", " " * start + line) for line in said)
+
+
+def _beside(table: Table, rows: list[list[str]], width: int | None) -> tuple[list[int], bool]:
+    """The widths of all columns but the last, and whether that stands beside them or below.
+
+    Of one column, a name that is longer than most has a line of its own. Of several, names are cut.
+    """
+    book, last = width or WIDTH, len(table.columns) - 1
+    widths = _widths([*rows, list(table.columns)])
+    lefts = widths[:last]
+    if last <= 1:
+        limit = book - min(max(widths[last], 1), max(NARROW, 2 * book // 5)) - 2
+        short = [row for row in rows if _sum(_widths([row[:last]])) <= limit] if last else rows
+        if 2 * len(short) < len(rows):
+            return lefts, False
+        return _widths([*short, list(table.columns)])[:last], True
+    limit = book - min(widths[last], max(NARROW, book // 3)) - 2
+    if _sum(lefts) > limit and widths[last] <= NARROW and width is not None:
+        _cut_names(rows, lefts, table.right, limit)
+    if _sum(lefts) <= limit:
+        return lefts, True
+    if width is not None:
+        _cut_names(rows, lefts, table.right, width)
+    return lefts, False
 
 
 def _cut_names(
@@ -361,9 +377,8 @@ def _cut_names(
     while _sum(widths) > width and any(widths[column] > SHORTEST_NAME for column in names):
         widths[max(names, key=lambda column: widths[column])] -= 1
     for column in names:
-        short = shortened({row[column]: widths[column] for row in rows})
-        for row in rows:
-            row[column] = short[row[column]]
+        _cut_lists(rows, column, widths[column])
+        widths[column] = max(widths[column], *(len(row[column]) for row in rows))
 
 
 def _widths(rows: Iterable[Sequence[str]]) -> list[int]:

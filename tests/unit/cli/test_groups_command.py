@@ -1,6 +1,7 @@
 """kai groups: who waits, and in which order they are served."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,10 @@ def waiting(tmp_path: Path) -> Path:
 def test_the_next_comes_first_and_says_why(run: Run, waiting: Path) -> None:
     done = run("groups", waiting, "--now", NOW)
     assert (done.status, done.err) == (0, "")
-    rows = [line.split()[:3] for line in done.out.splitlines() if line[:3].strip().isdigit()]
-    assert rows == [["1", "a/high", "1"], ["2", "a/low", "1"], ["3", "b/new", "3"]]
-    assert "its priority is 90, that of the next 50" in done.out
-    said = " ".join(done.out.split())
+    rows = re.findall(r"^ +(\d)  (\S+) +(\S+) ", done.out, re.MULTILINE)
+    assert rows == [("1", "a/high", "1"), ("2", "a/low", "1"), ("3", "b/new", "3")]
+    said = " ".join(done.out.replace("\n" + " " * 45, " ").split())
+    assert "its priority is 90, that of the next 50" in said
     assert "with it queue a has 50 % of what it may have, b 75 %" in said
 
 
