@@ -137,7 +137,8 @@ class Answer:
                     name, *(queue_share_of(rows[each]) for each in ("gpu", "cpu", "memory"))
                 )
                 for name, rows in self._compiled.queues().items()
-            }
+            },
+            lambda: self.situation.queue_parents,
         )
 
     @cached_property

@@ -101,6 +101,22 @@ class Queues(ByName[QueuePlan]):
     """
 
     _noun = "queue"
+    _parents: Callable[[], Mapping[str, str | None]] | None = None
+
+    def __init__(
+        self,
+        values: Mapping[str, QueuePlan],
+        parents: Callable[[], Mapping[str, str | None]] | None = None,
+    ) -> None:
+        """`parents` says which queue each one stands below, once a page needs it."""
+        super().__init__(values)
+        self._parents = parents
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_values": self._values}  # copies and pickles know no plan
+
+    def _tables(self) -> list[Table]:
+        return queue_tables(self, self._parents() if self._parents else None)
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per queue and resource; unlimited is infinity. Needs pandas."""
@@ -125,10 +141,10 @@ class Queues(ByName[QueuePlan]):
         return by_queue
 
     def __repr__(self) -> str:
-        return text.to_text("", queue_tables(self)) or "no queues"
+        return text.to_text("", self._tables()) or "no queues"
 
     def _repr_html_(self) -> str:
-        return text.to_html("", queue_tables(self))
+        return text.to_html("", self._tables())
 
 
 def queue_share_of(row: tuple[float | None, ...]) -> QueueShare:

@@ -436,16 +436,19 @@ def _in_markdown(cell: str) -> str:
 _MARKS = re.compile(r"[\\`*_|<>\[\]]")
 
 
+# Styles that say nothing of colours: light or dark is what the notebook is.
+_LEFT = ' style="text-align: left; vertical-align: top"'
+_RIGHT = ' style="text-align: right; vertical-align: top; white-space: nowrap"'
+_CAPTION = ' style="text-align: left; font-weight: bold; caption-side: top; white-space: nowrap"'
+
+
 def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
     """The same for Jupyter; long tables are folded."""
     parts = [f"<p><b>{html.escape(title)}</b></p>"] if title else []
     for table in tables:
         if not table.rows:
             continue
-        align = [
-            ' style="text-align: right"' if column in table.right else ' style="text-align: left"'
-            for column in range(len(table.columns))
-        ]
+        align = [_RIGHT if column in table.right else _LEFT for column in range(len(table.columns))]
         head = "".join(
             f"<th{align[column]}>{html.escape(name)}</th>"
             for column, name in enumerate(table.columns)
@@ -460,7 +463,7 @@ def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
         notes = [table.note, f"and {number(folded)} more rows" if folded > 0 else ""]
         below = "".join(f"<p>{html.escape(note)}</p>" for note in notes if note)
         parts.append(
-            f"<table><caption>{html.escape(table.title)}</caption>"
+            f"<table><caption{_CAPTION}>{html.escape(table.title)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
         )
     return "".join(parts)
