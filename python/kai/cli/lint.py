@@ -84,10 +84,7 @@ def command(
     from kai.api import keys
     from kai.linting.queue_tree import Queues
 
-    if fix and diff:
-        raise click.UsageError("only one of --fix and --diff makes sense")
-    if as_json and output_format not in (None, "json"):
-        raise click.UsageError("only one of --json and --output-format makes sense")
+    form = _form(output_format, as_json=as_json, fix=fix, diff=diff)
     wanted = _wanted(select, ignore)
     read, status = _read_all(files or (".",), exclude)
     beside = [queue for file in read.values() for queue in file.queues]
@@ -100,21 +97,9 @@ def command(
             "queue_label_key": queue_label_key or keys.QUEUE_LABEL,
         },
     )
-    form = "json" if as_json else output_format or "text"
     if diff:
         return _show_diffs(read, check) or status
-    fixable = 0
-    found = {}
-    for name, file in read.items():
-        found[name] = check.of(file)
-        if name != "-" and (fix or form == "text"):
-            mended, count = check.mended(file, found[name])
-            if not fix:
-                fixable += count
-            elif count:
-                _write(name, mended)
-                click.echo(f"{name}: {count} mended", err=True)
-                found[name] = check.of(_parsed(mended))
+    found, fixable = _found(read, check, fix=fix, count=form == "text")
     _show(form, found)
     severities = {each.finding.severity for findings in found.values() for each in findings}
     if status == DONE and ("error" in severities or (strict and severities)):
@@ -124,6 +109,15 @@ def command(
     if fixable:
         click.echo(f"kai: --fix mends {fixable} of these", err=True)
     return status
+
+
+def _form(output_format: str | None, *, as_json: bool, fix: bool, diff: bool) -> str:
+    """The form of the output, where the options that choose it make sense together."""
+    if fix and diff:
+        raise click.UsageError("only one of --fix and --diff makes sense")
+    if as_json and output_format not in (None, "json"):
+        raise click.UsageError("only one of --json and --output-format makes sense")
+    return "json" if as_json else output_format or "text"
 
 
 def _wanted(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
@@ -162,6 +156,26 @@ class _Check:
         if not any(each.finding.edit for each in found):
             return file.text, 0
         return text.mended(file, found)
+
+
+def _found(
+    read: dict[str, File], check: _Check, *, fix: bool, count: bool
+) -> tuple[dict[str, list[Located]], int]:
+    """The findings of each file, mended where that is asked for, and how many could be."""
+    fixable = 0
+    found = {}
+    for name, file in read.items():
+        found[name] = check.of(file)
+        if name == "-" or not (fix or count):
+            continue
+        mended, changes = check.mended(file, found[name])
+        if not fix:
+            fixable += changes
+        elif changes:
+            _write(name, mended)
+            click.echo(f"{name}: {changes} mended", err=True)
+            found[name] = check.of(_parsed(mended))
+    return found, fixable
 
 
 # ---- files ---------------------------------------------------------------------------------------
