@@ -15,6 +15,7 @@ from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from kai.engine.plan import Plan
+    from kai.engine.text import Table
     from kai.engine.timing import Phase
 
 
@@ -80,7 +81,7 @@ def command(
         if strict:
             warn.of((f"left out: {rejected}" for rejected in made.rejected), strict=strict)
         if explain is None:
-            answers.write(_answer(made))
+            answers.write(_answer(made, wide=form == "wide"))
             continue
         try:
             said = made.why(explain)
@@ -129,7 +130,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _answer(plan: Plan) -> Answer:
+def _answer(plan: Plan, *, wide: bool) -> Answer:
     from kai.engine import report
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -140,9 +141,21 @@ def _answer(plan: Plan) -> Answer:
             said["gpu_groups"] = ",".join(said.get("gpu_groups", ()))
             yield {column: said.get(column) for column in ("input", *_COLUMNS)}
 
+    def tables() -> list[Table]:
+        if not wide:
+            return report.tables_of(plan)
+        from kai.engine.wide import groups
+
+        return [
+            report.warnings(plan),
+            groups(plan),
+            *report.queue_tables_of(plan),
+            report.rejected(plan),
+        ]
+
     return Answer(
         heading=lambda: report.title(plan),
-        tables=lambda: report.tables_of(plan),
+        tables=tables,
         data=plan.to_dict,
         json=plan.to_json,
         rows=rows,

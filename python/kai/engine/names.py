@@ -26,8 +26,9 @@ def shortened(limits: Mapping[str, int]) -> dict[str, str]:
         if not groups:
             break
         for names in groups:
+            differs = _first_difference(names)
             cuttable = [name for name in names if len(name) > limits[name]]
-            said |= {name: cut(name, limits[name], names) for name in cuttable}
+            said |= {name: cut(name, limits[name], differs) for name in cuttable}
     return said
 
 
@@ -39,10 +40,14 @@ def clip(name: str, limit: int) -> str:
     return f"{name[: limit - 3 - tail]}...{name[-tail:]}"
 
 
-def _around_difference(name: str, limit: int, alike: Sequence[str]) -> str:
+def _first_difference(names: Sequence[str]) -> int:
+    """How many characters all of them begin with."""
+    first, last = min(names), max(names)
+    return next(at for at, (a, b) in enumerate(zip_longest(first, last)) if a != b)
+
+
+def _around_difference(name: str, limit: int, differs: int) -> str:
     head = limit // 4
-    first, last = min(alike), max(alike)
-    differs = next(at for at, (a, b) in enumerate(zip_longest(first, last)) if a != b)
     start = max(head, differs - 4)
     room = limit - head - 3
     if start + room >= len(name):
@@ -50,15 +55,15 @@ def _around_difference(name: str, limit: int, alike: Sequence[str]) -> str:
     return f"{name[:head]}...{name[start : start + room - 3]}..."
 
 
-def _mostly_tail(name: str, limit: int, alike: Sequence[str]) -> str:
+def _mostly_tail(name: str, limit: int, differs: int) -> str:
     head = limit // 6
     return f"{name[:head]}...{name[head + 3 - limit :]}"
 
 
-def _mostly_head(name: str, limit: int, alike: Sequence[str]) -> str:
+def _mostly_head(name: str, limit: int, differs: int) -> str:
     tail = limit // 6
     return f"{name[: limit - 3 - tail]}...{name[-tail:]}"
 
 
-def _whole(name: str, limit: int, alike: Sequence[str]) -> str:
+def _whole(name: str, limit: int, differs: int) -> str:
     return name

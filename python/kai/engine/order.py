@@ -189,7 +189,7 @@ class Order(Sequence[Turn]):
             turn.queue,
             f"{100 * queue.share_with_request:.0f} %" if queue else "",
             str(turn.priority),
-            _age(turn.created, self._now),
+            age(turn.created, self._now),
             self._because(turn.place - 1, named=False),
         )
 
@@ -253,7 +253,7 @@ def _standing(queue: QueueTurn) -> str:
     return "within deserved" if queue.within_deserved else "within fair share"
 
 
-def _age(created: datetime | None, now: datetime) -> str:
+def age(created: datetime | None, now: datetime) -> str:
     """ "3d", "5h", "12m", "40s"; the two largest units are for clocks, one is for people."""
     if created is None:
         return "-"

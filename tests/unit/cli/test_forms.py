@@ -126,6 +126,26 @@ def test_forms_that_make_no_sense(run: Run, snapshot: Path, options: list[str], 
     assert run("plan", snapshot, "-o", "json", "--json").status == 0
 
 
+def test_a_wide_plan_has_a_row_per_pod_group(run: Run, tmp_path: Path) -> None:
+    cluster = kai.Cluster(now=NOW).queue("a", deserved_gpus=8).nodes("n", 2, gpus=8)
+    for number in range(40):
+        cluster.pending(f"a/job-{number:02}", gpus=1, pods=2 if number == 3 else 1)
+    cluster.save(tmp_path / "x.zip")
+    lines = run("plan", tmp_path / "x.zip", "--wide", "--now", NOW).out.splitlines()
+    head = lines.index("Pod groups") + 1
+    assert lines[head].split() == [
+        *("pod", "group", "queue", "verdict", "priority", "age", "pods", "running", "bound"),
+        *("pipelined", "evicted", "waiting", "reason", "nodes"),
+    ]
+    rows = [line.split() for line in lines[head + 1 : head + 41]]
+    assert [row[0] for row in rows] == [f"a/job-{number:02}" for number in range(40)]
+    said = {row[0]: " ".join(row[1:]) for row in rows}
+    assert said["a/job-02"] == "a placed 50 365d 1 0 1 0 0 0 n1 (1)"
+    assert said["a/job-03"].startswith("a partly placed 50 365d 2 0 1 0 0 1 ")
+    assert said["a/job-39"].startswith("a unschedulable 50 365d 1 0 0 0 0 1")
+    assert "Queues, memory" in lines
+
+
 # ---- terminals -----------------------------------------------------------------------------------
 
 
