@@ -376,6 +376,28 @@ def test_many_groups_print_as_some_of_them() -> None:
     assert shown.count("GroupPlan(") == 20
 
 
+# ---- queues --------------------------------------------------------------------------------------
+
+
+def test_queues_stand_below_their_parents_wherever_they_are_shown() -> None:
+    of = kai.Cluster(now=NOW).queue("top", deserved_gpus=2).queue("below", parent="top")
+    queues = plan(of.node("n1", gpus=2).pending("below/x", gpus=1)).queues
+    assert [line[:9] for line in repr(queues).splitlines()[2:4]] == ["  top    ", "    below"]
+    assert "&nbsp;&nbsp;below</td>" in queues._repr_html_()
+    again = pickle.loads(pickle.dumps(queues))  # a copy knows no plan, and so no parents
+    assert again == queues == copy.deepcopy(queues)
+    assert "\n  below" in repr(again)
+
+
+def test_a_queue_is_over_or_under_its_share() -> None:
+    of = two_queues().pending("a/x", gpus=3)
+    a, b = (plan(of).queues[name].gpu for name in "ab")
+    assert (a.over_fair_share, a.part_of_fair_share) == (-a.fair_share, 0)
+    assert b.over_fair_share == 8 - b.fair_share > 0
+    assert b.part_of_fair_share == 8 / b.fair_share
+    assert plan(of).queues["a"].memory.part_of_fair_share is None  # of nothing
+
+
 # ---- frozen, copied, pickled ---------------------------------------------------------------------
 
 
