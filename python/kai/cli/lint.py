@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import ANSWER_IS_NO, BAD_INPUT, DONE
+from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, say
 from kai.errors import KaiError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def command(
         try:
             read[name] = _read(name)
         except KaiError as error:
-            click.echo(f"kai: {name}: {error}", err=True)
+            say(f"{'standard input' if name == '-' else name}: {error}")
             status = BAD_INPUT
     beside = [queue for file in read.values() for queue in file.queues]
     given = None if queues is None else _read(queues).queues
@@ -80,13 +79,13 @@ def command(
                 fixable += count
             elif count:
                 _write(name, mended)
-                click.echo(f"{name}: {count} mended", err=True)
+                say(f"{name}: {count} mended")
                 found = text.check(text.read(mended), known, **options)
         _show(name, found, as_json)
         if status == DONE and any(strict or each.finding.severity == "error" for each in found):
             status = ANSWER_IS_NO
     if fixable:
-        click.echo(f"kai: --fix mends {fixable} of these", err=True)
+        say(f"--fix mends {fixable} of these")
     return status
 
 
@@ -102,27 +101,17 @@ def _show(name: str, found: Iterable[Located], as_json: bool) -> None:
 
 
 def _read(name: str) -> File:
-    from kai.api import documents
-    from kai.errors import InvalidInputError
+    from kai.api import documents, files
     from kai.linting import text
 
-    try:
-        if name == "-":
-            data = sys.stdin.buffer.read()
-        else:
-            with open(name, "rb") as file:
-                data = file.read()
-    except OSError as error:
-        raise InvalidInputError(documents.why_unreadable(error)) from None
-    return text.read(documents.decode(data))
+    return text.read(documents.decode(files.read(name)))
 
 
 def _write(name: str, content: str) -> None:
-    from kai.api import documents
+    from kai.api import files
     from kai.errors import InvalidInputError
 
     try:
-        with open(name, "w", encoding="utf-8", newline="") as file:
-            file.write(content)
+        files.write(name, content.encode())
     except OSError as error:
-        raise InvalidInputError(f"{name}: {documents.why_unreadable(error)}") from None
+        raise InvalidInputError(f"{name}: {files.why_unreadable(error)}") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli import ANSWER_IS_NO
+from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.work import Warner, plan_inputs, planning_options
 from kai.errors import InvalidInputError, NotFoundError
 
@@ -103,14 +103,13 @@ def command(
 
 
 def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) -> None:
-    from kai.api import documents
+    from kai.api import files
     from kai.engine.timing import trace_of
 
     try:
-        with open(file, "w", encoding="utf-8") as out:
-            json.dump(trace_of(plans), out)
+        files.write(file, json.dumps(trace_of(plans)).encode())
     except OSError as error:
-        raise InvalidInputError(f"--trace: {file}: {documents.why_unreadable(error)}") from None
+        raise InvalidInputError(f"--trace: {file}: {files.why_unreadable(error)}") from None
 
 
 def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kai.cli import BAD_INPUT, DONE
+from kai.cli.failures import BAD_INPUT, DONE, say
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Warner:
         for each in sentences:
             if each not in self._said:
                 self._said.add(each)
-                click.echo(f"kai: {each}", err=True)
+                say(each)
 
     def of(self, warnings: Iterable[str], *, strict: bool) -> None:
         """What was skipped or replaced: with `strict` it is bad input."""

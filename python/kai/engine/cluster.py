@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import io
 import json
 import os
 import threading
@@ -28,7 +29,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kai.api import defaults, keys, kinds, times
+from kai.api import defaults, files, keys, kinds, times
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping
 from kai.engine import arguments, edits, objects, overview, text
@@ -194,11 +195,11 @@ class Cluster:
         data = self._snapshot_bytes()
         if os.fspath(path).endswith(".zip"):
             entry = zipfile.ZipInfo("snapshot.json")  # dated 1980: equal clusters, equal bytes
-            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            packed = io.BytesIO()
+            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
-        else:
-            with open(path, "wb") as file:
-                file.write(data)
+            data = packed.getvalue()
+        files.write(path, data)
 
     # ---- what it is ------------------------------------------------------------------------------
 

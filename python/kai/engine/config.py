@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from kai.api import documents
+from kai.api import documents, files
 from kai.api.spelling import camel_name
 from kai.errors import InvalidConfigError, InvalidInputError
 
@@ -193,9 +193,7 @@ def config_json(config: ConfigSource) -> str:
         if text is None:
             name = os.fspath(config)
             try:
-                text = documents.decode(Path(config).read_bytes())
-            except OSError as error:
-                raise InvalidConfigError(f"{name}: {documents.why_unreadable(error)}") from None
+                text = documents.decode(files.read(config))
             except InvalidInputError as error:
                 raise InvalidConfigError(f"{name}: {error}") from None
         try:

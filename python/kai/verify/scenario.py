@@ -47,11 +47,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from kai.admission import fields
-from kai.api import kinds, places
-from kai.api.documents import why_unreadable
+from kai.api import documents, files, kinds, places
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at
 from kai.engine.config import config_json
@@ -113,6 +110,11 @@ GROUP_MEMBERS = {
 EXPECTED = ("placed", "pipelined", "evicted", "nodes", "verdict", "reasons", "message")
 
 
+MOST_VALUES = 1_000_000
+MOST_PODS = 100_000
+"""Pods and nodes of a scenario."""
+MOST_CYCLES = 1_000
+
 COUNTED = ("placed", "pipelined", "evicted")
 STARTED = ("running", "releasing", "pending")
 
@@ -152,19 +154,18 @@ def read_scenarios(path: Path) -> list[Scenario]:
 def scenarios_in(path: Path) -> Iterator[Scenario | InvalidInputError]:
     """The scenarios of one file; in the place of one with mistakes, each of them in a sentence."""
     try:
-        text = path.read_text(encoding="utf-8")
-        documents = list(yaml.load_all(text, Loader=_Loader))
-    except OSError as error:
-        yield InvalidInputError(f"{path}: {why_unreadable(error)}")
+        text = documents.decode(files.read(path))
+        read = list(documents.read_yaml(text, MOST_VALUES))
+    except InvalidInputError as error:
+        line = getattr(error, "line", None)
+        yield InvalidInputError(f"{path}{'' if line is None else f':{line}'}: {error}")
         return
-    except UnicodeDecodeError as error:
-        yield InvalidInputError(f"{path}: not UTF-8 text: {error.reason}")
-        return
-    except (yaml.YAMLError, RecursionError) as error:
-        yield _not_yaml(path, error)
+    if broken := [each for each in read if each.problem]:
+        for each in broken:
+            yield InvalidInputError(f"{path}:{each.problem_line}: {each.problem}")
         return
     lines = _Places(str(path), text)
-    written = [(index, each) for index, each in enumerate(documents) if each is not None]
+    written = [(index, each.value) for index, each in enumerate(read) if each.value is not None]
     if not written:
         yield InvalidInputError(f"{path}: there is no scenario in this file")
     for index, document in written:
@@ -177,36 +178,6 @@ def scenarios_in(path: Path) -> Iterator[Scenario | InvalidInputError]:
             yield from problems
             if not problems:
                 yield scenario
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses to read a member twice: the first one would silently lose."""
-
-
-def _mapping_once(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen = set()
-    for key, _ in node.value:
-        if key.value in seen:
-            raise yaml.MarkedYAMLError(
-                problem=f"{key.value!r} is there twice", problem_mark=key.start_mark
-            )
-        seen.add(key.value)
-    return dict(loader.construct_pairs(node, deep=True))
-
-
-def _time_as_text(loader: _Loader, node: yaml.ScalarNode) -> str:
-    return str(node.value)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping_once)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _time_as_text)
-
-
-def _not_yaml(path: Path, error: Exception) -> InvalidInputError:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or (str(error).splitlines() or ["too deep"])[0]
-    line = f":{mark.line + 1}" if mark is not None else ""
-    return InvalidInputError(f"{path}{line}: not YAML: {problem}")
 
 
 def _scenario(document: Any, where: _Where) -> Scenario:
@@ -232,6 +203,9 @@ def _scenario(document: Any, where: _Where) -> Scenario:
     cycles = document.get("cycles", 1)
     if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
         raise where("cycles").error("this should be a number from 1 on")
+    if cycles > MOST_CYCLES:
+        raise where("cycles").error(f"a scenario has at most {MOST_CYCLES:,} cycles")
+    _check_size(document, where)
     expect = dict(where("expect").mapping(document.get("expect")))
     if not expect:
         raise where("expect").error("a scenario expects something")
@@ -255,6 +229,23 @@ def _scenario(document: Any, where: _Where) -> Scenario:
         document=document,
         where=where,
     )
+
+
+def _check_size(document: Json, where: _Where) -> None:
+    """Numbers beyond reason are refused before anything is made."""
+    described = document.get("cluster") or {}
+    nodes = described.get("nodes")
+    numbered = [
+        (each.get("count"), where("cluster", "nodes", str(name), "count"))
+        for name, each in (nodes.items() if isinstance(nodes, Mapping) else ())
+        if isinstance(each, Mapping)
+    ]
+    numbered += [(shape.get("pods"), place("pods")) for *_, shape, place in _shapes(document, where)]
+    left = MOST_PODS
+    for number, place in numbered:
+        left -= number if isinstance(number, int) else 1
+        if left < 0:
+            raise place.error(f"a scenario has at most {MOST_PODS:,} pods and nodes in all")
 
 
 def _check_expected(where: _Where, wanted: Any) -> None:
