@@ -240,7 +240,7 @@ class _Builder:
 
     def _unreadable(self, problem: str) -> UnreadableError:
         line = self._event.start_mark.line + 1
-        return UnreadableError(problem.format(line=line), line)
+        return UnreadableError(problem.replace("{line}", str(line)), line)
 
     def _note(self, problem: str) -> None:
         """The first problem of a document is the one that is said."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kai.api.visible import visible
 from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, say
 from kai.errors import KaiError
 
@@ -96,8 +97,9 @@ def _show(name: str, found: Iterable[Located], as_json: bool) -> None:
             click.echo(json.dumps({"file": name, "line": each.line, **finding.to_dict()}))
             continue
         where = ", ".join(part for part in (finding.object, finding.path) if part)
-        click.echo(f"{name}:{each.line}: {finding.severity} {finding.code}: {finding.message}")
-        click.echo(f"    {where}\n    {finding.fix}")
+        said = f"{name}:{each.line}: {finding.severity} {finding.code}: {finding.message}"
+        for line in (said, f"    {where}", f"    {finding.fix}"):
+            click.echo(visible(line))
 
 
 def _read(name: str) -> File:

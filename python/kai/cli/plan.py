@@ -34,7 +34,6 @@ Examples:
 @planning_options
 @click.option("--explain", metavar="GROUP", help="Say why this pod group waits, and no more.")
 @click.option("--trace", metavar="FILE", help="Write where the time went, for ui.perfetto.dev.")
-@click.option("--strict", is_flag=True, help="Exit with 2 for warnings, and for what is left out.")
 def command(
     inputs: tuple[str, ...],
     as_json: bool,
@@ -70,7 +69,7 @@ def command(
         if strict or as_json or explain is not None:  # a page has them
             warn.of(made.warnings, strict=strict)
         if strict:
-            warn.of((f"left out: {rejected}" for rejected in made.rejected), strict=strict)
+            warn.of(made.rejected, strict=strict, prefix="left out: ")
         if page is None and not as_json:
             from kai.cli.show import Page
 

@@ -20,7 +20,12 @@ Examples:
 )
 @planning_options
 def command(
-    inputs: tuple[str, ...], as_json: bool, config: str | None, as_kai: bool, now: str | None
+    inputs: tuple[str, ...],
+    as_json: bool,
+    config: str | None,
+    as_kai: bool,
+    now: str | None,
+    strict: bool,
 ) -> int:
     """Show what each queue deserves, its fair share and what it uses.
 
@@ -32,9 +37,8 @@ def command(
     warn = Warner()
     page = None
     for plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-        warn.of(plan.warnings, strict=False)
-        for rejected in plan.rejected:
-            warn(f"left out: {rejected}")
+        warn.of(plan.warnings, strict=strict)
+        warn.of(plan.rejected, strict=strict, prefix="left out: ")
         if as_json:
             numbers = {name: queue.to_dict() for name, queue in plan.queues.items()}
             click.echo(json.dumps({"input": plan.input, "now": plan.now_text, "queues": numbers}))

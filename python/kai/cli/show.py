@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
+from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.text import Table
 
@@ -39,7 +40,7 @@ class Page:
     def paragraph(self, sentences: str) -> None:
         """Lines of text, each wrapped below where it starts."""
         self._gap()
-        for line in sentences.splitlines():
+        for line in sentences.split("\n"):
             indent = len(line) - len(line.lstrip()) + 2
             for part in text.wrap(line, self._width, indent=indent):
                 self._line(part, "")
@@ -56,6 +57,7 @@ class Page:
 
     def _line(self, line: str, style: str) -> None:
         self._written = True
+        line = visible(line)
         written = Text(line, style=style)
         first_word = line.split(maxsplit=1)[0] if line.strip() else ""
         if line.startswith("  ") and first_word in _FIRST_WORDS:

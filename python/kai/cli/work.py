@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 THREAD_NAME = "kai-work"
 PATIENCE_S = 1.0
+STRICT = "Exit with 2 for warnings, and for what is left out."
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -27,6 +28,7 @@ def planning_options(command: Command) -> Command:
     for option in (
         click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the clock's]."),
         click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs."),
+        click.option("--strict", is_flag=True, help=STRICT),
         click.option(
             "--config",
             metavar="FILE",
@@ -80,9 +82,9 @@ class Warner:
                 self._said.add(each)
                 say(each)
 
-    def of(self, warnings: Iterable[str], *, strict: bool) -> None:
-        """What was skipped or replaced: with `strict` it is bad input."""
-        for each in warnings:
+    def of(self, warnings: Iterable[object], *, strict: bool, prefix: str = "") -> None:
+        """What was skipped, replaced or left out: with `strict` it is bad input."""
+        for each in (f"{prefix}{warning}" for warning in warnings):
             self(each)
             if strict:
                 self.status = BAD_INPUT

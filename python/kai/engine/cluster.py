@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     from kai import _core
 
+_MOST = 1_000_000
+"""Pods, nodes and GPUs that one call makes; more is a slip of the finger."""
 _FIRST_CREATION_NS = times.to_ns("2025-01-01T00:00:00Z")
 
 
@@ -1256,3 +1258,5 @@ def _check_params(params: Iterable[str]) -> None:
 def _at_least(name: str, value: int, least: int) -> None:
     if value < least:
         raise InvalidClusterError(f"{name} is {value}, and has to be at least {least}")
+    if value > _MOST:
+        raise InvalidClusterError(f"{name} is {value:,}, and can be at most {_MOST:,}")

@@ -191,7 +191,9 @@ def _scenario(document: Any, where: _Where) -> Scenario:
         rules = [rules]
     if not isinstance(rules, list):
         raise where("rules").error("this should be a list of rules")
-    where("cluster").mapping(document.get("cluster") or {}, CLUSTER_MEMBERS)
+    _check_cluster(where("cluster"), document.get("cluster") or {})
+    if "actions" in document:
+        where("actions").texts(document["actions"] or [])
     for part in STARTED:
         for group in where(part).mapping(document.get(part) or {}):
             if str(group).count("/") != 1:
@@ -200,6 +202,9 @@ def _scenario(document: Any, where: _Where) -> Scenario:
                 )
     for _, _, shape, place in _shapes(document, where):
         place.mapping(shape, tuple(GROUP_MEMBERS))
+        for member in ("node", "bind_request"):
+            if shape.get(member):
+                place(member).texts(shape[member])
     cycles = document.get("cycles", 1)
     if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
         raise where("cycles").error("this should be a number from 1 on")
@@ -229,6 +234,21 @@ def _scenario(document: Any, where: _Where) -> Scenario:
         document=document,
         where=where,
     )
+
+
+def _check_cluster(where: _Where, described: Any) -> None:
+    """Its members; what queues, nodes and pods can be is checked when they are made."""
+    where.mapping(described, CLUSTER_MEMBERS)
+    classes = where("priority_classes")
+    for name, value in classes.mapping(described.get("priority_classes") or {}).items():
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise classes(name).error("this should be a whole number")
+    kinds_of = where("objects")
+    for kind, manifests in kinds_of.mapping(described.get("objects") or {}).items():
+        if not isinstance(manifests, list):
+            raise kinds_of(kind).error("this should be a list of objects")
+        for index, manifest in enumerate(manifests):
+            kinds_of(kind, str(index)).mapping(manifest)
 
 
 def _check_size(document: Json, where: _Where) -> None:
@@ -321,6 +341,11 @@ class _Where:
             if members and name not in members:
                 raise self(str(name)).unknown("member", name, members)
         return value
+
+    def texts(self, value: Any) -> None:
+        """Raises unless it is a text, or a list of texts."""
+        if not all(isinstance(each, str) for each in _list(value)):
+            raise self.error("this should be a text, or a list of texts")
 
     def known(self, what: str, name: Any, names: Iterable[str]) -> None:
         """Raises unless the name is one of these."""
