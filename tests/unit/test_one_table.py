@@ -117,6 +117,23 @@ def test_what_only_kai_refuses_is_no_matter_of_other_schedulers() -> None:
     assert [each.field for each in loaded(foreign).rejected] == ["spec.containers"]
 
 
+def test_a_queue_without_resources_is_refused_by_both() -> None:
+    queue: dict[str, Any] = {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "a"},
+        "spec": {"parentQueue": "default-parent-queue"},
+    }
+    (found,) = [each for each in lint(queue) if each.refused]
+    assert loaded(queue).rejected == (
+        kai.Rejected("Queue", "a", "spec.resources", found.message),
+    )
+    assert "resources must be specified" in found.message
+    queue["metadata"]["resourceVersion"] = "1"  # a cluster has it: its webhook was off
+    assert loaded(queue).rejected == ()
+    assert [each.code for each in lint(queue)] == ["queue-parent-unknown", "queue-limit-zero"]
+
+
 def test_queues_in_a_circle_are_found_by_both() -> None:
     queues = [
         {

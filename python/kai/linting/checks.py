@@ -121,10 +121,12 @@ def check(
     if zenml.is_settings(manifest):
         found = list(zenml.check(manifest))
     elif manifest.get("kind") == "Queue":
-        is_kais = text(manifest.get("apiVersion")).startswith(keys.SCHEDULING_GROUP)
+        version = manifest.get("apiVersion")
+        is_kais = version is None or kinds.group_of(text(version)) == keys.SCHEDULING_GROUP
         found = list(shape.check_texts(mapping(manifest.get("metadata")), ("metadata",)))
         found += keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
         found += fields.check("Queue", manifest.get("spec")) if is_kais else ()
+        found += admission.queue_refusals(manifest) if is_kais else ()
         found += check_queue_object(manifest, known) if is_kais else ()
     else:
         found = list(_workload(manifest, known, scheduler_name, queue_label_key))
