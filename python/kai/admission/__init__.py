@@ -52,11 +52,12 @@ def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
 
 def doubts(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
     """Unknown names in a manifest and its pods: keys that are almost KAI's, and fields."""
+    pods = list(pods)
     yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
     for pod in pods:
         if pod.metadata_at != ("metadata",):
             yield from keys_of.check(pod.metadata, pod.metadata_at)
-    yield from fields.check(str(manifest.get("kind")), manifest.get("spec"))
+    yield from fields.of_manifest(manifest, pods)
 
 
 def priorities(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[str]:

@@ -48,6 +48,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kai.admission import fields
+from kai.admission.pods import pods_in
 from kai.api import documents, files, kinds, places
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at
@@ -384,7 +385,8 @@ def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
     yield from _warnings(document, where, cluster)
     for kind, manifests in _objects(document).items():
         for index, manifest in enumerate(manifests):
-            for found in fields.check(kind, at(manifest, "spec")):
+            whole = {**manifest, "kind": kind}
+            for found in fields.of_manifest(whole, pods_in(whole)):
                 path = map(str, found.at)
                 place = where("cluster", "objects", kind, str(index), *path)
                 yield place.error(f"{found.message}; {found.fix}")
