@@ -19,7 +19,7 @@ from kai.api import kinds
 
 TABLE = Path(__file__).parents[1] / "python" / "kai" / "api" / "kubernetes_fields.txt"
 ROOTS = (
-    *(name for name, kind in kinds.KINDS.items() if kind.read and kind.listed),
+    *(name for name, kind in kinds.KINDS.items() if kind.listed and "run.ai" not in kind.group),
     *("Job", "CronJob", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"),
     "ReplicationController",
 )

@@ -124,7 +124,8 @@ SCALARS = st.one_of(
 VALUES = st.recursive(
     SCALARS,
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6) | SCALARS, inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=6) | SCALARS, inner, max_size=3)
     ),
     max_leaves=6,
 )
@@ -221,7 +222,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         pass
     (folder / "latin.yaml").write_bytes("name: é".encode("latin-1"))
     (folder / "folder").mkdir()
-    (folder / "folder" / "bom.yaml").write_bytes(b"\xef\xbb\xbf" + yaml.safe_dump(MANIFESTS[0]).encode())
+    (folder / "folder" / "bom.yaml").write_bytes(
+        b"\xef\xbb\xbf" + yaml.safe_dump(MANIFESTS[0]).encode()
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         patched.setenv("KAI_DEBUG", "1")

@@ -54,8 +54,9 @@ TEST(QueueReaderTest, SaysWhichFieldMakesNoSense) {
       "Queue a: spec.resources.gpu.limit: 1e999 is out of range");
   for (const std::string field : {"quota", "limit", "overQuotaWeight"}) {
     const auto read = [&](const std::string& amount) {
-      return Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": {"memory": {")" +
-                                       field + "\": " + amount + "}}}}");
+      return Complaint(
+          &ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": {"memory": {")" + field +
+                          "\": " + amount + "}}}}");
     };
     const std::string refused =
         "Queue a: spec.resources.memory." + field +

@@ -147,7 +147,7 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
     known = kinds.known(str(kind))
     if isinstance(version, str) and kinds.group_of(version) != known.group:
         known, kind = kinds.known(""), ""
-    if kind in kubernetes():
+    if kind in kubernetes() and kind not in SPECS:  # it has a PodGroup, too
         yield from _typed(str(kind), manifest, str(kind), ())
         return
     if kind in SPECS:

@@ -1,7 +1,7 @@
 """Reading and writing files that may be anything: missing, endless, or no file at all.
 
-    data = files.read("cluster.zip")        # "-": standard input
-    files.write("out.json", data)
+data = files.read("cluster.zip")        # "-": standard input
+files.write("out.json", data)
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ from kai.errors import KaiError, NotFoundError
 
 DONE, ANSWER_IS_NO, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 DEBUG_ENV = "KAI_DEBUG"
+THREAD_NAME = "kai-work"
+"""Of a thread with work that Ctrl-C does not wait for."""
 
 
 class OutputError(Exception):
@@ -97,9 +99,10 @@ def _sentence(error: Exception) -> str:
 
 
 def _show(error: click.ClickException) -> None:
-    error.message = visible(error.message)
+    shown = io.StringIO()
+    error.show(file=shown)
     with contextlib.suppress(OSError, ValueError):
-        error.show()
+        click.echo("\n".join(map(visible, shown.getvalue().split("\n"))), err=True, nl=False)
 
 
 # ---- standard streams ----------------------------------------------------------------------------
@@ -113,7 +116,7 @@ def standard_streams() -> Iterator[None]:
     """
     before = sys.stdin, sys.stdout, sys.stderr
     if sys.stdin is None:
-        sys.stdin = open(_closed(os.O_WRONLY), closefd=False)
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(_closed(os.O_WRONLY))))
     if sys.stdout is None or sys.stdout is sys.__stdout__:
         sys.stdout = _text(_Output, sys.stdout, os.O_RDONLY)
     if sys.stderr is None or sys.stderr is sys.__stderr__:
@@ -190,8 +193,6 @@ def _without_further_interrupts() -> Iterator[None]:
 def _leave_running_work() -> None:
     """Ends the process at once if work goes on in a thread: C++ does not hear of Ctrl-C."""
     import threading
-
-    from kai.cli.work import THREAD_NAME
 
     if any(thread.name == THREAD_NAME for thread in threading.enumerate()):
         with contextlib.suppress(OSError, ValueError, OutputError):

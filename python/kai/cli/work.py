@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kai.cli.failures import BAD_INPUT, DONE, say
+from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, say
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from kai.engine.plan import Plan
 
-THREAD_NAME = "kai-work"
 PATIENCE_S = 1.0
 STRICT = "Exit with 2 for warnings, and for what is left out."
 

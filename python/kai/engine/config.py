@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from kai.api import documents, files
@@ -206,7 +205,10 @@ def config_json(config: ConfigSource) -> str:
     if not isinstance(value, Mapping):
         raise InvalidConfigError(f"{name}: is a {type(value).__name__}, not a mapping")
     try:
-        return to_json(value)
+        written = to_json(value)
+        if config is not value:  # so that what is wrong with a file is said with its name
+            read(written)
+        return written
     except InvalidConfigError as error:
         raise InvalidConfigError(str(error).replace("config", name, 1)) from None
 

@@ -49,7 +49,7 @@ from typing import TYPE_CHECKING, Any
 
 from kai.admission import fields
 from kai.admission.pods import pods_in
-from kai.api import documents, files, kinds, places
+from kai.api import documents, files, kinds, places, times
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at
 from kai.engine.config import config_json
@@ -188,10 +188,9 @@ def _scenario(document: Any, where: _Where) -> Scenario:
         raise where.error("a scenario needs a name, the sentence it proves")
     where = replace(where, scenario=name)
     rules = document.get("rules") or []
-    if isinstance(rules, str):
-        rules = [rules]
-    if not isinstance(rules, list):
-        raise where("rules").error("this should be a list of rules")
+    where("rules").texts(rules)
+    if document.get("now") is not None:
+        where("now").time(document["now"])
     _check_cluster(where("cluster"), document.get("cluster") or {})
     if "actions" in document:
         where("actions").texts(document["actions"] or [])
@@ -215,18 +214,13 @@ def _scenario(document: Any, where: _Where) -> Scenario:
     expect = dict(where("expect").mapping(document.get("expect")))
     if not expect:
         raise where("expect").error("a scenario expects something")
-    queues = where("expect", "queues").mapping(expect.pop("queues", None) or {})
-    for queue, numbers in queues.items():
-        of_queue = where("expect", "queues", str(queue))
-        for resource, values in of_queue.mapping(numbers, RESOURCES).items():
-            for number, value in of_queue(resource).mapping(values, NUMBERS).items():
-                if value is not None and not _is_number(value):
-                    raise of_queue(resource, number).error("this should be a number, or null")
+    queues = expect.pop("queues", None) or {}
+    _check_numbers(where("expect", "queues"), queues)
     for group, wanted in expect.items():
         _check_expected(where("expect", str(group)), wanted)
     return Scenario(
         name=name.strip(),
-        rules=tuple(map(str, rules)),
+        rules=tuple(_list(rules)),
         source=where.places.source,
         expect=expect,
         queues=queues,
@@ -261,12 +255,24 @@ def _check_size(document: Json, where: _Where) -> None:
         for name, each in (nodes.items() if isinstance(nodes, Mapping) else ())
         if isinstance(each, Mapping)
     ]
-    numbered += [(shape.get("pods"), place("pods")) for *_, shape, place in _shapes(document, where)]
+    numbered += [
+        (shape.get("pods"), place("pods")) for *_, shape, place in _shapes(document, where)
+    ]
     left = MOST_PODS
     for number, place in numbered:
         left -= number if isinstance(number, int) else 1
         if left < 0:
             raise place.error(f"a scenario has at most {MOST_PODS:,} pods and nodes in all")
+
+
+def _check_numbers(where: _Where, queues: Any) -> None:
+    """What is expected of queues."""
+    for queue, numbers in where.mapping(queues).items():
+        of_queue = where(str(queue))
+        for resource, values in of_queue.mapping(numbers, RESOURCES).items():
+            for number, value in of_queue(resource).mapping(values, NUMBERS).items():
+                if value is not None and not _is_number(value):
+                    raise of_queue(resource, number).error("this should be a number, or null")
 
 
 def _check_expected(where: _Where, wanted: Any) -> None:
@@ -278,6 +284,7 @@ def _check_expected(where: _Where, wanted: Any) -> None:
         count = wanted.get(name, 0)
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             raise where(name).error("this should be a number of pods")
+    where("message").texts(wanted.get("message") or [])
     if "verdict" in wanted:
         where("verdict").known("verdict", wanted["verdict"], VERDICTS)
     for code in _list(wanted.get("reasons") or []):
@@ -347,6 +354,13 @@ class _Where:
         """Raises unless it is a text, or a list of texts."""
         if not all(isinstance(each, str) for each in _list(value)):
             raise self.error("this should be a text, or a list of texts")
+
+    def time(self, value: Any) -> None:
+        """Raises unless it is a time."""
+        try:
+            times.to_ns(value if isinstance(value, str) else str(value))
+        except InvalidInputError as error:
+            raise self.error(str(error)) from None
 
     def known(self, what: str, name: Any, names: Iterable[str]) -> None:
         """Raises unless the name is one of these."""
@@ -508,6 +522,7 @@ def _add_node(cluster: Cluster, name: str, node: Any, where: _Where) -> None:
     if isinstance(options.get("taints"), str):
         options["taints"] = [options["taints"]]
     conditions = given.get("conditions") or []
+    where("conditions").texts(conditions)
     if "count" in given:
         _guard(where, cluster.nodes, name, given["count"], **options)
     elif conditions:
