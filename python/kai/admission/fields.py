@@ -17,7 +17,7 @@ from kai.admission.finding import Finding, Path, warning
 from kai.admission.pods import Pod
 from kai.api import documents, kinds
 from kai.api.nearest import did_you_mean
-from kai.api.reading import at, mapping
+from kai.api.reading import at, mapping, text
 
 Fields = Mapping[str, Any]
 """Names, each with the fields below it; None: what is below is not looked at."""
@@ -143,22 +143,22 @@ def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Fi
     """
     if at(manifest, "metadata", "resourceVersion"):
         return
-    kind, version = manifest.get("kind"), manifest.get("apiVersion")
-    known = kinds.known(str(kind))
-    if isinstance(version, str) and kinds.group_of(version) != known.group:
-        known, kind = kinds.known(""), ""
+    kind, version = text(manifest.get("kind")), manifest.get("apiVersion")
+    group = kinds.known(kind).group
+    if isinstance(version, str) and kinds.group_of(version) != group:
+        return
     if kind in kubernetes() and kind not in SPECS:  # it has a PodGroup, too
-        yield from _typed(str(kind), manifest, str(kind), ())
+        yield from _typed(kind, manifest, kind, ())
         return
     if kind in SPECS:
         members = dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "status"))
-        yield from _check(str(kind), manifest, members, ())
-        yield from check(str(kind), manifest.get("spec"))
+        yield from _check(kind, manifest, members, ())
+        yield from check(kind, manifest.get("spec"))
     elif kind in _OF_OTHERS:
-        yield from _nearly(str(kind), manifest.get("spec"), _OF_OTHERS[str(kind)], ("spec",))
-    elif not kind or not known.group:
+        yield from _nearly(kind, manifest.get("spec"), _OF_OTHERS[kind], ("spec",))
+    elif not group:
         return
-    yield from _typed(str(kind), mapping(manifest.get("metadata")), "ObjectMeta", ("metadata",))
+    yield from _typed(kind, mapping(manifest.get("metadata")), "ObjectMeta", ("metadata",))
     for pod in pods:
         if pod.spec:
             yield from _typed("Pod", pod.spec, "PodSpec", pod.spec_at)
@@ -173,9 +173,9 @@ def of_pod_spec(spec: object) -> Iterator[Finding]:
 @cache
 def kubernetes() -> Mapping[str, Mapping[str, str]]:
     """By type of Kubernetes its fields, each with its own type; "": it has no fields."""
-    text = documents.decode((File(kinds.__file__).parent / "kubernetes_fields.txt").read_bytes())
+    written = documents.decode((File(kinds.__file__).parent / "kubernetes_fields.txt").read_bytes())
     table = {}
-    for line in text.splitlines()[1:]:
+    for line in written.splitlines()[1:]:
         name, *fields = line.split()
         table[name] = {field: kind for field, _, kind in (each.partition(":") for each in fields)}
     return table

@@ -76,6 +76,10 @@ def read_documents(text: str) -> Iterator[Document]:
             return
         except RecursionError:
             raise InvalidInputError("not readable: nested too deeply") from None
+        except InvalidInputError:
+            raise
+        except ValueError:  # of int()
+            raise InvalidInputError("not readable: a number has thousands of digits") from None
     yield from read_yaml(text)
 
 

@@ -1114,10 +1114,7 @@ class _Text:
         """Not to be changed. Raises InvalidInputError where the text cannot be read."""
         with self._lock:
             if self._tree is None:
-                try:
-                    tree = _parse(self.data)
-                except (ValueError, RecursionError) as error:
-                    raise InvalidInputError(f"not a readable snapshot: {error}") from None
+                tree = _parse(self.data)
                 self._tree = tree if isinstance(tree, dict) else {}
             return self._tree
 
@@ -1200,7 +1197,7 @@ def _dump(value: object) -> bytes:
 
 
 def _parse(data: bytes) -> Any:
-    """The value of a JSON text; ValueError or RecursionError where it is none.
+    """The value of a JSON text. Raises InvalidInputError where it is none, or too large a number.
 
     Python looks for cycles each time so many objects were made, and here there are none: of a large
     snapshot that took more than half of the time.
@@ -1209,6 +1206,8 @@ def _parse(data: bytes) -> Any:
     gc.disable()
     try:
         return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"not a readable snapshot: {error}") from None
     finally:
         if was_on:
             gc.enable()
@@ -1259,4 +1258,4 @@ def _at_least(name: str, value: int, least: int) -> None:
     if value < least:
         raise InvalidClusterError(f"{name} is {value}, and has to be at least {least}")
     if value > _MOST:
-        raise InvalidClusterError(f"{name} is {value:,}, and can be at most {_MOST:,}")
+        raise InvalidClusterError(f"{name} is larger than {_MOST:,}, the most that one call makes")
