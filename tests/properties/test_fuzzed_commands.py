@@ -247,7 +247,7 @@ WORDS = [
 ]
 WRITES = ("--trace", "--save")
 TEXTS = st.text(st.characters(exclude_characters="\0"), max_size=10).filter(
-    lambda text: not text.startswith(("--tr", "--sa"))
+    lambda text: not text.startswith(("--tr", "--sa", "/", ".."))
 )
 TOKENS = st.sampled_from(FILES) | st.sampled_from(WORDS) | TEXTS
 

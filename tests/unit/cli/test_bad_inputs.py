@@ -97,7 +97,12 @@ TRIED: dict[str, Row] = {
     "a NUL in a name": ("", ["plan", "a\0b"], 2, "no file can have this name"),
     "a long name": ("", ["plan", "a" * 300], 2, "ile name too long"),
     "a long name verified": ("", ["verify", "a" * 300], 2, "no such file"),
-    "a directory linted": ("", ["lint", "/"], 2, "kai: /: is a directory"),
+    "a directory for a configuration": (
+        "",
+        ["config", "show", "--config", "/"],
+        2,
+        "kai: /: is a directory",
+    ),
     "an endless file": ("", ["plan", "/dev/zero"], 2, "/dev/zero: not text (byte 0 is 0)"),
     "an endless file linted": ("", ["lint", "/dev/zero"], 2, "not text (byte 0 is 0)"),
     "an endless scenario": ("", ["verify", "/dev/zero"], 2, "not text (byte 0 is 0)"),
