@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import DONE
+from kai.cli.failures import DONE, say
 
 if TYPE_CHECKING:
     from kai.engine.text import Table
@@ -90,7 +90,7 @@ def command(
             left_out.append(name)
     if left_out:
         names = " and ".join(left_out)
-        click.echo(f"kai: left out {names}: no lists in --data or KAI_DATA", err=True)
+        say(f"left out {names}: no lists in --data or KAI_DATA")
     if memory:
         return _memory(chosen, as_json)
     measured = []

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from kai.cli import DONE, Suggesting
+from kai.cli import Suggesting
+from kai.cli.failures import DONE
 
 
 @click.group("config", cls=Suggesting, short_help="Show the configuration that is in force.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import DONE
+from kai.cli.failures import DONE
 
 if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
@@ -116,7 +116,7 @@ def _in_lines(message: str) -> str:
 
 
 def _save(cluster: Cluster, path: str) -> None:
-    from kai.api.documents import why_unreadable
+    from kai.api.files import why_unreadable
     from kai.errors import InvalidInputError
 
     try:

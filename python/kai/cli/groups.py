@@ -39,7 +39,12 @@ Three groups of two queues that deserve 4 GPUs each:
 )
 @planning_options
 def command(
-    inputs: tuple[str, ...], form: str, config: str | None, as_kai: bool, now: str | None
+    inputs: tuple[str, ...],
+    form: str,
+    config: str | None,
+    as_kai: bool,
+    now: str | None,
+    strict: bool,
 ) -> int:
     """Show the pod groups that still wait after a cycle, the next one first.
 
@@ -53,7 +58,7 @@ def command(
     """
     warn, answers = Warner(), Answers(form)
     for _, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-        warn.of_plan(plan)
+        warn.of_plan(plan, strict=strict)
         answers.write(_answer(plan, answers))
     return warn.status
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import ANSWER_IS_NO, BAD_INPUT, DONE
+from kai.api.visible import visible
+from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, say
 from kai.errors import InvalidRequestError, KaiError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def command(
     if form == "text" and not severities and status == DONE:
         click.echo("All checks passed!")
     if fixable:
-        click.echo(f"kai: --fix mends {fixable} of these", err=True)
+        say(f"--fix mends {fixable} of these")
     return status
 
 
@@ -173,7 +174,7 @@ def _found(
             fixable += changes
         elif changes:
             _write(name, mended)
-            click.echo(f"{name}: {changes} mended", err=True)
+            say(f"{name}: {changes} mended")
             found[name] = check.of(_parsed(mended))
     return found, fixable
 
@@ -188,14 +189,14 @@ def _read_all(files: Iterable[str], exclude: Sequence[str]) -> tuple[dict[str, F
     for given in files:
         names, is_directory = _names(given, exclude)
         if is_directory and not names:
-            click.echo(f"kai: {given}: has no files that end in {', '.join(_ENDINGS)}", err=True)
+            say(f"{given}: has no files that end in {', '.join(_ENDINGS)}")
         for name in names:
             try:
                 read[name] = _read(name)
             except KaiError as error:
                 if is_directory and isinstance(error, InvalidRequestError):
                     continue  # something else: only a file that is named has to be checkable
-                click.echo(f"kai: {name}: {error}", err=True)
+                say(f"{'standard input' if name == '-' else name}: {error}")
                 status = BAD_INPUT
     return read, status
 
@@ -263,11 +264,11 @@ def _show_text(found: dict[str, list[Located]]) -> None:
             finding = each.finding
             counts[finding.severity] += 1
             where = ", ".join(part for part in (finding.object, finding.path) if part)
-            place, severity = f"{name}:{each.line}:", f"{finding.severity} {finding.code}"
+            place, severity = f"{visible(name)}:{each.line}:", f"{finding.severity} {finding.code}"
             if colours:
                 place, severity = styled("1", place), styled(_STYLES[finding.severity], severity)
-            lines = [f"{place} {severity}: {finding.message}"]
-            lines += [f"    {line}" for line in (where, finding.fix) if line]
+            lines = [f"{place} {severity}: {visible(finding.message)}"]
+            lines += [f"    {visible(line)}" for line in (where, finding.fix) if line]
             click.echo("\n".join(lines), color=colours)
     said = [
         f"{number} {severity}{'' if number == 1 else 's'}"
@@ -287,7 +288,7 @@ def _show_diffs(read: dict[str, File], check: _Check) -> int:
             changes += count
             sys.stdout.writelines(_diff(name, file.text, mended))
     if changes:
-        click.echo(f"kai: --fix mends {changes}", err=True)
+        say(f"--fix mends {changes}")
     return ANSWER_IS_NO if changes else DONE
 
 
@@ -300,27 +301,17 @@ def _diff(name: str, before: str, after: str) -> Iterator[str]:
 
 
 def _read(name: str) -> File:
-    from kai.api import documents
-    from kai.errors import InvalidInputError
+    from kai.api import documents, files
     from kai.linting import text
 
-    try:
-        if name == "-":
-            data = sys.stdin.buffer.read()
-        else:
-            with open(name, "rb") as file:
-                data = file.read()
-    except OSError as error:
-        raise InvalidInputError(documents.why_unreadable(error)) from None
-    return text.read(documents.decode(data))
+    return text.read(documents.decode(files.read(name)))
 
 
 def _write(name: str, content: str) -> None:
-    from kai.api import documents
+    from kai.api import files
     from kai.errors import InvalidInputError
 
     try:
-        with open(name, "w", encoding="utf-8", newline="") as file:
-            file.write(content)
+        files.write(name, content.encode())
     except OSError as error:
-        raise InvalidInputError(f"{name}: {documents.why_unreadable(error)}") from None
+        raise InvalidInputError(f"{name}: {files.why_unreadable(error)}") from None

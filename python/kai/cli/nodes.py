@@ -41,7 +41,12 @@ Two nodes of one class; on n1 pods share a GPU, of which half is free:
 )
 @planning_options
 def command(
-    inputs: tuple[str, ...], form: str, config: str | None, as_kai: bool, now: str | None
+    inputs: tuple[str, ...],
+    form: str,
+    config: str | None,
+    as_kai: bool,
+    now: str | None,
+    strict: bool,
 ) -> int:
     """Show what is free on each node once the decisions of a cycle are carried out.
 
@@ -54,7 +59,7 @@ def command(
     """
     warn, answers = Warner(), Answers(form)
     for cluster, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-        warn.of_plan(plan)
+        warn.of_plan(plan, strict=strict)
         answers.write(_answer(cluster, plan, wide=answers.is_wide))
     return warn.status
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli import ANSWER_IS_NO
+from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answer, Answers
 from kai.cli.work import Warner, plan_inputs, planning_options
 from kai.errors import InvalidInputError, NotFoundError
@@ -42,7 +42,6 @@ A snapshot of a running KAI (docs/reference/snapshots.md):
 @planning_options
 @click.option("--explain", metavar="GROUP", help="Say why this pod group waits, and no more.")
 @click.option("--trace", metavar="FILE", help="Write where the time went, for ui.perfetto.dev.")
-@click.option("--strict", is_flag=True, help="Exit with 2 for warnings, and for what is left out.")
 def command(
     inputs: tuple[str, ...],
     form: str,
@@ -79,7 +78,7 @@ def command(
         if strict or not answers.for_people or explain is not None:  # a page has them
             warn.of(made.warnings, strict=strict)
         if strict:
-            warn.of((f"left out: {rejected}" for rejected in made.rejected), strict=strict)
+            warn.of(made.rejected, strict=strict, prefix="left out: ")
         if explain is None:
             answers.write(_answer(made, wide=form == "wide"))
             continue
@@ -100,14 +99,13 @@ def command(
 
 
 def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) -> None:
-    from kai.api import documents
+    from kai.api import files
     from kai.engine.timing import trace_of
 
     try:
-        with open(file, "w", encoding="utf-8") as out:
-            json.dump(trace_of(plans), out)
+        files.write(file, json.dumps(trace_of(plans)).encode())
     except OSError as error:
-        raise InvalidInputError(f"--trace: {file}: {documents.why_unreadable(error)}") from None
+        raise InvalidInputError(f"--trace: {file}: {files.why_unreadable(error)}") from None
 
 
 def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:

@@ -32,7 +32,12 @@ speech has 4 GPUs more than its share, and so may lose as many to vision.
 )
 @planning_options
 def command(
-    inputs: tuple[str, ...], form: str, config: str | None, as_kai: bool, now: str | None
+    inputs: tuple[str, ...],
+    form: str,
+    config: str | None,
+    as_kai: bool,
+    now: str | None,
+    strict: bool,
 ) -> int:
     """Show what each queue deserves, its fair share and what it uses.
 
@@ -44,7 +49,7 @@ def command(
     """
     warn, answers = Warner(), Answers(form)
     for _, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-        warn.of_plan(plan)
+        warn.of_plan(plan, strict=strict)
         answers.write(_answer(plan))
     return warn.status
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
+from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.text import Table
 
@@ -34,9 +35,7 @@ class Page:
 
     def heading(self, sentence: str) -> None:
         self._gap()
-        for line in text.wrap(
-            text.printable(sentence), self._width or text.WIDTH, split=self._split
-        ):
+        for line in text.wrap(visible(sentence), self._width or text.WIDTH, split=self._split):
             self._line(line, "1")
 
     def tables(self, tables: Iterable[Table]) -> None:
@@ -50,11 +49,9 @@ class Page:
     def paragraph(self, sentences: str) -> None:
         """Lines of text, each wrapped below where it starts."""
         self._gap()
-        for line in sentences.splitlines():
+        for line in sentences.split("\n"):
             indent = len(line) - len(line.lstrip()) + 2
-            for part in text.wrap(
-                text.printable(line), self._prose, indent=indent, split=self._split
-            ):
+            for part in text.wrap(visible(line), self._prose, indent=indent, split=self._split):
                 self._line(part, "")
 
     def verbatim(self, lines: Iterable[str]) -> None:
@@ -69,6 +66,7 @@ class Page:
 
     def _line(self, line: str, style: str, *, is_row: bool = False) -> None:
         self._written = True
+        line = visible(line)
         if self._styled:
             first_word = line.split(maxsplit=1)[0] if line.strip() else ""
             if is_row and not line.startswith("   ") and first_word in _FIRST_WORDS:

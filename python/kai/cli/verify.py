@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import ANSWER_IS_NO, BAD_INPUT, DONE
+from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, say
 
 if TYPE_CHECKING:
     from kai.cli.show import Page
@@ -68,7 +68,7 @@ def command(
 
     found, broken = find_cases(cases or [default_cases()])
     for error in broken:
-        click.echo(f"kai: {error}", err=True)
+        say(str(error))
     if broken and not found:
         return BAD_INPUT
     chosen = [case for case in found if not areas or any(in_area(case, area) for area in areas)]

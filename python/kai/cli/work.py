@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kai.cli import BAD_INPUT, DONE
+from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, say
 from kai.cli.output import output_options
 from kai.errors import InvalidInputError
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
 
-THREAD_NAME = "kai-work"
 PATIENCE_S = 1.0
+STRICT = "Exit with 2 for warnings, and for what is left out."
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -32,6 +32,7 @@ def planning_options(command: Command) -> Command:
     for option in (
         click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the clock's]."),
         click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs."),
+        click.option("--strict", is_flag=True, help=STRICT),
         click.option(
             "--config",
             metavar="FILE",
@@ -83,15 +84,16 @@ class Warner:
         for each in sentences:
             if each not in self._said:
                 self._said.add(each)
-                click.echo(f"kai: {each}", err=True)
+                say(each)
 
-    def of_plan(self, plan: Plan) -> None:
-        """What was skipped, replaced or left out, for a command whose page does not show it."""
-        self(*plan.warnings, *(f"left out: {rejected}" for rejected in plan.rejected))
+    def of_plan(self, plan: Plan, *, strict: bool) -> None:
+        """All that was, for a command whose page does not show it."""
+        self.of(plan.warnings, strict=strict)
+        self.of(plan.rejected, strict=strict, prefix="left out: ")
 
-    def of(self, warnings: Iterable[str], *, strict: bool) -> None:
-        """What was skipped or replaced: with `strict` it is bad input."""
-        for each in warnings:
+    def of(self, warnings: Iterable[object], *, strict: bool, prefix: str = "") -> None:
+        """What was skipped, replaced or left out: with `strict` it is bad input."""
+        for each in (f"{prefix}{warning}" for warning in warnings):
             self(each)
             if strict:
                 self.status = BAD_INPUT

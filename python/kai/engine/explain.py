@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.answer import Answer
 from kai.engine.cluster import Rejected
@@ -37,9 +38,8 @@ def waits(group: GroupPlan) -> bool:
 def why(plan: Answer, group: GroupPlan) -> str:
     """Everything there is to say about one pod group, a sentence per line."""
     case = _Case(plan, group)
-    return "\n".join(
-        [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
-    )
+    said = [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
+    return "\n".join(map(visible, said))
 
 
 def in_short(plan: Answer, group: GroupPlan, account: Account | None = None) -> str:
@@ -94,7 +94,7 @@ def why_rejected(found: Iterable[Rejected]) -> str:
     for each in found:
         said = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
         lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(said)
-    return "\n".join(line for head, said in lines.items() for line in (head, *said))
+    return "\n".join(visible(line) for head, said in lines.items() for line in (head, *said))
 
 
 # ---- finding the group ---------------------------------------------------------------------------

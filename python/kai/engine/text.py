@@ -19,6 +19,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from kai.api.visible import visible
 from kai.engine.names import clip, shortened
 
 WIDTH = 80
@@ -144,7 +145,7 @@ def lines(table: Table, width: int | None = None) -> Iterator[tuple[str, str]]:
     """
     for part in [table.title] if width is None else wrap(table.title, width):
         yield "title", part
-    rows = [[printable(cell) for cell in row] for row in table.rows]
+    rows = [[visible(cell) for cell in row] for row in table.rows]
     table, rows, left_out = _without_spare(table, rows, width)
     if len(table.columns) - 1 in table.right:
         yield from _numbers(table, rows, width)
@@ -155,19 +156,6 @@ def lines(table: Table, width: int | None = None) -> Iterator[tuple[str, str]]:
     notes = [table.note, f"not shown for want of room: {', '.join(left_out)}" if left_out else ""]
     for note in notes:
         yield from (("note", "  " + line) for line in wrap(note, (width or WIDTH) - 2))
-
-
-def printable(cell: str) -> str:
-    """The same with what a terminal would act on spelled out: control characters, line ends.
-
-    >>> printable("a\\x1b[2Jb")
-    'a\\\\x1b[2Jb'
-    """
-    if cell.isprintable():
-        return cell
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in cell
-    )
 
 
 def _numbers(table: Table, rows: list[list[str]], width: int | None) -> Iterator[tuple[str, str]]:
@@ -428,7 +416,7 @@ def to_markdown(title: str, tables: Iterable[Table]) -> str:
 
 def _in_markdown(cell: str) -> str:
     """As it is: what Markdown acts on is escaped."""
-    text = printable(cell)
+    text = visible(cell)
     said = _MARKS.sub(r"\\\g<0>", text.lstrip(" "))
     return "&nbsp;" * 2 * (len(text) - len(text.lstrip(" "))) + said
 

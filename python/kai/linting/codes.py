@@ -48,7 +48,10 @@ CODES = {
         "nothing reads it there: GPU keys on a workload, topology on its pods, a label's key"
     ),
     "annotation-as-label": "the key of an annotation is a label",
-    "field-unknown": "a Queue or PodGroup has no such field, and the API server drops it",
+    "field-unknown": (
+        "the kind, or a pod, has no such field, and the API server drops it; of other projects'"
+        " kinds a field that is almost a known one"
+    ),
     "key-unknown": "a key of KAI's that is almost one it knows",
     "min-member-key": (
         "kai.scheduler/min-member, which KAI's examples write and its code does not read"
@@ -73,6 +76,7 @@ CODES = {
     "queue-without-parent": "the queue has no parent",
     "queue-cycle": "a Queue that is its own ancestor",
     "queue-parent-unknown": "a Queue whose parent is not there",
+    "queue-without-resources": "a Queue without spec.resources, which KAI's webhook refuses",
     "queue-limit-zero": "a Queue without a limit of a resource, which counts as 0",
     "zenml-unknown-setting": (
         "a key that ZenML keeps and never acts on, such as node_selector (node_selectors)"

@@ -90,6 +90,8 @@ class Manifests:
             if item.kind in kinds.LISTS:
                 by_kind[item.kind].append(item.manifest)
 
+        by_kind["Queue"] = [each for each in by_kind["Queue"] if not _is_refused(each, rejected)]
+
         there = {kind: list((beside or {}).get(listed, ())) for kind, listed in kinds.LISTS.items()}
         if beside is None:
             _add_missing(by_kind["Queue"], defaults.queues())
@@ -358,6 +360,13 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
         else:
             kept.append(pod)
     return kept
+
+
+def _is_refused(queue: Mapping[str, Any], rejected: list[Rejected]) -> bool:
+    found = list(admission.queue_refusals(queue))
+    name = text(at(queue, "metadata", "name"))
+    rejected += [Rejected("Queue", name, each.path, each.message) for each in found]
+    return bool(found)
 
 
 def _refused(kind: str, manifest: Mapping[str, Any], rejected: list[Rejected]) -> bool:
