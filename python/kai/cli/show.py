@@ -86,7 +86,7 @@ def columns_of(stream: TextIO) -> int | None:
     if not stream.isatty():
         return None
     said = os.environ.get("COLUMNS", "")
-    if said.isdigit() and int(said) > 0:
+    if said.isdecimal() and int(said) > 0:
         return max(int(said), text.NARROWEST)
     try:
         columns = os.get_terminal_size(stream.fileno()).columns
