@@ -15,7 +15,17 @@ import click
 from kai import __version__
 from kai.errors import KaiError, NotFoundError
 
-COMMANDS = ("bench", "config", "demo", "lint", "plan", "queues", "settings", "verify")
+# What `kai --help` says of each: it imports none of them.
+COMMANDS = {
+    "bench": "Measure loading and planning on made-up clusters.",
+    "config": "Show the configuration that is in force.",
+    "demo": "Watch a small cluster being planned; needs no cluster and no file.",
+    "lint": "Find what KAI would refuse or ignore.",
+    "plan": "Plan one cycle: who gets which node, who waits and why.",
+    "queues": "Show the fair share of every queue.",
+    "settings": "Write the settings of a pod for an orchestrator.",
+    "verify": "Run cases with known answers and report agreement.",
+}
 
 DONE, ANSWER_IS_NO, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -50,6 +60,10 @@ class _Commands(Suggesting):
             return None
         command: click.Command = import_module(f"kai.cli.{cmd_name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

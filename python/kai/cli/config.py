@@ -10,7 +10,7 @@ import click
 from kai.cli import DONE, Suggesting
 
 
-@click.group("config", cls=Suggesting, short_help="Show the configuration that is in force.")
+@click.group("config", cls=Suggesting)
 def command() -> None:
     """Show the configuration that a plan runs with."""
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 @click.command(
     "lint",
-    short_help="Find what KAI would refuse or ignore.",
     epilog="""\b
 Examples:
   kai lint job.yaml

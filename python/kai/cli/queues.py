@@ -11,7 +11,6 @@ from kai.cli.work import Warner, plan_inputs, planning_options
 
 @click.command(
     "queues",
-    short_help="Show the fair share of every queue.",
     epilog="""\b
 Examples:
   kai queues snapshot.zip

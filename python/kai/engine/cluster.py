@@ -20,7 +20,6 @@ import gc
 import json
 import os
 import threading
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -193,6 +192,8 @@ class Cluster:
         """Writes a snapshot: a .json file, or the archive KAI itself makes if it ends in .zip."""
         data = self._snapshot_bytes()
         if os.fspath(path).endswith(".zip"):
+            import zipfile
+
             entry = zipfile.ZipInfo("snapshot.json")  # dated 1980: equal clusters, equal bytes
             with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
