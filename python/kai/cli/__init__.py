@@ -15,9 +15,19 @@ from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, INTERRUPTED, guard, 
 
 __all__ = ["ANSWER_IS_NO", "BAD_INPUT", "DONE", "INTERRUPTED", "Suggesting", "cli", "main"]
 
-COMMANDS = (
-    "bench", "config", "demo", "groups", "lint", "nodes", "plan", "queues", "settings", "verify",
-)  # fmt: skip
+# What `kai --help` says of each: it imports none of them.
+COMMANDS = {
+    "bench": "Measure loading and planning on made-up clusters.",
+    "config": "Show the configuration that is in force.",
+    "demo": "Watch a small cluster being planned; needs no cluster and no file.",
+    "groups": "Show which waiting pod groups come next, and why in this order.",
+    "lint": "Find what KAI would refuse or ignore.",
+    "nodes": "Show free GPUs and parts of GPUs, by class of node.",
+    "plan": "Plan one cycle: who gets which node, who waits and why.",
+    "queues": "Show the fair share of every queue, and who is over or under it.",
+    "settings": "Write the settings of a pod for an orchestrator.",
+    "verify": "Run cases with known answers and report agreement.",
+}
 
 
 class Suggesting(click.Group):
@@ -50,6 +60,10 @@ class _Commands(Suggesting):
             return None
         command: click.Command = import_module(f"kai.cli.{cmd_name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(

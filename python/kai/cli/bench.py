@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 @click.command(
     "bench",
-    short_help="Measure loading and planning on made-up clusters.",
     epilog="""\b
 Examples:
   kai bench                         the whole ladder; some minutes

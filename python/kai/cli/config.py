@@ -11,7 +11,7 @@ from kai.cli import Suggesting
 from kai.cli.failures import DONE
 
 
-@click.group("config", cls=Suggesting, short_help="Show the configuration that is in force.")
+@click.group("config", cls=Suggesting)
 def command() -> None:
     """Show the configuration that a plan runs with."""
 

@@ -22,9 +22,7 @@ WAITING = "vision/big"
 """The gang that finds no room: what the demo explains at its end."""
 
 
-@click.command(
-    "demo", short_help="Watch a small cluster being planned; needs no cluster and no file."
-)
+@click.command("demo")
 @click.option("--save", metavar="FILE", help="Save the last cycle's cluster (.zip or .json).")
 def command(save: str | None) -> int:
     """Watch a small cluster being planned, one cycle per second of virtual time.

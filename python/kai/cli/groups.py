@@ -20,7 +20,6 @@ MOST_ROWS = 50
 
 @click.command(
     "groups",
-    short_help="Show which waiting pod groups come next, and why in this order.",
     epilog="""\b
 Examples:
   kai groups snapshot.zip

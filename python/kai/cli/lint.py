@@ -25,7 +25,6 @@ _ENDINGS = (".yaml", ".yml", ".json")
 
 @click.command(
     "lint",
-    short_help="Find what KAI would refuse or ignore.",
     epilog="""\b
 Examples:
   kai lint                                  this directory, and all below it

@@ -24,7 +24,6 @@ _PRODUCT = "nvidia.com/gpu.product"
 
 @click.command(
     "nodes",
-    short_help="Show free GPUs and parts of GPUs, by class of node.",
     epilog="""\b
 Examples:
   kai nodes snapshot.zip

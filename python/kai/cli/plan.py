@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 @click.command(
     "plan",
-    short_help="Plan one cycle: who gets which node, who waits and why.",
     epilog="""\b
 Examples:
   kai plan snapshot.zip                   what KAI's snapshot endpoint gave you

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 @click.command(
     "queues",
-    short_help="Show the fair share of every queue, and who is over or under it.",
     epilog="""\b
 Examples:
   kai queues snapshot.zip

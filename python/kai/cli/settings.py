@@ -105,7 +105,6 @@ def _flag(name: str) -> str:
 
 @click.command(
     "settings",
-    short_help="Write the settings of a pod for an orchestrator.",
     epilog="""\b
 Examples:
   kai settings --orchestrator zenml --queue test --gpu-fraction 0.5

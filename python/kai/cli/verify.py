@@ -23,7 +23,6 @@ SENTENCES_PER_CASE = 3
 
 @click.command(
     "verify",
-    short_help="Run cases with known answers and report agreement.",
     epilog="""\b
 Examples:
   kai verify --as-kai                       KAI's recorded decisions

@@ -14,12 +14,8 @@ from kai.engine import frames
 from kai.engine.cluster import Rejected
 from kai.engine.decisions import Decisions
 from kai.engine.frozen import Frozen
-from kai.engine.kept import KeptPlan
-from kai.engine.nodes import Nodes, nodes_of
-from kai.engine.order import Order
 from kai.engine.queues import QueuePlan, Queues, queue_share_of
 from kai.engine.situation import Situation
-from kai.engine.timing import Phase, phases_of
 from kai.engine.values import (
     Decision,
     Evict,
@@ -38,6 +34,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kai import _core
+    from kai.engine.kept import KeptPlan
+    from kai.engine.nodes import Nodes
+    from kai.engine.order import Order
+    from kai.engine.timing import Phase
 
 
 class Answer:
@@ -86,6 +86,8 @@ class Answer:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        from kai.engine.kept import KeptPlan
+
         kept = KeptPlan.of(self._compiled, second(self.now))
         return _unpickled, (
             type(self),
@@ -152,6 +154,8 @@ class Answer:
 
         The cycle is run once more for it.
         """
+        from kai.engine.order import Order
+
         return Order(self._compiled.order(), self.now, by_fair_share=bool(self.queues))
 
     @cached_property
@@ -160,6 +164,8 @@ class Answer:
 
         The cycle is run once more for it.
         """
+        from kai.engine.nodes import nodes_of
+
         return nodes_of(self._compiled.nodes())
 
     @cached_property
@@ -207,6 +213,8 @@ class Answer:
         `load` is reading the input; of a cluster that lives on, taking in what changed since the
         last plan.
         """
+        from kai.engine.timing import phases_of
+
         return Frozen(phases_of(self._compiled))
 
     @cached_property

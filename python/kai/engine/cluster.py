@@ -21,7 +21,6 @@ import io
 import json
 import os
 import threading
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -196,6 +195,8 @@ class Cluster:
         """Writes a snapshot: a .json file, or the archive KAI itself makes if it ends in .zip."""
         data = self._snapshot_bytes()
         if os.fspath(path).endswith(".zip"):
+            import zipfile
+
             entry = zipfile.ZipInfo("snapshot.json")  # dated 1980: equal clusters, equal bytes
             packed = io.BytesIO()
             with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

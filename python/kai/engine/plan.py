@@ -18,10 +18,14 @@
 
 from __future__ import annotations
 
-from kai.engine import differences, explain, report, text
+from typing import TYPE_CHECKING
+
+from kai.engine import explain, report, text
 from kai.engine.answer import Answer
-from kai.engine.differences import PlanDiff
 from kai.engine.values import GroupPlan
+
+if TYPE_CHECKING:
+    from kai.engine.differences import PlanDiff
 
 
 class Plan(Answer):
@@ -78,6 +82,8 @@ class Plan(Answer):
           queue                    before  after
           a      fair share, GPUs  1       2
         """
+        from kai.engine import differences
+
         return differences.diff(self, other)
 
     def __repr__(self) -> str:
