@@ -1,13 +1,16 @@
 """The forms of answers: text, wide, JSON, YAML, CSV, Markdown; as wide as the terminal."""
 
 import csv
+import fcntl
 import io
 import json
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ import pytest
 import yaml
 
 import kai
+from kai.cli import main
 
 Run = Callable[..., Any]
 NOW = "2026-01-01T00:00:00Z"
@@ -149,22 +153,40 @@ def test_a_wide_plan_has_a_row_per_pod_group(run: Run, tmp_path: Path) -> None:
 # ---- terminals -----------------------------------------------------------------------------------
 
 
-def on_terminal(columns: int, *arguments: object, **environment: str) -> str:
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """What a terminal of so many columns is sent."""
+
+    def on_terminal(columns: int, *arguments: object, **environment: str) -> str:
+        with monkeypatch.context() as patched:
+            for name in ("NO_COLOR", "FORCE_COLOR"):
+                patched.delenv(name, raising=False)
+            for name, value in {"TERM": "xterm", "COLUMNS": str(columns), **environment}.items():
+                patched.setenv(name, value)
+            patched.setattr(sys, "stdout", terminal := Terminal())
+            assert main([str(argument) for argument in arguments]) == 0
+        return terminal.getvalue()
+
+    return on_terminal
+
+
+def test_the_width_of_a_real_terminal_is_used(long_names: Path) -> None:
     ours, its = pty.openpty()
-    environment = {"TERM": "xterm", "COLUMNS": str(columns), **environment}
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
-    }
-    command = [sys.executable, "-m", "kai", *map(str, arguments)]
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+    hidden = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
+    command = [sys.executable, "-m", "kai", "queues", str(long_names)]
     with subprocess.Popen(
         command,
         stdout=its,
-        env=inherited | environment,
+        env={name: value for name, value in os.environ.items() if name not in hidden}
+        | {"TERM": "xterm"},
         cwd=Path(kai.__file__).parents[1],
-    ) as process:
+    ):
         os.close(its)
         said = b""
         while True:
@@ -176,8 +198,9 @@ def on_terminal(columns: int, *arguments: object, **environment: str) -> str:
                 break
             said += part
     os.close(ours)
-    assert process.returncode == 0
-    return said.decode().replace("\r\n", "\n")
+    lines = said.decode().replace("\r\n", "\n").splitlines()
+    assert lines[0].startswith("\x1b[1m")
+    assert 60 < max(len(plain(line)) for line in lines) <= 70
 
 
 def plain(said: str) -> str:
@@ -186,18 +209,22 @@ def plain(said: str) -> str:
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_page_fits_the_terminal(long_names: Path, command: str, columns: int) -> None:
+def test_a_page_fits_the_terminal(
+    on_terminal: Run, long_names: Path, command: str, columns: int
+) -> None:
     lines = plain(on_terminal(columns, command, long_names)).splitlines()
     assert max(map(len, lines)) <= columns
 
 
-def test_a_wide_terminal_is_used(long_names: Path) -> None:
+def test_a_wide_terminal_is_used(on_terminal: Run, long_names: Path) -> None:
     lines = plain(on_terminal(200, "plan", long_names)).splitlines()
     assert max(map(len, lines)) > 120
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_names_are_whole_in_a_file_and_with_wide(run: Run, long_names: Path, command: str) -> None:
+def test_names_are_whole_in_a_file_and_with_wide(
+    on_terminal: Run, run: Run, long_names: Path, command: str
+) -> None:
     for said in (
         run(command, long_names).out,
         plain(on_terminal(60, command, "--wide", long_names)),
@@ -207,7 +234,9 @@ def test_names_are_whole_in_a_file_and_with_wide(run: Run, long_names: Path, com
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_queues_with_like_names_stay_apart(long_names: Path, columns: int) -> None:
+def test_queues_with_like_names_stay_apart(
+    on_terminal: Run, long_names: Path, columns: int
+) -> None:
     said = plain(on_terminal(columns, "queues", long_names))
     table = said[said.index("Queues, GPUs") : said.index("Queues, CPUs")]
     names = [row.split()[0] for row in table.splitlines() if "..." in row]
@@ -215,7 +244,9 @@ def test_queues_with_like_names_stay_apart(long_names: Path, columns: int) -> No
     assert all(row.startswith("    ") for row in table.splitlines() if "..." in row)
 
 
-def test_colours_are_for_terminals_and_can_be_turned_off(run: Run, snapshot: Path) -> None:
+def test_colours_are_for_terminals_and_can_be_turned_off(
+    on_terminal: Run, run: Run, snapshot: Path
+) -> None:
     assert "\x1b[32mbind" in on_terminal(80, "plan", snapshot)
     assert "\x1b" not in on_terminal(80, "plan", snapshot, NO_COLOR="1")
     assert "\x1b" not in on_terminal(80, "plan", snapshot, TERM="dumb")
