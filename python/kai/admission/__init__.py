@@ -12,10 +12,11 @@ from typing import Any
 from kai.admission import fields, gpus, keys_of, shape
 from kai.admission.finding import Finding, refusal
 from kai.admission.pods import Pod
-from kai.api import keys
+from kai.api import keys, quantities
 from kai.api.reading import at, labels_of, mapping
+from kai.api.rules import shown
 
-__all__ = ["check", "doubts", "priorities", "queue_refusals", "refusals"]
+__all__ = ["check", "doubts", "node_refusals", "priorities", "queue_refusals", "refusals"]
 
 
 def check(pod: Pod) -> Iterator[Finding]:
@@ -48,6 +49,20 @@ def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
             "is missing, and KAI refuses the Queue: resources must be specified",
             "write gpu, cpu and memory, each with quota and limit; -1 is no limit",
         )
+
+
+def node_refusals(node: Mapping[str, Any]) -> Iterator[Finding]:
+    """Amounts of a node that Kubernetes cannot hold; what is no amount is for its reader."""
+    for part in ("capacity", "allocatable"):
+        for name, amount in mapping(at(node, "status", part)).items():
+            if isinstance(amount, (str, int, float)) and quantities.is_beyond(amount):
+                yield refusal(
+                    "quantity-refused",
+                    ("status", part, name),
+                    f"{name} is {shown(amount)}, which is beyond the amounts that Kubernetes can"
+                    " hold, which end at 2^63 - 1",
+                    "write less",
+                )
 
 
 def doubts(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:

@@ -15,6 +15,8 @@ from kai.cli.output import output_options
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from kai.engine.cluster import Cluster
@@ -49,8 +51,6 @@ def plan_inputs(
     inputs: Sequence[str], warn: Warner, *, config: str | None, as_kai: bool, now: str | None
 ) -> Iterator[tuple[Cluster, Plan]]:
     """Plans every input, one after the other. One that cannot be read stops no other."""
-    from pathlib import Path
-
     from kai.api import times
     from kai.engine.scheduler import Scheduler
     from kai.snapshot import read
@@ -60,7 +60,7 @@ def plan_inputs(
             times.to_ns(now)
         except InvalidInputError as error:
             raise InvalidInputError(f"--now: {error}") from None
-    scheduler = Scheduler(None if config is None else Path(config), as_kai=as_kai)
+    scheduler = Scheduler(None if config is None else named("--config", config), as_kai=as_kai)
     found = read(inputs, now=now)
     while True:
         cluster = patiently("reading", lambda: next(found, None))
@@ -71,6 +71,15 @@ def plan_inputs(
             warn.status = BAD_INPUT
             continue
         yield cluster, patiently("planning", functools.partial(scheduler.plan, cluster))
+
+
+def named(option: str, file: str) -> Path:
+    """The file of an option; an empty name would be the current directory."""
+    from pathlib import Path
+
+    if not file:
+        raise InvalidInputError(f"{option}: the name of the file is empty")
+    return Path(file)
 
 
 class Warner:

@@ -171,6 +171,8 @@ def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding
     if "kind" in manifest and not bare:
         yield from shape.check_texts(mapping(manifest.get("metadata")), ("metadata",))
     yield from fields.of_manifest(manifest, pods)
+    if manifest.get("kind") == "Node":
+        yield from admission.node_refusals(manifest)
     if manifest.get("kind") == "PodGroup":
         yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
         queue = at(manifest, "spec", "queue")

@@ -161,7 +161,7 @@ def _files(source: Source) -> Iterator[tuple[str | None, bytes | InvalidInputErr
     try:
         found = _in_directory(name) if os.path.isdir(name) else [name]
     except OSError as error:
-        yield name, InvalidInputError(files.why_unreadable(error))
+        yield os.fsdecode(error.filename or name), InvalidInputError(files.why_unreadable(error))
         return
     if not found:
         yield name, InvalidInputError("no snapshot and no manifest in this directory")

@@ -124,6 +124,43 @@ TRIED: dict[str, Row] = {
         2,
         "--save: /dev/full: no space left on device",
     ),
+    "a configuration without a name": (
+        NODE,
+        ["plan", "FILE", "--config", ""],
+        2,
+        "kai: --config: the name of the file is empty",
+    ),
+    "a node of endless memory": (
+        "kind: Node\nmetadata: {name: n}\nstatus: {capacity: {memory: 7Ei, cpu: 1e30}}\n",
+        [*PLAN, "--strict"],
+        2,
+        "left out: Node n: status.capacity.cpu: cpu is 1e+30, which is beyond the amounts",
+    ),
+    "a request for endless memory": (
+        "",
+        ["settings", "-o", "kubernetes", "--queue", "a", "--memory", "8Ei"],
+        2,
+        "memory is '8Ei', and amounts of Kubernetes end at 2^63 - 1: write less",
+    ),
+    "a request for endless memory of a GPU": (
+        "",
+        ["settings", "-o", "kubernetes", "--queue", "a", "--gpu-memory", "99999999Ei"],
+        2,
+        "gpu_memory is '99999999Ei', and amounts of Kubernetes end at 2^63 - 1 bytes",
+    ),
+    "a request for endless GPUs": (
+        "",
+        ["settings", "-o", "kubernetes", "--queue", "a", "--gpus", "99999999999999999999"],
+        2,
+        "gpus is larger than 2,147,483,647, which nothing in Kubernetes is: write less",
+    ),
+    "a limit without an end": (
+        "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: x, resources: {limits:"
+        " {memory: 1e30}}}]}\n",
+        [*PLAN, "--strict"],
+        2,
+        "left out: Pod default/p: spec.containers[0].resources.limits.memory: limit of memory is",
+    ),
     "an unknown field": (
         NODE + "spec: {unschedulabel: true}\n",
         ["queues", "FILE", "--strict"],
