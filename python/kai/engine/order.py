@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, overload
 
 from kai.api import times
@@ -192,6 +192,7 @@ class Order(Sequence[Turn]):
         )
 
 
+@lru_cache(maxsize=1024)  # queues come again and again
 def _time(ns: int | None) -> datetime | None:
     return None if ns is None else times.to_datetime(ns)
 

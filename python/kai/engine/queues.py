@@ -78,6 +78,12 @@ class Queues(ByName[QueuePlan]):
 
     _noun = "queue"
 
+    def __getitem__(self, name: str) -> QueuePlan:
+        rows: Any = super().__getitem__(name)
+        if not isinstance(rows, QueuePlan):  # of 10,000 queues a page shows 24
+            self._values[name] = _queue_of(name, rows)
+        return self._values[name]
+
     def to_pandas(self) -> pandas.DataFrame:
         """One row per queue and resource; unlimited is infinity. Needs pandas."""
         try:
@@ -107,7 +113,16 @@ class Queues(ByName[QueuePlan]):
         return text.to_html("", queue_tables(self))
 
 
-def queue_share_of(row: tuple[float | None, ...]) -> QueueShare:
+def queues_of(rows: Mapping[str, Mapping[str, Any]]) -> Queues:
+    """Of the compiled plan's rows, each made a value when something asks for it."""
+    return Queues(rows)  # type: ignore[arg-type]
+
+
+def _queue_of(name: str, rows: Mapping[str, Any]) -> QueuePlan:
+    return QueuePlan(name, *(_share_of(rows[each]) for each in ("gpu", "cpu", "memory")))
+
+
+def _share_of(row: tuple[float | None, ...]) -> QueueShare:
     return QueueShare(*(None if value is None else plain(value) for value in row))
 
 
@@ -133,11 +148,12 @@ def queue_tables(
     names = _as_tree(queues, parents or {})
     made = []
     for resource, label, show in _RESOURCES:
-        shares: list[tuple[str, QueueShare]] = [
-            ("  " * depth + name, getattr(queues[name], resource)) for name, depth in names
-        ]
-        if busy_only and not any(share.request or share.allocated for _, share in shares):
+        if busy_only and not any(_is_busy(queues[name], resource) for name, _ in names):
             continue
+        shares: list[tuple[str, QueueShare]] = [
+            ("  " * depth + name, getattr(queues[name], resource))
+            for name, depth in names[: MOST_QUEUES if busy_only else None]
+        ]
         rows = [
             (
                 name,
@@ -150,13 +166,13 @@ def queue_tables(
             )
             for name, share in shares
         ]
-        hidden = len(rows) - MOST_QUEUES if busy_only else 0
+        hidden = len(names) - len(rows)
         note = f"and {text.count(hidden, 'more queue')}" if hidden > 0 else ""
         made.append(
             Table(
                 f"Queues, {label}",
                 ("queue", "deserved", "fair share", "in use", "wanted", "limit", "weight"),
-                rows[: MOST_QUEUES if busy_only else None],
+                rows,
                 right=frozenset(range(1, 7)),
                 note=note,
             )
@@ -164,6 +180,11 @@ def queue_tables(
         if busy_only:
             break
     return made
+
+
+def _is_busy(queue: QueuePlan, resource: str) -> bool:
+    share: QueueShare = getattr(queue, resource)
+    return bool(share.request or share.allocated)
 
 
 def _amount(show: Callable[[float | None], str], value: float | None) -> str:

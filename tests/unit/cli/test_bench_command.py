@@ -57,6 +57,7 @@ def test_a_workload_is_whole_and_the_same_every_time(family: str) -> None:
         ("event-60", 0, 0, 0),
         ("halves-4", 64, 0, 0),
         ("spread-10", 80, 0, 0),
+        ("mixed-60", 128, 0, 0),
         ("cpus-10", 80, 0, 0),
         ("anti-affinity-50", 1, 0, 0),
         ("topology-64", 32, 0, 0),
@@ -92,6 +93,7 @@ def test_what_is_measured_adds_up() -> None:
     assert first.further_ms is None
     assert 0 < first.load_floor_ms < first.load_ms < first.python_ms
     assert 0 < first.plan_floor_ms < first.plan_ms
+    assert 0 < first.page_ms < first.python_ms
     assert first.objects == 10 + 2 + 80 + 80
 
 
