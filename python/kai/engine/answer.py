@@ -14,7 +14,7 @@ from kai.engine import frames
 from kai.engine.cluster import Rejected
 from kai.engine.decisions import Decisions
 from kai.engine.frozen import Frozen
-from kai.engine.queues import QueuePlan, Queues, queue_share_of
+from kai.engine.queues import Queues, queues_of
 from kai.engine.situation import Situation
 from kai.engine.values import (
     Decision,
@@ -62,12 +62,11 @@ class Answer:
         now_ns: int,
         rejected: tuple[Rejected, ...] = (),
         warnings: tuple[str, ...] = (),
-        situation: Situation | None = None,
     ) -> None:
         vars(self).update(
             _compiled=compiled,
             _now_ns=now_ns,
-            situation=situation or Situation(None),
+            situation=Situation(compiled),
             input=input,
             rejected=rejected,
             warnings=warnings,
@@ -116,6 +115,8 @@ class Answer:
     @property
     def evictions(self) -> tuple[Evict, ...]:
         """The decisions that make pods leave, in order; a pod that moves is among them."""
+        if not self.situation.counts["evict"]:
+            return ()
         return tuple(each for each in self.decisions if isinstance(each, Evict))
 
     @cached_property
@@ -133,15 +134,7 @@ class Answer:
     @cached_property
     def queues(self) -> Queues:
         """The numbers of every queue; none when the configuration leaves `proportion` out."""
-        return Queues(
-            {
-                name: QueuePlan(
-                    name, *(queue_share_of(rows[each]) for each in ("gpu", "cpu", "memory"))
-                )
-                for name, rows in self._compiled.queues().items()
-            },
-            lambda: self.situation.queue_parents,
-        )
+        return queues_of(self._compiled.queues(), lambda: self.situation.queue_parents)
 
     @cached_property
     def order(self) -> Order:
@@ -310,14 +303,8 @@ def _unpickled(
     rejected: tuple[Rejected, ...],
     warnings: tuple[str, ...],
 ) -> Answer:
-    compiled = kept.as_compiled()
     return plan(
-        compiled,
-        input=input,
-        now_ns=now_ns,
-        rejected=rejected,
-        warnings=warnings,
-        situation=Situation(compiled),
+        kept.as_compiled(), input=input, now_ns=now_ns, rejected=rejected, warnings=warnings
     )
 
 

@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kai.api import times
@@ -239,6 +239,7 @@ class Order(Sequence[Turn]):
         return _because(self._rows[index], after, name, by_fair_share=self._by_fair_share)
 
 
+@lru_cache(maxsize=1024)  # queues come again and again
 def _time(ns: int | None) -> datetime | None:
     return None if ns is None else times.to_datetime(ns)
 

@@ -53,7 +53,7 @@ class Plan(Answer):
         plan it says why. Raises NotFoundError when nothing has the name, or several groups have.
         """
         found = explain.rejections(self, name)
-        return explain.why_rejected(found) if found else explain.why(self, self.find_group(name))
+        return explain.why_rejected(found) if found else explain.why(self, name)
 
     def find_group(self, name: str) -> GroupPlan:
         """The pod group that `why` explains. Raises NotFoundError as `why` does."""

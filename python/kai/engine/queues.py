@@ -118,6 +118,12 @@ class Queues(ByName[QueuePlan]):
     def _tables(self) -> list[Table]:
         return queue_tables(self, self._parents() if self._parents else None)
 
+    def __getitem__(self, name: str) -> QueuePlan:
+        rows: Any = super().__getitem__(name)
+        if not isinstance(rows, QueuePlan):  # of 10,000 queues a page shows 24
+            self._values[name] = _queue_of(name, rows)
+        return self._values[name]
+
     def to_pandas(self) -> pandas.DataFrame:
         """One row per queue and resource; unlimited is infinity. Needs pandas."""
         try:
@@ -147,7 +153,18 @@ class Queues(ByName[QueuePlan]):
         return text.to_html("", self._tables())
 
 
-def queue_share_of(row: tuple[float | None, ...]) -> QueueShare:
+def queues_of(
+    rows: Mapping[str, Mapping[str, Any]], parents: Callable[[], Mapping[str, str | None]]
+) -> Queues:
+    """Of the compiled plan's rows, each made a value when something asks for it."""
+    return Queues(rows, parents)  # type: ignore[arg-type]
+
+
+def _queue_of(name: str, rows: Mapping[str, Any]) -> QueuePlan:
+    return QueuePlan(name, *(_share_of(rows[each]) for each in ("gpu", "cpu", "memory")))
+
+
+def _share_of(row: tuple[float | None, ...]) -> QueueShare:
     return QueueShare(*(None if value is None else plain(value) for value in row))
 
 
@@ -174,17 +191,17 @@ def queue_tables(
     names = _as_tree(queues, parents or {})
     made = []
     for resource, label, show in _RESOURCES:
-        shares: list[tuple[str, QueueShare]] = [
-            ("  " * depth + name, getattr(queues[name], resource)) for name, depth in names
-        ]
-        if busy_only and not any(share.request or share.allocated for _, share in shares):
+        if busy_only and not any(_is_busy(queues[name], resource) for name, _ in names):
             continue
         columns = [head for head in _COLUMNS if not busy_only or head not in _COMPARED]
-        hidden = len(shares) - MOST_QUEUES if busy_only else 0
-        rows = [
-            (name, *(_cell(share, head, show) for head in columns[1:]))
-            for name, share in shares[: MOST_QUEUES if busy_only else None]
+        shares: list[tuple[str, QueueShare]] = [
+            ("  " * depth + name, getattr(queues[name], resource))
+            for name, depth in names[: MOST_QUEUES if busy_only else None]
         ]
+        rows = [
+            (name, *(_cell(share, head, show) for head in columns[1:])) for name, share in shares
+        ]
+        hidden = len(names) - len(rows)
         made.append(
             Table(
                 f"Queues, {label}",
@@ -222,6 +239,11 @@ def _cell(share: QueueShare, head: str, show: Callable[[float | None], str]) -> 
         return _amount(show, getattr(share, head))
     members = {"fair share": "fair_share", "in use": "allocated", "wanted": "request"}
     return show(getattr(share, members[head]))
+
+
+def _is_busy(queue: QueuePlan, resource: str) -> bool:
+    share: QueueShare = getattr(queue, resource)
+    return bool(share.request or share.allocated)
 
 
 def _amount(show: Callable[[float | None], str], value: float | None) -> str:

@@ -98,6 +98,16 @@ def listing(names: Iterable[str], *, most: int = 3) -> str:
     return f"{shown} and {number(len(names) - most)} more" if len(names) > most else shown
 
 
+def listing_of(shown: Sequence[str], total: int) -> str:
+    """The same where only the first are at hand.
+
+    >>> listing_of(["a", "b"], 5)
+    'a, b and 3 more'
+    """
+    more = total - len(shown)
+    return f"{', '.join(shown)} and {number(more)} more" if more > 0 else ", ".join(shown)
+
+
 def not_found(noun: str, name: str, known: Iterable[str]) -> str:
     """That there is no such thing, with names that are close.
 

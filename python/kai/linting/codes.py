@@ -43,7 +43,9 @@ CODES = {
         "labels, resources, limits, requests or a container is something else: limits: 1Gi"
     ),
     "not-a-list": "containers is something else",
-    "quantity-refused": "an amount of a resource is no quantity, such as 1Gx, or less than 0",
+    "quantity-refused": (
+        "an amount of a resource is no quantity, such as 1Gx, less than 0, or beyond 2^63 - 1"
+    ),
     "annotation-ignored": (
         "nothing reads it there: GPU keys on a workload, topology on its pods, a label's key"
     ),

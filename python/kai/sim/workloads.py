@@ -67,7 +67,7 @@ KAI_MS: Mapping[str, float] = {
     "openb-reclaim-31": 12_000,
 }
 LADDER = (
-    "fill-500", "fill-5000", "shapes-500", "shapes-5000", "gang3-5000", "gang250-5000",
+    "fill-500", "fill-5000", "mixed-500", "shapes-500", "shapes-5000", "gang3-5000", "gang250-5000",
     "unschedulable-1000", "unschedulable-late-1000", "reclaim-1000", "consolidation-50",
     "topology-1024", "too-large-16384", "queues-10000", "affinity-5000", "event-5000",
     "events-5000", "quiet-5000", "real-500", "real-2000", "openb", "openb-reclaim-31",
@@ -77,9 +77,11 @@ LARGE = ("fill-100000", "shapes-100000", "quiet-35000")
 LARGEST_SIZE = 200_000
 
 # Of loading: microseconds for each small object at any size, megabytes a second of real-life
-# objects (pods of 8 KB: "real"), and from `kai.load` of fill-5000 to `list(plan.decisions)`.
+# objects (pods of 8 KB: "real"), and from `kai.load` of fill-5000 to `list(plan.decisions)`. Of the
+# page: from a plan to its text.
 LOAD_BAR_US, LOAD_BAR_MB_PER_S = (2.2, 1.4), (400, 1000)
 PYTHON_BARS_MS: Mapping[str, tuple[float, float]] = {"fill-5000": (300, 200)}
+PAGE_BARS_MS: Mapping[str, float] = {"mixed-500": 150}
 
 _EVENTS = {"event": 1, "events": 1000, "quiet": 0}
 _ENDED = {"kind": "Pod", "status": {"phase": "Succeeded"}}

@@ -473,6 +473,13 @@ def test_a_plan_can_be_pickled(lives: bool) -> None:
     assert pickle.loads(pickle.dumps(again)) == made
 
 
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "decision_rows": {"most": 12},
+    "find_groups": {"name": "a/x"},
+    "groups": {"names": ["a/x"], "evictions": True},
+}
+
+
 def test_a_pickled_plan_answers_all_that_a_compiled_one_does() -> None:
     made = full()
     again = pickle.loads(pickle.dumps(made))
@@ -480,8 +487,11 @@ def test_a_pickled_plan_answers_all_that_a_compiled_one_does() -> None:
     assert len(names) > 15
     for name in names:
         mine, kept = getattr(made._compiled, name), getattr(again._compiled, name)
+        arguments = ARGUMENTS.get(name, {})
         if callable(mine) and name not in ("decisions", "to_json"):
-            assert kept() == mine(), name
+            assert kept(**arguments) == mine(**arguments), name
+    for name in ("nothing", "x", "a/x", "a/x-0", "x-0"):
+        assert again.situation.find_groups(name) == made.situation.find_groups(name)
     with pytest.raises(AttributeError):
         _ = again._compiled.nonsense
 
