@@ -35,6 +35,7 @@ setup-run:
 
 build: setup-run
 	@tools/build.sh release _core
+	@.venv/bin/python -m compileall -q python/kai  # for machines that forbid writing it at the first start
 
 demo: build
 	@.venv/bin/python -m kai demo

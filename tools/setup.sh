@@ -130,8 +130,10 @@ set_up_python() {
   # compiled module there.
   local site
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  # What `kai` imports at each start; the rest compiles itself when it is used.
+  .venv/bin/python -m compileall -q "$site"/{click,rich,yaml}
   printf '%s/python\n' "$PWD" >"$site/kai-dev.pth"
-  printf '#!/bin/sh\nexec "$(dirname "$0")/python" -m kai "$@"\n' >.venv/bin/kai
+  printf '#!/bin/sh\nexec "${0%%/*}/python" -m kai "$@"\n' >.venv/bin/kai
   chmod +x .venv/bin/kai
   printf '%s %s\n' "$1" "$stamp" >.venv/stamp
 }

@@ -12,7 +12,7 @@
 #include "kai/model/building/numbering.h"
 #include "kai/session/plan_json.h"
 #include "kai/session/plan_texts.h"
-#include "situation.h"
+#include "page_rows.h"
 
 namespace kai::bindings {
 namespace {
@@ -119,29 +119,10 @@ py::dict Claims(const Plan& plan) {
 
 py::dict PodGroups(const Plan& plan) {
   const Cluster& cluster = *plan.cluster;
-  const py::object frozen = py::module_::import("kai.engine.frozen").attr("Frozen");
+  const GroupRowMaker maker(plan, /*evictions=*/true);
   py::dict groups;
-  for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups())) {
-    const GroupOutcome& outcome = plan.OutcomeOf(group);
-    py::list reasons;
-    for (const ToldReason& reason : ReasonsOf(plan, group)) {
-      py::object pod = py::none();
-      if (reason.pod.valid()) pod = py::str(cluster.PodName(reason.pod));
-      reasons.append(py::make_tuple(py::str(reason.code.data(), reason.code.size()), reason.message,
-                                    pod, ToDict(FactsOf(plan, reason, group), frozen)));
-    }
-    const auto stamp = [&](bool written) -> py::object {
-      return written ? py::object(py::int_(plan.now_ns)) : py::object(py::none());
-    };
-    py::object stale_since = stamp(outcome.writes_stale_since == StampWrite::kNow);
-    if (outcome.writes_stale_since == StampWrite::kRemove) stale_since = py::str("");
-    const std::string_view verdict = VerdictName(outcome.verdict);
-    const std::string queue(cluster.Text(cluster.pod_groups().queue_name[group]));
-    groups[py::str(cluster.PodGroupName(group))] = py::make_tuple(
-        queue, py::str(verdict.data(), verdict.size()), EventsOf(plan, group), reasons,
-        py::make_tuple(stamp(outcome.writes_last_start), stale_since,
-                       stamp(outcome.writes_last_eviction)));
-  }
+  for (const PodGroupId group : InOrderOfNames(cluster.names(), cluster.pod_groups()))
+    groups[py::str(cluster.PodGroupName(group))] = maker.Make(group);
   return groups;
 }
 
@@ -170,9 +151,33 @@ py::dict Queues(const Plan& plan) {
   return queues;
 }
 
-py::object Situation(const Plan& plan) { return SituationOf(*plan.cluster); }
-
 }  // namespace
+
+GroupRowMaker::GroupRowMaker(const Plan& plan, bool evictions)
+    : plan_(plan),
+      evictions_(evictions),
+      frozen_(py::module_::import("kai.engine.frozen").attr("Frozen")) {}
+
+py::tuple GroupRowMaker::Make(PodGroupId group) const {
+  const Cluster& cluster = *plan_.cluster;
+  const GroupOutcome& outcome = plan_.OutcomeOf(group);
+  py::list reasons;
+  for (const ToldReason& reason : ReasonsOf(plan_, group, evictions_)) {
+    py::object pod = py::none();
+    if (reason.pod.valid()) pod = py::str(cluster.PodName(reason.pod));
+    reasons.append(py::make_tuple(ToPython(reason.code), reason.message, pod,
+                                  ToDict(FactsOf(plan_, reason, group), frozen_)));
+  }
+  const auto stamp = [&](bool written) -> py::object {
+    return written ? py::object(py::int_(plan_.now_ns)) : py::object(py::none());
+  };
+  py::object stale_since = stamp(outcome.writes_stale_since == StampWrite::kNow);
+  if (outcome.writes_stale_since == StampWrite::kRemove) stale_since = py::str("");
+  return py::make_tuple(ToPython(cluster.Text(cluster.pod_groups().queue_name[group])),
+                        ToPython(VerdictName(outcome.verdict)), EventsOf(plan_, group), reasons,
+                        py::make_tuple(stamp(outcome.writes_last_start), stale_since,
+                                       stamp(outcome.writes_last_eviction)));
+}
 
 py::str ToPython(std::string_view text) { return py::str(text.data(), text.size()); }
 
@@ -196,12 +201,15 @@ py::list ToPython(const std::vector<Rejection>& rejections) {
 const std::map<std::string_view, MemberOfPlan>& MembersOfPlans() {
   static const std::map<std::string_view, MemberOfPlan> members = {
       {"claims", [](const Plan& plan) -> py::object { return Claims(plan); }},
+      {"counts", [](const Plan& plan) -> py::object { return CountRows(plan); }},
+      {"names", [](const Plan& plan) -> py::object { return NamesOf(plan); }},
       {"numa_zones_available", [](const Plan& plan) -> py::object { return ZonesAvailable(plan); }},
       {"pod_groups", [](const Plan& plan) -> py::object { return PodGroups(plan); }},
       {"pods", [](const Plan& plan) -> py::object { return PodMessages(plan); }},
       {"queues", [](const Plan& plan) -> py::object { return Queues(plan); }},
-      {"situation", &Situation},
+      {"queue_parents", [](const Plan& plan) -> py::object { return QueueParents(plan); }},
       {"topology_ranks", [](const Plan& plan) -> py::object { return TopologyRanks(plan); }},
+      {"waiting", [](const Plan& plan) -> py::object { return WaitingRows(plan); }},
   };
   return members;
 }

@@ -17,6 +17,19 @@ namespace kai::bindings {
 using MemberOfPlan = pybind11::object (*)(const Plan& plan);
 const std::map<std::string_view, MemberOfPlan>& MembersOfPlans();
 
+// Pod groups as rows: queue, verdict, messages, reasons, time stamps.
+class GroupRowMaker {
+ public:
+  // `evictions`: with a reason for each pod that leaves.
+  GroupRowMaker(const Plan& plan, bool evictions);
+  pybind11::tuple Make(PodGroupId group) const;
+
+ private:
+  const Plan& plan_;
+  bool evictions_;
+  pybind11::object frozen_;  // makes a dict that cannot be changed of one that can
+};
+
 pybind11::str ToPython(std::string_view text);
 // [(kind, name, field, message)]
 pybind11::list ToPython(const std::vector<Rejection>& rejections);

@@ -14,6 +14,8 @@
 #include "aftermath_rows.h"
 #include "group_table.h"
 #include "held_plan.h"
+#include "kai/session/group_story.h"
+#include "page_rows.h"
 #include "plan_members.h"
 #include "register.h"
 
@@ -230,6 +232,29 @@ py::dict GroupColumns(HeldPlan& self) {
   });
 }
 
+py::tuple RowsOfDecisions(HeldPlan& self, size_t most) {
+  const DecisionTable& table = self.decisions();
+  return self.Look([&](const Plan& plan) { return DecisionRowsToPython(plan, table, most); });
+}
+
+py::tuple AccountOfPlan(HeldPlan& self) {
+  const DecisionTable& table = self.decisions();
+  return self.Look([&](const Plan& plan) { return AccountRows(plan, table); });
+}
+
+py::list RowsOfGroups(HeldPlan& self, const std::vector<std::string>& names, bool evictions) {
+  return self.Look([&](const Plan& plan) { return GroupRows(plan, names, evictions); });
+}
+
+std::vector<std::string> NamesOfGroupsCalled(HeldPlan& self, std::string_view name) {
+  return self.Look([&](const Plan& plan) {
+    std::vector<std::string> names;
+    for (const PodGroupId group : GroupsCalled(*plan.cluster, name))
+      names.push_back(plan.cluster->PodGroupName(group));
+    return names;
+  });
+}
+
 }  // namespace
 
 void RegisterPlan(py::module_& module) {
@@ -243,6 +268,10 @@ void RegisterPlan(py::module_& module) {
       .def("group_columns", &GroupColumns)
       .def("order", [](HeldPlan& self) { return self.LookAfter(&OrderRows); })
       .def("nodes", [](HeldPlan& self) { return self.LookAfter(&NodeRows); })
+      .def("decision_rows", &RowsOfDecisions, py::arg("most"))
+      .def("account", &AccountOfPlan)
+      .def("find_groups", &NamesOfGroupsCalled, py::arg("name"))
+      .def("groups", &RowsOfGroups, py::arg("names"), py::kw_only(), py::arg("evictions"))
       .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))
       .def("spent_searches", [](const HeldPlan& self) { return ToPython(self.spent_searches()); })
       .def("score_keys", &HeldPlan::score_keys)

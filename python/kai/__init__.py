@@ -163,11 +163,24 @@ if not TYPE_CHECKING:  # a type checker finds a mistyped name
                 value: object = getattr(import_module(module), name)
                 globals()[name] = value
                 return value
+        if name == "_core":
+            return _compiled()
         if name in _MODULES:
             from importlib import import_module
 
             return import_module(f"kai.{name}")
         raise AttributeError(f"module 'kai' has no attribute {name!r}")
+
+
+def _compiled() -> object:
+    """The compiled core. Raises ImportError with what to do about one that is not there."""
+    from importlib import import_module
+
+    try:
+        return import_module("kai._core")
+    except ImportError as error:
+        said = f"the compiled core of kai cannot be loaded: run `make build` ({error})"
+        raise ImportError(said, name="kai._core", path=error.path) from None
 
 
 def __dir__() -> list[str]:

@@ -49,6 +49,29 @@ _Turn = tuple[str, int, str, int | None, float, float, float, list[_QueueStandin
 # name, GPUs, free ones, leaving ones, free parts of shared ones, cores, free ones, bytes, free
 # ones, why it takes no pods
 _NodeRoom = tuple[str, float, float, float, list[float], float, float, float, float, str]
+# kind, first pod group, pod groups, pods, GPUs, action and group it is for (of evictions), the
+# first nodes with their pods, nodes
+_DecisionRow = tuple[str, str, int, int, float, str, str | None, list[tuple[str, int]], int]
+_Amounts = list[tuple[float, int]]  # how much, and how many have or ask for as much
+_OnNodes = list[tuple[str, int]]
+# as kai.engine.situation.GroupFacts
+_GroupStory = tuple[
+    int,
+    _Amounts,
+    _Amounts,
+    tuple[int, float, int] | None,
+    int,
+    _OnNodes,
+    _OnNodes,
+    _OnNodes,
+    int,
+    int,
+    list[tuple[str, str | None, int]],
+    bool,
+]
+# of nodes, what is free of them, and what queues get; leaf queues with GPUs, and those above their
+# fair share: how many, and the first
+_Account = tuple[_Amounts, _Amounts, dict[str, int], int, int, list[tuple[str, int]]]
 
 def compat_switches() -> list[str]:
     """The names of all mends, each of which `compat` in a configuration can set to "kai"."""
@@ -215,13 +238,41 @@ class Plan(metaclass=_Compiled):
     def to_json(self, stamp: str) -> str:
         """The members decisions, pod_groups, pods and queues; `stamp`: the time for objects."""
 
-    def situation(self) -> dict[str, list[Any]]:
-        """What an explanation needs; each a list of tuples.
+    def counts(self) -> dict[str, int]:
+        """Decisions by kind; "pod_groups", and how many of these are "waiting"."""
 
-        nodes: name, GPUs. pods: name, pod group, node, state (waits, holds, leaves, ended), whole
-        GPUs, shared devices, part of each, MiB of each. pod_groups: name, queue, pods that have to
-        start together, name of the owner. queues: name, parent.
+    def decision_rows(self, most: int) -> tuple[list[_DecisionRow], int, int]:
+        """Decisions by pod group or, where those are more than `most`, by queue: so many rows.
+
+        Then the pods and the groups of all other rows.
         """
+
+    def account(self) -> _Account:
+        """What it leaves of GPUs; what queues get is in billionths."""
+
+    def waiting(self) -> list[tuple[list[str], bool]]:
+        """Names of groups that wait, those together whose reasons and facts are alike.
+
+        And whether they are of different queues.
+        """
+
+    def find_groups(self, name: str) -> list[str]:
+        """Groups of that name, or else of pods or else of workloads that have it.
+
+        With or without the namespace.
+        """
+
+    def groups(self, names: list[str], *, evictions: bool) -> list[tuple[_GroupPlan, _GroupStory]]:
+        """Those of these names, and facts about them. Raises KeyError for an unknown name.
+
+        `evictions`: with a reason for each pod that leaves.
+        """
+
+    def names(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """The group of each pod, and groups by the workload that they were made for."""
+
+    def queue_parents(self) -> dict[str, str | None]:
+        """By queue, the one above it."""
 
     def claims(self) -> dict[str, list[_ClaimAllocation]]:
         """What the resource claims of bound pods hold, by "namespace/name" of the pod."""

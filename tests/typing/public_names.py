@@ -85,6 +85,8 @@ def numbers(plan: kai.Plan) -> None:
     queues: kai.Queues = plan.queues
     queue: kai.QueuePlan = queues["vision"]
     share: kai.QueueShare = queue.gpu
+    compared: list[float | None] = [share.over_fair_share, share.part_of_fair_share]
+    assert isinstance(compared, list)
     fair: float = share.fair_share or 0
     nodes: kai.Nodes = plan.nodes
     node: kai.NodePlan = nodes["n1"]

@@ -14,6 +14,7 @@ import yaml
 import kai
 from kai.admission import fields
 from kai.admission.fields import SPECS
+from kai.api import kinds
 from kai.linting import lint
 from kai.linting import text as linting
 
@@ -115,6 +116,21 @@ def test_what_only_kai_refuses_is_no_matter_of_other_schedulers() -> None:
     assert loaded(foreign).rejected == ()
     foreign["spec"]["containers"] = 5
     assert [each.field for each in loaded(foreign).rejected] == ["spec.containers"]
+
+
+def test_a_queue_without_resources_is_refused_by_both() -> None:
+    queue: dict[str, Any] = {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "a"},
+        "spec": {"parentQueue": "default-parent-queue"},
+    }
+    (found,) = [each for each in lint(queue) if each.refused]
+    assert loaded(queue).rejected == (kai.Rejected("Queue", "a", "spec.resources", found.message),)
+    assert "resources must be specified" in found.message
+    queue["metadata"]["resourceVersion"] = "1"  # a cluster has it: its webhook was off
+    assert loaded(queue).rejected == ()
+    assert [each.code for each in lint(queue)] == ["queue-parent-unknown", "queue-limit-zero"]
 
 
 def test_queues_in_a_circle_are_found_by_both() -> None:
@@ -222,6 +238,105 @@ def test_a_field_mistyped_by_one_letter_is_reported(kind: str) -> None:
         (found,) = fields.check(kind, spec)
         assert found.path.endswith(wrong)
         assert found.fix == f"did you mean {name!r}?" or name in ("cpu", "gpu")
+
+
+def every_typed_field(name: str, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Paths below a type of Kubernetes, each type looked at once on the way."""
+    for field, inner in fields.kubernetes()[name].items():
+        yield (*above, field)
+        if inner and len(above) < 3:
+            yield from every_typed_field(inner, (*above, field))
+
+
+OF_KUBERNETES = sorted(
+    {*kinds.LISTS, "Job", "Deployment"} & fields.kubernetes().keys() - SPECS.keys()
+)
+
+
+@pytest.mark.parametrize("kind", OF_KUBERNETES)
+def test_a_field_of_kubernetes_mistyped_by_one_letter_is_reported(kind: str) -> None:
+    for *above, name in every_typed_field(kind):
+        value: Any = {name[0] + name[2:]: 1}
+        for step in reversed(above):
+            value = {step: value}
+        (found,) = fields.of_manifest({**value, "kind": kind}, ())
+        assert found.code == "field-unknown"
+        assert found.at == (*above, name[0] + name[2:])
+        assert "did you mean" in found.fix or len(name) < 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "spec", "path", "fix"),
+    [
+        (
+            "JobSet",
+            "jobset.x-k8s.io",
+            {"replicatedJob": []},
+            "spec.replicatedJob",
+            "replicatedJobs",
+        ),
+        (
+            "JobSet",
+            "jobset.x-k8s.io",
+            {"replicatedJobs": [{"name": "a", "replcias": 2}]},
+            "spec.replicatedJobs[0].replcias",
+            "replicas",
+        ),
+        (
+            "PyTorchJob",
+            "kubeflow.org",
+            {"pytorchReplicaSpecs": {"Worker": {"replica": 2}}},
+            "spec.pytorchReplicaSpecs.Worker.replica",
+            "replicas",
+        ),
+        (
+            "RayCluster",
+            "ray.io",
+            {"workerGroupSpecs": [{"minReplica": 1}]},
+            "spec.workerGroupSpecs[0].minReplica",
+            "minReplicas",
+        ),
+        ("Topology", "kai.scheduler", {"level": []}, "spec.level", "levels"),
+        (
+            "BindRequest",
+            "scheduling.run.ai",
+            {"selectdNode": "n"},
+            "spec.selectdNode",
+            "selectedNode",
+        ),
+    ],
+)
+def test_a_field_that_is_almost_one_of_another_project(
+    kind: str, group: str, spec: dict[str, Any], path: str, fix: str
+) -> None:
+    manifest = {
+        "apiVersion": f"{group}/v1",
+        "kind": kind,
+        "metadata": {"name": "x"},
+        "spec": spec,
+    }
+    (found,) = fields.of_manifest(manifest, ())
+    assert (found.path, found.fix) == (path, f"did you mean {fix!r}?")
+    other = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "x"}}
+    assert (
+        list(fields.of_manifest({**other, "spec": {"anythingElse": 1}}, ())) == [] or kind in SPECS
+    )
+
+
+def test_what_a_cluster_gave_out_is_not_looked_at() -> None:
+    newer = {**POD, "metadata": {"name": "p", "resourceVersion": "1"}, "spec": {"comesLater": 1}}
+    assert list(fields.of_manifest(newer, ())) == []
+
+
+def test_the_template_of_any_kind_is_looked_at() -> None:
+    wrong = job_of(pod())
+    wrong["spec"]["template"]["spec"]["nodeSelecter"] = {}
+    (found,) = [each for each in lint(wrong) if each.code == "field-unknown"]
+    assert found.path == "spec.template.spec.nodeSelecter"
+    grown = {**wrong, "apiVersion": "jobset.x-k8s.io/v1", "kind": "JobSet"}
+    assert "field-unknown" in [each.code for each in lint(grown)]
+    said = kai.Scheduler().plan(loaded(wrong), now="2026-01-01T00:00:00Z").warnings
+    assert any("nodeSelecter; did you mean" in each or "'nodeSelector'" in each for each in said)
 
 
 def test_the_fields_are_those_that_the_engine_reads() -> None:

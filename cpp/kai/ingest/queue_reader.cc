@@ -1,5 +1,6 @@
 #include "kai/ingest/queue_reader.h"
 
+#include <cmath>
 #include <string_view>
 
 #include "kai/api/units.h"
@@ -8,12 +9,21 @@
 namespace kai {
 namespace {
 
+// Kubernetes quantities end at 2^63 - 1. Sums of such amounts are far from the largest double.
+constexpr double kLargestAmount = 0x1p63;
+
+FieldStatus ReadAmount(JsonValue& value, double* out) {
+  KAI_RETURN_IF_BAD(ReadDouble(value, out));
+  if (std::abs(*out) <= kLargestAmount) return FieldStatus();
+  return FieldStatus::Bad("is beyond the amounts that Kubernetes can hold, which end at 2^63");
+}
+
 FieldStatus ReadQuota(JsonValue& quota, QuotaRow* out) {
   *out = QuotaRow();
   return ForEachMember(quota, [&](std::string_view key, JsonValue& value) {
-    if (key == "quota") return ReadDouble(value, &out->quota);
-    if (key == "overQuotaWeight") return ReadDouble(value, &out->over_quota_weight);
-    if (key == "limit") return ReadDouble(value, &out->limit);
+    if (key == "quota") return ReadAmount(value, &out->quota);
+    if (key == "overQuotaWeight") return ReadAmount(value, &out->over_quota_weight);
+    if (key == "limit") return ReadAmount(value, &out->limit);
     return Skip();
   });
 }

@@ -52,6 +52,19 @@ TEST(QueueReaderTest, SaysWhichFieldMakesNoSense) {
       Complaint(&ReadQueue,
                 R"({"metadata": {"name": "a"}, "spec": {"resources": {"gpu": {"limit": 1e999}}}})"),
       "Queue a: spec.resources.gpu.limit: 1e999 is out of range");
+  for (const std::string field : {"quota", "limit", "overQuotaWeight"}) {
+    const auto read = [&](const std::string& amount) {
+      return Complaint(
+          &ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"resources": {"memory": {")" + field +
+                          "\": " + amount + "}}}}");
+    };
+    const std::string refused =
+        "Queue a: spec.resources.memory." + field +
+        ": is beyond the amounts that Kubernetes can hold, which end at 2^63";
+    EXPECT_EQ(read("1e308"), refused);
+    EXPECT_EQ(read("-1e19"), refused);
+    EXPECT_EQ(read("9223372036854775807"), "fine");
+  }
   EXPECT_EQ(Complaint(&ReadQueue, R"({"metadata": {"name": "a"}, "spec": {"priority": 1.5}})"),
             "Queue a: spec.priority: expected a whole number, found 1.5");
   EXPECT_EQ(

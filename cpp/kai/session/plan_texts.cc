@@ -84,7 +84,7 @@ std::vector<std::string> EventsOf(const Plan& plan, PodGroupId group) {
   return events;
 }
 
-std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group) {
+std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group, bool evictions) {
   std::vector<ToldReason> told;
   const GroupOutcome outcome = plan.OutcomeOf(group);
   for (const OutcomeReason& each : outcome.reasons) {
@@ -94,6 +94,7 @@ std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group) {
                     .pod = PodOf(each.reason),
                     .reason = each.reason});
   }
+  if (!evictions) return told;
   for (const Plan::Eviction& each :
        std::ranges::equal_range(plan.evictions, group, {}, &Plan::Eviction::group)) {
     const CycleLog::Decision& decision = plan.decisions[each.decision];

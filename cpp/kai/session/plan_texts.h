@@ -33,8 +33,9 @@ struct ToldReason {
   std::optional<Reason> reason = {};             // nothing: the pod is evicted,
   const CycleLog::Decision* eviction = nullptr;  // by this decision
 };
-// Those of its outcome, then why pods of it leave, by pod. Good as long as the plan.
-std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group);
+// Those of its outcome, then, with `evictions`, why pods of it leave, by pod. Good as long as the
+// plan.
+std::vector<ToldReason> ReasonsOf(const Plan& plan, PodGroupId group, bool evictions = true);
 
 // What a told reason speaks of (texts/reason_facts.h); of an eviction its action, and the pod group
 // it is for.

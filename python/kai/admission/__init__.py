@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kai.admission import fields, gpus, keys_of, shape
-from kai.admission.finding import Finding
+from kai.admission.finding import Finding, refusal
 from kai.admission.pods import Pod
-from kai.api import keys
+from kai.api import keys, quantities
 from kai.api.reading import at, labels_of, mapping
+from kai.api.rules import shown
 
-__all__ = ["check", "doubts", "priorities", "refusals"]
+__all__ = ["check", "doubts", "node_refusals", "priorities", "queue_refusals", "refusals"]
 
 
 def check(pod: Pod) -> Iterator[Finding]:
@@ -38,13 +39,40 @@ def refusals(pods: Iterable[Pod], *, scheduler: str) -> Iterator[Finding]:
                 yield finding
 
 
+def queue_refusals(queue: Mapping[str, Any]) -> Iterator[Finding]:
+    """Why KAI's webhook would refuse a Queue (spec 5 A7); one that a cluster has was accepted."""
+    accepted = at(queue, "metadata", "resourceVersion")
+    if not accepted and at(queue, "spec", "resources") is None:
+        yield refusal(
+            "queue-without-resources",
+            ("spec", "resources"),
+            "is missing, and KAI refuses the Queue: resources must be specified",
+            "write gpu, cpu and memory, each with quota and limit; -1 is no limit",
+        )
+
+
+def node_refusals(node: Mapping[str, Any]) -> Iterator[Finding]:
+    """Amounts of a node that Kubernetes cannot hold; what is no amount is for its reader."""
+    for part in ("capacity", "allocatable"):
+        for name, amount in mapping(at(node, "status", part)).items():
+            if isinstance(amount, (str, int, float)) and quantities.is_beyond(amount):
+                yield refusal(
+                    "quantity-refused",
+                    ("status", part, name),
+                    f"{name} is {shown(amount)}, which is beyond the amounts that Kubernetes can"
+                    " hold, which end at 2^63 - 1",
+                    "write less",
+                )
+
+
 def doubts(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
     """Unknown names in a manifest and its pods: keys that are almost KAI's, and fields."""
+    pods = list(pods)
     yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
     for pod in pods:
         if pod.metadata_at != ("metadata",):
             yield from keys_of.check(pod.metadata, pod.metadata_at)
-    yield from fields.check(str(manifest.get("kind")), manifest.get("spec"))
+    yield from fields.of_manifest(manifest, pods)
 
 
 def priorities(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[str]:

@@ -1,13 +1,23 @@
-"""The fields of KAI's own kinds: the API server drops every other without a word."""
+"""The fields that objects have: the API server drops every other without a word.
+
+Those of KAI's kinds stand here, those of Kubernetes' in kubernetes_fields.txt. Of other projects'
+kinds only some are known, so an unknown field counts where it is almost one of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path as File
 from types import MappingProxyType
 from typing import Any
 
 from kai.admission.finding import Finding, Path, warning
+from kai.admission.pods import Pod
+from kai.api import documents, kinds
 from kai.api.nearest import did_you_mean
+from kai.api.reading import at, mapping, text
 
 Fields = Mapping[str, Any]
 """Names, each with the fields below it; None: what is below is not looked at."""
@@ -45,15 +55,165 @@ SPECS: Mapping[str, Fields] = MappingProxyType(
             "preemptionDelay": None,
             "stalenessGracePeriod": None,
         },
+        "BindRequest": {
+            "podName": None,
+            "selectedNode": None,
+            "receivedResourceType": None,
+            "receivedGPU": {"count": None, "portion": None},
+            "selectedGPUGroups": None,
+            "resourceClaimAllocations": {"name": None, "allocation": None},
+            "extendedResourceClaimAllocation": None,
+            "predictedNUMAZones": {"zone": None, "amount": None},
+            "backoffLimit": None,
+        },
+        "Topology": {"levels": {"nodeLabel": None, "alias": None}},
     }
 )
 """Of `spec`, by kind; items of a list are looked at as the field itself."""
+
+
+def _names(*names: str, **more: Fields) -> Fields:
+    return {**dict.fromkeys(names), **more}
+
+
+_ANY = "*"  # names that a user chose
+_REPLICAS = {_ANY: _names("replicas", "restartPolicy", "template")}
+_RUN_POLICY = _names(
+    *("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"),
+    *("suspend", "managedBy"),
+    schedulingPolicy=_names(
+        *("minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds")
+    ),
+)
+_RAY = _names(
+    *("rayVersion", "enableInTreeAutoscaling", "autoscalerOptions", "suspend", "managedBy"),
+    *("headServiceAnnotations", "gcsFaultToleranceOptions"),
+    headGroupSpec=_names(
+        *("serviceType", "rayStartParams", "template", "enableIngress", "headService")
+    ),
+    workerGroupSpecs=_names(
+        *("groupName", "replicas", "minReplicas", "maxReplicas", "numOfHosts", "suspend"),
+        *("idleTimeoutSeconds", "rayStartParams", "template", "scaleStrategy"),
+    ),
+)
+_OF_OTHERS: Mapping[str, Fields] = {
+    "JobSet": _names(
+        *("network", "successPolicy", "failurePolicy", "startupPolicy", "suspend", "coordinator"),
+        *("managedBy", "ttlSecondsAfterFinished"),
+        replicatedJobs=_names("name", "groupName", "replicas", "dependsOn", "template"),
+    ),
+    "LeaderWorkerSet": _names(
+        *("replicas", "rolloutStrategy", "startupPolicy", "networkConfig"),
+        leaderWorkerTemplate=_names(
+            *("leaderTemplate", "workerTemplate", "size", "restartPolicy"),
+            subGroupPolicy=_names("subGroupSize", "subGroupPolicyType"),
+        ),
+    ),
+    **{
+        kind: _names("runPolicy", "elasticPolicy", "nprocPerNode", **{
+            f"{family}ReplicaSpecs": _REPLICAS, "runPolicy": _RUN_POLICY,
+        })
+        for kind, family in (
+            ("PyTorchJob", "pytorch"), ("TFJob", "tf"), ("XGBoostJob", "xgb"),
+            ("PaddleJob", "paddle"), ("JAXJob", "jax"), ("MPIJob", "mpi"),
+        )
+    },
+    "RayCluster": _RAY,
+    "RayJob": _names(
+        *("entrypoint", "runtimeEnvYAML", "jobId", "shutdownAfterJobFinishes", "metadata"),
+        *("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit", "submissionMode"),
+        *("clusterSelector", "suspend", "submitterPodTemplate", "submitterConfig"),
+        rayClusterSpec=_RAY,
+    ),
+    "RayService": _names("serveConfigV2", "serveService", "upgradeStrategy", rayClusterConfig=_RAY),
+}  # fmt: skip
+"""Of `spec` of other projects' kinds: those that say how many pods there are, and most others."""
 
 
 def check(kind: str, spec: object) -> Iterator[Finding]:
     """Fields of `spec` that the kind does not have; of kinds that are not KAI's none."""
     if kind in SPECS:
         yield from _check(kind, spec, SPECS[kind], ("spec",))
+
+
+def of_manifest(manifest: Mapping[str, Any], pods: Iterable[Pod]) -> Iterator[Finding]:
+    """Fields that an object and its pods do not have.
+
+    What an API server gave out has been through it, and newer ones know more fields.
+    """
+    if at(manifest, "metadata", "resourceVersion"):
+        return
+    kind, version = text(manifest.get("kind")), manifest.get("apiVersion")
+    group = kinds.known(kind).group
+    if isinstance(version, str) and kinds.group_of(version) != group:
+        return
+    if kind in kubernetes() and kind not in SPECS:  # it has a PodGroup, too
+        yield from _typed(kind, manifest, kind, ())
+        return
+    if kind in SPECS:
+        members = dict.fromkeys(("apiVersion", "kind", "metadata", "spec", "status"))
+        yield from _check(kind, manifest, members, ())
+        yield from check(kind, manifest.get("spec"))
+    elif kind in _OF_OTHERS:
+        yield from _nearly(kind, manifest.get("spec"), _OF_OTHERS[kind], ("spec",))
+    elif not group:
+        return
+    yield from _typed(kind, mapping(manifest.get("metadata")), "ObjectMeta", ("metadata",))
+    for pod in pods:
+        if pod.spec:
+            yield from _typed("Pod", pod.spec, "PodSpec", pod.spec_at)
+            yield from _typed("Pod", pod.metadata, "ObjectMeta", pod.metadata_at)
+
+
+def of_pod_spec(spec: object) -> Iterator[Finding]:
+    """Fields that the spec of a pod does not have."""
+    yield from _typed("Pod", spec, "PodSpec", ("spec",))
+
+
+@cache
+def kubernetes() -> Mapping[str, Mapping[str, str]]:
+    """By type of Kubernetes its fields, each with its own type; "": it has no fields."""
+    written = documents.decode((File(kinds.__file__).parent / "kubernetes_fields.txt").read_bytes())
+    table = {}
+    for line in written.splitlines()[1:]:
+        name, *fields = line.split()
+        table[name] = {field: kind for field, _, kind in (each.partition(":") for each in fields)}
+    return table
+
+
+def _typed(kind: str, value: object, name: str, where: Path) -> Iterator[Finding]:
+    known = kubernetes()[name]
+    for index, each in enumerate(value) if isinstance(value, list) else ((None, value),):
+        if not isinstance(each, Mapping):
+            continue
+        here = where if index is None else (*where, index)
+        for field, inner in each.items():
+            if field not in known:
+                yield _unknown(kind, field, known, here)
+            elif known[field]:
+                yield from _typed(kind, inner, known[field], (*here, field))
+
+
+def _nearly(kind: str, value: object, known: Fields, where: Path) -> Iterator[Finding]:
+    for index, each in enumerate(value) if isinstance(value, list) else ((None, value),):
+        here = where if index is None else (*where, index)
+        for field, inner in mapping(each).items():
+            if field in known or _ANY in known:
+                if below := known.get(field, known.get(_ANY)):
+                    yield from _nearly(kind, inner, below, (*here, field))
+            elif difflib.get_close_matches(str(field), set(known) - set(mapping(each)), 1, 0.8):
+                yield _unknown(kind, field, known, here)
+
+
+_SHORT = 12  # names that a sentence can list
+
+
+def _unknown(kind: str, field: object, known: Iterable[str], where: Path) -> Finding:
+    said = f"a {kind} has no field {field}, and the API server drops it"
+    names = list(known)
+    listed = f"write {', '.join(names)}" if len(names) <= _SHORT else "leave it out"
+    fix = did_you_mean(field, names).removeprefix("; ") or listed
+    return warning("field-unknown", (*where, str(field)), said, fix)
 
 
 def _check(kind: str, value: object, known: Fields, where: Path) -> Iterator[Finding]:
@@ -64,8 +224,6 @@ def _check(kind: str, value: object, known: Fields, where: Path) -> Iterator[Fin
         return
     for name, each in value.items():
         if name not in known:
-            said = f"a {kind} has no field {name}, and the API server drops it"
-            fix = did_you_mean(name, known).removeprefix("; ") or f"write {', '.join(known)}"
-            yield warning("field-unknown", (*where, str(name)), said, fix)
+            yield _unknown(kind, name, known, where)
         elif known[name] is not None:
             yield from _check(kind, each, known[name], (*where, name))

@@ -87,4 +87,6 @@ def _problem_of(amount: str | int | float) -> str:
         exact = quantities.parse(amount)
     except ValueError:
         return "no quantity"
+    if exact > quantities.LARGEST:
+        return "beyond the amounts that Kubernetes can hold, which end at 2^63 - 1"
     return "less than 0" if exact < 0 else ""

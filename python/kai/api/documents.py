@@ -28,6 +28,18 @@ class Document:
     value: Any
     line: int
     problem: str | None = None
+    problem_line: int | None = None
+
+
+class UnreadableError(InvalidInputError):
+    """A text that cannot be read, with the line on which that shows.
+
+    Raised by `read_documents` and what calls it.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 def decode(data: bytes) -> str:
@@ -44,12 +56,6 @@ def decode(data: bytes) -> str:
         raise InvalidInputError(f"not text (byte {error.start} is not {encoding})") from None
 
 
-def why_unreadable(error: OSError) -> str:
-    """Why a file cannot be read or written, to go after its name: "no such file or directory"."""
-    text = error.strerror or str(error)
-    return text[:1].lower() + text[1:]
-
-
 def read_documents(text: str) -> Iterator[Document]:
     """The documents of a text that is JSON (one value after the other) or YAML.
 
@@ -64,13 +70,17 @@ def read_documents(text: str) -> Iterator[Document]:
             if _ends_early(error):
                 raise InvalidInputError(f"not valid JSON: {where(error)}") from None
             try:
-                yield from list(_read_yaml(text))
+                yield from list(read_yaml(text))
             except InvalidInputError:
                 raise InvalidInputError(f"not valid JSON: {where(error)}") from None
             return
         except RecursionError:
             raise InvalidInputError("not readable: nested too deeply") from None
-    yield from _read_yaml(text)
+        except InvalidInputError:
+            raise
+        except ValueError:  # of int()
+            raise InvalidInputError("not readable: a number has thousands of digits") from None
+    yield from read_yaml(text)
 
 
 def read_value(text: str) -> Any:
@@ -123,14 +133,15 @@ def _ends_early(error: json.JSONDecodeError) -> bool:
 # ---- YAML ----------------------------------------------------------------------------------------
 
 
-def _read_yaml(text: str) -> Iterator[Document]:
+def read_yaml(text: str, most_values: int = MAX_VALUES) -> Iterator[Document]:
+    """The documents of a YAML text, of which JSON is a part. Raises UnreadableError."""
     import yaml
 
     loader_class: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         loader = loader_class(text)
         try:
-            builder = _Builder(yaml)
+            builder = _Builder(yaml, most_values)
             while loader.check_event():
                 document = builder.take(loader.get_event())
                 if document is not None:
@@ -139,11 +150,14 @@ def _read_yaml(text: str) -> Iterator[Document]:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f" on line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise InvalidInputError(f"not valid YAML: {error.problem}{place}") from None
+        if mark is None:
+            raise UnreadableError(f"not valid YAML: {error.problem}") from None
+        line = min(mark.line, text.count("\n")) + 1  # libyaml's end is a line further
+        said = f"not valid YAML: {error.problem} on line {line}, column {mark.column + 1}"
+        raise UnreadableError(said, line) from None
     except yaml.YAMLError as error:
         first_line = str(error).partition("\n")[0]
-        raise InvalidInputError(f"not valid YAML: {first_line}") from None
+        raise UnreadableError(f"not valid YAML: {first_line}") from None
 
 
 class _Open:
@@ -171,8 +185,10 @@ def _scalar_size(text: str) -> int:
 class _Builder:
     """Turns one event after the other into documents."""
 
-    def __init__(self, yaml: Any) -> None:
+    def __init__(self, yaml: Any, most_values: int) -> None:
         self._yaml = yaml
+        self._most_values = most_values
+        self._event: Any = None  # that is being taken
         self._values = 0
         self._start_document(1)
 
@@ -180,12 +196,14 @@ class _Builder:
         self._line = line
         self._root: Any = None
         self._problem: str | None = None
+        self._problem_line: int | None = None
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}  # value, how many values it stands for
 
     def take(self, event: Any) -> Document | None:
         """The document that this event ends, if it ends one."""
         yaml = self._yaml
+        self._event = event
         kind = type(event)
         if kind is yaml.ScalarEvent:
             value = event.value
@@ -200,9 +218,7 @@ class _Builder:
             self._add(value, _scalar_size(event.value))
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             if len(self._open) >= MAX_DEPTH:
-                raise InvalidInputError(
-                    f"nested more than {MAX_DEPTH} levels deep on line {event.start_mark.line + 1}"
-                )
+                raise self._unreadable(f"nested more than {MAX_DEPTH} levels deep on line {{line}}")
             value = {} if kind is yaml.MappingStartEvent else []
             self._open.append(_Open(value, event.anchor, self._values))
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
@@ -215,16 +231,25 @@ class _Builder:
             self._add(done.value, 1)
         elif kind is yaml.AliasEvent:
             if event.anchor not in self._anchors:
-                raise InvalidInputError(
-                    f"the alias *{event.anchor} on line {event.start_mark.line + 1} "
+                raise self._unreadable(
+                    f"the alias *{event.anchor} on line {{line}} "
                     "stands for nothing before it in its document"
                 )
             self._add(*self._anchors[event.anchor])
         elif kind is yaml.DocumentStartEvent:
             self._start_document(event.start_mark.line + 1)
         elif kind is yaml.DocumentEndEvent:
-            return Document(self._root, self._line, self._problem)
+            return Document(self._root, self._line, self._problem, self._problem_line)
         return None
+
+    def _unreadable(self, problem: str) -> UnreadableError:
+        line = self._event.start_mark.line + 1
+        return UnreadableError(problem.replace("{line}", str(line)), line)
+
+    def _note(self, problem: str) -> None:
+        """The first problem of a document is the one that is said."""
+        if self._problem is None:
+            self._problem, self._problem_line = problem, self._event.start_mark.line + 1
 
     @staticmethod
     def _expects_key(container: _Open) -> bool:
@@ -232,8 +257,9 @@ class _Builder:
 
     def _add(self, value: Any, size: int) -> None:
         self._values += size
-        if self._values > MAX_VALUES:
-            raise InvalidInputError(f"its aliases unfold into more than {MAX_VALUES:,} values")
+        if self._values > self._most_values:
+            said = f"it holds, or its aliases unfold into, more than {self._most_values:,} values"
+            raise self._unreadable(f"{said}, on line {{line}}")
         if not self._open:
             self._root = value
             return
@@ -251,13 +277,13 @@ class _Builder:
 
     def _key(self, container: _Open, value: Any) -> str:
         if isinstance(value, (dict, list)):
-            self._problem = self._problem or "a mapping has a key that is no text"
+            self._note("a mapping has a key that is no text")
             return "?"
         if value is None or isinstance(value, bool):
             value = {None: "null", True: "true", False: "false"}[value]
         key = str(value)
         if key in container.own_keys:
-            self._problem = self._problem or f"the key {key!r} is given twice"
+            self._note(f"the key {key!r} is given twice")
         container.own_keys.add(key)
         return key
 
@@ -266,7 +292,7 @@ class _Builder:
             if isinstance(mapping, dict):
                 container.merged.append(mapping)
             else:
-                self._problem = self._problem or "<< merges something that is no mapping"
+                self._note("<< merges something that is no mapping")
 
     def _tagged(self, tag: str, text: str) -> Any:
         name = tag.removeprefix("tag:yaml.org,2002:")
@@ -274,7 +300,7 @@ class _Builder:
             return text
         if name in ("int", "float", "bool", "null"):
             return plain_scalar(text)
-        self._problem = self._problem or f"the tag {tag} means nothing to Kubernetes"
+        self._note(f"the tag {tag} means nothing to Kubernetes")
         return text
 
 

@@ -19,6 +19,10 @@ _SUFFIX = {
 }
 
 
+LARGEST = 2**63 - 1
+"""Amounts of Kubernetes end here."""
+
+
 def parse(text: str | float) -> Fraction:
     """The exact amount; raises ValueError for what is no quantity."""
     match = _QUANTITY.fullmatch(str(text).strip())
@@ -27,6 +31,11 @@ def parse(text: str | float) -> Fraction:
     number, exponent, suffix = match.groups()
     scale = _SUFFIX[suffix] if suffix else Fraction(10) ** int(exponent or 0)
     return Fraction(number) * scale
+
+
+def is_beyond(text: str | float) -> bool:
+    """Whether it is an amount that is larger than Kubernetes can hold."""
+    return abs(parse_or_zero(text)) > LARGEST
 
 
 def parse_or_zero(text: object) -> Fraction:

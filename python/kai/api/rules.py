@@ -13,6 +13,7 @@ from kai.api.nearest import did_you_mean
 from kai.errors import InvalidRequestError
 
 MIB = 1024 * 1024
+_MOST = 2**31 - 1
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAME_PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
@@ -70,6 +71,8 @@ def object_name(name: str, value: object) -> str:
 def count(name: str, value: object, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise refuse(f"{name} is {value!r}: write a whole number from {least} on")
+    if value > _MOST:
+        raise refuse(f"{name} is larger than {_MOST:,}, which nothing in Kubernetes is: write less")
     return value
 
 
@@ -156,6 +159,8 @@ def memory_mib(value: object) -> int:
         raise refuse(f"gpu_memory is {value!r}: {hint}") from None
     if mib <= 0:
         raise refuse(f"gpu_memory is {value!r}: write more than 0 MiB")
+    if mib * MIB > quantities.LARGEST:
+        raise refuse(f"gpu_memory is {value!r}, and amounts of Kubernetes end at 2^63 - 1 bytes")
     if mib.denominator != 1:
         raise refuse(
             f"gpu_memory {value!r} is {float(mib):.2f} MiB, and KAI takes whole ones: write"
@@ -173,6 +178,8 @@ def quantity(name: str, value: object) -> str:
         raise refuse(f"{name} is {value!r}: write a quantity such as 500m, 2 or 16Gi") from None
     if amount <= 0:
         raise refuse(f"{name} is {value!r}: write more than 0, or leave it out")
+    if amount > quantities.LARGEST:
+        raise refuse(f"{name} is {value!r}, and amounts of Kubernetes end at 2^63 - 1: write less")
     return str(value)
 
 

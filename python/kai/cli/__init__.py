@@ -5,19 +5,29 @@ Exit status: 0 done; 1 the answer is no; 2 bad input; 130 interrupted.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 import click
 
 from kai import __version__
-from kai.errors import KaiError, NotFoundError
+from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, INTERRUPTED, guard, standard_streams
 
-COMMANDS = ("bench", "config", "demo", "lint", "plan", "queues", "settings", "verify")
+__all__ = ["ANSWER_IS_NO", "BAD_INPUT", "DONE", "INTERRUPTED", "Suggesting", "cli", "main"]
 
-DONE, ANSWER_IS_NO, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+# What `kai --help` says of each: it imports none of them.
+COMMANDS = {
+    "bench": "Measure loading and planning on made-up clusters.",
+    "config": "Show the configuration that is in force.",
+    "demo": "Watch a small cluster being planned; needs no cluster and no file.",
+    "groups": "Show which waiting pod groups come next, and why in this order.",
+    "lint": "Find what KAI would refuse or ignore.",
+    "nodes": "Show free GPUs and parts of GPUs, by class of node.",
+    "plan": "Plan one cycle: who gets which node, who waits and why.",
+    "queues": "Show the fair share of every queue, and who is over or under it.",
+    "settings": "Write the settings of a pod for an orchestrator.",
+    "verify": "Run cases with known answers and report agreement.",
+}
 
 
 class Suggesting(click.Group):
@@ -51,15 +61,9 @@ class _Commands(Suggesting):
         command: click.Command = import_module(f"kai.cli.{cmd_name}").command
         return command
 
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
-        except BrokenPipeError:
-            # Whoever read our output has seen enough (`| head`): not worth a word.
-            _forget_standard_output()
-            raise click.exceptions.Exit(DONE) from None
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(
@@ -77,40 +81,7 @@ def cli() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command and returns the exit status; a user's mistake is one sentence."""
-    try:
-        result = cli.main(
-            args=None if argv is None else list(argv), prog_name="kai", standalone_mode=False
-        )
-        return result if isinstance(result, int) else DONE
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("kai: interrupted", err=True)
-        _leave_running_work()
-        return INTERRUPTED
-    except KaiError as error:
-        click.echo(f"kai: {error}", err=True)
-        return ANSWER_IS_NO if isinstance(error, NotFoundError) else BAD_INPUT
-
-
-def _forget_standard_output() -> None:
-    """So that Python's own flush at exit does not complain about the closed pipe."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _leave_running_work() -> None:
-    """Ends the process at once if a plan is still being made: C++ does not hear of Ctrl-C."""
-    import threading
-
-    from kai.cli.work import THREAD_NAME
-
-    if any(thread.name == THREAD_NAME for thread in threading.enumerate()):
-        import os
-
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
+    """Runs the command and returns the exit status; what goes wrong is one sentence."""
+    with standard_streams():
+        arguments = None if argv is None else list(argv)
+        return guard(lambda: cli.main(arguments, prog_name="kai", standalone_mode=False))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import DONE
+from kai.cli.failures import DONE, say
 
 if TYPE_CHECKING:
     from kai.engine.text import Table
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 @click.command(
     "bench",
-    short_help="Measure loading and planning on made-up clusters.",
     epilog="""\b
 Examples:
   kai bench                         the whole ladder; some minutes
@@ -59,9 +58,9 @@ def command(
     smallest time of all loads, of one thread: "load" from bytes to a checked
     cluster, "plan" the first plan, "next" a further one with its events. "bar"
     is what we aim for, of "next" where there is one and else of "plan"; "KAI"
-    is one cycle of KAI Scheduler, on a machine of the same kind as ours; and
-    "floor" what copying the same amount of memory takes here.
-
+    is one cycle of KAI Scheduler, on a machine of the same kind as ours;
+    "floor" what copying the same amount of memory takes here; and "page" the
+    time from a plan to its text.
 
     --memory shows instead what the compiled part holds after the first plan of a
     cluster that lives on, counted from the capacities of its containers.
@@ -90,7 +89,7 @@ def command(
             left_out.append(name)
     if left_out:
         names = " and ".join(left_out)
-        click.echo(f"kai: left out {names}: no lists in --data or KAI_DATA", err=True)
+        say(f"left out {names}: no lists in --data or KAI_DATA")
     if memory:
         return _memory(chosen, as_json)
     measured = []
@@ -159,12 +158,13 @@ def _plans(measured: list[Measured]) -> Table:
 
 def _loads(measured: list[Measured]) -> Table:
     from kai.engine import text
-    from kai.sim.workloads import LOAD_BAR_MB_PER_S, LOAD_BAR_US, PYTHON_BARS_MS
+    from kai.sim.workloads import LOAD_BAR_MB_PER_S, LOAD_BAR_US, PAGE_BARS_MS, PYTHON_BARS_MS
 
     python = "; ".join(f"{name} {ms:g} ms" for name, (ms, _) in PYTHON_BARS_MS.items())
+    page = "; ".join(f"{ms:g} ms" for ms in PAGE_BARS_MS.values())
     return text.Table(
-        "Loading, and in Python: from bytes to list(plan.decisions)",
-        ("workload", "objects", "MB", "load", "floor", "each", "MB/s", "Python"),
+        "Loading; in Python, from bytes to list(plan.decisions); and print(plan)",
+        ("workload", "objects", "MB", "load", "floor", "each", "MB/s", "Python", "page"),
         [
             (
                 each.name,
@@ -175,13 +175,14 @@ def _loads(measured: list[Measured]) -> Table:
                 _time(each.load_ms / each.objects),
                 f"{each.megabytes / each.load_ms * 1e3:,.0f}",
                 _time(each.python_ms),
+                _time(each.page_ms),
             )
             for each in measured
         ],
-        right=frozenset(range(1, 8)),
+        right=frozenset(range(1, 9)),
         note=(
-            f"Bars: {LOAD_BAR_US[0]:g} us each; real-life objects "
-            f"{LOAD_BAR_MB_PER_S[0]} MB/s; in Python {python}"
+            f"Bars: {LOAD_BAR_US[0]:g} us each; real "
+            f"{LOAD_BAR_MB_PER_S[0]} MB/s; Python {python}; page {page}"
         ),
     )
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from kai.cli import DONE, Suggesting
+from kai.cli import Suggesting
+from kai.cli.failures import DONE
 
 
-@click.group("config", cls=Suggesting, short_help="Show the configuration that is in force.")
+@click.group("config", cls=Suggesting)
 def command() -> None:
     """Show the configuration that a plan runs with."""
 
@@ -38,15 +39,13 @@ def show(source: str | None, config: str | None, as_kai: bool, strict: bool, as_
     INPUT is one snapshot, whose own configuration is meant unless --config is
     given. Unknown names are reported on standard error.
     """
-    from pathlib import Path
-
-    from kai.cli.work import Warner
+    from kai.cli.work import Warner, named
     from kai.engine import config as configuration
     from kai.snapshot import load
 
     text = ""
     if config is not None:
-        text = configuration.config_json(Path(config))
+        text = configuration.config_json(named("--config", config))
     if source is not None:
         cluster = load(source)
         if config is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import DONE
+from kai.cli.failures import DONE
 
 if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
@@ -22,9 +22,7 @@ WAITING = "vision/big"
 """The gang that finds no room: what the demo explains at its end."""
 
 
-@click.command(
-    "demo", short_help="Watch a small cluster being planned; needs no cluster and no file."
-)
+@click.command("demo")
 @click.option("--save", metavar="FILE", help="Save the last cycle's cluster (.zip or .json).")
 def command(save: str | None) -> int:
     """Watch a small cluster being planned, one cycle per second of virtual time.
@@ -116,7 +114,7 @@ def _in_lines(message: str) -> str:
 
 
 def _save(cluster: Cluster, path: str) -> None:
-    from kai.api.documents import why_unreadable
+    from kai.api.files import why_unreadable
     from kai.errors import InvalidInputError
 
     try:

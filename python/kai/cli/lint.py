@@ -4,40 +4,66 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import ANSWER_IS_NO, BAD_INPUT, DONE
-from kai.errors import KaiError
+from kai.api.visible import visible
+from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, say
+from kai.errors import InvalidRequestError, KaiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from kai.linting.queue_tree import Queues
     from kai.linting.text import File, Located
+
+FORMATS = ("text", "json", "github", "sarif")
+_ENDINGS = (".yaml", ".yml", ".json")
 
 
 @click.command(
     "lint",
-    short_help="Find what KAI would refuse or ignore.",
     epilog="""\b
 Examples:
-  kai lint job.yaml
-  kai lint manifests/*.yaml --queues queues.yaml
-  kai lint job.yaml --fix
+  kai lint                                  this directory, and all below it
+  kai lint job.yaml --diff                  what --fix would change
+  kai lint manifests/ --queues queues.yaml --fix
+  kai lint --select queue --ignore queue-limit-zero
+  kai lint --output-format github           annotations of a pull request
+  kai lint --output-format sarif > kai.sarif
+\b
+To keep what is meant, write so at the end of its line, or in the line above:
+  gpu-memory: "5120"  # kai: ignore[fraction-and-memory]
 """,
 )
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per finding, a line.")
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option(
+    "--output-format",
+    metavar="FORMAT",
+    type=click.Choice(FORMATS),
+    help="text, json (an object per finding, a line), github, sarif [text].",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
 @click.option("--fix", is_flag=True, help="Mend in the file what is certain; show the rest.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and no more.")
+@click.option("--select", multiple=True, metavar="CODES", help="Only these: queue-cycle,zenml.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="All but these.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Files of directories to pass over.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @click.option("--queues", metavar="FILE", help="Manifests of all queues of the cluster.")
 @click.option("--scheduler-name", metavar="NAME", help="Of KAI in the cluster [kai-scheduler].")
 @click.option("--queue-label-key", metavar="KEY", help="Of the queue label [kai.scheduler/queue].")
 def command(
     files: tuple[str, ...],
+    output_format: str | None,
     as_json: bool,
     fix: bool,
+    diff: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    exclude: tuple[str, ...],
     strict: bool,
     queues: str | None,
     scheduler_name: str | None,
@@ -47,82 +73,244 @@ def command(
 
     FILE holds Kubernetes manifests of any kinds that have pods, queues, ZenML
     settings or a compiled KFP pipeline, as YAML or JSON; "-" is standard input.
-    The queues in all of them are believed to be some of the cluster's, those
-    after --queues to be all.
+    Of a directory all files in and below it are read that end in .yaml, .yml or
+    .json and hold any of that; hidden ones are skipped. The queues in all files
+    are believed to be some of the cluster's, those after --queues to be all.
+    CODES are those of findings, or what several begin with; commas split them.
 
-    Exit status: 0 nothing that KAI refuses, 1 something, 2 a file cannot be read.
+    Exit status: 0 nothing that KAI refuses, 1 something (with --diff: there is
+    something to change), 2 a file cannot be read.
     """
     from kai.api import keys
-    from kai.linting import text
     from kai.linting.queue_tree import Queues
 
-    status = DONE
-    read: dict[str, File] = {}
-    for name in files:
-        try:
-            read[name] = _read(name)
-        except KaiError as error:
-            click.echo(f"kai: {name}: {error}", err=True)
-            status = BAD_INPUT
+    form = _form(output_format, as_json=as_json, fix=fix, diff=diff)
+    wanted = _wanted(select, ignore)
+    read, status = _read_all(files or (".",), exclude)
     beside = [queue for file in read.values() for queue in file.queues]
     given = None if queues is None else _read(queues).queues
-    known = Queues.of([*(given or ()), *beside], complete=given is not None)
-    fixable = 0
-    for name, file in read.items():
-        options = {
+    check = _Check(
+        Queues.of([*(given or ()), *beside], complete=given is not None),
+        wanted,
+        {
             "scheduler_name": scheduler_name or keys.SCHEDULER_NAME,
             "queue_label_key": queue_label_key or keys.QUEUE_LABEL,
-        }
-        found = text.check(file, known, **options)
-        if name != "-" and (fix or not as_json) and any(each.finding.edit for each in found):
-            mended, count = text.mended(file, found)
-            if not fix:
-                fixable += count
-            elif count:
-                _write(name, mended)
-                click.echo(f"{name}: {count} mended", err=True)
-                found = text.check(text.read(mended), known, **options)
-        _show(name, found, as_json)
-        if status == DONE and any(strict or each.finding.severity == "error" for each in found):
-            status = ANSWER_IS_NO
+        },
+    )
+    if diff:
+        return _show_diffs(read, check) or status
+    found, fixable = _found(read, check, fix=fix, count=form == "text")
+    _show(form, found)
+    severities = {each.finding.severity for findings in found.values() for each in findings}
+    if status == DONE and ("error" in severities or (strict and severities)):
+        status = ANSWER_IS_NO
+    if form == "text" and not severities and status == DONE:
+        click.echo("All checks passed!")
     if fixable:
-        click.echo(f"kai: --fix mends {fixable} of these", err=True)
+        say(f"--fix mends {fixable} of these")
     return status
 
 
-def _show(name: str, found: Iterable[Located], as_json: bool) -> None:
-    for each in found:
-        finding = each.finding
-        if as_json:
-            click.echo(json.dumps({"file": name, "line": each.line, **finding.to_dict()}))
+def _form(output_format: str | None, *, as_json: bool, fix: bool, diff: bool) -> str:
+    """The form of the output, where the options that choose it make sense together."""
+    if fix and diff:
+        raise click.UsageError("only one of --fix and --diff makes sense")
+    if as_json and output_format not in (None, "json"):
+        raise click.UsageError("only one of --json and --output-format makes sense")
+    return "json" if as_json else output_format or "text"
+
+
+def _wanted(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
+    """The codes to report."""
+    from kai.linting.codes import CODES, matching
+
+    def named(options: Sequence[str], option: str) -> frozenset[str]:
+        try:
+            return matching(
+                name.strip() for each in options for name in each.split(",") if name.strip()
+            )
+        except InvalidRequestError as error:
+            raise click.UsageError(f"{option}: {error}") from None
+
+    chosen = named(select, "--select") if select else frozenset(CODES)
+    return chosen - named(ignore, "--ignore")
+
+
+@dataclass(frozen=True)
+class _Check:
+    """What is checked in each file."""
+
+    known: Queues
+    wanted: frozenset[str]
+    options: dict[str, str] = field(default_factory=dict)
+
+    def of(self, file: File) -> list[Located]:
+        from kai.linting import text
+
+        found = text.check(file, self.known, **self.options)
+        return [each for each in found if each.finding.code in self.wanted]
+
+    def mended(self, file: File, found: Sequence[Located]) -> tuple[str, int]:
+        from kai.linting import text
+
+        if not any(each.finding.edit for each in found):
+            return file.text, 0
+        return text.mended(file, found)
+
+
+def _found(
+    read: dict[str, File], check: _Check, *, fix: bool, count: bool
+) -> tuple[dict[str, list[Located]], int]:
+    """The findings of each file, mended where that is asked for, and how many could be."""
+    fixable = 0
+    found = {}
+    for name, file in read.items():
+        found[name] = check.of(file)
+        if name == "-" or not (fix or count):
             continue
-        where = ", ".join(part for part in (finding.object, finding.path) if part)
-        click.echo(f"{name}:{each.line}: {finding.severity} {finding.code}: {finding.message}")
-        click.echo(f"    {where}\n    {finding.fix}")
+        mended, changes = check.mended(file, found[name])
+        if not fix:
+            fixable += changes
+        elif changes:
+            _write(name, mended)
+            say(f"{name}: {changes} mended")
+            found[name] = check.of(_parsed(mended))
+    return found, fixable
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def _read_all(files: Iterable[str], exclude: Sequence[str]) -> tuple[dict[str, File], int]:
+    """What was read, by name; and the exit status that reading leads to."""
+    status = DONE
+    read: dict[str, File] = {}
+    for given in files:
+        names, is_directory = _names(given, exclude)
+        if is_directory and not names:
+            say(f"{given}: has no files that end in {', '.join(_ENDINGS)}")
+        for name in names:
+            try:
+                read[name] = _read(name)
+            except KaiError as error:
+                if is_directory and isinstance(error, InvalidRequestError):
+                    continue  # something else: only a file that is named has to be checkable
+                say(f"{'standard input' if name == '-' else name}: {error}")
+                status = BAD_INPUT
+    return read, status
+
+
+def _names(given: str, exclude: Sequence[str]) -> tuple[list[str], bool]:
+    """The files that are meant, and whether that is a directory."""
+    from fnmatch import fnmatch
+    from pathlib import Path
+
+    path = Path(given)
+    if given in ("", "-") or not path.is_dir():
+        return [given], False
+    found = []
+    for file in sorted(path.rglob("*")):
+        below = file.relative_to(path)
+        if file.suffix not in _ENDINGS or any(part.startswith(".") for part in below.parts):
+            continue
+        passed_over = any(
+            fnmatch(str(below), glob) or any(fnmatch(part, glob) for part in below.parts)
+            for glob in exclude
+        )
+        if not passed_over and file.is_file():
+            found.append(str(file))
+    return found, True
+
+
+def _parsed(content: str) -> File:
+    from kai.linting import text
+
+    return text.read(content)
+
+
+# ---- output --------------------------------------------------------------------------------------
+
+
+def _show(form: str, found: dict[str, list[Located]]) -> None:
+    if form == "sarif":
+        from kai import __version__
+        from kai.linting.formats import sarif
+
+        click.echo(json.dumps(sarif(found, __version__), indent=2, ensure_ascii=False))
+    elif form == "github":
+        from kai.linting.formats import github
+
+        click.echo(github(found), nl=False)
+    elif form == "json":
+        for name, findings in found.items():
+            for each in findings:
+                said = {"file": name, "line": each.line, **each.finding.to_dict()}
+                click.echo(json.dumps(said))
+    else:
+        _show_text(found)
+
+
+_STYLES = {"error": "31", "warning": "33"}  # red, yellow
+
+
+def _show_text(found: dict[str, list[Located]]) -> None:
+    from kai.cli.show import is_styled, styled
+
+    colours = is_styled(sys.stdout)
+    counts = {"error": 0, "warning": 0}
+    for name, findings in found.items():
+        for each in findings:
+            finding = each.finding
+            counts[finding.severity] += 1
+            where = ", ".join(part for part in (finding.object, finding.path) if part)
+            place, severity = f"{visible(name)}:{each.line}:", f"{finding.severity} {finding.code}"
+            if colours:
+                place, severity = styled("1", place), styled(_STYLES[finding.severity], severity)
+            lines = [f"{place} {severity}: {visible(finding.message)}"]
+            lines += [f"    {visible(line)}" for line in (where, finding.fix) if line]
+            click.echo("\n".join(lines), color=colours)
+    said = [
+        f"{number} {severity}{'' if number == 1 else 's'}"
+        for severity, number in counts.items()
+        if number
+    ]
+    if said:
+        click.echo(f"Found {' and '.join(said)}.")
+
+
+def _show_diffs(read: dict[str, File], check: _Check) -> int:
+    """What would change; 1 if anything would."""
+    changes = 0
+    for name, file in read.items():
+        mended, count = check.mended(file, check.of(file))
+        if count:
+            changes += count
+            sys.stdout.writelines(_diff(name, file.text, mended))
+    if changes:
+        say(f"--fix mends {changes}")
+    return ANSWER_IS_NO if changes else DONE
+
+
+def _diff(name: str, before: str, after: str) -> Iterator[str]:
+    import difflib
+
+    both = (before.splitlines(keepends=True), after.splitlines(keepends=True))
+    for line in difflib.unified_diff(*both, fromfile=name, tofile=name):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
 def _read(name: str) -> File:
-    from kai.api import documents
-    from kai.errors import InvalidInputError
+    from kai.api import documents, files
     from kai.linting import text
 
-    try:
-        if name == "-":
-            data = sys.stdin.buffer.read()
-        else:
-            with open(name, "rb") as file:
-                data = file.read()
-    except OSError as error:
-        raise InvalidInputError(documents.why_unreadable(error)) from None
-    return text.read(documents.decode(data))
+    return text.read(documents.decode(files.read(name)))
 
 
 def _write(name: str, content: str) -> None:
-    from kai.api import documents
+    from kai.api import files
     from kai.errors import InvalidInputError
 
     try:
-        with open(name, "w", encoding="utf-8", newline="") as file:
-            file.write(content)
+        files.write(name, content.encode())
     except OSError as error:
-        raise InvalidInputError(f"{name}: {documents.why_unreadable(error)}") from None
+        raise InvalidInputError(f"{name}: {files.why_unreadable(error)}") from None

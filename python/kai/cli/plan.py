@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kai.cli import ANSWER_IS_NO
+from kai.cli.failures import ANSWER_IS_NO
+from kai.cli.output import Answer, Answers
 from kai.cli.work import Warner, plan_inputs, planning_options
 from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from kai.engine.plan import Plan
+    from kai.engine.text import Table
     from kai.engine.timing import Phase
 
 
 @click.command(
     "plan",
-    short_help="Plan one cycle: who gets which node, who waits and why.",
     epilog="""\b
 Examples:
   kai plan snapshot.zip                   what KAI's snapshot endpoint gave you
@@ -28,16 +29,21 @@ Examples:
   kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
   kai plan snapshot.zip --explain vision/train
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
+  kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves
+  kai plan snapshot.zip -o markdown       for an issue; -o wide cuts nothing
   kai plan snapshot.zip --trace out.json  open it in ui.perfetto.dev
+\b
+A snapshot of a running KAI (docs/reference/snapshots.md):
+  kubectl port-forward -n kai-scheduler deployment/kai-scheduler-default 8081 &
+  curl -sSf localhost:8081/get-snapshot -o snapshot.zip
 """,
 )
 @planning_options
 @click.option("--explain", metavar="GROUP", help="Say why this pod group waits, and no more.")
 @click.option("--trace", metavar="FILE", help="Write where the time went, for ui.perfetto.dev.")
-@click.option("--strict", is_flag=True, help="Exit with 2 for warnings, and for what is left out.")
 def command(
     inputs: tuple[str, ...],
-    as_json: bool,
+    form: str,
     config: str | None,
     as_kai: bool,
     now: str | None,
@@ -60,41 +66,30 @@ def command(
     from kai.engine.explain import rejections
 
     warn = Warner()
+    answers = Answers(form)
     not_found: NotFoundError | None = None
     explained = False
-    page = None
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
-    for made in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
+    planned = plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now)
+    for _, made in planned:
         if trace is not None:
             traced.append((made.input, made.timing))
-        if strict or as_json or explain is not None:  # a page has them
+        if strict or not answers.for_people or explain is not None:  # a page has them
             warn.of(made.warnings, strict=strict)
         if strict:
-            warn.of((f"left out: {rejected}" for rejected in made.rejected), strict=strict)
-        if page is None and not as_json:
-            from kai.cli.show import Page
-
-            page = Page()
-        if explain is not None:
-            try:
-                said = made.why(explain)
-            except NotFoundError as error:
-                not_found = not_found or error
-                continue
-            explained = True
-            if rejections(made, explain):
-                warn.status = warn.status or ANSWER_IS_NO
-            if page:
-                page.paragraph(said)
-            else:
-                _print_json(_explanation(made, explain, said))
-        elif page:
-            from kai.engine import report
-
-            page.heading(report.title(made))
-            page.tables(report.tables_of(made))
-        else:
-            click.echo(made.to_json())
+            warn.of(made.rejected, strict=strict, prefix="left out: ")
+        if explain is None:
+            answers.write(_answer(made, wide=form == "wide"))
+            continue
+        try:
+            said = made.why(explain)
+        except NotFoundError as error:
+            not_found = not_found or error
+            continue
+        explained = True
+        if rejections(made, explain):
+            warn.status = warn.status or ANSWER_IS_NO
+        answers.say(said, _explanation(made, explain, said))
     if trace is not None:
         _save_trace(traced, trace)
     if not_found is not None and not explained:
@@ -103,14 +98,13 @@ def command(
 
 
 def _save_trace(plans: list[tuple[str | None, Mapping[str, Phase]]], file: str) -> None:
-    from kai.api import documents
+    from kai.api import files
     from kai.engine.timing import trace_of
 
     try:
-        with open(file, "w", encoding="utf-8") as out:
-            json.dump(trace_of(plans), out)
+        files.write(file, json.dumps(trace_of(plans)).encode())
     except OSError as error:
-        raise InvalidInputError(f"--trace: {file}: {documents.why_unreadable(error)}") from None
+        raise InvalidInputError(f"--trace: {file}: {files.why_unreadable(error)}") from None
 
 
 def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:
@@ -127,5 +121,40 @@ def _explanation(plan: Plan, asked: str, said: str) -> dict[str, Any]:
     return {**about, "explanation": [line.strip() for line in said.splitlines()]}
 
 
-def _print_json(value: dict[str, Any]) -> None:
-    click.echo(json.dumps(value))
+_COLUMNS = (
+    "kind", "pod", "pod_group", "node", "gpus", "devices", "portion", "gpu_memory_mib",
+    "gpu_groups", "action", "for", "message",
+)  # fmt: skip
+
+
+def _answer(plan: Plan, *, wide: bool) -> Answer:
+    from kai.engine import report
+
+    def rows() -> Iterator[dict[str, Any]]:
+        groups = plan.situation.group_of_pod
+        for decision in plan.decisions:
+            said = decision.to_dict()
+            said |= {"input": plan.input, "pod_group": groups.get(decision.pod)}
+            said["gpu_groups"] = ",".join(said.get("gpu_groups", ()))
+            yield {column: said.get(column) for column in ("input", *_COLUMNS)}
+
+    def tables() -> list[Table]:
+        if not wide:
+            return report.tables_of(plan)
+        from kai.engine.wide import groups
+
+        return [
+            report.warnings(plan),
+            groups(plan),
+            *report.queue_tables_of(plan),
+            report.rejected(plan),
+        ]
+
+    return Answer(
+        heading=lambda: report.title(plan),
+        tables=tables,
+        data=plan.to_dict,
+        json=plan.to_json,
+        rows=rows,
+        columns=_COLUMNS,
+    )

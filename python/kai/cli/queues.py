@@ -2,49 +2,92 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kai.cli.output import Answer, Answers
 from kai.cli.work import Warner, plan_inputs, planning_options
+
+if TYPE_CHECKING:
+    from kai.engine.plan import Plan
 
 
 @click.command(
     "queues",
-    short_help="Show the fair share of every queue.",
     epilog="""\b
 Examples:
   kai queues snapshot.zip
   kai queues manifests/ --json | jq '.queues["team-a"].gpu'
+  kai queues snapshot.zip -o csv > queues.csv     a row per queue and resource
+\b
+A queue that borrows, and one that lacks:
+  queue   deserved  fair share  in use  % of share  over or under  wanted
+  speech         4           4       8         200             +4       8
+  vision         4           4       0           0             -4       4
+speech has 4 GPUs more than its share, and so may lose as many to vision.
 """,
 )
 @planning_options
 def command(
-    inputs: tuple[str, ...], as_json: bool, config: str | None, as_kai: bool, now: str | None
+    inputs: tuple[str, ...],
+    form: str,
+    config: str | None,
+    as_kai: bool,
+    now: str | None,
+    strict: bool,
 ) -> int:
     """Show what each queue deserves, its fair share and what it uses.
 
     The numbers are those at the start of a cycle: "deserved" is the quota,
     "fair share" what the queue should have given who asks for what, "in use"
-    what it has, "wanted" that and what its pods wait for. Queues stand below
-    their parents. INPUT is as for `kai plan`.
+    what it has, also in percent of its share and how much over or under it,
+    "wanted" that and what its pods wait for. Queues stand below their parents.
+    INPUT is as for `kai plan`.
     """
-    warn = Warner()
-    page = None
-    for plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-        warn.of(plan.warnings, strict=False)
-        for rejected in plan.rejected:
-            warn(f"left out: {rejected}")
-        if as_json:
-            numbers = {name: queue.to_dict() for name, queue in plan.queues.items()}
-            click.echo(json.dumps({"input": plan.input, "now": plan.now_text, "queues": numbers}))
-            continue
-        from kai.cli.show import Page
-        from kai.engine import report
-
-        page = page or Page()
-        page.heading(f"{plan.input} at {plan.now_text}: queues at the start of the cycle")
-        page.tables(report.queue_tables_of(plan))
-        if not plan.queues:
-            page.paragraph("No queue has numbers: is the plugin proportion configured?")
+    warn, answers = Warner(), Answers(form)
+    for _, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
+        warn.of_plan(plan, strict=strict)
+        answers.write(_answer(plan))
     return warn.status
+
+
+_RESOURCES = ("gpu", "cpu", "memory")
+_AMOUNTS = (
+    "deserved", "fair_share", "limit", "allocated", "allocated_non_preemptible", "request",
+    "over_quota_weight", "over_fair_share", "part_of_fair_share",
+)  # fmt: skip
+
+
+def _answer(plan: Plan) -> Answer:
+    from kai.engine import report
+
+    def data() -> dict[str, Any]:
+        numbers = {name: queue.to_dict() for name, queue in plan.queues.items()}
+        return {"input": plan.input, "now": plan.now_text, "queues": numbers}
+
+    def rows() -> Iterator[dict[str, Any]]:
+        parents = plan.situation.queue_parents
+        for queue in plan.queues.values():
+            for resource in _RESOURCES:
+                share = getattr(queue, resource)
+                row = {"input": plan.input, "queue": queue.name, "parent": parents.get(queue.name)}
+                yield row | {"resource": resource} | {of: _csv(share, of) for of in _AMOUNTS}
+
+    return Answer(
+        heading=lambda: f"{plan.input} at {plan.now_text}: queues at the start of the cycle",
+        tables=lambda: report.queue_tables_of(plan),
+        data=data,
+        rows=rows,
+        columns=("queue", "parent", "resource", *_AMOUNTS),
+        notes=lambda: (
+            () if plan.queues else ["No queue has numbers: is the plugin proportion configured?"]
+        ),
+    )
+
+
+def _csv(share: object, member: str) -> object:
+    """Unlimited is infinity, as in `kai.Queues.to_pandas`; a part of nothing is empty."""
+    value = getattr(share, member)
+    return "inf" if value is None and member in ("deserved", "limit", "fair_share") else value

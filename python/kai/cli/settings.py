@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kai.cli import DONE
+from kai.cli.failures import DONE, say
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -105,7 +105,6 @@ def _flag(name: str) -> str:
 
 @click.command(
     "settings",
-    short_help="Write the settings of a pod for an orchestrator.",
     epilog="""\b
 Examples:
   kai settings --orchestrator zenml --queue test --gpu-fraction 0.5
@@ -156,15 +155,14 @@ def command(
             raise click.UsageError(f"--set: {error}") from None
         raise
     for warning in built.warnings:
-        click.echo(f"kai: {warning}", err=True)
+        say(warning)
     for each in built.unsupported:
-        click.echo(f"kai: {orchestrator} cannot express {each}", err=True)
+        say(f"{orchestrator} cannot express {each}")
     if built.cluster_objects and shown is None:
         count = len(built.cluster_objects)
-        click.echo(
-            f"kai: an administrator has to apply {count} object{'s' * (count > 1)} once; see"
-            " --cluster-objects",
-            err=True,
+        say(
+            f"an administrator has to apply {count} object{'s' * (count > 1)} once; see"
+            " --cluster-objects"
         )
     parts = {
         "settings": built.settings,

@@ -1,32 +1,42 @@
-"""Pages for people: tables that fit 80 columns, with colour on a terminal only."""
+"""Pages for people: tables as wide as the terminal, with colour on a terminal only.
+
+``NO_COLOR`` means no colours, nothing bold and nothing dim; ``FORCE_COLOR`` means all of it, in a
+file as well. ``COLUMNS`` says how wide the terminal is, before the terminal itself.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
+from typing import TextIO
 
-from rich.console import Console
-from rich.text import Text
-
+from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.text import Table
 
-_STYLES = {"title": "bold", "head": "dim", "row": "", "note": "dim"}
-_FIRST_WORDS = {"bind": "green", "pipeline": "cyan", "evict": "red"}
+MOST_PROSE = 100  # wider lines than those of a book are hard to read
+UNLIMITED = 1_000_000
+
+_STYLES = {"title": "1", "head": "2", "row": "", "note": "2"}  # bold, dim
+_FIRST_WORDS = {"bind": "32", "pipeline": "36", "evict": "31"}  # green, cyan, red
 
 
 class Page:
-    """Writes to standard output."""
+    """Writes to standard output. With `wide`, nothing is cut and nothing wrapped."""
 
-    def __init__(self) -> None:
-        self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-        # Wider lines than a page of a book are hard to read; files get what terminals get.
-        self._width = min(self._console.width, 100) if self._console.is_terminal else text.WIDTH
+    def __init__(self, *, wide: bool = False) -> None:
+        terminal = columns_of(sys.stdout)
+        self._styled = is_styled(sys.stdout)
+        self._width = UNLIMITED if wide else terminal
+        self._prose = UNLIMITED if wide else min(terminal or text.WIDTH, MOST_PROSE)
+        self._split = terminal is not None and not wide  # names that are longer than a line
         self._written = False
 
     def heading(self, sentence: str) -> None:
         self._gap()
-        for line in text.wrap(sentence, self._width):
-            self._line(line, "bold")
+        for line in text.wrap(visible(sentence), self._width or text.WIDTH, split=self._split):
+            self._line(line, "1")
 
     def tables(self, tables: Iterable[Table]) -> None:
         """Those that have rows."""
@@ -34,14 +44,14 @@ class Page:
             if table.rows:
                 self._gap()
                 for what, line in text.lines(table, self._width):
-                    self._line(line, _STYLES[what])
+                    self._line(line, _STYLES[what], is_row=what == "row")
 
     def paragraph(self, sentences: str) -> None:
         """Lines of text, each wrapped below where it starts."""
         self._gap()
-        for line in sentences.splitlines():
+        for line in sentences.split("\n"):
             indent = len(line) - len(line.lstrip()) + 2
-            for part in text.wrap(line, self._width, indent=indent):
+            for part in text.wrap(visible(line), self._prose, indent=indent, split=self._split):
                 self._line(part, "")
 
     def verbatim(self, lines: Iterable[str]) -> None:
@@ -52,12 +62,43 @@ class Page:
 
     def _gap(self) -> None:
         if self._written:
-            self._line("", "")
+            sys.stdout.write("\n")
 
-    def _line(self, line: str, style: str) -> None:
+    def _line(self, line: str, style: str, *, is_row: bool = False) -> None:
         self._written = True
-        written = Text(line, style=style)
-        first_word = line.split(maxsplit=1)[0] if line.strip() else ""
-        if line.startswith("  ") and first_word in _FIRST_WORDS:
-            written.stylize(_FIRST_WORDS[first_word], 2, 2 + len(first_word))
-        self._console.print(written, soft_wrap=True)
+        line = visible(line)
+        if self._styled:
+            first_word = line.split(maxsplit=1)[0] if line.strip() else ""
+            if is_row and not line.startswith("   ") and first_word in _FIRST_WORDS:
+                line = line.replace(first_word, styled(_FIRST_WORDS[first_word], first_word), 1)
+            elif style:
+                line = styled(style, line)
+        sys.stdout.write(f"{line}\n")
+
+
+def styled(style: str, words: str) -> str:
+    """The words, bold or coloured, for a terminal."""
+    return f"\x1b[{style}m{words}\x1b[0m"
+
+
+def columns_of(stream: TextIO) -> int | None:
+    """How wide the terminal is that a stream goes to; None: it goes to none."""
+    if not stream.isatty():
+        return None
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) > 0:
+        return max(int(said), text.NARROWEST)
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return max(columns, text.NARROWEST) if columns else text.WIDTH
+
+
+def is_styled(stream: TextIO) -> bool:
+    """Whether what is written there may be bold or coloured."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kai.cli import ANSWER_IS_NO, BAD_INPUT, DONE
+from kai.cli.failures import ANSWER_IS_NO, BAD_INPUT, DONE, say
 
 if TYPE_CHECKING:
     from kai.cli.show import Page
@@ -23,7 +23,6 @@ SENTENCES_PER_CASE = 3
 
 @click.command(
     "verify",
-    short_help="Run cases with known answers and report agreement.",
     epilog="""\b
 Examples:
   kai verify --as-kai                       KAI's recorded decisions
@@ -68,7 +67,7 @@ def command(
 
     found, broken = find_cases(cases or [default_cases()])
     for error in broken:
-        click.echo(f"kai: {error}", err=True)
+        say(str(error))
     if broken and not found:
         return BAD_INPUT
     chosen = [case for case in found if not areas or any(in_area(case, area) for area in areas)]
@@ -93,11 +92,12 @@ def _with_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
     if not sys.stderr.isatty():
         yield from results
         return
-    from rich.console import Console
     from rich.progress import Progress
 
+    from kai.cli.work import error_console
+
     start = time.monotonic()
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=error_console(), transient=True) as progress:
         task = progress.add_task("cases", total=total, visible=False)
         for result in results:
             yield result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,30 +10,37 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kai.cli import BAD_INPUT, DONE
+from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, say
+from kai.cli.output import output_options
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
 
-THREAD_NAME = "kai-work"
 PATIENCE_S = 1.0
+STRICT = "Exit with 2 for warnings, and for what is left out."
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def planning_options(command: Command) -> Command:
-    """The arguments of every command that plans inputs."""
+    """The arguments of every command that plans inputs; `form` is that of its answer."""
     for option in (
         click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the clock's]."),
         click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs."),
+        click.option("--strict", is_flag=True, help=STRICT),
         click.option(
             "--config",
             metavar="FILE",
             help="Scheduler configuration (YAML or JSON) to use instead of the snapshot's own.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object per input, a line."),
+        output_options,
         click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
     ):
         command = option(command)
@@ -41,10 +49,8 @@ def planning_options(command: Command) -> Command:
 
 def plan_inputs(
     inputs: Sequence[str], warn: Warner, *, config: str | None, as_kai: bool, now: str | None
-) -> Iterator[Plan]:
+) -> Iterator[tuple[Cluster, Plan]]:
     """Plans every input, one after the other. One that cannot be read stops no other."""
-    from pathlib import Path
-
     from kai.api import times
     from kai.engine.scheduler import Scheduler
     from kai.snapshot import read
@@ -54,7 +60,7 @@ def plan_inputs(
             times.to_ns(now)
         except InvalidInputError as error:
             raise InvalidInputError(f"--now: {error}") from None
-    scheduler = Scheduler(None if config is None else Path(config), as_kai=as_kai)
+    scheduler = Scheduler(None if config is None else named("--config", config), as_kai=as_kai)
     found = read(inputs, now=now)
     while True:
         cluster = patiently("reading", lambda: next(found, None))
@@ -64,7 +70,16 @@ def plan_inputs(
             warn(str(cluster))
             warn.status = BAD_INPUT
             continue
-        yield patiently("planning", lambda each=cluster: scheduler.plan(each))  # type: ignore[misc]
+        yield cluster, patiently("planning", functools.partial(scheduler.plan, cluster))
+
+
+def named(option: str, file: str) -> Path:
+    """The file of an option; an empty name would be the current directory."""
+    from pathlib import Path
+
+    if not file:
+        raise InvalidInputError(f"{option}: the name of the file is empty")
+    return Path(file)
 
 
 class Warner:
@@ -78,11 +93,16 @@ class Warner:
         for each in sentences:
             if each not in self._said:
                 self._said.add(each)
-                click.echo(f"kai: {each}", err=True)
+                say(each)
 
-    def of(self, warnings: Iterable[str], *, strict: bool) -> None:
-        """What was skipped or replaced: with `strict` it is bad input."""
-        for each in warnings:
+    def of_plan(self, plan: Plan, *, strict: bool) -> None:
+        """All that was, for a command whose page does not show it."""
+        self.of(plan.warnings, strict=strict)
+        self.of(plan.rejected, strict=strict, prefix="left out: ")
+
+    def of(self, warnings: Iterable[object], *, strict: bool, prefix: str = "") -> None:
+        """What was skipped, replaced or left out: with `strict` it is bad input."""
+        for each in (f"{prefix}{warning}" for warning in warnings):
             self(each)
             if strict:
                 self.status = BAD_INPUT
@@ -117,11 +137,19 @@ def _wait(what: str, done: threading.Event) -> None:
     if not sys.stderr.isatty():
         done.wait()
         return
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=error_console(), transient=True) as progress:
         progress.add_task(what)
         while not done.wait(0.1):
             pass
+
+
+def error_console() -> Console:
+    """Where progress is shown: standard error, without any colour if NO_COLOR says so."""
+    import os
+
+    from rich.console import Console
+
+    return Console(stderr=True, color_system=None if os.environ.get("NO_COLOR") else "auto")

@@ -14,12 +14,8 @@ from kai.engine import frames
 from kai.engine.cluster import Rejected
 from kai.engine.decisions import Decisions
 from kai.engine.frozen import Frozen
-from kai.engine.kept import KeptPlan
-from kai.engine.nodes import Nodes, nodes_of
-from kai.engine.order import Order
-from kai.engine.queues import QueuePlan, Queues, queue_share_of
+from kai.engine.queues import Queues, queues_of
 from kai.engine.situation import Situation
-from kai.engine.timing import Phase, phases_of
 from kai.engine.values import (
     Decision,
     Evict,
@@ -38,6 +34,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kai import _core
+    from kai.engine.kept import KeptPlan
+    from kai.engine.nodes import Nodes
+    from kai.engine.order import Order
+    from kai.engine.timing import Phase
 
 
 class Answer:
@@ -62,12 +62,11 @@ class Answer:
         now_ns: int,
         rejected: tuple[Rejected, ...] = (),
         warnings: tuple[str, ...] = (),
-        situation: Situation | None = None,
     ) -> None:
         vars(self).update(
             _compiled=compiled,
             _now_ns=now_ns,
-            situation=situation or Situation(None),
+            situation=Situation(compiled),
             input=input,
             rejected=rejected,
             warnings=warnings,
@@ -86,6 +85,8 @@ class Answer:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        from kai.engine.kept import KeptPlan
+
         kept = KeptPlan.of(self._compiled, second(self.now))
         return _unpickled, (
             type(self),
@@ -114,6 +115,8 @@ class Answer:
     @property
     def evictions(self) -> tuple[Evict, ...]:
         """The decisions that make pods leave, in order; a pod that moves is among them."""
+        if not self.situation.counts["evict"]:
+            return ()
         return tuple(each for each in self.decisions if isinstance(each, Evict))
 
     @cached_property
@@ -131,14 +134,7 @@ class Answer:
     @cached_property
     def queues(self) -> Queues:
         """The numbers of every queue; none when the configuration leaves `proportion` out."""
-        return Queues(
-            {
-                name: QueuePlan(
-                    name, *(queue_share_of(rows[each]) for each in ("gpu", "cpu", "memory"))
-                )
-                for name, rows in self._compiled.queues().items()
-            }
-        )
+        return queues_of(self._compiled.queues(), lambda: self.situation.queue_parents)
 
     @cached_property
     def order(self) -> Order:
@@ -151,6 +147,8 @@ class Answer:
 
         The cycle is run once more for it.
         """
+        from kai.engine.order import Order
+
         return Order(self._compiled.order(), self.now, by_fair_share=bool(self.queues))
 
     @cached_property
@@ -159,6 +157,8 @@ class Answer:
 
         The cycle is run once more for it.
         """
+        from kai.engine.nodes import nodes_of
+
         return nodes_of(self._compiled.nodes())
 
     @cached_property
@@ -206,6 +206,8 @@ class Answer:
         `load` is reading the input; of a cluster that lives on, taking in what changed since the
         last plan.
         """
+        from kai.engine.timing import phases_of
+
         return Frozen(phases_of(self._compiled))
 
     @cached_property
@@ -301,14 +303,8 @@ def _unpickled(
     rejected: tuple[Rejected, ...],
     warnings: tuple[str, ...],
 ) -> Answer:
-    compiled = kept.as_compiled()
     return plan(
-        compiled,
-        input=input,
-        now_ns=now_ns,
-        rejected=rejected,
-        warnings=warnings,
-        situation=Situation(compiled),
+        kept.as_compiled(), input=input, now_ns=now_ns, rejected=rejected, warnings=warnings
     )
 
 

@@ -60,26 +60,43 @@ def suggesting(function: Callable[Parameters, Result]) -> Callable[Parameters, R
 
 
 def check(given: Mapping[str, Any], declared: Callable[..., object] | type) -> None:
-    """Raises InvalidClusterError for the first argument of another type than is declared."""
+    """Raises InvalidClusterError for the first argument of another type than is declared; of
+    lists and mappings also for what they hold."""
     hints = _hints(declared)
     for name, value in given.items():
-        if name in hints and not any(_is(value, each) for each in hints[name]):
-            raise InvalidClusterError(f"{name} is {shown(value)}: {_advice(value, hints[name])}")
+        if name in hints:
+            _check(name, value, hints[name])
+
+
+def _check(name: str, value: object, hints: tuple[Any, ...]) -> None:
+    fitting = [each for each in hints if _is(value, typing.get_origin(each) or each)]
+    if not fitting:
+        wanted = tuple(typing.get_origin(each) or each for each in hints)
+        raise InvalidClusterError(f"{name} is {shown(value)}: {_advice(value, wanted)}")
+    inner = tuple(map(tuple, map(_alternatives, typing.get_args(fitting[0]))))
+    if isinstance(value, Mapping) and len(inner) == 2:
+        for key, each in value.items():
+            if not any(_is(key, wanted) for wanted in inner[0]):
+                raise InvalidClusterError(f"{name} has the key {shown(key)}: write a text")
+            _check(f"{name}[{key!r}]", each, inner[1])
+    elif isinstance(value, (list, tuple)) and len(inner) == 1:
+        for index, each in enumerate(value):
+            _check(f"{name}[{index}]", each, inner[0])
 
 
 @cache
 def _hints(declared: Callable[..., object] | type) -> dict[str, tuple[Any, ...]]:
-    """The types of each argument, without the types of what they hold."""
-    return {name: tuple(_plain(hint)) for name, hint in typing.get_type_hints(declared).items()}
+    """The types that each argument may be of."""
+    hints = typing.get_type_hints(declared)
+    return {name: tuple(_alternatives(hint)) for name, hint in hints.items()}
 
 
-def _plain(hint: Any) -> Iterable[Any]:
-    origin = typing.get_origin(hint)
-    if origin in (Union, types.UnionType):
+def _alternatives(hint: Any) -> Iterable[Any]:
+    if typing.get_origin(hint) in (Union, types.UnionType):
         for each in typing.get_args(hint):
-            yield from _plain(each)
+            yield from _alternatives(each)
     else:
-        yield origin or hint
+        yield hint
 
 
 def _is(value: object, wanted: Any) -> bool:

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import copy
 import gc
+import io
 import json
 import os
 import threading
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kai.api import defaults, keys, kinds, times
+from kai.api import defaults, files, keys, kinds, times
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at, mapping
 from kai.engine import arguments, edits, objects, overview, text
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from kai import _core
 
+_MOST = 1_000_000
+"""Pods, nodes and GPUs that one call makes; more is a slip of the finger."""
 _FIRST_CREATION_NS = times.to_ns("2025-01-01T00:00:00Z")
 
 
@@ -193,12 +195,14 @@ class Cluster:
         """Writes a snapshot: a .json file, or the archive KAI itself makes if it ends in .zip."""
         data = self._snapshot_bytes()
         if os.fspath(path).endswith(".zip"):
+            import zipfile
+
             entry = zipfile.ZipInfo("snapshot.json")  # dated 1980: equal clusters, equal bytes
-            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            packed = io.BytesIO()
+            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
-        else:
-            with open(path, "wb") as file:
-                file.write(data)
+            data = packed.getvalue()
+        files.write(path, data)
 
     # ---- what it is ------------------------------------------------------------------------------
 
@@ -1111,10 +1115,7 @@ class _Text:
         """Not to be changed. Raises InvalidInputError where the text cannot be read."""
         with self._lock:
             if self._tree is None:
-                try:
-                    tree = _parse(self.data)
-                except (ValueError, RecursionError) as error:
-                    raise InvalidInputError(f"not a readable snapshot: {error}") from None
+                tree = _parse(self.data)
                 self._tree = tree if isinstance(tree, dict) else {}
             return self._tree
 
@@ -1197,7 +1198,7 @@ def _dump(value: object) -> bytes:
 
 
 def _parse(data: bytes) -> Any:
-    """The value of a JSON text; ValueError or RecursionError where it is none.
+    """The value of a JSON text. Raises InvalidInputError where it is none, or too large a number.
 
     Python looks for cycles each time so many objects were made, and here there are none: of a large
     snapshot that took more than half of the time.
@@ -1206,6 +1207,8 @@ def _parse(data: bytes) -> Any:
     gc.disable()
     try:
         return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"not a readable snapshot: {error}") from None
     finally:
         if was_on:
             gc.enable()
@@ -1255,3 +1258,5 @@ def _check_params(params: Iterable[str]) -> None:
 def _at_least(name: str, value: int, least: int) -> None:
     if value < least:
         raise InvalidClusterError(f"{name} is {value}, and has to be at least {least}")
+    if value > _MOST:
+        raise InvalidClusterError(f"{name} is larger than {_MOST:,}, the most that one call makes")

@@ -13,10 +13,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from kai.api import documents
+from kai.api import documents, files
 from kai.api.spelling import camel_name
 from kai.errors import InvalidConfigError, InvalidInputError
 
@@ -193,9 +192,7 @@ def config_json(config: ConfigSource) -> str:
         if text is None:
             name = os.fspath(config)
             try:
-                text = documents.decode(Path(config).read_bytes())
-            except OSError as error:
-                raise InvalidConfigError(f"{name}: {documents.why_unreadable(error)}") from None
+                text = documents.decode(files.read(config))
             except InvalidInputError as error:
                 raise InvalidConfigError(f"{name}: {error}") from None
         try:
@@ -208,7 +205,10 @@ def config_json(config: ConfigSource) -> str:
     if not isinstance(value, Mapping):
         raise InvalidConfigError(f"{name}: is a {type(value).__name__}, not a mapping")
     try:
-        return to_json(value)
+        written = to_json(value)
+        if config is not value:  # so that what is wrong with a file is said with its name
+            read(written)
+        return written
     except InvalidConfigError as error:
         raise InvalidConfigError(str(error).replace("config", name, 1)) from None
 

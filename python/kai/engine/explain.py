@@ -15,11 +15,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from kai.api.visible import visible
 from kai.engine import text
 from kai.engine.answer import Answer
 from kai.engine.cluster import Rejected
-from kai.engine.situation import GroupFacts, PodFacts
-from kai.engine.values import Decision, Evict, GroupPlan, Reason
+from kai.engine.situation import Amounts, GroupFacts, exact
+from kai.engine.values import GroupPlan, Reason
 from kai.errors import NotFoundError
 
 Facts = Mapping[str, Any]
@@ -29,30 +30,61 @@ _NONE = Fraction(0)
 _WAITING = frozenset(("unschedulable", "not_ready", "partly_placed", "invalid", "pipelined"))
 
 
-def waits(group: GroupPlan) -> bool:
-    """Whether some pod of the group is still without a place after this cycle."""
-    return group.verdict in _WAITING
+def why(plan: Answer, name: str) -> str:
+    """Everything there is to say about one pod group, a sentence per line.
+
+    Raises NotFoundError as `find_group`.
+    """
+    [(group, facts)] = plan.situation.groups([name_of_group(plan, name)])
+    case = _Case(Account(plan), group, facts)
+    said = [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
+    return "\n".join(map(visible, said))
 
 
-def why(plan: Answer, group: GroupPlan) -> str:
-    """Everything there is to say about one pod group, a sentence per line."""
-    case = _Case(plan, group)
-    return "\n".join(
-        [f"{case.group.name} {case.headline()}", *(f"  {s}" for s in case.sentences())]
-    )
+def reasons_to_wait(plan: Answer) -> list[tuple[str, list[str]]]:
+    """Each reason in one sentence, and the groups that wait for it, by name.
+
+    Groups whose facts are alike are explained once.
+    """
+    account, situation = Account(plan), plan.situation
+    rows: dict[str, list[str]] = {}
+    each_alone: list[str] = []
+    firsts = situation.groups([names[0] for names, _ in situation.waiting])
+    for (names, spans_queues), (group, facts) in zip(situation.waiting, firsts, strict=True):
+        said = _in_short(_Case(account, group, facts))
+        of_queue = spans_queues and re.search(_whole(group.queue), said)
+        if len(names) > 1 and (of_queue or _is_of_its_own(said, group)):
+            each_alone += names
+        else:
+            rows.setdefault(said, []).extend(names)
+    for group, facts in situation.groups(each_alone):
+        rows.setdefault(_in_short(_Case(account, group, facts)), []).append(group.name)
+    return sorted(((said, sorted(names)) for said, names in rows.items()), key=lambda row: row[1])
 
 
-def in_short(plan: Answer, group: GroupPlan, account: Account | None = None) -> str:
+def _in_short(case: _Case) -> str:
     """One sentence, the same for all groups that wait for the same."""
-    case = _Case(plan, group, account)
+    group = case.group
     if group.verdict == "pipelined":  # where is with the decisions
-        return (
-            "It moves." if case.moves() else "It is promised room that others are about to leave."
-        )
+        if case.facts.moves:
+            return "It moves."
+        return "It is promised room that others are about to leave."
     sentences = case.sentences()
     said = sentences[0] if sentences else f"It {case.headline()}"
-    own_name = rf"(?:PodGroup )?(?<![\w./-]){re.escape(group.name)}(?![\w/-])"
-    return re.sub(own_name, "the pod group", said)
+    if group.name not in said:
+        return said
+    return re.sub(rf"(?:PodGroup )?{_whole(group.name)}", "the pod group", said)
+
+
+def _whole(name: str) -> str:
+    """A pattern: the name, and not as a part of another one."""
+    return rf"(?<![\w./-]){re.escape(name)}(?![\w/-])"
+
+
+def _is_of_its_own(said: str, group: GroupPlan) -> bool:
+    """Whether a sentence may be another one for a group that has the same reasons."""
+    names = (group.name, *(reason.pod for reason in group.reasons if reason.pod))
+    return any(name in said for name in names) or said in map(tidy, group.messages)
 
 
 # ---- what was left out ---------------------------------------------------------------------------
@@ -63,19 +95,17 @@ def rejections(plan: Answer, name: str) -> list[Rejected]:
 
     Empty: it is one, or there is no such object.
     """
-    try:
-        group: GroupPlan | None = find_group(plan, name)
-    except NotFoundError:
-        group = None
+    if not plan.rejected:
+        return []
+    groups = plan.situation.find_groups(name)
     names = {name}
-    if group is not None:
-        facts = plan.situation.groups.get(group.name)
-        if facts is not None and facts.pods:
+    if len(groups) == 1:
+        [(_, facts)] = plan.situation.groups(groups)
+        if facts.pods:
             return []
-        names.add(group.name)
-        if facts is not None and facts.owner:
-            names.add(f"{group.name.rpartition('/')[0]}/{facts.owner}")
-    found = [each for each in plan.rejected if _is_of(each, names, of_pods=group is not None)]
+        owners = (owner for owner, group in plan.situation.groups_of_owners if group == groups[0])
+        names |= {groups[0], *owners}
+    found = [each for each in plan.rejected if _is_of(each, names, of_pods=len(groups) == 1)]
     return found or [each for each in plan.rejected if _is_of(each, names, of_pods=True)]
 
 
@@ -94,7 +124,7 @@ def why_rejected(found: Iterable[Rejected]) -> str:
     for each in found:
         said = f"  {each.field}: {each.message}" if each.field else f"  {each.message}"
         lines.setdefault(f"{each.kind} {each.name} was left out of the plan.", []).append(said)
-    return "\n".join(line for head, said in lines.items() for line in (head, *said))
+    return "\n".join(visible(line) for head, said in lines.items() for line in (head, *said))
 
 
 # ---- finding the group ---------------------------------------------------------------------------
@@ -102,17 +132,19 @@ def why_rejected(found: Iterable[Rejected]) -> str:
 
 def find_group(plan: Answer, name: str) -> GroupPlan:
     """A pod group by its name, its owner's, or a pod's, each also without the namespace."""
-    groups, situation = plan.pod_groups, plan.situation
-    own = [(group, group) for group in groups]
-    for names in (own, situation.group_of_pod.items(), situation.groups_of_owners):
-        found = {group for each, group in names if name in (each, each.partition("/")[2])}
-        found &= groups.keys()
-        if len(found) == 1:
-            return groups[found.pop()]
-        if found:
-            listed = text.listing(sorted(found), most=5)
-            raise NotFoundError(f"{name!r} is the name of {len(found)} pod groups: {listed}")
-    known = dict.fromkeys([*groups, *(owner for owner, _ in situation.groups_of_owners)])
+    return plan.situation.group(name_of_group(plan, name))
+
+
+def name_of_group(plan: Answer, name: str) -> str:
+    """ "namespace/name" of the same. Raises NotFoundError where there is none, or several."""
+    found = plan.situation.find_groups(name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = text.listing(found, most=5)
+        raise NotFoundError(f"{name!r} is the name of {len(found)} pod groups: {listed}")
+    owners = (owner for owner, _ in plan.situation.groups_of_owners)
+    known = dict.fromkeys([*plan.pod_groups, *owners])
     raise NotFoundError(text.not_found("pod group", name, known))
 
 
@@ -126,75 +158,62 @@ class Account:
         self.plan = plan
         self._room: dict[Fraction, int] = {}
 
-    @cached_property
-    def decisions_of(self) -> dict[str, list[Decision]]:
-        """By pod group, in order."""
-        found: dict[str, list[Decision]] = {}
-        for decision in self.plan.decisions:
-            group = self.plan.situation.group_of_pod.get(decision.pod, "")
-            found.setdefault(group, []).append(decision)
-        return found
-
-    @cached_property
-    def free_gpus(self) -> list[Fraction]:
-        """Per node, what is free after the cycle and promised to no pod.
-
-        Promises are kept out of what is leaving, and out of what is free where that is too little.
-        """
-        situation = self.plan.situation
-        idle = situation.free_gpus(self.plan.decisions)
-        leaving = dict.fromkeys(idle, _NONE)  # less what is promised
-        goes = {each.pod for each in self.plan.decisions if each.kind == "evict"}
-        for pod in situation.pods:
-            if pod.node in leaving and (pod.state == "leaves" or pod.name in goes):
-                leaving[pod.node] += pod.gpus
-        for decision in self.plan.decisions:
-            node = getattr(decision, "node", None)
-            if decision.kind == "pipeline" and node in leaving:
-                leaving[node] -= Fraction(getattr(decision, "gpus", 0))
-        return [max(_NONE, free + min(_NONE, leaving[node])) for node, free in idle.items()]
-
     def room_for(self, gpus: Fraction) -> int:
         """How many pods with so many GPUs each the nodes could still take."""
         if gpus not in self._room:
-            self._room[gpus] = sum(int(free // gpus) for free in self.free_gpus)
+            free = self.plan.situation.free
+            self._room[gpus] = sum(nodes * int(each // gpus) for each, nodes in free)
         return self._room[gpus]
 
     @cached_property
-    def has(self) -> dict[str, Fraction]:
-        """GPUs that queues hold or are promised, without what leaves them."""
-        plan, situation = self.plan, self.plan.situation
-        has = {name: Fraction(queue.gpu.allocated or 0) for name, queue in plan.queues.items()}
-        gpus = {pod.name: pod.gpus for pod in situation.pods}
-        # A pod that moves is promised what it has.
-        promised = {each.pod for each in plan.decisions if each.kind == "pipeline"}
-        promised -= {each.pod for each in plan.decisions if each.kind == "evict"}
-        for name, decisions in self.decisions_of.items():
-            group = plan.pod_groups.get(name)
-            if not group or group.queue not in has:
-                continue
-            lost = _lost(group)
-            for decision in decisions:
-                if decision.kind == "bind" or decision.pod in promised:
-                    has[group.queue] += Fraction(getattr(decision, "gpus", 0))
-                elif decision.kind == "evict" and decision.pod in lost:
-                    has[group.queue] -= gpus.get(decision.pod, _NONE)
-        return has
+    def free_gpus(self) -> Fraction:
+        """After the cycle and promised to no pod, on all nodes."""
+        return _sum(self.plan.situation.free)
 
     @cached_property
-    def leaves(self) -> list[str]:
-        """Queues that pod groups can run in."""
-        return sorted(self.plan.queues.keys() - set(self.plan.situation.queue_parents.values()))
+    def most_free(self) -> Fraction:
+        """The same of one node, at most."""
+        return max((gpus for gpus, _ in self.plan.situation.free), default=_NONE)
+
+    @cached_property
+    def all_gpus(self) -> Fraction:
+        return _sum(self.plan.situation.capacity)
+
+    @cached_property
+    def largest_node(self) -> Fraction:
+        return max((gpus for gpus, _ in self.plan.situation.capacity), default=_NONE)
+
+    @cached_property
+    def nodes(self) -> int:
+        return sum(nodes for _, nodes in self.plan.situation.capacity)
+
+    def has(self, queue: str) -> Fraction:
+        """GPUs that a queue holds or is promised, without what leaves it."""
+        allocated = self.plan.queues[queue].gpu.allocated or 0
+        return exact(allocated) + self.plan.situation.gained.get(queue, _NONE)
 
     @cached_property
     def above_share(self) -> str:
         """Queues that then have more than their fair share, with the numbers."""
-        return text.listing(
-            f"{name} ({text.number(self.has[name])} of {text.number(share)})"
-            for name in self.leaves
-            if (share := self.plan.queues[name].gpu.fair_share) is not None
-            and self.has[name] > share
-        )
+        total, first = self.plan.situation.queues_above_share
+        shown = [
+            f"{name} ({text.number(gpus)} of {text.number(self.plan.queues[name].gpu.fair_share)})"
+            for name, gpus in first
+        ]
+        return text.listing_of(shown, total)
+
+
+def _sum(amounts: Amounts) -> Fraction:
+    return sum((gpus * number for gpus, number in amounts), start=_NONE)
+
+
+def _sum_of_smallest(amounts: Amounts, most: int) -> Fraction:
+    """Of so many pods, those that ask for the least."""
+    total = _NONE
+    for gpus, number in amounts:
+        total += gpus * min(number, most)
+        most -= min(number, most)
+    return total
 
 
 # ---- one group -----------------------------------------------------------------------------------
@@ -203,56 +222,30 @@ class Account:
 class _Case:
     """A pod group of a plan, with the facts about it."""
 
-    def __init__(self, plan: Answer, group: GroupPlan, account: Account | None = None) -> None:
-        self.plan = plan
-        self.account = account or Account(plan)
-        self.situation = plan.situation
+    def __init__(self, account: Account, group: GroupPlan, facts: GroupFacts) -> None:
+        self.plan = account.plan
+        self.account = account
+        self.situation = account.plan.situation
         self.group = group
-        self.facts: GroupFacts | None = plan.situation.groups.get(group.name)
-
-    @property
-    def pods(self) -> tuple[PodFacts, ...]:
-        return self.facts.pods if self.facts else ()
-
-    @property
-    def decisions(self) -> list[Decision]:
-        return self.account.decisions_of.get(self.group.name, [])
-
-    @property
-    def evicted(self) -> dict[str, Evict]:
-        """Its pods that have to make room, with the last that was decided about each."""
-        found: dict[str, Evict] = {}
-        for decision in self.decisions:
-            if isinstance(decision, Evict):
-                found[decision.pod] = decision
-        return found
-
-    def moves(self) -> bool:
-        """Whether whatever it is promised is for pods that have to leave where they are."""
-        promised = {each.pod for each in self.decisions if each.kind == "pipeline"}
-        return bool(self.evicted) and promised <= self.evicted.keys()
+        self.facts = facts
 
     def headline(self) -> str:
         verdict = self.group.verdict
-        bound, promised = self._nodes("bind"), self._nodes("pipeline")
-        evicted = self.evicted
-        running = Counter(pod.node for pod in self.pods if pod.node and pod.name not in evicted)
+        bound, promised, running = self.facts.bound, self.facts.promised, self.facts.running
+        evicted = self.facts.evicted
         if verdict == "placed":
             return f"is placed: {_pods_on(bound)}."
         if verdict == "pipelined":
-            if self.moves():
+            if self.facts.moves:
                 return f"moves: {_pods_on(promised)}."
             return f"is promised room that others are about to leave: {_pods_on(promised)}."
         if verdict == "running":
             if evicted:
                 if not running:
-                    return f"has to give up all it has: {text.count(len(evicted), 'pod')}."
-                total = len(evicted) + sum(running.values())
+                    return f"has to give up all it has: {text.count(evicted, 'pod')}."
+                total = evicted + sum(running.values())
                 verb = "stays" if sum(running.values()) == 1 else "stay"
-                return (
-                    f"has to give up {len(evicted)} of its {total} pods; "
-                    f"{_pods_on(running)} {verb}."
-                )
+                return f"has to give up {evicted} of its {total} pods; {_pods_on(running)} {verb}."
             ended = any(reason.code == "completed" for reason in self.group.reasons)
             return "is done: all its pods have ended." if ended else f"runs: {_pods_on(running)}."
         if verdict == "partly_placed":
@@ -265,9 +258,10 @@ class _Case:
                 )
                 if nodes
             ]
-            if gone := _lost(self.group):
-                parts.append(f"{text.number(len(gone))} evicted")
-            return f"has {text.count(len(self.pods), 'pod')}: {', '.join(parts)}; the rest waits."
+            if gone := self.facts.lost:
+                parts.append(f"{text.number(gone)} evicted")
+            pods = text.count(self.facts.pod_count, "pod")
+            return f"has {pods}: {', '.join(parts)}; the rest waits."
         if verdict == "not_ready":
             return "waits for its own pods."
         if verdict == "invalid":
@@ -276,7 +270,7 @@ class _Case:
 
     def sentences(self) -> list[str]:
         """Why, most certain first; each sentence once."""
-        if not waits(self.group):
+        if self.group.verdict not in _WAITING:
             return [said for said in (*self._staleness(), *self._evictions()) if said]
         never = list(self._never())
         said = never + [
@@ -291,11 +285,6 @@ class _Case:
         said += self._evictions()
         return list(dict.fromkeys(sentence for sentence in said if sentence))
 
-    def _nodes(self, kind: str) -> Counter[str]:
-        return Counter(
-            getattr(decision, "node", "") for decision in self.decisions if decision.kind == kind
-        )
-
     # ---- what it has to give up ------------------------------------------------------------------
 
     def _staleness(self) -> list[str]:
@@ -303,14 +292,13 @@ class _Case:
 
     def _evictions(self) -> Iterable[str]:
         """Which groups make room for which: a sentence per action and pod group."""
-        causes = Counter((each.action, each.for_group) for each in self.evicted.values())
-        for (action, for_group), pods in causes.items():
+        for action, for_group, pods in self.facts.causes:
             if for_group is None:
                 yield "Its grace period is over."
             else:
                 verb = "makes" if pods == 1 else "make"
                 yield f"{text.count(pods, 'pod')} {verb} room for {for_group}: {action}."
-        if any(action == "reclaim" for action, _ in causes):
+        if any(action == "reclaim" for action, *_ in self.facts.causes):
             yield self._above_share()
 
     def _above_share(self) -> str:
@@ -327,22 +315,21 @@ class _Case:
     # ---- what no waiting will change -------------------------------------------------------------
 
     def _never(self) -> Iterable[str]:
-        waiting = [pod.gpus for pod in self.pods if pod.waits]
-        if self.facts is None or not waiting or self.group.verdict != "unschedulable":
+        waiting = self.facts.asked
+        if not waiting or self.group.verdict != "unschedulable":
             return
-        gpus = [node.gpus for node in self.situation.nodes]
-        largest = max(gpus, default=_NONE)
+        largest = self.account.largest_node
         if max(waiting) > largest:
             has = f"the largest node has {text.number(largest)}" if largest else "no node has one"
             asked = text.count(max(waiting), "GPU")
             yield f"It can never start here: one pod asks for {asked}, and {has}."
             return
-        least = sum(sorted(pod.gpus for pod in self.pods)[: max(1, self.facts.min_member)])
+        least = _sum_of_smallest(self.facts.pods, max(1, self.facts.least))
         needed = text.count(least, "GPU")
-        if least > sum(gpus):
+        if least > self.account.all_gpus:
             yield (
-                f"It can never start here: {self.facts.min_member} pods that have to start "
-                f"together need {needed}, and the cluster has {text.number(sum(gpus))}."
+                f"It can never start here: {self.facts.least} pods that have to start "
+                f"together need {needed}, and the cluster has {text.number(self.account.all_gpus)}."
             )
             return
         for name in self.situation.path_to_root(self.group.queue):
@@ -428,16 +415,12 @@ class _Case:
         if any(each.code == "gang_incomplete" for each in self.group.reasons):
             return ""  # said with the gang
         lacks_gpus = any(each.get("resource") == "gpu" for each in facts["refusals"])
-        if self.facts is not None and lacks_gpus:
-            missing = self.facts.min_member - self._placed()
-            if crowded := self._short_of_gpus(max(1, missing)):
-                return crowded
+        if lacks_gpus and (crowded := self._short_of_gpus(max(1, self._missing()))):
+            return crowded
         refused = self._refused(facts["refusals"])
         # Nodes give no reason, or only that of GPUs, for parts that are short (spec 3 E5).
-        if not refused or lacks_gpus:
-            sharer = next((pod for pod in self.pods if pod.waits and pod.devices), None)
-            if sharer:
-                return _no_devices_for(sharer)
+        if (not refused or lacks_gpus) and self.facts.sharer:
+            return _no_devices_for(*self.facts.sharer)
         return f"No node can take the next pod: {refused}." if refused else None
 
     def _refused(self, refusals: list[Facts]) -> str:
@@ -447,7 +430,7 @@ class _Case:
             if said := _said_of_nodes(each):
                 counts[said] += each["nodes"]
         # KAI counts over all attempts of the cycle; more than there are nodes says nothing.
-        if counts.total() > len(self.situation.nodes):
+        if counts.total() > self.account.nodes:
             return ", ".join(f"nodes {said}" for said in sorted(counts))
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return ", ".join(f"{text.count(times, 'node')} {said}" for said, times in ranked)
@@ -475,7 +458,7 @@ class _Case:
             for number, each in enumerate(self.group.reasons)
             if "domain" in each.facts
         ]
-        asked = {pod.gpus for pod in self.pods if pod.waits}
+        asked = self.facts.asked
         if not held:
             has = f"all of {facts['within'] or 'the cluster'} has too little"
             if facts["within"] is None:
@@ -483,7 +466,7 @@ class _Case:
             return f"{who} needs more {in_one} than there is: {has} free for it."
         holds, _, domain, wanted = max(held)
         best = f"the best {level}, {domain}," if level else f"the best domain, {domain},"
-        if len(asked) == 1 and (each := max(asked)):
+        if len(asked) == 1 and (each := asked[0]):
             needs = f"{text.count(each * wanted, 'GPU')} {in_one}"
             return f"{who} needs {needs}; {best} is {text.number(each * (wanted - holds))} short."
         return (
@@ -492,13 +475,12 @@ class _Case:
 
     def _short_of_gpus(self, count: int) -> str:
         """That free GPUs do not suffice for `count` more pods; "" if it is not that simple."""
-        asked = {pod.gpus for pod in self.pods if pod.waits}
-        if len(asked) != 1 or not (each := asked.pop()) or count < 1:
+        asked = self.facts.asked
+        if len(asked) != 1 or not (each := asked[0]) or count < 1:
             return ""
         if self.account.room_for(each) >= count:
             return ""
-        free = self.account.free_gpus
-        total, most = sum(free, start=_NONE), max(free, default=_NONE)
+        total, most = self.account.free_gpus, self.account.most_free
         needs = f"{text.count(each, 'GPU')} on one node"
         if count > 1:
             needs = f"{count} pods that start together, with {text.count(each, 'GPU')} each"
@@ -510,15 +492,17 @@ class _Case:
 
     def _who_has_more(self) -> str:
         """Whose GPUs the queue could claim, or that it could not; "" if none has any to give."""
-        mine, has = self.group.queue, self.account.has
-        share = self.plan.queues[mine].gpu.fair_share if mine in has else None
-        others = (has[name] for name in self.account.leaves if name != mine)
-        if share is None or not any(gpus > 0 for gpus in others):
+        mine = self.group.queue
+        share = self.plan.queues[mine].gpu.fair_share if mine in self.plan.queues else None
+        if share is None:
             return ""
-        holds = f"{text.number(has[mine])} of its fair share of {text.count(share, 'GPU')}"
-        if has[mine] >= share:
+        has = self.account.has(mine)
+        if self.situation.queues_in_use <= (has > 0):  # of the others none
+            return ""
+        holds = f"{text.number(has)} of its fair share of {text.count(share, 'GPU')}"
+        if has >= exact(share):
             return f"Queue {mine} has {holds}, and so takes none back from other queues."
-        if has[mine] + (asked := self._asked()) > share:
+        if has + (asked := self._asked()) > exact(share):
             return (
                 f"Queue {mine} then has {holds}: {text.count(asked, 'GPU')} more would be above "
                 "it, and so it takes none back from other queues."
@@ -528,26 +512,22 @@ class _Case:
 
     def _asked(self) -> Fraction:
         """GPUs of the pods that have to get places next, at the least."""
-        asked = sorted(pod.gpus for pod in self.pods if pod.waits)
-        missing = (self.facts.min_member if self.facts else 1) - self._placed()
-        return sum(asked[: max(1, missing)], start=_NONE)
+        return _sum_of_smallest(self.facts.waiting, max(1, self._missing()))
+
+    def _missing(self) -> int:
+        """How many more of its pods have to get places before the group can start."""
+        return self.facts.least - self._placed()
 
     def _placed(self) -> int:
         """How many of its pods need no place any more."""
-        there = sum(1 for pod in self.pods if pod.node and pod.name not in _lost(self.group))
-        return there + sum(self._nodes("bind").values())
+        return self.facts.placed + sum(self.facts.bound.values())
 
 
-def _no_devices_for(pod: PodFacts) -> str:
-    part = f"{pod.gpu_memory_mib:,} MiB" if not pod.gpu_fraction else text.number(pod.gpu_fraction)
-    if pod.devices == 1:
+def _no_devices_for(devices: int, fraction: Fraction, memory_mib: int) -> str:
+    part = text.number(fraction) if fraction else f"{memory_mib:,} MiB"
+    if devices == 1:
         return f"No GPU of a node that could take it has {part} left for it."
-    return f"No node that could take it has {pod.devices} GPUs with {part} left on each."
-
-
-def _lost(group: GroupPlan) -> set[str]:
-    """Pods of the group that leave without a promise to come back."""
-    return {reason.pod for reason in group.reasons if reason.code == "evicted" and reason.pod}
+    return f"No node that could take it has {devices} GPUs with {part} left on each."
 
 
 _TELL: dict[str, Callable[[_Case, Facts], str | None]] = {
@@ -632,7 +612,7 @@ def _as_sentence(message: str) -> str:
     return message and message[0].upper() + message[1:] + ("" if message[-1] in ".!?" else ".")
 
 
-def _pods_on(nodes: Counter[str]) -> str:
+def _pods_on(nodes: Mapping[str, int]) -> str:
     where = text.listing((f"{node} ({number})" for node, number in nodes.items()), most=5)
     if len(nodes) == 1:
         where = next(iter(nodes))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from kai.engine.situation import MOST_ROWS
 from kai.engine.values import DECISION_TYPES
 
 if TYPE_CHECKING:
     from kai import _core
 
 _MEMBERS = (
-    *("claims", "decision_columns", "group_columns", "nodes", "numa_zones_available", "order"),
-    *("pod_groups", "pods", "queues", "score_keys", "situation", "spent_searches", "timing_ns"),
-    "topology_ranks",
+    *("account", "claims", "counts", "decision_columns", "group_columns", "names", "nodes"),
+    *("numa_zones_available", "order", "pod_groups", "pods", "queue_parents", "queues"),
+    *("score_keys", "spent_searches", "timing_ns", "topology_ranks", "waiting"),
 )
 
 
@@ -25,18 +26,24 @@ class KeptPlan:
     rejected: list[tuple[str, str, str, str]]
     rows: list[Any]
     json: str
+    page: tuple[list[Any], int, int]
+    groups_by_name: dict[str, Any]
     members: dict[str, Any]
 
     @classmethod
     def of(cls, plan: _core.Plan | KeptPlan, stamp: str) -> KeptPlan:
         if isinstance(plan, KeptPlan):
             return plan
+        members = {name: getattr(plan, name)() for name in _MEMBERS}
+        names = list(members["pod_groups"])
         return cls(
             warnings=list(plan.warnings),
             rejected=plan.rejected,
             rows=plan.decisions(0, plan.decision_count, DECISION_TYPES),
             json=plan.to_json(stamp),
-            members={name: getattr(plan, name)() for name in _MEMBERS},
+            page=plan.decision_rows(MOST_ROWS),
+            groups_by_name=dict(zip(names, plan.groups(names, evictions=True), strict=True)),
+            members=members,
         )
 
     def as_compiled(self) -> _core.Plan:
@@ -52,6 +59,20 @@ class KeptPlan:
 
     def to_json(self, stamp: str) -> str:
         return self.json
+
+    def decision_rows(self, most: int) -> tuple[list[Any], int, int]:
+        return self.page
+
+    def groups(self, names: list[str], *, evictions: bool) -> list[Any]:
+        return [self.groups_by_name[name] for name in names]
+
+    def find_groups(self, name: str) -> list[str]:
+        own = ((group, group) for group in self.groups_by_name)
+        pods, owners = self.members["names"]
+        for kind in (own, pods.items(), owners):
+            if found := {group for each, group in kind if name in (each, each.partition("/")[2])}:
+                return list(found)
+        return []
 
     def __getattr__(self, name: str) -> Any:
         if name in _MEMBERS:

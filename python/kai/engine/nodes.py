@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kai.engine import text
 from kai.engine.frozen import Frozen
@@ -42,6 +43,12 @@ class NodePlan:
     memory: float
     free_memory: float
     state: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for programs; without the name."""
+        members = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        del members["name"]
+        return {**members, "free_parts": list(self.free_parts)}
 
     @property
     def is_whole(self) -> bool:

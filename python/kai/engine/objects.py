@@ -197,6 +197,8 @@ def _copied(manifest: dict[str, Any]) -> dict[str, Any]:
 def check_options(options: PodOptions) -> None:
     """Raises InvalidClusterError for options of another type, and for levels of no topology."""
     arguments.check(options, PodOptions)
+    for found in fields.of_pod_spec(options.get("pod_spec")):
+        raise InvalidClusterError(f"pod_spec: {found.message}; {found.fix}")
     for option in _OF_A_TOPOLOGY:
         if option in options and "topology" not in options:
             raise InvalidClusterError(f"{option} is of no topology: give topology=... as well")

@@ -13,11 +13,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal, overload
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kai.api import times
 from kai.engine import text
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 Minimum = Literal["below", "at", "above"]
 _MOST_SHOWN = 30
+_HEADS = ("", "pod group", "GPUs", "queue", "share", "priority", "age", "why before the next")
+_WIDE = (
+    "", "pod group", "GPUs", "queues", "they are", "their priority", "share with it", "share now",
+    "priority", "minimum", "age", "why before the next",
+)  # fmt: skip
+_NUMBERS = ("", "GPUs", "share", "priority", "age")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,10 @@ class QueueTurn:
     share: float
     created: datetime | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The same for programs; times as RFC 3339."""
+        return {**dataclasses.asdict(self), "created": _text(self.created)}
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -88,6 +99,12 @@ class Turn:
     memory: float
     queues: tuple[QueueTurn, ...]
     because: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for programs, in dicts and lists; times as RFC 3339."""
+        members = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        queues = [queue.to_dict() for queue in self.queues]
+        return {**members, "created": _text(self.created), "queues": queues}
 
 
 class Order(Sequence[Turn]):
@@ -142,32 +159,55 @@ class Order(Sequence[Turn]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return text.to_text("", [self._table()]) or "no pod group waits for its turn"
+        return text.to_text("", self.tables()) or "no pod group waits for its turn"
 
     def _repr_html_(self) -> str:
-        return text.to_html("", [self._table()])
+        return text.to_html("", self.tables())
 
-    def _table(self) -> text.Table:
-        rows = [
-            (
-                str(turn.place),
-                turn.group,
-                text.number(turn.gpus),
-                turn.queue,
-                f"{100 * turn.queues[-1].share_with_request:.0f} %" if turn.queues else "",
-                str(turn.priority),
-                _age(turn.created, self._now),
-                turn.because,
+    def tables(self, *, most: int | None = _MOST_SHOWN, wide: bool = False) -> list[text.Table]:
+        """The first `most` of them as a table; `wide` has a column for each thing compared."""
+        shown = self[:most]
+        hidden = len(self) - len(shown)
+        heads, rows = (_WIDE, map(self._wide, shown)) if wide else (_HEADS, map(self._row, shown))
+        return [
+            text.Table(
+                "What comes next",
+                heads,
+                [*rows],
+                right=frozenset(heads.index(head) for head in _NUMBERS if head in heads),
+                note=f"and {text.count(hidden, 'more pod group')}" if hidden else "",
+                spare=() if wide else tuple(map(heads.index, ("age", "GPUs", "priority"))),
             )
-            for turn in self[:_MOST_SHOWN]
         ]
-        hidden = len(self) - len(rows)
-        return text.Table(
-            "What comes next",
-            ("", "pod group", "GPUs", "queue", "share", "priority", "age", "why before the next"),
-            rows,
-            right=frozenset((0, 2, 4, 5, 6)),
-            note=f"and {text.count(hidden, 'more pod group')}" if hidden else "",
+
+    def _row(self, turn: Turn) -> tuple[str, ...]:
+        queue = turn.queues[-1] if turn.queues else None
+        return (
+            str(turn.place),
+            turn.group,
+            text.number(turn.gpus),
+            turn.queue,
+            f"{100 * queue.share_with_request:.0f} %" if queue else "",
+            str(turn.priority),
+            age(turn.created, self._now),
+            self._because(turn.place - 1, named=False),
+        )
+
+    def _wide(self, turn: Turn) -> tuple[str, ...]:
+        place, group, gpus, _, _, priority, age, because = self._row(turn)
+        return (
+            place,
+            group,
+            gpus,
+            " > ".join(each.name for each in turn.queues),
+            " > ".join(_standing(each) for each in turn.queues),
+            " > ".join(str(each.priority) for each in turn.queues),
+            " > ".join(f"{100 * each.share_with_request:.0f} %" for each in turn.queues),
+            " > ".join(f"{100 * each.share:.0f} %" for each in turn.queues),
+            priority,
+            turn.minimum,
+            age,
+            because,
         )
 
     @cached_property
@@ -176,7 +216,6 @@ class Order(Sequence[Turn]):
 
     def _turn(self, index: int) -> Turn:
         group, priority, minimum, created_ns, gpus, cpus, memory, queues = self._rows[index]
-        after = self._rows[index + 1] if index + 1 < len(self._rows) else None
         return Turn(
             place=index + 1,
             group=group,
@@ -188,15 +227,34 @@ class Order(Sequence[Turn]):
             cpus=plain(cpus),
             memory=plain(memory),
             queues=tuple(QueueTurn(*queue[:7], _time(queue[7])) for queue in queues),
-            because=_because(self._rows[index], after, by_fair_share=self._by_fair_share),
+            because=self._because(index),
         )
 
+    def _because(self, index: int, *, named: bool = True) -> str:
+        """Why it is before the next one, which a table does not name: that is the row below."""
+        if index + 1 == len(self):
+            return ""
+        after = self._rows[index + 1]
+        name = after[0] if named else "the next"
+        return _because(self._rows[index], after, name, by_fair_share=self._by_fair_share)
 
+
+@lru_cache(maxsize=1024)  # queues come again and again
 def _time(ns: int | None) -> datetime | None:
     return None if ns is None else times.to_datetime(ns)
 
 
-def _age(created: datetime | None, now: datetime) -> str:
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat().replace("+00:00", "Z")
+
+
+def _standing(queue: QueueTurn) -> str:
+    if queue.over_fair_share:
+        return "over fair share"
+    return "within deserved" if queue.within_deserved else "within fair share"
+
+
+def age(created: datetime | None, now: datetime) -> str:
     """ "3d", "5h", "12m", "40s"; the two largest units are for clocks, one is for people."""
     if created is None:
         return "-"
@@ -210,14 +268,11 @@ def _age(created: datetime | None, now: datetime) -> str:
 # ---- why one goes before another -----------------------------------------------------------------
 
 
-def _because(row: _core._Turn, after: _core._Turn | None, *, by_fair_share: bool) -> str:
+def _because(row: _core._Turn, after: _core._Turn, name: str, *, by_fair_share: bool) -> str:
     """What puts a group before the one that comes after it."""
-    if after is None:
-        return ""
     for mine, other in zip(row[7], after[7], strict=False):
         if mine[0] != other[0]:
             return _between_queues(mine, other, by_fair_share=by_fair_share)
-    name = after[0]
     if row[1] > after[1]:
         return f"its priority is {row[1]}, that of {name} {after[1]}"
     if (state := _minimums(row[2], after[2])) is not None:

@@ -18,10 +18,14 @@
 
 from __future__ import annotations
 
-from kai.engine import differences, explain, report, text
+from typing import TYPE_CHECKING
+
+from kai.engine import explain, report, text
 from kai.engine.answer import Answer
-from kai.engine.differences import PlanDiff
 from kai.engine.values import GroupPlan
+
+if TYPE_CHECKING:
+    from kai.engine.differences import PlanDiff
 
 
 class Plan(Answer):
@@ -49,7 +53,7 @@ class Plan(Answer):
         plan it says why. Raises NotFoundError when nothing has the name, or several groups have.
         """
         found = explain.rejections(self, name)
-        return explain.why_rejected(found) if found else explain.why(self, self.find_group(name))
+        return explain.why_rejected(found) if found else explain.why(self, name)
 
     def find_group(self, name: str) -> GroupPlan:
         """The pod group that `why` explains. Raises NotFoundError as `why` does."""
@@ -78,6 +82,8 @@ class Plan(Answer):
           queue                    before  after
           a      fair share, GPUs  1       2
         """
+        from kai.engine import differences
+
         return differences.diff(self, other)
 
     def __repr__(self) -> str:

@@ -36,6 +36,30 @@ class QueueShare:
     request: float | None
     over_quota_weight: float | None
 
+    @property
+    def over_fair_share(self) -> float | None:
+        """How much more than its fair share it has; less than 0: how much it lacks.
+
+        >>> import kai
+        >>> kai.QueueShare(2, 4, None, 3, 0, 8, 1).over_fair_share
+        -1
+        """
+        if self.allocated is None or self.fair_share is None:
+            return None
+        return plain(self.allocated - self.fair_share)
+
+    @property
+    def part_of_fair_share(self) -> float | None:
+        """What it has as a part of its fair share: 1.0 is all of it. None where that is nothing.
+
+        >>> import kai
+        >>> kai.QueueShare(2, 4, None, 3, 0, 8, 1).part_of_fair_share
+        0.75
+        """
+        if self.allocated is None or not self.fair_share:
+            return None
+        return self.allocated / self.fair_share
+
     def to_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
@@ -77,6 +101,28 @@ class Queues(ByName[QueuePlan]):
     """
 
     _noun = "queue"
+    _parents: Callable[[], Mapping[str, str | None]] | None = None
+
+    def __init__(
+        self,
+        values: Mapping[str, QueuePlan],
+        parents: Callable[[], Mapping[str, str | None]] | None = None,
+    ) -> None:
+        """`parents` says which queue each one stands below, once a page needs it."""
+        super().__init__(values)
+        self._parents = parents
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_values": self._values}  # copies and pickles know no plan
+
+    def _tables(self) -> list[Table]:
+        return queue_tables(self, self._parents() if self._parents else None)
+
+    def __getitem__(self, name: str) -> QueuePlan:
+        rows: Any = super().__getitem__(name)
+        if not isinstance(rows, QueuePlan):  # of 10,000 queues a page shows 24
+            self._values[name] = _queue_of(name, rows)
+        return self._values[name]
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per queue and resource; unlimited is infinity. Needs pandas."""
@@ -101,13 +147,24 @@ class Queues(ByName[QueuePlan]):
         return by_queue
 
     def __repr__(self) -> str:
-        return text.to_text("", queue_tables(self)) or "no queues"
+        return text.to_text("", self._tables()) or "no queues"
 
     def _repr_html_(self) -> str:
-        return text.to_html("", queue_tables(self))
+        return text.to_html("", self._tables())
 
 
-def queue_share_of(row: tuple[float | None, ...]) -> QueueShare:
+def queues_of(
+    rows: Mapping[str, Mapping[str, Any]], parents: Callable[[], Mapping[str, str | None]]
+) -> Queues:
+    """Of the compiled plan's rows, each made a value when something asks for it."""
+    return Queues(rows, parents)  # type: ignore[arg-type]
+
+
+def _queue_of(name: str, rows: Mapping[str, Any]) -> QueuePlan:
+    return QueuePlan(name, *(_share_of(rows[each]) for each in ("gpu", "cpu", "memory")))
+
+
+def _share_of(row: tuple[float | None, ...]) -> QueueShare:
     return QueueShare(*(None if value is None else plain(value) for value in row))
 
 
@@ -128,42 +185,65 @@ def queue_tables(
 ) -> list[Table]:
     """One table per resource, queues below their parents.
 
-    With `busy_only`, GPUs alone, or what else is asked for when no pod asks for GPUs.
+    With `busy_only`, GPUs alone, or what else is asked for when no pod asks for GPUs; and without
+    how what is in use compares with the fair share.
     """
     names = _as_tree(queues, parents or {})
     made = []
     for resource, label, show in _RESOURCES:
-        shares: list[tuple[str, QueueShare]] = [
-            ("  " * depth + name, getattr(queues[name], resource)) for name, depth in names
-        ]
-        if busy_only and not any(share.request or share.allocated for _, share in shares):
+        if busy_only and not any(_is_busy(queues[name], resource) for name, _ in names):
             continue
-        rows = [
-            (
-                name,
-                _amount(show, share.deserved),
-                show(share.fair_share),
-                show(share.allocated),
-                show(share.request),
-                _amount(show, share.limit),
-                text.number(share.over_quota_weight),
-            )
-            for name, share in shares
+        columns = [head for head in _COLUMNS if not busy_only or head not in _COMPARED]
+        shares: list[tuple[str, QueueShare]] = [
+            ("  " * depth + name, getattr(queues[name], resource))
+            for name, depth in names[: MOST_QUEUES if busy_only else None]
         ]
-        hidden = len(rows) - MOST_QUEUES if busy_only else 0
-        note = f"and {text.count(hidden, 'more queue')}" if hidden > 0 else ""
+        rows = [
+            (name, *(_cell(share, head, show) for head in columns[1:])) for name, share in shares
+        ]
+        hidden = len(names) - len(rows)
         made.append(
             Table(
                 f"Queues, {label}",
-                ("queue", "deserved", "fair share", "in use", "wanted", "limit", "weight"),
-                rows[: MOST_QUEUES if busy_only else None],
-                right=frozenset(range(1, 7)),
-                note=note,
+                columns,
+                rows,
+                right=frozenset(range(1, len(columns))),
+                note=f"and {text.count(hidden, 'more queue')}" if hidden > 0 else "",
+                spare=tuple(columns.index(head) for head in _SPARE if head in columns),
             )
         )
         if busy_only:
             break
     return made
+
+
+_COMPARED = ("% of share", "over or under")
+_COLUMNS = (
+    "queue", "deserved", "fair share", "in use", *_COMPARED, "wanted", "limit", "weight",
+)  # fmt: skip
+_SPARE = ("weight", "limit", "wanted", "over or under", "deserved")
+
+
+def _cell(share: QueueShare, head: str, show: Callable[[float | None], str]) -> str:
+    if head == "% of share":
+        part = share.part_of_fair_share
+        return "" if part is None else f"{100 * part:,.0f}"
+    if head == "over or under":
+        over = share.over_fair_share
+        if not over:
+            return "" if over is None else show(0)
+        return f"{'+' if over > 0 else '-'}{show(abs(over))}"
+    if head == "weight":
+        return text.number(share.over_quota_weight)
+    if head in ("deserved", "limit"):
+        return _amount(show, getattr(share, head))
+    members = {"fair share": "fair_share", "in use": "allocated", "wanted": "request"}
+    return show(getattr(share, members[head]))
+
+
+def _is_busy(queue: QueuePlan, resource: str) -> bool:
+    share: QueueShare = getattr(queue, resource)
+    return bool(share.request or share.allocated)
 
 
 def _amount(show: Callable[[float | None], str], value: float | None) -> str:

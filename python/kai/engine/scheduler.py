@@ -21,7 +21,6 @@ from kai.engine.arguments import suggesting
 from kai.engine.cluster import Cluster
 from kai.engine.config import ConfigSource
 from kai.engine.plan import Plan
-from kai.engine.situation import Situation
 
 if TYPE_CHECKING:
     from kai import _core
@@ -102,7 +101,6 @@ class Scheduler:
             now_ns=now_ns,
             rejected=cluster._all_rejected(plan.rejected),
             warnings=tuple(dict.fromkeys((*plan.warnings, *cluster._warnings()))),
-            situation=Situation(plan),
         )
 
     # ---- from one cycle to the next --------------------------------------------------------------

@@ -1,118 +1,145 @@
-"""The facts behind a plan that its explanation needs: which pods ask for what, and what there is.
+"""The facts behind a plan that its pages and explanations need, read from the compiled plan.
 
-They come from the compiled plan, and only when a person asks: a plan that is turned into JSON
-never pays for them.
+They are counted there: what a page has to say takes as long as the page, however large the cluster
+is. A plan that is turned into JSON never pays for them.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kai.engine.values import GroupPlan, group_plan_of
 
 if TYPE_CHECKING:
     from kai import _core
 
-_NONE = Fraction(0)
+MOST_ROWS = 12  # of a table on a page
+_NANO = 10**9
 
-
-@dataclass(frozen=True, slots=True)
-class PodFacts:
-    """What one pod asks for, and where it is. GPUs are devices, or parts of them."""
-
-    name: str
-    group: str | None
-    gpus: Fraction
-    node: str | None
-    state: str  # waits, holds, leaves, ended
-    devices: int = 0  # that it shares, and of each:
-    gpu_fraction: Fraction = _NONE
-    gpu_memory_mib: int = 0
-
-    @property
-    def waits(self) -> bool:
-        return self.state == "waits"
+Amounts = tuple[tuple[Fraction, int], ...]
+"""How many GPUs, and how many pods or nodes have or ask for as many; the smallest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """A pod group with its pods; `min_member` of them have to start together."""
+    """What there is to know of a pod group and of what was decided about it.
 
-    name: str
-    queue: str
-    min_member: int
-    owner: str | None  # name of its workload
-    pods: tuple[PodFacts, ...]
+    `least` pods have to start together. `pods` and `waiting` say how many GPUs its pods ask for:
+    all, and those that waited as the cycle began. `sharer` is the first of these that asks for
+    parts of devices: how many, which part of each, or how many MiB. `placed` pods stood on a node
+    and keep a place. `running`, `bound` and `promised` count pods by node. `evicted` pods have to
+    leave where they are, `causes` say why: action, for which group, how many; `lost` of them are
+    promised nothing. `moves`: whatever is promised is for pods that have to leave.
+    """
 
+    least: int
+    pods: Amounts
+    waiting: Amounts
+    sharer: tuple[int, Fraction, int] | None
+    placed: int
+    running: Mapping[str, int]
+    bound: Mapping[str, int]
+    promised: Mapping[str, int]
+    evicted: int
+    lost: int
+    causes: Sequence[tuple[str, str | None, int]]
+    moves: bool
 
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """What a node could hold at most."""
+    @property
+    def pod_count(self) -> int:
+        return sum(number for _, number in self.pods)
 
-    name: str
-    gpus: Fraction
+    @property
+    def asked(self) -> list[Fraction]:
+        """The different amounts that waiting pods ask for."""
+        return [gpus for gpus, _ in self.waiting]
 
 
 class Situation:
-    """Facts about the cluster of a compiled plan; None has none."""
+    """Facts about the cluster of a compiled plan, and about the plan in its terms."""
 
-    def __init__(self, compiled: _core.Plan | None) -> None:
+    def __init__(self, compiled: _core.Plan) -> None:
         self._compiled = compiled
 
     @cached_property
-    def _lists(self) -> dict[str, list[Any]]:
-        return self._compiled.situation() if self._compiled else {}
+    def counts(self) -> Mapping[str, int]:
+        """Decisions by kind, `pod_groups`, and how many of these are `waiting`."""
+        return self._compiled.counts()
 
     @cached_property
-    def pods(self) -> tuple[PodFacts, ...]:
-        return tuple(_pod_facts(*row) for row in self._lists.get("pods", ()))
+    def capacity(self) -> Amounts:
+        """GPUs of nodes."""
+        return _amounts(self._account[0])
 
     @cached_property
-    def groups(self) -> dict[str, GroupFacts]:
-        """By "namespace/name"."""
-        pods: dict[str | None, list[PodFacts]] = defaultdict(list)
-        for pod in self.pods:
-            pods[pod.group].append(pod)
-        return {
-            name: GroupFacts(
-                name, queue, least, owner, tuple(sorted(pods[name], key=lambda pod: pod.name))
+    def free(self) -> Amounts:
+        """Of nodes, the GPUs that are free after the cycle and promised to no pod."""
+        return _amounts(self._account[1])
+
+    @cached_property
+    def gained(self) -> Mapping[str, Fraction]:
+        """GPUs that queues get or are promised beside what they hold, less what leaves them."""
+        return {queue: Fraction(gpus, _NANO) for queue, gpus in self._account[2].items()}
+
+    @property
+    def queues_in_use(self) -> int:
+        """How many queues that groups can run in then have any GPUs."""
+        return self._account[3]
+
+    @cached_property
+    def queues_above_share(self) -> tuple[int, list[tuple[str, Fraction]]]:
+        """How many of these then have more than their fair share, and the first, with what."""
+        rows = self._account[5]
+        return self._account[4], [(queue, Fraction(gpus, _NANO)) for queue, gpus in rows]
+
+    @cached_property
+    def _account(self) -> _core._Account:
+        return self._compiled.account()
+
+    @cached_property
+    def decision_rows(self) -> tuple[list[_core._DecisionRow], int, int]:
+        """Decisions by pod group or queue; and pods and groups of rows that are left out."""
+        return self._compiled.decision_rows(MOST_ROWS)
+
+    @cached_property
+    def waiting(self) -> list[tuple[list[str], bool]]:
+        """Names of groups that wait, those together that have the same reasons.
+
+        And whether they are of different queues.
+        """
+        return self._compiled.waiting()
+
+    def find_groups(self, name: str) -> list[str]:
+        """Groups of that name, or of pods or workloads that have it, with or without namespace."""
+        return sorted({*self._compiled.find_groups(name)})
+
+    def groups(self, names: Sequence[str]) -> list[tuple[GroupPlan, GroupFacts]]:
+        """Without a reason for each pod that leaves. Raises KeyError for an unknown name."""
+        return [
+            (group_plan_of(name, *row), _facts(*story))
+            for name, (row, story) in zip(
+                names, self._compiled.groups(list(names), evictions=False), strict=True
             )
-            for name, queue, least, owner in self._lists.get("pod_groups", ())
-        }
+        ]
+
+    def group(self, name: str) -> GroupPlan:
+        """The whole of one."""
+        [(row, _)] = self._compiled.groups([name], evictions=True)
+        return group_plan_of(name, *row)
 
     @cached_property
-    def group_of_pod(self) -> dict[str, str]:
-        return {row[0]: row[1] for row in self._lists.get("pods", ()) if row[1] is not None}
+    def group_of_pod(self) -> Mapping[str, str]:
+        return self._compiled.names()[0]
 
     @cached_property
     def groups_of_owners(self) -> list[tuple[str, str]]:
         """ "namespace/name" of a workload and of a group that was made for it."""
-        return [
-            (f"{name.rpartition('/')[0]}/{group.owner}", name)
-            for name, group in self.groups.items()
-            if group.owner
-        ]
-
-    @cached_property
-    def nodes(self) -> tuple[NodeFacts, ...]:
-        return tuple(NodeFacts(name, _exact(gpus)) for name, gpus in self._lists.get("nodes", ()))
-
-    def free_gpus(self, decisions: Iterable[Any]) -> dict[str, Fraction]:
-        """By node, what is free once these decisions are carried out.
-
-        Evicted pods hold theirs until they are gone; a place that is promised is counted as free.
-        """
-        free = {node.name: node.gpus for node in self.nodes}
-        for pod in self.pods:
-            if pod.node in free and pod.state in ("holds", "leaves"):
-                free[pod.node] -= pod.gpus
-        for decision in decisions:
-            if decision.kind == "bind" and decision.node in free:
-                free[decision.node] -= Fraction(decision.gpus)
-        return free
+        return self._compiled.names()[1]
 
     def path_to_root(self, queue: str) -> list[str]:
         """The queue and those above it, its own first."""
@@ -125,24 +152,47 @@ class Situation:
 
     @cached_property
     def queue_parents(self) -> dict[str, str | None]:
-        return dict(self._lists.get("queues", ()))
+        return self._compiled.queue_parents()
 
 
-def _pod_facts(
-    name: str,
-    group: str | None,
-    node: str | None,
-    state: str,
-    gpus: float,
-    devices: int,
-    fraction: float,
-    memory_mib: int,
-) -> PodFacts:
-    part = _exact(fraction)
-    total = _exact(gpus) + part * devices
-    return PodFacts(name, group, total, node, state, devices, part, memory_mib)
+def exact(gpus: float) -> Fraction:
+    """As people write it: 0.3 is 3/10. What has more than nine digits is cut.
+
+    >>> exact(0.3), 3 * exact(1 / 3) < 1
+    (Fraction(3, 10), True)
+    """
+    return Fraction(math.floor(gpus * _NANO + 1e-3), _NANO)
 
 
-def _exact(amount: float) -> Fraction:
-    """As people write it: 0.3 is 3/10."""
-    return Fraction(str(amount))
+def _amounts(rows: Iterable[tuple[float, int]]) -> Amounts:
+    return tuple((exact(gpus), number) for gpus, number in rows)
+
+
+def _facts(
+    least: int,
+    pods: list[tuple[float, int]],
+    waiting: list[tuple[float, int]],
+    sharer: tuple[int, float, int] | None,
+    placed: int,
+    running: list[tuple[str, int]],
+    bound: list[tuple[str, int]],
+    promised: list[tuple[str, int]],
+    evicted: int,
+    lost: int,
+    causes: list[tuple[str, str | None, int]],
+    moves: bool,
+) -> GroupFacts:
+    return GroupFacts(
+        least,
+        _amounts(pods),
+        _amounts(waiting),
+        None if sharer is None else (sharer[0], exact(sharer[1]), sharer[2]),
+        placed,
+        dict(running),
+        dict(bound),
+        dict(promised),
+        evicted,
+        lost,
+        causes,
+        moves,
+    )

@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import difflib
 import html
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from kai.api.visible import visible
+from kai.engine.names import clip, shortened
+
 WIDTH = 80
-SHORTEST_NAME, LONGEST_NAME, LONGEST_TEXT = 12, 56, 2000
-NARROW = 28  # a text column with less room than this gets lines of its own
+SHORTEST_NAME, SHORTEST_OF_LIST, LONGEST_TEXT = 12, 8, 2000
+NARROW = 28  # a column of text gets at least this, or lines of its own
+NARROWEST = 40  # a terminal with fewer columns shows what one with so many does
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class Table:
     """Rows of text under a title; the last column may be as long as it likes and is wrapped.
 
     With `name`, every row is one line: the last column lists less for it, then names are shortened.
+    `spare` are columns of a table of numbers that a narrow terminal does not show, first one first.
     """
 
     title: str
@@ -36,6 +42,7 @@ class Table:
     right: AbstractSet[int] = frozenset()
     note: str = ""
     name: int | None = None
+    spare: Sequence[int] = ()
 
 
 def number(value: float | Fraction | None) -> str:
@@ -91,6 +98,16 @@ def listing(names: Iterable[str], *, most: int = 3) -> str:
     return f"{shown} and {number(len(names) - most)} more" if len(names) > most else shown
 
 
+def listing_of(shown: Sequence[str], total: int) -> str:
+    """The same where only the first are at hand.
+
+    >>> listing_of(["a", "b"], 5)
+    'a, b and 3 more'
+    """
+    more = total - len(shown)
+    return f"{', '.join(shown)} and {number(more)} more" if more > 0 else ", ".join(shown)
+
+
 def not_found(noun: str, name: str, known: Iterable[str]) -> str:
     """That there is no such thing, with names that are close.
 
@@ -106,96 +123,321 @@ def not_found(noun: str, name: str, known: Iterable[str]) -> str:
     return f"there is no {noun} {name!r}{hint}"
 
 
-def to_text(title: str, tables: Iterable[Table], *, width: int = WIDTH) -> str:
-    """All tables with something in them, under one title, in at most `width` columns."""
-    parts = ["\n".join(wrap(title, width))] if title else []
+def to_text(title: str, tables: Iterable[Table], *, width: int | None = None) -> str:
+    """All tables with something in them, under one title; `width` as for `lines`."""
+    parts = ["\n".join(wrap(title, width or WIDTH))] if title else []
     parts += ["\n".join(line for _, line in lines(table, width)) for table in tables if table.rows]
     return "\n\n".join(parts)
 
 
-def wrap(sentence: str, width: int, *, indent: int = 0) -> list[str]:
-    """Lines of at most `width` columns; those after the first start further right."""
-    return textwrap.wrap(sentence, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+def wrap(sentence: str, width: int, *, indent: int = 0, split: bool = True) -> list[str]:
+    """Lines of at most `width` columns; those after the first start further right.
 
-
-def lines(table: Table, width: int = WIDTH) -> Iterator[tuple[str, str]]:
-    """The lines of a table, each with what it is: "title", "head", "row" or "note"."""
-    yield "title", table.title
-    headed = any(table.columns)
-    rows = [_clipped(row) for row in ([table.columns] if headed else []) + list(table.rows)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(table.columns))]
-    last = len(widths) - 1
-    if last in table.right:  # a table of numbers: the names give way
-        excess = 2 * last + 2 + sum(widths) - width
-        widths[0] = min(widths[0], max(widths[0] - excess, SHORTEST_NAME))
-        rows = [[_clip(row[0], widths[0]), *row[1:]] for row in rows]
-    elif table.name is not None:
-        _fit(rows, widths, table.name, width)
-    start = 2 + sum(widths[:last]) + 2 * last
-    stacked = last not in table.right and start + min(widths[last], NARROW) > width
-    for index, row in enumerate(rows):
-        what = "head" if headed and index == 0 else "row"
-        cells = [
-            cell.rjust(widths[column]) if column in table.right else cell.ljust(widths[column])
-            for column, cell in enumerate(row)
-        ]
-        if start + widths[last] <= width or last in table.right:
-            yield what, ("  " + "  ".join(cells)).rstrip()
-        elif not stacked:
-            first, *rest = wrap(row[last], width - start) or [""]
-            yield what, ("  " + "  ".join([*cells[:last], first])).rstrip()
-            yield from ((what, " " * start + line) for line in rest)
-        elif what == "row":  # the text gets lines of its own under the other cells
-            yield what, ("  " + "  ".join(cells[:last])).rstrip()
-            wrapped = wrap(row[last], width - 6)
-            yield from ((what, "      " + line) for line in wrapped)
-    if table.note:
-        yield "note", f"  {table.note}"
-
-
-def _fit(rows: list[list[str]], widths: list[int], name: int, width: int) -> None:
-    """Shortens the last column, and names by what that cannot give."""
-    last = len(widths) - 1
-    excess = 2 * last + 2 + sum(widths) - width
-    of_last = max(0, min(excess, widths[last] - NARROW))
-    of_names = max(0, min(excess - of_last, widths[name] - SHORTEST_NAME))
-    for column, less, shorter in ((last, of_last, _shorter_listing), (name, of_names, _clip)):
-        widths[column] -= less
-        for row in rows:
-            row[column] = shorter(row[column], widths[column])
-
-
-def _shorter_listing(cell: str, limit: int) -> str:
-    """Fewer names and more that are only counted.
-
-    >>> _shorter_listing("n1 (4), n2 (4), n3 (4) and 7 more", 26)
-    'n1 (4), n2 (4) and 8 more'
+    Without `split`, a word that is longer than a line stays whole.
     """
-    if len(cell) <= limit:
-        return cell
-    shown, _, rest = cell.partition(" and ")
-    names, more = shown.split(", "), rest.removesuffix(" more").replace(",", "")
-    if rest and not more.isdigit():
-        return _clip(cell, limit)
-    if len(names) == 1:
-        counted = cell[len(shown) :]
-        return _clip(shown, limit - len(counted)) + counted
-    kept = f"{', '.join(names[:-1])} and {number(int(more or 0) + 1)} more"
-    return _shorter_listing(kept, limit)
+    return textwrap.wrap(
+        sentence,
+        width,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=split,
+    )
 
 
-def _clipped(row: Sequence[str]) -> list[str]:
-    """Names end somewhere, however long they are: a page is for reading."""
-    most = [LONGEST_NAME] * (len(row) - 1) + [LONGEST_TEXT]
-    return [_clip(cell, limit) for cell, limit in zip(row, most, strict=True)]
+# ---- lines ---------------------------------------------------------------------------------------
 
 
-def _clip(cell: str, limit: int) -> str:
-    """Without the middle: names of one cluster often begin alike."""
-    if len(cell) <= limit:
-        return cell
-    tail = (limit - 3) // 2
-    return f"{cell[: limit - 3 - tail]}...{cell[-tail:]}"
+def lines(table: Table, width: int | None = None) -> Iterator[tuple[str, str]]:
+    """The lines of a table, each with what it is: "title", "head", "row" or "note".
+
+    `width` is that of a terminal: names are cut where they do not fit, and no two names alike.
+    None is a file or a notebook: sentences are wrapped as in a book, and names stay whole.
+    """
+    for part in [table.title] if width is None else wrap(table.title, width):
+        yield "title", part
+    rows = [[visible(cell) for cell in row] for row in table.rows]
+    table, rows, left_out = _without_spare(table, rows, width)
+    if len(table.columns) - 1 in table.right:
+        yield from _numbers(table, rows, width)
+    elif table.name is not None:
+        yield from _listings(table, rows, table.name, width)
+    else:
+        yield from _sentences(table, rows, width)
+    notes = [table.note, f"not shown for want of room: {', '.join(left_out)}" if left_out else ""]
+    for note in notes:
+        yield from (("note", "  " + line) for line in wrap(note, (width or WIDTH) - 2))
+
+
+def _numbers(table: Table, rows: list[list[str]], width: int | None) -> Iterator[tuple[str, str]]:
+    """A table of numbers: names give way, each row is one line unless two names would be alike."""
+    heads = [[head] for head in table.columns]
+    widths = _widths([*rows, list(table.columns)])
+    if width is not None and _sum(widths) > width:
+        heads = _two_lines(heads, _widths(rows) if rows else widths)
+        widths = _widths([*rows, *([*each] for each in zip(*heads, strict=True))])
+        widths[0] = min(widths[0], max(SHORTEST_NAME, width - _sum([0, *widths[1:]])))
+    for each in zip(*heads, strict=True):
+        if any(each):
+            yield "head", _joined(each, widths, table.right)
+    names = _tree_names([row[0] for row in rows], widths[0])
+    for name, row in zip(names, rows, strict=True):
+        yield "row", _joined([name[0], *row[1:]], widths, table.right)
+        yield from (("row", f"  {rest}") for rest in name[1:])
+
+
+def _without_spare(
+    table: Table, rows: list[list[str]], width: int | None
+) -> tuple[Table, list[list[str]], list[str]]:
+    """The table without columns for which a narrow terminal has no room, and their heads."""
+    left_out: list[str] = []
+    kept = list(range(len(table.columns)))
+    for column in table.spare if width is not None else ():
+        measured = kept if kept[-1] in table.right else kept[:-1]  # a sentence wraps
+        heads = _two_lines([[table.columns[at]] for at in measured], [0] * len(measured))
+        shown = [[row[at] for at in measured] for row in rows]
+        widths = _widths([*shown, *([*each] for each in zip(*heads, strict=True))])
+        widths = [
+            size if at in table.right else min(size, 2 * SHORTEST_NAME)
+            for at, size in zip(measured, widths, strict=True)
+        ]
+        if _sum(widths) <= (width or 0):
+            break
+        kept.remove(column)
+        left_out.append(table.columns[column])
+    right = frozenset(kept.index(at) for at in table.right if at in kept)
+    narrow = replace(table, columns=[table.columns[at] for at in kept], right=right)
+    return narrow, [[row[at] for at in kept] for row in rows], left_out
+
+
+def _two_lines(heads: list[list[str]], widths: Sequence[int]) -> list[list[str]]:
+    """Heads of two words, in two lines each where their column is narrower."""
+    split = [
+        head[0].rsplit(" ", 1) if len(head[0]) > width and " " in head[0] else ["", head[0]]
+        for head, width in zip(heads, widths, strict=True)
+    ]
+    return split if any(upper for upper, _ in split) else heads
+
+
+def _tree_names(names: Sequence[str], limit: int) -> list[list[str]]:
+    """Each name in its lines of at most so many columns; what indents it stays."""
+    indents = [len(name) - len(name.lstrip()) for name in names]
+    rooms = [max(limit - indent, SHORTEST_NAME) for indent in indents]
+    made = []
+    cells = _fitting([name.lstrip() for name in names], rooms)
+    for said, indent, room in zip(cells, indents, rooms, strict=True):
+        parts = [said[at : at + room] for at in range(0, len(said), room)] or [""]
+        made.append([" " * indent + part for part in parts])
+    return made
+
+
+def _listings(
+    table: Table, rows: list[list[str]], name: int, width: int | None
+) -> Iterator[tuple[str, str]]:
+    """Rows that end in a list of names: it gets shorter first, then the names do."""
+    heads, last = list(table.columns), len(table.columns) - 1
+    widths = _widths([*rows, heads])
+    stacked = False
+    if width is not None and _sum(widths) > width:
+        fixed = _sum(widths) - widths[name] - widths[last]
+        wanted = min(widths[name], NARROW) + min(widths[last], NARROW)
+        stacked = fixed + wanted > width
+        if stacked:  # the list gets a line of its own
+            widths[name] = min(widths[name], width - (fixed - 2))
+            widths[last] = min(widths[last], width - 6)
+        else:
+            room = width - fixed
+            of_last = max(room - widths[name], NARROW, room // 3)
+            widths[last] = min(widths[last], of_last)
+            widths[name] = min(widths[name], room - widths[last])
+        _cut_lists(rows, name, widths[name])
+        _cut_lists(rows, last, widths[last])
+    elif width is None:  # fewer names, and those whole
+        for row in rows:
+            room = WIDTH - _sum(widths) + widths[last]
+            row[last] = str(_List.of(row[last]).within(max(room, NARROW)))
+    for what, row in [("head", heads), *(("row", row) for row in rows)]:
+        if not stacked:
+            yield what, _joined(row, widths, table.right)
+        elif what == "head":
+            yield what, _joined(row[:last], widths[:last], table.right)
+        else:
+            yield what, _joined(row[:last], widths[:last], table.right)
+            if row[last]:
+                yield what, f"      {row[last]}"
+
+
+def _cut_lists(rows: list[list[str]], column: int, limit: int) -> None:
+    """Makes the cells of a column fit."""
+    cells = _fitting([row[column] for row in rows], [limit] * len(rows))
+    for row, cell in zip(rows, cells, strict=True):
+        row[column] = cell
+
+
+def _fitting(cells: Sequence[str], limits: Sequence[int]) -> list[str]:
+    """Lists of names with fewer names, and then with shorter ones, no two alike."""
+    lists = [_List.of(cell).within(limit) for cell, limit in zip(cells, limits, strict=True)]
+    rooms: dict[str, int] = {}
+    for each, limit in zip(lists, limits, strict=True):
+        room = max(limit - len(str(each)) + len(each.names[0]), SHORTEST_OF_LIST)
+        for item in each.names:
+            rooms[item] = min(rooms.get(item, room), room)
+    short = shortened(rooms)
+    for each in lists:
+        each.names = [short[item] for item in each.names]
+    return [str(each) for each in lists]
+
+
+@dataclass(slots=True)
+class _List:
+    """ "n1 (4), n2 (4) and 7 more": names, how many there are of each, how many are left out.
+
+    >>> some = _List.of("n1 (4), n2 (4), n3 (4) and 7 more")
+    >>> str(some.within(26)), some.names
+    ('n1 (4), n2 (4) and 8 more', ['n1', 'n2'])
+    """
+
+    names: list[str]
+    counts: list[str]
+    more: int
+
+    @classmethod
+    def of(cls, cell: str) -> _List:
+        shown, _, rest = cell.rpartition(" and ")
+        more = rest.removesuffix(" more").replace(",", "")
+        if not rest.endswith(" more") or not more.isdigit():
+            shown, more = cell, "0"
+        items = [item.partition(" (") for item in shown.split(", ")]
+        return cls([name for name, *_ in items], ["".join(of) for _, *of in items], int(more))
+
+    def within(self, limit: int) -> _List:
+        """The same with fewer names, if it takes more columns than that."""
+        while len(str(self)) > limit and self.names[1:]:
+            self.names.pop()
+            self.counts.pop()
+            self.more += 1
+        return self
+
+    def __str__(self) -> str:
+        items = ", ".join(map("".join, zip(self.names, self.counts, strict=True)))
+        return f"{items} and {number(self.more)} more" if self.more else items
+
+
+def _sentences(table: Table, rows: list[list[str]], width: int | None) -> Iterator[tuple[str, str]]:
+    """Rows that end in a sentence: beside the names where it has room, else below them."""
+    book, last = width or WIDTH, len(table.columns) - 1
+    lefts, beside = _beside(table, rows, width)
+    start = _sum(lefts) + 2 if beside else 6
+    if any(table.columns) and (beside or last > 1):
+        heads = table.columns if beside else table.columns[:last]
+        yield "head", _joined(heads, [*lefts, 0], table.right)
+    for row in rows:
+        said = wrap(clip(row[last], LONGEST_TEXT), book - start, split=width is not None)
+        left = _joined(row[:last], lefts, table.right)
+        if beside and len(left) <= start - 2:
+            yield "row", f"{left.ljust(start - 2)}  {''.join(said[:1])}".rstrip()
+            del said[:1]
+        elif width is None or len(left) <= book:
+            yield "row", left
+        else:
+            yield from (("row", part) for part in wrap(left, book, indent=2))
+        yield from (("row", " " * start + line) for line in said)
+
+
+def _beside(table: Table, rows: list[list[str]], width: int | None) -> tuple[list[int], bool]:
+    """The widths of all columns but the last, and whether that stands beside them or below.
+
+    Of one column, a name that is longer than most has a line of its own. Of several, names are cut.
+    """
+    book, last = width or WIDTH, len(table.columns) - 1
+    widths = _widths([*rows, list(table.columns)])
+    lefts = widths[:last]
+    if last <= 1:
+        limit = book - min(max(widths[last], 1), max(NARROW, 2 * book // 5)) - 2
+        short = [row for row in rows if _sum(_widths([row[:last]])) <= limit] if last else rows
+        if 2 * len(short) < len(rows):
+            return lefts, False
+        return _widths([*short, list(table.columns)])[:last], True
+    limit = book - min(widths[last], max(NARROW, book // 3)) - 2
+    if _sum(lefts) > limit and widths[last] <= NARROW and width is not None:
+        _cut_names(rows, lefts, table.right, limit)
+    if _sum(lefts) <= limit:
+        return lefts, True
+    if width is not None:
+        _cut_names(rows, lefts, table.right, width)
+    return lefts, False
+
+
+def _cut_names(
+    rows: list[list[str]], widths: list[int], right: AbstractSet[int], width: int
+) -> None:
+    """Makes the columns of names, in front of a sentence, fit: the widest gives way first."""
+    names = [column for column in range(len(widths)) if column not in right]
+    while _sum(widths) > width and any(widths[column] > SHORTEST_NAME for column in names):
+        widths[max(names, key=lambda column: widths[column])] -= 1
+    for column in names:
+        _cut_lists(rows, column, widths[column])
+        widths[column] = max(widths[column], *(len(row[column]) for row in rows))
+
+
+def _widths(rows: Iterable[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _sum(widths: Sequence[int]) -> int:
+    """The width of a row, with two blanks before each column."""
+    return 2 * len(widths) + sum(widths)
+
+
+def _joined(row: Sequence[str], widths: Sequence[int], right: AbstractSet[int]) -> str:
+    cells = [
+        cell.rjust(width) if column in right else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=False))
+    ]
+    return ("  " + "  ".join(cells)).rstrip()
+
+
+# ---- other forms ---------------------------------------------------------------------------------
+
+
+def to_markdown(title: str, tables: Iterable[Table]) -> str:
+    """The same for an issue or a merge request.
+
+    >>> table = Table("Queues", ("queue", "GPUs"), [("a", "2"), ("  b|c", "16")], right={1})
+    >>> print(to_markdown("", [table]))
+    **Queues**
+    <BLANKLINE>
+    | queue | GPUs |
+    | --- | ---: |
+    | a | 2 |
+    | &nbsp;&nbsp;&nbsp;&nbsp;b\\|c | 16 |
+    """
+    parts = [f"### {_in_markdown(title)}"] if title else []
+    for table in tables:
+        if not table.rows:
+            continue
+        rules = ["---:" if at in table.right else "---" for at in range(len(table.columns))]
+        heads = [_in_markdown(head) or " " for head in table.columns]
+        body = [[_in_markdown(cell) for cell in row] for row in table.rows]
+        written = "\n".join(f"| {' | '.join(row)} |" for row in (heads, rules, *body))
+        parts.append(f"**{_in_markdown(table.title)}**\n\n{written}")
+        parts += [_in_markdown(table.note)] if table.note else []
+    return "\n\n".join(parts)
+
+
+def _in_markdown(cell: str) -> str:
+    """As it is: what Markdown acts on is escaped."""
+    text = visible(cell)
+    said = _MARKS.sub(r"\\\g<0>", text.lstrip(" "))
+    return "&nbsp;" * 2 * (len(text) - len(text.lstrip(" "))) + said
+
+
+_MARKS = re.compile(r"[\\`*_|<>\[\]]")
+
+
+# Styles that say nothing of colours: light or dark is what the notebook is.
+_LEFT = ' style="text-align: left; vertical-align: top"'
+_RIGHT = ' style="text-align: right; vertical-align: top; white-space: nowrap"'
+_CAPTION = ' style="text-align: left; font-weight: bold; caption-side: top; white-space: nowrap"'
 
 
 def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
@@ -204,17 +446,14 @@ def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
     for table in tables:
         if not table.rows:
             continue
-        align = [
-            ' style="text-align: right"' if column in table.right else ' style="text-align: left"'
-            for column in range(len(table.columns))
-        ]
+        align = [_RIGHT if column in table.right else _LEFT for column in range(len(table.columns))]
         head = "".join(
             f"<th{align[column]}>{html.escape(name)}</th>"
             for column, name in enumerate(table.columns)
         )
         body = "".join(
             "<tr>"
-            + "".join(f"<td{align[n]}>{html.escape(cell)}</td>" for n, cell in enumerate(row))
+            + "".join(f"<td{align[n]}>{_in_html(cell)}</td>" for n, cell in enumerate(row))
             + "</tr>"
             for row in table.rows[:most_rows]
         )
@@ -222,7 +461,13 @@ def to_html(title: str, tables: Iterable[Table], *, most_rows: int = 50) -> str:
         notes = [table.note, f"and {number(folded)} more rows" if folded > 0 else ""]
         below = "".join(f"<p>{html.escape(note)}</p>" for note in notes if note)
         parts.append(
-            f"<table><caption>{html.escape(table.title)}</caption>"
+            f"<table><caption{_CAPTION}>{html.escape(table.title)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
         )
     return "".join(parts)
+
+
+def _in_html(cell: str) -> str:
+    """Blanks at its begin stay: they say below which queue another one stands."""
+    said = cell.lstrip(" ")
+    return "&nbsp;" * 2 * (len(cell) - len(said)) + html.escape(said)

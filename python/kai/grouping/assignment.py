@@ -11,7 +11,6 @@ the same name, each gets five more letters.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,6 +86,8 @@ def group(
             _make(result, name, members, classes, exists=True)
             continue
         if wanted[name] > 1 or name in existing:
+            import hashlib  # takes longer to import than grouping a small cluster
+
             name += "-" + hashlib.sha256("/".join(key).encode()).hexdigest()[:5]
         _make(result, name, members, classes)
     return result

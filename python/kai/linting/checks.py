@@ -121,10 +121,12 @@ def check(
     if zenml.is_settings(manifest):
         found = list(zenml.check(manifest))
     elif manifest.get("kind") == "Queue":
-        is_kais = text(manifest.get("apiVersion")).startswith(keys.SCHEDULING_GROUP)
+        version = manifest.get("apiVersion")
+        is_kais = version is None or kinds.group_of(text(version)) == keys.SCHEDULING_GROUP
         found = list(shape.check_texts(mapping(manifest.get("metadata")), ("metadata",)))
         found += keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
-        found += fields.check("Queue", manifest.get("spec")) if is_kais else ()
+        found += fields.of_manifest(manifest, ()) if is_kais else ()
+        found += admission.queue_refusals(manifest) if is_kais else ()
         found += check_queue_object(manifest, known) if is_kais else ()
     else:
         found = list(_workload(manifest, known, scheduler_name, queue_label_key))
@@ -140,6 +142,7 @@ def _workload(
     if not pods or not groups.concerns_kai(manifest, pods, scheduler):
         yield from _of_others(manifest, pods)
         return
+    yield from fields.of_manifest(manifest, pods)
     # KAI takes this object for the owner of the pods, such as the Job that a CronJob makes (J3).
     owner_at = tuple(kinds.known(kind).owner.split(".")[:-1])
     owner: Mapping[str, Any] = mapping(at(manifest, *owner_at))
@@ -167,8 +170,11 @@ def _of_others(manifest: Mapping[str, Any], pods: list[Pod]) -> Iterator[Finding
     bare = len(pods) == 1 and pods[0].at == ()
     if "kind" in manifest and not bare:
         yield from shape.check_texts(mapping(manifest.get("metadata")), ("metadata",))
+    yield from fields.of_manifest(manifest, pods)
+    if manifest.get("kind") == "Node":
+        yield from admission.node_refusals(manifest)
     if manifest.get("kind") == "PodGroup":
-        yield from admission.doubts(manifest, pods)
+        yield from keys_of.check(mapping(manifest.get("metadata")), ("metadata",))
         queue = at(manifest, "spec", "queue")
         if queue is not None and not isinstance(queue, str):
             yield shape.no_text(queue, ("spec", "queue"), "spec.queue")

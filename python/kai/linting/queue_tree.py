@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kai import admission
 from kai.admission.finding import Finding, Path, error, warning
 from kai.api.reading import at, mapping, text
 
@@ -114,6 +115,8 @@ def check_queue_object(queue: Mapping[str, Any], known: Queues) -> Iterator[Find
             f"the parent {parent} of queue {name} is not among the queues given",
             "add it: KAI leaves out a queue whose parent is nowhere",
         )
+    if any(admission.queue_refusals(queue)):
+        return
     resources = mapping(at(queue, "spec", "resources"))
     silent = [each for each in _RESOURCES if each not in resources]
     if silent:

@@ -16,6 +16,7 @@ from kai.api.documents import plain_scalar
 from kai.api.places import line_of, nodes_of, walk
 from kai.errors import InvalidRequestError
 from kai.linting import checks
+from kai.linting.ignoring import without_ignored
 from kai.linting.queue_tree import Queues
 
 
@@ -69,6 +70,7 @@ def check(
     scheduler_name: str = keys.SCHEDULER_NAME,
     queue_label_key: str = keys.QUEUE_LABEL,
 ) -> list[Located]:
+    """What is wrong with the objects of a file, but for what a comment in it ignores."""
     found = [
         (index, error("document-unreadable", (), each.problem, "mend the document"))
         for index, each in enumerate(file.documents)
@@ -85,14 +87,14 @@ def check(
                 queue_label_key=queue_label_key,
             )
         ]
-    if not found:
-        return []
-    nodes = nodes_of(file.text)
+    nodes = nodes_of(file.text) if found else []
     located = [
         Located(each, index, line_of(nodes, index, each.at) or file.documents[index].line)
         for index, each in found
     ]
-    return sorted(located, key=lambda each: (each.line, each.finding.code))
+    kept, unused = without_ignored(located, file.text)
+    kept += [Located(each, 0, line) for line, each in unused]
+    return sorted(kept, key=lambda each: (each.line, each.finding.code))
 
 
 def mended(file: File, findings: Iterable[Located]) -> tuple[str, int]:

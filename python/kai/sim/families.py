@@ -160,6 +160,15 @@ def halves(made: Snapshot, nodes: int) -> None:
         made.group("a", f"half-{number:07d}", cpus="100m", gpu_fraction=0.5)
 
 
+def mixed(made: Snapshot, nodes: int) -> None:
+    """Empty nodes, and 8 groups a node of 1, 2, 4 or 8 GPUs in two queues: a quarter finds room."""
+    made.all_nodes(nodes)
+    for queue in ("a", "b"):
+        made.team(queue, GPUS * nodes / 2)
+    for number in range(8 * nodes):
+        made.group("ab"[number % 2], f"job-{number:07d}", gpus=(1, 2, 4, 8)[number // 2 % 4])
+
+
 def cpus(made: Snapshot, nodes: int) -> None:
     """Nodes with and without GPUs, and 8 pods a node without, no two of which ask for the same."""
     made.team("a", GPUS * nodes)
@@ -501,8 +510,9 @@ def _managed(value: object) -> dict[str, Any]:
 FAMILIES: Mapping[str, Callable[[Snapshot, int], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
-        fill, spread, shapes, halves, cpus, affinity, anti_affinity, gang3, gang250, topology,
-        too_large, scattered, unschedulable, unschedulable_under, unschedulable_late, reclaim,
-        preempt, consolidation, consolidation_small, saturated, event, events, quiet, queues, real,
+        fill, spread, shapes, halves, mixed, cpus, affinity, anti_affinity, gang3, gang250,
+        topology, too_large, scattered, unschedulable, unschedulable_under, unschedulable_late,
+        reclaim, preempt, consolidation, consolidation_small, saturated, event, events, quiet,
+        queues, real,
     )
 }  # fmt: skip

@@ -10,6 +10,7 @@ kai: KAI_DATA, or an argument, names the folder that has them. Bars and KAI's fi
 
 from __future__ import annotations
 
+import csv
 import inspect
 import json
 import random
@@ -17,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kai.api import keys
-from kai.errors import NotFoundError
+from kai.api import files, keys
+from kai.errors import InvalidInputError, NotFoundError
 from kai.sim import openb
 from kai.sim.families import FAMILIES, Snapshot
 
@@ -66,18 +67,21 @@ KAI_MS: Mapping[str, float] = {
     "openb-reclaim-31": 12_000,
 }
 LADDER = (
-    "fill-500", "fill-5000", "shapes-500", "shapes-5000", "gang3-5000", "gang250-5000",
+    "fill-500", "fill-5000", "mixed-500", "shapes-500", "shapes-5000", "gang3-5000", "gang250-5000",
     "unschedulable-1000", "unschedulable-late-1000", "reclaim-1000", "consolidation-50",
     "topology-1024", "too-large-16384", "queues-10000", "affinity-5000", "event-5000",
     "events-5000", "quiet-5000", "real-500", "real-2000", "openb", "openb-reclaim-31",
 )  # fmt: skip
 # What else the ladder has, for machines with 4 GB to spare: a million pods.
 LARGE = ("fill-100000", "shapes-100000", "quiet-35000")
+LARGEST_SIZE = 200_000
 
 # Of loading: microseconds for each small object at any size, megabytes a second of real-life
-# objects (pods of 8 KB: "real"), and from `kai.load` of fill-5000 to `list(plan.decisions)`.
+# objects (pods of 8 KB: "real"), and from `kai.load` of fill-5000 to `list(plan.decisions)`. Of the
+# page: from a plan to its text.
 LOAD_BAR_US, LOAD_BAR_MB_PER_S = (2.2, 1.4), (400, 1000)
 PYTHON_BARS_MS: Mapping[str, tuple[float, float]] = {"fill-5000": (300, 200)}
+PAGE_BARS_MS: Mapping[str, float] = {"mixed-500": 150}
 
 _EVENTS = {"event": 1, "events": 1000, "quiet": 0, "gang3": 1, "gang250": 1}
 _ENDED = {"kind": "Pod", "status": {"phase": "Succeeded"}}
@@ -119,7 +123,8 @@ def needs_data(name: str) -> bool:
 def workload(name: str, data: Path | None = None) -> Workload:
     """The workload of a name such as "fill-500"; `data`: the folder that has `openb/`.
 
-    Raises NotFoundError for any other, and for one of openb whose lists are not there.
+    Raises NotFoundError for any other, and for one of openb whose lists are not there;
+    InvalidInputError for a size beyond reason.
     """
     if needs_data(name):
         return _of_openb(name, data)
@@ -127,6 +132,9 @@ def workload(name: str, data: Path | None = None) -> Workload:
     if family not in FAMILIES or not size.isdecimal() or int(size) < 1:
         known = ", ".join(FAMILIES)
         raise NotFoundError(f"no workload {name!r}: give one of {known}, with its size: fill-500")
+    if len(size) > len(str(LARGEST_SIZE)) or int(size) > LARGEST_SIZE:
+        said = f"{family}-{size} is too large: kai makes at most {family}-{LARGEST_SIZE}"
+        raise InvalidInputError(said)
     make = FAMILIES[family]
 
     def snapshot() -> bytes:
@@ -147,4 +155,13 @@ def _of_openb(name: str, data: Path | None) -> Workload:
     about = "The Alibaba cluster: 1,523 nodes with 6,212 GPUs, and a list of pods that wait."
     if name.startswith(openb.RECLAIM):
         about = "The Alibaba cluster full of one team's pods; another team with a quota comes."
-    return Workload(name, about, lambda: openb.snapshot_of(name, data))
+    return Workload(name, about, lambda: _snapshot_of_openb(name, file, data))
+
+
+def _snapshot_of_openb(name: str, file: Path, data: Path | None) -> bytes:
+    try:
+        return openb.snapshot_of(name, data)
+    except OSError as error:
+        raise InvalidInputError(f"{name}: {file}: {files.why_unreadable(error)}") from None
+    except (KeyError, TypeError, ValueError, csv.Error):
+        raise InvalidInputError(f"{name}: {file}: no list of the Alibaba cluster") from None

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
-from kai.api import documents, kinds, times
+from kai.api import documents, files, kinds, times
 from kai.engine.cluster import Cluster
 from kai.errors import InvalidClusterError, InvalidInputError
 from kai.snapshot import archive
@@ -20,7 +19,7 @@ from kai.snapshot.manifests import Manifests
 
 Source = str | os.PathLike[str] | bytes
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT = files.STANDARD_INPUT
 _ENDINGS = (".zip", ".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
 
 
@@ -108,8 +107,8 @@ def read(
         for file, data in _files(each):
             is_manifest = True  # until it turns out to be a snapshot or an archive
             try:
-                if isinstance(data, OSError):
-                    raise InvalidInputError(documents.why_unreadable(data))
+                if isinstance(data, InvalidInputError):
+                    raise data
                 is_manifest = False
                 data = archive.unpack(data)
                 snapshot = archive.find_snapshot(data)
@@ -153,38 +152,43 @@ def _add_manifests(manifests: Manifests, into: Cluster, now: datetime | str | No
     return into
 
 
-def _files(source: Source) -> Iterator[tuple[str | None, bytes | OSError]]:
+def _files(source: Source) -> Iterator[tuple[str | None, bytes | InvalidInputError]]:
     """The files of one source with their names, or why they could not be read."""
     if isinstance(source, bytes):
         yield None, source
         return
-    if source == STANDARD_INPUT:
-        yield STANDARD_INPUT, sys.stdin.buffer.read()
-        return
-    path = Path(source)
+    name = os.fspath(source)
     try:
-        files = sorted(_in_directory(path)) if path.is_dir() else [path]
+        found = _in_directory(name) if os.path.isdir(name) else [name]
     except OSError as error:
-        yield os.fspath(source), error
+        yield os.fsdecode(error.filename or name), InvalidInputError(files.why_unreadable(error))
         return
-    if not files:
-        yield os.fspath(source), OSError("no snapshot and no manifest in this directory")
-    for file in files:
+    if not found:
+        yield name, InvalidInputError("no snapshot and no manifest in this directory")
+    for file in found:
         try:
-            yield os.fspath(file), file.read_bytes()
-        except OSError as error:
-            yield os.fspath(file), error
+            yield file, files.read(file)
+        except InvalidInputError as error:
+            yield file, error
 
 
-def _in_directory(directory: Path) -> Iterator[Path]:
-    """Files that could be an input, in it and below, except hidden ones."""
-    for path in directory.iterdir():
-        if path.name.startswith("."):
+def _in_directory(directory: str) -> list[str]:
+    """Files that could be an input, in it and below, except hidden ones; links in circles end."""
+    found, seen, open_directories = [], set[str](), [directory]
+    while open_directories:
+        here = open_directories.pop()
+        if (real := os.path.realpath(here)) in seen:
             continue
-        if path.is_dir():
-            yield from _in_directory(path)
-        elif path.name.endswith(_ENDINGS):
-            yield path
+        seen.add(real)
+        for entry in os.scandir(here):
+            if entry.name.startswith("."):
+                continue
+            path = os.path.join(here, entry.name)
+            if entry.is_dir():
+                open_directories.append(path)
+            elif entry.name.endswith(_ENDINGS):
+                found.append(path)
+    return sorted(found, key=Path)
 
 
 def _shown(file: str | None) -> str:

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import re
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
 
-from kai.api import documents
+from kai.api import documents, files
 from kai.engine.cluster import case_of
 from kai.errors import InvalidInputError
 
-LARGEST = 4 * 2**30  # what a file may unpack to; a cluster of a million pods needs about 2 GiB
+DAMAGED = (
+    *(EOFError, LookupError, OSError, OverflowError, ValueError),
+    *(lzma.LZMAError, struct.error, zlib.error, zipfile.BadZipFile),
+)
+"""What Python's readers of archives and compressed files raise for damaged ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +76,26 @@ def _from_zip(data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entry = _snapshot_entry(archive)
-            if entry.file_size > LARGEST:
-                raise InvalidInputError(
-                    f"{entry.filename} in the archive unpacks to {entry.file_size:,} bytes, "
-                    f"and kai reads at most {LARGEST:,}"
-                )
+            if entry.flag_bits & 1:
+                raise InvalidInputError("the zip archive is encrypted")
+            if entry.file_size > files.LARGEST:
+                what = f"{entry.filename} in the archive unpacks to {entry.file_size:,} bytes"
+                raise files.too_large(what, files.LARGEST)
             return archive.read(entry)
-    except (zipfile.BadZipFile, EOFError, zlib.error):
-        raise InvalidInputError("not a complete zip archive (cut short or damaged)") from None
-    except NotImplementedError as error:
+    except InvalidInputError:
+        raise
+    except (NotImplementedError, RuntimeError) as error:  # a method that this Python lacks
         raise InvalidInputError(f"not a zip archive kai can unpack: {error}") from None
-    except RuntimeError:  # what zipfile raises for an entry that needs a password
-        raise InvalidInputError("the zip archive is encrypted") from None
+    except DAMAGED:
+        raise InvalidInputError("not a complete zip archive (cut short or damaged)") from None
 
 
 def _snapshot_entry(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    files = [entry for entry in archive.infolist() if not entry.is_dir()]
-    for entry in files:
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    for entry in entries:
         if entry.filename.rpartition("/")[2] == "snapshot.json":
             return entry
-    named_json = [entry for entry in files if entry.filename.endswith(".json")]
+    named_json = [entry for entry in entries if entry.filename.endswith(".json")]
     if len(named_json) == 1:
         return named_json[0]
     raise InvalidInputError("the zip archive holds no snapshot.json")
@@ -98,9 +104,9 @@ def _snapshot_entry(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 def _from_gzip(data: bytes) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            content = file.read(LARGEST + 1)
-    except (EOFError, OSError, zlib.error):
+            said = f"it unpacks to more than the {files.LARGEST:,} bytes that kai reads"
+            return files.all_of(file, files.LARGEST, said)
+    except InvalidInputError:
+        raise
+    except DAMAGED:
         raise InvalidInputError("not a complete gzip file (cut short or damaged)") from None
-    if len(content) > LARGEST:
-        raise InvalidInputError(f"it unpacks to more than the {LARGEST:,} bytes kai reads")
-    return content

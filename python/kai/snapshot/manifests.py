@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kai import admission
+from kai.admission.finding import Finding
 from kai.admission.pods import pods_in
 from kai.api import defaults, documents, keys, kinds
 from kai.api.nearest import did_you_mean
@@ -89,6 +90,14 @@ class Manifests:
         for item in items:
             if item.kind in kinds.LISTS:
                 by_kind[item.kind].append(item.manifest)
+
+        for kind, refusals in (
+            ("Queue", admission.queue_refusals),
+            ("Node", admission.node_refusals),
+        ):
+            by_kind[kind] = [
+                each for each in by_kind[kind] if not _noted(kind, each, refusals(each), rejected)
+            ]
 
         there = {kind: list((beside or {}).get(listed, ())) for kind, listed in kinds.LISTS.items()}
         if beside is None:
@@ -360,13 +369,21 @@ def _pods_of_workloads(items: list[_Item], rejected: list[Rejected]) -> list[dic
     return kept
 
 
+def _noted(
+    kind: str, manifest: Mapping[str, Any], found: Iterable[Finding], rejected: list[Rejected]
+) -> bool:
+    """Notes why an object is refused; whether it is."""
+    name = kinds.full_name(manifest, cluster_scoped=kind in kinds.CLUSTER_SCOPED)
+    noted = [Rejected(kind, name, each.path, each.message) for each in found]
+    rejected += noted
+    return bool(noted)
+
+
 def _refused(kind: str, manifest: Mapping[str, Any], rejected: list[Rejected]) -> bool:
     """Whether the API server or KAI would refuse its pods; those that run were accepted."""
     pods = pods_in({**manifest, "kind": kind})
-    found = list(admission.refusals(pods, scheduler=keys.SCHEDULER_NAME))
-    name = kinds.full_name(manifest)
-    rejected += [Rejected(kind, name, each.path, each.message) for each in found]
-    return bool(found)
+    found = admission.refusals(pods, scheduler=keys.SCHEDULER_NAME)
+    return _noted(kind, manifest, found, rejected)
 
 
 def _sensible(

@@ -12,8 +12,8 @@ questions to single functions (``tables/*.json``) are no cases: the project's ow
 
 from __future__ import annotations
 
+import io
 import json
-import lzma
 import os
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -22,9 +22,9 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
-from kai.api import keys
-from kai.api.documents import why_unreadable
+from kai.api import files, keys
 from kai.errors import InvalidInputError
+from kai.snapshot.archive import DAMAGED
 from kai.verify.objects import Json
 
 __all__ = ["Case", "CaseError", "default_cases", "find_cases", "in_area", "read_cases"]
@@ -126,9 +126,9 @@ def _rank(area: str) -> int:
 def _read(path: str | os.PathLike[str]) -> Iterator[Case | InvalidInputError]:
     if not os.fspath(path):  # and not the current directory, as a Path would have it
         yield CaseError("the name of a file or directory is empty")
-    elif Path(path).is_dir():
+    elif os.path.isdir(path):
         yield from _read_directory(Path(path))
-    elif not Path(path).exists():
+    elif not os.path.lexists(path):
         yield CaseError(f"{path}: no such file or directory")
     else:
         yield from _read_file(Path(path))
@@ -137,15 +137,15 @@ def _read(path: str | os.PathLike[str]) -> Iterator[Case | InvalidInputError]:
 def _read_directory(root: Path) -> Iterator[Case | InvalidInputError]:
     """A collection by its folders, or any directory of cases and scenarios."""
     folders = [root / name for name in FOLDERS if (root / name).is_dir()]
-    files = sorted(
+    found = sorted(
         file
         for folder in folders or [root]
         for file in folder.rglob("*")
         if file.suffix in (".json", ".yaml", ".yml") and file.is_file()
     )
-    if not files:
+    if not found:
         yield CaseError(f"{root}: there are no cases in this directory")
-    for file in files:
+    for file in found:
         yield from _read_file(file)
 
 
@@ -156,12 +156,14 @@ def _read_file(path: Path) -> Iterator[Case | InvalidInputError]:
         elif path.suffix in (".yaml", ".yml"):
             yield from _read_scenarios(path)
         else:
-            data = path.read_bytes()
+            data = files.read(path)
             yield _recorded(PurePosixPath(path.resolve().as_posix()), str(path), _ready(data))
     except OSError as error:
-        yield CaseError(f"{path}: {why_unreadable(error)}")
-    except InvalidInputError as error:
+        yield CaseError(f"{path}: {files.why_unreadable(error)}")
+    except CaseError as error:
         yield error
+    except InvalidInputError as error:
+        yield CaseError(f"{path}: {error}")
 
 
 def _read_scenarios(path: Path) -> Iterator[Case | InvalidInputError]:
@@ -175,15 +177,21 @@ def _read_scenarios(path: Path) -> Iterator[Case | InvalidInputError]:
 
 
 def _read_archive(path: Path) -> Iterator[Case]:
+    members: dict[str, bytes] = {}
+    left = files.LARGEST
     try:
-        with tarfile.open(path) as archive:
-            members = {
-                member.name: content.read()
-                for member in archive
-                if member.isfile() and (content := archive.extractfile(member)) is not None
-            }
-    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
-        raise CaseError(f"{path}: this archive cannot be read: {error}") from None
+        with tarfile.open(fileobj=io.BytesIO(files.read(path))) as archive:
+            for member in archive:
+                left -= member.size
+                if left < 0:
+                    raise files.too_large("it unpacks to more", files.LARGEST)
+                if member.isfile() and (content := archive.extractfile(member)) is not None:
+                    members[member.name] = content.read()
+    except InvalidInputError as error:
+        raise CaseError(f"{path}: {error}") from None
+    except (*DAMAGED, tarfile.TarError) as error:
+        said = str(error).partition("\n")[0]
+        raise CaseError(f"{path}: this archive cannot be read: {said}") from None
     for name in sorted(members):
         place = PurePosixPath(name)
         if place.suffix == ".json" and place.parent.name != TABLES:

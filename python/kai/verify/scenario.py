@@ -47,11 +47,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from kai.admission import fields
-from kai.api import kinds, places
-from kai.api.documents import why_unreadable
+from kai.admission.pods import pods_in
+from kai.api import documents, files, kinds, places, times
 from kai.api.nearest import did_you_mean
 from kai.api.reading import at
 from kai.engine.config import config_json
@@ -113,6 +111,11 @@ GROUP_MEMBERS = {
 EXPECTED = ("placed", "pipelined", "evicted", "nodes", "verdict", "reasons", "message")
 
 
+MOST_VALUES = 1_000_000
+MOST_PODS = 100_000
+"""Pods and nodes of a scenario."""
+MOST_CYCLES = 1_000
+
 COUNTED = ("placed", "pipelined", "evicted")
 STARTED = ("running", "releasing", "pending")
 
@@ -152,19 +155,18 @@ def read_scenarios(path: Path) -> list[Scenario]:
 def scenarios_in(path: Path) -> Iterator[Scenario | InvalidInputError]:
     """The scenarios of one file; in the place of one with mistakes, each of them in a sentence."""
     try:
-        text = path.read_text(encoding="utf-8")
-        documents = list(yaml.load_all(text, Loader=_Loader))
-    except OSError as error:
-        yield InvalidInputError(f"{path}: {why_unreadable(error)}")
+        text = documents.decode(files.read(path))
+        read = list(documents.read_yaml(text, MOST_VALUES))
+    except InvalidInputError as error:
+        line = getattr(error, "line", None)
+        yield InvalidInputError(f"{path}{'' if line is None else f':{line}'}: {error}")
         return
-    except UnicodeDecodeError as error:
-        yield InvalidInputError(f"{path}: not UTF-8 text: {error.reason}")
-        return
-    except (yaml.YAMLError, RecursionError) as error:
-        yield _not_yaml(path, error)
+    if broken := [each for each in read if each.problem]:
+        for each in broken:
+            yield InvalidInputError(f"{path}:{each.problem_line}: {each.problem}")
         return
     lines = _Places(str(path), text)
-    written = [(index, each) for index, each in enumerate(documents) if each is not None]
+    written = [(index, each.value) for index, each in enumerate(read) if each.value is not None]
     if not written:
         yield InvalidInputError(f"{path}: there is no scenario in this file")
     for index, document in written:
@@ -179,36 +181,6 @@ def scenarios_in(path: Path) -> Iterator[Scenario | InvalidInputError]:
                 yield scenario
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses to read a member twice: the first one would silently lose."""
-
-
-def _mapping_once(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen = set()
-    for key, _ in node.value:
-        if key.value in seen:
-            raise yaml.MarkedYAMLError(
-                problem=f"{key.value!r} is there twice", problem_mark=key.start_mark
-            )
-        seen.add(key.value)
-    return dict(loader.construct_pairs(node, deep=True))
-
-
-def _time_as_text(loader: _Loader, node: yaml.ScalarNode) -> str:
-    return str(node.value)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping_once)
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _time_as_text)
-
-
-def _not_yaml(path: Path, error: Exception) -> InvalidInputError:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or (str(error).splitlines() or ["too deep"])[0]
-    line = f":{mark.line + 1}" if mark is not None else ""
-    return InvalidInputError(f"{path}{line}: not YAML: {problem}")
-
-
 def _scenario(document: Any, where: _Where) -> Scenario:
     where.mapping(document, MEMBERS)
     name = document.get("name")
@@ -216,11 +188,12 @@ def _scenario(document: Any, where: _Where) -> Scenario:
         raise where.error("a scenario needs a name, the sentence it proves")
     where = replace(where, scenario=name)
     rules = document.get("rules") or []
-    if isinstance(rules, str):
-        rules = [rules]
-    if not isinstance(rules, list):
-        raise where("rules").error("this should be a list of rules")
-    where("cluster").mapping(document.get("cluster") or {}, CLUSTER_MEMBERS)
+    where("rules").texts(rules)
+    if document.get("now") is not None:
+        where("now").time(document["now"])
+    _check_cluster(where("cluster"), document.get("cluster") or {})
+    if "actions" in document:
+        where("actions").texts(document["actions"] or [])
     for part in STARTED:
         for group in where(part).mapping(document.get(part) or {}):
             if str(group).count("/") != 1:
@@ -229,24 +202,25 @@ def _scenario(document: Any, where: _Where) -> Scenario:
                 )
     for _, _, shape, place in _shapes(document, where):
         place.mapping(shape, tuple(GROUP_MEMBERS))
+        for member in ("node", "bind_request"):
+            if shape.get(member):
+                place(member).texts(shape[member])
     cycles = document.get("cycles", 1)
     if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
         raise where("cycles").error("this should be a number from 1 on")
+    if cycles > MOST_CYCLES:
+        raise where("cycles").error(f"a scenario has at most {MOST_CYCLES:,} cycles")
+    _check_size(document, where)
     expect = dict(where("expect").mapping(document.get("expect")))
     if not expect:
         raise where("expect").error("a scenario expects something")
-    queues = where("expect", "queues").mapping(expect.pop("queues", None) or {})
-    for queue, numbers in queues.items():
-        of_queue = where("expect", "queues", str(queue))
-        for resource, values in of_queue.mapping(numbers, RESOURCES).items():
-            for number, value in of_queue(resource).mapping(values, NUMBERS).items():
-                if value is not None and not _is_number(value):
-                    raise of_queue(resource, number).error("this should be a number, or null")
+    queues = expect.pop("queues", None) or {}
+    _check_numbers(where("expect", "queues"), queues)
     for group, wanted in expect.items():
         _check_expected(where("expect", str(group)), wanted)
     return Scenario(
         name=name.strip(),
-        rules=tuple(map(str, rules)),
+        rules=tuple(_list(rules)),
         source=where.places.source,
         expect=expect,
         queues=queues,
@@ -255,6 +229,50 @@ def _scenario(document: Any, where: _Where) -> Scenario:
         document=document,
         where=where,
     )
+
+
+def _check_cluster(where: _Where, described: Any) -> None:
+    """Its members; what queues, nodes and pods can be is checked when they are made."""
+    where.mapping(described, CLUSTER_MEMBERS)
+    classes = where("priority_classes")
+    for name, value in classes.mapping(described.get("priority_classes") or {}).items():
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise classes(name).error("this should be a whole number")
+    kinds_of = where("objects")
+    for kind, manifests in kinds_of.mapping(described.get("objects") or {}).items():
+        if not isinstance(manifests, list):
+            raise kinds_of(kind).error("this should be a list of objects")
+        for index, manifest in enumerate(manifests):
+            kinds_of(kind, str(index)).mapping(manifest)
+
+
+def _check_size(document: Json, where: _Where) -> None:
+    """Numbers beyond reason are refused before anything is made."""
+    described = document.get("cluster") or {}
+    nodes = described.get("nodes")
+    numbered = [
+        (each.get("count"), where("cluster", "nodes", str(name), "count"))
+        for name, each in (nodes.items() if isinstance(nodes, Mapping) else ())
+        if isinstance(each, Mapping)
+    ]
+    numbered += [
+        (shape.get("pods"), place("pods")) for *_, shape, place in _shapes(document, where)
+    ]
+    left = MOST_PODS
+    for number, place in numbered:
+        left -= number if isinstance(number, int) else 1
+        if left < 0:
+            raise place.error(f"a scenario has at most {MOST_PODS:,} pods and nodes in all")
+
+
+def _check_numbers(where: _Where, queues: Any) -> None:
+    """What is expected of queues."""
+    for queue, numbers in where.mapping(queues).items():
+        of_queue = where(str(queue))
+        for resource, values in of_queue.mapping(numbers, RESOURCES).items():
+            for number, value in of_queue(resource).mapping(values, NUMBERS).items():
+                if value is not None and not _is_number(value):
+                    raise of_queue(resource, number).error("this should be a number, or null")
 
 
 def _check_expected(where: _Where, wanted: Any) -> None:
@@ -266,6 +284,7 @@ def _check_expected(where: _Where, wanted: Any) -> None:
         count = wanted.get(name, 0)
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             raise where(name).error("this should be a number of pods")
+    where("message").texts(wanted.get("message") or [])
     if "verdict" in wanted:
         where("verdict").known("verdict", wanted["verdict"], VERDICTS)
     for code in _list(wanted.get("reasons") or []):
@@ -331,6 +350,18 @@ class _Where:
                 raise self(str(name)).unknown("member", name, members)
         return value
 
+    def texts(self, value: Any) -> None:
+        """Raises unless it is a text, or a list of texts."""
+        if not all(isinstance(each, str) for each in _list(value)):
+            raise self.error("this should be a text, or a list of texts")
+
+    def time(self, value: Any) -> None:
+        """Raises unless it is a time."""
+        try:
+            times.to_ns(value if isinstance(value, str) else str(value))
+        except InvalidInputError as error:
+            raise self.error(str(error)) from None
+
     def known(self, what: str, name: Any, names: Iterable[str]) -> None:
         """Raises unless the name is one of these."""
         if name not in (names := list(names)):
@@ -368,7 +399,8 @@ def _problems(scenario: Scenario) -> Iterator[InvalidInputError]:
     yield from _warnings(document, where, cluster)
     for kind, manifests in _objects(document).items():
         for index, manifest in enumerate(manifests):
-            for found in fields.check(kind, at(manifest, "spec")):
+            whole = {**manifest, "kind": kind}
+            for found in fields.of_manifest(whole, pods_in(whole)):
                 path = map(str, found.at)
                 place = where("cluster", "objects", kind, str(index), *path)
                 yield place.error(f"{found.message}; {found.fix}")
@@ -490,6 +522,7 @@ def _add_node(cluster: Cluster, name: str, node: Any, where: _Where) -> None:
     if isinstance(options.get("taints"), str):
         options["taints"] = [options["taints"]]
     conditions = given.get("conditions") or []
+    where("conditions").texts(conditions)
     if "count" in given:
         _guard(where, cluster.nodes, name, given["count"], **options)
     elif conditions:

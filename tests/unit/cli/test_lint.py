@@ -86,14 +86,15 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
 
 def test_nothing_to_say(run: Run, write: Callable[[str], Path]) -> None:
     done = run("lint", write(RIGHT))
-    assert (done.status, done.out, done.err) == (0, "", "")
+    assert (done.status, done.out, done.err) == (0, "All checks passed!\n", "")
 
 
 def test_findings_have_lines(run: Run, write: Callable[[str], Path]) -> None:
     path = write(WRONG)
     done = run("lint", path)
     assert done.status == 1
-    heads = [line for line in done.out.splitlines() if not line.startswith(" ")]
+    *heads, summary = [line for line in done.out.splitlines() if not line.startswith(" ")]
+    assert summary == "Found 3 errors and 1 warning."
     assert [line.removeprefix(f"{path}:").split(": ")[:2] for line in heads] == [
         ["12", "warning min-member-key"],
         ["16", "error gpu-memory-refused"],
@@ -247,3 +248,207 @@ def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
 def test_a_key_that_is_given_twice(run: Run, write: Callable[[str], Path]) -> None:
     done = run("lint", write(RIGHT.replace("  name: p\n", "  name: p\n  name: q\n")))
     assert (done.status, "document-unreadable" in done.out) == (1, True)
+
+
+# ---- directories ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "jobs" / "old").mkdir(parents=True)
+    (tmp_path / "jobs" / "right.yml").write_text(RIGHT)
+    (tmp_path / "jobs" / "old" / "wrong.yaml").write_text(WRONG)
+    (tmp_path / "values.yaml").write_text("replicas: 3\n")
+    (tmp_path / "package.json").write_text('{"name": "x"}')
+    (tmp_path / "notes.txt").write_text("kind: [Pod")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "broken.yaml").write_text("kind: [Pod")
+    return tmp_path
+
+
+def test_a_directory_is_searched_for_what_can_be_checked(run: Run, folder: Path) -> None:
+    done = run("lint", folder)
+    assert done.status == 1
+    assert f"{folder / 'jobs' / 'old' / 'wrong.yaml'}:12: " in done.out
+    assert done.err == "kai: --fix mends 3 of these\n"
+    assert run("lint", folder / "values.yaml").status == 2  # a file that is named has to be one
+
+
+def test_without_a_name_it_is_the_current_directory(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert "jobs/old/wrong.yaml:12: " in run("lint").out
+
+
+@pytest.mark.parametrize("glob", ["old", "wrong.yaml", "jobs/old/*", "*wrong*"])
+def test_files_of_directories_can_be_passed_over(run: Run, folder: Path, glob: str) -> None:
+    done = run("lint", folder, "--exclude", glob)
+    assert (done.status, done.out) == (0, "All checks passed!\n")
+
+
+def test_a_directory_without_such_files(run: Run, tmp_path: Path) -> None:
+    done = run("lint", tmp_path)
+    assert done.status == 0
+    assert "has no files that end in .yaml, .yml, .json" in done.err
+
+
+def test_a_broken_file_of_a_directory_is_bad_input(run: Run, folder: Path) -> None:
+    (folder / "broken.yaml").write_text("kind: [Pod")
+    done = run("lint", folder)
+    assert (done.status, "broken.yaml: " in done.err) == (2, True)
+    assert "min-member-key" in done.out
+
+
+# ---- choosing, ignoring --------------------------------------------------------------------------
+
+
+def codes(out: str) -> list[str]:
+    return [json.loads(line)["code"] for line in out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--select", "not-text"], ["not-text"]),
+        (["--select", "not-text,min-member"], ["min-member-key", "not-text"]),
+        (["--select", "not", "--select", "min"], ["min-member-key", "not-text"]),
+        (["--ignore", "whole-gpu-beside-fraction, not"], ["min-member-key", "gpu-memory-refused"]),
+        (["--select", "min-member,not-text", "--ignore", "min-member-key"], ["not-text"]),
+    ],
+)
+def test_codes_are_chosen(
+    run: Run, write: Callable[[str], Path], options: list[str], expected: list[str]
+) -> None:
+    assert codes(run("lint", write(WRONG), "--json", *options).out) == expected
+
+
+def test_only_what_is_chosen_is_mended(run: Run, write: Callable[[str], Path]) -> None:
+    path = write(WRONG)
+    run("lint", path, "--fix", "--select", "not-text")
+    assert 'team: "1e3"' in path.read_text()
+    assert "gpu-memory: 5Gi" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--select", "queue-cylce"], "--select: there is no code 'queue-cylce'; did you mean"),
+        (["--ignore", "que"], "--ignore: there is no code 'que'"),
+        (["--fix", "--diff"], "only one of --fix and --diff makes sense"),
+        (["--json", "--output-format", "sarif"], "only one of --json and --output-format"),
+        (["--output-format", "xml"], "'xml' is not one of"),
+    ],
+)
+def test_options_that_make_no_sense(
+    run: Run, write: Callable[[str], Path], options: list[str], said: str
+) -> None:
+    done = run("lint", write(WRONG), *options)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+
+
+def marked(line: int, comment: str) -> str:
+    lines = WRONG.splitlines()
+    lines[line - 1] += f"  # {comment}"
+    return "\n".join(lines) + "\n"
+
+
+def test_a_comment_ignores_a_finding_of_its_line(run: Run, write: Callable[[str], Path]) -> None:
+    whole = ["min-member-key", "gpu-memory-refused", "not-text", "whole-gpu-beside-fraction"]
+
+    def found(text: str) -> list[str]:
+        return codes(run("lint", write(text), "--json").out)
+
+    assert found(marked(16, "kai: ignore[not-text]")) == [whole[0], whole[1], whole[3]]
+    assert found(marked(16, "kai: ignore[not-text, gpu-memory]")) == [whole[0], whole[3]]
+    assert found(marked(16, "kai: ignore")) == [whole[0], whole[3]]
+    assert found(marked(16, "meant so; kai: ignore")) == whole  # no comment of ours
+    above = WRONG.replace("      annotations: {", "      # kai: ignore[not]\n      annotations: {")
+    assert found(above) == [whole[0], whole[1], whole[3]]
+
+
+def test_a_comment_that_ignores_nothing_is_found(run: Run, write: Callable[[str], Path]) -> None:
+    for line, comment, said in (
+        (5, "kai: ignore", "this comment ignores nothing: the line has no findings"),
+        (16, "kai: ignore[not-text,queue-cycle]", "ignores queue-cycle, which the line does not"),
+        (16, "kai: ignore[not-txt]", "there is no code 'not-txt'; did you mean 'not-text'?"),
+    ):
+        done = run("lint", write(marked(line, comment)))
+        assert f":{line}: warning ignore-unused: " in done.out
+        assert said in done.out
+
+
+def test_what_is_ignored_is_not_mended(run: Run, write: Callable[[str], Path]) -> None:
+    path = write(marked(16, "kai: ignore[not-text]"))
+    run("lint", path, "--fix")
+    assert "team: 1e3}" in path.read_text()
+
+
+# ---- forms ---------------------------------------------------------------------------------------
+
+
+def test_a_diff_shows_what_would_change(run: Run, write: Callable[[str], Path]) -> None:
+    path = write(WRONG)
+    done = run("lint", path, "--diff")
+    assert done.status == 1
+    lines = done.out.splitlines()
+    assert lines[:2] == [f"--- {path}", f"+++ {path}"]
+    assert '-    kai.scheduler/min-member: "2"   # examples write it so' in lines
+    assert '+    kai.scheduler/batch-min-member: "2"   # examples write it so' in lines
+    assert path.read_text() == WRONG
+    assert done.err == "kai: --fix mends 3\n"
+    run("lint", path, "--fix")
+    assert (run("lint", path, "--diff").status, run("lint", path, "--diff").out) == (0, "")
+
+
+def test_a_diff_applies(run: Run, write: Callable[[str], Path], tmp_path: Path) -> None:
+    import shutil
+    import subprocess
+
+    if shutil.which("patch") is None:
+        pytest.skip("needs patch")
+    for text in (WRONG, WRONG.rstrip("\n"), RIGHT.replace('"0.5"', "0.5")):
+        path = write(text)
+        done = run("lint", path, "--diff")
+        subprocess.run(["patch", str(path)], input=done.out, text=True, check=True)
+        patched = path.read_text()
+        path.write_text(text)
+        run("lint", path, "--fix")
+        assert path.read_text() == patched
+
+
+def test_github_annotates_lines(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a,b:c%.yaml"
+    path.write_text(WRONG)
+    done = run("lint", path, "--output-format", "github")
+    assert done.status == 1
+    first = done.out.splitlines()[0]
+    name = str(path).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    assert first == (
+        f"::warning file={name},line=12,title=min-member-key::"
+        "KAI does not read kai.scheduler/min-member, though its examples write it"
+        "%0AJob train, metadata.annotations[kai.scheduler/min-member]"
+        "%0Awrite kai.scheduler/batch-min-member, on a Job or JobSet"
+    )
+    assert len(done.out.splitlines()) == 4
+
+
+def test_sarif_is_one_log_of_all_files(run: Run, folder: Path) -> None:
+    (folder / "again.yaml").write_text(WRONG)
+    done = run("lint", folder, "--output-format", "sarif")
+    assert done.status == 1
+    log = json.loads(done.out)
+    assert log["version"] == "2.1.0"
+    [ran] = log["runs"]
+    rules = ran["tool"]["driver"]["rules"]
+    assert len(ran["results"]) == 8
+    for result in ran["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("error", "warning")
+        assert result["message"]["text"]
+    place = ran["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("/again.yaml")
+    assert place["region"] == {"startLine": 12}
+    empty = json.loads(run("lint", folder / "jobs" / "right.yml", "--output-format", "sarif").out)
+    assert empty["runs"][0]["results"] == []

@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from kai.cli import work
+from kai.cli import failures, work
 
 
 def test_the_result_and_the_error_come_through() -> None:
     assert work.patiently("adding", lambda: 1 + 1) == 2
     with pytest.raises(ZeroDivisionError):
         work.patiently("dividing", lambda: 1 / 0)
-    assert not any(thread.name == work.THREAD_NAME for thread in threading.enumerate())
+    assert not any(thread.name == failures.THREAD_NAME for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

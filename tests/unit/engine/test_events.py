@@ -293,7 +293,7 @@ def test_looking_at_the_cluster_takes_events_in_and_keeps_plans() -> None:
     living.delete("Pod", "a/train-0")
     assert living.counts["pods"] == 5
     assert "a/train" in plan.pod_groups
-    assert len(plan.situation.pods) == 6
+    assert len(plan.situation.group_of_pod) == 6
 
 
 def test_a_scheduler_that_is_gone_leaves_no_engine() -> None:

@@ -57,6 +57,30 @@ class FakeCompiled:
         row = (4.0, 2.5, None, 0.0, 0.0, 2.5, 1.0)
         return {name: dict.fromkeys(("gpu", "cpu", "memory"), row) for name in ("b", "a")}
 
+    def queue_parents(self) -> dict[str, str | None]:
+        return {"a": None, "b": None}
+
+    def counts(self) -> dict[str, int]:
+        return {"bind": 2, "pipeline": 1, "evict": 1, "pod_groups": 2, "waiting": 1}
+
+    def decision_rows(self, most: int) -> tuple[list[tuple[Any, ...]], int, int]:
+        rows = [
+            ("evict", "a/old", 1, 1, 0.0, "reclaim", "b/new", [], 0),
+            ("bind", "a/shares", 2, 2, 1.0, "", None, [("n1", 2)], 1),
+            ("pipeline", "b/new", 1, 1, 8.0, "", None, [("n2", 1)], 1),
+        ]
+        return rows[:most], 0, 0
+
+    def waiting(self) -> list[tuple[list[str], bool]]:
+        return [(["b/z"], False)]
+
+    def account(self) -> tuple[Any, ...]:
+        return [(8.0, 2)], [(0.0, 2)], {"a": 10**9}, 1, 0, []
+
+    def groups(self, names: list[str], *, evictions: bool) -> list[tuple[Any, Any]]:
+        story = (1, [(1.0, 1)], [(1.0, 1)], None, 0, [], [], [], 0, 0, [], False)
+        return [(self.pod_groups()[name], story) for name in names]
+
     def spent_searches(self) -> dict[str, int]:
         return {"reclaim b/z": 3}
 
@@ -246,6 +270,8 @@ def test_it_reads_as_a_page() -> None:
     assert page.startswith(f"cluster.zip at {NOW}: 2 pods bound, 1 pipelined, 1 evicted; ")
     assert "evict" in page
     assert "reclaim for b/new" in page
+    assert "a/shares and 1 more     2     1  n1" in page
+    assert "b/z        Queue b is at its limit of" in page
     assert "spec.parentQueue: does not exist" in page
     assert max(len(line) for line in page.splitlines()) <= 80
     assert repr(fake_plan()).startswith(f"<kai.Plan cluster.zip at {NOW}: 2 pods bound")

@@ -164,7 +164,7 @@ def test_the_order_is_a_page_and_a_sequence() -> None:
     assert repr(order).splitlines()[:3] == [
         "What comes next",
         "     pod group  GPUs  queue  share  priority   age  why before the next",
-        "  1  a/first       1  a       25 %        50  365d  it is older than a/second",
+        "  1  a/first       1  a       25 %        50  365d  it is older than the next",
     ]
     assert "a/first" in order._repr_html_()
     assert repr(plan(kai.Cluster()).order) == "no pod group waits for its turn"
@@ -376,6 +376,28 @@ def test_many_groups_print_as_some_of_them() -> None:
     assert shown.count("GroupPlan(") == 20
 
 
+# ---- queues --------------------------------------------------------------------------------------
+
+
+def test_queues_stand_below_their_parents_wherever_they_are_shown() -> None:
+    of = kai.Cluster(now=NOW).queue("top", deserved_gpus=2).queue("below", parent="top")
+    queues = plan(of.node("n1", gpus=2).pending("below/x", gpus=1)).queues
+    assert [line[:9] for line in repr(queues).splitlines()[2:4]] == ["  top    ", "    below"]
+    assert "&nbsp;&nbsp;below</td>" in queues._repr_html_()
+    again = pickle.loads(pickle.dumps(queues))  # a copy knows no plan, and so no parents
+    assert again == queues == copy.deepcopy(queues)
+    assert "\n  below" in repr(again)
+
+
+def test_a_queue_is_over_or_under_its_share() -> None:
+    of = two_queues().pending("a/x", gpus=3)
+    a, b = (plan(of).queues[name].gpu for name in "ab")
+    assert (a.over_fair_share, a.part_of_fair_share) == (-a.fair_share, 0)
+    assert b.over_fair_share == 8 - b.fair_share > 0
+    assert b.part_of_fair_share == 8 / b.fair_share
+    assert plan(of).queues["a"].memory.part_of_fair_share is None  # of nothing
+
+
 # ---- frozen, copied, pickled ---------------------------------------------------------------------
 
 
@@ -451,6 +473,13 @@ def test_a_plan_can_be_pickled(lives: bool) -> None:
     assert pickle.loads(pickle.dumps(again)) == made
 
 
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "decision_rows": {"most": 12},
+    "find_groups": {"name": "a/x"},
+    "groups": {"names": ["a/x"], "evictions": True},
+}
+
+
 def test_a_pickled_plan_answers_all_that_a_compiled_one_does() -> None:
     made = full()
     again = pickle.loads(pickle.dumps(made))
@@ -458,8 +487,11 @@ def test_a_pickled_plan_answers_all_that_a_compiled_one_does() -> None:
     assert len(names) > 15
     for name in names:
         mine, kept = getattr(made._compiled, name), getattr(again._compiled, name)
+        arguments = ARGUMENTS.get(name, {})
         if callable(mine) and name not in ("decisions", "to_json"):
-            assert kept() == mine(), name
+            assert kept(**arguments) == mine(**arguments), name
+    for name in ("nothing", "x", "a/x", "a/x-0", "x-0"):
+        assert again.situation.find_groups(name) == made.situation.find_groups(name)
     with pytest.raises(AttributeError):
         _ = again._compiled.nonsense
 

@@ -76,10 +76,15 @@ def test_a_plan_without_anything_to_do_says_so() -> None:
 def test_long_names_do_not_break_the_page() -> None:
     name = "a-very-long-name" * 16
     cluster = kai.Cluster().queue(name).node("n1", gpus=1).pending(f"{name}/job", gpus=2)
-    page = str(plan(cluster))
+    made = plan(cluster)
+    page = str(made)
     waiting = page[page.index("Waiting") : page.index("Queues")]
-    assert max(len(line) for line in waiting.splitlines()) <= text.WIDTH
+    assert f"  {name}/job" in waiting.splitlines()
+    assert max(len(line) for line in waiting.splitlines() if name not in line) <= text.WIDTH
     assert "It can never start here" in " ".join(waiting.split())
+    for width in (60, 80, 120, 200):
+        page = text.to_text(report.title(made), report.tables_of(made), width=width)
+        assert max(len(line) for line in page.splitlines()) <= width
 
 
 def test_equal_reasons_share_a_row_whatever_their_order_and_queue() -> None:
@@ -105,7 +110,9 @@ def test_decisions_keep_their_heads_however_long_the_names() -> None:
     queue = "team-" + "with-a-long-name-" * 3 + "x"
     cluster = kai.Cluster().queue(queue).nodes("a-node-of-a-pool-with-a-long-name-", 5, gpus=8)
     cluster.pending(f"{queue}/job", pods=5, gpus=8)
-    head, row = text.to_text("", [report.decisions(plan(cluster))]).splitlines()[1:]
+    table = report.decisions(plan(cluster))
+    head, row = text.to_text("", [table], width=text.WIDTH).splitlines()[1:]
     assert head.split() == ["pod", "group", "pods", "GPUs", "where"]
     assert len(row) <= text.WIDTH
+    assert f"{queue}/job" in text.to_text("", [table])
     assert row.endswith("and 4 more")

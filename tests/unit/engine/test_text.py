@@ -1,6 +1,11 @@
 """Tables as text and HTML."""
 
-from kai.engine import text
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kai.engine import names, text
 from kai.engine.text import Table
 
 
@@ -47,3 +52,79 @@ def test_numbers_of_any_size_can_be_written() -> None:
     assert text.number(10**400) == "far too many"
     assert text.number(1e20) == "1e+20"
     assert text.number(-0.5) == "-0.5"
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+NAMES = st.lists(
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from(["team/", "team-a/run-2026-", "a-pool-of-nodes-with-a-long-name-"]),
+        st.text("ab01-", max_size=40),
+        st.sampled_from(["", "-of-a-sweep", "-with-a-long-name-behind"]),
+    ),
+    min_size=1,
+    max_size=30,
+    unique=True,
+)
+
+
+@given(NAMES, st.integers(12, 40))
+def test_two_names_never_look_alike(known: list[str], limit: int) -> None:
+    short = names.shortened(dict.fromkeys(known, limit))
+    assert len(set(short.values())) == len(known)
+    for name, said in short.items():
+        assert said == name or len(said) <= limit
+        assert len(name) > limit or said == name
+
+
+@given(NAMES, st.sampled_from((60, 80, 120, 200)))
+def test_rows_fit_the_terminal_and_names_of_a_file_are_whole(known: list[str], width: int) -> None:
+    sentence = "It needs 2 pods that start together; no GPU is free after this cycle."
+    tables = [
+        Table("n", ("queue", "in use"), [(f"  {each}", "1,000") for each in known], right={1}),
+        Table("w", ("pod group", "why"), [(each, sentence) for each in known]),
+        Table("q", ("", "pod group", "why"), [("1", each, sentence) for each in known], right={0}),
+        Table("d", ("", "name", "on"), [("bind", each, f"{each} (4)") for each in known], name=1),
+    ]
+    page = text.to_text("", tables, width=width)
+    assert max(len(line) for line in page.splitlines()) <= width
+    page = text.to_text("", tables)
+    assert all(page.count(f" {name}") >= len(tables) for name in known)
+
+
+def test_a_name_that_cannot_be_cut_is_wrapped() -> None:
+    known = [f"{'a' * 20}{number:04}{'b' * 60}{number * 7 % 5}" for number in range(4)]
+    spread = [name[:22] + str(at) + name[23:] for at, name in enumerate(known)]
+    table = Table("T", ("name", "n"), [(name, "1") for name in spread], right={1})
+    lines = text.to_text("", [table], width=24).splitlines()
+    assert max(map(len, lines)) <= 24
+
+
+def test_columns_to_spare_are_left_out_with_a_word() -> None:
+    table = Table("T", ("queue", "in use", "weight"), [("a", "1" * 20, "2" * 20)], right={1, 2})
+    narrow = text.to_text("", [replace(table, spare=(2,))], width=40)
+    assert "2" not in narrow
+    assert narrow.splitlines()[-1] == "  not shown for want of room: weight"
+    assert "2" * 20 in text.to_text("", [replace(table, spare=(2,))], width=80)
+    assert "2" * 20 in text.to_text("", [replace(table, spare=(2,))])
+
+
+def test_heads_of_two_words_stand_on_two_lines_where_it_is_narrow() -> None:
+    table = Table("T", ("queue", "fair share"), [("vision-and-speech", "1")], right={1})
+    assert text.to_text("", [table], width=28).splitlines()[1:] == [
+        "                      fair",
+        "  queue              share",
+        "  vision-and-speech      1",
+    ]
+
+
+def test_what_a_terminal_would_act_on_is_spelled_out() -> None:
+    table = Table("T", ("name", "n"), [("a\x1b[2J\u202eb\n", "1")], right={1})
+    assert text.to_text("", [table]).splitlines()[2] == r"  a\x1b[2J\u202eb\n  1"
+
+
+def test_html_and_markdown_keep_what_stands_below_what() -> None:
+    table = Table("T", ("queue", "n"), [("a", "1"), ("  b", "1")], right={1})
+    assert ">&nbsp;&nbsp;&nbsp;&nbsp;b</td>" in text.to_html("", [table])
+    assert "| &nbsp;&nbsp;&nbsp;&nbsp;b | 1 |" in text.to_markdown("", [table])

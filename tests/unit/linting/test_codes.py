@@ -6,6 +6,7 @@ from pathlib import Path
 
 import kai.admission
 import kai.linting
+from kai.linting.codes import CODES
 
 SOURCES = [Path(each.__file__).parent for each in (kai.admission, kai.linting)]
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "lint.md"
@@ -37,3 +38,8 @@ def on_page() -> dict[str, set[str]]:
 def test_the_page_has_every_code() -> None:
     assert len(in_code()) > 30
     assert on_page() == in_code()
+
+
+def test_the_table_says_what_the_page_says() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| [a-z, ]+ \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    assert {code: what.replace("`", "") for code, what in rows} == CODES

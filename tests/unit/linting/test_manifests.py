@@ -389,6 +389,9 @@ def test_queues_themselves() -> None:
     assert codes([parent, test]) == [("queue-limit-zero", "spec.resources.gpu")]
     del test["spec"]["resources"]
     (finding,) = lint([parent, test])
+    assert (finding.code, finding.path) == ("queue-without-resources", "spec.resources")
+    test["metadata"]["resourceVersion"] = "1"  # it was accepted, without the webhook
+    (finding,) = lint([parent, test])
     assert finding.path == "spec"
     assert "no limit of cpu, gpu or memory, which counts as 0" in finding.message
     volcano = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {}}

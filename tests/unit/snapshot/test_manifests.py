@@ -86,7 +86,8 @@ def test_a_pod_is_pending_ours_and_asks_for_what_it_is_limited_to() -> None:
 
 
 def test_the_charts_queues_and_priority_classes_exist_unless_replaced() -> None:
-    own = {"kind": "Queue", "metadata": {"name": "default-queue"}, "spec": {"parentQueue": "mine"}}
+    spec = {"parentQueue": "mine", "resources": {}}
+    own = {"kind": "Queue", "metadata": {"name": "default-queue"}, "spec": spec}
     lists = load(NODE, own).objects
     queues = {q["metadata"]["name"]: q["spec"].get("parentQueue") for q in lists["queues"]}
     assert queues == {"default-parent-queue": None, "default-queue": "mine"}
@@ -157,7 +158,11 @@ def reasons(cluster: kai.Cluster) -> list[str]:
         ),
         (pod(containers=[{"resources": {"requests": {"cpu": "1Gx"}}}]), "1Gx"),
         (
-            {"kind": "Queue", "metadata": {"name": "q"}, "spec": {"parentQueue": "nobody"}},
+            {
+                "kind": "Queue",
+                "metadata": {"name": "q"},
+                "spec": {"parentQueue": "nobody", "resources": {}},
+            },
             "Queue q: spec.parentQueue:",
         ),
     ],
@@ -176,7 +181,10 @@ def test_a_document_with_a_key_given_twice_is_left_out() -> None:
 
 
 def test_of_two_different_objects_of_one_name_neither_is_believed() -> None:
-    twice = [{"kind": "Queue", "metadata": {"name": "q"}, "spec": {"priority": n}} for n in (1, 2)]
+    twice = [
+        {"kind": "Queue", "metadata": {"name": "q"}, "spec": {"priority": n, "resources": {}}}
+        for n in (1, 2)
+    ]
     cluster = load(NODE, *twice)
     assert [str(each) for each in cluster.rejected] == [
         "Queue q: metadata.name: is the name of 2 different objects, so none of them is used"

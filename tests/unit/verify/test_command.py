@@ -239,7 +239,7 @@ def test_a_broken_file_does_not_stop_the_others(
     broken.write_text("name: [")
     result = verify(broken, tmp_path / "missing.yaml", good)
     assert result.exit_code == 2
-    assert f"kai: {broken}:1: not YAML: " in result.error
+    assert f"kai: {broken}:1: not valid YAML: " in result.error
     assert f"kai: {tmp_path / 'missing.yaml'}: no such file or directory\n" in result.error
     assert "1/1" in result.output
     report = json.loads(verify(broken, good, "--json").output)

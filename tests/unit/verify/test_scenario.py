@@ -115,8 +115,8 @@ def test_a_file_may_hold_several(tmp_path: Path) -> None:
             "expect.queues.vision.gpu.limits: there is no",
         ),
         ("rules: [G13]", "cycles: 0", "cycles: this should be a number from 1 on"),
-        ("{deserved:", "[deserved:", "not YAML: "),
-        ("rules: [G13]", "rules: [G13]\nrules: [G14]", ":4: not YAML: 'rules' is there twice"),
+        ("{deserved:", "[deserved:", "not valid YAML: "),
+        ("rules: [G13]", "rules: [G13]\nrules: [G14]", ":4: the key 'rules' is given twice"),
         # Names that exist nowhere.
         (
             "vision/train: {placed",

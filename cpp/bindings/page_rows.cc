@@ -1,0 +1,148 @@
+#include "page_rows.h"
+
+#include <pybind11/stl.h>
+
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/model/building/numbering.h"
+#include "kai/session/digest.h"
+#include "kai/session/gpu_account.h"
+#include "kai/session/group_story.h"
+#include "plan_members.h"
+
+namespace kai::bindings {
+namespace {
+
+namespace py = pybind11;
+
+py::object TextOrNone(NameId name, const Cluster& cluster) {
+  if (!name.valid()) return py::none();
+  return ToPython(cluster.Text(name));
+}
+
+py::list OnNodes(const std::vector<GroupStory::OnNode>& nodes, const Cluster& cluster) {
+  py::list rows;
+  for (const GroupStory::OnNode& each : nodes)
+    rows.append(py::make_tuple(ToPython(cluster.Text(cluster.nodes().name[each.node])), each.pods));
+  return rows;
+}
+
+py::tuple RowOf(const GroupStory& story, const Cluster& cluster) {
+  py::object sharer = py::none();
+  if (story.sharer.valid()) {
+    const GpuRequest& gpu = cluster.ClassOf(story.sharer).gpu;
+    const bool is_part = gpu.kind == GpuRequestKind::kFraction;
+    sharer = py::make_tuple(gpu.count, is_part ? gpu.portion : 0.0, is_part ? 0 : gpu.memory_mib);
+  }
+  py::list causes;
+  for (const GroupStory::Cause& each : story.causes) {
+    py::object for_group = py::none();
+    if (each.for_group.valid()) for_group = py::str(cluster.PodGroupName(each.for_group));
+    causes.append(py::make_tuple(ToPython(each.action), for_group, each.pods));
+  }
+  return py::make_tuple(story.least, story.pods, story.waiting, sharer, story.placed,
+                        OnNodes(story.running, cluster), OnNodes(story.bound, cluster),
+                        OnNodes(story.promised, cluster), story.evicted, story.lost, causes,
+                        story.moves);
+}
+
+}  // namespace
+
+py::dict CountRows(const Plan& plan) {
+  const PlanCounts counts = PageCountsOf(plan);
+  py::dict rows;
+  for (size_t kind = 0; kind < counts.decisions.size(); ++kind)
+    rows[ToPython(DecisionTable::kKinds[kind])] = counts.decisions[kind];
+  rows["pod_groups"] = counts.groups;
+  rows["waiting"] = counts.waiting;
+  return rows;
+}
+
+py::tuple DecisionRowsToPython(const Plan& plan, const DecisionTable& decisions, size_t most) {
+  const DecisionRows made = DecisionRowsOf(plan, decisions, most);
+  py::list rows;
+  for (const DecisionRow& each : made.rows) {
+    py::object for_group = py::none();
+    if (!each.for_group.empty()) for_group = py::str(each.for_group);
+    rows.append(py::make_tuple(ToPython(DecisionTable::kKinds[static_cast<size_t>(each.kind)]),
+                               each.group, each.groups, each.pods, each.gpus, ToPython(each.action),
+                               for_group, each.places, each.nodes));
+  }
+  return py::make_tuple(rows, made.hidden_pods, made.hidden_groups);
+}
+
+py::tuple AccountRows(const Plan& plan, const DecisionTable& decisions) {
+  const GpuAccount account = AccountOf(plan, decisions);
+  py::dict gained;
+  for (const auto& [queue, gpus] : account.gained)
+    gained[ToPython(plan.cluster->Text(plan.cluster->queues().name[queue]))] = gpus;
+  py::list above;
+  for (const auto& [queue, gpus] : account.first_above)
+    above.append(
+        py::make_tuple(ToPython(plan.cluster->Text(plan.cluster->queues().name[queue])), gpus));
+  return py::make_tuple(account.capacity, account.free, gained, account.queues_in_use,
+                        account.queues_above, above);
+}
+
+py::tuple NamesOf(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  const PodGroupColumns& groups = cluster.pod_groups();
+  py::dict pods;
+  for (const PodId pod : InOrderOfNames(cluster.names(), cluster.pods())) {
+    const PodGroupId group = cluster.pods().group[pod];
+    if (group.valid()) pods[py::str(cluster.PodName(pod))] = cluster.PodGroupName(group);
+  }
+  py::list owners;
+  for (const PodGroupId group : InOrderOfNames(cluster.names(), groups)) {
+    if (!groups.owner_name[group].valid() || cluster.Text(groups.owner_name[group]).empty())
+      continue;
+    const std::string owner = std::string(cluster.Text(groups.namespace_name[group])) + "/" +
+                              std::string(cluster.Text(groups.owner_name[group]));
+    owners.append(py::make_tuple(owner, cluster.PodGroupName(group)));
+  }
+  return py::make_tuple(pods, owners);
+}
+
+py::list WaitingRows(const Plan& plan) {
+  py::list rows;
+  for (const WaitingClass& each : WaitingClassesOf(plan))
+    rows.append(py::make_tuple(each.names, each.spans_queues));
+  return rows;
+}
+
+py::dict QueueParents(const Plan& plan) {
+  const Cluster& cluster = *plan.cluster;
+  const QueueColumns& queues = cluster.queues();
+  py::dict parents;
+  for (const QueueId queue : InOrderOfNames(cluster.names(), queues)) {
+    const QueueId parent = queues.parent[queue];
+    parents[TextOrNone(queues.name[queue], cluster)] =
+        TextOrNone(parent.valid() ? queues.name[parent] : NameId(), cluster);
+  }
+  return parents;
+}
+
+py::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions) {
+  const Cluster& cluster = *plan.cluster;
+  absl::flat_hash_map<std::string_view, PodGroupId> called;
+  for (const std::string& name : names) called.try_emplace(name, PodGroupId());
+  for (const PodGroupId group : cluster.pod_groups().name.ids()) {
+    if (!cluster.pod_groups().name[group].valid()) continue;
+    const auto found = called.find(cluster.PodGroupName(group));
+    if (found != called.end()) found->second = group;
+  }
+  std::vector<PodGroupId> groups;
+  for (const std::string& name : names) {
+    groups.push_back(called.at(name));
+    if (!groups.back().valid()) throw py::key_error(name);
+  }
+  const std::vector<GroupStory> stories = StoriesOf(plan, groups);
+  const GroupRowMaker maker(plan, evictions);
+  py::list rows;
+  for (size_t i = 0; i < groups.size(); ++i)
+    rows.append(py::make_tuple(maker.Make(groups[i]), RowOf(stories[i], cluster)));
+  return rows;
+}
+
+}  // namespace kai::bindings

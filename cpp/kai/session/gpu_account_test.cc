@@ -1,0 +1,109 @@
+#include "kai/session/gpu_account.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kai/session/plans_for_test.h"
+
+namespace kai::gpu_account_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+struct Kept {
+  explicit Kept(const ClusterMaker& maker)
+      : plan(RunPlan(Session(ParseConfig("")), maker.Build())),
+        account(AccountOf(plan, TableOf(plan))) {
+    for (const auto& [queue, gpus] : account.gained)
+      gained.emplace(plan.cluster->Text(plan.cluster->queues().name[queue]), gpus);
+  }
+
+  Plan plan;
+  GpuAccount account;
+  std::map<std::string, int64_t> gained;
+};
+
+TEST(NanoGpusTest, AmountsAreAsPeopleWriteThem) {
+  EXPECT_EQ(NanoGpus(0.3), 300'000'000) << "though the double is less";
+  EXPECT_EQ(NanoGpus(8), 8'000'000'000);
+  EXPECT_EQ(3 * NanoGpus(1.0 / 3), NanoGpus(1) - 1) << "three thirds are no more than a whole";
+}
+
+TEST(GpuAccountTest, WhatIsBoundIsNoLongerFree) {
+  const Kept kept(MakeCluster()
+                      .Queue("q", {.deserved_gpus = 8})
+                      .Node("n1", {.gpus = 4})
+                      .Node("n2", {.gpus = 4})
+                      .Running("q/old", {.gpus = 1, .node = "n2"})
+                      .Pending("q/new", {.gpus = 3})
+                      .Pending("q/half", {.gpu_fraction = 0.5}));
+  EXPECT_THAT(kept.account.capacity, ElementsAre(Pair(4, 2)));
+  EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 1), Pair(3.5, 1)));
+  EXPECT_THAT(kept.gained, ElementsAre(Pair("q", NanoGpus(3.5))));
+}
+
+TEST(GpuAccountTest, WhatIsPromisedComesOutOfWhatLeaves) {
+  const Kept kept(MakeCluster()
+                      .Queue("a", {.deserved_gpus = 2})
+                      .Queue("b")
+                      .Node("n", {.gpus = 4})
+                      .Running("b/old", {.pods = 4, .gpus = 1, .node = "n", .min_member = 1})
+                      .Pending("a/new", {.pods = 2, .gpus = 1, .min_member = 2}));
+  EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 1))) << "evicted pods hold theirs";
+  EXPECT_THAT(kept.gained, ElementsAre(Pair("a", NanoGpus(2)), Pair("b", -NanoGpus(2))));
+}
+
+TEST(GpuAccountTest, QueuesAreComparedWithTheirFairShares) {
+  const Kept kept(MakeCluster()
+                      .Queue("top")
+                      .Queue("a", {.parent = "top", .deserved_gpus = 2})
+                      .Queue("b", {.parent = "top", .deserved_gpus = 2})
+                      .Queue("c", {.parent = "top"})
+                      .Node("n", {.gpus = 4})
+                      .Running("a/old", {.pods = 2, .gpus = 1, .node = "n", .priority = 200})
+                      .Running("b/old", {.gpus = 1, .node = "n", .priority = 200})
+                      .Running("c/old", {.gpus = 1, .node = "n", .priority = 200})
+                      .Pending("b/new", {.gpus = 1}));
+  EXPECT_EQ(kept.account.queues_in_use, 3) << "not their parent";
+  EXPECT_EQ(kept.account.queues_above, 1);
+  ASSERT_EQ(kept.account.first_above.size(), 1);
+  const auto [queue, gpus] = kept.account.first_above.front();
+  EXPECT_EQ(kept.plan.cluster->Text(kept.plan.cluster->queues().name[queue]), "c");
+  EXPECT_EQ(gpus, NanoGpus(1));
+}
+
+TEST(GpuAccountTest, APodThatMovesGainsNothing) {
+  const Kept kept(MakeCluster()
+                      .Queue("q", {.deserved_gpus = 4})
+                      .Node("n1", {.gpus = 2})
+                      .Node("n2", {.gpus = 2})
+                      .Running("q/one", {.gpus = 1, .node = "n1"})
+                      .Running("q/two", {.gpus = 1, .node = "n2"})
+                      .Pending("q/wide", {.gpus = 2}));
+  EXPECT_THAT(kept.gained, ElementsAre(Pair("q", NanoGpus(2)))) << "the one that was waiting";
+  EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 2)));
+}
+
+TEST(GpuAccountTest, OfSeveralPromisesToOnePodTheLastOneHolds) {
+  Kept kept(MakeCluster()
+                .Queue("q", {.deserved_gpus = 4})
+                .Node("n1", {.gpus = 2})
+                .Node("n2", {.gpus = 2})
+                .Running("q/one", {.gpus = 1, .node = "n1"})
+                .Running("q/two", {.gpus = 1, .node = "n2"})
+                .Pending("q/wide", {.gpus = 2}));
+  const std::vector<CycleLog::Decision> once = kept.plan.decisions;
+  ASSERT_EQ(once.size(), 3) << "one pod moves, and another is promised its room";
+  kept.plan.decisions.insert(kept.plan.decisions.end(), once.begin(), once.end());
+  const GpuAccount again = AccountOf(kept.plan, TableOf(kept.plan));
+  EXPECT_EQ(again.free, kept.account.free);
+  EXPECT_EQ(again.gained, kept.account.gained);
+}
+
+}  // namespace
+}  // namespace kai::gpu_account_test

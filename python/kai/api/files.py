@@ -1,0 +1,104 @@
+"""Reading and writing files that may be anything: missing, endless, or no file at all.
+
+data = files.read("cluster.zip")        # "-": standard input
+files.write("out.json", data)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, BinaryIO
+
+from kai.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import gzip
+
+STANDARD_INPUT = "-"
+LARGEST = 4 * 2**30
+"""Bytes of a file, and what one may unpack to; a cluster of a million pods needs about 2 GiB."""
+LARGEST_STREAM = 2**30
+"""Bytes of what has no size: pipes, devices and standard input."""
+
+_CHUNK = 2**20
+_BINARY = (b"PK", b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")  # zip, gzip, and UTF-16
+
+
+def read(name: str | os.PathLike[str]) -> bytes:
+    """The whole content. Raises InvalidInputError that says why not, without the name.
+
+    A pipe is waited for; Ctrl-C ends that.
+    """
+    try:
+        if name == STANDARD_INPUT:
+            return _read_stream(sys.stdin.buffer)
+        with open(name, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
+                return _read_stream(file)
+            if status.st_size > LARGEST:
+                raise too_large(f"is {status.st_size:,} bytes", LARGEST)
+            return file.read()
+    except OSError as error:
+        raise InvalidInputError(why_unreadable(error)) from None
+    except InvalidInputError:
+        raise
+    except ValueError:  # of open: a NUL byte, or a text that is no name on this system
+        raise InvalidInputError("no file can have this name") from None
+
+
+def _read_stream(stream: BinaryIO) -> bytes:
+    start = stream.read(_CHUNK)
+    if b"\0" in start and not start.startswith(_BINARY):
+        raise InvalidInputError(f"not text (byte {start.index(0)} is 0)")
+    said = f"does not end after {LARGEST_STREAM:,} bytes, the most that kai reads of a pipe"
+    rest = all_of(stream, LARGEST_STREAM - len(start), said)
+    return start + rest if rest else start
+
+
+def all_of(stream: BinaryIO | gzip.GzipFile, most: int, said: str) -> bytes:
+    """What is left of a stream. Raises InvalidInputError(said) for more than `most` bytes."""
+    content = io.BytesIO()
+    while chunk := stream.read(_CHUNK):
+        content.write(chunk)
+        if content.tell() > most:
+            raise InvalidInputError(said)
+    return content.getvalue()
+
+
+def too_large(what: str, most: int) -> InvalidInputError:
+    return InvalidInputError(f"{what}, and kai reads at most {most:,} bytes")
+
+
+def why_unreadable(error: OSError) -> str:
+    """Why a file cannot be read or written, to go after its name: "no such file or directory"."""
+    if error.errno == errno.EBADF:
+        return "is closed"
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
+
+
+def write(name: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file whole or not at all. Raises OSError; what was there before is then kept."""
+    place = os.path.realpath(name)
+    if os.path.exists(place) and not os.path.isfile(place):  # a pipe or a device
+        with open(place, "wb") as file:
+            file.write(data)
+        return
+    beside = f"{place}.{os.getpid()}.tmp"
+    try:
+        with open(beside, "wb") as file:
+            file.write(data)
+        if os.path.exists(place):
+            os.chmod(beside, stat.S_IMODE(os.stat(place).st_mode))
+        os.replace(beside, place)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        error.filename = os.fspath(name)
+        raise

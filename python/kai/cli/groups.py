@@ -1,0 +1,106 @@
+"""``kai groups``: the pod groups that wait, in the order in which they are served."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.cli.output import Answer, Answers
+from kai.cli.work import Warner, plan_inputs, planning_options
+
+if TYPE_CHECKING:
+    from kai.engine.plan import Plan
+    from kai.engine.text import Table
+
+MOST_ROWS = 50
+
+
+@click.command(
+    "groups",
+    epilog="""\b
+Examples:
+  kai groups snapshot.zip
+  kai groups snapshot.zip --wide              a column for each thing compared
+  kai groups snapshot.zip --json | jq '.groups[] | {place, group, because}'
+  kai groups snapshot.zip -o csv > waiting.csv
+\b
+Three groups of two queues that deserve 4 GPUs each:
+     pod group  GPUs  queue  share  priority  age  why before the next
+  1  a/high        1  a       25 %        90   2m  its priority is 90, that of
+                                                   the next 50
+  2  a/low         1  a       50 %        50   5m  with it queue a has 50 % of
+                                                   what it may have, b 75 %
+  3  b/new         3  b       75 %        50   1m
+""",
+)
+@planning_options
+def command(
+    inputs: tuple[str, ...],
+    form: str,
+    config: str | None,
+    as_kai: bool,
+    now: str | None,
+    strict: bool,
+) -> int:
+    """Show the pod groups that still wait after a cycle, the next one first.
+
+    The order is that of the cycle after, if nothing else changed. Queues are
+    compared first, from the top down: one within its fair share comes before
+    one that is over it, then priority, then the smaller "share": the part of
+    what a queue may have that it holds with the group's next pods. In a queue
+    the higher "priority" comes first, then a group that has less than its
+    minimum of pods, then the older one ("age"). Groups that wait for pods of
+    their own are not shown, as they cannot be tried. INPUT is as for `kai plan`.
+    """
+    warn, answers = Warner(), Answers(form)
+    for _, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
+        warn.of_plan(plan, strict=strict)
+        answers.write(_answer(plan, answers))
+    return warn.status
+
+
+_COLUMNS = (
+    "place", "group", "queue", "queue_over_fair_share", "queue_within_deserved", "queue_priority",
+    "queue_share_with_request", "queue_share", "priority", "minimum", "created", "gpus", "cpus",
+    "memory", "because",
+)  # fmt: skip
+
+
+def _answer(plan: Plan, answers: Answers) -> Answer:
+    from kai.engine import text
+
+    def data() -> dict[str, Any]:
+        groups = [turn.to_dict() for turn in plan.order]
+        return {"input": plan.input, "now": plan.now_text, "groups": groups}
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for turn in plan.order:
+            row = {"input": plan.input, **turn.to_dict()}
+            own = (row.pop("queues") or [{}])[-1]
+            row |= {f"queue_{name}": own.get(name) for name in own}
+            yield {column: row.get(column) for column in ("input", *_COLUMNS)}
+
+    def heading() -> str:
+        waiting = text.count(len(plan.order), "pod group")
+        verb = "waits" if len(plan.order) == 1 else "wait"
+        return f"{plan.input} at {plan.now_text}: {waiting} {verb} after this cycle"
+
+    def tables() -> list[Table]:
+        made = plan.order.tables(
+            most=None if answers.is_wide else MOST_ROWS, wide=answers.form == "wide"
+        )
+        return [
+            dataclasses.replace(each, note=f"{each.note}; --wide shows all" if each.note else "")
+            for each in made
+        ]
+
+    return Answer(
+        heading=heading,
+        tables=tables,
+        data=data,
+        rows=rows,
+        columns=_COLUMNS,
+    )

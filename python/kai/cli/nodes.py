@@ -1,0 +1,229 @@
+"""``kai nodes``: what is free on the nodes, by class of GPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.cli.output import Answer, Answers
+from kai.cli.work import Warner, plan_inputs, planning_options
+
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
+    from kai.engine.nodes import NodePlan
+    from kai.engine.plan import Plan
+    from kai.engine.text import Table
+
+MOST_ROWS = 20
+_PRODUCT = "nvidia.com/gpu.product"
+
+
+@click.command(
+    "nodes",
+    epilog="""\b
+Examples:
+  kai nodes snapshot.zip
+  kai nodes snapshot.zip --wide             a row per node, with CPUs and memory
+  kai nodes snapshot.zip --json | jq '.nodes[] | select(.free_gpus > 3)'
+  kai nodes snapshot.zip -o csv > nodes.csv
+\b
+Two nodes of one class; on n1 pods share a GPU, of which half is free:
+  NVIDIA-H100, 8 GPUs each: 11 of 16 GPUs free on 2 nodes, 1 of them whole
+    nodes  free  free parts  leaving  state
+    n1        3         0.5        0
+    n2        8                    0
+""",
+)
+@planning_options
+def command(
+    inputs: tuple[str, ...],
+    form: str,
+    config: str | None,
+    as_kai: bool,
+    now: str | None,
+    strict: bool,
+) -> int:
+    """Show what is free on each node once the decisions of a cycle are carried out.
+
+    A class is a kind of GPU (the label nvidia.com/gpu.product) and how many of
+    them a node has. "free" are whole GPUs, "free parts" what is left of each
+    GPU that pods share, "leaving" GPUs that come free when pods that have to
+    leave are gone, "state" why a node takes no pods. Nodes of a class that are
+    alike share a row. MIG instances are in none of the numbers. INPUT is as for
+    `kai plan`.
+    """
+    warn, answers = Warner(), Answers(form)
+    for cluster, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
+        warn.of_plan(plan, strict=strict)
+        answers.write(_answer(cluster, plan, wide=answers.is_wide))
+    return warn.status
+
+
+_COLUMNS = (
+    "node", "gpu_product", "state", "gpus", "free_gpus", "free_parts", "leaving_gpus", "cpus",
+    "free_cpus", "memory", "free_memory",
+)  # fmt: skip
+
+
+def _answer(cluster: Cluster, plan: Plan, *, wide: bool) -> Answer:
+    from functools import cache
+
+    @cache
+    def classes() -> list[_Class]:
+        return _classes(plan.nodes.values(), _products(cluster))
+
+    def data() -> dict[str, Any]:
+        nodes = {
+            node.name: {"gpu_product": each.product, **node.to_dict()}
+            for each in classes()
+            for node in each.nodes
+        }
+        summed = [each.to_dict() for each in classes()]
+        return {"input": plan.input, "now": plan.now_text, "classes": summed, "nodes": nodes}
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for name, node in data()["nodes"].items():
+            parts = " ".join(map(str, node["free_parts"]))
+            yield {"input": plan.input, "node": name, **node, "free_parts": parts}
+
+    def heading() -> str:
+        from kai.engine import text
+
+        nodes = [node for each in classes() for node in each.nodes]
+        gpus = text.count(sum(node.gpus for node in nodes), "GPU")
+        free = text.number(sum(each.free_gpus for each in classes()))
+        found = f"{free} of {gpus} free on {text.count(len(nodes), 'node')} after this cycle"
+        return f"{plan.input} at {plan.now_text}: {found if nodes else 'no nodes'}"
+
+    return Answer(
+        heading=heading,
+        tables=lambda: [_table(each, wide=wide) for each in classes()],
+        data=data,
+        rows=rows,
+        columns=_COLUMNS,
+    )
+
+
+# ---- classes -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """Nodes with as many GPUs of one kind each; None: their labels do not say which kind."""
+
+    product: str | None
+    gpus_each: float
+    nodes: tuple[NodePlan, ...]
+
+    @property
+    def free_gpus(self) -> float:
+        """Whole ones on nodes that take pods."""
+        return sum(node.free_gpus for node in self.nodes if not node.state)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "gpu_product": self.product,
+            "gpus_each": self.gpus_each,
+            "nodes": len(self.nodes),
+            "whole_nodes": sum(node.is_whole and not node.state for node in self.nodes),
+            "gpus": sum(node.gpus for node in self.nodes),
+            "free_gpus": self.free_gpus,
+            "free_parts": sum(sum(node.free_parts) for node in self.nodes if not node.state),
+            "leaving_gpus": sum(node.leaving_gpus for node in self.nodes),
+        }
+
+    def title(self) -> str:
+        from kai.engine import text
+
+        on = text.count(len(self.nodes), "node")
+        if not self.gpus_each:
+            return f"no GPUs: {on}"
+        each = f"{self.product or 'GPUs without a product label'}, {self._each()} each"
+        sums = self.to_dict()
+        free = f"{text.number(sums['free_gpus'])} of {text.count(sums['gpus'], 'GPU')} free on {on}"
+        whole = sums["whole_nodes"]
+        return f"{each}: {free}" + (f", {text.number(whole)} of them whole" if whole else "")
+
+    def _each(self) -> str:
+        from kai.engine import text
+
+        return text.count(self.gpus_each, "GPU")
+
+
+def _products(cluster: Cluster) -> dict[str, str]:
+    """By node, the kind of its GPUs, where a label names it."""
+    from kai.api.reading import at, labels_of, text
+
+    found = {}
+    for node in cluster.objects.get("nodes", ()):
+        product = labels_of(node).get(_PRODUCT)
+        if isinstance(product, str) and product:
+            found[text(at(node, "metadata", "name"))] = product
+    return found
+
+
+def _classes(nodes: Iterable[NodePlan], products: Mapping[str, str]) -> list[_Class]:
+    """Those with most GPUs first."""
+    found: dict[tuple[str | None, float], list[NodePlan]] = {}
+    for node in nodes:
+        product = products.get(node.name) if node.gpus else None
+        found.setdefault((product, node.gpus), []).append(node)
+    made = [_Class(*key, tuple(each)) for key, each in found.items()]
+    return sorted(
+        made,
+        key=lambda each: (-each.gpus_each * len(each.nodes), each.product or "~", -each.gpus_each),
+    )
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def _table(each: _Class, *, wide: bool) -> Table:
+    from kai.engine import text
+
+    by_room = sorted(
+        each.nodes,
+        key=lambda node: (node.state != "", -node.free_gpus, -sum(node.free_parts)),
+    )
+    resources = wide or not each.gpus_each
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for node in by_room:
+        row: tuple[str, ...] = ()
+        if each.gpus_each:
+            row = (text.number(node.free_gpus), _parts(node), text.number(node.leaving_gpus))
+        if resources:
+            row += (text.number(node.free_cpus), text.size(node.free_memory))
+        key = (*row, node.state, node.name if wide else "")
+        alike.setdefault(key, []).append(node.name)
+    rows = [(text.listing(names, most=1), *key[:-1]) for key, names in alike.items()]
+    most = None if wide else MOST_ROWS
+    hidden = sum(len(names) for names in [*alike.values()][MOST_ROWS:]) if most else 0
+    columns = ["node" if wide else "nodes"]
+    columns += ["free", "free parts", "leaving"] if each.gpus_each else []
+    columns += ["CPUs free", "memory free"] if resources else []
+    if any(node.state for node in each.nodes):
+        columns.append("state")
+    else:
+        rows = [row[:-1] for row in rows]
+    return text.Table(
+        each.title(),
+        columns,
+        rows[:most],
+        right=frozenset(range(1, len(rows[0]) if columns[-1] != "state" else len(rows[0]) - 1)),
+        note=f"and {text.count(hidden, 'more node')}; --wide shows all" if hidden else "",
+    )
+
+
+def _parts(node: NodePlan) -> str:
+    """ "2 x 0.5, 0.25"."""
+    from kai.engine import text
+
+    counts = Counter(sorted(node.free_parts, reverse=True))
+    return ", ".join(
+        text.number(part) if number == 1 else f"{number} x {text.number(part)}"
+        for part, number in counts.items()
+    )

@@ -1,0 +1,135 @@
+"""The forms in which commands answer: a page, wide, JSON, YAML, CSV, Markdown."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from kai.cli.show import Page
+    from kai.engine.text import Table
+
+FORMS = ("text", "wide", "json", "yaml", "csv", "markdown")
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def output_options(command: Command) -> Command:
+    """Gives a command `form`, one of FORMS, in place of the three options that choose it."""
+
+    @functools.wraps(command)
+    def with_form(*, output: str | None, wide: bool, as_json: bool, **options: Any) -> object:
+        chosen = [output] if output else []
+        chosen += ["wide"] if wide else []
+        chosen += ["json"] if as_json else []
+        if len(dict.fromkeys(chosen)) > 1:
+            raise click.UsageError("only one of --output, --wide and --json makes sense")
+        return command(form=chosen[0] if chosen else "text", **options)
+
+    made: Any = with_form
+    for option in (
+        click.option("--wide", is_flag=True, help="The same as -o wide."),
+        click.option("--json", "as_json", is_flag=True, help="The same as -o json."),
+        click.option(
+            "-o",
+            "--output",
+            metavar="FORM",
+            type=click.Choice(FORMS),
+            help="text, wide (nothing is cut), json (a line per input), yaml, csv, markdown.",
+        ),
+    ):
+        made = option(made)
+    return made  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command answers for one input; only what its form needs is made.
+
+    `tables` and `notes` are for people, `data` is for JSON and YAML, `rows` for CSV: a mapping of
+    the same columns each. `json` is `data` as JSON, where there is a faster way.
+    """
+
+    heading: Callable[[], str]
+    tables: Callable[[], Iterable[Table]]
+    data: Callable[[], Mapping[str, Any]]
+    rows: Callable[[], Iterable[Mapping[str, Any]]]
+    columns: Sequence[str]
+    json: Callable[[], str] | None = None
+    notes: Callable[[], Iterable[str]] = tuple
+
+
+class Answers:
+    """Writes answers to standard output in one form, one after the other."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        self.for_people = form in ("text", "wide", "markdown")
+        self.is_wide = form in ("wide", "markdown")
+        self._page: Page | None = None
+        self._written = False
+
+    @property
+    def page(self) -> Page:
+        if self._page is None:
+            from kai.cli.show import Page
+
+            self._page = Page(wide=self.form == "wide")
+        return self._page
+
+    def write(self, answer: Answer) -> None:
+        if self.form == "markdown":
+            self._markdown(answer)
+        elif self.for_people:
+            self.page.heading(answer.heading())
+            self.page.tables(answer.tables())
+            for note in answer.notes():
+                self.page.paragraph(note)
+        elif self.form == "csv":
+            self._csv(answer)
+        else:
+            self._data(answer)
+        self._written = True
+
+    def say(self, sentences: str, data: Mapping[str, Any]) -> None:
+        """Sentences for people, and what they say as data."""
+        if self.form == "csv":
+            raise click.UsageError("sentences make no table: -o csv does not go with --explain")
+        if self.for_people:
+            self.page.paragraph(sentences)
+        else:
+            self._data(Answer(str, tuple, lambda: data, tuple, ()))
+        self._written = True
+
+    def _data(self, answer: Answer) -> None:
+        written = answer.json() if answer.json else json.dumps(answer.data(), ensure_ascii=False)
+        if self.form == "json":
+            sys.stdout.write(f"{written}\n")
+            return
+        import yaml
+
+        dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        sys.stdout.write("---\n" if self._written else "")
+        value = json.loads(written)
+        yaml.dump(value, sys.stdout, dumper, sort_keys=False, allow_unicode=True, width=1000)
+
+    def _csv(self, answer: Answer) -> None:
+        import csv
+
+        columns = ("input", *answer.columns)
+        writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
+        if not self._written:
+            writer.writeheader()
+        writer.writerows(answer.rows())
+
+    def _markdown(self, answer: Answer) -> None:
+        from kai.engine import text
+
+        parts = [text.to_markdown(answer.heading(), answer.tables()), *answer.notes()]
+        sys.stdout.write("\n" if self._written else "")
+        sys.stdout.write("\n\n".join(parts) + "\n")

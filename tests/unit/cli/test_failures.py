@@ -1,0 +1,171 @@
+"""What goes wrong around a command: streams, disks, signals, memory, and a core that is not there.
+
+Each row is a process of its own, under a shell.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+from kai.cli import failures
+from kai.cli.failures import OutputError, guard
+
+PYTHON = Path(kai.__file__).parents[1]
+
+
+def shell(
+    command: str, where: Path, python: Path = PYTHON, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """KAI stands for the command."""
+    return subprocess.run(
+        ["bash", "-c", "set -o pipefail; " + command.replace("KAI", f"{sys.executable} -m kai")],
+        cwd=where,
+        env={**os.environ, "PYTHONPATH": str(python), **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("KAI plan $SNAPSHOT > /dev/full", 2, "kai: standard output: no space left on device\n"),
+        ("KAI plan --help > /dev/full", 2, "kai: standard output: no space left on device\n"),
+        ("KAI config show --json >&-", 2, "kai: standard output: is closed\n"),
+        ("KAI plan $SNAPSHOT --json >&- <&-", 2, "kai: standard output: is closed\n"),
+        ("KAI plan - <&-", 2, "kai: standard input: is closed\n"),
+        ("KAI lint - <&-", 2, "kai: standard input: is closed\n"),
+        ("KAI plan missing.zip 2>&-", 2, ""),
+        ("KAI plan missing.zip 2>/dev/full", 2, ""),
+        ("KAI plan missing.zip <&- >&- 2>&-", 2, ""),
+        ("KAI settings --help | true", 0, ""),
+        ("KAI demo | head -n 1", 0, ""),
+        ("PYTHONUNBUFFERED=1 KAI config show | head -n 1", 0, ""),
+        ("KAI plan $'\\xff.yaml'", 2, "kai: \\udcff.yaml: no such file or directory\n"),
+    ],
+)
+def test_streams_and_disks(
+    tmp_path: Path, snapshot: Path, command: str, status: int, said: str
+) -> None:
+    done = shell(command, tmp_path, SNAPSHOT=str(snapshot))
+    assert (done.returncode, done.stderr[: len(said) or None]) == (status, said)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_any_encoding_takes_any_name(tmp_path: Path, encoding: str) -> None:
+    name = "n\u6f22\u00e9.yaml"
+    (tmp_path / name).write_text("kind: Node\nmetadata: {name: n\u6f22}\n")
+    done = shell(f"KAI plan {name} --now 2026-01-01T00:00:00Z", tmp_path, PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command", [("plan", "PIPE"), ("lint", "PIPE"), ("config", "show", "--config", "PIPE")]
+)
+def test_a_pipe_that_nobody_writes_to_is_left_at_once(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kai", *(str(pipe) if each == "PIPE" else each for each in command)],
+        cwd=PYTHON,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.0)
+    for _ in range(2):  # `timeout -s INT` sends it twice
+        process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() - start < 5
+    assert (process.returncode, said.strip()) == (130, "kai: interrupted")
+
+
+def test_a_compiled_core_that_is_not_there(tmp_path: Path) -> None:
+    shutil.copytree(
+        PYTHON / "kai", tmp_path / "kai", ignore=shutil.ignore_patterns("_core*.so", "__pycache__")
+    )
+    done = shell("KAI demo", tmp_path, python=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "kai: the compiled core of kai cannot be loaded: run `make build`"
+    )
+    assert shell("KAI settings -o kubernetes --queue a", tmp_path, python=tmp_path).returncode == 0
+
+
+def test_a_disk_that_is_full_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+    (tmp_path / "it.yaml").write_text("metadata: {labels: {kai.scheduler/queue: 5}}\n" * 3)
+    before = (tmp_path / "it.yaml").read_text()
+    done = shell("ulimit -f 0; KAI demo --save it.yaml", tmp_path)
+    assert (done.returncode, done.stderr) == (2, "kai: --save: it.yaml: file too large\n")
+    assert (tmp_path / "it.yaml").read_text() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["it.yaml"]
+
+
+# ---- in this process -----------------------------------------------------------------------------
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def work() -> None:
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (MemoryError(), 2, "kai: there is not enough memory for this"),
+        (RecursionError(), 2, "kai: something in an input is nested too deeply"),
+        (ModuleNotFoundError("No module named 'rich'", name="rich"), 2, "is kai installed whole?"),
+        (OSError(5, "Input/output error", "x.zip"), 2, "kai: x.zip: input/output error"),
+        (OSError(28, "No space left"), 2, "kai: standard output: no space left"),
+        (kai.InvalidInputError("a\x1b[2Jb\nc"), 2, "kai: a\\x1b[2Jb\\nc"),
+        (kai.NotFoundError("there is no queue"), 1, "kai: there is no queue"),
+        (KeyError("x"), 2, "kai: a bug in kai, KeyError: 'x' (KAI_DEBUG=1 shows where)"),
+        (KeyboardInterrupt(), 130, "kai: interrupted"),
+    ],
+)
+def test_each_failure_has_its_sentence_and_status(
+    capfd: pytest.CaptureFixture[str], error: BaseException, status: int, said: str
+) -> None:
+    assert guard(raising(error)) == status
+    line, *rest = capfd.readouterr().err.splitlines()
+    assert said in line
+    assert rest == []
+
+
+def test_a_mistake_of_ours_keeps_its_traceback_where_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(failures.DEBUG_ENV, "1")
+    with pytest.raises(KeyError):
+        guard(raising(KeyError("x")))
+    assert guard(raising(kai.InvalidInputError("x"))) == 2
+
+
+def test_streams_that_are_not_the_interpreters_stay() -> None:
+    before = sys.stdout, sys.stderr
+    with failures.standard_streams():
+        assert (sys.stdout, sys.stderr) == before
+
+
+def test_an_output_error_is_none_that_others_handle() -> None:
+    assert not issubclass(OutputError, OSError)

@@ -1,0 +1,74 @@
+"""kai groups: who waits, and in which order they are served."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kai
+
+Run = Callable[..., Any]
+NOW = "2026-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Path:
+    cluster = kai.Cluster().queue("a", deserved_gpus=4).queue("b", deserved_gpus=4)
+    cluster.pending("b/new", gpus=3).pending("a/low", gpus=1)
+    cluster.pending("a/high", gpus=1, priority=90)
+    path = tmp_path / "waiting.zip"
+    cluster.save(path)
+    return path
+
+
+def test_the_next_comes_first_and_says_why(run: Run, waiting: Path) -> None:
+    done = run("groups", waiting, "--now", NOW)
+    assert (done.status, done.err) == (0, "")
+    rows = re.findall(r"^ +(\d)  (\S+) +(\S+) ", done.out, re.MULTILINE)
+    assert rows == [("1", "a/high", "1"), ("2", "a/low", "1"), ("3", "b/new", "3")]
+    said = " ".join(done.out.replace("\n" + " " * 45, " ").split())
+    assert "its priority is 90, that of the next 50" in said
+    assert "with it queue a has 50 % of what it may have, b 75 %" in said
+
+
+def test_wide_has_each_part_of_the_order(run: Run, waiting: Path) -> None:
+    head = run("groups", waiting, "--wide", "--now", NOW).out.splitlines()[3]
+    for part in ("queues", "they are", "their priority", "share with it", "priority", "minimum"):
+        assert part in head
+    first = run("groups", waiting, "--wide", "--now", NOW).out.splitlines()[4]
+    assert first.split("  within deserved")[0].split() == ["1", "a/high", "1", "a"]
+
+
+def test_data_is_the_order_of_the_plan(run: Run, waiting: Path) -> None:
+    said = json.loads(run("groups", waiting, "--json", "--now", NOW).out)
+    order = kai.Scheduler().plan(kai.load(waiting), now=NOW).order
+    assert said["groups"] == [turn.to_dict() for turn in order]
+    first = said["groups"][0]
+    assert (first["place"], first["group"], first["priority"]) == (1, "a/high", 90)
+    assert first["because"] == "its priority is 90, that of a/low 50"
+    [queue] = first["queues"]
+    assert (queue["name"], queue["share_with_request"], queue["within_deserved"]) == (
+        "a",
+        0.25,
+        True,
+    )
+
+
+def test_many_groups_are_counted_unless_wide(run: Run, tmp_path: Path) -> None:
+    cluster = kai.Cluster().queue("a")
+    for number in range(60):
+        cluster.pending(f"a/job-{number:02}", gpus=1)
+    cluster.save(tmp_path / "many.zip")
+    out = run("groups", tmp_path / "many.zip").out
+    assert out.endswith("  and 10 more pod groups; --wide shows all\n")
+    assert "a/job-59" not in out
+    assert "a/job-59" in run("groups", tmp_path / "many.zip", "--wide").out
+
+
+def test_nobody_waits(run: Run, tmp_path: Path) -> None:
+    kai.Cluster().save(tmp_path / "empty.zip")
+    done = run("groups", tmp_path / "empty.zip", "--now", NOW)
+    assert " ".join(done.out.split()).endswith("0 pod groups wait after this cycle")
