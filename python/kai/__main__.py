@@ -1,5 +1,6 @@
 """The command ``kai`` as a process of its own, and ``python -m kai``."""
 
+import contextlib
 import gc
 import os
 import sys
@@ -13,9 +14,14 @@ def run() -> NoReturn:
     end, were a sixth of the time.
     """
     gc.set_threshold(50_000)
-    from kai.cli import main
+    try:
+        from kai.cli import main
 
-    status = main()
+        status = main()
+    except KeyboardInterrupt:  # while modules load
+        with contextlib.suppress(OSError, AttributeError):
+            sys.stderr.write("kai: interrupted\n")
+        os._exit(130)
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
