@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "kai/model/building/numbering.h"
 
@@ -29,17 +28,15 @@ class Accountant {
         leaving_(cluster_.nodes().name.size()) {}
 
   GpuAccount Make() {
-    for (size_t i = 0; i < plan_.decisions.size(); ++i) {
-      const CycleLog::Decision& each = plan_.decisions[i];
+    for (const CycleLog::Decision& each : plan_.decisions) {
       if (each.kind == Kind::kEvict) evicted_.insert(each.pod);
-      if (each.kind != Kind::kBind) last_[each.pod] = i;
     }
     CountCapacity();
     CountPods();
     for (size_t i = 0; i < plan_.decisions.size(); ++i) {
-      if (!Holds(i)) continue;
-      const NodeId node = plan_.decisions[i].node;
-      (IsPromise(i) ? leaving_ : idle_)[node] -= NanoGpus(table_.gpus[i]);
+      const CycleLog::Decision& each = plan_.decisions[i];
+      if (each.kind == Kind::kBind) idle_[each.node] -= NanoGpus(table_.gpus[i]);
+      if (each.kind == Kind::kPipeline) leaving_[each.node] -= NanoGpus(table_.gpus[i]);
     }
     CountFree();
     CountQueues();
@@ -92,9 +89,10 @@ class Accountant {
       if (queue.valid()) gained[queue] += gpus;
     };
     for (size_t i = 0; i < plan_.decisions.size(); ++i) {
-      const PodId pod = plan_.decisions[i].pod;
+      const CycleLog::Decision& each = plan_.decisions[i];
       // A pod that moves is promised what it has.
-      if (Holds(i) && !(IsPromise(i) && evicted_.contains(pod))) add(pod, NanoGpus(table_.gpus[i]));
+      const bool moves = each.kind == Kind::kPipeline && evicted_.contains(each.pod);
+      if (each.kind != Kind::kEvict && !moves) add(each.pod, NanoGpus(table_.gpus[i]));
     }
     for (const Plan::Eviction& each : plan_.evictions)
       add(each.pod, -NanoGpusOf(each.pod, cluster_));
@@ -117,19 +115,10 @@ class Accountant {
     }
   }
 
-  bool IsPromise(size_t i) const { return plan_.decisions[i].kind == Kind::kPipeline; }
-  // Whether the place of a decision is given to its pod: of several promises the last one holds,
-  // and none that an eviction follows.
-  bool Holds(size_t i) const {
-    if (plan_.decisions[i].kind == Kind::kEvict) return false;
-    return !IsPromise(i) || last_.at(plan_.decisions[i].pod) == i;
-  }
-
   const Plan& plan_;
   const DecisionTable& table_;
   const Cluster& cluster_;
   absl::flat_hash_set<PodId> evicted_;
-  absl::flat_hash_map<PodId, size_t> last_;  // of its promises and evictions
   IndexVector<NodeId, int64_t> idle_;
   IndexVector<NodeId, int64_t> leaving_;  // less what is promised
   GpuAccount made_;

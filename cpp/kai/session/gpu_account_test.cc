@@ -5,7 +5,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "kai/session/plans_for_test.h"
 
@@ -89,20 +88,17 @@ TEST(GpuAccountTest, APodThatMovesGainsNothing) {
   EXPECT_THAT(kept.account.free, ElementsAre(Pair(0, 2)));
 }
 
-TEST(GpuAccountTest, OfSeveralPromisesToOnePodTheLastOneHolds) {
+TEST(GpuAccountTest, APodThatIsEvictedTwiceLeavesOnce) {
   Kept kept(MakeCluster()
-                .Queue("q", {.deserved_gpus = 4})
-                .Node("n1", {.gpus = 2})
-                .Node("n2", {.gpus = 2})
-                .Running("q/one", {.gpus = 1, .node = "n1"})
-                .Running("q/two", {.gpus = 1, .node = "n2"})
-                .Pending("q/wide", {.gpus = 2}));
-  const std::vector<CycleLog::Decision> once = kept.plan.decisions;
-  ASSERT_EQ(once.size(), 3) << "one pod moves, and another is promised its room";
-  kept.plan.decisions.insert(kept.plan.decisions.end(), once.begin(), once.end());
-  const GpuAccount again = AccountOf(kept.plan, TableOf(kept.plan));
-  EXPECT_EQ(again.free, kept.account.free);
-  EXPECT_EQ(again.gained, kept.account.gained);
+                .Queue("a", {.deserved_gpus = 1})
+                .Queue("b")
+                .Node("n", {.gpus = 1})
+                .Running("b/old", {.gpus = 1, .node = "n"})
+                .Pending("a/new", {.gpus = 1}));
+  EXPECT_THAT(kept.gained, ElementsAre(Pair("a", NanoGpus(1)), Pair("b", -NanoGpus(1))));
+  kept.plan.decisions.push_back(kept.plan.decisions.front());
+  ASSERT_EQ(kept.plan.decisions.back().kind, CycleLog::Decision::Kind::kEvict);
+  EXPECT_EQ(AccountOf(kept.plan, TableOf(kept.plan)).gained, kept.account.gained);
 }
 
 }  // namespace
