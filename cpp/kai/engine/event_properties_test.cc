@@ -231,6 +231,10 @@ class Events {
     if (random_.OneIn(4)) pod.phase = Phase::kSucceeded;
     if (random_.OneIn(6)) pod.deletion_ns = kTestNowNs;
     if (random_.OneIn(6)) pod.node_name.clear();
+    if (random_.OneIn(4)) {  // it starts, or is somewhere else
+      pod.node_name = random_.Pick(sources_[0].nodes).name;
+      pod.phase = Phase::kRunning;
+    }
     if (random_.OneIn(8)) pod.pod_group = "g" + std::to_string(random_.Below(4));
     if (random_.OneIn(12)) pod.subgroup = random_.Coin() ? "s1" : "";
     if (random_.OneIn(12)) pod.created_ns = random_.Between(1, 4) * kSecondNs;
