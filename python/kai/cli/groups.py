@@ -88,6 +88,16 @@ def _answer(plan: Plan, answers: Answers) -> Answer:
         verb = "waits" if len(plan.order) == 1 else "wait"
         return f"{plan.input} at {plan.now_text}: {waiting} {verb} after this cycle"
 
+    def notes() -> list[str]:
+        others = plan.situation.counts["waiting"] - len(plan.order)
+        if others <= 0:
+            return []
+        one = others == 1
+        return [
+            f"{text.count(others, 'more pod group')} {'waits' if one else 'wait'} for something "
+            f"else and {'has' if one else 'have'} no place in this order; `kai plan` says for what."
+        ]
+
     def tables() -> list[Table]:
         made = plan.order.tables(
             most=None if answers.is_wide else MOST_ROWS, wide=answers.form == "wide"
@@ -103,4 +113,5 @@ def _answer(plan: Plan, answers: Answers) -> Answer:
         data=data,
         rows=rows,
         columns=_COLUMNS,
+        notes=notes,
     )

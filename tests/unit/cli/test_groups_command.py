@@ -72,3 +72,12 @@ def test_nobody_waits(run: Run, tmp_path: Path) -> None:
     kai.Cluster().save(tmp_path / "empty.zip")
     done = run("groups", tmp_path / "empty.zip", "--now", NOW)
     assert " ".join(done.out.split()).endswith("0 pod groups wait after this cycle")
+
+
+def test_groups_that_cannot_be_tried_are_counted(run: Run, tmp_path: Path) -> None:
+    cluster = kai.Cluster().queue("a").node("n", gpus=1)
+    cluster.pending("a/big", gpus=2).pending("a/gang", pods=1, min_member=2)
+    cluster.save(tmp_path / "c.zip")
+    said = " ".join(run("groups", tmp_path / "c.zip").out.split())
+    assert "1 pod group waits after this cycle" in said
+    assert "1 more pod group waits for something else and has no place in this order" in said
