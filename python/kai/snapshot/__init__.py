@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
-from pathlib import Path
 
 from kai.api import documents, files, kinds, times
 from kai.engine.cluster import Cluster
@@ -188,7 +187,7 @@ def _in_directory(directory: str) -> list[str]:
                 open_directories.append(path)
             elif entry.name.endswith(_ENDINGS):
                 found.append(path)
-    return sorted(found, key=Path)
+    return sorted(found, key=lambda name: name.split(os.sep))
 
 
 def _shown(file: str | None) -> str:

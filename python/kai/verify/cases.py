@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeVar
 
 from kai.api import files, keys
 from kai.errors import InvalidInputError
-from kai.snapshot.archive import DAMAGED
+from kai.snapshot.packed import DAMAGED
 from kai.verify.objects import Json
 
 __all__ = ["Case", "CaseError", "default_cases", "find_cases", "in_area", "read_cases"]

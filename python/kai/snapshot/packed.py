@@ -1,0 +1,61 @@
+"""Archives and compressed files: what is in them, or one sentence on what is wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import struct
+import zipfile
+import zlib
+
+from kai.api import files
+from kai.errors import InvalidInputError
+
+DAMAGED = (
+    *(EOFError, LookupError, OSError, OverflowError, ValueError),
+    *(lzma.LZMAError, struct.error, zlib.error, zipfile.BadZipFile),
+)
+"""What Python's readers of archives and compressed files raise for damaged ones."""
+
+
+def from_zip(data: bytes) -> bytes:
+    """The snapshot.json of an archive. Raises InvalidInputError where it is none or has none."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entry = _snapshot_entry(archive)
+            if entry.flag_bits & 1:
+                raise InvalidInputError("the zip archive is encrypted")
+            if entry.file_size > files.LARGEST:
+                what = f"{entry.filename} in the archive unpacks to {entry.file_size:,} bytes"
+                raise files.too_large(what, files.LARGEST)
+            return archive.read(entry)
+    except InvalidInputError:
+        raise
+    except (NotImplementedError, RuntimeError) as error:  # a method that this Python lacks
+        raise InvalidInputError(f"not a zip archive kai can unpack: {error}") from None
+    except DAMAGED:
+        raise InvalidInputError("not a complete zip archive (cut short or damaged)") from None
+
+
+def _snapshot_entry(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    for entry in entries:
+        if entry.filename.rpartition("/")[2] == "snapshot.json":
+            return entry
+    named_json = [entry for entry in entries if entry.filename.endswith(".json")]
+    if len(named_json) == 1:
+        return named_json[0]
+    raise InvalidInputError("the zip archive holds no snapshot.json")
+
+
+def from_gzip(data: bytes) -> bytes:
+    """What was compressed. Raises InvalidInputError for a file that is damaged or too large."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            said = f"it unpacks to more than the {files.LARGEST:,} bytes that kai reads"
+            return files.all_of(file, files.LARGEST, said)
+    except InvalidInputError:
+        raise
+    except DAMAGED:
+        raise InvalidInputError("not a complete gzip file (cut short or damaged)") from None
