@@ -10,6 +10,10 @@ namespace {
 
 // With more resources there are too many ways to lack some.
 constexpr size_t kMostPlainSlots = 8;
+// Where more classes of pods were asked about than this, nodes are asked by their states, if there
+// are so many nodes a state.
+constexpr int kClassesWithoutStates = 8;
+constexpr size_t kNodesAState = 4;
 
 // Devices that pods share.
 double SharedDevices(const Cluster& cluster, NodeId node) {
@@ -65,7 +69,7 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
   const bool looks_further = std::ranges::any_of(
       question.plan.node_filters,
       [&](const Filter* filter) { return filter->LooksBeyondNode(question.pod_class); });
-  answers->of_class.clear();
+  Prepare(question, answers);
   // Only nodes that were touched can answer anew.
   const size_t size = cluster_.nodes().size();
   if (answers->of_node.size() < size) answers->of_node.Resize(size, -1);
@@ -77,9 +81,24 @@ void Explanations::Refresh(const Question& question, const OrderedNodes& nodes, 
   Conclude(answers);
 }
 
-void Explanations::AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers) {
+void Explanations::Prepare(const Question& question, Answers* answers) {
   answers->of_class.clear();
+  if (!question.is_plain || nodes_alike_ == Alike::kNo || classes_asked_ <= kClassesWithoutStates)
+    return;
+  states_.Refresh();
+  if (nodes_alike_ == Alike::kUnknown) {
+    const bool is_alike = states_.size() * kNodesAState <= cluster_.nodes().size();
+    nodes_alike_ = is_alike ? Alike::kYes : Alike::kNo;
+  }
+  if (std::exchange(answers->generation, states_.generation()) != states_.generation())
+    answers->of_state.clear();
+}
+
+void Explanations::AskAll(const Question& question, const OrderedNodes& nodes, Answers* answers) {
+  if (question.is_plain) ++classes_asked_;
+  Prepare(question, answers);
   answers->of_lacking.clear();
+  answers->of_state.clear();
   answers->answers.clear();
   answers->nodes_with.clear();
   answers->of_node = IndexVector<NodeId, int32_t>(cluster_.nodes().size(), -1);
@@ -96,13 +115,23 @@ void Explanations::Conclude(Answers* answers) const {
 }
 
 void Explanations::AskNode(const Question& question, NodeId node, Answers* answers) {
-  const int32_t answered = question.is_plain ? WhyNotPlainly(question, node, answers)
+  const bool by_state = nodes_alike_ == Alike::kYes && classes_asked_ > kClassesWithoutStates;
+  const int32_t answered = question.is_plain ? (by_state ? AnswerInState(question, node, answers)
+                                                         : WhyNotPlainly(question, node, answers))
                                              : PlaceOf(WhyNot(question, node), answers);
   int32_t& place = answers->of_node[node];
   if (place == answered) return;
   if (place >= 0) --answers->nodes_with[static_cast<size_t>(place)];
   place = answered;
   ++answers->nodes_with[static_cast<size_t>(place)];
+}
+
+int32_t Explanations::AnswerInState(const Question& question, NodeId node, Answers* answers) {
+  const auto state = static_cast<size_t>(states_.Of(node));
+  std::vector<int32_t>& of_state = answers->of_state;
+  if (state >= of_state.size()) of_state.resize(states_.size(), -1);
+  if (of_state[state] < 0) of_state[state] = WhyNotPlainly(question, node, answers);
+  return of_state[state];
 }
 
 int32_t Explanations::WhyNotPlainly(const Question& question, NodeId node, Answers* answers) {
@@ -237,6 +266,6 @@ bool Explanations::WouldFitWithoutOverhead(const Question& question, NodeId node
          (!plan.shares || room_.HasDevices(pod_class, node, Room::kNow));
 }
 
-size_t Explanations::HeapBytes() const { return HeapBytesOfAll(kept_, passing_); }
+size_t Explanations::HeapBytes() const { return HeapBytesOfAll(kept_, passing_, states_); }
 
 }  // namespace kai

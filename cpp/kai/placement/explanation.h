@@ -23,6 +23,7 @@
 #include "kai/placement/class_plans.h"
 #include "kai/placement/fit_report.h"
 #include "kai/placement/node_room.h"
+#include "kai/placement/node_states.h"
 #include "kai/placement/ordered_nodes.h"
 #include "kai/placement/queue_allowance.h"
 #include "kai/placement/touched_nodes.h"
@@ -37,7 +38,8 @@ class Explanations {
         plans_(*plans),
         room_(room),
         touched_(*touched),
-        kept_(cluster_.pod_classes().size()) {}
+        kept_(cluster_.pod_classes().size()),
+        states_(plans->cluster(), touched) {}
 
   // The cluster has more classes of pods.
   void Grow() { kept_.Resize(cluster_.pod_classes().size()); }
@@ -57,6 +59,9 @@ class Explanations {
     // each; by the class of a node with room, while the nodes of one call are asked.
     std::vector<int32_t> of_lacking;
     std::vector<int32_t> of_class;
+    // And by state of nodes, of that generation.
+    std::vector<int32_t> of_state;
+    int64_t generation = 0;
     NoNodeCausePtr cause;
   };
   // A class of pods, and what limits it.
@@ -73,6 +78,9 @@ class Explanations {
   void AskNode(const Question& question, NodeId node, Answers* answers);
   void Unask(NodeId node, Answers* answers);
   bool IsPlain(PodClassId pod_class, const ClassPlan& plan) const;
+  // Before the nodes of one call are asked.
+  void Prepare(const Question& question, Answers* answers);
+  int32_t AnswerInState(const Question& question, NodeId node, Answers* answers);
   // What WhyNot() says, as the place of an answer.
   int32_t WhyNotPlainly(const Question& question, NodeId node, Answers* answers);
   // The place of an answer that may be new.
@@ -93,7 +101,12 @@ class Explanations {
   const TouchedNodes& touched_;
   IndexVector<PodClassId, std::unique_ptr<Answers>> kept_;  // null: not asked for
   Answers passing_;                                         // those that are not kept
-  FitReport node_report_;                                   // scratch
+  NodeStates states_;
+  // Numbering states takes longer than a class or two save, and saves nothing where no two nodes
+  // are alike.
+  enum class Alike : uint8_t { kUnknown, kYes, kNo } nodes_alike_ = Alike::kUnknown;
+  int classes_asked_ = 0;  // plainly, from all nodes
+  FitReport node_report_;  // scratch
 };
 
 }  // namespace kai

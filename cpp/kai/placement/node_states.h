@@ -1,0 +1,52 @@
+// NodeStates: which nodes are alike at present: of one class of nodes, with the same room, and as
+// much of it in use. What one of them answers to a pod that looks at nothing else, all of them do.
+//
+//   NodeStates states(rooms.cluster(), &rooms.search().touched());
+//   states.Refresh();
+//   EXPECT_EQ(states.Of(rooms.Node("a")), states.Of(rooms.Node("b")));
+//
+// Invariants: nodes of one state are equal in all that the state holds; a state keeps its number
+// until generation() changes. Cost: hashing the room of each node that was touched since. Threads:
+// one, because visits of TouchedNodes note which nodes they have seen.
+#ifndef KAI_PLACEMENT_NODE_STATES_H_
+#define KAI_PLACEMENT_NODE_STATES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/model/columns/cluster.h"
+#include "kai/placement/touched_nodes.h"
+
+namespace kai {
+
+class NodeStates {
+ public:
+  // Both have to outlive it.
+  NodeStates(const Cluster& cluster, const TouchedNodes* touched)
+      : cluster_(cluster), touched_(*touched) {}
+
+  // Takes in what was touched.
+  void Refresh();
+  int32_t Of(NodeId node) const { return of_node_[node]; }
+  size_t size() const { return states_.size(); }
+  // How often states were numbered anew: what has gone is forgotten from time to time.
+  int64_t generation() const { return generation_; }
+  size_t HeapBytes() const;
+
+ private:
+  void NumberAll();
+  void Number(NodeId node);
+
+  const Cluster& cluster_;
+  const TouchedNodes& touched_;
+  TouchedNodes::Version version_ = TouchedNodes::kNone;
+  int64_t generation_ = 0;
+  IndexVector<NodeId, int32_t> of_node_;
+  absl::flat_hash_map<std::string, int32_t> states_;  // by the bytes of what they hold
+  std::string key_;                                   // scratch
+};
+
+}  // namespace kai
+
+#endif  // KAI_PLACEMENT_NODE_STATES_H_
