@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.cli.output import Answer, Answers
-from kai.cli.work import Warner, plan_inputs, planning_options
+from kai.cli.work import answering_plans
 
 if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
     from kai.engine.text import Table
 
@@ -36,15 +37,8 @@ Three groups of two queues that deserve 4 GPUs each:
   3  b/new         3  b       75 %        50   1m
 """,
 )
-@planning_options
-def command(
-    inputs: tuple[str, ...],
-    form: str,
-    config: str | None,
-    as_kai: bool,
-    now: str | None,
-    strict: bool,
-) -> int:
+@answering_plans
+def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
     """Show the pod groups that still wait after a cycle, the next one first.
 
     The order is that of the cycle after, if nothing else changed. Queues are
@@ -55,11 +49,7 @@ def command(
     minimum of pods, then the older one ("age"). Groups that wait for pods of
     their own are not shown, as they cannot be tried. INPUT is as for `kai plan`.
     """
-    warn, answers = Warner(), Answers(form)
-    for _, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-        warn.of_plan(plan, strict=strict)
-        answers.write(_answer(plan, answers))
-    return warn.status
+    return _answer(plan, answers)
 
 
 _COLUMNS = (

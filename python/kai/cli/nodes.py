@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.cli.output import Answer, Answers
-from kai.cli.work import Warner, plan_inputs, planning_options
+from kai.cli.work import answering_plans
 
 if TYPE_CHECKING:
     from kai.engine.cluster import Cluster
@@ -38,15 +38,8 @@ Two nodes of one class; on n1 pods share a GPU, of which half is free:
     n2        8                    0
 """,
 )
-@planning_options
-def command(
-    inputs: tuple[str, ...],
-    form: str,
-    config: str | None,
-    as_kai: bool,
-    now: str | None,
-    strict: bool,
-) -> int:
+@answering_plans
+def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
     """Show what is free on each node once the decisions of a cycle are carried out.
 
     A class is a kind of GPU (the label nvidia.com/gpu.product) and how many of
@@ -56,11 +49,7 @@ def command(
     alike share a row. MIG instances are in none of the numbers. INPUT is as for
     `kai plan`.
     """
-    warn, answers = Warner(), Answers(form)
-    for cluster, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-        warn.of_plan(plan, strict=strict)
-        answers.write(_answer(cluster, plan, wide=answers.is_wide))
-    return warn.status
+    return _answer(cluster, plan, wide=answers.is_wide)
 
 
 _COLUMNS = (

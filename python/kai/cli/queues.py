@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kai.cli.output import Answer, Answers
-from kai.cli.work import Warner, plan_inputs, planning_options
+from kai.cli.work import answering_plans
 
 if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
     from kai.engine.plan import Plan
 
 
@@ -29,15 +30,8 @@ A queue that borrows, and one that lacks:
 speech has 4 GPUs more than its share, and so may lose as many to vision.
 """,
 )
-@planning_options
-def command(
-    inputs: tuple[str, ...],
-    form: str,
-    config: str | None,
-    as_kai: bool,
-    now: str | None,
-    strict: bool,
-) -> int:
+@answering_plans
+def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
     """Show what each queue deserves, its fair share and what it uses.
 
     The numbers are those at the start of a cycle: "deserved" is the quota,
@@ -46,11 +40,7 @@ def command(
     "wanted" that and what its pods wait for. Queues stand below their parents.
     INPUT is as for `kai plan`.
     """
-    warn, answers = Warner(), Answers(form)
-    for _, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-        warn.of_plan(plan, strict=strict)
-        answers.write(_answer(plan))
-    return warn.status
+    return _answer(plan)
 
 
 _RESOURCES = ("gpu", "cpu", "memory")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, say
-from kai.cli.output import output_options
+from kai.cli.output import Answer, Answers, output_options
 from kai.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -44,6 +44,28 @@ def planning_options(command: Command) -> Command:
         click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
     ):
         command = option(command)
+    return command
+
+
+def answering_plans(answer: Callable[[Cluster, Plan, Answers], Answer]) -> Callable[..., int]:
+    """A command that plans its inputs, and writes what `answer` makes of each plan."""
+
+    @planning_options
+    @functools.wraps(answer)
+    def command(
+        inputs: tuple[str, ...],
+        form: str,
+        config: str | None,
+        as_kai: bool,
+        now: str | None,
+        strict: bool,
+    ) -> int:
+        warn, answers = Warner(), Answers(form)
+        for cluster, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
+            warn.of_plan(plan, strict=strict)
+            answers.write(answer(cluster, plan, answers))
+        return warn.status
+
     return command
 
 

@@ -39,7 +39,7 @@ def groups(plan: Answer) -> Table:
                 named["queue"][index],
                 named["verdict"][index].replace("_", " "),
                 str(numbers["priority"][index]),
-                # The least of all numbers says that nobody knows.
+                # The least of all numbers marks a time that is not known.
                 age(times.to_datetime(created[index]) if created[index] > 0 else None, plan.now),
                 *(text.number(numbers[count][index]) for count in _COUNTS),
                 named["reason"][index],

@@ -32,7 +32,7 @@ def from_zip(data: bytes) -> bytes:
             return archive.read(entry)
     except InvalidInputError:
         raise
-    except (NotImplementedError, RuntimeError) as error:  # a method that this Python lacks
+    except (NotImplementedError, RuntimeError) as error:  # a compression that is not supported here
         raise InvalidInputError(f"not a zip archive kai can unpack: {error}") from None
     except DAMAGED:
         raise InvalidInputError("not a complete zip archive (cut short or damaged)") from None
