@@ -322,13 +322,10 @@ bool VictimSearch::PlaceAll(const Scenario& scenario) {
   std::vector<std::span<const PodGroupId>> runs;
   for (const std::span<const PodGroupId> run : waiting_.runs()) {
     const PodGroupId group = run.front();
-    const QueueId queue = cluster.pod_groups().queue[group];
-    const bool waits = takes_part_[group] == 0 && cycle_.MayRun(group) && queue.valid() &&
-                       cluster.queues().IsLeaf(queue) &&
-                       cycle_.order->CountOf(group, PodStatus::kPending) > 0;
+    const bool waits = takes_part_[group] == 0 && cycle_.MayRun(group) &&
+                       IsCandidate(cluster, *cycle_.order, group, {.ready = !lets_all_speak});
     if (waits &&
-        (lets_all_speak || (cycle_.order->IsReady(group) &&
-                            HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room))))
+        (lets_all_speak || HasHope(cycle_, group, cycle_.order->PodsToPlace(group), cycle_.room)))
       runs.push_back(run);
   }
   for (const PodGroupId& group : groups) runs.emplace_back(&group, 1);

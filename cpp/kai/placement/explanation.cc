@@ -115,7 +115,7 @@ void Explanations::Conclude(Answers* answers) const {
 }
 
 void Explanations::AskNode(const Question& question, NodeId node, Answers* answers) {
-  const bool by_state = nodes_alike_ == Alike::kYes && classes_asked_ > kClassesWithoutStates;
+  const bool by_state = nodes_alike_ == Alike::kYes;  // and then Prepare() has numbered them
   const int32_t answered = question.is_plain ? (by_state ? AnswerInState(question, node, answers)
                                                          : WhyNotPlainly(question, node, answers))
                                              : PlaceOf(WhyNot(question, node), answers);

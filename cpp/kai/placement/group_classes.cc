@@ -108,19 +108,16 @@ void GroupClasses::Add(PodGroupId group) {
   } else {
     const bool is_shared = MayShare(group);
     const std::span<const int64_t> question = QuestionOf(group, is_shared);
-    const bool as_last = last_.valid() && std::ranges::equal(question, *classes_[last_].question);
-    auto known = as_last ? by_question_.end() : by_question_.find(question);
-    if (as_last) {
-      id = last_;
-    } else if (known != by_question_.end()) {
-      id = known->second;
-    } else {
-      id = make();
-      known = by_question_.emplace(Question(question.begin(), question.end()), id).first;
-      classes_[id].is_shared = is_shared;
-      classes_[id].question = &known->first;
+    if (!last_.valid() || !std::ranges::equal(question, *classes_[last_].question)) {
+      auto known = by_question_.find(question);
+      if (known == by_question_.end()) {
+        known = by_question_.emplace(Question(question.begin(), question.end()), make()).first;
+        classes_[known->second].is_shared = is_shared;
+        classes_[known->second].question = &known->first;
+      }
+      last_ = known->second;
     }
-    last_ = id;
+    id = last_;
   }
   class_of_[group] = id;
   Insert(group, &classes_[id].groups);
