@@ -105,6 +105,14 @@ std::shared_ptr<LiveCluster> LiveCluster::Copy() {
   return std::shared_ptr<LiveCluster>(new LiveCluster(*this, std::move(store)));
 }
 
+std::shared_ptr<LiveCluster> LiveCluster::Live(const std::string& params_json) {
+  const std::string params =
+      params_json.empty() ? "" : StrCat("\"schedulerParams\": ", params_json, ", ");
+  std::shared_ptr<LiveCluster> live = Load(py::bytes(StrCat("{", params, "\"rawObjects\": {}}")));
+  live->CanFollow();
+  return live;
+}
+
 bool LiveCluster::CanFollow() {
   const Turn turn = TakeTurn(*mutex_);
   return StartFollowing();
@@ -154,7 +162,6 @@ LiveCluster::Event LiveCluster::Upsert(std::string_view json) {
                  WhenInvalid::kCluster);
   }
   if (!StartFollowing()) return event;
-  history_->Keep(kind, event.name);
   // That there is one shows that it is known which there are.
   if (kind == kai::Kind::kConfigMap) store_->Synced(kind);
   event.was_there = store_->Has(kind, event.name);
@@ -166,7 +173,6 @@ bool LiveCluster::Delete(std::string_view kind_name, const std::string& name) {
   const kai::Kind kind = KindOrThrow(kind_name);
   const Turn turn = TakeTurn(*mutex_);
   if (!StartFollowing()) return false;
-  history_->Keep(kind, name);
   return store_->Delete(kind, name);
 }
 
@@ -174,6 +180,31 @@ bool LiveCluster::Has(std::string_view kind_name, const std::string& name) {
   const kai::Kind kind = KindOrThrow(kind_name);
   const Turn turn = TakeTurn(*mutex_);
   return StartFollowing() && store_->Has(kind, name);
+}
+
+std::optional<std::string> LiveCluster::UpsertPlanned(std::string_view json) {
+  const Turn turn = TakeTurn(*mutex_);
+  JsonObject object = Parse(json);
+  const std::string kind_name = KindOf(object);
+  const kai::Kind kind = KindOrThrow(kind_name);
+  std::string name = NameOf(object);
+  if (name.empty()) {
+    ThrowIfError(absl::InvalidArgumentError(StrCat("the ", kind_name, " has no metadata.name")),
+                 WhenInvalid::kCluster);
+  }
+  MustFollow();
+  if (store_->UpsertPlanned(kind, object) == Store::Outcome::kStale) return std::nullopt;
+  return name;
+}
+
+bool LiveCluster::Withdraw(std::string_view kind_name, const std::string& name) {
+  const kai::Kind kind = KindOrThrow(kind_name);
+  return WithStore([&](Store* store) { return store->Withdraw(kind, name); });
+}
+
+bool LiveCluster::Assign(const std::string& pod, const std::string& uid, const std::string& group,
+                         const std::string& subgroup) {
+  return WithStore([&](Store* store) { return store->Assign(pod, uid, group, subgroup); });
 }
 
 MemoryReport LiveCluster::Memory() {
@@ -280,12 +311,16 @@ HeldPlan::Again LiveCluster::AgainFor(const Session& session, const Follower* fo
   };
 }
 
-Engine& LiveCluster::EngineOf(const std::shared_ptr<Session>& session) {
+void LiveCluster::MustFollow() {
   if (!StartFollowing()) {
     ThrowIfError(absl::InvalidArgumentError("the cluster names an object twice, so that nothing "
                                             "can be remembered of it"),
                  WhenInvalid::kCluster);
   }
+}
+
+Engine& LiveCluster::EngineOf(const std::shared_ptr<Session>& session) {
+  MustFollow();
   return *FollowerOf(session).engine;
 }
 
@@ -306,6 +341,47 @@ std::optional<AssumptionId> LiveCluster::AssumeEvicted(const SessionPtr& session
                                                        const std::string& pod, int64_t now_ns) {
   const Turn turn = TakeTurn(*mutex_);
   return EngineOf(session).AssumeEvicted(pod, now_ns);
+}
+
+std::optional<AssumptionId> LiveCluster::AssumeBoundTo(const SessionPtr& session,
+                                                       const std::string& pod, std::string_view uid,
+                                                       const std::string& node) {
+  const Turn turn = TakeTurn(*mutex_);
+  return EngineOf(session).AssumeBoundTo(pod, uid, node);
+}
+
+std::vector<std::optional<AssumptionId>> LiveCluster::AssumePlan(const SessionPtr& session,
+                                                                 const DecisionTable& decisions,
+                                                                 int64_t now_ns) {
+  const Turn turn = TakeTurn(*mutex_);
+  Engine& engine = EngineOf(session);
+  const py::gil_scoped_release release;
+  std::vector<std::optional<AssumptionId>> ids;
+  for (size_t row = 0; row < decisions.size(); ++row) {
+    std::optional<AssumptionId>& id = ids.emplace_back();
+    const std::string pod(decisions.pod[row]);
+    if (decisions.IsEviction(row)) {
+      id = engine.AssumeEvicted(pod, now_ns);
+    } else if (decisions.Kind(row) == "bind") {
+      BindRequestRow request;
+      request.namespace_name = pod.substr(0, pod.find('/'));
+      request.name = request.pod = pod.substr(pod.find('/') + 1);
+      request.node = decisions.node.Text(row).value_or("");
+      request.received_type = "Regular";
+      if (const auto groups = decisions.gpu_groups.find(row);
+          groups != decisions.gpu_groups.end()) {
+        request.received_type = "Fraction";
+        request.gpu_groups = groups->second;
+      }
+      id = engine.AssumeBound(std::move(request));
+    }
+  }
+  return ids;
+}
+
+bool LiveCluster::HasChanged(const SessionPtr& session) {
+  const Turn turn = TakeTurn(*mutex_);
+  return EngineOf(session).has_changed();
 }
 
 bool LiveCluster::Forget(const SessionPtr& session, AssumptionId id) {

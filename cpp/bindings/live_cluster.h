@@ -34,6 +34,10 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   // Throws what Python raises for bytes that are no snapshot.
   static std::shared_ptr<LiveCluster> Load(const pybind11::bytes& data);
 
+  // One that starts empty; `params_json` as schedulerParams of a snapshot. Throws for what is none.
+  static std::shared_ptr<LiveCluster> Live(const std::string& params_json);
+  const std::string& scheduler_name() const { return params_.scheduler_name; }
+
   // An event, or why it is none.
   struct Event {
     std::string kind;
@@ -45,6 +49,19 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   // Whether it was there.
   bool Delete(std::string_view kind, const std::string& name);
   bool Has(std::string_view kind, const std::string& name);
+
+  // As those of the store. Nothing: the server has an object of that name.
+  std::optional<std::string> UpsertPlanned(std::string_view json);
+  bool Withdraw(std::string_view kind, const std::string& name);
+  bool Assign(const std::string& pod, const std::string& uid, const std::string& group,
+              const std::string& subgroup);
+  // Calls use(store) with it; throws where the file names an object twice.
+  template <typename Use>
+  auto WithStore(const Use& use) {
+    const Turn turn = TakeTurn(*mutex_);
+    MustFollow();
+    return use(store_.get());
+  }
 
   // Another one with the same objects, and without what sessions remember of this one. Null:
   // nothing has happened to this one, so that it is what its bytes say.
@@ -63,7 +80,15 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   std::optional<AssumptionId> AssumeBound(const SessionPtr& session, std::string_view json);
   std::optional<AssumptionId> AssumeEvicted(const SessionPtr& session, const std::string& pod,
                                             int64_t now_ns);
+  std::optional<AssumptionId> AssumeBoundTo(const SessionPtr& session, const std::string& pod,
+                                            std::string_view uid, const std::string& node);
+  // One for each decision: nothing for a place that is promised.
+  std::vector<std::optional<AssumptionId>> AssumePlan(const SessionPtr& session,
+                                                      const DecisionTable& decisions,
+                                                      int64_t now_ns);
   bool Forget(const SessionPtr& session, AssumptionId id);
+  // Whether the next plan has anything to take in.
+  bool HasChanged(const SessionPtr& session);
   std::string ExportMemory(const SessionPtr& session);
   void ImportMemory(const SessionPtr& session, std::string_view json);
   // Nothing: no plan of the cluster as it is ends with time.
@@ -95,6 +120,7 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   LiveCluster(const LiveCluster& other, std::unique_ptr<Store> store);
 
   bool StartFollowing();
+  void MustFollow();
   std::shared_ptr<const Cluster> Current();
   Follower& FollowerOf(const std::shared_ptr<Session>& session);
   absl::StatusOr<HeldPlan::PlanPtr> PlanAsLoaded(const std::shared_ptr<Session>& session,

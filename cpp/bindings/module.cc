@@ -7,4 +7,5 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "The compiled core: a cluster in, a plan out.";
   kai::bindings::RegisterPlan(module);
   kai::bindings::RegisterSession(module);
+  kai::bindings::RegisterFeed(module);
 }

@@ -95,9 +95,19 @@ void RegisterCluster(py::module_& module) {
       .def("copy", &LiveCluster::Copy)
       .def("delete", &LiveCluster::Delete, py::arg("kind"), py::arg("name"))
       .def("has", &LiveCluster::Has, py::arg("kind"), py::arg("name"))
+      .def(
+          "upsert_planned",
+          [](LiveCluster& self, const py::bytes& json) {
+            return self.UpsertPlanned(std::string_view(json));
+          },
+          py::arg("json"))
+      .def("withdraw", &LiveCluster::Withdraw, py::arg("kind"), py::arg("name"))
+      .def("assign", &LiveCluster::Assign, py::arg("pod"), py::arg("uid"), py::arg("group"),
+           py::arg("subgroup"))
       .def("can_follow", &LiveCluster::CanFollow)
       .def("memory", &Memory);
   module.def("case_of", &CaseOf, py::arg("data"));
+  module.def("live_cluster", &LiveCluster::Live, py::arg("params_json") = "");
   module.def("load_snapshot", &LiveCluster::Load, py::arg("data"));
 }
 
@@ -147,6 +157,23 @@ void RegisterSession(py::module_& module) {
           [](const std::shared_ptr<Session>& self, LiveCluster& cluster, const std::string& pod,
              int64_t now_ns) { return cluster.AssumeEvicted(self, pod, now_ns); },
           py::arg("cluster"), py::arg("pod"), py::kw_only(), py::arg("now_ns"))
+      .def(
+          "assume_bound_to",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster, const std::string& pod,
+             const std::string& uid,
+             const std::string& node) { return cluster.AssumeBoundTo(self, pod, uid, node); },
+          py::arg("cluster"), py::arg("pod"), py::arg("uid"), py::arg("node"))
+      .def(
+          "assume_plan",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster, HeldPlan& plan,
+             int64_t now_ns) { return cluster.AssumePlan(self, plan.decisions(), now_ns); },
+          py::arg("cluster"), py::arg("plan"), py::kw_only(), py::arg("now_ns"))
+      .def(
+          "has_changed",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster) {
+            return cluster.HasChanged(self);
+          },
+          py::arg("cluster"))
       .def(
           "forget",
           [](const std::shared_ptr<Session>& self, LiveCluster& cluster, int64_t assumption) {

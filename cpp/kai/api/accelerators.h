@@ -48,6 +48,9 @@ inline constexpr std::array<Accelerator, 6> kAccelerators = {{
 // The name under which whole GPUs of any vendor are written down where one is needed.
 inline constexpr std::string_view kAnyGpu = "gpu";
 
+// The resource under which statuses of pod groups and queues count GPUs of any vendor (spec 6 C32).
+inline constexpr std::string_view kGpusInStatus = keys::kNvidiaGpu;
+
 constexpr bool IsGpuResource(std::string_view name) {
   return std::ranges::any_of(
       kAccelerators, [&](const Accelerator& each) { return each.is_gpu && each.resource == name; });

@@ -59,6 +59,18 @@ std::optional<AssumptionId> Engine::AssumeEvicted(std::string_view pod, int64_t 
   return id;
 }
 
+std::optional<AssumptionId> Engine::AssumeBoundTo(std::string_view pod, std::string_view uid,
+                                                  std::string_view node) {
+  const CompactPod* row = store_.Find<PodRow>(pod);
+  if (row == nullptr || row->uid != uid || !row->node_name.empty()) return std::nullopt;
+  BindRequestRow request;
+  request.namespace_name = row->namespace_name;
+  request.name = request.pod = row->name;
+  request.node = node;
+  request.received_type = "Regular";
+  return AssumeBound(std::move(request));
+}
+
 bool Engine::Forget(AssumptionId id) {
   Assumptions::Changes changes;
   const bool was_known = assumptions_.Forget(id, &changes);

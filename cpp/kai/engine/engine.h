@@ -59,6 +59,9 @@ class Engine final : private Follower {
   // the store has no such pod.
   std::optional<AssumptionId> AssumeBound(BindRequestRow request);
   std::optional<AssumptionId> AssumeEvicted(std::string_view pod, int64_t now_ns);
+  // Bound to whole devices of the node, without a request. Nothing: no such pod of this UID waits.
+  std::optional<AssumptionId> AssumeBoundTo(std::string_view pod, std::string_view uid,
+                                            std::string_view node);
   // It was not done after all. False: it was confirmed before, or is not known.
   bool Forget(AssumptionId id);
   // Assumptions and promises as JSON (memory.h). An engine that imports them, once the store is

@@ -237,6 +237,29 @@ TEST_F(EngineTest, WhatTheStoreShowsIsNoAssumptionAnyMore) {
   EXPECT_EQ(Plan(), "bind q/a-0 n; ");
 }
 
+TEST_F(EngineTest, OnlyItsUidAndANodeConfirmAnAssumedBinding) {
+  const ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2});
+  PodRow pod = maker.Rows().pods[0];
+  pod.uid = "u";
+  Put(maker);
+  store_.Upsert(pod, 5);
+  Plan();
+  EXPECT_EQ(engine_.AssumeBoundTo("q/a-0", "another", "n"), std::nullopt);
+  EXPECT_EQ(engine_.AssumeBoundTo("q/none", "u", "n"), std::nullopt);
+  const auto id = engine_.AssumeBoundTo("q/a-0", "u", "n");
+  ASSERT_TRUE(id.has_value());
+  EXPECT_EQ(Plan(), "");
+  store_.Upsert(pod, 4);  // late
+  pod.labels.emplace_back("new", "label");
+  store_.Upsert(pod, 6);  // from before the binding
+  EXPECT_EQ(Plan(), "");
+  pod.node_name = "elsewhere";
+  store_.Upsert(pod, 7);
+  EXPECT_EQ(Plan(), "bind q/b-0 n; ") << "the store knows best";
+  EXPECT_FALSE(engine_.Forget(*id));
+  EXPECT_EQ(engine_.AssumeBoundTo("q/a-0", "u", "n"), std::nullopt) << "it has a node";
+}
+
 TEST_F(EngineTest, AnAssumptionEndsWithItsPod) {
   const ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2});
   Put(maker);

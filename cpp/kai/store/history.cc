@@ -27,7 +27,8 @@ bool IsUnused(const std::shared_ptr<T>& span) {
 
 History::Moment History::Now() {
   Forget();
-  if (spans_.empty() || !spans_.back()->rows.empty()) {
+  if (spans_.empty() || !spans_.back()->rows.empty() ||
+      spans_.back()->knows_config_maps != store_.IsSynced(Kind::kConfigMap)) {
     spans_.push_back(std::make_shared<Span>());
     spans_.back()->knows_config_maps = store_.IsSynced(Kind::kConfigMap);
   }
@@ -46,7 +47,7 @@ void History::Forget() {
   spans_ = std::move(used);
 }
 
-void History::Keep(Kind kind, std::string_view name) {
+void History::Changing(Kind kind, std::string_view name) {
   if (spans_.size() == 1 && IsUnused(spans_.back())) spans_.clear();
   if (spans_.empty()) return;
   const auto [kept, is_first] = spans_.back()->rows.try_emplace(Key(kind, name));

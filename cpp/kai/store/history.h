@@ -2,12 +2,11 @@
 // are read after the cluster went on.
 //
 //   const History::Moment before = history.Now();
-//   history.Keep(Kind::kQueue, name);    // before each event
 //   store.Delete(Kind::kQueue, name);
 //   history.RowsAt(before)              // as store.Rows() was; without rejections
 //
 // Invariants: a moment is of interest as long as a plan holds it; every object is kept once
-// between two of them. Cost: Keep() copies the row, and nothing is kept for moments that no plan
+// between two of them. Cost: an event copies the row, and nothing is kept for moments that no plan
 // holds; Now() looks at all that are held; RowsAt() costs what Store::Rows() does. Threads: those
 // of the store's writer.
 #ifndef KAI_STORE_HISTORY_H_
@@ -25,7 +24,7 @@
 
 namespace kai {
 
-class History {
+class History final : private Follower {
   using Key = std::pair<Kind, std::string>;
   // From one moment to the next.
   struct Span {
@@ -36,17 +35,22 @@ class History {
  public:
   using Moment = std::shared_ptr<const Span>;
 
-  explicit History(const Store* store) : store_(*store) {}
+  // `store` has to outlive it.
+  explicit History(Store* store) : store_(*store) { store->Follow(this); }
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+  ~History() override { store_.Unfollow(this); }
 
   Moment Now();
-  void Keep(Kind kind, std::string_view name);
   ClusterRows RowsAt(const Moment& moment) const;
   MemoryReport Memory() const;
 
  private:
+  void Changing(Kind kind, std::string_view name) override;
+  void Changed(Kind, std::string_view) override {}
   void Forget();
 
-  const Store& store_;
+  Store& store_;
   std::deque<std::shared_ptr<Span>> spans_;  // oldest first
 };
 

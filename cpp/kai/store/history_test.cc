@@ -21,13 +21,9 @@ class HistoryTest : public testing::Test {
     QueueRow row;
     row.name = name;
     row.parent = parent;
-    history.Keep(Kind::kQueue, name);
     store.Upsert(row);
   }
-  void Delete(std::string_view name) {
-    history.Keep(Kind::kQueue, name);
-    store.Delete(Kind::kQueue, name);
-  }
+  void Delete(std::string_view name) { store.Delete(Kind::kQueue, name); }
   std::vector<std::string> QueuesAt(const History::Moment& moment) const {
     std::vector<std::string> names;
     for (const QueueRow& row : history.RowsAt(moment).queues)
@@ -86,7 +82,6 @@ TEST_F(HistoryTest, WhatWasRejectedIsNoRow) {
 
 TEST_F(HistoryTest, KnowsWhetherConfigMapsWereKnown) {
   const History::Moment before = history.Now();
-  history.Keep(Kind::kConfigMap, "q/m");
   store.Synced(Kind::kConfigMap);
   const History::Moment after = history.Now();
   EXPECT_FALSE(history.RowsAt(before).config_maps.has_value());

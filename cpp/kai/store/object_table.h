@@ -8,7 +8,8 @@
 //
 // A re-list counts as a whole: what was not seen between BeginList() and EndList() is gone. Names
 // that were deleted are remembered for a while with the version at which they went, so that what is
-// late by less than that does not bring them back.
+// late by less than that does not bring them back. A planned object is not at the API server
+// yet: lists lack it, and what goes is another one of its name.
 //
 // Invariants: one object per name. Cost: one hash look-up per call; EndList() and Memory() walk
 // over all. Not thread-safe.
@@ -87,6 +88,7 @@ class ObjectTable {
     std::unique_ptr<Rejection> rejection;  // null: the row is good
     Version version = 0;
     uint32_t list = 0;  // the last one that had it
+    bool is_planned = false;
   };
 
   ObjectTable() = default;
@@ -105,6 +107,7 @@ class ObjectTable {
         copy->rejection = std::make_unique<Rejection>(*object->rejection);
       copy->version = object->version;
       copy->list = object->list;
+      copy->is_planned = object->is_planned;
       objects_.insert(std::move(copy));
     }
   }
@@ -153,7 +156,21 @@ class ObjectTable {
     object.rejection = std::move(rejection);
     object.version = version;
     object.list = list_;
+    object.is_planned = false;
     if (is_new) objects_.insert(std::move(added));
+    return !is_same;
+  }
+
+  // Until it is added once more.
+  void MarkPlanned(std::string_view name) { (*objects_.find(Key(name)))->is_planned = true; }
+
+  // Another row of an object that makes sense, which is as late, and as much seen, as it was.
+  // Returns and calls what Add() does.
+  template <typename Gone = decltype(kIgnore)>
+  bool Replace(std::string_view name, Row row, const Gone& gone = {}) {
+    Row& known = (*objects_.find(Key(name)))->row;
+    const bool is_same = known == row;
+    gone(std::exchange(known, std::move(row)));
     return !is_same;
   }
 
@@ -177,16 +194,14 @@ class ObjectTable {
     gone_.clear();
     gone_order_.clear();
   }
-  // Calls gone(name, row) for each object that the list did not have.
-  template <typename Gone>
-  void EndList(const Gone& gone) {
+  // Names of objects that the list did not have.
+  std::vector<std::string> EndList() {
     is_listing_ = false;
     std::vector<std::string> missing;
     for (const std::unique_ptr<Object>& object : objects_) {
-      if (object->list != list_) missing.push_back(NameInTable(object->row));
+      if (object->list != list_ && !object->is_planned) missing.push_back(NameInTable(object->row));
     }
-    for (const std::string& name : missing)
-      Delete(name, 0, [&](Row&& row) { gone(name, std::move(row)); });
+    return missing;
   }
 
   // Rows that are good, in any order.

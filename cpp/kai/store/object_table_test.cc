@@ -83,9 +83,9 @@ TEST(ObjectTableTest, TellsNamespacesApart) {
   EXPECT_TRUE(groups.IsLate("c/bad", 2));
   groups.BeginList();
   add("b", "g", "second");
-  std::set<std::string> gone;
-  groups.EndList([&](const std::string& name, PodGroupRow&&) { gone.insert(name); });
-  EXPECT_EQ(gone, (std::set<std::string>{"a/g", "c/bad", "g"}));
+  const std::vector<std::string> gone = groups.EndList();
+  EXPECT_EQ(std::set<std::string>(gone.begin(), gone.end()),
+            (std::set<std::string>{"a/g", "c/bad", "g"}));
 }
 
 }  // namespace

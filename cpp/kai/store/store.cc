@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "kai/api/keys.h"
+#include "kai/base/heap_bytes.h"
 #include "kai/base/text.h"
 #include "kai/model/building/row_lookup.h"
 
@@ -12,6 +14,15 @@ namespace {
 
 constexpr size_t kMostUnnamed = 1000;  // objects without a name, of a kind
 
+// As tables have it: kinds without namespaces ignore one.
+template <typename Row>
+std::string_view TableName(std::string_view name) {
+  if (!HasNamespace<Row> && name.find('/') != name.npos) name.remove_prefix(name.find('/') + 1);
+  return name;
+}
+
+}  // namespace
+
 // Versions are opaque to clients by contract, but numbers wherever Kubernetes runs on etcd.
 Version VersionOf(std::string_view text) {
   Version version = 0;
@@ -19,8 +30,6 @@ Version VersionOf(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, version);
   return error == std::errc() && stop == end ? version : 0;
 }
-
-}  // namespace
 
 void Store::RejectUnnamed(Rejection rejection, Kind kind) {
   std::vector<Rejection>& known = unnamed_[static_cast<size_t>(kind)];
@@ -31,6 +40,7 @@ void Store::RejectUnnamed(Rejection rejection, Kind kind) {
 void Store::Reject(Kind kind, Rejection rejection) {
   if (rejection.name.empty()) return RejectUnnamed(std::move(rejection), kind);
   const std::string name = rejection.name;
+  TellBefore(kind, name);
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
     Put<Row>(name, 0, KeptAs<Row>(), std::make_unique<Rejection>(std::move(rejection)));
   });
@@ -48,12 +58,10 @@ Store::Outcome Store::Upsert(Kind kind, std::string_view json) {
   return Outcome::kRejected;
 }
 
-Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
+Store::Outcome Store::Upsert(Kind kind, JsonObject object, const ObjectIdentity& identity) {
   Outcome outcome = Outcome::kStale;
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>& entry) {
-    const ObjectIdentity identity = IdentityOf(object);
-    std::string_view name = identity.name;
-    if (!HasNamespace<Row> && name.find('/') != name.npos) name.remove_prefix(name.find('/') + 1);
+    const std::string_view name = TableName<Row>(identity.name);
     const Version version = VersionOf(identity.version);
     ObjectTable<KeptAs<Row>>& table = Table<Row>();
     if (!name.empty() && table.IsLate(name, version)) return;
@@ -63,6 +71,10 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object) {
     if (rejection && name.empty()) {
       RejectUnnamed(*std::move(rejection), kind);
       return;
+    }
+    TellBefore(kind, name);
+    if constexpr (std::is_same_v<Row, PodRow>) {
+      if (!rejection) TakeAssigned(name, &row);
     }
     const bool is_change = rejection ? Put<Row>(name, version, KeptAs<Row>(),
                                                 std::make_unique<Rejection>(*std::move(rejection)))
@@ -77,11 +89,82 @@ bool Store::Delete(Kind kind, std::string_view name, Version version) {
   WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
     auto& table = Table<Row>();
     const auto* object = table.Find(name);
-    if (object != nullptr && version != 0 && version < object->version) return;
-    is_gone = table.Delete(name, version, [this](KeptAs<Row>&& row) { Release(std::move(row)); });
+    if (object == nullptr) {
+      table.Delete(name, version);  // what comes late does not bring it back
+    } else if (version == 0 || (!object->is_planned && version >= object->version)) {
+      is_gone = true;
+    }
   });
-  if (is_gone) Tell(kind, name);
+  if (is_gone) Remove(kind, name, version);
   return is_gone;
+}
+
+void Store::Remove(Kind kind, std::string_view name, Version version) {
+  TellBefore(kind, name);
+  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
+    Table<Row>().Delete(name, version, [this](KeptAs<Row>&& row) { Release(std::move(row)); });
+  });
+  if (kind == Kind::kPod && !assigned_.empty()) assigned_.erase(name);
+  Tell(kind, name);
+}
+
+Store::Outcome Store::UpsertPlanned(Kind kind, JsonObject object) {
+  ObjectIdentity identity = IdentityOf(object);
+  identity.version.clear();
+  bool is_known = false;
+  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
+    const auto* known = Table<Row>().Find(TableName<Row>(identity.name));
+    is_known = known != nullptr && !known->is_planned;
+  });
+  if (is_known) return Outcome::kStale;
+  const Outcome outcome = Upsert(kind, object, identity);
+  if (identity.name.empty()) return outcome;
+  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
+    Table<Row>().MarkPlanned(TableName<Row>(identity.name));
+  });
+  return outcome;
+}
+
+bool Store::Withdraw(Kind kind, std::string_view name) {
+  bool is_planned = false;
+  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
+    const auto* object = Table<Row>().Find(name);
+    is_planned = object != nullptr && object->is_planned;
+  });
+  if (is_planned) Remove(kind, name, 0);
+  return is_planned;
+}
+
+bool Store::Assign(std::string_view pod, std::string_view uid, std::string_view group,
+                   std::string_view subgroup) {
+  const CompactPod* known = Find<PodRow>(pod);
+  if (known == nullptr || known->uid != uid) return false;
+  if (!known->pod_group.empty() && !assigned_.contains(pod)) return false;
+  TellBefore(Kind::kPod, pod);
+  assigned_[pod] = {std::string(uid), std::string(group), std::string(subgroup)};
+  PodRow row = known->Row();
+  row.pod_group.clear();
+  row.subgroup.clear();
+  for (const auto& [key, value] : row.labels) {
+    if (key == keys::kSubgroup) row.subgroup = value;
+  }
+  TakeAssigned(pod, &row);
+  const bool is_change = Table<PodRow>().Replace(
+      pod, Keep(std::move(row)), [this](CompactPod&& before) { Release(std::move(before)); });
+  if (is_change) Tell(Kind::kPod, pod);
+  return true;
+}
+
+void Store::TakeAssigned(std::string_view name, PodRow* row) {
+  if (assigned_.empty()) return;
+  const auto found = assigned_.find(name);
+  if (found == assigned_.end()) return;
+  if (row->uid != found->second.uid || !row->pod_group.empty()) {
+    assigned_.erase(found);
+    return;
+  }
+  row->pod_group = found->second.group;
+  if (!found->second.subgroup.empty()) row->subgroup = found->second.subgroup;
 }
 
 void Store::BeginList(Kind kind) {
@@ -92,12 +175,9 @@ void Store::BeginList(Kind kind) {
 }
 
 void Store::EndList(Kind kind) {
-  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
-    Table<Row>().EndList([&](const std::string& name, KeptAs<Row>&& row) {
-      Release(std::move(row));
-      Tell(kind, name);
-    });
-  });
+  std::vector<std::string> missing;
+  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) { missing = Table<Row>().EndList(); });
+  for (const std::string& name : missing) Remove(kind, name, 0);
   Synced(kind);
 }
 
@@ -110,6 +190,14 @@ void Store::Synced(Kind kind) {
 void Store::ServeClaims(bool serves) {
   if (serves_claims_ != serves) Tell(Kind::kResourceClaim, "");
   serves_claims_ = serves;
+}
+
+const Rejection* Store::FindRejection(Kind kind, std::string_view name) const {
+  const Rejection* rejection = nullptr;
+  WithKind(kind, [&]<typename Row>(const KindEntry<Row>&) {
+    if (const auto* object = Table<Row>().Find(name)) rejection = object->rejection.get();
+  });
+  return rejection;
 }
 
 bool Store::Has(Kind kind, std::string_view name) const {
@@ -139,6 +227,10 @@ MemoryReport Store::Memory() const {
   });
   parts_.Memory(&report);
   report.Add("store", "nameless rejections", 0, HeapBytes(unnamed_));
+  size_t assigned = HashTableBytes(assigned_, sizeof(std::pair<std::string, Assigned>));
+  for (const auto& [pod, to] : assigned_)
+    assigned += HeapBytes(pod) + HeapBytes(to.uid) + HeapBytes(to.group) + HeapBytes(to.subgroup);
+  report.Add("store", "assigned pods", assigned_.size(), assigned);
   report.Add("store", "JSON buffers", 0, document_.HeapBytes());
   return report;
 }

@@ -12,7 +12,10 @@
 //
 // A list that is read anew (BeginList, Upsert of each, EndList) is the truth about its kind: what
 // it lacks is deleted, and its versions count whatever came before. Synced() says that there is
-// nothing more of a kind, so that none is a fact.
+// nothing more of a kind, so that none is a fact. An object that is about to be created is planned:
+// lists do not have it yet, and it counts until the server's own is seen or it is withdrawn.
+//
+// A pod can be assigned to a pod group before it says so itself.
 //
 // Followers hear of what changed for the engine: a heartbeat, or a list that says what is known, is
 // no change.
@@ -25,6 +28,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +38,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "kai/ingest/json_document.h"
 #include "kai/ingest/kinds.h"
 #include "kai/model/building/cluster_assembler.h"
@@ -46,10 +52,15 @@ using KeptAs =
     std::conditional_t<std::is_same_v<Row, PodRow>, CompactPod,
                        std::conditional_t<std::is_same_v<Row, PodGroupRow>, CompactPodGroup, Row>>;
 
+// Of metadata.resourceVersion; 0: it is no number.
+Version VersionOf(std::string_view text);
+
 // Hears which objects of a store changed, came or went.
 class Follower {
  public:
   virtual ~Follower() = default;
+  // Something may happen to an object, which is still what it was.
+  virtual void Changing(Kind, std::string_view) {}
   // `name`: as in Store::Delete(); empty: something of the kind that has no name.
   virtual void Changed(Kind kind, std::string_view name) = 0;
 };
@@ -63,7 +74,8 @@ class Store {
         tables_(other.tables_),
         is_synced_(other.is_synced_),
         serves_claims_(other.serves_claims_),
-        unnamed_(other.unnamed_) {}
+        unnamed_(other.unnamed_),
+        assigned_(other.assigned_) {}
   Store& operator=(const Store&) = delete;
 
   enum class Outcome : uint8_t {
@@ -74,12 +86,15 @@ class Store {
 
   // `json`: the object.
   Outcome Upsert(Kind kind, std::string_view json);
-  Outcome Upsert(Kind kind, JsonObject object);
+  Outcome Upsert(Kind kind, JsonObject object) { return Upsert(kind, object, IdentityOf(object)); }
+  Outcome Upsert(Kind kind, JsonObject object, const ObjectIdentity& identity);
   // An object that was never JSON; of any row of kKindTable.
   template <typename Row>
   Outcome Upsert(Row row, Version version = 0) {
     const std::string name = NameInTable(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
+    TellBefore(KindOf<Row>(), name);
+    if constexpr (std::is_same_v<Row, PodRow>) TakeAssigned(name, &row);
     if (Put<Row>(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
@@ -87,6 +102,17 @@ class Store {
   // `name`: "namespace/name", or "name" where a kind has no namespaces. `version`: that of the
   // deletion; what is known of a later one stays. False: it stays, or was not there.
   bool Delete(Kind kind, std::string_view name, Version version = 0);
+
+  // It is about to be created, whatever lists lack. kStale: the server has one of its name.
+  Outcome UpsertPlanned(Kind kind, JsonObject object);
+  // It is not created after all. False: it is not planned any more.
+  bool Withdraw(Kind kind, std::string_view name);
+
+  // A pod that names no pod group belongs to this one, and so do its versions to come, until one
+  // names a group, has another UID, or it goes. `subgroup`: empty is what its label says. False:
+  // there is no such pod, or it names a group itself.
+  bool Assign(std::string_view pod, std::string_view uid, std::string_view group,
+              std::string_view subgroup);
 
   // An object that could not be read, for readers of their own; `kind` is that of the rejection.
   void Reject(Kind kind, Rejection rejection);
@@ -109,6 +135,14 @@ class Store {
   RowsInPlace RowsOfMany() const;
   ClusterRows RowsOfFew() const;
 
+  // Those of one kind, in any order.
+  template <typename Row>
+  std::vector<Row> RowsOfKind() const {
+    std::vector<Row> rows;
+    for (const Row* row : Table<Row>().Rows()) rows.push_back(*row);
+    return rows;
+  }
+
   // The row of an object that makes sense; null: there is none. It stays at its address until the
   // object goes.
   template <typename Row>
@@ -118,6 +152,9 @@ class Store {
   }
 
   bool IsSynced(Kind kind) const { return is_synced_[static_cast<size_t>(kind)]; }
+
+  // Why an object makes no sense; null: it does, or is not there.
+  const Rejection* FindRejection(Kind kind, std::string_view name) const;
 
   // Whether there is an object of the name, good or rejected.
   bool Has(Kind kind, std::string_view name) const;
@@ -170,7 +207,13 @@ class Store {
   void Tell(Kind kind, std::string_view name) {
     for (Follower* follower : followers_) follower->Changed(kind, name);
   }
+  void TellBefore(Kind kind, std::string_view name) {
+    for (Follower* follower : followers_) follower->Changing(kind, name);
+  }
   void RejectUnnamed(Rejection rejection, Kind kind);
+  void TakeAssigned(std::string_view name, PodRow* row);
+  // It is there, and goes.
+  void Remove(Kind kind, std::string_view name, Version version);
 
   RowParts parts_;
   Tables tables_;
@@ -178,6 +221,12 @@ class Store {
   std::optional<bool> serves_claims_;
   // Of objects without a name, by kind: until the kind is listed anew.
   std::array<std::vector<Rejection>, kKinds> unnamed_;
+  struct Assigned {
+    std::string uid;  // of the pod
+    std::string group;
+    std::string subgroup;
+  };
+  absl::flat_hash_map<std::string, Assigned, NameHash, std::equal_to<>> assigned_;  // by pod
   JsonDocument document_;
   std::vector<Follower*> followers_;
 };

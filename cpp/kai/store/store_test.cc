@@ -238,5 +238,94 @@ TEST(StoreTest, ACopyGoesItsOwnWay) {
   EXPECT_THAT(Names(store), ElementsAre("q"));
 }
 
+// ---- planned objects and assigned pods ----------------------------------------------------------
+
+class PlanningTest : public testing::Test {
+ protected:
+  Outcome Planned(std::string_view json) {
+    return store.UpsertPlanned(Kind::kQueue, *document.Parse(json));
+  }
+  void ListAnew(std::initializer_list<std::string> queues) {
+    store.BeginList(Kind::kQueue);
+    for (const std::string& queue : queues) store.Upsert(Kind::kQueue, queue);
+    store.EndList(Kind::kQueue);
+  }
+  void Pod(std::string_view version, std::string_view uid, std::string_view group = "") {
+    store.Upsert(Kind::kPod,
+                 StrCat(R"({"metadata": {"namespace": "q", "name": "p", "uid": ")", uid,
+                        R"(", "resourceVersion": ")", version,
+                        R"(", "labels": {"kai.scheduler/subgroup-name": "own"}, "annotations": {)",
+                        group.empty() ? "" : StrCat(R"("pod-group-name": ")", group, "\""),
+                        R"(}}, "status": {"phase": "Pending"}})"));
+  }
+  std::string GroupOfPod() const {
+    const CompactPod* pod = store.Find<PodRow>("q/p");
+    return pod == nullptr ? "gone" : StrCat(pod->pod_group, "/", pod->spec->subgroup);
+  }
+
+  Store store;
+  JsonDocument document;
+};
+
+TEST_F(PlanningTest, WhatIsPlannedCountsUntilTheServersOwnIsSeen) {
+  const std::string planned = Queue("q", "7", "planned");
+  EXPECT_EQ(Planned(planned), Outcome::kApplied);
+  ListAnew({Queue("a", "1")});
+  EXPECT_FALSE(store.Delete(Kind::kQueue, "q", 5));  // one of its name, long ago
+  EXPECT_THAT(Names(store), ElementsAre("a", "planned/q"));
+  store.Upsert(Kind::kQueue, Queue("q", "6", "real"));
+  EXPECT_EQ(Planned(planned), Outcome::kStale);
+  EXPECT_FALSE(store.Withdraw(Kind::kQueue, "q"));
+  EXPECT_THAT(Names(store), ElementsAre("a", "real/q"));
+  ListAnew({});
+  EXPECT_THAT(Names(store), IsEmpty());
+}
+
+TEST_F(PlanningTest, WhatIsPlannedCanBeWithdrawn) {
+  const std::string planned = Queue("q", "");
+  Planned(planned);
+  Store copy(store);
+  EXPECT_TRUE(store.Withdraw(Kind::kQueue, "q"));
+  EXPECT_FALSE(store.Withdraw(Kind::kQueue, "q"));
+  EXPECT_THAT(Names(store), IsEmpty());
+  EXPECT_TRUE(copy.Withdraw(Kind::kQueue, "q"));
+}
+
+TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedTo) {
+  EXPECT_FALSE(store.Assign("q/p", "u", "g", ""));
+  Pod("5", "u");
+  EXPECT_FALSE(store.Assign("q/p", "other", "g", ""));
+  EXPECT_TRUE(store.Assign("q/p", "u", "g", "sub"));
+  EXPECT_EQ(GroupOfPod(), "g/sub");
+  Pod("6", "u");
+  EXPECT_EQ(GroupOfPod(), "g/sub");
+  EXPECT_TRUE(store.Assign("q/p", "u", "h", ""));
+  EXPECT_EQ(GroupOfPod(), "h/own");
+  Pod("7", "u", "named");
+  EXPECT_EQ(GroupOfPod(), "named/own");
+  EXPECT_FALSE(store.Assign("q/p", "u", "g", ""));
+  Pod("8", "u");
+  EXPECT_EQ(GroupOfPod(), "/own");
+}
+
+TEST_F(PlanningTest, AnotherPodOfTheNameIsNotAssigned) {
+  Pod("5", "u");
+  store.Assign("q/p", "u", "g", "");
+  Pod("6", "u2");
+  EXPECT_EQ(GroupOfPod(), "/own");
+  store.Assign("q/p", "u2", "g", "");
+  store.Delete(Kind::kPod, "q/p", 7);
+  Pod("8", "u2");
+  EXPECT_EQ(GroupOfPod(), "/own");
+}
+
+TEST_F(PlanningTest, AssigningAPodDoesNotMakeAListHaveIt) {
+  Pod("5", "u");
+  store.BeginList(Kind::kPod);
+  store.Assign("q/p", "u", "g", "");
+  store.EndList(Kind::kPod);
+  EXPECT_EQ(GroupOfPod(), "gone");
+}
+
 }  // namespace
 }  // namespace kai::store_test

@@ -1,0 +1,299 @@
+#include "kai/feed/feed.h"
+
+#include <algorithm>
+#include <array>
+
+#include "kai/feed/watch_event.h"
+#include "kai/model/building/pod_group_writer.h"
+
+namespace kai {
+namespace {
+
+constexpr size_t kMostRejected = 1000;      // that a drain tells of
+constexpr int64_t kPreemptibleBelow = 100;  // spec 1 F96
+
+std::vector<std::string> Sorted(const absl::flat_hash_set<std::string>& names) {
+  std::vector<std::string> sorted(names.begin(), names.end());
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
+bool IsPreemptible(const PodGroupSpecRow& group, const PriorityClasses& priorities) {
+  if (!group.preemptibility.empty()) return group.preemptibility == "preemptible";
+  return priorities.ValueOf(group.priority_class) < kPreemptibleBelow;
+}
+
+}  // namespace
+
+Feed::Feed(Store* store, std::string scheduler) : store_(*store), scheduler_(std::move(scheduler)) {
+  for (const CompactPod* pod : store_.RowsOfMany().pods) sums_.Add(ShareOf(*pod));
+  store_.Follow(this);
+}
+
+Feed::~Feed() { store_.Unfollow(this); }
+
+Feed::Drained Feed::Drain(Inbox* inbox) {
+  for (Inbox::Item& item : inbox->TakeAll()) {
+    Take(item);
+    inbox->Done(std::exchange(item.bytes, {}).size());
+  }
+  Drained drained = std::exchange(drained_, {});
+  drained.groups = Sorted(std::exchange(groups_touched_, {}));
+  drained.queues = Sorted(std::exchange(queues_touched_, {}));
+  drained.nodes = Sorted(std::exchange(nodes_touched_, {}));
+  AnyKind([&](const auto& each) {
+    if (store_.IsSynced(each.kind)) drained.synced.push_back(each.kind);
+    return false;
+  });
+  return drained;
+}
+
+void Feed::Take(const Inbox::Item& item) {
+  switch (item.what) {
+    case Inbox::Item::What::kBeginList:
+      return store_.BeginList(item.kind);
+    case Inbox::Item::What::kEndList:
+      return store_.EndList(item.kind);
+    case Inbox::Item::What::kLines:
+      return TakeLines(item.kind, item.bytes);
+    case Inbox::Item::What::kPage:
+      break;
+  }
+  absl::StatusOr<ListPage> page = ReadListPage(item.bytes, &document_);
+  if (!page.ok()) return Reject(item.kind, std::string(page.status().message()));
+  if (!page->has_items) return;
+  const FieldStatus read = ForEachElement(page->items, [&](JsonValue& element) {
+    JsonObject object;
+    if (const FieldStatus status = ReadObject(element, &object); !status.ok()) {
+      Reject(item.kind, status.message());
+    } else {
+      Upsert(item.kind, object);
+    }
+    return Skip();
+  });
+}
+
+void Feed::TakeLines(Kind kind, std::string_view lines) {
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    absl::StatusOr<WatchEvent> event = ReadWatchEvent(line, &document_);
+    if (!event.ok()) {
+      Reject(kind, std::string(event.status().message()));
+    } else if (event->type == WatchEventType::kDeleted) {
+      ++drained_.events;
+      const ObjectIdentity identity = IdentityOf(event->object);
+      if (identity.name.empty()) {
+        Reject(kind, "the object that was deleted has no metadata.name");
+      } else {
+        store_.Delete(kind, identity.name, VersionOf(identity.version));
+      }
+    } else if (event->type == WatchEventType::kAdded || event->type == WatchEventType::kModified) {
+      Upsert(kind, event->object);
+    }
+  }
+}
+
+void Feed::Reject(Kind kind, std::string_view why) {
+  if (drained_.rejected.size() >= kMostRejected) return;
+  drained_.rejected.push_back(
+      {.kind = std::string(NameOf(kind)), .name = "", .field = "", .message = std::string(why)});
+}
+
+void Feed::Upsert(Kind kind, JsonObject object) {
+  ++drained_.events;
+  const ObjectIdentity identity = IdentityOf(object);
+  const std::string& name = identity.name;
+  if (name.empty()) return Reject(kind, "the object has no metadata.name");
+  // Its own row says no more who it was once the new one is there.
+  std::string uid_before;
+  const auto note = kind == Kind::kPod ? pods_.find(name) : pods_.end();
+  if (note != pods_.end()) uid_before = PodFactsOf(name).value_or(PodFacts()).uid;
+  const Store::Outcome outcome = store_.Upsert(kind, object, identity);
+  if (outcome == Store::Outcome::kStale) return;
+  const bool makes_sense = outcome == Store::Outcome::kApplied;
+  if (!makes_sense && drained_.rejected.size() < kMostRejected) {
+    if (const Rejection* why = store_.FindRejection(kind, name)) drained_.rejected.push_back(*why);
+  }
+  if (kind == Kind::kPod) {
+    NotePod(name, object, makes_sense);
+    const std::string& uid = PodFactsOf(name).value_or(PodFacts()).uid;
+    if (!uid_before.empty() && uid != uid_before)
+      drained_.gone.push_back({.kind = kind, .name = name, .uid = std::move(uid_before)});
+  } else if (kind == Kind::kPodGroup) {
+    GroupFacts facts = ReadGroupFacts(object);
+    GroupFacts& known = groups_[name];
+    if (known == facts) return;
+    if (!known.uid.empty() && known.uid != facts.uid)
+      drained_.gone.push_back({.kind = kind, .name = name, .uid = known.uid});
+    known = std::move(facts);
+    Touch(name);
+  } else if (kind == Kind::kQueue) {
+    std::string status = ReadRawStatus(object);
+    std::string& known = queues_[name];
+    if (known == status) return;
+    known = std::move(status);
+    queues_touched_.insert(name);
+  }
+}
+
+void Feed::NotePod(const std::string& name, JsonObject object, bool makes_sense) {
+  PodReading reading = ReadPodReading(object);
+  if (reading.scheduler != scheduler_) {
+    pods_.erase(name);
+    return;
+  }
+  const auto [found, is_new] = pods_.try_emplace(name);
+  PodNote& note = found->second;
+  if (is_new || note.digest != reading.digest) drained_.pods.emplace_back(name, RawJson(object));
+  note.digest = reading.digest;
+  const CompactPod* row = store_.Find<PodRow>(name);
+  if (note.facts != nullptr) {
+    if (note.facts->verdict->status != reading.verdict.status && row != nullptr &&
+        !row->pod_group.empty())
+      Touch(row->namespace_name + "/" + row->pod_group);
+    verdicts_.Release(std::move(note.facts->verdict));
+    note.facts = nullptr;
+  }
+  if (makes_sense && !reading.node.empty()) return;
+  note.facts =
+      std::make_unique<PodFacts>(PodFacts{.uid = std::move(reading.uid),
+                                          .node = std::move(reading.node),
+                                          .verdict = verdicts_.Share(std::move(reading.verdict))});
+}
+
+std::string Feed::ForeignNodeOf(const CompactPod* row) const {
+  return row == nullptr || row->spec->scheduler_name == scheduler_ ? ""
+                                                                   : std::string(row->node_name);
+}
+
+void Feed::Changing(Kind kind, std::string_view name) {
+  if (kind != Kind::kPod) return;
+  const CompactPod* row = store_.Find<PodRow>(name);
+  before_ = row == nullptr ? PodShare() : ShareOf(*row);
+  uid_before_ = row == nullptr ? "" : row->uid;
+  foreign_node_ = ForeignNodeOf(row);
+}
+
+void Feed::Changed(Kind kind, std::string_view name) {
+  if (name.empty()) return;
+  if (kind == Kind::kPod) {
+    const CompactPod* row = store_.Find<PodRow>(name);
+    const PodShare after = row == nullptr ? PodShare() : ShareOf(*row);
+    sums_.Subtract(before_);
+    sums_.Add(after);
+    Touch(before_.group);
+    Touch(after.group);
+    before_ = after;
+    for (std::string& node : std::array{std::move(foreign_node_), ForeignNodeOf(row)})
+      if (!node.empty()) nodes_touched_.insert(std::move(node));
+    foreign_node_.clear();
+    if (store_.Has(kind, name)) return;
+    const auto note = pods_.find(name);
+    if (note == pods_.end()) return;
+    if (note->second.facts != nullptr) {
+      uid_before_ = std::move(note->second.facts->uid);
+      verdicts_.Release(std::move(note->second.facts->verdict));
+    }
+    drained_.gone.push_back({.kind = kind, .name = std::string(name), .uid = uid_before_});
+    pods_.erase(note);
+    return;
+  }
+  if (kind == Kind::kNode) nodes_touched_.emplace(name);
+  if (kind == Kind::kQueue) {
+    queues_touched_.emplace(name);
+    if (!store_.Has(kind, name)) queues_.erase(name);
+    return;
+  }
+  if (kind != Kind::kPodGroup) return;
+  Touch(name);
+  const auto known = groups_.find(name);
+  if (known == groups_.end() || store_.Has(kind, name)) return;
+  drained_.gone.push_back(
+      {.kind = kind, .name = std::string(name), .uid = std::move(known->second.uid)});
+  groups_.erase(known);
+}
+
+std::optional<PodFacts> Feed::PodFactsOf(std::string_view name) const {
+  static const auto kNone = std::make_shared<const PodVerdict>();
+  const auto note = pods_.find(name);
+  const CompactPod* row = store_.Find<PodRow>(name);
+  if (note != pods_.end() && note->second.facts != nullptr) {
+    PodFacts facts = *note->second.facts;
+    if (row != nullptr) facts.group = row->pod_group;
+    return facts;
+  }
+  if (row == nullptr) return std::nullopt;
+  return PodFacts{
+      .uid = row->uid, .node = row->node_name, .group = row->pod_group, .verdict = kNone};
+}
+
+const GroupFacts* Feed::GroupFactsOf(std::string_view name) const {
+  const auto known = groups_.find(name);
+  return known == groups_.end() ? nullptr : &known->second;
+}
+
+std::vector<std::optional<Feed::GroupStatus>> Feed::GroupStatusOf(
+    const std::vector<std::string>& names) const {
+  const PriorityClasses priorities(store_.RowsOfKind<PriorityClassRow>());
+  std::vector<std::optional<GroupStatus>> all;
+  for (const std::string& name : names) {
+    std::optional<GroupStatus>& status = all.emplace_back();
+    const CompactPodGroup* group = store_.Find<PodGroupRow>(name);
+    if (group == nullptr) continue;
+    const StatusSums::Sums& sums = sums_.Of(name);
+    status.emplace();
+    status->is_preemptible = IsPreemptible(*group->spec, priorities);
+    status->requested = TextsOf(sums.requested);
+    status->allocated = TextsOf(sums.allocated);
+    if (!status->is_preemptible) status->allocated_non_preemptible = status->allocated;
+  }
+  return all;
+}
+
+std::map<std::string, Feed::QueueStatus> Feed::QueueStatuses() const {
+  struct Node {
+    std::string parent;
+    StatusAmounts requested, allocated, non_preemptible;
+  };
+  const PriorityClasses priorities(store_.RowsOfKind<PriorityClassRow>());
+  std::map<std::string, Node> own;
+  for (const QueueRow& queue : store_.RowsOfKind<QueueRow>()) own[queue.name].parent = queue.parent;
+  for (const auto& [name, sums] : sums_.all()) {
+    const CompactPodGroup* group = store_.Find<PodGroupRow>(name);
+    if (group == nullptr) continue;
+    const auto queue = own.find(group->spec->queue);
+    if (queue == own.end()) continue;
+    AddTo(&queue->second.requested, sums.requested);
+    AddTo(&queue->second.allocated, sums.allocated);
+    if (!IsPreemptible(*group->spec, priorities))
+      AddTo(&queue->second.non_preemptible, sums.allocated);
+  }
+  std::map<std::string, Node> total;
+  std::map<std::string, QueueStatus> statuses;
+  for (const auto& [name, node] : own) {
+    if (own.contains(node.parent)) statuses[node.parent].children.push_back(name);
+    // Up the tree; a queue that is above itself counts once.
+    absl::flat_hash_set<std::string> seen;
+    for (auto at = own.find(name); at != own.end() && seen.insert(at->first).second;
+         at = own.find(at->second.parent)) {
+      Node& sum = total[at->first];
+      AddTo(&sum.requested, node.requested);
+      AddTo(&sum.allocated, node.allocated);
+      AddTo(&sum.non_preemptible, node.non_preemptible);
+    }
+  }
+  for (const auto& [name, sum] : total) {
+    QueueStatus& status = statuses[name];
+    status.requested = TextsOf(sum.requested);
+    status.allocated = TextsOf(sum.allocated);
+    status.allocated_non_preemptible = TextsOf(sum.non_preemptible);
+    if (const auto written = queues_.find(name); written != queues_.end())
+      status.written = written->second;
+  }
+  return statuses;
+}
+
+}  // namespace kai

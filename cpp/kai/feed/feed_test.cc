@@ -1,0 +1,404 @@
+#include "kai/feed/feed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kai/base/text.h"
+#include "kai/feed/watch_event.h"
+
+namespace kai::feed_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+struct PodSpec {
+  std::string uid = "u1";
+  std::string annotations = R"({"pod-group-name": "g"})";
+  std::string node = "";
+  std::string phase = "Pending";
+  std::string conditions = "[]";
+  std::string scheduler = "kai-scheduler";
+};
+
+std::string Pod(std::string_view name, int version, const PodSpec& spec = {}) {
+  return StrCat(R"({"kind":"Pod","metadata":{"namespace":"q","name":")", name, R"(","uid":")",
+                spec.uid, R"(","resourceVersion":")", version, R"(","annotations":)",
+                spec.annotations, R"(},"spec":{"schedulerName":")", spec.scheduler,
+                R"(","nodeName":")", spec.node,
+                R"(","initContainers":[{"name":"i","resources":{"requests":{"cpu":"7"}}}],)"
+                R"("containers":[{"name":"c","resources":{"requests":{"cpu":"500m",)"
+                R"("memory":"64Mi","nvidia.com/gpu":1}}}]},"status":{"phase":")",
+                spec.phase, R"(","conditions":)", spec.conditions, "}}");
+}
+
+std::string Group(std::string_view name, int version, std::string_view status = "{}",
+                  std::string_view priority = "") {
+  return StrCat(R"({"metadata":{"namespace":"q","name":")", name,
+                R"(","uid":"ug","resourceVersion":")", version,
+                R"(","annotations":{"kai.scheduler/last-start-timestamp":"then"}},)"
+                R"("spec":{"queue":"leaf","minMember":1,"priorityClassName":")",
+                priority, R"("},"status":)", status, "}");
+}
+
+std::string Queue(std::string_view name, std::string_view parent, int version = 1) {
+  return StrCat(R"({"metadata":{"name":")", name, R"(","resourceVersion":")", version,
+                R"("},"spec":{"parentQueue":")", parent, R"("}})");
+}
+
+std::string Event(std::string_view type, std::string_view object) {
+  return StrCat(R"({"type":")", type, R"(","object":)", object, "}\n");
+}
+
+std::string Page(const std::vector<std::string>& items, std::string_view next = "") {
+  std::string page = StrCat(R"({"kind":"List","metadata":{"resourceVersion":"90","continue":")",
+                            next, R"("},"items":[)");
+  for (const std::string& item : items) page += (&item == &items.front() ? "" : ",") + item;
+  return page + "]}";
+}
+
+class FeedTest : public testing::Test {
+ protected:
+  void List(Kind kind, const std::vector<std::string>& items) {
+    inbox.BeginList(kind);
+    ASSERT_TRUE(inbox.TakePage(kind, Page(items)).ok());
+    inbox.EndList(kind);
+  }
+  Feed::Drained Happen(Kind kind, std::string_view type, std::string_view object) {
+    inbox.WatchBytes(kind, Event(type, object));
+    return feed.Drain(&inbox);
+  }
+  static std::vector<std::string> Names(const Feed::Drained& drained) {
+    std::vector<std::string> names;
+    for (const auto& [name, json] : drained.pods) names.push_back(name);
+    return names;
+  }
+
+  Store store;
+  Inbox inbox;
+  Feed feed{&store, "kai-scheduler"};
+};
+
+TEST_F(FeedTest, ListsAndWatchesFillTheStore) {
+  List(Kind::kPod, {Pod("a", 1), Pod("b", 2)});
+  Feed::Drained drained = feed.Drain(&inbox);
+  EXPECT_THAT(Names(drained), ElementsAre("q/a", "q/b"));
+  EXPECT_THAT(drained.synced, ElementsAre(Kind::kPod));
+  EXPECT_THAT(drained.groups, ElementsAre("q/g"));
+  EXPECT_EQ(drained.events, 2);
+  drained = Happen(Kind::kPod, "DELETED", Pod("a", 9));
+  ASSERT_THAT(drained.gone, SizeIs(1));
+  EXPECT_EQ(drained.gone[0].uid, "u1");
+  EXPECT_FALSE(store.Has(Kind::kPod, "q/a"));
+  // Late, and then gone from a list.
+  EXPECT_THAT(Names(Happen(Kind::kPod, "MODIFIED", Pod("a", 8))), IsEmpty());
+  List(Kind::kPod, {});
+  EXPECT_THAT(feed.Drain(&inbox).gone, SizeIs(1));
+  EXPECT_FALSE(store.Has(Kind::kPod, "q/b"));
+}
+
+TEST_F(FeedTest, APodIsHandedOverWhenWhatAGrouperLooksAtChanges) {
+  EXPECT_THAT(Names(Happen(Kind::kPod, "ADDED", Pod("a", 1))), ElementsAre("q/a"));
+  EXPECT_THAT(Names(Happen(Kind::kPod, "MODIFIED", Pod("a", 2, {.phase = "Running"}))), IsEmpty());
+  EXPECT_THAT(Names(Happen(Kind::kPod, "MODIFIED", Pod("a", 3, {.annotations = "{}"}))),
+              ElementsAre("q/a"));
+  EXPECT_THAT(Names(Happen(Kind::kPod, "ADDED", Pod("o", 4, {.scheduler = "other"}))), IsEmpty());
+  const Feed::Drained drained = Happen(Kind::kPod, "MODIFIED", Pod("a", 5, {.uid = "u2"}));
+  EXPECT_THAT(Names(drained), ElementsAre("q/a"));
+  ASSERT_THAT(drained.gone, SizeIs(1));
+  EXPECT_EQ(drained.gone[0].uid, "u1");
+}
+
+TEST_F(FeedTest, KnowsWhatIsWrittenOnPodsThatWait) {
+  Happen(Kind::kPod, "ADDED", Pod("a", 1));
+  const Feed::Drained drained =
+      Happen(Kind::kPod, "MODIFIED",
+             Pod("a", 2,
+                 {.conditions = R"([{"type":"Ready","status":"False"},{"type":"PodScheduled",)"
+                                R"("status":"False","reason":"Unschedulable","message":"no"}])"}));
+  EXPECT_THAT(drained.groups, ElementsAre("q/g"));
+  std::optional<PodFacts> facts = feed.PodFactsOf("q/a");
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_EQ(facts->uid, "u1");
+  EXPECT_EQ(facts->verdict->reason, "Unschedulable");
+  EXPECT_EQ(facts->verdict->message, "no");
+  Happen(Kind::kPod, "MODIFIED", Pod("a", 3, {.node = "n"}));
+  facts = feed.PodFactsOf("q/a");
+  EXPECT_EQ(facts->node, "n");
+  EXPECT_EQ(facts->verdict->message, "");
+  EXPECT_FALSE(feed.PodFactsOf("q/none").has_value());
+}
+
+TEST_F(FeedTest, KnowsWhatIsWrittenOnPodGroups) {
+  const Feed::Drained drained =
+      Happen(Kind::kPodGroup, "ADDED",
+             Group("g", 1, R"({"schedulingConditions":[1, 2],"resourcesStatus":{"a":"b"}})"));
+  EXPECT_THAT(drained.groups, ElementsAre("q/g"));
+  const GroupFacts* facts = feed.GroupFactsOf("q/g");
+  ASSERT_NE(facts, nullptr);
+  EXPECT_EQ(facts->conditions, "[1, 2]");
+  EXPECT_EQ(facts->resources_status, R"({"a":"b"})");
+  EXPECT_EQ(facts->last_start, "then");
+  const Feed::Drained after = Happen(Kind::kPodGroup, "DELETED", Group("g", 2));
+  ASSERT_THAT(after.gone, SizeIs(1));
+  EXPECT_EQ(after.gone[0].uid, "ug");
+  EXPECT_EQ(feed.GroupFactsOf("q/g"), nullptr);
+}
+
+TEST_F(FeedTest, AddsUpWhatGroupsAndQueuesHold) {  // spec 6 C32, C34
+  List(Kind::kQueue, {Queue("top", ""), Queue("leaf", "top"), Queue("round", "round")});
+  List(Kind::kPodGroup, {Group("g", 1), Group("h", 2, "{}", "high")});
+  List(Kind::kPriorityClass, {R"({"metadata":{"name":"high"},"value":100})"});
+  List(Kind::kPod, {Pod("a", 1, {.node = "n"}), Pod("b", 2), Pod("c", 3, {.phase = "Succeeded"}),
+                    Pod("d", 4, {.annotations = R"({"pod-group-name":"h"})", .phase = "Running"})});
+  feed.Drain(&inbox);
+  const auto group = feed.GroupStatusOf("q/g");
+  ASSERT_TRUE(group.has_value());
+  EXPECT_THAT(group->requested,
+              ElementsAre(Pair("cpu", "1"), Pair("memory", "128Mi"), Pair("nvidia.com/gpu", "2")));
+  EXPECT_THAT(group->allocated, ElementsAre(Pair("cpu", "500m"), Pair("memory", "64Mi"),
+                                            Pair("nvidia.com/gpu", "1")));
+  EXPECT_TRUE(group->is_preemptible);
+  EXPECT_THAT(group->allocated_non_preemptible, IsEmpty());
+  EXPECT_FALSE(feed.GroupStatusOf("q/none").has_value());
+  EXPECT_THAT(feed.GroupStatusOf("q/h")->allocated_non_preemptible, SizeIs(3));
+  const auto queues = feed.QueueStatuses();
+  const Feed::QueueStatus& top = queues.at("top");
+  EXPECT_THAT(top.children, ElementsAre("leaf"));
+  EXPECT_EQ(top.requested.at("cpu"), "1500m");
+  EXPECT_EQ(top.allocated.at("nvidia.com/gpu"), "2");
+  EXPECT_EQ(top.allocated_non_preemptible.at("cpu"), "500m");
+  EXPECT_THAT(queues.at("round").children, ElementsAre("round"));
+  // Also what others do to the store counts.
+  store.Assign("q/b", "u1", "h", "");
+  EXPECT_EQ(feed.GroupStatusOf("q/g")->requested.at("cpu"), "1");
+  Happen(Kind::kPod, "DELETED", Pod("b", 9));
+  EXPECT_EQ(feed.GroupStatusOf("q/g")->requested.at("cpu"), "500m");
+}
+
+TEST_F(FeedTest, WhatMakesNoSenseEndsNothing) {
+  inbox.WatchBytes(Kind::kQueue,
+                   StrCat("no JSON\n", "{\"type\":\"ODD\",\"object\":{}}\n",
+                          Event("ADDED", R"({"metadata":{"name":"bad"},"spec":7})"),
+                          Event("DELETED", "{}"), "\n", Event("ADDED", Queue("good", ""))));
+  const Feed::Drained drained = feed.Drain(&inbox);
+  ASSERT_THAT(drained.rejected, SizeIs(4));
+  EXPECT_THAT(drained.rejected[0].message, HasSubstr("a line of a watch is not"));
+  EXPECT_THAT(drained.rejected[1].message, HasSubstr("ODD"));
+  EXPECT_EQ(drained.rejected[2].name, "bad");
+  EXPECT_THAT(drained.rejected[3].message, HasSubstr("no metadata.name"));
+  EXPECT_TRUE(store.Has(Kind::kQueue, "good"));
+}
+
+// ---- the inbox ----------------------------------------------------------------------------------
+
+TEST(InboxTest, SaysWhatAReaderHasToKnow) {
+  Inbox inbox;
+  inbox.BeginList(Kind::kQueue);
+  const std::string page = Page({Queue("a", ""), Queue("b", "")}, "more");
+  const absl::StatusOr<Inbox::Page> read = inbox.TakePage(Kind::kQueue, page);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->version, "90");
+  EXPECT_EQ(read->next, "more");
+  EXPECT_EQ(read->items, 2);
+  inbox.EndList(Kind::kQueue);
+  EXPECT_FALSE(inbox.TakePage(Kind::kQueue, R"({"kind":"Status"})").ok());
+  EXPECT_FALSE(inbox.TakePage(Kind::kQueue, "<html>").ok());
+
+  const std::string bookmark = Event(
+      "BOOKMARK",
+      R"({"metadata":{"resourceVersion":"95","annotations":{"k8s.io/initial-events-end":"true"}}})");
+  const std::string chunk = StrCat(bookmark, Event("ADDED", Queue("c", "", 97)), "{\"type\"");
+  Inbox::Progress progress = inbox.WatchBytes(Kind::kQueue, chunk);
+  EXPECT_EQ(progress.version, "97");
+  EXPECT_TRUE(progress.synced);
+  EXPECT_EQ(progress.error, "");
+  inbox.WatchEnded(Kind::kQueue);
+  progress = inbox.WatchBytes(Kind::kQueue, Event("ERROR", R"({"code": 410})"));
+  EXPECT_EQ(progress.error, R"({"code": 410})");
+  EXPECT_EQ(progress.version, "");
+  EXPECT_FALSE(progress.synced);
+
+  std::deque<Inbox::Item> items = inbox.TakeAll();
+  EXPECT_THAT(items, SizeIs(5));
+  EXPECT_EQ(items[3].bytes, StrCat(bookmark, Event("ADDED", Queue("c", "", 97))));
+}
+
+TEST(InboxTest, IsFullUntilWhatWaitsIsDone) {
+  Inbox inbox;
+  const std::string line = Event("ADDED", StrCat("{\"a\":\"", std::string(1 << 20, 'x'), "\"}"));
+  for (int i = 0; i < 64; ++i) inbox.WatchBytes(Kind::kQueue, line);
+  EXPECT_TRUE(inbox.is_full());
+  for (const Inbox::Item& item : inbox.TakeAll()) inbox.Done(item.bytes.size());
+  EXPECT_FALSE(inbox.is_full());
+}
+
+TEST(InboxTest, ALineThatIsTooLongIsCutShort) {
+  Inbox inbox;
+  const std::string part(Inbox::kLongestLine / 2 + 1, 'x');
+  inbox.WatchBytes(Kind::kQueue, part);
+  inbox.WatchBytes(Kind::kQueue, part);
+  inbox.WatchBytes(Kind::kQueue, part);
+  inbox.WatchBytes(Kind::kQueue, StrCat("xx\n", Event("ADDED", Queue("a", "", 5)), "{"));
+  const std::deque<Inbox::Item> items = inbox.TakeAll();
+  ASSERT_THAT(items, SizeIs(1));
+  EXPECT_EQ(items[0].bytes.find('\n'), 200u);
+  EXPECT_TRUE(items[0].bytes.ends_with(Event("ADDED", Queue("a", "", 5))));
+}
+
+TEST(WatchEventTest, LinesAndPagesAreReadInPlace) {
+  JsonDocument document;
+  const std::string line = R"({"object":{"x":[1, {"y":2}]},"type":"DELETED"})";
+  const absl::StatusOr<WatchEvent> event = ReadWatchEvent(line, &document);
+  ASSERT_TRUE(event.ok());
+  EXPECT_EQ(event->type, WatchEventType::kDeleted);
+  EXPECT_EQ(RawJson(event->object), R"({"x":[1, {"y":2}]})");
+  const std::string bytes = R"({"kind":"PodList","metadata":{},"items":null})";
+  const absl::StatusOr<ListPage> page = ReadListPage(bytes, &document);
+  ASSERT_TRUE(page.ok());
+  EXPECT_FALSE(page->has_items);
+}
+
+TEST(ObjectFactsTest, WhatCannotBeReadIsEmpty) {
+  JsonDocument document;
+  const std::string odd = R"({"metadata":7,"spec":[],"status":{"conditions":{}}})";
+  const JsonObject object = *document.Parse(odd);
+  const PodReading reading = ReadPodReading(object);
+  EXPECT_EQ(reading.uid, "");
+  const GroupFacts facts = ReadGroupFacts(object);
+  EXPECT_EQ(facts, GroupFacts());
+}
+
+TEST(StatusSumsTest, WhatWasSubtractedWasNeverThere) {
+  RowParts parts;
+  PodRow row;
+  row.namespace_name = "ns";
+  row.name = "p";
+  row.pod_group = "g";
+  row.phase = Phase::kRunning;
+  row.requests = {{"cpu", 1500}, {"memory", 3 << 20}, {"example.com/x", 2000}};
+  row.gpu.kind = GpuRequestKind::kFraction;
+  row.gpu.count = 2;
+  row.gpu.portion = 0.25;
+  const CompactPod pod = parts.Compact(row);
+  StatusSums sums;
+  const PodShare share = ShareOf(pod);
+  sums.Add(share);
+  sums.Add(share);
+  sums.Subtract(share);
+  EXPECT_THAT(TextsOf(sums.Of("ns/g").allocated),
+              ElementsAre(Pair("cpu", "1500m"), Pair("example.com/x", "2"), Pair("memory", "3Mi"),
+                          Pair("nvidia.com/gpu", "500m")));
+  row.gpu.kind = GpuRequestKind::kMemory;
+  row.gpu.memory_mib = 4000;
+  row.requests = {{"cpu", 4'000'000}};
+  EXPECT_THAT(TextsOf(ShareOf(parts.Compact(row)).requested),
+              ElementsAre(Pair("cpu", "4k"), Pair("run.ai/gpu.memory", "8k")));
+  sums.Subtract(share);
+  EXPECT_THAT(sums.all(), IsEmpty());
+}
+
+// ---- any chunks ---------------------------------------------------------------------------------
+
+class Stream {
+ public:
+  explicit Stream(uint64_t seed) : random_(seed) {}
+  int64_t Below(int64_t end) { return std::uniform_int_distribution<int64_t>(0, end - 1)(random_); }
+
+  std::string Next(int version) {
+    const std::string name = StrCat("p", Below(12));
+    switch (Below(12)) {
+      case 0:
+        return "{\"type\":\"ADDED\",\"object\"}\n";
+      case 1:
+        return Event("BOOKMARK", StrCat(R"({"metadata":{"resourceVersion":")", version, "\"}}"));
+      case 2:
+      case 3:
+        return Event("DELETED", Pod(name, version));
+      default:
+        return Event(Below(2) == 0 ? "ADDED" : "MODIFIED", SomePod(name, version));
+    }
+  }
+
+ private:
+  std::string SomePod(std::string_view name, int version) {
+    PodSpec spec;
+    spec.uid = StrCat("u", Below(3));
+    spec.annotations = Below(3) == 0 ? "{}" : StrCat(R"({"pod-group-name":"g)", Below(3), "\"}");
+    if (Below(2) == 0) spec.node = "n";
+    spec.phase = Below(3) == 0 ? "Pending" : Below(2) == 0 ? "Running" : "Succeeded";
+    if (Below(9) == 0) spec.conditions = "7";
+    if (Below(9) == 0) spec.scheduler = "other";
+    if (Below(9) == 0) spec.annotations = R"({"gpu-fraction":"NaN"})";
+    return Pod(name, static_cast<int>(version - Below(4)), spec);
+  }
+
+  std::mt19937_64 random_;
+};
+
+std::string Seen(const Store& store) {
+  std::string seen;
+  for (const PodRow& row : store.Rows().pods) {
+    seen += StrCat(row.name, " ", row.uid, " ", row.pod_group, " ", row.node_name, " ",
+                   static_cast<int>(row.phase), "\n");
+  }
+  for (const Rejection& each : store.rejections()) seen += StrCat(each.name, each.message, "\n");
+  return seen;
+}
+
+TEST(FeedPropertiesTest, AnyChunksLeadToTheSameStore) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Stream stream(seed);
+    Store one_by_one, in_chunks;
+    Inbox first, second;
+    Feed plain(&one_by_one, "kai-scheduler"), chunked(&in_chunks, "kai-scheduler");
+    std::string bytes, version;
+    std::set<std::string> handed, handed_in_chunks;
+    const auto take = [](const Feed::Drained& drained, std::set<std::string>* out) {
+      for (const auto& [name, json] : drained.pods) out->insert(json);
+    };
+    for (int i = 0; i < 200; ++i) {
+      const std::string line = stream.Next(10 + i);
+      bytes += line;
+      const Inbox::Progress progress = first.WatchBytes(Kind::kPod, line);
+      if (!progress.version.empty()) version = progress.version;
+      take(plain.Drain(&first), &handed);
+    }
+    std::string_view left(bytes);
+    std::string version_in_chunks;
+    while (!left.empty()) {
+      const size_t size = std::min(left.size(), static_cast<size_t>(1 + stream.Below(2000)));
+      const Inbox::Progress progress = second.WatchBytes(Kind::kPod, left.substr(0, size));
+      if (!progress.version.empty()) version_in_chunks = progress.version;
+      left.remove_prefix(size);
+      if (stream.Below(3) == 0) take(chunked.Drain(&second), &handed_in_chunks);
+    }
+    take(chunked.Drain(&second), &handed_in_chunks);
+    EXPECT_EQ(Seen(one_by_one), Seen(in_chunks));
+    EXPECT_EQ(version, version_in_chunks);
+    EXPECT_EQ(handed, handed_in_chunks);
+    // And the sums are those of its rows.
+    StatusSums anew;
+    for (const CompactPod* pod : in_chunks.RowsOfMany().pods) anew.Add(ShareOf(*pod));
+    for (int i = 0; i < 3; ++i) {
+      const std::string group = StrCat("q/g", i);
+      in_chunks.Upsert(Kind::kPodGroup, Group(StrCat("g", i), 1));
+      EXPECT_EQ(chunked.GroupStatusOf(group)->requested, TextsOf(anew.Of(group).requested));
+      EXPECT_EQ(chunked.GroupStatusOf(group)->allocated, TextsOf(anew.Of(group).allocated));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kai::feed_test

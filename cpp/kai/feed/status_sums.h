@@ -1,0 +1,67 @@
+// StatusSums: what pods of each pod group ask for and hold, as status says it (spec 6 C32, C34).
+//
+//   const PodShare share = ShareOf(pod);
+//   sums.Add(share);
+//   sums.Subtract(share);
+//   sums.Of("ns/g").allocated        // {"cpu": "1500m", ...} as TextsOf() it
+//
+// Of containers only the regular ones count. Pods that wait or run ask for what they do; those that
+// run, or wait on a node, hold it. Parts of a GPU count as that part of nvidia.com/gpu, memory of
+// one as run.ai/gpu.memory, both for each of the pod's devices.
+//
+// Invariants: sums are exact: what was subtracted was never there. Cost: O(resources) a pod. Not
+// thread-safe.
+#ifndef KAI_FEED_STATUS_SUMS_H_
+#define KAI_FEED_STATUS_SUMS_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "kai/model/rows/rows.h"
+#include "kai/store/object_table.h"
+
+namespace kai {
+
+__extension__ using Int128 = __int128;
+
+// By resource, in the units of spec 3 R5; GPUs in billionths.
+using StatusAmounts = std::map<std::string, Int128, std::less<>>;
+void AddTo(StatusAmounts* sum, const StatusAmounts& more, int sign = 1);
+// As Kubernetes writes quantities: "1500m", "64Mi".
+std::map<std::string, std::string> TextsOf(const StatusAmounts& amounts);
+
+struct PodShare {
+  std::string group;  // "namespace/name"; empty: it is in none
+  StatusAmounts requested;
+  bool is_allocated = false;  // and holds what it asks for
+};
+PodShare ShareOf(const CompactPod& pod);
+
+class StatusSums {
+ public:
+  struct Sums {
+    StatusAmounts requested;
+    StatusAmounts allocated;
+    int64_t pods = 0;
+  };
+
+  void Add(const PodShare& share) { Change(share, 1); }
+  void Subtract(const PodShare& share) { Change(share, -1); }
+  const Sums& Of(std::string_view group) const;
+  const absl::flat_hash_map<std::string, Sums, NameHash, std::equal_to<>>& all() const {
+    return groups_;
+  }
+
+ private:
+  void Change(const PodShare& share, int sign);
+
+  absl::flat_hash_map<std::string, Sums, NameHash, std::equal_to<>> groups_;
+};
+
+}  // namespace kai
+
+#endif  // KAI_FEED_STATUS_SUMS_H_

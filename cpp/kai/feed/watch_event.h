@@ -1,0 +1,49 @@
+// What an API server sends: a line of a watch stream, and a page of a list.
+//
+//   const absl::StatusOr<WatchEvent> event = ReadWatchEvent(line, &document);
+//   const absl::StatusOr<ListPage> page = ReadListPage(bytes, &document);
+//
+// A line is {"type": "ADDED", "object": {...}}, a page {"kind": "PodList", "metadata":
+// {"resourceVersion", "continue"}, "items": [...]}. Items lack their kind.
+//
+// Invariants: what they point to is in the text and in the document. InvalidArgument says in one
+// sentence why a text is neither. Cost: that of JsonDocument::Parse(). Threads: functions of their
+// own document.
+#ifndef KAI_FEED_WATCH_EVENT_H_
+#define KAI_FEED_WATCH_EVENT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kai/ingest/json_document.h"
+#include "kai/ingest/json_reader.h"
+
+namespace kai {
+
+enum class WatchEventType : uint8_t { kAdded, kModified, kDeleted, kBookmark, kError };
+
+struct WatchEvent {
+  WatchEventType type{};
+  JsonObject object;
+};
+absl::StatusOr<WatchEvent> ReadWatchEvent(std::string_view line, JsonDocument* document);
+
+// The bookmark that says that all objects there were have been sent.
+bool EndsInitialEvents(const WatchEvent& event);
+
+struct ListPage {
+  std::string version;
+  std::string next;  // metadata.continue; empty: it is the last page
+  bool has_items = false;
+  JsonValue items;  // only where there are any
+};
+absl::StatusOr<ListPage> ReadListPage(std::string_view bytes, JsonDocument* document);
+
+// A value as it stands in the text, whole.
+std::string_view RawJson(const JsonPlace& value);
+
+}  // namespace kai
+
+#endif  // KAI_FEED_WATCH_EVENT_H_
