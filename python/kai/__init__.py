@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         InvalidRequestError,
         KaiError,
         NotFoundError,
+        RefusedError,
+        UnreachableError,
     )
     from kai.integrations import PodSettings, pod_settings
     from kai.linting import lint
@@ -97,9 +99,11 @@ __all__ = [
     "QueueTurn",
     "Queues",
     "Reason",
+    "RefusedError",
     "Rejected",
     "Scheduler",
     "Turn",
+    "UnreachableError",
     "Wake",
     "Writes",
     "__version__",
@@ -142,6 +146,8 @@ _HOME = {
         "InvalidRequestError",
         "KaiError",
         "NotFoundError",
+        "RefusedError",
+        "UnreachableError",
     ),
     "kai.integrations": ("PodSettings", "pod_settings"),
     "kai.linting": ("lint",),

@@ -125,6 +125,23 @@ class Cluster(metaclass=_Compiled):
     def has(self, kind: str, name: str) -> bool:
         """Whether it is there, good or rejected. Raises as `upsert` does for the kind."""
 
+    def upsert_planned(self, json: bytes) -> str | None:
+        """An object that is about to be created counts, whatever lists lack; its name.
+
+        It does until the server's own is seen, or it is withdrawn. None: the server has one of its
+        name. Raises as `upsert` does.
+        """
+
+    def withdraw(self, kind: str, name: str) -> bool:
+        """It is not created after all; False: it is not planned any more."""
+
+    def assign(self, pod: str, uid: str, group: str, subgroup: str) -> bool:
+        """A pod that names no pod group belongs to this one (a name without namespace).
+
+        So do its versions to come, until one names a group, it has another UID, or it goes. False:
+        there is no such pod, or it names a group itself.
+        """
+
     def memory(self) -> list[tuple[str, str, int, int]]:
         """What it holds as one that lives on: part, column, how many are in it, and bytes."""
 
@@ -132,6 +149,12 @@ def case_of(data: bytes) -> tuple[bytes, str] | None:
     """The members `snapshot` and `now` ("" if it has none) of a recorded case, as they stand there.
 
     None: there is no snapshot. Raises kai.InvalidInputError when the bytes are not JSON.
+    """
+
+def live_cluster(params_json: str = "") -> Cluster:
+    """One that starts empty, and that a feed fills; `params_json`: schedulerParams of a snapshot.
+
+    Raises kai.InvalidInputError for what are none.
     """
 
 def load_snapshot(data: bytes) -> Cluster:
@@ -184,6 +207,18 @@ class Session(metaclass=_Compiled):
     def assume_evicted(self, cluster: Cluster, pod: str, *, now_ns: int) -> int | None:
         """The pod that is being deleted counts as leaving. None: there is no such pod."""
 
+    def assume_bound_to(self, cluster: Cluster, pod: str, uid: str, node: str) -> int | None:
+        """The pod counts as bound to whole devices of the node, without a BindRequest.
+
+        None: no such pod of this UID waits.
+        """
+
+    def assume_plan(self, cluster: Cluster, plan: Plan, *, now_ns: int) -> list[int | None]:
+        """What binds and evicts counts as done: a number for each decision; None: a promise."""
+
+    def has_changed(self, cluster: Cluster) -> bool:
+        """Whether the next plan has anything to take in."""
+
     def forget(self, cluster: Cluster, assumption: int) -> bool:
         """It did not happen; False: it was seen to happen, or is not known."""
 
@@ -195,6 +230,103 @@ class Session(metaclass=_Compiled):
 
     def import_memory(self, cluster: Cluster, json: str) -> None:
         """Takes them over. Raises kai.InvalidClusterError for what makes no sense."""
+
+@final
+class Drained(metaclass=_Compiled):
+    """What came out of a feed at once."""
+
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...
+    @property
+    def pods(self) -> list[tuple[str, bytes]]:
+        """Pods of ours that are new, or whose metadata or scheduling gates changed: name, JSON.
+
+        That is UID, labels, annotations, owners, and whether it is deleted. From lists the JSON
+        lacks kind and apiVersion.
+        """
+
+    @property
+    def gone(self) -> list[tuple[str, str, str]]:
+        """Pods of ours and pod groups that went, or have another UID now: kind, name, UID."""
+
+    @property
+    def groups(self) -> list[str]:
+        """Pod groups of which a pod or the group itself changed."""
+
+    @property
+    def queues(self) -> list[str]:
+        """Queues that changed, came or went."""
+
+    @property
+    def nodes(self) -> list[str]:
+        """Nodes that changed, or got or lost a pod that is not ours."""
+
+    @property
+    def synced(self) -> list[str]:
+        """Kinds that have been listed by now."""
+
+    @property
+    def rejected(self) -> list[tuple[str, str, str, str]]:
+        """What made no sense this time, objects and lines: kind, name, field, message."""
+
+    @property
+    def events(self) -> int:
+        """How many objects came, changed or went."""
+
+@final
+class Feed(metaclass=_Compiled):
+    """Bytes of lists and watches on their way into a cluster.
+
+    `begin_list` to `is_full` are for one thread, and never wait for a plan; all others wait until
+    the cluster is free. A kind that no plan depends on raises kai.InvalidClusterError.
+    """
+
+    def __init__(self, cluster: Cluster, scheduler_name: str | None = None) -> None: ...
+    def begin_list(self, kind: str) -> None:
+        """What follows is a list, or the first events of a watch-list."""
+
+    def list_page(self, kind: str, data: bytes) -> tuple[str, str, int]:
+        """A page of it: its version, what to continue with ("": nothing), how many objects.
+
+        Raises kai.InvalidInputError when it is no list.
+        """
+
+    def end_list(self, kind: str) -> None:
+        """That was all: what the list lacks is gone."""
+
+    def watch_bytes(self, kind: str, data: bytes) -> tuple[str, bool, bytes]:
+        """Any chunk: version of the last complete event, whether the first list is whole, error.
+
+        The version is "" where no event was completed, the error the Status of an ERROR event.
+        """
+
+    def watch_ended(self, kind: str) -> None:
+        """A partial line is dropped."""
+
+    @property
+    def is_full(self) -> bool:
+        """More than 64 MiB wait."""
+
+    def drain(self) -> Drained:
+        """Takes in what waits by now, with the GIL released."""
+
+    def pod_facts(self, names: list[str]) -> list[tuple[str, str, str, str, str, str, str] | None]:
+        """UID, node, what is written on pods of ours that wait, and the name of the pod group.
+
+        Written are status, reason and message of PodScheduled, and nominatedNodeName.
+        """
+
+    def group_facts(self, names: list[str]) -> list[tuple[str, bytes, str, str, str, bytes] | None]:
+        """UID, schedulingConditions; last start, stale since, last eviction; resourcesStatus."""
+
+    def group_status(
+        self, names: list[str]
+    ) -> list[tuple[dict[str, str], dict[str, str], dict[str, str], bool] | None]:
+        """Requested, allocated, allocated non-preemptible; whether it is preemptible."""
+
+    def queue_status(
+        self,
+    ) -> dict[str, tuple[list[str], dict[str, str], dict[str, str], dict[str, str], bytes]]:
+        """By queue: children; the three sums with theirs; its status as the server has it."""
 
 @final
 class Plan(metaclass=_Compiled):

@@ -98,3 +98,34 @@ class NotFoundError(KaiError, LookupError):
     Traceback (most recent call last):
     kai.errors.NotFoundError: there is no pod group 'vision/train'
     """
+
+
+class UnreachableError(KaiError, ConnectionError):
+    """No answer comes from an API server.
+
+    Raised by `kai.k8s.client.Client` and what uses it: nothing listens there, its name or its
+    certificate is wrong, or it answers too late or not at all. The message names the address.
+
+    >>> import kai
+    >>> try:
+    ...     raise kai.UnreachableError("https://10.0.0.1:6443: connection refused")
+    ... except ConnectionError as error:
+    ...     print(error)
+    https://10.0.0.1:6443: connection refused
+    """
+
+
+class RefusedError(KaiError, PermissionError):
+    """An API server answers, and refuses.
+
+    Raised by `kai.k8s.client.Client` and what uses it, for credentials that do not count and for
+    rights that are missing. The message is the server's own; `status` is the HTTP status.
+
+    >>> import kai
+    >>> kai.RefusedError("pods is forbidden", status=403).status
+    403
+    """
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status

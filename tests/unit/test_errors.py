@@ -15,6 +15,8 @@ from kai import errors
         (errors.InvalidConfigError, ValueError),
         (errors.BusyError, RuntimeError),
         (errors.NotFoundError, LookupError),
+        (errors.UnreachableError, ConnectionError),
+        (errors.RefusedError, PermissionError),
     ],
 )
 def test_each_is_also_the_built_in_one(error: type[Exception], builtin: type[Exception]) -> None:

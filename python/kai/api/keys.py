@@ -4,6 +4,7 @@
 SCHEDULING_GROUP = "scheduling.run.ai"
 KAI_GROUP = "kai.scheduler"
 QUEUE_API = "scheduling.run.ai/v2"
+POD_GROUP_API = "scheduling.run.ai/v2alpha2"
 
 SCHEDULER_NAME = "kai-scheduler"
 """`spec.schedulerName` of the pods that are ours to place."""
@@ -12,6 +13,7 @@ SCHEDULER_NAME = "kai-scheduler"
 QUEUE_LABEL = "kai.scheduler/queue"
 LEGACY_QUEUE_LABEL = "runai/queue"  # before KAI 0.6, or where podgrouper.queueLabelKey says so
 PROJECT_LABEL = "project"  # read when there is no queue label (A63)
+USER_LABEL = "user"
 NODE_POOL_LABEL = "kai.scheduler/node-pool"
 PRIORITY_CLASS_LABEL = "priorityClassName"
 PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
@@ -25,6 +27,12 @@ REPLICA_INDEX_LABEL = "training.kubeflow.org/replica-index"
 LWS_NAME_LABEL = "leaderworkerset.sigs.k8s.io/name"
 LWS_GROUP_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/group-index"
 LWS_WORKER_INDEX_LABEL = "leaderworkerset.sigs.k8s.io/worker-index"  # "0" on the leader
+JOBSET_JOB_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
+JOBSET_INDEX_LABEL = "jobset.sigs.k8s.io/job-index"  # which replica of the replicated job
+RAY_GROUP_LABEL = "ray.io/group"  # "headgroup", or the name of the worker group
+RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
+SPARK_NAME_LABEL = "spark-app-name"
+SPARK_SELECTOR_LABEL = "spark-app-selector"  # the same on driver and executors
 GPU_GROUP_LABEL = "runai-gpu-group"
 GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
 
@@ -73,6 +81,9 @@ TOP_OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"  # YAML: name, uid, gr
 LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
 STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
 LAST_EVICTION_ANNOTATION = "kai.scheduler/last-eviction-timestamp"
+
+# What `kubectl apply` leaves behind: the manifest that it was given.
+LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 # Labels of nodes and of what Kubernetes makes.
 HOSTNAME_LABEL = "kubernetes.io/hostname"

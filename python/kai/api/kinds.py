@@ -48,6 +48,7 @@ class Kind:
     of a field; None: not at all, and `gang_hint` says what to do. `container`: what the operator
     calls the main one. `parts`: where KAI looks for the topology of one role: "pod", the template,
     or "job", the replicated job. `ray`: path of the Ray cluster that it describes.
+    `looked_through`: pods are grouped by what it owns, and by what it says itself (spec 6 C28f).
     """
 
     group: str
@@ -68,6 +69,7 @@ class Kind:
     topology: bool = True
     ray: str = ""
     queue_annotation: str | None = None  # in which its operator looks for the queue
+    looked_through: bool = False
     scheduled_by_operator: bool = False  # which, or whose settings, may name the scheduler
 
 
@@ -182,7 +184,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             "jobset.x-k8s.io", makes_pods=False, pods=(Pods(f"spec.{_REPLICATED}"),),
             parts="job", gang="leaf",
         ),
-        "TrainJob": Kind("trainer.kubeflow.org", makes_pods=False),
+        "TrainJob": Kind("trainer.kubeflow.org", makes_pods=False, looked_through=True),
         "TrainingRuntime": _runtime(),
         "ClusterTrainingRuntime": _runtime(),
         "LeaderWorkerSet": Kind(
@@ -224,7 +226,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 Pods("spec.components[name].podTemplate", no_gpu=_NO_ENGINES, type_field="type"),
             ),
             queue_annotation="nvidia.com/kai-scheduler-queue",
-            container="main",
+            container="main", looked_through=True,
             gang_hint="set replicas of the services: Grove says how many pods start together",
         ),
         "PodCliqueSet": Kind(
@@ -234,7 +236,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             scheduled_by_operator=True,
         ),
         "PodGangSet": Kind("grove.io", makes_pods=False),
-        "Workflow": _workflow(makes_pods=False),
+        "Workflow": _workflow(makes_pods=False, looked_through=True),
         "WorkflowTemplate": _workflow(read=False),
         "ClusterWorkflowTemplate": _workflow(read=False),
         "CronWorkflow": _workflow("spec.workflowSpec", read=False),

@@ -23,8 +23,15 @@ def test_priority_classes_are_those_of_the_chart() -> None:
     assert {kind.priority for kind in kinds.KINDS.values()} <= set(defaults.PRIORITIES)
 
 
-def test_gangs_are_read_from_kinds_whose_workers_have_segments() -> None:
-    assert set(gangs.KNOWN) == {name for name, kind in kinds.KINDS.items() if kind.segments}
+def test_gangs_are_read_from_kinds_with_segments_leaves_a_ray_cluster_or_roles() -> None:
+    rows = {name: kind for name, kind in kinds.KINDS.items() if kind.read}
+    with_segments = {name for name, kind in rows.items() if kind.segments}
+    with_leaves = {name for name, kind in rows.items() if kind.gang == "leaf"}
+    of_ray = {name for name, kind in rows.items() if kind.ray}
+    of_kubeflow = {name for name, kind in rows.items() if kind.gang == kinds.MIN_AVAILABLE}
+    of_kubeflow.remove("PaddleJob")  # KAI groups it like any kind: one pod starts
+    assert set(gangs.KNOWN) == with_segments | with_leaves | of_ray | of_kubeflow
+    assert with_segments | {"MPIJob"} == set(gangs.OF_PODS)
 
 
 def test_an_unknown_kind_is_like_any_workload() -> None:

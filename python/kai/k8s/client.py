@@ -1,0 +1,498 @@
+"""The client of one API server: bytes in, bytes out, and what became of each write.
+
+    async with await Client.connect(context="staging") as client:
+        pod = await client.get("Pod", "team", "train-0")                # bytes, or None
+        outcome = await client.send(Write(Lane.BINDING, "create", "Pod", ...))
+
+Watches, writes and leases have connections of their own, so that none waits for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import platform
+import sys
+import urllib.parse
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+import kai
+from kai.api.resources import RESOURCES, Resource
+from kai.api.writes import Outcome, Result, Write
+from kai.errors import InvalidInputError, NotFoundError, RefusedError, UnreachableError
+from kai.k8s.answers import Answer, Unanswered, explain, outcome_of, retry_after, said
+from kai.k8s.clock import Backoff, Clock
+from kai.k8s.credentials import Credentials
+from kai.k8s.discovery import Discovery
+from kai.k8s.kubeconfig import Access, find_access
+
+TRIES = 5
+TIMEOUT_S = 30.0  # of one request that is no watch
+FIRST_WAIT_S, MOST_WAIT_S = 0.1, 5.0
+MOST_AWAY_S = 1.0  # no connection: a look costs a server that is away nothing
+MOST_RETRY_AFTER_S = 30.0
+WATCH_SILENCE_S = 120.0  # servers send a bookmark every minute
+DATE_EVERY_S = 10.0
+
+_PATCHES = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+}
+_METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
+_NO_PARAMETERS: Mapping[str, str] = {}
+
+
+def dumps(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+class Client:
+    """Requests to one API server.
+
+    Lives on one event loop, and is not thread-safe. Counters: `requests`, `repeated` (requests sent
+    again), `throttled` (answers 429), `unanswered`.
+    """
+
+    def __init__(self, access: Access, *, clock: Clock | None = None, agent: str = "") -> None:
+        self.access, self.clock = access, clock or Clock()
+        self.version = ""
+        self.requests = self.repeated = self.throttled = self.unanswered = 0
+        self.discovery = Discovery(self._fetch, self.clock)
+        self.has_watch_lists = True  # until the server answers otherwise
+        self._credentials = Credentials(access, self.clock)
+        self._base = access.server
+        self._origin, self._prefix = URL(access.server), urllib.parse.urlsplit(access.server).path
+        self._agent = agent or user_agent()
+        self._headers: dict[tuple[str, str], CIMultiDict[str]] = {}
+        self._generation = -1
+        self._sessions: dict[str, aiohttp.ClientSession] = {}
+        self._closed = False
+        self._date: tuple[float, float] | None = None  # the server's time, at a monotonic time
+
+    @classmethod
+    async def connect(
+        cls,
+        kubeconfig: str | os.PathLike[str] | None = None,
+        context: str | None = None,
+        *,
+        clock: Clock | None = None,
+        agent: str = "",
+    ) -> Client:
+        """A client of the server that a kubeconfig names, or of the cluster that this pod is in.
+
+        Raises InvalidInputError for a kubeconfig that cannot be used, UnreachableError when no
+        answer comes, and RefusedError for credentials that do not count.
+        """
+        client = cls(find_access(kubeconfig, context), clock=clock, agent=agent)
+        try:
+            await client._credentials.refresh()
+            status, body = await client.request("GET", "/version", timeout=10.0)
+            if status >= 300:
+                raise client.refused(status, body)
+            try:
+                client.version = json.loads(body)["gitVersion"]
+            except (ValueError, KeyError, TypeError):
+                raise UnreachableError(f"{client._base}: is no Kubernetes API server") from None
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends all connections; requests that come later get no answer."""
+        self._closed = True
+        sessions, self._sessions = self._sessions, {}
+        for session in sessions.values():
+            await session.close()
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    async def get(self, kind: str, namespace: str, name: str) -> bytes | None:
+        """An object as JSON; None when it is not there.
+
+        Raises NotFoundError for a kind that the server does not serve, and what `read` raises.
+        """
+        path = (await self.resource(kind)).path(namespace, name)
+        answer = await self.read(path)
+        return answer.body if answer.status < 300 else None
+
+    async def get_by_api(
+        self, api_version: str, kind: str, namespace: str, name: str
+    ) -> bytes | None:
+        """An object of any kind, known by its apiVersion; None when it or its kind is not there.
+
+        Raises what `read` raises.
+        """
+        row = RESOURCES.get(kind)
+        if row is None or row.api_version != api_version:
+            row = await self.discovery.find(kind, api_version)
+        if row is None:
+            return None
+        answer = await self.read(row.path(namespace, name))
+        return answer.body if answer.status < 300 else None
+
+    async def resource(self, kind: str) -> Resource:
+        """Where the objects of a kind are: from the table, else by discovery.
+
+        Raises NotFoundError for a kind that the server does not serve, and what `read` raises.
+        """
+        found = RESOURCES.get(kind) or await self.discovery.served(kind)
+        if found is None:
+            raise NotFoundError(f"{self._base} serves no kind {kind!r}")
+        return found
+
+    async def read(
+        self,
+        path: str,
+        parameters: Mapping[str, str] = _NO_PARAMETERS,
+        *,
+        accept: str = "application/json",
+        lane: str = "write",
+    ) -> Answer:
+        """A GET, repeated while the server is busy; the status is 2xx, 404 or 410.
+
+        Raises UnreachableError after several tries, and RefusedError for other answers.
+        """
+        backoff = Backoff(self.clock, FIRST_WAIT_S, MOST_WAIT_S)
+        for left in reversed(range(TRIES)):
+            try:
+                answer = await self._exchange(
+                    "GET", path, parameters=parameters, content=accept, lane=lane
+                )
+            except Unanswered as error:
+                if not left:
+                    raise UnreachableError(f"{self._base}: {error}") from None
+                wait = backoff.next()
+            else:
+                if answer.status < 300 or answer.status in (404, 410):
+                    return answer
+                if not left or (answer.status < 500 and answer.status != 429):
+                    raise self.refused(*answer)
+                wait = self._wait(answer, backoff)
+            self.repeated += 1
+            await self.clock.sleep(wait)
+        raise AssertionError
+
+    async def _fetch(self, path: str) -> tuple[int, bytes]:
+        answer = await self.read(path)
+        return answer.status, answer.body
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    async def send(
+        self,
+        write: Write,
+        *,
+        timeout: float = TIMEOUT_S,
+        guard: Callable[[], bool] | None = None,
+        busy: Callable[[float], None] | None = None,
+    ) -> Outcome:
+        """Sends a write, again while the server is busy, for at most `timeout` seconds in all.
+
+        `guard` is asked just before each try; the write is not sent when it returns False. `busy`
+        is called with the seconds to wait when the server has too much to do.
+
+        A write that must not be done twice is LOST when no answer comes: it may have been done, and
+        a GET tells. So it is when an earlier try may have been done and the last one is refused, as
+        something that is there already. Raises nothing.
+        """
+        try:
+            resource = RESOURCES.get(write.kind) or await self.resource(write.kind)
+        except (NotFoundError, RefusedError) as error:
+            return Outcome(Result.REFUSED, 404, "NotFound", str(error))
+        except (UnreachableError, InvalidInputError) as error:
+            return Outcome(Result.FAILED, 0, "Unreachable", str(error))
+        path = _path(resource, write)
+        body = dumps(write.body) if write.body is not None else None
+        content = _PATCHES[write.patch_type] if write.verb == "patch" else "application/json"
+        once, in_doubt = must_not_repeat(write), False
+        ends = self.clock.monotonic() + timeout
+        backoff = Backoff(self.clock, FIRST_WAIT_S, MOST_WAIT_S)
+        outcome = Outcome(Result.FAILED, 0, "Timeout", "there was no time to send it")
+        tries = 0
+        while (now := self.clock.monotonic()) < ends and not self._closed:
+            if guard is not None and not guard():
+                outcome = Outcome(Result.FAILED, 0, "NotLeading", "the lease is not ours any more")
+                break
+            try:
+                answer = await self._exchange(
+                    _METHODS[write.verb], path, body=body, content=content, timeout=ends - now
+                )
+            except Unanswered as error:
+                outcome = Outcome(Result.FAILED, 0, "Unanswered", str(error))
+                tries += error.sent  # a server that is away comes back: the time is the only bound
+                in_doubt = in_doubt or (once and error.sent)
+                wait = backoff.next() if error.sent else min(backoff.next(), MOST_AWAY_S)
+            else:
+                outcome = outcome_of(answer, write)
+                if outcome.result is not Result.FAILED:
+                    break
+                tries += 1
+                in_doubt = in_doubt or (once and answer.status in (500, 502, 504))
+                wait = self._wait(answer, backoff)
+                if busy is not None and answer.status == 429:
+                    busy(wait)
+            if tries == TRIES or (in_doubt and not (outcome.status and write.name)):
+                break
+            self.repeated += 1
+            await self.clock.sleep(min(wait, max(0.0, ends - self.clock.monotonic())))
+        if in_doubt and outcome.result not in (Result.DONE, Result.GONE):
+            return Outcome(
+                Result.LOST, outcome.status, outcome.reason, outcome.message, outcome.body
+            )
+        return outcome
+
+    def _wait(self, answer: Answer, backoff: Backoff) -> float:
+        """How long to wait after an answer 429 or 5xx: what the server asks for, within bounds."""
+        asked, wait = retry_after(answer), backoff.next()
+        if asked is None:
+            return wait
+        return min(asked, MOST_RETRY_AFTER_S) * (1 + self.clock.random() / 4) + wait / 10
+
+    # ---- the raw thing ---------------------------------------------------------------------------
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        parameters: Mapping[str, str] = _NO_PARAMETERS,
+        body: bytes | None = None,
+        content: str = "application/json",
+        timeout: float = TIMEOUT_S,
+        lane: str = "write",
+    ) -> tuple[int, bytes]:
+        """One request, and its status and body. A 401 renews the credentials and sends it again.
+
+        Raises UnreachableError when no answer comes.
+        """
+        try:
+            answer = await self._exchange(
+                method,
+                path,
+                parameters=parameters,
+                body=body,
+                content=content,
+                timeout=timeout,
+                lane=lane,
+            )
+        except Unanswered as error:
+            raise UnreachableError(f"{self._base}: {error}") from None
+        return answer.status, answer.body
+
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        parameters: Mapping[str, str] = _NO_PARAMETERS,
+        body: bytes | None = None,
+        content: str = "application/json",
+        timeout: float = TIMEOUT_S,
+        lane: str = "write",
+    ) -> Answer:
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, 10.0))
+        try:
+            session = self._session(lane)
+        except UnreachableError:
+            raise Unanswered("the client is closed", sent=False) from None
+        url = self._url(path, parameters)
+        again = True
+        while True:
+            options = await self._options(content, body is not None)
+            generation, used = self._generation, self._credentials.headers
+            self.requests += 1
+            try:
+                async with session.request(
+                    method, url, data=body, timeout=limits, **options
+                ) as response:
+                    answer = Answer(response.status, await response.read(), response.headers)
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+                self.unanswered += 1
+                raise explain(error) from None
+            if answer.status == 429:
+                self.throttled += 1
+            self._note_date(answer)
+            if answer.status == 401 and again and await self._renewed(generation, used):
+                again = False
+                continue
+            return answer
+
+    def stream(
+        self,
+        path: str,
+        parameters: Mapping[str, str],
+        options: Mapping[str, Any],
+        silence: float = WATCH_SILENCE_S,
+    ) -> Any:
+        """A GET whose body is read as it comes: `async with client.stream(...) as response`.
+
+        `options` are those of `stream_options`. No end to it; but `silence` seconds without a byte
+        are an error of aiohttp's. Raises UnreachableError when the client is closed.
+        """
+        self.requests += 1
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=silence)
+        return self._session("watch").get(self._url(path, parameters), timeout=limits, **options)
+
+    async def stream_options(self, accept: str = "application/json") -> dict[str, Any]:
+        """What each request of `stream` needs: credentials that count now.
+
+        Raises UnreachableError and InvalidInputError where there are none.
+        """
+        try:
+            return await self._options(accept, False)
+        except Unanswered as error:
+            raise UnreachableError(str(error)) from None
+
+    async def renew(self) -> bool:
+        """Reads credentials again, after a 401; False where there are no others.
+
+        Raises UnreachableError where that fails.
+        """
+        try:
+            return await self._renewed(self._generation, self._credentials.headers)
+        except Unanswered as error:
+            raise UnreachableError(str(error)) from None
+
+    def refused(self, status: int, body: bytes, *_: object) -> Exception:
+        """The exception for an answer that is no success."""
+        reason, message = said(body)
+        text = message or reason or f"HTTP status {status}"
+        if status >= 500 or status == 429:
+            return UnreachableError(f"{self._base}: {text}")
+        if status == 401:
+            text = f"refuses the credentials of {self.access.user.name or 'no user'}: {text}"
+            return RefusedError(f"{self._base}: {text} ({self.access.source})", status)
+        return RefusedError(f"{self._base}: {text}", status)
+
+    def server_time(self) -> float:
+        """Seconds since 1970 by the server's clock, to about a second; ours before any answer."""
+        if self._date is None:
+            return self.clock.wall()
+        then, at = self._date
+        return then + self.clock.monotonic() - at
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _note_date(self, answer: Answer) -> None:
+        now = self.clock.monotonic()
+        if self._date is not None and now - self._date[1] < DATE_EVERY_S:
+            return
+        date = answer.headers.get("Date")
+        if date:
+            # Whole seconds, cut off: half of one is missing on average.
+            with contextlib.suppress(TypeError, ValueError):
+                self._date = (parsedate_to_datetime(date).timestamp() + 0.5, now)
+
+    def _url(self, path: str, parameters: Mapping[str, str]) -> URL:
+        if parameters:
+            return URL(f"{self._base}{path}?{urllib.parse.urlencode(parameters)}", encoded=True)
+        return self._origin.with_path(self._prefix + path, encoded=True)  # 2 us less than the other
+
+    async def _renewed(self, seen: int, used: list[tuple[str, str]]) -> bool:
+        """Whether there are other credentials now than those that a request has used."""
+        user = self.access.user
+        by_certificate = bool(user.plugin or user.certificate.file)
+        if not by_certificate and user.token_file is None:
+            return False
+        try:
+            await self._credentials.refresh(seen)
+        except (UnreachableError, InvalidInputError) as error:
+            raise Unanswered(str(error), sent=False) from None
+        return by_certificate or self._credentials.headers != used
+
+    async def _options(self, content: str, has_body: bool) -> dict[str, Any]:
+        """Headers and certificates of a request."""
+        credentials = self._credentials
+        if credentials.due:
+            try:
+                await credentials.refresh()
+            except (UnreachableError, InvalidInputError) as error:
+                raise Unanswered(str(error), sent=False) from None
+        if credentials.generation != self._generation:
+            self._generation = credentials.generation
+            self._headers.clear()
+        key = (content, "Content-Type" if has_body else "Accept")
+        headers = self._headers.get(key)
+        if headers is None:
+            headers = CIMultiDict({"User-Agent": self._agent, "Accept-Encoding": "identity"})
+            headers["Accept"] = "application/json"
+            headers[key[1]] = content
+            for name, value in credentials.headers:
+                headers.add(name, value)
+            self._headers[key] = headers
+        options: dict[str, Any] = {"headers": headers, "allow_redirects": False}
+        if credentials.tls is not None:
+            options["ssl"] = credentials.tls
+            if self.access.server_name:
+                options["server_hostname"] = self.access.server_name
+        if self.access.proxy:
+            options["proxy"] = self.access.proxy
+        return options
+
+    def _session(self, lane: str) -> aiohttp.ClientSession:
+        """The connections of a lane. Raises UnreachableError after the end."""
+        if self._closed:
+            raise UnreachableError(f"{self._base}: the client is closed")
+        session = self._sessions.get(lane)
+        if session is None:
+            # 90 s is when Go's servers close an idle connection; ours go before.
+            connector = aiohttp.TCPConnector(
+                limit=64 if lane == "write" else 0, keepalive_timeout=45.0, ttl_dns_cache=60
+            )
+            session = self._sessions[lane] = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                read_bufsize=1 << 20 if lane == "watch" else 1 << 16,
+            )
+        return session
+
+
+def user_agent() -> str:
+    return f"kai-sched/{kai.__version__} ({sys.platform}/{platform.machine()})"
+
+
+def must_not_repeat(write: Write) -> bool:
+    """Whether doing a write twice differs from doing it once.
+
+    Deletions and patches to given values do not; creations do, and so does what depends on the
+    version of the object or adds to a list.
+    """
+    if write.verb == "create":
+        return write.subresource != "eviction"
+    if write.verb == "patch":
+        if isinstance(write.body, list):
+            return any(_depends(each) for each in write.body)
+        metadata = (write.body or {}).get("metadata") or {}
+        return isinstance(metadata, Mapping) and "resourceVersion" in metadata
+    return False
+
+
+def _depends(operation: Any) -> bool:
+    """Whether an operation of a JSON patch does more when it is done again."""
+    if not isinstance(operation, Mapping) or operation.get("op") not in ("add", "replace"):
+        return True
+    last = str(operation.get("path", "")).rpartition("/")[2]
+    return last == "-" or last.isdigit()
+
+
+def _path(resource: Resource, write: Write) -> str:
+    if write.verb == "create" and not write.subresource:
+        return resource.path(write.namespace)
+    return resource.path(write.namespace, write.name, write.subresource)

@@ -1,0 +1,195 @@
+"""Credentials while they are in use: tokens that are read again, plug-ins that run again.
+
+credentials = Credentials(access)
+await credentials.refresh()             # when `due`, and after a 401
+credentials.headers, credentials.tls    # for the next request
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kai.api.documents import decode
+from kai.api.times import to_ns
+from kai.errors import InvalidInputError, UnreachableError
+from kai.k8s.clock import Clock
+from kai.k8s.kubeconfig import Access, Material, Plugin, read_file
+
+EXEC_EXTENSION = "client.authentication.k8s.io/exec"
+REREAD_S = 60.0  # how long a token of a file is used before the file is read again
+
+
+class Credentials:
+    """What each request carries: headers, and the certificates of the connection.
+
+    `generation` grows with each change, so that of many requests with one 401 only the first
+    fetches new credentials. Not thread-safe: it lives on the event loop.
+    """
+
+    def __init__(self, access: Access, clock: Clock | None = None) -> None:
+        self._access, self._clock = access, clock or Clock()
+        self._lock = asyncio.Lock()
+        self._until, self._token = 0.0, ""
+        self.headers: list[tuple[str, str]] = []
+        self.tls: ssl.SSLContext | None = None
+        self.generation = 0
+
+    @property
+    def due(self) -> bool:
+        return self._clock.monotonic() >= self._until
+
+    async def refresh(self, seen: int | None = None) -> None:
+        """Reads files and runs the plug-in again, unless that has happened since the generation
+        `seen`.
+
+        Raises InvalidInputError for files that cannot be used, and UnreachableError when the
+        plug-in fails.
+        """
+        async with self._lock:
+            if self.generation and (not self.due if seen is None else seen != self.generation):
+                return
+            user = self._access.user
+            bearer, until = user.token, float("inf")
+            certificate = self._read("client-certificate", user.certificate)
+            key = self._read("client-key", user.key)
+            if user.token_file is not None:
+                self._token = self._token_of(user.token_file) or bearer
+                bearer, until = self._token, self._clock.monotonic() + REREAD_S
+            elif user.plugin is not None:
+                status = await asyncio.to_thread(run_plugin, user.plugin, self._access)
+                bearer = status.get("token") or bearer
+                certificate = (status.get("clientCertificateData") or "").encode() or certificate
+                key = (status.get("clientKeyData") or "").encode() or key
+                until = self._expiry(status)
+            self._until = until
+            self.headers = _headers(self._access, bearer)
+            if self._access.server.startswith("https:"):
+                authority = self._read("certificate-authority", self._access.authority)
+                self.tls = _tls(self._access, authority, certificate, key)
+            self.generation += 1
+
+    def _read(self, field: str, material: Material) -> bytes:
+        try:
+            return material.read()
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{self._access.source}: {field}: {error}") from None
+
+    def _token_of(self, file: Path) -> str:
+        """The token of a file; while that is being replaced the one that was there before."""
+        try:
+            return decode(read_file(file)).strip()
+        except InvalidInputError as error:
+            if self._token:
+                return self._token
+            raise InvalidInputError(f"{self._access.source}: tokenFile: {error}") from None
+
+    def _expiry(self, status: Mapping[str, Any]) -> float:
+        """When to run the plug-in again, on the monotonic clock."""
+        text = status.get("expirationTimestamp")
+        if not text:
+            return float("inf")
+        left = to_ns(text) / 1e9 - self._clock.wall()
+        return self._clock.monotonic() + max(1.0, left)
+
+
+def _headers(access: Access, bearer: str) -> list[tuple[str, str]]:
+    user, headers = access.user, []
+    if bearer:
+        headers.append(("Authorization", f"Bearer {bearer}"))
+    elif user.username:
+        basic = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
+        headers.append(("Authorization", f"Basic {basic}"))
+    for name, values in user.impersonate.items():
+        headers += [(name, value) for value in values]
+    return headers
+
+
+def _tls(access: Access, authority: bytes, certificate: bytes, key: bytes) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=authority.decode("ascii") or None)
+    except (ssl.SSLError, ValueError) as error:
+        raise InvalidInputError(
+            f"{access.source}: certificate-authority: is no certificate ({error})"
+        ) from None
+    if access.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate:
+        with tempfile.TemporaryDirectory() as folder:  # readable for its owner only
+            pem = Path(folder, "client.pem")
+            pem.write_bytes(certificate + b"\n" + key)
+            try:
+                context.load_cert_chain(pem)
+            except (ssl.SSLError, OSError) as error:
+                raise InvalidInputError(
+                    f"{access.source}: client-certificate and client-key: "
+                    f"are no certificate and its key ({error})"
+                ) from None
+    return context
+
+
+def _cluster_info(access: Access) -> dict[str, Any]:
+    """What a plug-in gets to see of the cluster."""
+    names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
+    cluster = {name: access.cluster[name] for name in names if access.cluster.get(name)}
+    if access.authority:
+        pem = base64.b64encode(access.authority.read()).decode()
+        cluster["certificate-authority-data"] = pem
+    extensions = access.cluster.get("extensions")
+    for each in extensions if isinstance(extensions, list) else ():
+        if isinstance(each, Mapping) and each.get("name") == EXEC_EXTENSION:
+            cluster["config"] = each.get("extension")
+    return cluster
+
+
+def run_plugin(plugin: Plugin, access: Access, timeout: float = 120.0) -> Mapping[str, Any]:
+    """The credentials that a plug-in prints. It blocks, and may ask a person on the terminal.
+
+    Raises UnreachableError when it cannot be run, fails, or prints something else.
+    """
+    interactive = plugin.interactive != "Never" and bool(sys.stdin and sys.stdin.isatty())
+    if plugin.interactive == "Always" and not interactive:
+        raise UnreachableError(f"{plugin.command}: has to be run at a terminal")
+    spec: dict[str, Any] = {"interactive": interactive}
+    if plugin.wants_cluster:
+        spec["cluster"] = _cluster_info(access)
+    asked = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
+    try:
+        done = subprocess.run(
+            [plugin.command, *plugin.args],
+            env={**os.environ, **plugin.env, "KUBERNETES_EXEC_INFO": json.dumps(asked)},
+            stdin=None if interactive else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=None if interactive else subprocess.PIPE,
+            timeout=timeout,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        hint = f" ({plugin.install_hint.strip()})" if plugin.install_hint else ""
+        why = error.strerror if isinstance(error, OSError) else f"no end after {timeout:.0f} s"
+        raise UnreachableError(f"{plugin.command}: {why}{hint}") from None
+    if done.returncode:
+        said = (done.stderr or b"").decode(errors="replace").strip().splitlines()
+        why = said[-1] if said else "no message"
+        raise UnreachableError(f"{plugin.command}: exit status {done.returncode}: {why}")
+    try:
+        printed = json.loads(done.stdout)
+        status = printed["status"]
+        if printed["apiVersion"] != plugin.api_version or not isinstance(status, dict):
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise UnreachableError(
+            f"{plugin.command}: printed no ExecCredential of {plugin.api_version} with a status"
+        ) from None
+    if not status.get("token") and not status.get("clientCertificateData"):
+        raise UnreachableError(f"{plugin.command}: printed neither a token nor a certificate")
+    return status

@@ -1,0 +1,376 @@
+"""How a cluster is reached: kubeconfig files as kubectl reads them, or a pod's service account.
+
+    access = find_access()                  # KUBECONFIG, ~/.kube/config, else in-cluster
+    access = find_access("other.yaml", context="staging")
+
+Files are read and checked here, without a connection; kai.k8s.credentials uses the result.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from kai.api.documents import decode, read_value
+from kai.errors import InvalidInputError
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+EXEC_VERSIONS = (
+    "client.authentication.k8s.io/v1",
+    "client.authentication.k8s.io/v1beta1",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A program that prints credentials (`users[].user.exec`)."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    api_version: str = EXEC_VERSIONS[0]
+    install_hint: str = ""
+    wants_cluster: bool = False
+    interactive: str = "IfAvailable"  # Never, IfAvailable, Always
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A certificate or key, in the file or beside it."""
+
+    data: bytes = b""
+    file: Path | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.data or self.file)
+
+    def read(self) -> bytes:
+        """The PEM text. Raises InvalidInputError when the file cannot be read."""
+        if self.data or self.file is None:
+            return self.data
+        return read_file(self.file)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """With which credentials; the first that is set counts."""
+
+    name: str = ""
+    token: str = ""
+    token_file: Path | None = None
+    username: str = ""
+    password: str = ""
+    plugin: Plugin | None = None
+    certificate: Material = Material()
+    key: Material = Material()
+    impersonate: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # headers
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One API server, and the credentials for it. `source` says where that was found."""
+
+    server: str
+    source: str
+    user: User = User()
+    namespace: str = "default"
+    authority: Material = Material()  # empty: the certificate authorities of this machine
+    insecure: bool = False
+    server_name: str = ""  # in the certificate, where it is not that of the address
+    proxy: str = ""
+    cluster: Mapping[str, Any] = field(default_factory=dict)  # as written, for plug-ins
+
+
+def find_access(
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Access:
+    """The cluster that a command means: of this file, else of the files that KUBECONFIG lists, else
+    of ~/.kube/config, else the one that this pod runs in.
+
+    Raises InvalidInputError, with file and field, for what cannot be used.
+    """
+    if kubeconfig is not None:
+        return _of_files([Path(kubeconfig)], context)
+    listed = [Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    if not listed and environ.get("HOME"):
+        listed = [Path(environ["HOME"], ".kube", "config")]
+    there = [file for file in listed if file.exists()]
+    if there:
+        return _of_files(there, context)
+    if context is None and environ.get("KUBERNETES_SERVICE_HOST"):
+        return in_cluster(environ, service_account)
+    looked = ", ".join(map(str, listed)) or "KUBECONFIG"
+    raise InvalidInputError(
+        f"no kubeconfig: {looked} is not there, and this is no pod of a cluster"
+    )
+
+
+def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Access:
+    """The API server of the cluster that this process is a pod of.
+
+    Raises InvalidInputError where it runs in none.
+    """
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        raise InvalidInputError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+    token, namespace = folder / "token", folder / "namespace"
+    if not token.exists():
+        raise InvalidInputError(f"{token}: is not there: the pod has no service account token")
+    return Access(
+        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        source=str(folder),
+        user=User(name="service account", token_file=token),
+        namespace=decode(read_file(namespace)).strip() if namespace.exists() else "default",
+        authority=Material(file=folder / "ca.crt"),
+        proxy=proxy_of(f"https://{host}:{port}", environ),
+    )
+
+
+def read_file(path: Path) -> bytes:
+    """Raises InvalidInputError when it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{path}: {error.strerror or error}") from None
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+class Field:
+    """A value of a file, with the place that error messages name."""
+
+    def __init__(self, file: Path, place: str, value: Any) -> None:
+        self.file, self.place, self.value = file, place, value
+
+    def wrong(self, problem: str) -> InvalidInputError:
+        where = f"{self.file}: {self.place}" if self.place else str(self.file)
+        return InvalidInputError(f"{where}: {problem}")
+
+    def get(self, name: str) -> Field:
+        if self.value is not None and not isinstance(self.value, Mapping):
+            raise self.wrong("is no mapping")
+        place = f"{self.place}.{name}" if self.place else name
+        return Field(self.file, place, (self.value or {}).get(name))
+
+    def text(self) -> str:
+        if self.value is None:
+            return ""
+        if not isinstance(self.value, str):
+            raise self.wrong("is no text")
+        return self.value
+
+    def flag(self) -> bool:
+        if self.value not in (None, True, False):
+            raise self.wrong("is neither true nor false")
+        return bool(self.value)
+
+    def path(self) -> Path | None:
+        """Relative paths start at the folder of the file that names them."""
+        text = self.text()
+        return self.file.absolute().parent / text if text else None
+
+    def items(self) -> Iterator[Field]:
+        if self.value is not None and not isinstance(self.value, list):
+            raise self.wrong("is no list")
+        for index, item in enumerate(self.value or ()):
+            yield Field(self.file, f"{self.place}[{index}]", item)
+
+    def material(self, name: str) -> Material:
+        data = self.get(f"{name}-data")
+        if not data.text():
+            return Material(file=self.get(name).path())
+        try:
+            return Material(data=base64.b64decode(data.text(), validate=True))
+        except (binascii.Error, ValueError):
+            raise data.wrong("is not base64") from None
+
+
+def _of_files(files: list[Path], context: str | None) -> Access:
+    roots = [_read(file) for file in files]
+    names = [name for root in roots if (name := root.get("current-context").text())]
+    wanted = context or (names[0] if names else "")
+    if not wanted:
+        raise roots[0].get("current-context").wrong("is not set, and no context was given")
+    chosen = _entry(roots, "contexts", "context", wanted)
+    cluster_name = chosen.get("cluster").text()
+    cluster = _entry(roots, "clusters", "cluster", cluster_name, chosen.get("cluster"))
+    user_name = chosen.get("user").text()
+    user = User()
+    if user_name:
+        user = _user(_entry(roots, "users", "user", user_name, chosen.get("user")), user_name)
+    server = cluster.get("server").text().rstrip("/")
+    parts = urlsplit(server)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise cluster.get("server").wrong("is no address such as https://10.0.0.1:6443")
+    return Access(
+        server=server,
+        source=f"context {wanted} of {chosen.file}",
+        user=user,
+        namespace=chosen.get("namespace").text() or "default",
+        authority=cluster.material("certificate-authority"),
+        insecure=cluster.get("insecure-skip-tls-verify").flag(),
+        server_name=cluster.get("tls-server-name").text(),
+        proxy=_proxy(cluster.get("proxy-url")) or proxy_of(server, os.environ),
+        cluster=cluster.value,
+    )
+
+
+def _read(file: Path) -> Field:
+    try:
+        value = read_value(decode(read_file(file)))
+    except InvalidInputError as error:
+        if str(error).startswith(str(file)):
+            raise
+        raise InvalidInputError(f"{file}: {error}") from None
+    root = Field(file, "", value)
+    if value is not None and not isinstance(value, Mapping):
+        raise root.wrong("is no kubeconfig")
+    return root
+
+
+def _entry(
+    roots: list[Field], section: str, inner: str, name: str, named_by: Field | None = None
+) -> Field:
+    """The entry of a name: that of the first file that has one (the others do not add to it)."""
+    known = []
+    for root in roots:
+        for item in root.get(section).items():
+            known.append(item.get("name").text())
+            if known[-1] == name:
+                found = Field(item.file, f"{section}[name={name}].{inner}", item.get(inner).value)
+                found.get("")  # it is a mapping
+                return found
+    if named_by is not None:
+        raise named_by.wrong(f"names {name!r}, and {section} has {_listed(known)}")
+    raise roots[0].get(section).wrong(f"has no {name!r}, but {_listed(known)}")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(sorted(set(names))) or "nothing"
+
+
+def _user(entry: Field, name: str) -> User:
+    if entry.get("auth-provider").value is not None:
+        raise entry.get("auth-provider").wrong("Kubernetes has no such plug-ins any more; use exec")
+    certificate = entry.material("client-certificate")
+    key = entry.material("client-key")
+    if bool(certificate) != bool(key):
+        lacks = "client-key" if certificate else "client-certificate"
+        raise entry.get(lacks).wrong("is missing")
+    plugin = entry.get("exec")
+    return User(
+        name=name,
+        token=entry.get("token").text(),
+        token_file=entry.get("tokenFile").path(),
+        username=entry.get("username").text(),
+        password=entry.get("password").text(),
+        plugin=_plugin(plugin) if plugin.value is not None else None,
+        certificate=certificate,
+        key=key,
+        impersonate=_impersonation(entry),
+    )
+
+
+def _impersonation(entry: Field) -> dict[str, tuple[str, ...]]:
+    headers = {
+        "Impersonate-User": (entry.get("as").text(),),
+        "Impersonate-Uid": (entry.get("as-uid").text(),),
+        "Impersonate-Group": tuple(each.text() for each in entry.get("as-groups").items()),
+    }
+    extra = entry.get("as-user-extra")
+    for key in extra.value or ():
+        headers[f"Impersonate-Extra-{key}"] = tuple(each.text() for each in extra.get(key).items())
+    return {name: values for name, values in headers.items() if any(values)}
+
+
+def _plugin(entry: Field) -> Plugin:
+    version = entry.get("apiVersion").text()
+    if version not in EXEC_VERSIONS:
+        raise entry.get("apiVersion").wrong(f"is {version!r}, and not {' or '.join(EXEC_VERSIONS)}")
+    command = entry.get("command").text()
+    if not command:
+        raise entry.get("command").wrong("is missing")
+    interactive = entry.get("interactiveMode").text() or "IfAvailable"
+    if interactive not in ("Never", "IfAvailable", "Always"):
+        raise entry.get("interactiveMode").wrong("is none of Never, IfAvailable and Always")
+    if os.sep in command:
+        command = str(entry.get("command").path())
+    return Plugin(
+        command=command,
+        args=tuple(each.text() for each in entry.get("args").items()),
+        env={
+            each.get("name").text(): each.get("value").text() for each in entry.get("env").items()
+        },
+        api_version=version,
+        install_hint=entry.get("installHint").text(),
+        wants_cluster=entry.get("provideClusterInfo").flag(),
+        interactive=interactive,
+    )
+
+
+# ---- proxies -------------------------------------------------------------------------------------
+
+
+def _proxy(entry: Field) -> str:
+    url = entry.text()
+    if url and urlsplit(url).scheme not in ("http", "https"):
+        raise entry.wrong("is no http:// or https:// address")
+    return url
+
+
+def proxy_of(server: str, environ: Mapping[str, str]) -> str:
+    """The proxy that HTTPS_PROXY (HTTP_PROXY for http://) names, unless NO_PROXY excepts the
+    server; "" for none. Loopback addresses need none."""
+    parts = urlsplit(server)
+    name = f"{parts.scheme}_proxy"
+    proxy = environ.get(name.upper()) or environ.get(name) or ""
+    excepted = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    if not proxy or _needs_no_proxy(parts.hostname or "", parts.port, excepted):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _needs_no_proxy(host: str, port: int | None, excepted: str) -> bool:
+    import ipaddress
+
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        address = None
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return True
+    for item in (each.strip().lower() for each in excepted.split(",")):
+        if item == "*" or (item and _excepts(item, host.lower(), address, port)):
+            return True
+    return False
+
+
+def _excepts(item: str, host: str, address: Any, port: int | None) -> bool:
+    """Whether an entry of NO_PROXY is about this host: an address, a network, a domain."""
+    import ipaddress
+
+    if address is not None:
+        try:
+            return address in ipaddress.ip_network(item, strict=False)
+        except ValueError:
+            pass
+    name, colon, of_port = item.rpartition(":")
+    if colon and of_port.isdigit():
+        if int(of_port) != port:
+            return False
+        item = name.strip("[]")
+    item = item.removeprefix("*")
+    if item.startswith("."):
+        return host.endswith(item)
+    return host == item or host.endswith(f".{item}")

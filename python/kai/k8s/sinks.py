@@ -1,0 +1,153 @@
+"""Where lists and watch streams go: `Sink`, and one that keeps objects as plain dicts.
+
+    pods = DictSink(on_change=print)
+    await watch(client, "Pod", pods)
+    pods.objects["team", "train-0"]["spec"]["nodeName"]
+
+The production sink is `_core.Feed`, which hands the bytes to the C++ store unparsed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+
+class Page(NamedTuple):
+    """What a sink has read of a page of a LIST."""
+
+    version: str
+    next: str  # token of the next page, "" for the last one
+    items: int
+
+
+class Progress(NamedTuple):
+    """What a sink has read of a watch stream so far."""
+
+    version: str  # of the latest complete event, bookmarks included; "" before the first
+    synced: bool  # the bookmark that ends the initial events has come
+    error: bytes  # the Status object of an ERROR event
+
+
+class Sink(Protocol):
+    """Takes in the objects of one or more kinds. All calls come from the event loop, and none may
+    block."""
+
+    @property
+    def is_full(self) -> bool:
+        """More waits to be taken in than is good: the watch stops reading for a moment."""
+        ...
+
+    def begin_list(self, kind: str, /) -> None:
+        """All objects of the kind follow; those that were known and do not come are gone."""
+
+    def list_page(self, kind: str, data: bytes, /) -> Any:
+        """A page of a LIST, as `Page` or a tuple like it. Raises ValueError if it is no list."""
+
+    def end_list(self, kind: str, /) -> None: ...
+
+    def watch_bytes(self, kind: str, data: bytes, /) -> Any:
+        """Any piece of a watch stream, as `Progress` or a tuple like it. Raises ValueError if it is
+        none."""
+
+    def watch_ended(self, kind: str, /) -> None:
+        """The stream has ended; the part of a line that came last is dropped."""
+
+
+Object = dict[str, Any]
+Changed = Callable[[str, Object | None, Object | None], None]
+
+
+class DictSink:
+    """Objects of one kind, parsed, by namespace and name.
+
+    `on_change` is called with the kind, the object before and the object after; None stands for an
+    object that is not there.
+    """
+
+    is_full = False
+
+    def __init__(self, on_change: Changed | None = None) -> None:
+        self.objects: dict[tuple[str, str], Object] = {}
+        self.synced = False
+        self._on_change = on_change
+        self._listed: set[tuple[str, str]] | None = None
+        self._rest = bytearray()
+        self._version = ""
+
+    def begin_list(self, kind: str, /) -> None:
+        self._listed = set()
+        self._rest.clear()
+
+    def list_page(self, kind: str, data: bytes, /) -> Page:
+        page = json.loads(data)
+        items = page.get("items") if isinstance(page, dict) else None
+        if items is None and not str(page.get("kind", "")).endswith("List"):
+            raise ValueError(f"no list of {kind}")
+        for item in items or ():
+            self._put(kind, item)
+        metadata = page.get("metadata") or {}
+        version, following = metadata.get("resourceVersion", ""), metadata.get("continue", "")
+        return Page(version, following, len(items or ()))
+
+    def end_list(self, kind: str, /) -> None:
+        listed, self._listed = self._listed, None
+        self.synced = True
+        if listed is not None:
+            for key in [key for key in self.objects if key not in listed]:
+                self._drop(kind, key)
+
+    def watch_bytes(self, kind: str, data: bytes, /) -> Progress:
+        self._rest += data
+        end = self._rest.rfind(b"\n") + 1
+        if not end:
+            return Progress(self._version, False, b"")
+        lines, synced, error = bytes(self._rest[:end]), False, b""
+        del self._rest[:end]
+        for line in lines.splitlines():
+            try:
+                event = json.loads(line)
+                what, item = event["type"], event["object"]
+            except (ValueError, KeyError, TypeError):
+                raise ValueError(f"no watch of {kind}: {line[:80]!r}") from None
+            if what == "ERROR":
+                error = json.dumps(item).encode()
+            else:
+                synced = self._take(kind, what, item) or synced
+        return Progress(self._version, synced, error)
+
+    def watch_ended(self, kind: str, /) -> None:
+        self._rest.clear()
+
+    def _take(self, kind: str, what: str, item: Object) -> bool:
+        """Takes in an event; True for the bookmark that ends the initial ones."""
+        metadata = item.get("metadata") or {}
+        self._version = metadata.get("resourceVersion") or self._version
+        if what == "BOOKMARK":
+            annotations = metadata.get("annotations") or {}
+            return annotations.get("k8s.io/initial-events-end") == "true"
+        if what == "DELETED":
+            self._drop(kind, _key(item), item)
+        else:
+            self._put(kind, item)
+        return False
+
+    def _put(self, kind: str, item: Object) -> None:
+        key = _key(item)
+        if self._listed is not None:
+            self._listed.add(key)
+        before = self.objects.get(key)
+        self.objects[key] = item
+        if self._on_change is not None and before != item:
+            self._on_change(kind, before, item)
+
+    def _drop(self, kind: str, key: tuple[str, str], item: Object | None = None) -> None:
+        before = self.objects.pop(key, item)
+        if self._on_change is not None:
+            self._on_change(kind, before, None)
+
+
+def _key(item: Object) -> tuple[str, str]:
+    metadata = item["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]

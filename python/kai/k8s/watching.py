@@ -1,0 +1,299 @@
+"""Watching one kind of objects for ever: list, watch, resume, list again.
+
+    watch = Watch(client, "Pod", sink, field_selector="spec.schedulerName=kai-scheduler")
+    task = asyncio.create_task(watch.run())
+    watch.problem, watch.relists           # why it does not get on; how often it started again
+
+Where the server has watch-lists, one stream brings the objects that are there and then the changes;
+elsewhere a list comes first, in pages. A stream that ends is normal (a young server closes the
+watches of clients that do not keep up): it goes on from the last version. 410 means that this
+version is forgotten, and the objects are listed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+
+from kai.api.resources import Resource
+from kai.errors import KaiError, NotFoundError, UnreachableError
+from kai.k8s.answers import Answer, explain, retry_after, said
+from kai.k8s.client import FIRST_WAIT_S, MOST_AWAY_S, MOST_RETRY_AFTER_S, WATCH_SILENCE_S, Client
+from kai.k8s.clock import Backoff
+from kai.k8s.sinks import Sink
+
+PAGE = 500
+MOST_WAIT_S = 30.0
+SHORTEST_S, LONGEST_S = 300.0, 600.0  # of one watch, as client-go asks for
+FULL_WAIT_S = 0.02
+CALM_S = 10.0  # a list that lasts this long shows that all is well
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+class _Expired(Exception):
+    """The version or the continue token is forgotten: list again."""
+
+
+class _Broken(Exception):
+    """Something is wrong now; try again after a while."""
+
+    def __init__(self, why: str, after: float | None = None, *, answered: bool = True) -> None:
+        super().__init__(why)
+        self.after, self.answered = after, answered
+
+
+class Watch:
+    """One watch. `run` ends only by cancellation.
+
+    `synced`: a list has been complete. `problem`: what is wrong now, "" when it gets on. Counters:
+    `relists`, `reconnects`, `bytes`, `events`, `pauses` (the sink was full). `on_sync` is called
+    after each complete list.
+
+    `optional`: a kind that the server does not serve counts as one without objects, and is looked
+    for again. `metadata_only`: the objects come without spec and status.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: str,
+        sink: Sink,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        optional: bool = False,
+        metadata_only: bool = False,
+        silence: float = WATCH_SILENCE_S,
+        on_sync: Callable[[], None] | None = None,
+    ) -> None:
+        self.kind, self.synced, self.problem = kind, False, ""
+        self.relists = self.reconnects = self.bytes = self.events = self.pauses = 0
+        self._client, self._sink, self._namespace = client, sink, namespace
+        self._optional, self._metadata_only = optional, metadata_only
+        self._silence, self._on_sync = silence, on_sync
+        selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        self._selectors = {name: value for name, value in selectors.items() if value}
+        self._backoff = Backoff(client.clock, FIRST_WAIT_S, MOST_WAIT_S)
+        self._resource: Resource | None = None
+        self._version = ""
+        self._moved = False  # this stream has brought something
+        self._fruitless = 0  # answers in a row that brought nothing
+        self._listed_at = self._opened_at = float("-inf")
+        self._absent = False
+
+    async def run(self) -> None:
+        """Feeds the sink until it is cancelled. Problems with the server are not raised."""
+        while True:
+            try:
+                await self._once()
+            except _Expired as error:
+                self._version = ""
+                # At once, unless the list that this version is from is as young as that.
+                calm = self._client.clock.monotonic() - self._listed_at > CALM_S
+                await self._pause(str(error), None, now=calm and not self._fruitless)
+            except _Broken as error:
+                await self._pause(str(error), error.after, answered=error.answered)
+            except NotFoundError as error:
+                await self._missing(str(error))
+            except KaiError as error:
+                await self._pause(str(error), None)
+
+    async def list_once(self) -> None:
+        """Feeds the sink with the objects that are there now, in pages.
+
+        Raises UnreachableError, RefusedError or NotFoundError when they cannot be listed.
+        """
+        for left in reversed(range(3)):
+            try:
+                await self._list()
+                return
+            except (_Expired, _Broken) as error:
+                if not left:
+                    raise UnreachableError(str(error)) from None
+
+    async def _pause(
+        self, why: str, after: float | None, *, now: bool = False, answered: bool = True
+    ) -> None:
+        self.problem = why
+        self._fruitless += answered
+        if self._fruitless > 3:
+            self._version = ""  # whatever it is, a new list may help
+        wait = self._backoff.next() if answered else min(self._backoff.next(), MOST_AWAY_S)
+        if after is not None:
+            wait = min(after, MOST_RETRY_AFTER_S) * (1 + self._client.clock.random() / 4)
+        if not now:
+            await self._client.clock.sleep(wait)
+
+    async def _missing(self, why: str) -> None:
+        """The server has no such path: it may have the kind at another version."""
+        try:
+            found = await self._client.discovery.served(self.kind)
+        except KaiError as error:
+            await self._pause(str(error), None)
+            return
+        if found is not None and found != self._resource:
+            self._resource = found
+            return
+        if self._optional and not self._absent:
+            self._sink.begin_list(self.kind)
+            self._complete()
+            self._absent = True
+        await self._pause(why, MOST_RETRY_AFTER_S)
+
+    def _gets_on(self) -> None:
+        self.problem, self._fruitless, self._moved = "", 0, True
+        if self._client.clock.monotonic() - self._listed_at > CALM_S:
+            self._backoff.reset()
+
+    async def _once(self) -> None:
+        """A list if there is no version to go on from, and one stream."""
+        if self._version:
+            self.reconnects += 1
+            await self._stream({"resourceVersion": self._version}, False)
+            return
+        self.relists += 1
+        if self._client.has_watch_lists:
+            initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+            await self._stream(initial, True)
+        else:
+            await self._list()
+
+    async def _path(self) -> str:
+        if self._resource is None:
+            self._resource = await self._client.resource(self.kind)
+        return self._resource.path(self._namespace)
+
+    def _complete(self) -> None:
+        self._sink.end_list(self.kind)
+        self.synced, self._absent = True, False
+        self._listed_at = self._client.clock.monotonic()
+        if self._on_sync is not None:
+            self._on_sync()
+
+    async def _room(self) -> None:
+        if self._sink.is_full:
+            self.pauses += 1
+            while self._sink.is_full:
+                await self._client.clock.sleep(FULL_WAIT_S)
+
+    # ---- pages -----------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        parameters = {**self._selectors, "limit": str(PAGE)}
+        accept = METADATA_LIST if self._metadata_only else "application/json"
+        path = await self._path()
+        self._sink.begin_list(self.kind)
+        while True:
+            await self._room()
+            answer = await self._client.read(path, parameters, accept=accept, lane="watch")
+            if answer.status == 404:
+                raise NotFoundError(f"the server does not serve {path}")
+            if answer.status == 410:
+                raise _Expired("the list took so long that its version is forgotten")
+            self.bytes += len(answer.body)
+            try:
+                version, following, items = self._sink.list_page(self.kind, answer.body)
+            except ValueError as error:
+                raise _Broken(f"{path}: {error}") from None
+            self.events += items
+            if not following:
+                break
+            parameters["continue"] = following
+        self._version = version
+        self._complete()
+        self._gets_on()
+
+    # ---- streams ---------------------------------------------------------------------------------
+
+    async def _stream(self, start: dict[str, str], listing: bool) -> None:
+        client = self._client
+        seconds = SHORTEST_S + (LONGEST_S - SHORTEST_S) * client.clock.random()
+        parameters = {
+            **self._selectors,
+            **start,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(int(seconds)),
+        }
+        path = await self._path()
+        accept = METADATA_ONLY if self._metadata_only else "application/json"
+        options = await client.stream_options(accept)
+        self._moved, self._opened_at = False, client.clock.monotonic()
+        try:
+            async with client.stream(path, parameters, options, self._silence) as response:
+                if response.status != 200:
+                    await self._refused(response, path, listing)
+                    return
+                await self._read(response.content, listing)
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+            if not self._moved:  # else it goes on at once
+                raise _Broken(f"{path}: {explain(error)}", answered=False) from None
+
+    async def _read(self, content: Any, listing: bool) -> None:
+        """Hands a stream to the sink, to its end."""
+        if listing:
+            self._sink.begin_list(self.kind)
+        try:
+            async for data in content.iter_any():
+                self.bytes += len(data)
+                self.events += data.count(b"\n")
+                try:
+                    version, synced, error = self._sink.watch_bytes(self.kind, data)
+                except ValueError as wrong:
+                    raise _Broken(f"{self.kind}: {wrong}") from None
+                if error:
+                    self._failed(error)
+                if listing and synced:
+                    listing = False
+                    self._complete()
+                if version and not listing:
+                    self._version = version
+                    self._gets_on()
+                await self._room()
+        finally:
+            self._sink.watch_ended(self.kind)
+        if listing:
+            raise _Broken(f"{self.kind}: the stream ended before all objects had come")
+        if not self._moved and self._client.clock.monotonic() - self._opened_at < CALM_S:
+            raise _Broken(f"{self.kind}: the stream ended at once")
+
+    def _failed(self, error: bytes) -> None:
+        """An ERROR event. Raises _Expired or _Broken."""
+        try:
+            status = json.loads(error)
+            code, message = status.get("code"), str(status.get("message") or "")
+        except (ValueError, AttributeError):
+            code, message = 0, error[:200].decode(errors="replace")
+        if code == 410:
+            raise _Expired(f"{self.kind}: {message}")
+        raise _Broken(f"{self.kind}: {message}")
+
+    async def _refused(self, response: Any, path: str, listing: bool) -> None:
+        """An answer that is no stream. Raises, unless the next step follows at once."""
+        body = await response.read()
+        status = response.status
+        message = said(body)[1]
+        if status == 410:
+            raise _Expired(f"{path}: {message}")
+        if listing and status in (400, 422):
+            self._client.has_watch_lists = False
+            return
+        if status == 401 and await self._client.renew() and not self._fruitless:
+            self._fruitless = 1
+            return
+        if status == 404:
+            raise NotFoundError(f"{path}: {message}")
+        raise _Broken(
+            f"{path}: {message or status}", retry_after(Answer(status, body, response.headers))
+        )
+
+
+async def watch(client: Client, kind: str, sink: Sink, **options: Any) -> None:
+    """Feeds the sink with the objects of a kind until it is cancelled; options as of `Watch`."""
+    await Watch(client, kind, sink, **options).run()

@@ -1,0 +1,263 @@
+"""Writes on their way out: the urgent ones first, and of each key the latest one only.
+
+    writer = Writer(client)
+    writer.put(write, done)          # done(write, outcome) is called on the event loop
+    await writer.drain(5.0)          # before the process ends
+
+A fixed number of workers sends them, since more requests at a time only make the server slower. A
+write with a key replaces an older one of that key that still waits, and is sent after one that is
+on its way, so that the last one wins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.k8s.client import TIMEOUT_S, Client
+
+_log = logging.getLogger(__name__)
+
+Done = Callable[[Write, Outcome], None]
+Observe = Callable[[Write, Outcome, float, float], None]
+
+
+class _Item:
+    """A write that waits. Its write changes when a later one takes its place; None: it moved."""
+
+    __slots__ = ("done", "since", "write")
+
+    def __init__(self, write: Write, done: Done | None, since: float) -> None:
+        self.write: Write | None = write
+        self.done, self.since = done, since
+
+
+class Writer:
+    """Sends writes in the order of their lanes, on the event loop it was made on.
+
+    `guard` is asked before each try (is the lease still ours?), and `timeout` bounds a write with
+    all its tries: a leader whose lease may end gives the time by which others may take over. Of
+    the workers a quarter is kept for the lanes up to BINDING, and EVENT has no more than a quarter.
+    When the server answers 429, the lanes below that of the write wait as long.
+
+    `observe(write, outcome, waited, took)` is for metrics, in seconds. Counters: `puts`, `sent` and
+    `results` by lane, `replaced`, `pauses`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        workers: int = 32,
+        timeout: float = TIMEOUT_S,
+        guard: Callable[[], bool] | None = None,
+        observe: Observe | None = None,
+    ) -> None:
+        self.timeout, self.guard = timeout, guard
+        self.puts = self.replaced = self.pauses = 0
+        self.sent = dict.fromkeys(Lane, 0)
+        self.results: dict[tuple[Lane, Result], int] = {}
+        self._client, self._observe = client, observe
+        self._waiting: dict[Lane, deque[_Item]] = {lane: deque() for lane in Lane}
+        self._by_key: dict[str, _Item] = {}  # those that wait
+        self._busy: set[str] = set()  # keys on their way
+        self._behind: dict[str, _Item] = {}  # wait for the same key on its way
+        self._flying = dict.fromkeys(Lane, 0)
+        self._most = dict.fromkeys(Lane, workers)
+        self._most[Lane.CONDITION] = max(1, workers * 3 // 4)
+        self._most[Lane.EVENT] = max(1, workers // 4)
+        self._workers = workers
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._paused: dict[Lane, asyncio.Task[None]] = {}
+        self._last: Lane | None = Lane.EVENT  # the last lane that still takes writes
+        self._empty: asyncio.Future[None] | None = None
+        self._ended = False
+
+    def put(self, write: Write, done: Done | None = None) -> None:
+        """Queues a write; `done` is called once, with what became of it."""
+        self.puts += 1
+        now = self._client.clock.monotonic()
+        if self._last is None or write.lane > self._last:
+            self._finish(write, done, Outcome(Result.FAILED, 0, "Stopped", "the writer has ended"))
+            return
+        older = self._by_key.get(write.key) if write.key else None
+        if older is not None and older.write is not None:
+            self.replaced += 1
+            replaced, its_done = older.write, older.done
+            if replaced.lane <= write.lane:  # in its place, as urgent as the older one was
+                older.write, older.done = write, done
+                older = None
+            else:
+                older.write = None
+                self._behind.pop(write.key, None)
+            self._finish(replaced, its_done, Outcome(Result.REPLACED))
+            if older is None:
+                return
+        item = _Item(write, done, now)
+        if write.key:
+            self._by_key[write.key] = item
+        self._waiting[write.lane].append(item)
+        self._wake()
+
+    def waiting(self, lane: Lane) -> int:
+        """How many writes of a lane wait to be sent."""
+        behind = sum(1 for each in self._behind.values() if each.write and each.write.lane == lane)
+        return sum(1 for each in self._waiting[lane] if each.write is not None) + behind
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits, and nothing is on its way."""
+        return not any(self._flying.values()) and not any(map(self.waiting, Lane))
+
+    async def drain(self, timeout: float, through: Lane = Lane.EVENT) -> int:
+        """Takes no more writes, and finishes those of the lanes up to `through` that it has.
+
+        After `timeout` seconds what waits has FAILED, and what is on its way is LOST; returns how
+        many these are. The writer has ended then.
+        """
+        self._last = None
+        left = 0
+        for lane in Lane:
+            if lane > through:
+                left += self._give_up(lane)
+        self._empty = asyncio.get_running_loop().create_future()
+        self._check_empty()
+        ends = asyncio.ensure_future(self._client.clock.sleep(timeout))
+        await asyncio.wait({self._empty, ends}, return_when=asyncio.FIRST_COMPLETED)
+        ends.cancel()
+        self._ended = True
+        left += sum(map(self._give_up, Lane)) + sum(self._flying.values())
+        stopping = [*self._tasks, *self._paused.values()]
+        for task in stopping:
+            task.cancel()
+        await asyncio.gather(*stopping, ends, return_exceptions=True)
+        return left
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        if self._ended:
+            return
+        while self._idle:
+            future = self._idle.popleft()
+            if not future.done():
+                future.set_result(None)
+                return
+        if len(self._tasks) < self._workers:
+            task = asyncio.get_running_loop().create_task(self._work())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _next(self) -> _Item | None:
+        """The most urgent write that may be sent now."""
+        closed = min(self._paused, default=None)
+        low = self._flying[Lane.CONDITION] + self._flying[Lane.EVENT]
+        for lane, queue in self._waiting.items():
+            if closed is not None and lane > closed:
+                return None
+            if not queue or self._flying[lane] >= self._most[lane]:
+                continue
+            if lane > Lane.BINDING and low >= self._most[Lane.CONDITION]:
+                return None
+            while queue:
+                item = queue.popleft()
+                if item.write is None:
+                    continue
+                key = item.write.key
+                if key in self._busy:
+                    self._behind[key] = item
+                    continue
+                return item
+        return None
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            item = self._next()
+            if item is None:
+                self._check_empty()
+                future = loop.create_future()
+                self._idle.append(future)
+                await future
+                continue
+            await self._send(item)
+
+    async def _send(self, item: _Item) -> None:
+        write, done = item.write, item.done
+        assert write is not None
+        lane, key, clock = write.lane, write.key, self._client.clock
+        if key:
+            self._by_key.pop(key, None)
+            self._busy.add(key)
+        self._flying[lane] += 1
+        self.sent[lane] += 1
+        began = clock.monotonic()
+        outcome = Outcome(Result.LOST, 0, "Stopped", "the process ended before the answer")
+        try:
+            outcome = await self._client.send(
+                write,
+                timeout=self.timeout,
+                guard=self.guard,
+                busy=lambda seconds: self._pause(lane, seconds),
+            )
+        except Exception as error:  # a mistake of ours must not cost a worker
+            _log.exception("write of %s %s/%s", write.kind, write.namespace, write.name)
+            outcome = Outcome(Result.REFUSED, 0, type(error).__name__, str(error))
+        finally:
+            self._flying[lane] -= 1
+            if key:
+                self._busy.discard(key)
+                behind = self._behind.pop(key, None)
+                if behind is not None and behind.write is not None:
+                    self._waiting[behind.write.lane].appendleft(behind)
+            if self._observe is not None:
+                self._observe(write, outcome, began - item.since, clock.monotonic() - began)
+            self._finish(write, done, outcome)
+            if self._idle and any(self._waiting.values()):
+                self._wake()  # a lane or a key that was held may go on
+
+    def _finish(self, write: Write, done: Done | None, outcome: Outcome) -> None:
+        entry = (write.lane, outcome.result)
+        self.results[entry] = self.results.get(entry, 0) + 1
+        if done is not None:
+            try:
+                done(write, outcome)
+            except Exception:
+                _log.exception("outcome of %s %s/%s", write.kind, write.namespace, write.name)
+
+    def _give_up(self, lane: Lane) -> int:
+        """What waits in a lane has failed."""
+        given_up = 0
+        behind = [each for each in self._behind.values() if each.write and each.write.lane == lane]
+        for item in (*self._waiting[lane], *behind):
+            if item.write is not None:
+                given_up += 1
+                write, item.write = item.write, None
+                self._by_key.pop(write.key, None)
+                self._behind.pop(write.key, None)
+                outcome = Outcome(Result.FAILED, 0, "Stopped", "the process ended before it")
+                self._finish(write, item.done, outcome)
+        self._waiting[lane].clear()
+        return given_up
+
+    def _pause(self, lane: Lane, seconds: float) -> None:
+        """The lanes below this one wait; the write itself waits in its worker."""
+        if lane not in self._paused:
+            self.pauses += 1
+            self._paused[lane] = asyncio.get_running_loop().create_task(self._resume(lane, seconds))
+
+    async def _resume(self, lane: Lane, seconds: float) -> None:
+        try:
+            await self._client.clock.sleep(seconds)
+        finally:
+            del self._paused[lane]
+            for _ in range(min(self._workers, sum(map(len, self._waiting.values())))):
+                self._wake()
+
+    def _check_empty(self) -> None:
+        if self._empty is not None and not self._empty.done() and self.idle:
+            self._empty.set_result(None)

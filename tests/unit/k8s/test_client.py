@@ -1,0 +1,445 @@
+"""Requests: what becomes of a write, what is tried again, and what no answer means."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_api import FakeApi, QuickClock, disconnect, ok, status
+
+import kai
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.k8s.client import Client, must_not_repeat
+from kai.k8s.kubeconfig import Access
+
+BINDING = "/api/v1/namespaces/team/pods/train-0/binding"
+POD = "/api/v1/namespaces/team/pods/train-0"
+
+
+def bind() -> Write:
+    body = {"target": {"kind": "Node", "name": "n1"}}
+    return Write(Lane.BINDING, "create", "Pod", "team", "train-0", body, "binding")
+
+
+def label() -> Write:
+    return Write(
+        Lane.CONDITION, "patch", "Pod", "team", "train-0", {"metadata": {"labels": {"a": "b"}}}
+    )
+
+
+def delete(uid: str = "u1") -> Write:
+    body = {"preconditions": {"uid": uid}}
+    return Write(Lane.EVICTION, "delete", "Pod", "team", "train-0", body)
+
+
+def evict() -> Write:
+    body = {"kind": "Eviction", "deleteOptions": {"preconditions": {"uid": "u1"}}}
+    return Write(Lane.EVICTION, "create", "Pod", "team", "train-0", body, "eviction")
+
+
+def run(scenario: Callable[[FakeApi], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        async with FakeApi() as api:
+            return await scenario(api)
+
+    return asyncio.run(main())
+
+
+def sent(write: Write, *answers: Any, clock: QuickClock | None = None, **how: Any) -> Any:
+    """The outcome of a write that is answered like this, and the requests that came."""
+    path = {"binding": BINDING, "eviction": f"{POD}/eviction"}.get(write.subresource, POD)
+    method = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}[write.verb]
+
+    async def scenario(api: FakeApi) -> Any:
+        api.on(method, path, *(each(api) if each is FakeApi.swallow else each for each in answers))
+        async with api.client(clock) as client:
+            return await client.send(write, **how), api.seen
+
+    return run(scenario)
+
+
+# ---- what is sent --------------------------------------------------------------------------------
+
+
+def test_a_binding_is_posted_to_the_pod() -> None:
+    outcome, seen = sent(bind(), ok(code=201))
+    assert outcome.result is Result.DONE
+    assert outcome.status == 201
+    assert [(each.method, each.path) for each in seen] == [("POST", BINDING)]
+    assert seen[0].body == {"target": {"kind": "Node", "name": "n1"}}
+    assert seen[0].headers["User-Agent"].startswith(f"kai-sched/{kai.__version__} (")
+
+
+@pytest.mark.parametrize(
+    ("patch_type", "body", "content"),
+    [
+        ("merge", {"a": 1}, "application/merge-patch+json"),
+        ("strategic", {"a": 1}, "application/strategic-merge-patch+json"),
+        ("json", [{"op": "add", "path": "/a", "value": 1}], "application/json-patch+json"),
+    ],
+)
+def test_a_patch_carries_its_type(patch_type: Any, body: Any, content: str) -> None:
+    write = Write(Lane.CONDITION, "patch", "Pod", "team", "train-0", body, patch_type=patch_type)
+    _, seen = sent(write, ok())
+    assert seen[0].headers["Content-Type"] == content
+    assert seen[0].body == body
+
+
+def test_a_deletion_carries_the_uid() -> None:
+    _, seen = sent(delete("u7"), ok())
+    assert seen[0].body == {"preconditions": {"uid": "u7"}}
+
+
+def test_an_object_is_created_in_the_collection_of_its_namespace() -> None:
+    async def scenario(api: FakeApi) -> None:
+        path = "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups"
+        api.on("POST", path, ok(code=201))
+        async with api.client() as client:
+            write = Write(Lane.BINDING, "create", "PodGroup", "team", "g", {"metadata": {}})
+            assert (await client.send(write)).result is Result.DONE
+
+    run(scenario)
+
+
+# ---- what answers mean ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "result"),
+    [(404, Result.GONE), (409, Result.CONFLICT), (403, Result.REFUSED), (422, Result.REFUSED)],
+)
+def test_an_answer_is_told_by_what_has_to_follow(code: int, result: Result) -> None:
+    outcome, seen = sent(bind(), status(code, reason="R", message="100%s of it"))
+    assert outcome.result is result
+    assert (outcome.status, outcome.reason, outcome.message) == (code, "R", "100%s of it")
+    assert len(seen) == 1
+
+
+def test_a_path_that_is_not_served_is_no_object_that_is_gone() -> None:
+    async def scenario(api: FakeApi) -> Outcome:
+        async with api.client() as client:
+            return await client.send(bind())
+
+    outcome = run(scenario)
+    assert outcome.result is Result.REFUSED
+    assert outcome.message == "404 page not found"
+
+
+def test_a_disruption_budget_refuses_an_eviction() -> None:
+    budget = status(429, {"Retry-After": "10"}, causes=("DisruptionBudget",))
+    outcome, seen = sent(evict(), budget)
+    assert outcome.result is Result.REFUSED
+    assert len(seen) == 1
+
+
+# ---- what is tried again -------------------------------------------------------------------------
+
+
+def test_a_busy_server_is_asked_again_after_the_time_it_names() -> None:
+    clock, pauses = QuickClock(), list[float]()
+    busy = status(429, {"Retry-After": "3"})
+    outcome, seen = sent(bind(), busy, busy, ok(code=201), clock=clock, busy=pauses.append)
+    assert outcome.result is Result.DONE
+    assert len(seen) == 3
+    assert all(3 <= each < 4 for each in clock.slept)
+    assert [round(each, 3) for each in pauses] == clock.slept
+
+
+def test_the_time_that_a_server_names_is_bounded() -> None:
+    clock = QuickClock()
+    outcome, _ = sent(
+        bind(), status(429, {"Retry-After": "3600"}), ok(), clock=clock, timeout=100.0
+    )
+    assert outcome.result is Result.DONE
+    assert clock.slept[0] < 40
+
+
+def test_waits_grow_and_depend_on_chance() -> None:
+    clock = QuickClock()
+    outcome, seen = sent(label(), status(503), clock=clock)
+    assert outcome.result is Result.FAILED
+    assert outcome.status == 503
+    assert len(seen) == 5
+    assert clock.slept == [0.05, 0.1, 0.2, 0.4]
+    clock = QuickClock()
+    clock.dice = 1.0
+    sent(label(), status(503), clock=clock)
+    assert clock.slept == [0.1, 0.2, 0.4, 0.8]
+
+
+def test_a_write_ends_with_its_time() -> None:
+    clock = QuickClock()
+    busy = status(429, {"Retry-After": "3"})
+    outcome, seen = sent(bind(), busy, clock=clock, timeout=5.0)
+    assert outcome.result is Result.FAILED
+    assert len(seen) == 2
+    assert sum(clock.slept) == pytest.approx(5.0, abs=0.01)
+
+
+def test_nothing_is_sent_once_the_lease_is_gone() -> None:
+    outcome, seen = sent(bind(), ok(), guard=lambda: False)
+    assert outcome.result is Result.FAILED
+    assert outcome.reason == "NotLeading"
+    assert seen == []
+
+
+def test_the_lease_is_looked_at_before_each_try() -> None:
+    answers = [True, False]
+    outcome, seen = sent(label(), status(503), guard=lambda: answers.pop(0))
+    assert outcome.reason == "NotLeading"
+    assert len(seen) == 1
+
+
+def test_no_connection_means_that_nothing_was_sent() -> None:
+    async def scenario(api: FakeApi) -> Any:
+        client = api.client()
+        await api.__aexit__()
+        async with client:
+            outcome = await client.send(bind())
+            with pytest.raises(kai.UnreachableError, match=r"http://127.*: connection refused"):
+                await client.get("Pod", "team", "train-0")
+            return outcome, client.requests
+
+    outcome, requests = run(scenario)
+    assert outcome.result is Result.FAILED
+    assert outcome.message == "connection refused"
+    assert requests > 10  # as long as there is time
+
+
+# ---- what may have been done ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [disconnect, FakeApi.swallow])
+def test_a_binding_without_an_answer_is_lost_and_not_repeated(answer: Any) -> None:
+    outcome, seen = sent(bind(), answer, timeout=0.2)
+    assert outcome.result is Result.LOST
+    assert outcome.status == 0
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("write", [label(), delete(), evict()])
+def test_what_may_be_done_twice_is_repeated(write: Write) -> None:
+    outcome, seen = sent(write, disconnect, ok())
+    assert outcome.result is Result.DONE
+    assert len(seen) >= 2
+
+
+@pytest.mark.parametrize("code", [500, 504])
+def test_a_binding_that_is_there_after_an_error_may_be_ours(code: int) -> None:
+    outcome, seen = sent(bind(), status(code), status(409, message="is already assigned"))
+    assert outcome.result is Result.LOST
+    assert outcome.status == 409
+    assert len(seen) == 2
+
+
+def test_a_binding_that_was_only_put_off_is_in_conflict_with_another() -> None:
+    outcome, _ = sent(bind(), status(503), status(409))
+    assert outcome.result is Result.CONFLICT
+
+
+def test_a_binding_that_ends_in_errors_is_lost() -> None:
+    outcome, _ = sent(bind(), status(500))
+    assert outcome.result is Result.LOST
+
+
+@pytest.mark.parametrize(
+    ("body", "once"),
+    [
+        ({"metadata": {"labels": {"a": "b"}}}, False),
+        ({"metadata": {"resourceVersion": "7"}}, True),
+        ([{"op": "add", "path": "/metadata/labels/a", "value": "b"}], False),
+        ([{"op": "add", "path": "/status/conditions/-", "value": {}}], True),
+        ([{"op": "add", "path": "/status/conditions/0", "value": {}}], True),
+        ([{"op": "test", "path": "/metadata/uid", "value": "u"}], True),
+    ],
+)
+def test_patches_that_depend_on_the_object_are_not_repeated(body: Any, once: bool) -> None:
+    kind = "json" if isinstance(body, list) else "merge"
+    write = Write(Lane.CONDITION, "patch", "Pod", "team", "p", body, patch_type=kind)
+    assert must_not_repeat(write) is once
+
+
+def test_a_closed_client_opens_no_connections() -> None:
+    async def scenario(api: FakeApi) -> None:
+        client = api.client()
+        await client.close()
+        assert (await client.send(bind())).result is Result.FAILED
+        with pytest.raises(kai.UnreachableError, match="the client is closed"):
+            await client.get("Pod", "team", "train-0")
+        with pytest.raises(kai.UnreachableError, match="the client is closed"):
+            client.stream("/api/v1/pods", {}, {})
+        assert api.seen == []
+
+    run(scenario)
+
+
+# ---- credentials ---------------------------------------------------------------------------------
+
+
+def test_a_refused_token_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old\n")
+
+    async def scenario(api: FakeApi) -> Outcome:
+        async def check(request: Any) -> Any:
+            if request.headers["Authorization"] == "Bearer new":
+                return await ok(code=201)(request)
+            file.write_text("new\n")
+            return await status(401, message="Unauthorized")(request)
+
+        api.on("POST", BINDING, check)
+        async with api.client(token_file=file) as client:
+            outcome = await client.send(bind())
+            assert [each.headers["Authorization"] for each in api.seen] == [
+                "Bearer old",
+                "Bearer new",
+            ]
+            return outcome
+
+    assert run(scenario).result is Result.DONE
+
+
+def test_a_token_that_does_not_change_is_tried_once(tmp_path: Path) -> None:
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, status(401, message="Unauthorized"))
+        async with api.client(name="ann", token="wrong") as client:
+            with pytest.raises(kai.RefusedError, match=r"refuses the credentials of ann: Unauth"):
+                await client.get("Pod", "team", "train-0")
+        assert len(api.seen) == 1
+
+    run(scenario)
+
+
+def test_a_token_file_is_read_again_every_minute(tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", QuickClock()
+    file.write_text("one")
+
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, ok())
+        async with api.client(clock, token_file=file) as client:
+            for token in ("one", "two", "two"):
+                await client.get("Pod", "team", "train-0")
+                assert api.seen[-1].headers["Authorization"] == f"Bearer {token}"
+                file.write_text("two")
+                clock.now += 61
+            assert len(api.seen) == 3
+
+    run(scenario)
+
+
+def test_a_token_file_that_is_gone_for_a_moment_does_no_harm(tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", QuickClock()
+    file.write_text("one")
+
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, ok())
+        async with api.client(clock, token_file=file) as client:
+            await client.get("Pod", "team", "train-0")
+            file.unlink()
+            clock.now += 61
+            await client.get("Pod", "team", "train-0")
+            assert api.seen[-1].headers["Authorization"] == "Bearer one"
+
+    run(scenario)
+
+
+def test_a_proxy_gets_the_requests(tmp_path: Path) -> None:
+    async def scenario(proxy: FakeApi) -> None:
+        proxy.on("GET", POD, ok())
+        access = Access(server="http://api.example.test:8080", source="test", proxy=proxy.url)
+        async with Client(access) as client:
+            assert await client.get("Pod", "team", "train-0") is not None
+        assert proxy.seen[0].headers["Host"] == "api.example.test:8080"
+
+    run(scenario)
+
+
+def test_an_authority_that_is_missing_is_a_mistake_in_the_kubeconfig(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    cluster = "{name: c, cluster: {server: 'https://10.0.0.1', certificate-authority: no.crt}}"
+    context = "{name: x, context: {cluster: c}}"
+    file.write_text(f"current-context: x\ncontexts: [{context}]\nclusters: [{cluster}]\n")
+    with pytest.raises(
+        kai.InvalidInputError, match=r"config: certificate-authority: .*no\.crt: No"
+    ):
+        asyncio.run(Client.connect(file))
+
+
+def test_a_user_with_a_password_and_someone_elses_name() -> None:
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, ok())
+        groups = {"Impersonate-User": ("bo",), "Impersonate-Group": ("a", "b")}
+        async with api.client(username="ann", password="p", impersonate=groups) as client:
+            await client.get("Pod", "team", "train-0")
+        headers = api.seen[0].headers
+        assert headers["Authorization"] == "Basic YW5uOnA="
+        assert headers["Impersonate-User"] == "bo"
+
+    run(scenario)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def test_an_object_that_is_not_there_is_none() -> None:
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, status(404))
+        async with api.client() as client:
+            assert await client.get("Pod", "team", "train-0") is None
+
+    run(scenario)
+
+
+def test_reading_goes_on_after_a_busy_moment() -> None:
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, status(429), disconnect, ok({"kind": "Pod"}))
+        async with api.client() as client:
+            assert await client.get("Pod", "team", "train-0") == b'{"kind": "Pod"}'
+
+    run(scenario)
+
+
+def test_a_right_that_is_missing_is_named() -> None:
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, status(403, message='pods "train-0" is forbidden'))
+        async with api.client() as client:
+            with pytest.raises(kai.RefusedError, match=r"pods \"train-0\" is forbidden") as raised:
+                await client.get("Pod", "team", "train-0")
+            assert raised.value.status == 403
+
+    run(scenario)
+
+
+def test_the_servers_clock_counts_for_ages() -> None:
+    clock = QuickClock()
+
+    async def scenario(api: FakeApi) -> None:
+        api.on("GET", POD, ok({}, Date="Tue, 24 Nov 2026 00:00:00 GMT"))
+        async with api.client(clock) as client:
+            assert client.server_time() == clock.wall()
+            await client.get("Pod", "team", "train-0")
+            clock.now += 60
+            assert client.server_time() == 1795478400 + 60.5
+
+    run(scenario)
+
+
+def test_a_server_of_something_else_is_no_api_server(tmp_path: Path) -> None:
+    async def scenario(api: FakeApi) -> None:
+        file = tmp_path / "config"
+        cluster = f"{{name: c, cluster: {{server: '{api.url}'}}}}"
+        context = "{name: x, context: {cluster: c}}"
+        file.write_text(f"current-context: x\ncontexts: [{context}]\nclusters: [{cluster}]\n")
+        async with await Client.connect(file) as client:
+            assert client.version == "v1.36.3"
+        api.on("GET", "/version", ok(["hello"]))
+        with pytest.raises(kai.UnreachableError, match="is no Kubernetes API server"):
+            await Client.connect(file)
+        api.on("GET", "/version", status(401, message="Unauthorized"))
+        with pytest.raises(kai.RefusedError, match="refuses the credentials"):
+            await Client.connect(file)
+
+    run(scenario)

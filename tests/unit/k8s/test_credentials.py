@@ -1,0 +1,289 @@
+"""Plug-ins that print credentials, and connections with certificates."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import ssl
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_api import FakeApi, QuickClock, ok, status
+
+import kai
+from kai.api.times import to_text
+from kai.k8s.client import Client
+from kai.k8s.credentials import Credentials, run_plugin
+from kai.k8s.kubeconfig import Access, Material, Plugin, User
+
+V1 = "client.authentication.k8s.io/v1"
+PROGRAM = """
+import json, os, sys
+asked = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+calls = open(sys.argv[1], "a")
+calls.write(json.dumps(asked) + os.environ.get("EXTRA", "") + chr(10))
+calls.close()
+number = len(open(sys.argv[1]).readlines())
+status = json.loads(sys.argv[2])
+status = {key: str(value).replace("NUMBER", str(number)) for key, value in status.items()}
+print(json.dumps({"kind": "ExecCredential", "apiVersion": asked["apiVersion"], "status": status}))
+"""
+
+
+def plugin(tmp_path: Path, status: dict[str, Any], **more: Any) -> Plugin:
+    program = tmp_path / "login.py"
+    program.write_text(PROGRAM)
+    args = (str(program), str(tmp_path / "calls"), json.dumps(status))
+    return Plugin(sys.executable, args, api_version=V1, **more)
+
+
+def access(plugin: Plugin | None = None, **more: Any) -> Access:
+    user = User(name="ann", plugin=plugin)
+    return Access(server="http://10.0.0.1", source="test", user=user, **more)
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return (tmp_path / "calls").read_text().splitlines()
+
+
+def test_a_plugin_gets_what_it_asks_for(tmp_path: Path) -> None:
+    wanted = plugin(tmp_path, {"token": "t"}, wants_cluster=True, env={"EXTRA": "extra"})
+    cluster = {"server": "https://10.0.0.1", "tls-server-name": "name"}
+    settings = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}
+    known = {**cluster, "extensions": [{"name": "other"}, settings]}
+    authority = Material(data=b"pem")
+    assert run_plugin(wanted, access(cluster=known, authority=authority)) == {"token": "t"}
+    assert calls(tmp_path)[0].endswith("extra")
+    asked = json.loads(calls(tmp_path)[0].removesuffix("extra"))
+    assert asked["kind"] == "ExecCredential"
+    assert asked["spec"]["cluster"] == {
+        **cluster,
+        "certificate-authority-data": "cGVt",
+        "config": {"audience": "a"},
+    }
+    assert asked["spec"]["interactive"] is False
+
+
+def test_a_token_is_used_until_it_runs_out(tmp_path: Path) -> None:
+    clock = QuickClock()
+    until = to_text(int(clock.wall() + 600) * 1_000_000_000)
+    wanted = plugin(tmp_path, {"token": "tNUMBER", "expirationTimestamp": until})
+
+    async def main() -> None:
+        credentials = Credentials(access(wanted), clock)
+        tokens = []
+        for later in (0, 590, 20):
+            clock.now += later
+            if credentials.due:
+                await credentials.refresh()
+            tokens.append(dict(credentials.headers)["Authorization"])
+        assert tokens == ["Bearer t1", "Bearer t1", "Bearer t2"]
+
+    asyncio.run(main())
+
+
+def test_many_refusals_at_once_run_the_plugin_once(tmp_path: Path) -> None:
+    wanted = plugin(tmp_path, {"token": "tNUMBER"})
+
+    async def main() -> None:
+        async with FakeApi() as api:
+
+            async def check(request: Any) -> Any:
+                known = request.headers["Authorization"] == "Bearer t2"
+                return await (ok() if known else status(401))(request)
+
+            api.on("GET", "/api/v1/namespaces/team/pods/a", check)
+            async with api.client(plugin=wanted) as client:
+                await asyncio.gather(*(client.get("Pod", "team", "a") for _ in range(10)))
+        assert len(calls(tmp_path)) == 2
+
+    asyncio.run(main())
+
+
+def printing(text: str, code: int = 0) -> tuple[str, ...]:
+    return (
+        "-c",
+        f"import sys; print({text!r}); sys.stderr.write('no log-in\\n'); sys.exit({code})",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem"),
+    [
+        (Plugin("no-such-program", install_hint="see the wiki"), "No such file .*see the wiki"),
+        (Plugin(sys.executable, printing("", 3)), "exit status 3: no log-in"),
+        (Plugin(sys.executable, printing("hello")), "printed no ExecCredential"),
+        (
+            Plugin(sys.executable, printing(json.dumps({"apiVersion": "v2", "status": {}}))),
+            "printed no ExecCredential of client.authentication.k8s.io/v1 with",
+        ),
+        (
+            Plugin(sys.executable, printing(json.dumps({"apiVersion": V1, "status": {}}))),
+            "printed neither a token nor a certificate",
+        ),
+        (Plugin("any", interactive="Always"), "has to be run at a terminal"),
+    ],
+)
+def test_a_plugin_that_fails_is_named(wanted: Plugin, problem: str) -> None:
+    with pytest.raises(kai.UnreachableError, match=problem) as raised:
+        run_plugin(wanted, access())
+    assert str(raised.value).startswith(f"{wanted.command}: ")
+
+
+# ---- certificates --------------------------------------------------------------------------------
+
+needs_openssl = pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="certificates are made with the program openssl"
+)
+
+
+def openssl(*args: str) -> None:
+    subprocess.run(["openssl", *args], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority, a server called kubernetes.test, and a client."""
+    folder = tmp_path_factory.mktemp("pki")
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1")
+    ca = ("-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key")
+    usage = ("-addext", "keyUsage=critical,keyCertSign")
+    for name in ("ca", "other"):
+        out = ("-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.crt")
+        openssl("req", "-x509", *new, "-subj", f"/CN={name}", *usage, *out)
+    (folder / "san").write_text("subjectAltName=DNS:kubernetes.test")
+    for name in ("server", "client"):
+        out = ("-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.csr")
+        openssl("req", *new[:-2], "-subj", f"/CN={name}", *out)
+        options = ("-in", f"{folder}/{name}.csr", "-out", f"{folder}/{name}.crt", "-days", "1")
+        openssl("x509", "-req", *ca, "-CAcreateserial", "-extfile", f"{folder}/san", *options)
+    return folder
+
+
+def over_tls(pki: Path, **how: Any) -> Any:
+    """What a request over TLS leads to; `user` and others as of Access."""
+
+    async def main() -> Any:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=pki / "ca.crt")
+        context.load_cert_chain(pki / "server.crt", pki / "server.key")
+        context.verify_mode = ssl.CERT_OPTIONAL
+        async with FakeApi(tls=context) as api:
+
+            async def name(request: Any) -> Any:
+                assert request.transport is not None
+                return await ok(request.transport.get_extra_info("peercert"))(request)
+
+            api.on("GET", "/api/v1/nodes/n", name)
+            known: dict[str, Any] = {
+                "authority": Material(file=pki / "ca.crt"),
+                "server_name": "kubernetes.test",
+                **how,
+            }
+            access = Access(server=api.url, source="test", **known)
+            async with Client(access, clock=QuickClock()) as client:
+                return json.loads(await client.get("Node", "", "n") or b"")
+
+    return asyncio.run(main())
+
+
+@needs_openssl
+def test_a_client_certificate_is_shown(pki: Path) -> None:
+    certificate, key = pki / "client.crt", pki / "client.key"
+    of_files = User(certificate=Material(file=certificate), key=Material(file=key))
+    of_data = User(certificate=Material(certificate.read_bytes()), key=Material(key.read_bytes()))
+    for user in (of_files, of_data):
+        assert over_tls(pki, user=user)["subject"] == [[["commonName", "client"]]]
+
+
+@needs_openssl
+def test_a_certificate_of_a_plugin_is_shown(pki: Path, tmp_path: Path) -> None:
+    pair = {
+        "clientCertificateData": (pki / "client.crt").read_text(),
+        "clientKeyData": (pki / "client.key").read_text(),
+    }
+    user = User(plugin=plugin(tmp_path, pair))
+    assert over_tls(pki, user=user)["subject"] == [[["commonName", "client"]]]
+
+
+@needs_openssl
+def test_a_server_has_to_show_its_name(pki: Path) -> None:
+    with pytest.raises(kai.UnreachableError, match=r"does not count: .*127\.0\.0\.1"):
+        over_tls(pki, server_name="")
+    over_tls(pki, server_name="", insecure=True)
+
+
+@needs_openssl
+def test_a_server_of_another_authority_does_not_count(pki: Path) -> None:
+    other = Material(file=pki / "other.crt")
+    with pytest.raises(kai.UnreachableError, match="its certificate does not count"):
+        over_tls(pki, authority=other)
+    over_tls(pki, authority=other, insecure=True)
+
+
+@needs_openssl
+def test_a_proxy_carries_encrypted_connections(pki: Path) -> None:
+    asked = list[bytes]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        asked.append(head)
+        host, _, port = head.split()[1].decode().rpartition(":")
+        there = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await asyncio.gather(copy(reader, there[1]), copy(there[0], writer))
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+        writer.close()
+
+    async def main() -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(pki / "server.crt", pki / "server.key")
+        proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = proxy.sockets[0].getsockname()[1]
+        async with FakeApi(tls=context) as api:
+            api.on("GET", "/api/v1/nodes/n", ok())
+            access = Access(
+                server=api.url,
+                source="test",
+                authority=Material(file=pki / "ca.crt"),
+                server_name="kubernetes.test",
+                proxy=f"http://ann:secret@127.0.0.1:{port}",
+            )
+            async with Client(access) as client:
+                assert await client.get("Node", "", "n") is not None
+        proxy.close()
+        await proxy.wait_closed()
+        assert asked[0].startswith(f"CONNECT 127.0.0.1:{api.port} ".encode())
+        assert b"Proxy-Authorization: Basic YW5uOnNlY3JldA==" in asked[0]
+
+    asyncio.run(main())
+
+
+@needs_openssl
+def test_certificates_that_are_none_are_named(pki: Path) -> None:
+    async def refresh(access: Access) -> None:
+        await Credentials(access, QuickClock()).refresh()
+
+    good = Access(server="https://10.0.0.1", source="context x of config")
+    wrong = User(
+        certificate=Material(file=pki / "client.crt"), key=Material(file=pki / "server.key")
+    )
+    with pytest.raises(kai.InvalidInputError, match=r"^context x of config: client-cert"):
+        asyncio.run(refresh(replace(good, user=wrong)))
+    with pytest.raises(
+        kai.InvalidInputError, match=r"^context x of config: certificate-authority:"
+    ):
+        asyncio.run(refresh(replace(good, authority=Material(data=b"no certificate"))))
+    missing = Material(file=pki / "missing.crt")
+    with pytest.raises(
+        kai.InvalidInputError,
+        match=r"^context x of config: certificate-authority: .*missing\.crt: No such file",
+    ):
+        asyncio.run(refresh(replace(good, authority=missing)))

@@ -1,0 +1,171 @@
+"""Events: what is written, what is only counted, and what one object may cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fake_api import QuickClock
+
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.k8s.events import About, Events
+
+POD = About("Pod", "team", "train-0", "u1")
+
+
+class Puts:
+    def __init__(self) -> None:
+        self.writes = list[Write]()
+        self._waiting = list[tuple[Write, Any]]()
+
+    def put(self, write: Write, done: Any = None, /) -> None:
+        self.writes.append(write)
+        self._waiting.append((write, done))
+
+    def answer(self, result: Result = Result.DONE) -> None:
+        """The outcome of all that was put since."""
+        waiting, self._waiting = self._waiting, []
+        for write, done in waiting:
+            done(write, Outcome(result))
+
+
+class Recorded:
+    def __init__(self, **options: Any) -> None:
+        self.puts, self.clock = Puts(), QuickClock()
+        self.events = Events(
+            self.puts, "kai-scheduler", clock=self.clock, instance="host", **options
+        )
+
+    def emit(self, reason: str = "Scheduled", message: str = "bound", about: About = POD) -> None:
+        self.events.emit(about, "Normal", reason, message)
+
+
+def test_an_event_as_kubectl_shows_it() -> None:
+    it = Recorded()
+    it.events.emit(POD, "Warning", "Unschedulable", "100%s full %d", {"a": "b"})
+    (write,) = it.puts.writes
+    assert (write.lane, write.verb, write.kind) == (Lane.EVENT, "create", "Event")
+    body: Any = write.body
+    assert write.name == body["metadata"]["name"]
+    head, _, number = write.name.rpartition(".")
+    assert head == "train-0"
+    assert int(number, 16) == int(it.clock.wall() * 1e9)
+    assert body["metadata"] == {"name": write.name, "namespace": "team", "annotations": {"a": "b"}}
+    assert body["involvedObject"] == {
+        "kind": "Pod",
+        "namespace": "team",
+        "name": "train-0",
+        "uid": "u1",
+        "apiVersion": "v1",
+    }
+    assert (body["type"], body["reason"]) == ("Warning", "Unschedulable")
+    assert body["message"] == "100%s full %d"
+    assert body["source"] == {"component": "kai-scheduler"}
+    assert body["count"] == 1
+    assert body["firstTimestamp"] == body["lastTimestamp"] == "2027-01-15T08:16:40Z"
+
+
+def test_the_same_event_again_is_counted() -> None:
+    it = Recorded()
+    it.emit()
+    it.puts.answer()
+    it.clock.now += 60
+    it.emit()
+    create, patch = it.puts.writes
+    assert (patch.verb, patch.name) == ("patch", create.name)
+    assert patch.body == {"count": 2, "lastTimestamp": "2027-01-15T08:17:40Z"}
+    assert patch.key == f"event/{create.name}"
+
+
+def test_events_that_come_before_the_first_is_there_are_counted_together() -> None:
+    it = Recorded()
+    for _ in range(5):
+        it.emit()
+    assert len(it.puts.writes) == 1
+    it.puts.answer()
+    assert [each.verb for each in it.puts.writes] == ["create", "patch"]
+    assert it.puts.writes[1].body["count"] == 5  # type: ignore[call-overload,index]
+
+
+def test_other_messages_reasons_and_objects_are_other_events() -> None:
+    it = Recorded()
+    it.emit()
+    it.emit(message="other")
+    it.emit(reason="Bound")
+    it.emit(about=About("Pod", "team", "train-0", "u2"))
+    assert [each.verb for each in it.puts.writes] == ["create"] * 4
+    assert len({each.name for each in it.puts.writes}) == 4
+
+
+def test_an_event_that_the_server_has_forgotten_is_a_new_one() -> None:
+    it = Recorded()
+    it.emit()
+    it.puts.answer()
+    it.emit()
+    it.puts.answer(Result.GONE)
+    it.emit()
+    assert [each.verb for each in it.puts.writes] == ["create", "patch", "create"]
+    assert it.puts.writes[2].body["count"] == 1  # type: ignore[call-overload,index]
+
+
+def test_an_event_that_was_not_written_is_tried_again() -> None:
+    it = Recorded()
+    it.emit()
+    it.puts.answer(Result.FAILED)
+    it.emit()
+    assert [each.verb for each in it.puts.writes] == ["create", "create"]
+
+
+def test_an_object_cannot_flood_the_server() -> None:
+    it = Recorded()
+    for number in range(100):
+        it.emit(message=f"text {number}")
+    assert len(it.puts.writes) == 25
+    assert (it.events.emitted, it.events.dropped) == (100, 75)
+    it.emit(about=About("Pod", "team", "other"))
+    assert len(it.puts.writes) == 26
+    it.clock.now += 300
+    it.emit(message="later")
+    it.emit(message="too soon")
+    assert len(it.puts.writes) == 27
+
+
+def test_repeated_events_leave_room_for_new_ones() -> None:
+    it = Recorded()
+    for _ in range(100):
+        it.emit("Unschedulable", "no room")
+        it.puts.answer()
+    assert len(it.puts.writes) == 20
+    it.emit("Scheduled", "bound")
+    assert it.puts.writes[-1].body["reason"] == "Scheduled"  # type: ignore[call-overload,index]
+    it.clock.now += 600
+    it.emit("Unschedulable", "no room")
+    assert it.puts.writes[-1].body["count"] == 101  # type: ignore[call-overload,index]
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    it = Recorded(remembered=10)
+    for number in range(50):
+        it.emit(about=About("Pod", "team", f"p{number}"))
+        it.puts.answer()
+    assert len(it.events._known) == len(it.events._budgets) == 10
+    it.emit(about=About("Pod", "team", "p49"))
+    it.emit(about=About("Pod", "team", "p0"))
+    assert [each.verb for each in it.puts.writes[-2:]] == ["patch", "create"]
+
+
+def test_events_of_objects_without_a_namespace() -> None:
+    it = Recorded()
+    it.emit(about=About("Node", "", "n1"))
+    (write,) = it.puts.writes
+    body: Any = write.body
+    assert write.namespace == body["metadata"]["namespace"] == "default"
+    assert "namespace" not in body["involvedObject"]
+
+
+def test_names_are_never_too_long_and_never_the_same() -> None:
+    it = Recorded()
+    it.emit(about=About("Pod", "team", "x" * 253))
+    it.emit(about=About("Pod", "team", "x" * 253), message="other")
+    names = [each.name for each in it.puts.writes]
+    assert [len(each) for each in names] == [253, 253]
+    assert names[0] != names[1]

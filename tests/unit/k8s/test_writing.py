@@ -1,0 +1,288 @@
+"""The order of writes: lanes, keys, flow control, and the end of a process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from fake_api import ManualClock, settle
+
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.k8s.writing import Writer
+
+
+class FakeClient:
+    """Takes writes and answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.sent = list[Write]()
+        self.options = list[dict[str, Any]]()
+        self._open = dict[int, asyncio.Future[Outcome]]()
+
+    async def send(self, write: Write, **options: Any) -> Outcome:
+        self.sent.append(write)
+        self.options.append(options)
+        future = asyncio.get_running_loop().create_future()
+        self._open[len(self.sent) - 1] = future
+        return await future
+
+    async def answer(self, *which: int, result: Result = Result.DONE) -> None:
+        """Answers these writes, by their place in `sent`; all of them when none is named."""
+        await settle()
+        for index in which or list(self._open):
+            self._open.pop(index).set_result(Outcome(result))
+        await settle()
+
+    async def fail(self, index: int, error: BaseException) -> None:
+        await settle()
+        self._open.pop(index).set_exception(error)
+        await settle()
+
+    def names(self) -> list[str]:
+        return [each.name for each in self.sent]
+
+
+class Done:
+    def __init__(self) -> None:
+        self.outcomes = list[tuple[str, Result]]()
+
+    def __call__(self, write: Write, outcome: Outcome) -> None:
+        self.outcomes.append((write.name, outcome.result))
+
+
+def write(name: str, lane: Lane = Lane.BINDING, key: str = "", body: Any = None) -> Write:
+    return Write(lane, "patch", "Pod", "team", name, body or {}, key=key)
+
+
+def run(scenario: Callable[[FakeClient, Writer, Done], Awaitable[Any]], workers: int = 4) -> Any:
+    async def main() -> Any:
+        client, done = FakeClient(), Done()
+        writer = Writer(client, workers=workers)  # type: ignore[arg-type]
+        try:
+            return await scenario(client, writer, done)
+        finally:
+            draining = asyncio.ensure_future(writer.drain(0.0))
+            while not draining.done():
+                await client.clock.advance(0.0)
+
+    return asyncio.run(main())
+
+
+def test_urgent_writes_go_first() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        writer.put(write("first"))
+        await settle()
+        for lane in (Lane.EVENT, Lane.CONDITION, Lane.BINDING, Lane.EVICTION):
+            writer.put(write(lane.name, lane))
+        for _ in range(5):
+            await client.answer()
+        assert client.names() == ["first", "EVICTION", "BINDING", "CONDITION", "EVENT"]
+
+    run(scenario, workers=1)
+
+
+def test_no_more_are_on_their_way_than_there_are_workers() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        for number in range(10):
+            writer.put(write(f"p{number}"), done)
+        await settle()
+        assert client.names() == ["p0", "p1", "p2", "p3"]
+        assert writer.waiting(Lane.BINDING) == 6
+        await client.answer(2)
+        assert client.names()[4:] == ["p4"]
+        for _ in range(3):
+            await client.answer()
+        assert len(done.outcomes) == 10
+        assert writer.idle
+        assert writer.sent[Lane.BINDING] == 10
+        assert writer.results == {(Lane.BINDING, Result.DONE): 10}
+
+    run(scenario)
+
+
+def test_conditions_and_events_leave_workers_for_what_is_urgent() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        for number in range(10):
+            writer.put(write(f"event{number}", Lane.EVENT))
+            writer.put(write(f"condition{number}", Lane.CONDITION))
+        await settle()
+        assert len(client.sent) == 6
+        assert sum(each.lane is Lane.EVENT for each in client.sent) <= 2
+        writer.put(write("victim", Lane.EVICTION))
+        writer.put(write("pod", Lane.BINDING))
+        await settle()
+        assert client.names()[6:] == ["victim", "pod"]
+
+    run(scenario, workers=8)
+
+
+def test_a_later_write_of_the_same_key_takes_the_place_of_one_that_waits() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        writer.put(write("first"))
+        await settle()
+        writer.put(write("a", key="k", body={"n": 1}), done)
+        writer.put(write("between"))
+        writer.put(write("a", key="k", body={"n": 2}), done)
+        assert done.outcomes == [("a", Result.REPLACED)]
+        for _ in range(4):
+            await client.answer()
+        assert [each.body for each in client.sent[1:2]] == [{"n": 2}]
+        assert client.names() == ["first", "a", "between"]
+        assert done.outcomes == [("a", Result.REPLACED), ("a", Result.DONE)]
+        assert writer.replaced == 1
+
+    run(scenario, workers=1)
+
+
+def test_a_write_waits_for_the_one_of_its_key_that_is_on_its_way() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        writer.put(write("a", key="k", body={"n": 1}), done)
+        await settle()
+        writer.put(write("a", key="k", body={"n": 2}), done)
+        writer.put(write("other"))
+        await settle()
+        assert client.names() == ["a", "other"]
+        assert writer.waiting(Lane.BINDING) == 1
+        writer.put(write("a", key="k", body={"n": 3}), done)
+        await client.answer(0)
+        assert [each.body for each in client.sent] == [{"n": 1}, {}, {"n": 3}]
+        await client.answer()
+        results = [result for _, result in done.outcomes]
+        assert results == [Result.REPLACED, Result.DONE, Result.DONE]
+
+    run(scenario)
+
+
+def test_a_write_that_became_urgent_moves_up() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        writer.put(write("first"))
+        await settle()
+        writer.put(write("a", Lane.CONDITION, key="k"), done)
+        writer.put(write("b", Lane.BINDING))
+        writer.put(write("a", Lane.EVICTION, key="k"), done)
+        for _ in range(4):
+            await client.answer()
+        assert client.names() == ["first", "a", "b"]
+        assert done.outcomes == [("a", Result.REPLACED), ("a", Result.DONE)]
+
+    run(scenario, workers=1)
+
+
+def test_a_busy_server_holds_up_the_lanes_below() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        writer.put(write("busy", Lane.CONDITION))
+        await settle()
+        client.options[0]["busy"](3.0)
+        for lane in (Lane.EVENT, Lane.CONDITION, Lane.BINDING):
+            writer.put(write(lane.name, lane))
+        await client.clock.advance(2.9)
+        assert client.names() == ["busy", "BINDING", "CONDITION"]
+        await client.clock.advance(0.2)
+        assert client.names()[3:] == ["EVENT"]
+        assert writer.pauses == 1
+
+    run(scenario, workers=8)
+
+
+def test_each_write_knows_its_time_and_its_guard() -> None:
+    async def main() -> None:
+        client = FakeClient()
+        writer = Writer(client, timeout=5.0, guard=lambda: True)  # type: ignore[arg-type]
+        writer.put(write("a"))
+        await client.answer()
+        assert client.options[0]["timeout"] == 5.0
+        assert client.options[0]["guard"]()
+        draining = asyncio.ensure_future(writer.drain(1.0))
+        await settle()
+        assert draining.done()
+
+    asyncio.run(main())
+
+
+# ---- the end -------------------------------------------------------------------------------------
+
+
+def test_draining_finishes_what_is_there_and_takes_nothing_more() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        for number in range(6):
+            writer.put(write(f"p{number}"), done)
+        writer.put(write("said", Lane.EVENT), done)
+        await settle()
+        draining = asyncio.ensure_future(writer.drain(5.0, through=Lane.BINDING))
+        await settle()
+        writer.put(write("late"), done)
+        assert done.outcomes == [("said", Result.FAILED), ("late", Result.FAILED)]
+        await client.answer()
+        assert not draining.done()
+        await client.answer()
+        assert await draining == 1
+        assert client.names() == [f"p{number}" for number in range(6)]
+        assert len(done.outcomes) == 8
+
+    run(scenario)
+
+
+def test_what_is_not_finished_in_time_is_known() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        for number in range(6):
+            writer.put(write(f"p{number}", key=f"k{number}"), done)
+        await settle()
+        writer.put(write("p0", key="k0"), done)  # behind the one on its way
+        draining = asyncio.ensure_future(writer.drain(5.0))
+        await client.clock.advance(5.1)
+        assert await draining == 7
+        results = [result for _, result in done.outcomes]
+        assert results.count(Result.LOST) == 4
+        assert results.count(Result.FAILED) == 3
+
+    run(scenario)
+
+
+def test_a_mistake_in_a_callback_costs_no_worker(caplog: pytest.LogCaptureFixture) -> None:
+    def wrong(_: Write, outcome: Outcome) -> None:
+        raise ZeroDivisionError
+
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        writer.put(write("a"), wrong)
+        writer.put(write("b"), done)
+        writer.put(write("c"), done)
+        await client.answer()
+        await client.fail(1, ZeroDivisionError())
+        await client.answer()
+        assert done.outcomes == [("b", Result.REFUSED), ("c", Result.DONE)]
+
+    with caplog.at_level(logging.ERROR):
+        run(scenario, workers=1)
+    assert [each.getMessage() for each in caplog.records] == [
+        "outcome of Pod team/a",
+        "write of Pod team/b",
+    ]
+
+
+def test_metrics_get_waits_and_times() -> None:
+    seen = list[tuple[str, float, float]]()
+
+    async def main() -> None:
+        client = FakeClient()
+
+        def observe(each: Write, outcome: Outcome, waited: float, took: float) -> None:
+            seen.append((each.name, waited, took))
+
+        writer = Writer(client, workers=1, observe=observe)  # type: ignore[arg-type]
+        writer.put(write("a"))
+        writer.put(write("b"))
+        await settle()
+        client.clock.now += 2
+        await client.answer()
+        client.clock.now += 1
+        await client.answer()
+        draining = asyncio.ensure_future(writer.drain(1.0))
+        await settle()
+        assert await draining == 0
+
+    asyncio.run(main())
+    assert seen == [("a", 0, 2), ("b", 2, 1)]
