@@ -1,6 +1,8 @@
-"""Packs recorded cases into the archive that the checkout carries.
+"""Packs recorded cases into the archives that the checkout carries.
 
     .venv/bin/python tests/conformance/pack.py path/to/conformance
+
+The clusters and questions go into one archive, the recordings of the control plane into another.
 
 Equal files give equal bytes: members are sorted, dated 1980, and have no owner.
 """
@@ -17,16 +19,16 @@ from pathlib import Path
 from kai.verify.cases import ARCHIVE, FOLDERS
 
 EPOCH = 315532800  # 1980-01-01, the earliest date that every archive format can say
-TARGET = Path("tests/conformance") / ARCHIVE
+TARGETS = {
+    Path("tests/conformance") / ARCHIVE: (*FOLDERS, "tables"),
+    Path("tests/conformance/control-plane.tar.xz"): ("control-plane",),
+}
 
 
-def pack(source: Path) -> bytes:
-    """The archive of ``cases/``, ``random/``, ``tables/`` and ``large/`` below a directory."""
+def pack(source: Path, folders: Sequence[str] = (*FOLDERS, "tables")) -> bytes:
+    """The archive of these folders below a directory."""
     files = sorted(
-        file
-        for folder in (*FOLDERS, "tables")
-        for file in (source / folder).rglob("*.json")
-        if file.is_file()
+        file for folder in folders for file in (source / folder).rglob("*.json") if file.is_file()
     )
     if not files:
         raise FileNotFoundError(f"{source}: no recorded cases below this directory")
@@ -41,17 +43,17 @@ def pack(source: Path) -> bytes:
 
 
 def main(arguments: Sequence[str]) -> int:
-    if not 1 <= len(arguments) <= 2:
+    if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
         return 2
-    target = Path(arguments[1]) if len(arguments) > 1 else TARGET
-    try:
-        data = pack(Path(arguments[0]))
-        target.write_bytes(data)
-    except OSError as error:
-        print(f"pack.py: {error}", file=sys.stderr)
-        return 2
-    print(f"{target}: {len(data):,} bytes")
+    for target, folders in TARGETS.items():
+        try:
+            data = pack(Path(arguments[0]), folders)
+            target.write_bytes(data)
+        except OSError as error:
+            print(f"pack.py: {error}", file=sys.stderr)
+            return 2
+        print(f"{target}: {len(data):,} bytes")
     return 0
 
 

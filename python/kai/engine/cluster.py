@@ -106,6 +106,7 @@ class Cluster:
             }
         }
         self._owns_tree = True  # False: a copy may hold the same lists
+        self._is_live = False  # True: a feed fills it, and there are no objects
         self._data: _Text | None = None
         self._names: dict[str, _Names] = {}
         self._compiled: _core.Cluster | None = None
@@ -149,6 +150,13 @@ class Cluster:
             cluster._tree = _parse(_dump(snapshot))
         return cluster
 
+    @classmethod
+    def _live(cls, core: _core.Cluster) -> Cluster:
+        """One that a feed fills: it has rows, and no objects."""
+        cluster = cls()
+        cluster._tree, cluster._compiled, cluster._is_live = None, core, True
+        return cluster
+
     def copy(self) -> Cluster:
         """Another cluster with the same objects; what happens to one does not show in the other.
 
@@ -168,6 +176,7 @@ class Cluster:
             twin._now_ns = self._now_ns
             self._owns_tree = twin._owns_tree = False
             twin._tree, twin._data = self._tree, self._data
+            twin._is_live = self._is_live
             twin._names = dict(self._names)
             twin._later = {kind: dict(later) for kind, later in self._later.items()}
             twin._compiled = None if self._compiled is None else self._compiled.copy()
@@ -708,6 +717,11 @@ class Cluster:
 
     def summary(self) -> str:
         """How much there is of what, in one line."""
+        if self._is_live:
+            of = {
+                kind: text.count(n, kind[:-1].replace("_", " ")) for kind, n in self.counts.items()
+            }
+            return f"{of['nodes']}, {of['pod_groups']} with {of['pods']}, {of['queues']}"
         return overview.summary(self._lists())
 
     def _repr_html_(self) -> str:
@@ -953,6 +967,9 @@ class Cluster:
 
     def _tree_before(self) -> dict[str, Any]:
         """The tree, without what happened since."""
+        if self._is_live:
+            what = "a live cluster keeps what plans depend on, and not the objects themselves"
+            raise InvalidClusterError(what)
         if self._tree is None:
             assert self._data is not None
             self._tree, self._owns_tree = self._data.tree(), False
@@ -997,6 +1014,8 @@ class Cluster:
         self, core: _core.Cluster, kind: str, name: str, data: bytes | None, *, was_there: bool
     ) -> None:
         """Keeps an event for the export; None: the object is gone."""
+        if self._is_live:
+            return
         if not core.can_follow():
             self._compiled = None  # the next plan reads everything anew
             was_there = True  # as far as is known
@@ -1047,7 +1066,7 @@ class Cluster:
 
     def _snapshot_bytes(self) -> bytes:
         with self._lock:
-            if self._later:
+            if self._later or self._is_live:
                 self._parsed()
             if self._data is None:
                 self._data = _Text(_dump(self._tree))

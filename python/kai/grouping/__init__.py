@@ -4,13 +4,16 @@
     grouped.pod_groups, grouped.group_of_pod
 
 Manifests in, manifests out; nothing here reads a file or talks to a cluster. `group` takes a whole
-input; `top_owner`, `gang_of` and `pod_group` are its steps for one pod and one group.
+input; `top_owner`, `gang_of` and `pod_group` are its steps for one pod and one group. A cluster,
+whose owners arrive one by one, takes `chain_of` and `owner_of` instead of `top_owner`
+(kai.controllers.grouper).
 """
 
 from kai.grouping.assignment import Grouped, Problem, group
-from kai.grouping.gangs import Gang, gang_of
-from kai.grouping.owners import Key, Owner, top_owner
-from kai.grouping.pod_groups import pod_group
+from kai.grouping.gangs import gang_of
+from kai.grouping.owners import Key, Owner, Reference, chain_of, owner_of, reference_of, top_owner
+from kai.grouping.parts import Gang
+from kai.grouping.pod_groups import Rules, pod_group
 from kai.grouping.replicas import Nonsense
 
 __all__ = [
@@ -20,8 +23,13 @@ __all__ = [
     "Nonsense",
     "Owner",
     "Problem",
+    "Reference",
+    "Rules",
+    "chain_of",
     "gang_of",
     "group",
+    "owner_of",
     "pod_group",
+    "reference_of",
     "top_owner",
 ]

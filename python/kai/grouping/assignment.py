@@ -19,9 +19,10 @@ from typing import Any
 from kai.api import keys, kinds
 from kai.api.reading import annotations_of, at, text
 from kai.grouping import gangs
-from kai.grouping.gangs import Gang, gang_of
+from kai.grouping.gangs import gang_of
 from kai.grouping.owners import Key, Manifest, Owner, key_of, top_owner
-from kai.grouping.pod_groups import pod_group
+from kai.grouping.parts import Gang
+from kai.grouping.pod_groups import Rules, pod_group
 from kai.grouping.replicas import Nonsense
 
 
@@ -54,14 +55,18 @@ def group(
     """Groups the pods of kai-scheduler that belong to no pod group of the input."""
     owners = {**{key_of("Pod", pod): pod for pod in pods}, **workloads}  # a leader owns its workers
     existing = {kinds.full_name(each).rpartition("/")[2] for each in existing_groups}
-    classes = frozenset(priority_classes)
+    rules = Rules(frozenset(priority_classes), keeps_nonsense=True)
     result = Grouped()
     named: dict[tuple[str, str], list[tuple[Owner, Manifest]]] = {}  # namespace, annotation
     owned: dict[tuple[Key, str], list[tuple[Owner, Manifest]]] = {}  # and the replica
     for pod in pods:
         if at(pod, "spec", "schedulerName") != keys.SCHEDULER_NAME:
             continue
-        owner = top_owner(pod, owners)
+        try:
+            owner = top_owner(pod, owners)
+        except Nonsense as error:
+            result.problems.append(Problem(pod, error.field, error.message))
+            continue
         given = text(annotations_of(pod).get(keys.POD_GROUP_ANNOTATION))
         if given in existing:
             continue
@@ -77,19 +82,19 @@ def group(
             owned.setdefault((owner.key, owner.replica), []).append((owner, pod))
 
     for (_, name), members in sorted(named.items()):
-        _make(result, name, members, classes)
+        _make(result, name, members, rules)
     wanted = Counter(members[0][0].group_name for members in owned.values())
     for (key, _), members in sorted(owned.items(), key=lambda item: item[0]):
         owner = members[0][0]
         name = owner.group_name
         if owner.uid and name in existing:  # KAI made it, and its pods lost the annotation
-            _make(result, name, members, classes, exists=True)
+            _make(result, name, members, rules, exists=True)
             continue
         if wanted[name] > 1 or name in existing:
             import hashlib  # takes longer to import than grouping a small cluster
 
             name += "-" + hashlib.sha256("/".join(key).encode()).hexdigest()[:5]
-        _make(result, name, members, classes)
+        _make(result, name, members, rules)
     return result
 
 
@@ -97,7 +102,7 @@ def _make(
     result: Grouped,
     name: str,
     members: list[tuple[Owner, Manifest]],
-    classes: frozenset[str],
+    rules: Rules,
     *,
     exists: bool = False,
 ) -> None:
@@ -112,9 +117,9 @@ def _make(
         result.problems += [Problem(pod, error.field, error.message) for pod in pods]
         return
     if not exists:
-        result.pod_groups.append(pod_group(name, owner, first, gang, classes))
-        kind = owner.key[0]
-        if kinds.known(kind).makes_pods is False or (kind in gangs.KNOWN and not owner.manifest):
+        result.pod_groups.append(pod_group(name, owner, first, gang, rules))
+        is_known = gangs.KNOWN.get(owner.key[0]) is not None
+        if not owner.manifest if is_known else owner.row.makes_pods is False:
             result.unknown_gangs.add(owner.key)
     for pod in pods:
         _assign(result, name, gang, pod)

@@ -1,6 +1,7 @@
 """Gangs: how many pods of a group start together, and in which parts (spec 4 §10, spec 6 C28).
 
-PyTorchJobs and LeaderWorkerSets start in parts. Such a gang follows from its workload and from the
+PyTorchJobs, LeaderWorkerSets, JobSets and Ray clusters start in parts; the last two, and the other
+training jobs, are read in files of their own. Such a gang follows from its workload and from the
 pods that exist, in any order. KAI reads it from the latest pod, so that pods which differ make the
 group change back and forth (spec 4 W9). Here the template of the workers counts first, then the
 worker with the lowest index that has the annotation.
@@ -11,32 +12,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kai.api import keys, kinds
-from kai.api.reading import annotations_of, at, first_text, labels_of, mapping, text
-from kai.grouping import segments
+from kai.api.reading import annotations_of, at, labels_of, mapping, text
+from kai.grouping import job_sets, ray, segments, training
 from kai.grouping.owners import Manifest, Owner, first_owner
-from kai.grouping.replicas import Nonsense, replica_size, replicas_of, roles_of, whole
+from kai.grouping.parts import Gang, leaves
+from kai.grouping.replicas import (
+    Nonsense,
+    min_available,
+    replica_size,
+    replicas_of,
+    roles_of,
+    whole,
+)
 from kai.grouping.segments import Constraint, SubGroup
-
-
-def _in_none(_: Manifest) -> str:
-    return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Gang:
-    """How many pods of a group start together, and in which sub-groups.
-
-    `sub_group_of` names the sub-group of a pod, "" where it is in none; it raises Nonsense for a
-    pod that does not say which one it is.
-    """
-
-    min_member: int = 1
-    sub_groups: Sequence[SubGroup] = ()
-    sub_group_of: Callable[[Manifest], str] = field(default=_in_none)
 
 
 def gang_of(owner: Owner, pods: Sequence[Manifest]) -> Gang:
@@ -45,15 +37,15 @@ def gang_of(owner: Owner, pods: Sequence[Manifest]) -> Gang:
     `pods` are those of one group: all of a PyTorchJob, or of one replica of a LeaderWorkerSet.
     Raises Nonsense for a field of the owner or its pods that makes no sense.
     """
-    known = KNOWN.get(owner.key[0])
-    return known(owner.manifest, pods) if known and owner.manifest else Gang(_min_member(owner))
+    known = KNOWN.get(owner.key[0]) if owner.row.group else None
+    return known(owner, pods) if known and owner.manifest else Gang(_min_member(owner))
 
 
 def _min_member(owner: Owner) -> int:
     """1, but a Job may say how many of its pods have to start together; raises Nonsense."""
     said = owner.annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
     from_cron = (first_owner(owner.manifest) or {}).get("kind") == "CronJob"
-    if said is None or kinds.known(owner.key[0]).gang != "owner" or from_cron:
+    if said is None or owner.row.gang != "owner" or from_cron:
         return 1
     if not str(said).isdecimal():
         where = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
@@ -64,18 +56,21 @@ def _min_member(owner: Owner) -> int:
 # ---- PyTorchJob ----------------------------------------------------------------------------------
 
 
-def _pytorch_job(job: Manifest, pods: Sequence[Manifest]) -> Gang:
+def _pytorch_job(owner: Owner, pods: Sequence[Manifest]) -> Gang:
     """`master` and `worker`, whose workers may be cut into segments (spec 4 G2-G6)."""
+    job = owner.manifest
     roles = roles_of(job)
     replicas = {role: replicas_of(role, spec) for role, spec in roles.items()}
     masters, workers = replicas.get("master", 0), replicas.get("worker", 0)
-    minimum = _min_available(job, sum(replicas.values()))
+    elastic = mapping(at(job, "spec", "elasticPolicy"))
+    at_once = sum(replicas.values())
+    at_once = whole(elastic, "minReplicas", at_once, "spec.elasticPolicy.minReplicas")
+    minimum = min_available(job, at_once)
     least_workers = max(0, minimum - masters)
 
-    is_worker = [pod for pod in pods if _role(pod) == "worker"]
-    heard = _Workers(
-        mapping(at(roles, "worker", "template")), _by_index(is_worker, keys.REPLICA_INDEX_LABEL)
-    )
+    of_workers = [pod for pod in pods if _role(pod) == "worker"]
+    template = mapping(at(roles, "worker", "template"))
+    heard = _Workers(template, of_workers, keys.REPLICA_INDEX_LABEL)
     size = _size_of_worker_segments(heard)
     parts = [segments.leaf("master", masters)] if masters else []
     if size:
@@ -84,13 +79,13 @@ def _pytorch_job(job: Manifest, pods: Sequence[Manifest]) -> Gang:
             parts += segments.of_workers(workers, size, least_workers, everywhere)
     elif "worker" in roles or least_workers:
         parts.append(segments.leaf("worker", least_workers))
-    leaves = _leaves(parts)
+    named = leaves(parts)
 
     def sub_group_of(pod: Manifest) -> str:
         role = _role(pod)
-        if role == "worker" and size and "worker" not in leaves:
+        if role == "worker" and size and "worker" not in named:
             role = segments.of_worker(_index(pod, keys.REPLICA_INDEX_LABEL, "replica"), size)
-        return role if role in leaves else ""
+        return role if role in named else ""
 
     return Gang(minimum, parts, sub_group_of)
 
@@ -99,15 +94,6 @@ def _role(pod: Manifest) -> str:
     return text(labels_of(pod).get(keys.REPLICA_TYPE_LABEL)).lower()
 
 
-def _min_available(job: Manifest, replicas: int) -> int:
-    """All replicas, unless the job is elastic or says how many are enough (spec 4 G2)."""
-    for path, member in ((("elasticPolicy",), "minReplicas"), (_SCHEDULING, "minAvailable")):
-        place = ".".join(("spec", *path, member))
-        replicas = whole(mapping(at(job, "spec", *path)), member, replicas, place)
-    return replicas
-
-
-_SCHEDULING = ("runPolicy", "schedulingPolicy")
 _SIZE = f"metadata.annotations[{keys.SEGMENT_SIZE_ANNOTATION}]"
 
 
@@ -128,16 +114,17 @@ def _size_of_worker_segments(heard: _Workers) -> int | None:
 # ---- LeaderWorkerSet -----------------------------------------------------------------------------
 
 
-def _leader_worker_set(lws: Manifest, pods: Sequence[Manifest]) -> Gang:
+def _leader_worker_set(owner: Owner, pods: Sequence[Manifest]) -> Gang:
     """A leader and its workers: one replica, which may be cut into segments (spec 4 G7-G10).
 
     With startup policy LeaderReady the workers are made once the leader is ready. Until one of them
     exists only the leader is wanted: no part but the leader's has a minimum, and parts keep their
     names and constraints. (KAI then sees a replica of 1 pod that is smaller than its segments, and
     the group never starts: W8. It wants the workers as soon as the leader has a node, and the
-    leader that is still getting ready counts as what is left of a broken gang.)
+    leader that is still getting ready counts as what is left of a broken gang.) Then the workers
+    start together; until one of them has a node, the leader that waits for them is not stale.
     """
-    label = keys.LWS_WORKER_INDEX_LABEL
+    lws, label = owner.manifest, keys.LWS_WORKER_INDEX_LABEL
     in_order = _by_index(pods, label)
     workers = [pod for pod in in_order if _whole_number(labels_of(pod).get(label)) != 0]
     leader_first = _starts_with_leader(lws)
@@ -145,7 +132,7 @@ def _leader_worker_set(lws: Manifest, pods: Sequence[Manifest]) -> Gang:
     pods_wanted = _size_of_replica(lws, in_order if leader_first else ())
 
     template = mapping(at(lws, "spec", "leaderWorkerTemplate", "workerTemplate"))
-    heard = _Workers(template, workers)
+    heard = _Workers(template, workers, label)
     size, place = _size_of_replica_segments(lws, template)
     excluded = _excludes_leader(lws)
     if size is None:
@@ -160,7 +147,7 @@ def _leader_worker_set(lws: Manifest, pods: Sequence[Manifest]) -> Gang:
             )
         if alone:
             parts = [_needs_nobody(part) if part["name"] != "leader" else part for part in parts]
-    leaves = _leaves(parts)
+    named = leaves(parts)
 
     def sub_group_of(pod: Manifest) -> str:
         index = _index(pod, label, "worker")
@@ -169,9 +156,11 @@ def _leader_worker_set(lws: Manifest, pods: Sequence[Manifest]) -> Gang:
             segment = segments.segment_of(index, pods_wanted, size)
             if segment or excluded:
                 name = f"segment-{segment}"
-        return name if name in leaves else ""
+        return name if name in named else ""
 
-    return Gang(1 if alone else pods_wanted, parts, sub_group_of)
+    coming_up = leader_first and not any(at(pod, "spec", "nodeName") for pod in workers)
+    wanted = 1 if alone else pods_wanted
+    return Gang(wanted, parts, sub_group_of, coming_up=coming_up and not alone)
 
 
 def _starts_with_leader(lws: Manifest) -> bool:
@@ -233,14 +222,15 @@ class _Workers:
 
     template: Manifest
     pods: Sequence[Manifest]
+    index_label: str
 
     def say(self, key: str) -> Iterator[tuple[Any, str]]:
         """What an annotation says, and where it stands."""
         if (said := annotations_of(self.template).get(key)) is not None:
             yield said, "worker podTemplate"
-        for pod in self.pods:
-            if (said := annotations_of(pod).get(key)) is not None:
-                yield said, f"pod {kinds.full_name(pod)}"
+        saying = (pod for pod in self.pods if annotations_of(pod).get(key) is not None)
+        for pod in _by_index(saying, self.index_label):
+            yield annotations_of(pod)[key], f"pod {kinds.full_name(pod)}"
 
     def constraint(self, workload: Manifest) -> Constraint | None:
         """That of every segment; the workload itself may name the topology (spec 4 G5)."""
@@ -252,7 +242,7 @@ class _Workers:
         )
 
     def _text(self, key: str) -> str:
-        return first_text(*(said for said, _ in self.say(key)))
+        return next((text(said) for said, _ in self.say(key) if text(said)), "")
 
 
 @contextmanager
@@ -262,11 +252,6 @@ def _told_at(place: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise Nonsense(place, str(error)) from None
-
-
-def _leaves(parts: Sequence[SubGroup]) -> frozenset[str]:
-    """The sub-groups that pods can be in."""
-    return frozenset(part["name"] for part in parts if "minMember" in part)
 
 
 def _by_index(pods: Iterable[Manifest], label: str) -> list[Manifest]:
@@ -296,8 +281,31 @@ def _whole_number(value: Any) -> int | None:
     return int(str(value)) if re.fullmatch(r"[+-]?[0-9]{1,18}", str(value)) else None
 
 
-KNOWN: Mapping[str, Callable[[Manifest, Sequence[Manifest]], Gang]] = {
+KNOWN: Mapping[str, Callable[[Owner, Sequence[Manifest]], Gang]] = {
     "PyTorchJob": _pytorch_job,
     "LeaderWorkerSet": _leader_worker_set,
+    "JobSet": job_sets.gang,
+    **dict.fromkeys(training.FAMILIES, training.gang),
+    **{kind: ray.gang for kind, row in kinds.KINDS.items() if row.ray},
 }
 """Kinds whose gang is read from the workload, and how."""
+
+
+def _describes_workers(pod: Manifest) -> bool:
+    """A pod of a PyTorchJob says more than the template only where it has such an annotation."""
+    return not _OF_SEGMENTS.isdisjoint(annotations_of(pod))
+
+
+_OF_SEGMENTS = frozenset((*keys.SEGMENTS, keys.TOPOLOGY_ANNOTATION))
+
+
+def _any(_: Manifest) -> bool:
+    return True
+
+
+OF_PODS: Mapping[str, Callable[[Manifest], bool]] = {
+    "PyTorchJob": _describes_workers,
+    "LeaderWorkerSet": _any,
+    "MPIJob": training.is_launcher,
+}
+"""Those whose gang depends on the pods that exist, too, and on which of them."""

@@ -3,20 +3,36 @@
     owner = top_owner(pod, owners)     # owners: all that is known, by kind, namespace and name
     owner.key, owner.group_name        # ("Job", "ml", "train"), "pg-train-1a2b"
 
-Spec 6 C25-C28 says which kinds are looked through, and which split their pods into several groups.
+A cluster finds owners one by one: `chain_of` walks with a function that finds one, `owner_of` picks
+from the chain. Spec 6 C25-C28 says which kinds are looked through, and which split their pods into
+several groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from kai.api import defaults, keys, kinds
-from kai.api.reading import annotations_of, at, first_text, labels_of, text
+from kai.api.reading import annotations_of, at, labels_of, objects, text
+from kai.grouping.replicas import Nonsense
 
 Manifest = Mapping[str, Any]
 Key = tuple[str, str, str]  # kind, namespace, name
+
+MOST_OWNERS = 10
+"""A chain of owner references is followed that far: objects may own each other."""
+
+
+class Reference(NamedTuple):
+    """An object that owns another one, as the reference names it."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +46,36 @@ class Owner:
     annotations: Mapping[str, Any]
     priority_class: str = defaults.TRAIN  # when neither it nor its pods name one
     replica: str = ""  # which of its groups this is, where a replica is a group: "0", "1", ...
+    api_version: str = ""
+    named: str = ""  # the name of the group, where that is not made of the owner's
+    described: Reference | None = None  # what the group is said to belong to, if not to the owner
+    ray_cluster: Manifest = field(default_factory=dict)  # of a Ray kind; {} if it is not known
 
     @property
     def group_name(self) -> str:
+        if self.named:
+            return self.named
         name = f"pg-{self.key[2]}" + (f"-{self.uid}" if self.uid else "")
         return name + (f"-group-{self.replica}" if self.replica else "")
+
+    @property
+    def reference(self) -> Reference:
+        return Reference(self.api_version, *self.key, self.uid)
+
+    @property
+    def row(self) -> kinds.Kind:
+        """What kai knows of its kind; a kind of another API group only has the name in common."""
+        return row_of(self.key[0], self.api_version)
+
+
+def row_of(kind: str, api_version: str) -> kinds.Kind:
+    """The row of a kind, if it is the one of this API group; "" is any version."""
+    row = kinds.known(kind)
+    foreign = api_version and kinds.group_of(api_version) != row.group
+    return kinds.known("") if foreign and kind not in _OF_SEVERAL_GROUPS else row
+
+
+_OF_SEVERAL_GROUPS = frozenset(("Service",))  # Knative's is meant where a Service owns pods
 
 
 def key_of(kind: str, manifest: Manifest) -> Key:
@@ -45,51 +86,165 @@ def key_of(kind: str, manifest: Manifest) -> Key:
     )
 
 
-def top_owner(pod: Manifest, owners: Mapping[Key, Manifest]) -> Owner:
-    """What the pod is grouped by: where its first owner references end, or itself (C25-C28)."""
-    key = key_of("Pod", pod)
-    namespace = key[1]
-    chain = [_as_owner(key, text(at(pod, "metadata", "uid")), pod)]
-    while len(chain) < 10 and (reference := first_owner(chain[-1].manifest)):
-        key = (text(reference.get("kind")), namespace, text(reference.get("name")))
-        found = owners.get(key, {})
-        uid = first_text(at(found, "metadata", "uid"), reference.get("uid"))
-        chain.append(_as_owner(key, uid, found))
-    top = chain[-1]
-    kind = top.key[0]
-    if kind == "CronJob" and len(chain) > 2:
-        return chain[-2]  # each run is a group of its own
-    if kind == "Deployment" or (
-        kind == "ReplicaSet" and keys.POD_TEMPLATE_HASH_LABEL in labels_of(pod)
-    ):
-        # Each pod is a group of its own, with what the Deployment says.
-        said = (top.labels, top.annotations)
-        priority = kinds.KINDS["Deployment"].priority
-        return Owner(chain[0].key, chain[0].uid, pod, *said, priority)
-    return _replica(pod, top, owners)
+# ---- the walk ------------------------------------------------------------------------------------
 
 
-def _replica(pod: Manifest, top: Owner, owners: Mapping[Key, Manifest]) -> Owner:
-    """Every replica of a LeaderWorkerSet is a group of its own (spec 4 G7).
+def chain_of(pod: Manifest, find: Callable[[Reference], Manifest | None]) -> list[Owner]:
+    """The pod, and what owns it, nearest first (spec 6 C25).
 
-    Its pods name it in a label, too, for inputs without the StatefulSets that stand in between.
+    `find` gives the manifest of an owner, {} where only the reference is known, or None where the
+    walk ends before this owner; what it raises ends the walk. Raises Nonsense for an owner that is
+    itself owned by several objects, none of which controls it.
     """
-    kind = "LeaderWorkerSet"
-    key: Key = (kind, top.key[1], text(labels_of(pod).get(keys.LWS_NAME_LABEL)))
-    if top.key[0] != kind and (found := owners.get(key)):
-        top = _as_owner(key, text(at(found, "metadata", "uid")), found)
-    if top.key[0] != kind:
-        return top
-    index = str(labels_of(pod).get(keys.LWS_GROUP_INDEX_LABEL))
-    return replace(top, replica=index) if index.isdecimal() else top
+    chain = [_as_owner(Reference("v1", *key_of("Pod", pod), _uid(pod)), pod)]
+    reference = reference_of(pod)
+    while reference is not None and len(chain) < MOST_OWNERS:
+        found = find(reference)
+        if found is None:
+            break
+        chain.append(_as_owner(reference._replace(uid=_uid(found) or reference.uid), found))
+        reference = _reference_of_owner(chain[-1])
+    return chain
 
 
-def _as_owner(key: Key, uid: str, manifest: Manifest) -> Owner:
-    said = (dict(labels_of(manifest)), dict(annotations_of(manifest)))
-    return Owner(key, uid, manifest, *said, kinds.known(key[0]).priority)
+def reference_of(pod: Manifest) -> Reference | None:
+    """The first owner of a pod, if it has one."""
+    first = first_owner(pod)
+    return None if first is None else _as_reference(first, text(at(pod, "metadata", "namespace")))
+
+
+def _reference_of_owner(owner: Owner) -> Reference | None:
+    several = objects(at(owner.manifest, "metadata", "ownerReferences"))
+    if len(several) > 1:
+        several = [each for each in several if each.get("controller") is True] or several
+    if len(several) > 1:
+        kind, namespace, name = owner.key
+        names = ", ".join(f"{text(each.get('kind'))} {text(each.get('name'))}" for each in several)
+        said = f"found {kind} <{name} in namespace {namespace}> with multiple owners: [{names}]"
+        raise Nonsense("metadata.ownerReferences", said)
+    return _as_reference(several[0], owner.key[1]) if several else None
+
+
+def _as_reference(said: Manifest, namespace: str) -> Reference:
+    version, kind, name, uid = (text(said.get(each)) for each in _MEMBERS)
+    return Reference(version, kind, namespace, name, uid)
+
+
+_MEMBERS = ("apiVersion", "kind", "name", "uid")
+
+
+def _uid(manifest: Manifest) -> str:
+    return text(at(manifest, "metadata", "uid"))
+
+
+def _as_owner(reference: Reference, manifest: Manifest) -> Owner:
+    version, kind, namespace, name, uid = reference
+    version = text(manifest.get("apiVersion")) or version
+    priority = row_of(kind, version).priority
+    said = (labels_of(manifest), annotations_of(manifest))
+    return Owner((kind, namespace, name), uid, manifest, *said, priority, api_version=version)
 
 
 def first_owner(manifest: Manifest) -> Manifest | None:
     references = at(manifest, "metadata", "ownerReferences")
     first = references[0] if isinstance(references, list) and references else None
     return first if isinstance(first, Mapping) else None
+
+
+# ---- which of the chain --------------------------------------------------------------------------
+
+
+def owner_of(chain: Sequence[Owner]) -> Owner:
+    """What the pod at the start of the chain is grouped by (spec 6 C26-C28)."""
+    pod = chain[0]
+    if len(chain) == 1:
+        return _of_spark(pod, pod)
+    last = len(chain) - 1
+    top = chain[last]
+    while last and top.row.looked_through:
+        last -= 1
+        top = _with_what_is_said(chain[last], top)
+    if last == 0 or top.key[0] == "Pod":
+        return _of_spark(pod, top)
+    if top.row.ray:
+        return _of_ray(chain[: last + 1], top)
+    kind = top.key[0] if top.row.group else ""
+    if kind == "CronJob" and last > 1:
+        return chain[last - 1]  # each run is a group of its own
+    if kind == "Deployment":
+        return by_itself(pod, top)
+    if kind == "LeaderWorkerSet":
+        return of_replica(pod, top)
+    return top
+
+
+def by_itself(pod: Owner, top: Owner) -> Owner:
+    """The pod is a group of its own, with what its Deployment says."""
+    return replace(
+        pod,
+        labels=top.labels,
+        annotations=top.annotations,
+        priority_class=kinds.KINDS["Deployment"].priority,
+        described=top.reference,
+    )
+
+
+def of_replica(pod: Owner, top: Owner) -> Owner:
+    """Every replica of a LeaderWorkerSet is a group of its own (spec 4 G7)."""
+    index = str(pod.labels.get(keys.LWS_GROUP_INDEX_LABEL))
+    return replace(top, replica=index) if index.isdecimal() else top
+
+
+def _of_spark(pod: Owner, owner: Owner) -> Owner:
+    """Driver and executors of spark-submit have a group that Spark names."""
+    selector = text(pod.labels.get(keys.SPARK_SELECTOR_LABEL))
+    if not selector or keys.SPARK_NAME_LABEL not in pod.labels:
+        return owner
+    return replace(owner, named=selector)
+
+
+def _of_ray(chain: Sequence[Owner], top: Owner) -> Owner:
+    """The group of the Ray cluster; pods that are not the cluster's have their own.
+
+    Those are the submitter of a RayJob and the clean-up job of a cluster. KAI puts them into the
+    cluster's group, in none of its parts, and so they never start (decision 22).
+    """
+    if chain[1].key[0] != "RayCluster":
+        return top if len(chain) == 2 else _with_what_is_said(chain[1], top)
+    named = text(top.labels.get(keys.RAY_PRIORITY_CLASS_LABEL))
+    return replace(top, ray_cluster=chain[1].manifest, priority_class=named or top.priority_class)
+
+
+def _with_what_is_said(owner: Owner, above: Owner) -> Owner:
+    """With the labels and annotations of the owner above, where it lacks them."""
+    return replace(
+        owner,
+        labels={**above.labels, **owner.labels},
+        annotations={**above.annotations, **owner.annotations},
+    )
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def top_owner(pod: Manifest, owners: Mapping[Key, Manifest]) -> Owner:
+    """What the pod is grouped by, as far as these owners are known (C25-C28); raises Nonsense.
+
+    Files may lack what stands between a pod and its owner: a ReplicaSet with the label of a
+    Deployment counts as one, and pods of a LeaderWorkerSet name it in a label.
+    """
+
+    def find(reference: Reference) -> Manifest:
+        return owners.get(reference[1:4], {})
+
+    chain = chain_of(pod, find)
+    top = chain[-1]
+    labels = chain[0].labels
+    if top.key[0] == "ReplicaSet" and keys.POD_TEMPLATE_HASH_LABEL in labels:
+        return by_itself(chain[0], top)
+    key: Key = ("LeaderWorkerSet", top.key[1], text(labels.get(keys.LWS_NAME_LABEL)))
+    if top.key[0] != "LeaderWorkerSet" and (found := owners.get(key)):
+        version = text(found.get("apiVersion"))
+        top = _as_owner(Reference(version, *key, _uid(found)), found)
+        return of_replica(chain[0], top)
+    return owner_of(chain)

@@ -6,71 +6,136 @@ in a topology the group has to be; its gang says how many pods start together, a
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from kai.api import defaults, keys
+from kai.api import defaults, keys, kinds
 from kai.api.reading import annotations_of, at, first_text, labels_of, text
+from kai.api.rules import is_duration
 from kai.grouping import segments
-from kai.grouping.gangs import Gang
 from kai.grouping.owners import Manifest, Owner
+from kai.grouping.parts import Gang
 
 
-def pod_group(
-    name: str, owner: Owner, pod: Manifest, gang: Gang, classes: frozenset[str]
-) -> dict[str, Any]:
-    """The manifest of a group of this name.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an installation may set.
 
-    pod: the oldest of the group, for what the owner does not say. classes: the PriorityClasses that
-    exist; a name that is not among them is as if it were not there.
+    `classes`: the PriorityClasses that exist; a name that is not among them is as if it were not
+    there. `of_kind`: priority class and preemptibility of groups that name none, by "Kind.group" or
+    by kind (spec 5 A61). `keeps_nonsense`: a duration that is none is written down, for the reader
+    of the group to reject it, and not passed over as in KAI.
     """
-    kind, namespace, owner_name = owner.key
-    described = f"name: {owner_name}\nuid: {owner.uid}\nkind: {kind}\n"
+
+    classes: frozenset[str] = frozenset()
+    of_kind: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    queue_label: str = keys.QUEUE_LABEL
+    node_pool_label: str = keys.NODE_POOL_LABEL
+    keeps_nonsense: bool = False
+
+
+def pod_group(name: str, owner: Owner, pod: Manifest, gang: Gang, rules: Rules) -> dict[str, Any]:
+    """The manifest of a group of this name; `pod`: its oldest, for what the owner does not say."""
     metadata: dict[str, Any] = {
         "name": name,
-        "namespace": namespace,
-        "annotations": {keys.TOP_OWNER_ANNOTATION: described},
+        "namespace": owner.key[1],
+        "annotations": {
+            **{key: said for key, said in owner.annotations.items() if key not in _NOT_COPIED},
+            keys.TOP_OWNER_ANNOTATION: _described(owner),
+        },
     }
-    kept = {key: _said(key, owner.labels, labels_of(pod)) for key in _KEPT_LABELS}
-    if kept := {key: said for key, said in kept.items() if said}:
-        metadata["labels"] = kept
-    for key in _KEPT_ANNOTATIONS:
-        if said := text(owner.annotations.get(key)):
-            metadata["annotations"][key] = said
+    if labels := _labels(owner, labels_of(pod), rules):
+        metadata["labels"] = labels
+    if owner.uid:
+        version, kind, _, owner_name, uid = owner.reference
+        reference = {"apiVersion": version, "kind": kind, "name": owner_name, "uid": uid}
+        metadata["ownerReferences"] = [reference]
     if created := first_text(
         at(owner.manifest, "metadata", "creationTimestamp"),
         at(pod, "metadata", "creationTimestamp"),
     ):
         metadata["creationTimestamp"] = created
-
-    spec: dict[str, Any] = {
-        "queue": _queue(owner, pod),
-        "minMember": gang.min_member,
-        "priorityClassName": _priority_class(owner, pod, classes),
+    spec = _spec(owner, pod, gang, rules)
+    return {
+        "apiVersion": keys.POD_GROUP_API,
+        "kind": "PodGroup",
+        "metadata": metadata,
+        "spec": spec,
     }
+
+
+_NOT_COPIED = frozenset(
+    (
+        # Written by the scheduler and the grouper on the pod, which may be its own owner.
+        keys.POD_GROUP_ANNOTATION,
+        keys.RECEIVED_TYPE_ANNOTATION,
+        keys.NUMA_PREDICTED_ANNOTATION,
+        keys.NUMA_OBSERVED_ANNOTATION,
+        keys.TOPOLOGY_RANK_ANNOTATION,
+        keys.TOPOLOGY_DOMAIN_ANNOTATION,
+        keys.LAST_APPLIED_ANNOTATION,  # the whole manifest of another object
+    )
+)
+
+
+def given_labels(labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those that the scheduler writes on a pod, which may be its own owner."""
+    return {
+        key: said
+        for key, said in labels.items()
+        if key != keys.SUBGROUP_LABEL and not key.startswith(keys.GPU_GROUP_LABEL)
+    }
+
+
+def _labels(owner: Owner, of_pod: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
+    """The owner's, and who uses it and the node pool from the pod where the owner lacks them."""
+    labels = given_labels(owner.labels)
+    for key in (keys.USER_LABEL, rules.node_pool_label):
+        if key not in labels and text(of_pod.get(key)):
+            labels[key] = of_pod[key]
+    return labels
+
+
+def _spec(owner: Owner, pod: Manifest, gang: Gang, rules: Rules) -> dict[str, Any]:
+    of_pod = labels_of(pod)
+    spec: dict[str, Any] = {"queue": _queue(owner, of_pod, rules)}
+    if gang.min_sub_group is None:
+        spec["minMember"] = gang.min_member
+    else:
+        spec["minSubGroup"] = gang.min_sub_group
+    priority, preemptibility = _of_kind(owner, rules)
+    spec["priorityClassName"] = _priority_class(owner, pod, rules.classes, priority)
     for member, key in (
         ("preemptionDelay", keys.PREEMPTION_DELAY_ANNOTATION),
         ("stalenessGracePeriod", keys.STALENESS_ANNOTATION),
     ):
-        if said := _said(key, owner.annotations, annotations_of(pod)):
-            spec[member] = said
-    preemptibility = _said(keys.PREEMPTIBILITY_LABEL, owner.labels, labels_of(pod)).lower()
-    if preemptibility in ("preemptible", "non-preemptible"):
-        spec["preemptibility"] = preemptibility
+        for place in (owner.annotations, annotations_of(pod)):
+            said = text(place.get(key))
+            makes_sense = is_duration(said) and (said[0] != "-" or key in _MAY_BE_NEGATIVE)
+            if said and (makes_sense or rules.keeps_nonsense):
+                spec[member] = said
+                break
+    if gang.coming_up:
+        spec.setdefault("stalenessGracePeriod", NEVER_STALE)
+    of_labels = [_said(keys.PREEMPTIBILITY_LABEL, each) for each in (owner.labels, of_pod)]
+    for each in (*of_labels, preemptibility):
+        if each.lower() in ("preemptible", "non-preemptible"):
+            spec["preemptibility"] = each.lower()
+            break
     said_of_nodes = (text(owner.annotations.get(key)) for key in keys.TOPOLOGY)
     if constraint := segments.constraint_of(*said_of_nodes):
         spec["topologyConstraint"] = constraint  # spec 4 C2
     if gang.sub_groups:
         spec["subGroups"] = list(gang.sub_groups)
-    return {"metadata": metadata, "spec": spec}
+    return spec
 
 
-_KEPT_LABELS = (keys.NODE_POOL_LABEL, keys.QUEUE_LABEL)
-_KEPT_ANNOTATIONS = (
-    keys.MIN_DOMAINS_ANNOTATION,
-    keys.MAX_DOMAINS_ANNOTATION,
-    keys.BALANCED_DOMAINS_ANNOTATION,
-)
+_MAY_BE_NEGATIVE = frozenset((keys.STALENESS_ANNOTATION,))
+NEVER_STALE = "-1s"
+"""As a staleness grace period: the group is never evicted as stale."""
 
 
 def _said(key: str, *places: Mapping[str, Any]) -> str:
@@ -78,21 +143,50 @@ def _said(key: str, *places: Mapping[str, Any]) -> str:
     return first_text(*(place.get(key) for place in places))
 
 
-def _queue(owner: Owner, pod: Manifest) -> str:
-    if said := _said(keys.QUEUE_LABEL, owner.labels, labels_of(pod)):
+def _queue(owner: Owner, of_pod: Mapping[str, Any], rules: Rules) -> str:
+    if said := _said(rules.queue_label, owner.labels, of_pod):
         return said
-    project = _said(keys.PROJECT_LABEL, owner.labels, labels_of(pod))
+    project = _said(keys.PROJECT_LABEL, owner.labels, of_pod)
     if not project:
         return defaults.DEFAULT_QUEUE
-    pool = text(labels_of(pod).get(keys.NODE_POOL_LABEL))
+    pool = text(of_pod.get(rules.node_pool_label))
     return f"{project}-{pool}" if pool else project
 
 
-def _priority_class(owner: Owner, pod: Manifest, classes: frozenset[str]) -> str:
+def _priority_class(owner: Owner, pod: Manifest, classes: frozenset[str], of_kind: str) -> str:
     """The first class named that exists; else the one of the owner's kind."""
     named = (
         owner.labels.get(keys.PRIORITY_CLASS_LABEL),
         labels_of(pod).get(keys.PRIORITY_CLASS_LABEL),
         at(pod, "spec", "priorityClassName"),
+        of_kind,
     )
     return next((text(said) for said in named if text(said) in classes), owner.priority_class)
+
+
+def _of_kind(owner: Owner, rules: Rules) -> tuple[str, str]:
+    if not rules.of_kind:
+        return "", ""
+    version, kind = (owner.described or owner.reference)[:2]
+    group = kinds.group_of(version)
+    found = rules.of_kind.get(f"{kind}.{group}" if group else kind) or rules.of_kind.get(kind)
+    return found or ("", "")
+
+
+def _described(owner: Owner) -> str:
+    """Who the group belongs to, as YAML (spec 5 A52)."""
+    version, kind, _, name, uid = owner.described or owner.reference
+    group, number = kinds.group_of(version), version.rpartition("/")[2]
+    said = {"name": name, "uid": uid, "group": group, "version": number, "kind": kind}
+    return "".join(f"{key}: {_yaml(value)}\n" for key, value in said.items())
+
+
+def _yaml(value: str) -> str:
+    plain = _PLAIN.match(value) and value.lower() not in _WORDS
+    return value if plain else json.dumps(value)
+
+
+# Without quotes: what starts with a letter, a UID (even one of digits), and what has any letter
+# that no number has. YAML would read "1e3", "yes" and a date as something else.
+_PLAIN = re.compile(r"[A-Za-z<]|[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f.-]*[g-wyz]")
+_WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))

@@ -31,24 +31,29 @@ def whole(spec: Mapping[str, Any], member: str, default: int, field: str) -> int
     return value
 
 
-def roles_of(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The replica specs of a PyTorchJob by role: "master", "worker"; raises Nonsense."""
-    roles = at(job, "spec", _ROLES)
+def roles_of(job: Mapping[str, Any], family: str = "pytorch") -> dict[str, Mapping[str, Any]]:
+    """The replica specs of a training job by role: "master", "worker"; raises Nonsense."""
+    roles = at(job, "spec", f"{family}ReplicaSpecs")
     if not isinstance(roles, Mapping):
-        raise Nonsense(f"spec.{_ROLES}", "is missing, so there is nothing to make pods of")
+        said = "is missing, so there is nothing to make pods of"
+        raise Nonsense(f"spec.{family}ReplicaSpecs", said)
     return {text(role).lower(): mapping(roles[role]) for role in sorted(roles, key=str)}
 
 
-_ROLES = "pytorchReplicaSpecs"
+def replicas_of(role: str, spec: Mapping[str, Any], family: str = "pytorch") -> int:
+    """How many pods of a role a training job has (spec 4 G2)."""
+    return whole(spec, "replicas", 1, f"{field_of(role, family)}.replicas")
 
 
-def replicas_of(role: str, spec: Mapping[str, Any]) -> int:
-    """How many pods of a role a PyTorchJob has (spec 4 G2)."""
-    return whole(spec, "replicas", 1, f"{field_of(role)}.replicas")
+def field_of(role: str, family: str = "pytorch") -> str:
+    return f"spec.{family}ReplicaSpecs.{role.capitalize()}"
 
 
-def field_of(role: str) -> str:
-    return f"spec.{_ROLES}.{role.capitalize()}"
+def min_available(job: Mapping[str, Any], default: int) -> int:
+    """How many pods of a training job are enough, where it says so; raises Nonsense."""
+    path = ("runPolicy", "schedulingPolicy")
+    place = ".".join(("spec", *path, "minAvailable"))
+    return whole(mapping(at(job, "spec", *path)), "minAvailable", default, place)
 
 
 def replica_size(lws: Mapping[str, Any]) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
-from kai.grouping import Gang, Nonsense, gang_of, pod_group, top_owner
+from kai.grouping import Gang, Nonsense, Rules, gang_of, pod_group, top_owner
 
 
 def manifest(name: str, *, owner: tuple[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
@@ -23,11 +24,11 @@ def test_a_pod_without_an_owner_owns_itself() -> None:
 
 def test_the_walk_ends_at_the_last_owner_that_is_known() -> None:
     pod = manifest("p", owner=("JobSet", "run"))
-    job_set = manifest("run", owner=("TrainJob", "train"), uid="2", labels={"a": "b"})
+    job_set = manifest("run", owner=("MegaJob", "train"), uid="2", labels={"a": "b"})
     unknown = top_owner(pod, {})
     assert (unknown.key, unknown.uid, unknown.manifest) == (("JobSet", "ml", "run"), "of-owner", {})
     top = top_owner(pod, {("JobSet", "ml", "run"): job_set})
-    assert top.key == ("TrainJob", "ml", "train")
+    assert top.key == ("MegaJob", "ml", "train")
 
 
 def test_owners_that_own_each_other_end() -> None:
@@ -68,9 +69,46 @@ def test_a_group_takes_the_first_priority_class_that_exists() -> None:
     pod = manifest("p", labels={"priorityClassName": "urgent"})
     owner = top_owner(pod, {})
     for classes, priority in (({"urgent"}, "urgent"), ({"other"}, "train")):
-        made = pod_group("pg-p", owner, pod, Gang(), frozenset(classes))
+        made = pod_group("pg-p", owner, pod, Gang(), Rules(frozenset(classes)))
         assert made["spec"] == {
             "queue": "default-queue",
             "minMember": 1,
             "priorityClassName": priority,
         }
+
+
+@pytest.mark.parametrize(
+    ("of_owner", "of_pod", "delay", "period"),
+    [
+        ("5m", "1m", "5m", "5m"),
+        ("5", "1m", "1m", "1m"),
+        ("-1s", "1m", "1m", "-1s"),
+        ("soon", "", None, None),
+    ],
+)
+def test_a_duration_that_is_none_is_passed_over(
+    of_owner: str, of_pod: str, delay: str | None, period: str | None
+) -> None:
+    names = ("kai.scheduler/preemption-delay", "kai.scheduler/staleness-grace-period")
+    pod = manifest("p", owner=("Job", "j"), annotations=dict.fromkeys(names, of_pod))
+    job = manifest("j", annotations=dict.fromkeys(names, of_owner))
+    spec = pod_group("g", top_owner(pod, {("Job", "ml", "j"): job}), pod, Gang(), Rules())["spec"]
+    assert (spec.get("preemptionDelay"), spec.get("stalenessGracePeriod")) == (delay, period)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("train", "train"), ("1e3", '"1e3"'), ("2026-01-01", '"2026-01-01"'), ("yes", '"yes"')],
+)
+def test_who_a_group_belongs_to_is_read_as_text(name: str, written: str) -> None:
+    pod = manifest(name, uid="1234abcd-0000-4000-8000-000000000000")
+    made = pod_group("g", top_owner(pod, {}), pod, Gang(), Rules())
+    described = made["metadata"]["annotations"]["kai.scheduler/top-owner-metadata"]
+    assert described.splitlines()[0] == f"name: {written}"
+    assert yaml.safe_load(described) == {
+        "name": name,
+        "uid": "1234abcd-0000-4000-8000-000000000000",
+        "group": "",
+        "version": "v1",
+        "kind": "Pod",
+    }

@@ -144,7 +144,10 @@ def test_labels_and_annotations_become_fields() -> None:
         "topologyConstraint": {"topology": "racks", "requiredTopologyLevel": "rack"},
     }
     [made] = cluster.objects["podGroups"]
-    assert made["metadata"]["labels"] == {"kai.scheduler/node-pool": "x"}
+    assert made["metadata"]["labels"] == {
+        "kai.scheduler/preemptibility": "Non-Preemptible",
+        "kai.scheduler/node-pool": "x",
+    }
 
 
 PLACED = {"topology": "racks", "requiredTopologyLevel": "rack"}
@@ -218,6 +221,8 @@ def test_pods_of_a_gang_kai_does_not_know_are_named() -> None:
         "give it or its PodGroup"
     )
     owned = pod(ownerReferences=[{"kind": "JobSet", "name": "js", "uid": "u"}])
+    assert str(load(owned).rejected[0]).endswith("is not known; give it or its PodGroup")
+    owned = pod(ownerReferences=[{"kind": "Notebook", "name": "m", "uid": "u"}])
     assert str(load(owned).rejected[0]).endswith("is not known; give its PodGroup")
 
 

@@ -1,0 +1,1 @@
+"""What each role of the control plane decides, as functions from facts to writes, without I/O."""

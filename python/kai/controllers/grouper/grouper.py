@@ -1,0 +1,599 @@
+"""The pod-grouper: facts about pods, owners and groups in, decisions out; no I/O, no clock.
+
+    grouper.put_pod(pod)
+    decided = grouper.decide()                 # needs the owner: Reference("batch/v1", "Job", ...)
+    grouper.put_object(decided.needs[0], job)
+    decided = grouper.decide()                 # a group to create, the pod assigned to it
+
+The oldest pod comes first, and it says what the owner of a group leaves open; of pods created in
+one second, the one that arrived first. Owners and groups may arrive in any order. What was decided
+counts as done; `group_exists`, `group_gone`, `group_refused` and `retry` correct that where a write
+went otherwise.
+
+Of a pod that names its group only the name is kept, and nothing of a group that has one pod and no
+owner. A decision costs what the pods and objects that changed cost. For one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kai.api import keys, kinds
+from kai.api.reading import annotations_of, at, labels_of, mapping, text
+from kai.controllers.grouper.decisions import Assignment, Decided, GroupChange, Problem
+from kai.controllers.grouper.existing import patch_of, patched
+from kai.grouping import (
+    Gang,
+    Nonsense,
+    Owner,
+    Reference,
+    Rules,
+    chain_of,
+    gang_of,
+    gangs,
+    owner_of,
+    pod_group,
+    reference_of,
+)
+from kai.grouping.pod_groups import given_labels
+
+Manifest = Mapping[str, Any]
+
+
+class _NotKnownYet(Exception):
+    def __init__(self, reference: Reference) -> None:
+        super().__init__(reference)
+        self.reference = reference
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """An object that is not there, with a sentence; None: it may not be read."""
+
+    message: str | None
+
+
+@dataclass(slots=True)
+class _Pod:
+    """A pod that does not name its group yet, or that changed."""
+
+    manifest: Manifest
+    created: tuple[str, int]  # and the order of arrival
+    again: bool = False  # it names its group, and is looked at all the same
+    problem: str = ""
+    told: tuple[str, str] | None = None  # the group and the sub-group that were decided
+    waits_for: Reference | None = None
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group with pods. `existing`: as it is at the API server, or will be after our writes."""
+
+    first: Manifest  # its oldest pod, which says what the owner leaves open
+    members: dict[str, None] = field(default_factory=dict)
+    heard: dict[str, Manifest] = field(default_factory=dict)  # pods that the gang depends on
+    parts: Sequence[Mapping[str, Any]] = ()
+    follows: dict[Reference, None] = field(default_factory=dict)  # the owners of its pods
+    existing: Mapping[str, Any] | None = None
+    asked: bool = False  # how it is at the API server is being looked up
+    said: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # keys of the owner
+
+
+class Grouper:
+    """Decides which group each pod belongs to. Pods and groups are named "namespace/name"."""
+
+    def __init__(
+        self, rules: Rules | None = None, *, scheduler_name: str = keys.SCHEDULER_NAME
+    ) -> None:
+        self._rules = rules or Rules()
+        self._scheduler_name = scheduler_name
+        self._pods: dict[str, _Pod] = {}
+        self._settled: dict[str, str | int] = {}  # the group; of a bare pod a number of its labels
+        self._groups: dict[str, _Group] = {}
+        self._objects: dict[Reference, Manifest | _Missing] = {}
+        self._needed: set[Reference] = set()
+        self._waiting: dict[Reference, dict[str, None]] = {}  # pods that wait for an object
+        self._following: dict[Reference, dict[str, None]] = {}  # groups that an object decides
+        self._restored: dict[Reference, str] = {}  # pods whose group went
+        self._dirty_pods: dict[str, None] = {}
+        self._dirty_groups: dict[str, None] = {}
+        self._decided = Decided()
+        self._owners: dict[str, Owner] = {}  # of groups that are new in this decision
+        self._arrivals = 0
+
+    def __len__(self) -> int:
+        """How many pods do not name their group yet."""
+        return len(self._pods)
+
+    # ---- facts -----------------------------------------------------------------------------------
+
+    def set_rules(self, rules: Rules) -> None:
+        """Other priority classes or defaults: groups that are followed are decided again."""
+        if rules != self._rules:
+            self._rules = rules
+            self._dirty_groups |= dict.fromkeys(self._groups)
+
+    def put_pod(self, pod: Manifest) -> None:
+        """A pod that is new, or whose metadata, node or phase changed."""
+        if at(pod, "spec", "schedulerName") != self._scheduler_name:
+            return
+        name, uid = kinds.full_name(pod), _uid(pod)
+        known = self._pods.get(name)
+        if known is not None and _uid(known.manifest) != uid:
+            self.pod_gone(name)
+            known = None
+        if known is not None and self._does_as_told(name, known, pod):
+            return
+        again = False
+        if known is None and isinstance(settled := self._settled.get(name), int):
+            if settled == _number_of_labels(pod):
+                return
+            del self._settled[name]
+            again = annotations_of(pod).get(keys.POD_GROUP_ANNOTATION) == _bare_group(name, uid)
+        self._take(name, _trimmed(pod), again=again)
+
+    def pod_gone(self, name: str, uid: str = "") -> None:
+        """A pod was deleted. Its UID, where it is known: another one may have its name by now."""
+        pod = self._pods.get(name)
+        if pod is not None:
+            if uid and _uid(pod.manifest) != uid:
+                return
+            del self._pods[name]
+            self._dirty_pods.pop(name, None)
+            self._waits_no_more(name, pod)
+        group_name: str | int | None = self._settled.pop(name, None)
+        if pod is not None and pod.told is not None:
+            group_name = _beside(name, pod.told[0])
+        if isinstance(group_name, str) and (group := self._groups.get(group_name)) is not None:
+            group.members.pop(name, None)
+            if group.heard.pop(name, None) is not None and group.members:
+                self._dirty_groups[group_name] = None
+            elif not group.members and not group.follows:
+                self._drop(group_name, group)  # it belonged to this pod alone
+
+    def put_object(self, reference: Reference, manifest: Manifest) -> None:
+        """An object of `Decided.needs` as it is now; one with another UID does not count."""
+        if reference.kind == "PodGroup":
+            self.put_group(manifest)
+        elif reference.uid and _uid(manifest) != reference.uid:
+            self.object_gone(reference, "another object has its name")
+        elif reference in self._restored:
+            name = self._restored.pop(reference)
+            self._needed.discard(reference)
+            if self._settled.pop(name, None) is not None:
+                self._take(name, _trimmed(manifest), again=True)
+        else:
+            self._put(reference, _trimmed_owner(reference, manifest))
+
+    def object_gone(self, reference: Reference, message: str = "it does not exist") -> None:
+        """An object of `Decided.needs` is not there: its pods wait until it is."""
+        _, kind, namespace, name, uid = reference
+        if kind == "PodGroup":
+            self.group_gone(f"{namespace}/{name}")
+        elif self._restored.pop(reference, None) is not None:
+            self._needed.discard(reference)
+        else:
+            said = f"failed to find {kind}: <{namespace}/{name}>, uid: <{uid}>: {message}"
+            self._put(reference, _Missing(said))
+
+    def object_forbidden(self, reference: Reference) -> None:
+        """An object of `Decided.needs` may not be read: what it owns counts as the top owner."""
+        self._put(reference, _Missing(None))
+
+    def put_group(self, manifest: Manifest) -> None:
+        """A pod group as it is; groups that the grouper did not ask for may be left out."""
+        name = kinds.full_name(manifest)
+        if (group := self._groups.get(name)) is not None:
+            self._answered(name, group)
+            group.existing = _without_status(manifest)
+            self._dirty_groups[name] = None
+
+    def group_gone(self, name: str, uid: str = "") -> None:
+        """A pod group was deleted, or was asked for and is not there."""
+        if (group := self._groups.get(name)) is not None:
+            known = text(at(group.existing, "metadata", "uid"))
+            if uid and known and known != uid:
+                return
+            self._answered(name, group)
+            group.existing = None
+            if group.members:
+                self._dirty_groups[name] = None
+            else:
+                self._drop(name, group)
+        elif (pod := _pod_of(name)) and isinstance(self._settled.get(pod[0]), int):
+            # The group of a bare pod, of which nothing is kept.
+            reference = _reference("v1", "Pod", pod[0], pod[1])
+            self._restored[reference] = pod[0]
+            self._need(reference)
+
+    def group_exists(self, name: str) -> None:
+        """A group that was to be created is there already: it is needed as it is."""
+        if (group := self._groups.get(name)) is not None:
+            self._ask(name, group)
+
+    def group_refused(self, name: str, message: str) -> None:
+        """The API server will not have a group: its pods get no group until something changes."""
+        if (group := self._groups.get(name)) is not None:
+            group.existing = None
+            for member in group.members:
+                if (pod := self._pods.get(member)) is not None:
+                    pod.told = None
+                    self._problem(member, pod, message)
+
+    def retry(self, what: GroupChange | Assignment) -> None:
+        """A write was not done: the next decision has it again, if it is still right."""
+        if isinstance(what, Assignment):
+            if (pod := self._pods.get(what.pod)) is not None:
+                pod.told = None
+                self._dirty_pods[what.pod] = None
+        elif (group := self._groups.get(what.name)) is not None:
+            if what.patch is None:
+                group.existing = None
+                self._dirty_groups[what.name] = None
+            else:
+                self._ask(what.name, group)
+        elif what.patch is None:
+            self.group_gone(what.name)  # its pod was bound meanwhile, and forgotten
+
+    # ---- decisions -------------------------------------------------------------------------------
+
+    def decide(self) -> Decided:
+        """What follows from all facts so far and was not decided before."""
+        whole, self._dirty_groups = self._dirty_groups, {}
+        names, self._dirty_pods = self._dirty_pods, {}
+        pods_of: dict[str, list[str]] = {}
+        for name in sorted(names, key=lambda name: self._pods[name].created):
+            if group_name := self._look_at(name, self._pods[name]):
+                pods_of.setdefault(group_name, []).append(name)
+        for name in whole:
+            pods_of.setdefault(name, [])
+        for name, changed in pods_of.items():
+            if (group := self._groups.get(name)) is not None:
+                self._decide_group(name, group, group.members if name in whole else changed)
+        self._owners.clear()
+        decided, self._decided = self._decided, Decided()
+        return decided
+
+    def _look_at(self, name: str, pod: _Pod) -> str:
+        """The group of a pod, "" if it has none or waits for an owner."""
+        manifest = pod.manifest
+        self._waits_no_more(name, pod)
+        if self._needs_no_group(manifest, pod):
+            self._settle(name, manifest, "")
+            return ""
+        walked: dict[Reference, None] = {}
+        try:
+            chain = chain_of(manifest, lambda reference: self._find(reference, walked))
+        except _NotKnownYet as unknown:
+            self._wait(name, pod, unknown.reference)
+            return ""
+        except Nonsense as error:
+            self._problem(name, pod, error.message)
+            if walked:
+                self._wait(name, pod, next(reversed(walked)))
+            return ""
+        if any(_skips(each.annotations) for each in chain):
+            self._settle(name, manifest, "")
+            return ""
+        owner = owner_of(chain)
+        group_name = _beside(name, owner.group_name)
+        group = self._groups.get(group_name)
+        if group is None:
+            self._groups[group_name] = group = _Group(manifest)
+            self._owners[group_name] = owner
+            if annotations_of(manifest).get(keys.POD_GROUP_ANNOTATION) == owner.group_name:
+                self._ask(group_name, group)
+        for reference in walked:
+            self._follow(group_name, group, reference)
+        group.members[name] = None
+        if (is_heard := gangs.OF_PODS.get(owner.key[0])) is not None and is_heard(manifest):
+            group.heard[name] = manifest
+        else:
+            group.heard.pop(name, None)
+        return group_name
+
+    def _needs_no_group(self, manifest: Manifest, pod: _Pod) -> bool:
+        said = annotations_of(manifest)
+        if _skips(said):
+            return True
+        if keys.POD_GROUP_ANNOTATION in said:
+            # A pod without an owner may name any group; one of ours was told which.
+            return reference_of(manifest) is None and pod.told is None and not pod.again
+        ended = at(manifest, "status", "phase") in ("Succeeded", "Failed")
+        return ended or at(manifest, "metadata", "deletionTimestamp") is not None
+
+    def _decide_group(self, name: str, group: _Group, pods: Iterable[str]) -> None:
+        """Brings the group up to date, and assigns these pods of it."""
+        if group.asked:
+            return  # the answer makes it dirty
+        walked: dict[Reference, None] = {}
+        try:
+            owner = self._owners.get(name) or owner_of(
+                chain_of(group.first, lambda each: self._find(each, walked))
+            )
+            gang = gang_of(owner, [*group.heard.values()])
+        except _NotKnownYet as unknown:
+            self._follow(name, group, unknown.reference)
+            self._need(unknown.reference)
+            return
+        except Nonsense as error:
+            for member in group.members:
+                if (pod := self._pods.get(member)) is not None:
+                    self._problem(member, pod, error.message)
+            return
+        self._bring_up_to_date(name, group, owner, gang)
+        parts_changed, group.parts = group.parts != gang.sub_groups, gang.sub_groups
+        for member in list(group.members if parts_changed else pods):
+            pod = self._pods.get(member)
+            manifest = pod.manifest if pod is not None else group.heard.get(member)
+            if manifest is not None:
+                self._assign(member, manifest, owner.group_name, gang)
+        if not group.follows and not any(member in self._pods for member in group.members):
+            self._drop(name, group)  # a bare pod that names its group
+
+    def _bring_up_to_date(self, name: str, group: _Group, owner: Owner, gang: Gang) -> None:
+        wanted = pod_group(owner.group_name, owner, group.first, gang, self._rules)
+        # First come is first served: what counts is when the pod came, not its owner.
+        wanted["metadata"].pop("creationTimestamp", None)
+        if came := at(group.first, "metadata", "creationTimestamp"):
+            wanted["metadata"]["creationTimestamp"] = came
+        before, group.said = group.said, (frozenset(owner.labels), frozenset(owner.annotations))
+        if group.existing is None:
+            group.existing = wanted
+            self._decided.groups.append(GroupChange(wanted))
+            return
+        labels, annotations = (was - now for was, now in zip(before, group.said, strict=True))
+        patch = patch_of(
+            wanted, group.existing, self._rules, gone_labels=labels, gone_annotations=annotations
+        )
+        if patch:
+            group.existing = patched(group.existing, patch)
+            self._decided.groups.append(GroupChange(group.existing, patch))
+
+    def _assign(self, name: str, manifest: Manifest, group_name: str, gang: Gang) -> None:
+        """Decides on a pod; one that says already what was decided is settled."""
+        pod = self._pods.get(name)
+        try:
+            sub_group = gang.sub_group_of(manifest)
+        except Nonsense as error:
+            if pod is not None:
+                self._problem(name, pod, error.message)
+            return
+        patch = _patch_of_pod(manifest, group_name, sub_group, has_parts=bool(gang.sub_groups))
+        if not patch:
+            if pod is not None:
+                self._settle(name, manifest, group_name)
+            return
+        if pod is None:  # it was settled, and its gang has other parts now
+            pod = self._pods[name] = _Pod(manifest, ("", 0))
+        pod.problem = ""
+        if pod.told != (group_name, sub_group):
+            pod.told = (group_name, sub_group)
+            assignment = Assignment(name, _uid(manifest), group_name, sub_group, patch)
+            self._decided.assignments.append(assignment)
+
+    # ---- what is remembered ----------------------------------------------------------------------
+
+    def _does_as_told(self, name: str, known: _Pod, pod: Manifest) -> bool:
+        """A bare pod that names its group now, and is as it was otherwise: the usual end."""
+        if known.told is None or name in self._dirty_pods or known.waits_for is not None:
+            return False
+        group_name = known.told[0]
+        full_name = _beside(name, group_name)
+        group = self._groups.get(full_name)
+        if (
+            group is None
+            or group.follows
+            or group.asked
+            or full_name in self._dirty_groups
+            or len(group.members) > 1
+            or annotations_of(pod).get(keys.POD_GROUP_ANNOTATION) != group_name
+            or group_name != _bare_group(name, _uid(pod))
+            or given_labels(labels_of(pod)) != given_labels(labels_of(known.manifest))
+        ):
+            return False
+        self._settle(name, pod, group_name)
+        self._drop(full_name, group)
+        return True
+
+    def _take(self, name: str, manifest: Manifest, *, again: bool) -> None:
+        pod = self._pods.get(name)
+        if pod is None:
+            self._arrivals += 1
+            created = (text(at(manifest, "metadata", "creationTimestamp")), self._arrivals)
+            self._pods[name] = _Pod(manifest, created, again)
+        else:
+            pod.manifest = manifest
+        self._dirty_pods[name] = None
+        reference = _reference("v1", "Pod", name, _uid(manifest))
+        if reference in self._objects:  # it owns other pods
+            self._put(reference, manifest)
+
+    def _settle(self, name: str, manifest: Manifest, group_name: str) -> None:
+        """Forgets a pod that needs nothing more."""
+        del self._pods[name]
+        group = self._groups.get(_beside(name, group_name)) if group_name else None
+        if group is not None and (group.follows or group_name != _bare_group(name, _uid(manifest))):
+            self._settled[name] = _beside(name, group_name)
+        elif reference_of(manifest) is None:
+            self._settled[name] = _number_of_labels(manifest)
+
+    def _put(self, reference: Reference, found: Manifest | _Missing) -> None:
+        if self._objects.get(reference) == found:
+            return
+        self._objects[reference] = found
+        for name in self._waiting.pop(reference, ()):
+            self._dirty_pods[name] = None
+        for name in self._following.get(reference, ()):
+            self._dirty_groups[name] = None
+
+    def _find(self, reference: Reference, walked: dict[Reference, None]) -> Manifest | None:
+        """What owns a pod; raises _NotKnownYet, and Nonsense for what is not there."""
+        walked[reference] = None
+        found = self._objects.get(reference)
+        if found is None and reference.kind == "Pod":
+            pod = self._pods.get(f"{reference.namespace}/{reference.name}")
+            if pod is not None and _uid(pod.manifest) == reference.uid:
+                found = self._objects[reference] = pod.manifest
+        if found is None:
+            raise _NotKnownYet(reference)
+        if isinstance(found, _Missing):
+            if found.message is None:
+                return None
+            raise Nonsense("metadata.ownerReferences", found.message)
+        return found
+
+    def _need(self, reference: Reference) -> None:
+        if reference not in self._needed:
+            self._needed.add(reference)
+            self._decided.needs.append(reference)
+
+    def _wait(self, name: str, pod: _Pod, reference: Reference) -> None:
+        pod.waits_for = reference
+        self._waiting.setdefault(reference, {})[name] = None
+        if reference not in self._objects:
+            self._need(reference)
+
+    def _waits_no_more(self, name: str, pod: _Pod) -> None:
+        reference, pod.waits_for = pod.waits_for, None
+        if reference is not None and (waiting := self._waiting.get(reference)) is not None:
+            waiting.pop(name, None)
+            if not waiting:
+                del self._waiting[reference]
+                self._release(reference)
+
+    def _follow(self, name: str, group: _Group, reference: Reference) -> None:
+        if reference not in group.follows:
+            group.follows[reference] = None
+            self._following.setdefault(reference, {})[name] = None
+
+    def _ask(self, name: str, group: _Group) -> None:
+        """How the group is at the API server has to be known first."""
+        group.asked = True
+        self._need(_reference_of_group(name))
+
+    def _answered(self, name: str, group: _Group) -> None:
+        group.asked = False
+        self._needed.discard(_reference_of_group(name))
+
+    def _drop(self, name: str, group: _Group) -> None:
+        """Forgets a group, and the objects that decided nothing else."""
+        del self._groups[name]
+        self._needed.discard(_reference_of_group(name))
+        for reference in group.follows:
+            following = self._following[reference]
+            following.pop(name, None)
+            if not following:
+                del self._following[reference]
+                self._release(reference)
+
+    def _release(self, reference: Reference) -> None:
+        if reference in self._waiting or reference in self._following:
+            return
+        self._objects.pop(reference, None)
+        if reference in self._needed:
+            self._needed.discard(reference)
+            self._decided.not_needed.append(reference)
+
+    def _problem(self, name: str, pod: _Pod, message: str) -> None:
+        if pod.problem != message:
+            pod.problem = message
+            self._decided.problems.append(Problem(name, _uid(pod.manifest), message))
+
+
+# ---- manifests -----------------------------------------------------------------------------------
+
+
+def _uid(manifest: Manifest) -> str:
+    return text(at(manifest, "metadata", "uid"))
+
+
+def _beside(pod: str, name: str) -> str:
+    """The full name of what has this name in the pod's namespace."""
+    return f"{pod.partition('/')[0]}/{name}"
+
+
+def _bare_group(pod: str, uid: str) -> str:
+    return f"pg-{pod.partition('/')[2]}-{uid}"
+
+
+def _pod_of(group: str) -> tuple[str, str] | None:
+    """The pod, and its UID, that a group of this name was made for, if it is a bare pod's."""
+    namespace, _, name = group.partition("/")
+    pod, uid = name[3:-37], name[-36:]
+    return (f"{namespace}/{pod}", uid) if name == f"pg-{pod}-{uid}" and pod else None
+
+
+def _reference(api_version: str, kind: str, full_name: str, uid: str = "") -> Reference:
+    namespace, _, name = full_name.partition("/")
+    return Reference(api_version, kind, namespace, name, uid)
+
+
+def _reference_of_group(name: str) -> Reference:
+    return _reference(keys.POD_GROUP_API, "PodGroup", name)
+
+
+def _skips(annotations: Mapping[str, Any]) -> bool:
+    return annotations.get(keys.SKIP_GROUPER_ANNOTATION) == "true"
+
+
+def _number_of_labels(pod: Manifest) -> int:
+    return hash(frozenset(given_labels(labels_of(pod)).items()))
+
+
+_OF_METADATA = frozenset(
+    (
+        "annotations",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "labels",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "uid",
+    )
+)
+
+
+_OF_SPEC = ("priorityClassName", "nodeName")
+
+
+def _metadata(manifest: Manifest) -> dict[str, Any]:
+    metadata = mapping(manifest.get("metadata"))
+    return {key: said for key, said in metadata.items() if key in _OF_METADATA}
+
+
+def _trimmed(pod: Manifest) -> dict[str, Any]:
+    """What the grouper reads of a pod."""
+    spec, phase = mapping(pod.get("spec")), at(pod, "status", "phase")
+    read = {each: spec[each] for each in _OF_SPEC if each in spec}
+    return {"metadata": _metadata(pod), "spec": read, "status": {"phase": phase}}
+
+
+def _trimmed_owner(reference: Reference, manifest: Manifest) -> dict[str, Any]:
+    trimmed: dict[str, Any] = {"apiVersion": reference.api_version, "metadata": _metadata(manifest)}
+    if reference.kind in gangs.KNOWN:
+        trimmed["spec"] = manifest.get("spec")
+    return trimmed
+
+
+def _without_status(group: Manifest) -> dict[str, Any]:
+    kept = {key: said for key, said in group.items() if key != "status"}
+    return {**kept, "metadata": _metadata(group)}
+
+
+def _patch_of_pod(
+    pod: Manifest, group: str, sub_group: str, *, has_parts: bool
+) -> dict[str, dict[str, Any]]:
+    """What the pod lacks to name its group; {} if nothing."""
+    patch: dict[str, dict[str, Any]] = {}
+    if annotations_of(pod).get(keys.POD_GROUP_ANNOTATION) != group:
+        patch["annotations"] = {keys.POD_GROUP_ANNOTATION: group}
+    said = labels_of(pod).get(keys.SUBGROUP_LABEL)
+    if sub_group and said != sub_group:
+        patch["labels"] = {keys.SUBGROUP_LABEL: sub_group}
+    elif has_parts and not sub_group and said is not None:
+        patch["labels"] = {keys.SUBGROUP_LABEL: None}
+    return patch

@@ -1,0 +1,441 @@
+"""Conditions, time stamps and events of pod groups (spec 5 A17-A22, spec 2 M1-M5)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from kai.api import keys
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.controllers.verdicts.facts import Decided, Event, GroupSeen, Seen, Ticket, Verdict, split
+from kai.controllers.verdicts.pace import BATCH, Budget, Pace, Timers, shape
+from kai.controllers.verdicts.pods import LINGER_S, LOOK_S, earliest, stamp
+from kai.controllers.verdicts.written import Written, is_another
+
+NOT_READY_S = 1.0
+"""The pods of a gang come one by one: so long nothing is said of those that are missing."""
+DEFAULT_POOL = "default"
+_CONDITIONS = "schedulingConditions"
+_TYPE = "UnschedulableOnNodePool"
+
+
+class Last(NamedTuple):
+    """The last entry of `status.schedulingConditions`, without what does not count (A21)."""
+
+    type: str
+    node_pool: str
+    reason: str
+    message: str
+    status: str
+
+
+class _Group:
+    """`wish`: what a plan said of a group that waits; None: it does not. `others`: entries of other
+    node pools. `last_id`: of the newest entry. `said`: the shapes of the last events by reason.
+    `unready`: it waits for its own pods; `silent`: that, as long as nothing was said about it."""
+
+    __slots__ = (
+        *("holds", "last_id", "looked", "others", "pace", "pool", "said", "silent", "stale"),
+        *("stamps", "status", "uid", "unready", "wish"),
+    )
+
+    def __init__(self, seen: GroupSeen, now: float) -> None:
+        self.uid = seen.uid
+        self.wish: Verdict | None = None
+        self.said: dict[str, int] = {}
+        self.unready = False
+        self.silent: Verdict | None = None
+        self.stale = keys.STALE_ANNOTATION in seen.stamps
+        self.status, self.stamps = Written(), Written()
+        self.pace = Pace()
+        self.last_id = 0
+        self.look(seen, now)
+        last = self.status.there[_CONDITIONS]
+        if last is not None:
+            self.said["Unschedulable"] = shape(last.message)
+
+    def look(self, seen: GroupSeen, now: float) -> None:
+        self.looked = now
+        self.holds = seen.holds
+        self.pool = seen.node_pool or DEFAULT_POOL
+        self.others = tuple(each for each in seen.conditions if each.get("nodePool") != self.pool)
+        last = seen.conditions[-1] if seen.conditions else None
+        self.status.look({_CONDITIONS: None if last is None else _last_of(last)})
+        self.last_id = max(self.last_id, _transition_id(last))
+        self.stamps.look({name: seen.stamps.get(name, "") for name in STAMPS})
+
+    def say(self, reason: str, text: str) -> bool:
+        """Whether an event of that reason says something that the last one did not."""
+        what = shape(text)
+        if self.said.get(reason) == what:
+            return False
+        self.said[reason] = what
+        return True
+
+
+STAMPS = (keys.LAST_START_ANNOTATION, keys.STALE_ANNOTATION, keys.LAST_EVICTION_ANNOTATION)
+
+
+class Groups:
+    """All groups that wait, are stale, or have writes under way."""
+
+    def __init__(self, counts: Budget, others: Budget) -> None:
+        self._groups: dict[str, _Group] = {}
+        self._counts_budget, self._others_budget = counts, others
+        self._firsts, self._counts, self._others = Timers(), Timers(), Timers()
+        self._not_ready, self._forget = Timers(), Timers()
+        self._status_retries, self._stamp_retries = Timers(), Timers()
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    @property
+    def known(self) -> Mapping[str, object]:
+        return self._groups
+
+    def take_in(self, now: float, verdicts: Iterable[Verdict], seen: Seen, out: Decided) -> None:
+        """A plan: what it says of the groups that it has news of."""
+        for verdict in verdicts:
+            group = self._groups.get(verdict.name)
+            if group is not None and now < group.looked + LOOK_S and group.wish == verdict:
+                continue
+            facts = seen.group(verdict.name)
+            if facts is None or (group is None and _is_right(verdict, facts)):
+                continue
+            group = self._find(now, verdict.name, facts)
+            self._stamps(now, verdict, group, out)
+            self._staleness(verdict, group, out)
+            self._verdict(now, verdict, group, out)
+            self._send_status(now, verdict.name, group, out)
+            self._send_stamps(now, verdict.name, group, out)
+            self._rest(now, verdict.name, group)
+        for name, group in list(self._groups.items()):
+            if now >= group.looked + LOOK_S:
+                self._look(now, name, group, seen, out)
+
+    def stamp(self, now: float, name: str, field: str, value: str, seen: Seen, out: Decided) -> str:
+        """Sets a time stamp, unless a later one is there. Returns the UID of the group, or ""."""
+        facts = seen.group(name)
+        if facts is None:
+            return ""
+        group = self._find(now, name, facts)
+        if (group.stamps.current(field) or "") < value:
+            group.stamps.want(field, value)
+            self._send_stamps(now, name, group, out)
+        self._rest(now, name, group)
+        return group.uid
+
+    def gone(self, name: str, uid: str = "") -> None:
+        """The group is not there any more; of that UID, if one is given."""
+        group = self._groups.get(name)
+        if group is None or uid not in ("", group.uid):
+            return
+        del self._groups[name]
+        for timers in (
+            *(self._firsts, self._counts, self._others, self._not_ready, self._forget),
+            *(self._status_retries, self._stamp_retries),
+        ):
+            timers.clear(name)
+
+    def answer(self, now: float, machine: str, name: str, number: int, outcome: Outcome) -> None:
+        """What became of a patch."""
+        group = self._groups.get(name)
+        if group is None or outcome.result is Result.REPLACED:
+            return
+        if is_another(outcome):
+            self.gone(name)
+            return
+        written, retries = (
+            (group.status, self._status_retries)
+            if machine == "group"
+            else (group.stamps, self._stamp_retries)
+        )
+        if outcome.result in (Result.FAILED, Result.LOST):
+            wait = written.fail(number)
+            if wait is not None:
+                retries.set(name, now + wait)
+            return
+        written.confirm(number)
+        self._rest(now, name, group)
+
+    def due(self, now: float, out: Decided) -> None:
+        """What waited for its time."""
+        while len(out.writes) < BATCH and (name := self._firsts.pop_one(now)) is not None:
+            group = self._groups.get(name)
+            if group is not None and group.wish is not None:
+                self._write_wish(now, name, group, out)
+                self._send_status(now, name, group, out)
+        for timers, budget in (
+            (self._others, self._others_budget),
+            (self._counts, self._counts_budget),
+        ):
+            for name in timers.pop(now, budget):
+                group = self._groups.get(name)
+                if group is not None and group.wish is not None:
+                    self._write_wish(now, name, group, out)
+                    self._send_status(now, name, group, out)
+        for name in self._not_ready.pop(now):
+            group = self._groups.get(name)
+            if group is not None and group.silent is not None:
+                if group.say("NotReady", group.silent.message):
+                    out.events.append(_event(name, group.uid, "NotReady", group.silent.message))
+                group.silent = None
+        for name in self._status_retries.pop(now):
+            if (group := self._groups.get(name)) is not None:
+                self._send_status(now, name, group, out)
+        for name in self._stamp_retries.pop(now):
+            if (group := self._groups.get(name)) is not None:
+                self._send_stamps(now, name, group, out)
+        for name in self._forget.pop(now):
+            group = self._groups.get(name)
+            if group is not None and self._is_done(group):
+                del self._groups[name]
+
+    def wake(self, now: float) -> float | None:
+        """When `due` has to be called."""
+        return earliest(
+            now,
+            (self._others, self._others_budget),
+            (self._counts, self._counts_budget),
+            (self._firsts, None),
+            (self._not_ready, None),
+            (self._status_retries, None),
+            (self._stamp_retries, None),
+            (self._forget, None),
+        )
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _find(self, now: float, name: str, facts: GroupSeen) -> _Group:
+        group = self._groups.get(name)
+        if group is None or group.uid != facts.uid:
+            self.gone(name)
+            group = self._groups[name] = _Group(facts, now)
+        elif now >= group.looked + LOOK_S:
+            group.look(facts, now)
+        group.holds = facts.holds
+        return group
+
+    def _look(self, now: float, name: str, group: _Group, seen: Seen, out: Decided) -> None:
+        """Compares a group of which there is no news with the cluster."""
+        facts = seen.group(name)
+        if facts is None or facts.uid != group.uid:
+            self.gone(name)
+            return
+        group.look(facts, now)
+        if group.wish is not None:
+            self._wish(now, name, group, group.wish, out)
+            self._send_status(now, name, group, out)
+
+    def _stamps(self, now: float, verdict: Verdict, group: _Group, out: Decided) -> None:
+        if verdict.last_start is not None:
+            group.stamps.want(keys.LAST_START_ANNOTATION, verdict.last_start)
+        if verdict.stale_since is not None:
+            current = group.stamps.current(keys.STALE_ANNOTATION)
+            # A plan that does not see the time stamp yet sets it again: the first one counts.
+            if not verdict.stale_since or not isinstance(current, str) or not current:
+                group.stamps.want(keys.STALE_ANNOTATION, verdict.stale_since)
+
+    def _staleness(self, verdict: Verdict, group: _Group, out: Decided) -> None:
+        group.stale = bool(verdict.stale)
+        if not verdict.stale:
+            group.said.pop("StaleJob", None)
+        elif group.say("StaleJob", verdict.stale):
+            out.events.append(_event(verdict.name, group.uid, "StaleJob", verdict.stale))
+
+    def _verdict(self, now: float, verdict: Verdict, group: _Group, out: Decided) -> None:
+        name = verdict.name
+        group.unready = verdict.verdict == "not_ready"
+        if group.unready:
+            self._stop_waiting(name, group)
+            if group.said.get("NotReady") != shape(verdict.message):
+                group.silent = verdict
+                if self._not_ready.get(name) is None:
+                    self._not_ready.set(name, now + NOT_READY_S)
+            return
+        group.silent = None
+        self._not_ready.clear(name)
+        if not verdict.message:
+            # It waits no more: what the condition says is not true any more.
+            self._stop_waiting(name, group)
+            if verdict.verdict in ("placed", "running"):
+                group.said.pop("Unschedulable", None)
+                group.said.pop("NotReady", None)
+                self._clear_conditions(group)
+            return
+        self._forget.clear(name)
+        self._wish(now, name, group, verdict._replace(message=sys.intern(verdict.message)), out)
+
+    def _wish(self, now: float, name: str, group: _Group, wish: Verdict, out: Decided) -> None:
+        """The group has to say why it waits: now, or when its pace allows it."""
+        group.wish = wish
+        if group.holds or wish.verdict == "partly_placed":
+            # Pods of it run: it is not unschedulable, and the event alone says who waits (A21).
+            self._clear_conditions(group)
+        how = self._difference(group, wish)
+        if how is None:
+            self._clear(name)
+        elif how == "first":
+            if len(out.writes) < BATCH:
+                self._write_wish(now, name, group, out)
+            else:
+                self._firsts.set(name, now)
+        else:
+            timers, others = (
+                (self._others, self._counts) if how == "other" else (self._counts, self._others)
+            )
+            others.clear(name)
+            at = timers.get(name)
+            timers.set(name, group.pace.next(how, now, name) if at is None else at)
+
+    def _clear_conditions(self, group: _Group) -> None:
+        if group.status.current(_CONDITIONS) is not None or _CONDITIONS in group.status.wanted:
+            group.status.want(_CONDITIONS, None)
+
+    def _stop_waiting(self, name: str, group: _Group) -> None:
+        group.wish = None
+        self._clear(name)
+
+    def _difference(
+        self, group: _Group, wish: Verdict
+    ) -> Literal["first", "other", "counts"] | None:
+        if group.holds or wish.verdict == "partly_placed":
+            told = group.said.get("Unschedulable")
+            if told is None:
+                return "first"
+            return None if told == shape(wish.message) else "other"
+        current = group.status.current(_CONDITIONS)
+        entry = self._entry(group, wish)
+        if current == entry:
+            return None
+        if not isinstance(current, Last) or current.node_pool != entry.node_pool:
+            return "first"
+        return "counts" if shape(current.message) == shape(entry.message) else "other"
+
+    def _entry(self, group: _Group, wish: Verdict) -> Last:
+        return Last(_TYPE, group.pool, "Unschedulable", wish.message, "True")
+
+    def _write_wish(self, now: float, name: str, group: _Group, out: Decided) -> None:
+        wish = group.wish
+        assert wish is not None
+        how = self._difference(group, wish)
+        self._clear(name)
+        if how is None:
+            return
+        group.pace.wrote(now, how)
+        if group.say("Unschedulable", wish.message):
+            out.events.append(_event(name, group.uid, "Unschedulable", wish.message))
+        if not group.holds and wish.verdict != "partly_placed":
+            group.status.want(_CONDITIONS, self._entry(group, wish))
+
+    def _send_status(self, now: float, name: str, group: _Group, out: Decided) -> None:
+        if self._status_retries.get(name) is not None:
+            return  # it failed: the next try says this as well
+        fields = group.status.send()
+        if not fields:
+            return
+        last: Last | None = fields[_CONDITIONS]
+        entries: list[Mapping[str, Any]] | None = None
+        if last is not None:
+            group.last_id += 1
+            reasons = () if group.wish is None else group.wish.reasons
+            entries = [*group.others, _to_object(last, reasons, group.last_id, now)]
+        body = {"metadata": {"uid": group.uid}, "status": {_CONDITIONS: entries}}
+        out.writes.append(
+            _patch(name, body, "status", "conditions", Ticket("group", name, group.status.number))
+        )
+
+    def _send_stamps(self, now: float, name: str, group: _Group, out: Decided) -> None:
+        if self._stamp_retries.get(name) is not None:
+            return
+        fields = group.stamps.send()
+        if not fields:
+            return
+        annotations = {field: value or None for field, value in fields.items()}
+        body = {"metadata": {"uid": group.uid, "annotations": annotations}}
+        out.writes.append(
+            _patch(name, body, "", "stamps", Ticket("stamps", name, group.stamps.number))
+        )
+
+    def _clear(self, name: str) -> None:
+        self._firsts.clear(name)
+        self._counts.clear(name)
+        self._others.clear(name)
+
+    def _is_done(self, group: _Group) -> bool:
+        return (
+            group.wish is None
+            and not group.unready
+            and not group.stale
+            and group.status.is_settled
+            and group.stamps.is_settled
+        )
+
+    def _rest(self, now: float, name: str, group: _Group) -> None:
+        """Forgets the group after a while, if nothing is left to do."""
+        if self._is_done(group):
+            self._forget.set(name, max(now + LINGER_S, group.pace.free_at))
+
+
+def _is_right(verdict: Verdict, seen: GroupSeen) -> bool:
+    """Nothing has to be said of a group without a state: most groups of a cluster."""
+    stamps = seen.stamps
+    return (
+        not verdict.message
+        and not verdict.stale
+        and not seen.conditions
+        and verdict.last_start in (None, stamps.get(keys.LAST_START_ANNOTATION))
+        and verdict.stale_since in (None, stamps.get(keys.STALE_ANNOTATION, ""))
+    )
+
+
+def _last_of(entry: Mapping[str, Any]) -> Last:
+    return Last(
+        *(
+            str(entry.get(each) or "")
+            for each in ("type", "nodePool", "reason", "message", "status")
+        )
+    )
+
+
+def _transition_id(entry: Mapping[str, Any] | None) -> int:
+    """What is no number, or less than nothing, counts as 0 (A18)."""
+    text = str((entry or {}).get("transitionID", ""))
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+
+
+def _to_object(
+    last: Last, reasons: Iterable[Mapping[str, Any]], number: int, now: float
+) -> dict[str, Any]:
+    return {
+        "type": last.type,
+        "status": last.status,
+        "nodePool": last.node_pool,
+        "reason": last.reason,
+        "message": last.message,
+        "transitionID": str(number),
+        "lastTransitionTime": stamp(now),
+        "reasons": [dict(each) for each in reasons],
+    }
+
+
+def _patch(name: str, body: dict[str, Any], subresource: str, what: str, ticket: Ticket) -> Write:
+    namespace, own = split(name)
+    return Write(
+        *(Lane.CONDITION, "patch", "PodGroup", namespace, own, body, subresource),
+        key=f"{what}-of-group/{name}",
+        about=ticket,
+    )
+
+
+def _event(
+    name: str,
+    uid: str,
+    reason: str,
+    message: str,
+    annotations: Mapping[str, str] | None = None,
+) -> Event:
+    """KAI's events of groups are all Normal."""
+    namespace, own = split(name)
+    return Event("PodGroup", namespace, own, uid, "Normal", reason, message, annotations or {})

@@ -1,0 +1,144 @@
+"""What a plan orders: bindings and evictions, as writes that name the pod by its UID."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kai.api import keys
+from kai.api.writes import Lane, Write
+from kai.controllers.verdicts.facts import Event, Seen, split
+from kai.engine.outlines import groups_named
+from kai.engine.plan import Plan
+from kai.engine.values import second
+
+How = Literal["delete", "evict"]
+"""A plain DELETE, or the eviction API, which minds PodDisruptionBudgets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """One pod that has to go. `together`: how many pods of its group go for the same reason."""
+
+    pod: str
+    uid: str
+    action: str
+    message: str
+    group: str = ""
+    for_group: str | None = None
+    together: int = 1
+    at: str = ""
+    """The time stamp that its group gets; "": none (a stale gang)."""
+
+    def event(self, group_uid: str) -> Event:
+        """What is said on the pod group (spec 5 A57)."""
+        annotations = {
+            "num-evicted-pods": str(self.together),
+            "evictor-action-type": self.action,
+        }
+        if self.for_group is not None:
+            namespace, own = split(self.for_group)
+            annotations["evictor-pod-group-name"] = own
+            annotations["evictor-pod-group-namespace"] = namespace
+        namespace, own = split(self.group)
+        return Event(
+            *("PodGroup", namespace, own, group_uid, "Normal", "Evict", self.message),
+            annotations=annotations,
+        )
+
+    def write(self, how: How = "delete", *, dry_run: bool = False) -> Write:
+        """The request that ends the pod, and no other of its name.
+
+        `dry_run`: the API server says whether it would do it.
+        """
+        namespace, own = split(self.pod)
+        options: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": self.uid},
+        }
+        if dry_run:
+            options["dryRun"] = ["All"]
+        if how == "delete":
+            return Write(Lane.EVICTION, "delete", "Pod", namespace, own, options, about=self)
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": own, "namespace": namespace},
+            "deleteOptions": options,
+        }
+        return Write(Lane.EVICTION, "create", "Pod", namespace, own, body, "eviction", about=self)
+
+
+def evictions(plan: Plan, seen: Seen) -> list[Eviction]:
+    """The evictions of a plan, in order, without pods that are gone.
+
+    Raises KeyError where a pod is seen in a group that the plan does not have.
+    """
+    found = []
+    counts: Counter[tuple[str, str, str | None]] = Counter()
+    for each in plan.evictions:
+        pod = seen.pod(each.pod)
+        if pod is not None:
+            found.append((each, pod))
+            counts[pod.group, each.action, each.for_group] += 1
+    stamps = {}
+    for group in groups_named(plan, sorted({pod.group for _, pod in found})):
+        last = group.writes.last_eviction
+        stamps[group.name] = "" if last is None else second(last)
+    return [
+        Eviction(
+            each.pod,
+            pod.uid,
+            each.action,
+            each.message,
+            pod.group,
+            each.for_group,
+            counts[pod.group, each.action, each.for_group],
+            stamps[pod.group],
+        )
+        for each, pod in found
+    ]
+
+
+def binding(
+    pod: str,
+    uid: str,
+    node: str,
+    *,
+    annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    about: Any = None,
+) -> Write:
+    """Binds the pod of that UID. The API server copies the annotations to it, and from Kubernetes
+    1.35 on the labels."""
+    namespace, own = split(pod)
+    metadata: dict[str, Any] = {"name": own, "namespace": namespace, "uid": uid}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    if labels:
+        metadata["labels"] = dict(labels)
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    }
+    return Write(Lane.BINDING, "create", "Pod", namespace, own, body, "binding", about=about)
+
+
+def counted(eviction: Eviction, group_uid: str, node_pool: str) -> dict[str, str]:
+    """Labels of `pod_group_evicted_pods_total`."""
+    namespace, own = split(eviction.group)
+    return {
+        "podgroup": own,
+        "namespace": namespace,
+        "uid": group_uid,
+        "nodepool": node_pool,
+        "action": eviction.action,
+    }
+
+
+LAST_EVICTION = keys.LAST_EVICTION_ANNOTATION

@@ -1,0 +1,176 @@
+"""What the writers need of a `kai.Plan`, read as far as there is news."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from kai.api import keys
+from kai.api.quantities import parse_or_zero
+from kai.controllers.amounts import to_text
+from kai.controllers.verdicts.facts import Seen, Verdict
+from kai.engine.outlines import Outline, groups_named, outlines
+from kai.engine.plan import Plan
+from kai.engine.queues import QueuePlan
+from kai.engine.values import Bind, GroupPlan, Pipeline, Reason, second
+
+WITHOUT_REASON = "Unable to schedule podgroup"
+"""KAI's text for a group that waits though no error is recorded (spec 2 M3)."""
+_WAITS = frozenset({"unschedulable", "partly_placed", "invalid"})
+# spec 5 A19
+_REASONS = {
+    "over_limit": "OverLimit",
+    "non_preemptible_over_quota": "NonPreemptibleOverQuota",
+    "preemption_delay": "PreemptionDelayNotElapsed",
+    "queue_does_not_exist": "QueueDoesNotExist",
+    "topology_too_small": "Not enough resources for the workload",
+}
+_OTHER_REASON = "PodSchedulingErrors"
+_NODE_POOL = re.compile(r"^Node-Pool '[^']*': ")  # of groups that are tried once a pool (A17)
+
+
+class Saying:
+    """What one plan says; an implementation of `Said`.
+
+    `last`: what the plan before said of groups that wait; it is brought up to date. `known`: the
+    groups of which the writers keep a state. `changed`: the groups that changed since, or of which
+    a pod did; None: all may have.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        seen: Seen,
+        *,
+        last: dict[str, tuple[str, str, str]],
+        known: Container[str] = (),
+        changed: Iterable[str] | None = None,
+    ) -> None:
+        self._plan, self._seen = plan, seen
+        self.waiting: Mapping[str, str] = {name: pod.message for name, pod in plan.pods.items()}
+        self.promised: dict[str, str] = {}
+        self.bound: list[str] = []
+        evicted = set()
+        for decision in plan.decisions:
+            if isinstance(decision, Bind):
+                self.bound.append(decision.pod)
+            elif isinstance(decision, Pipeline):
+                self.promised[decision.pod] = decision.node
+            else:
+                evicted.add(decision.pod)
+        for pod in evicted & self.promised.keys():
+            del self.promised[pod]  # a pod that moves: its successor has another name or UID
+        names = self._with_news(last, known, changed)
+        self.groups = [self._verdict(group) for group in groups_named(plan, names)]
+
+    def _with_news(
+        self,
+        last: dict[str, tuple[str, str, str]],
+        known: Container[str],
+        changed: Iterable[str] | None,
+    ) -> list[str]:
+        wanted = None if changed is None else set(changed)
+        names = []
+        before = dict(last)
+        last.clear()
+        for each in outlines(self._plan):
+            news = wanted is None or each.name in wanted or (each.name in known and _rests(each))
+            if each.reason or each.verdict in _WAITS:
+                said = last[each.name] = (each.verdict, each.reason, each.message)
+                news = news or before.get(each.name) != said
+            if news or each.bound or each.evicted:
+                names.append(each.name)
+        return names
+
+    def _verdict(self, group: GroupPlan) -> Verdict:
+        message = "\n".join(group.messages)
+        if group.verdict == "unschedulable" and not message:
+            message = WITHOUT_REASON
+        waits = group.verdict in _WAITS and bool(message)
+        text = _NODE_POOL.sub("", message)
+        stale = next((each.message for each in group.reasons if each.code == "stale"), "")
+        writes = group.writes
+        return Verdict(
+            group.name,
+            group.verdict,
+            message,
+            tuple(self._reasons(group, text)) if waits else (),
+            stale,
+            _text(writes.last_start),
+            _text(writes.stale_since),
+        )
+
+    def _reasons(self, group: GroupPlan, text: str) -> Iterable[Mapping[str, Any]]:
+        """One entry for each error of KAI's that the text speaks of."""
+        for name in (*_REASONS.values(), _OTHER_REASON):
+            if text.startswith(f"{name}: "):  # it is the only one
+                message = text.removeprefix(f"{name}: ").removesuffix(".")
+                about = [each for each in group.reasons if _REASONS.get(each.code) == name]
+                yield self._entry(group, name, message, about[0] if about else None)
+                return
+        for each in group.reasons:
+            if each.pod is None and each.message in text:
+                name = _REASONS.get(each.code, _OTHER_REASON)
+                yield self._entry(group, name, each.message, each)
+
+    def _entry(
+        self, group: GroupPlan, name: str, message: str, reason: Reason | None
+    ) -> Mapping[str, Any]:
+        entry: dict[str, Any] = {"reason": name, "message": message}
+        if reason is not None and reason.code in ("over_limit", "non_preemptible_over_quota"):
+            entry["details"] = {"queueDetails": self._queue_details(group, reason)}
+        return entry
+
+    def _queue_details(self, group: GroupPlan, reason: Reason) -> dict[str, Any]:
+        """The numbers of the queue that is in the way (A20), as far as the plan has them."""
+        name = str(reason.facts["queue"])
+        details: dict[str, Any] = {"name": name}
+        queue = self._plan.queues.get(name)
+        if queue is not None:
+            details["queueRequestedResources"] = _amounts(queue, "request")
+            details["queueDeservedResources"] = _amounts(queue, "deserved")
+            details["queueAllocatedNonPreemptibleResources"] = _amounts(
+                queue, "allocated_non_preemptible"
+            )
+            details["queueAllocatedResources"] = _amounts(queue, "allocated")
+            details["queueResourceLimits"] = _amounts(queue, "limit")
+        seen = self._seen.group(group.name)
+        if seen is not None and seen.requested:
+            requested = _written(
+                *(parse_or_zero(seen.requested.get(each, "")) for each in _COUNTED)
+            )
+            preemptible = seen.preemptible and reason.code != "non_preemptible_over_quota"
+            kept = _written(Fraction(0), Fraction(0), Fraction(0)) if preemptible else requested
+            details["podGroupRequestedResources"] = requested
+            details["podGroupRequestedNonPreemptibleResources"] = kept
+        return details
+
+
+def _rests(each: Outline) -> bool:
+    """Nothing is said of it, so that what was written may have to be mended."""
+    return not each.reason and each.verdict not in _WAITS
+
+
+_COUNTED = (keys.CPU, keys.MEMORY, keys.NVIDIA_GPU)
+
+
+def _amounts(queue: QueuePlan, name: str) -> dict[str, str]:
+    shares = (getattr(each, name) for each in (queue.cpu, queue.memory, queue.gpu))
+    return _written(*(None if each is None else Fraction(each) for each in shares))
+
+
+def _written(*amounts: Fraction | None) -> dict[str, str]:
+    """CPU, memory and GPUs as KAI writes them there: bytes are counted out, unlimited is -1."""
+    cpu, memory, gpu = amounts
+    return {
+        keys.CPU: "-1m" if cpu is None else to_text(Fraction(round(cpu * 1000), 1000)),
+        keys.MEMORY: "-1" if memory is None else str(round(memory)),
+        keys.NVIDIA_GPU: "-1" if gpu is None else to_text(Fraction(round(gpu * 1000), 1000)),
+    }
+
+
+def _text(value: datetime | str | None) -> str | None:
+    return second(value) if isinstance(value, datetime) else value

@@ -1,0 +1,387 @@
+"""Conditions, promises and events of pods: a small state for each that waits or is written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from kai.api.times import SECOND_NS, to_text
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.controllers.verdicts.facts import (
+    Condition,
+    Decided,
+    Event,
+    PodSeen,
+    Said,
+    Seen,
+    Ticket,
+    split,
+)
+from kai.controllers.verdicts.pace import BATCH, Budget, Pace, Timers, shape
+from kai.controllers.verdicts.written import UNKNOWN, Written, is_another
+
+SCHEDULED, BOUND, NOMINATED = "PodScheduled", "PodBound", "nominatedNodeName"
+UNSCHEDULABLE, BINDING_ERROR = "Unschedulable", "BindingError"
+LINGER_S = 10.0
+"""A pod is remembered so long after its last write: until then the watch may show it as it was.
+
+One that waited is remembered until its text may be written again."""
+LOOK_S = 60.0
+"""A pod that waits is compared with the cluster once in so many seconds."""
+
+# Such a pod gets its condition whatever its group wants (spec 2 M9).
+_NO_SUBGROUP = "Pod references subgroup "
+_EVENT_OF = {UNSCHEDULABLE: UNSCHEDULABLE, BINDING_ERROR: "FailedBinding"}
+
+
+class _Pod:
+    """`wish`: the condition that it has to have; None: it does not wait. `node`: its promise.
+    `said`: the shape of the last event by reason."""
+
+    __slots__ = ("looked", "marked", "node", "pace", "said", "uid", "wish", "written")
+
+    def __init__(self, seen: PodSeen, now: float) -> None:
+        self.uid = seen.uid
+        self.marked = seen.marked
+        self.wish: Condition | None = None
+        self.node = seen.nominated
+        self.written = Written(_there(seen))
+        self.pace = Pace()
+        self.said: tuple[int | None, int | None] = (None, None)
+        self.looked = now
+        if seen.scheduled is not None and seen.scheduled.status == "False":
+            self.say(seen.scheduled.reason, shape(seen.scheduled.message))
+
+    def say(self, reason: str, what: int) -> bool:
+        """Whether an event of that reason says something that the last one did not."""
+        waiting, failed = self.said
+        if reason == UNSCHEDULABLE:
+            self.said = (what, failed)
+            return waiting != what
+        self.said = (waiting, what)
+        return failed != what
+
+
+def _there(seen: PodSeen) -> dict[str, Any]:
+    return {SCHEDULED: seen.scheduled, BOUND: seen.bound, NOMINATED: seen.nominated}
+
+
+class Pods:
+    """All pods that wait, are promised a place, or have writes under way."""
+
+    def __init__(self, counts: Budget, others: Budget) -> None:
+        self._pods: dict[str, _Pod] = {}
+        self._counts_budget, self._others_budget = counts, others
+        self._counts, self._others = Timers(), Timers()  # rewrites that wait for their time
+        self._firsts, self._retries, self._forget = Timers(), Timers(), Timers()
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def take_in(self, now: float, said: Said, seen: Seen, out: Decided) -> None:
+        """A plan: who waits and why, and who is promised what."""
+        bound = set(said.bound)
+        promised = said.promised
+        for name, pod in list(self._pods.items()):
+            if pod.wish is not None and name not in said.waiting:
+                pod.wish = None
+                self._clear(name)
+                self._rest(now, name, pod)
+            if pod.node and name not in promised and name not in bound:
+                self._promise(now, name, pod, "", out)
+        for name, text in said.waiting.items():
+            self._wait(now, name, text, seen, out)
+        for name, node in promised.items():
+            known = self._pods.get(name)
+            if known is None or known.node != node:
+                known = self._find(now, name, seen)
+                if known is not None and known.node != node:
+                    self._promise(now, name, known, node, out)
+
+    def end_promise(self, now: float, name: str, out: Decided) -> None:
+        """The room that the pod was promised will not come free."""
+        pod = self._pods.get(name)
+        if pod is not None and pod.node:
+            self._promise(now, name, pod, "", out)
+
+    def bound(
+        self,
+        now: float,
+        name: str,
+        node: str,
+        node_pool: str,
+        seen: Seen,
+        out: Decided,
+        *,
+        here: bool,
+    ) -> None:
+        """The binding was carried out. `here`: by us and not by a binder of its own."""
+        pod = self._find(now, name, seen)
+        if pod is None:
+            return
+        pod.wish, pod.said, pod.node, pod.pace = None, (None, None), "", Pace()
+        self._clear(name)
+        written = pod.written
+        written.wanted.pop(SCHEDULED, None)
+        under_way = SCHEDULED in written.on_its_way or written.there.get(SCHEDULED) is UNKNOWN
+        if not under_way:
+            written.there[SCHEDULED] = Condition("True")  # the API server wrote it
+        written.want(SCHEDULED, Condition("True"))
+        written.want(NOMINATED, "")
+        text = (
+            f"Successfully assigned pod {name} to node {node} at node-pool {node_pool or 'default'}"
+        )
+        out.events.append(_event(name, pod.uid, "Normal", "Scheduled", text))
+        if here:
+            text = f"Pod bound successfully to node {node}"
+            written.want(BOUND, Condition("True", "Bound", text))
+            out.events.append(_event(name, pod.uid, "Normal", "Bound", text, component="binder"))
+        self._send(now, name, pod, out)
+        self._rest(now, name, pod)
+
+    def failed(
+        self, now: float, name: str, node: str, error: str, seen: Seen, out: Decided
+    ) -> None:
+        """The binding was refused, or its target is gone."""
+        pod = self._find(now, name, seen)
+        if pod is None:
+            return
+        text = f"Failed to bind pod {name} to node {node}. {error}"
+        if pod.node:
+            self._promise(now, name, pod, "", out)
+        self._wish(now, name, pod, Condition("False", BINDING_ERROR, sys.intern(text)), out)
+
+    def gone(self, name: str, uid: str = "") -> None:
+        """The pod is not there any more; of that UID, if one is given."""
+        pod = self._pods.get(name)
+        if pod is None or uid not in ("", pod.uid):
+            return
+        del self._pods[name]
+        self._clear(name)
+        self._retries.clear(name)
+        self._forget.clear(name)
+
+    def answer(self, now: float, name: str, number: int, outcome: Outcome) -> None:
+        """What became of a patch."""
+        pod = self._pods.get(name)
+        if pod is None or outcome.result is Result.REPLACED:
+            return
+        if is_another(outcome):
+            self.gone(name)  # it is another pod by now, or none
+            return
+        if outcome.result in (Result.FAILED, Result.LOST):
+            wait = pod.written.fail(number)
+            if wait is not None:
+                self._retries.set(name, now + wait)
+            return
+        pod.written.confirm(number)
+        self._rest(now, name, pod)
+
+    def due(self, now: float, out: Decided) -> None:
+        """What waited for its time."""
+        while len(out.writes) < BATCH and (name := self._firsts.pop_one(now)) is not None:
+            pod = self._pods.get(name)
+            if pod is not None and pod.wish is not None:
+                self._write_wish(now, name, pod, out)
+        for timers, budget in (
+            (self._others, self._others_budget),
+            (self._counts, self._counts_budget),
+        ):
+            for name in timers.pop(now, budget):
+                pod = self._pods.get(name)
+                if pod is not None and pod.wish is not None:
+                    self._write_wish(now, name, pod, out)
+        for name in self._retries.pop(now):
+            if (pod := self._pods.get(name)) is not None:
+                self._send(now, name, pod, out)
+        for name in self._forget.pop(now):
+            pod = self._pods.get(name)
+            if pod is not None and pod.wish is None and not pod.node and pod.written.is_settled:
+                del self._pods[name]
+
+    def wake(self, now: float) -> float | None:
+        """When `due` has to be called."""
+        return earliest(
+            now,
+            (self._others, self._others_budget),
+            (self._counts, self._counts_budget),
+            (self._firsts, None),
+            (self._retries, None),
+            (self._forget, None),
+        )
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _find(self, now: float, name: str, seen: Seen) -> _Pod | None:
+        """Its state, made anew for another pod of the same name; None where there is no pod."""
+        facts = seen.pod(name)
+        if facts is None:
+            return None
+        pod = self._pods.get(name)
+        if pod is None or pod.uid != facts.uid:
+            self.gone(name)
+            pod = self._pods[name] = _Pod(facts, now)
+        pod.marked = facts.marked
+        return pod
+
+    def _wait(self, now: float, name: str, text: str, seen: Seen, out: Decided) -> None:
+        pod = self._pods.get(name)
+        if pod is not None and pod.wish is not None and now < pod.looked + LOOK_S:
+            wish = pod.wish
+            if wish.message == text and wish.reason == UNSCHEDULABLE:
+                return
+        facts = seen.pod(name)
+        pod = self._find(now, name, seen)
+        if pod is None or facts is None:
+            return
+        if now >= pod.looked + LOOK_S:
+            pod.looked = now
+            pod.written.look(_there(facts))
+        pod.marked = pod.marked or text.startswith(_NO_SUBGROUP)
+        if pod.written.current(BOUND) is not None:
+            pod.written.want(BOUND, None)  # of an earlier try
+            self._send(now, name, pod, out)
+        self._wish(now, name, pod, Condition("False", UNSCHEDULABLE, sys.intern(text)), out)
+
+    def _wish(self, now: float, name: str, pod: _Pod, wish: Condition, out: Decided) -> None:
+        """The pod has to have the condition: now, or when its pace allows it."""
+        pod.wish = wish
+        self._forget.clear(name)
+        how = self._difference(pod, wish)
+        if how is None:
+            self._clear(name)
+            return
+        if how == "first":
+            if len(out.writes) < BATCH:
+                self._write_wish(now, name, pod, out)
+            else:
+                self._firsts.set(name, now)
+            return
+        timers, others = (
+            (self._others, self._counts) if how == "other" else (self._counts, self._others)
+        )
+        others.clear(name)
+        at = timers.get(name)
+        timers.set(name, pod.pace.next(how, now, name) if at is None else at)
+
+    def _difference(self, pod: _Pod, wish: Condition) -> Literal["first", "other", "counts"] | None:
+        current = pod.written.current(SCHEDULED)
+        if not pod.marked and wish.reason == UNSCHEDULABLE:
+            told = pod.said[0]
+            if told is None:
+                return "first"
+            return None if told == shape(wish.message) else "other"
+        if current == wish:
+            return None
+        if not isinstance(current, Condition) or current.status != "False":
+            return "first"
+        if current.reason != wish.reason:
+            # Autoscalers wait for the one and not for the other.
+            return "first" if wish.reason == UNSCHEDULABLE else "other"
+        return "counts" if shape(current.message) == shape(wish.message) else "other"
+
+    def _write_wish(self, now: float, name: str, pod: _Pod, out: Decided) -> None:
+        wish = pod.wish
+        assert wish is not None
+        how = self._difference(pod, wish)
+        self._clear(name)
+        if how is None:
+            return
+        restarts = how == "first" and not isinstance(pod.written.current(SCHEDULED), Condition)
+        pod.pace.wrote(now, "first" if restarts else "counts" if how == "counts" else "other")
+        if pod.say(wish.reason, shape(wish.message)):
+            reason = _EVENT_OF[wish.reason]
+            out.events.append(_event(name, pod.uid, "Warning", reason, wish.message))
+        if pod.marked or wish.reason != UNSCHEDULABLE:
+            pod.written.want(SCHEDULED, wish)
+        self._send(now, name, pod, out)
+
+    def _promise(self, now: float, name: str, pod: _Pod, node: str, out: Decided) -> None:
+        pod.node = node
+        if node:
+            self._forget.clear(name)
+            text = f"Pod {name} was pipelined to node {node}"
+            out.events.append(_event(name, pod.uid, "Normal", "Pipelined", text))
+        pod.written.want(NOMINATED, node)
+        self._send(now, name, pod, out)
+        self._rest(now, name, pod)
+
+    def _send(self, now: float, name: str, pod: _Pod, out: Decided) -> None:
+        if self._retries.get(name) is not None:
+            return  # it failed: the next try says this as well
+        known = pod.written.there.get(SCHEDULED)
+        fields = pod.written.send()
+        if not fields:
+            return
+        body = {"metadata": {"uid": pod.uid}, "status": _status(fields, known, now)}
+        namespace, own = split(name)
+        out.writes.append(
+            Write(
+                *(Lane.CONDITION, "patch", "Pod", namespace, own, body, "status"),
+                patch_type="strategic",
+                key=f"status-of-pod/{name}",
+                about=Ticket("pod", name, pod.written.number),
+            )
+        )
+
+    def _rest(self, now: float, name: str, pod: _Pod) -> None:
+        """Forgets the pod after a while, if nothing is left to do."""
+        if pod.wish is None and not pod.node and pod.written.is_settled:
+            self._forget.set(name, max(now + LINGER_S, pod.pace.free_at))
+
+    def _clear(self, name: str) -> None:
+        self._firsts.clear(name)
+        self._counts.clear(name)
+        self._others.clear(name)
+
+
+def earliest(now: float, *timers: tuple[Timers, Budget | None]) -> float | None:
+    """When the first of them is due, and its budget has something left."""
+    found = []
+    for each, budget in timers:
+        at = each.next()
+        if at is not None and at <= now and budget is not None:
+            at = budget.next(now)
+        if at is not None:
+            found.append(at)
+    return min(found, default=None)
+
+
+def _status(fields: Mapping[str, Any], known: object, now: float) -> dict[str, Any]:
+    """The status of a strategic merge patch: conditions are known by their type."""
+    status: dict[str, Any] = {}
+    for type, value in fields.items():
+        if type == NOMINATED:
+            status[NOMINATED] = value or None
+        elif value is None:
+            status.setdefault("conditions", []).append({"$patch": "delete", "type": type})
+        else:
+            condition = {"type": type, **value._asdict()}
+            # A transition is a change of the status, and not of the text.
+            if (
+                type != SCHEDULED
+                or not isinstance(known, Condition)
+                or known.status != value.status
+            ):
+                condition["lastTransitionTime"] = stamp(now)
+            status.setdefault("conditions", []).append(condition)
+    return status
+
+
+def stamp(now: float) -> str:
+    """RFC 3339 in whole seconds (spec 5 A22)."""
+    return to_text(int(now) * SECOND_NS)
+
+
+def _event(
+    name: str,
+    uid: str,
+    type: Literal["Normal", "Warning"],
+    reason: str,
+    message: str,
+    *,
+    component: str = "",
+) -> Event:
+    namespace, own = split(name)
+    return Event("Pod", namespace, own, uid, type, reason, message, component=component)

@@ -1,0 +1,80 @@
+"""The gang of a JobSet: a part for each replicated job, in it one for each replica (spec 6 C28d).
+
+With startup policy InOrder a job starts when the one before it is ready, so the first one to start
+is all that the group waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kai.api import keys
+from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
+from kai.grouping import segments
+from kai.grouping.owners import Manifest, Owner
+from kai.grouping.parts import Gang, leaves
+from kai.grouping.replicas import Nonsense, whole
+from kai.grouping.segments import SubGroup
+
+_MINIMUM = f"metadata.annotations[{keys.BATCH_MIN_MEMBER_ANNOTATION}]"
+
+
+def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
+    """Raises Nonsense for a field of the JobSet that makes no sense."""
+    jobs = objects(at(owner.manifest, "spec", "replicatedJobs"))
+    parts: list[SubGroup] = []
+    number = 0
+    for index, job in enumerate(jobs):
+        field = f"spec.replicatedJobs[{index}]"
+        replicas = whole(job, "replicas", 1, f"{field}.replicas")
+        if replicas:
+            number += 1
+            parts += _of_job(job, replicas, field)
+    if not parts:
+        raise Nonsense("spec.replicatedJobs", "has no job that makes pods")
+    in_order = at(owner.manifest, "spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
+    wanted = _at_least(owner.annotations, _MINIMUM, 1 if in_order else number)
+    named = leaves(parts)
+
+    def sub_group_of(pod: Manifest) -> str:
+        labels = labels_of(pod)
+        for key in (keys.JOBSET_JOB_LABEL, keys.JOBSET_INDEX_LABEL):
+            if not labels.get(key):
+                raise Nonsense(f"metadata.labels[{key}]", "is missing; a pod of a JobSet has it")
+        name = _replica(labels[keys.JOBSET_JOB_LABEL], labels[keys.JOBSET_INDEX_LABEL])
+        return name if name in named else ""
+
+    return Gang(0, parts, sub_group_of, min_sub_group=min(wanted, number))
+
+
+def _of_job(job: Manifest, replicas: int, field: str) -> list[SubGroup]:
+    name, template = text(job.get("name")), mapping(job.get("template"))
+    if not name:
+        raise Nonsense(f"{field}.name", "is missing")
+    spec = mapping(template.get("spec"))
+    pods = whole(spec, "parallelism", 1, f"{field}.template.spec.parallelism")
+    # No more pods run at once than have to complete; KAI waits for all of `parallelism`.
+    pods = min(pods, whole(spec, "completions", pods, f"{field}.template.spec.completions"))
+    said = annotations_of(template)
+    pods = _at_least(said, f"{field}.template.{_MINIMUM}", pods)
+    constraint = segments.constraint_of(*(text(said.get(key)) for key in keys.TOPOLOGY))
+    parts = [segments.branch(name, replicas)]
+    for index in range(replicas):
+        leaf = segments.leaf(_replica(name, index), pods, parent=name, constraint=constraint)
+        parts.append(leaf)
+    return parts
+
+
+def _replica(job: Any, index: Any) -> str:
+    return f"{job}-replica-{index}"
+
+
+def _at_least(annotations: Mapping[str, Any], field: str, default: int) -> int:
+    """What the annotation says, which is 1 or more; raises Nonsense."""
+    said = annotations.get(keys.BATCH_MIN_MEMBER_ANNOTATION)
+    if said is None:
+        return default
+    if not str(said).isdecimal() or int(str(said)) < 1:
+        raise Nonsense(field, f"is {said!r}, not a number from 1 on")
+    return int(str(said))

@@ -1,0 +1,60 @@
+"""The gang of a Ray cluster: its head, and the pods each worker group starts with (spec 6 C28b).
+
+A RayJob and a RayService describe the cluster that their operator makes. Once that exists, it says
+what there really is, as its autoscaler changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kai.api import keys
+from kai.api.reading import annotations_of, at, labels_of, mapping, objects, text
+from kai.grouping import segments
+from kai.grouping.owners import Manifest, Owner
+from kai.grouping.parts import Gang, leaves
+from kai.grouping.replicas import Nonsense, whole
+from kai.grouping.segments import Constraint, SubGroup
+
+HEAD = "headgroup"
+
+
+def gang(owner: Owner, _: Sequence[Manifest]) -> Gang:
+    """Raises Nonsense for a field of the cluster that makes no sense."""
+    path = owner.row.ray
+    cluster = mapping(at(owner.manifest, *path.split(".")))
+    if owner.ray_cluster:
+        path, cluster = "spec", mapping(owner.ray_cluster.get("spec"))
+    head = mapping(at(cluster, "headGroupSpec", "template"))
+    parts = [segments.leaf(HEAD, 1, constraint=_constraint(head, f"{path}.headGroupSpec"))]
+    for index, group in enumerate(objects(cluster.get("workerGroupSpecs"))):
+        if group.get("suspend") is not True:
+            parts.append(_of_group(group, index, f"{path}.workerGroupSpecs[{index}]"))
+    named = leaves(parts)
+
+    def sub_group_of(pod: Manifest) -> str:
+        name = text(labels_of(pod).get(keys.RAY_GROUP_LABEL))
+        return name if name in named else ""
+
+    return Gang(sum(part["minMember"] for part in parts), parts, sub_group_of)
+
+
+def _of_group(group: Manifest, index: int, field: str) -> SubGroup:
+    """The part of a worker group; one that starts from nothing needs no pod, but may get some."""
+    least = whole(group, "minReplicas", 0, f"{field}.minReplicas")
+    replicas = whole(group, "replicas", least, f"{field}.replicas")
+    if least > replicas:
+        raise Nonsense(f"{field}.minReplicas", f"is {least}, more than the {replicas} replicas")
+    hosts = whole(group, "numOfHosts", 1, f"{field}.numOfHosts")
+    name = text(group.get("groupName")) or f"worker-group-{index}"
+    constraint = _constraint(mapping(group.get("template")), field)
+    return segments.leaf(name, (least or replicas) * hosts, constraint=constraint)
+
+
+def _constraint(template: Manifest, field: str) -> Constraint | None:
+    said = annotations_of(template)
+    topology, required, preferred = (text(said.get(key)) for key in keys.TOPOLOGY)
+    if not topology and (required or preferred):
+        where = f"{field}.template.metadata.annotations[{keys.TOPOLOGY_ANNOTATION}]"
+        raise Nonsense(where, "is missing, and a placement is asked for")
+    return segments.constraint_of(topology, required, preferred)

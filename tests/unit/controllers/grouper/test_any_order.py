@@ -1,0 +1,148 @@
+"""Whatever order facts arrive in, and whatever gets lost, the groups end up the same."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from kai.controllers.grouper import Grouper, Reference, Rules
+from kai.controllers.grouper.existing import patched
+
+JOB, LWS = "batch/v1", "leaderworkerset.x-k8s.io/v1"
+INDEX = "leaderworkerset.sigs.k8s.io"
+
+
+def uid_of(name: str) -> str:
+    return f"{sum(map(ord, name)):08x}-0000-4000-8000-000000000000"
+
+
+def an(kind: str, version: str, name: str, spec: Any = None, **metadata: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "ml", "uid": uid_of(name), **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec or {}}
+
+
+def pod(name: str, owner: dict[str, Any] | None, **labels: str) -> dict[str, Any]:
+    made = an("Pod", "v1", name, {"schedulerName": "kai-scheduler"}, labels=labels)
+    made["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:{len(name):02}Z"
+    if owner is not None:
+        metadata = owner["metadata"]
+        reference = {key: metadata[key] for key in ("name", "uid")}
+        made["metadata"]["ownerReferences"] = [
+            {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **reference}
+        ]
+    return made
+
+
+OWNERS = [
+    an("Job", JOB, "job", annotations={"kai.scheduler/batch-min-member": "3"}),
+    an("LeaderWorkerSet", LWS, "lws", {"leaderWorkerTemplate": {"size": 3}}),
+]
+PODS = [
+    *(pod(f"job-{'x' * index}", OWNERS[0]) for index in range(4)),
+    *(
+        pod(
+            f"lws-{'y' * i}",
+            OWNERS[1],
+            **{f"{INDEX}/group-index": "0", f"{INDEX}/worker-index": str(i)},
+        )
+        for i in range(3)
+    ),
+    *(pod(f"bare-{'z' * index}", None, queue=str(index)) for index in range(4)),
+]
+
+
+class World:
+    """An API server that loses some writes, and tells of what it has late and in any order."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.grouper = Grouper(Rules(frozenset(("train",))))
+        self.pods = {each["metadata"]["name"]: each for each in PODS}
+        self.groups: dict[str, Any] = {}
+        self.news: list[Any] = []
+
+    def run(self) -> None:
+        self.news = [lambda each=each: self.grouper.put_pod(each) for each in self.pods.values()]
+        for _ in range(500):
+            self.chance.shuffle(self.news)
+            for _ in range(min(len(self.news), self.chance.randint(1, 4))):
+                self.news.pop()()
+            decided = self.grouper.decide()
+            for reference in decided.needs:
+                self.news.append(lambda reference=reference: self._answer(reference))
+            for change in decided.groups:
+                self._group(change)
+            for assignment in decided.assignments:
+                self._assign(assignment)
+            if not self.news and len(self.grouper) == 0:
+                return
+        raise AssertionError("it does not come to an end")
+
+    def _answer(self, reference: Reference) -> None:
+        found = {"PodGroup": self.groups, "Pod": self.pods}.get(
+            reference.kind, {each["metadata"]["name"]: each for each in OWNERS}
+        )
+        if reference.name in found:
+            self.grouper.put_object(reference, found[reference.name])
+        else:
+            self.grouper.object_gone(reference)
+
+    def _group(self, change: Any) -> None:
+        write = change.write()
+        fate = self.chance.random()
+        if fate < 0.2:
+            self.news.append(lambda: self.grouper.retry(change))  # not done
+            return
+        if write.verb == "patch":
+            self.groups[write.name] = patched(self.groups[write.name], write.body)
+        elif write.name in self.groups:
+            self.news.append(lambda: self.grouper.group_exists(change.name))
+            return
+        else:
+            self.groups[write.name] = write.body
+        if fate < 0.4:  # done, and the answer got lost
+            self.news.append(lambda: self.grouper.group_exists(change.name))
+        if self.chance.random() < 0.2:
+            del self.groups[write.name]
+            self.news.append(lambda: self.grouper.group_gone(change.name))
+
+    def _assign(self, assignment: Any) -> None:
+        write = assignment.write()
+        fate = self.chance.random()
+        if fate > 0.3:
+            self.pods[write.name] = patched(self.pods[write.name], write.body)
+        if fate < 0.5:
+            self.news.append(lambda: self.grouper.retry(assignment))
+        # Late, but never older than what came before: a watch keeps the order of one object.
+        self.news.append(lambda: self.grouper.put_pod(self.pods[write.name]))
+
+
+def outcome(world: World) -> tuple[Any, Any]:
+    groups = {
+        name: (each["spec"], each["metadata"].get("labels"), each["metadata"]["ownerReferences"])
+        for name, each in sorted(world.groups.items())
+    }
+    pods = {
+        name: (
+            each["metadata"]["annotations"]["pod-group-name"],
+            each["metadata"]["labels"].get("kai.scheduler/subgroup-name"),
+        )
+        for name, each in sorted(world.pods.items())
+    }
+    return groups, pods
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_groups_end_up_the_same(seed: int) -> None:
+    world = World(seed)
+    world.run()
+    groups, pods = outcome(world)
+    assert len(groups) == 6
+    assert groups[f"pg-job-{uid_of('job')}"][0]["minMember"] == 3
+    assert {sub_group for _, sub_group in pods.values()} == {None, "leader", "workers"}
+    for name, (group, _) in pods.items():
+        assert group in groups, name
+        expected = name if name.startswith("bare") else name.partition("-")[0]
+        assert group.startswith(f"pg-{expected}-{uid_of(expected)}")

@@ -1,0 +1,573 @@
+"""Facts in, decisions out: which pods are grouped, in which order, and what is written (C24)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kai.api.writes import Lane
+from kai.controllers.grouper import Decided, Grouper, Reference, Rules
+
+QUEUE, SKIP, GROUP = "kai.scheduler/queue", "kai.scheduler/skip-podgrouper", "pod-group-name"
+RULES = Rules(classes=frozenset(("train", "build", "inference")))
+API = {"ReplicaSet": "apps/v1", "Deployment": "apps/v1", "Widget": "example.com/v1"} | {
+    "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1",
+    "PyTorchJob": "kubeflow.org/v1",
+    "Job": "batch/v1",
+}
+
+
+def uid_of(name: str) -> str:
+    return f"{sum(map(ord, name)):08x}-0000-4000-8000-000000000000"
+
+
+def pod(
+    name: str, owner: Reference | None = None, *, second: int = 0, spec: Any = None, **more: Any
+) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "ml", "uid": uid_of(name), **more}
+    metadata["creationTimestamp"] = f"2026-01-01T00:00:{second:02}Z"
+    if owner is not None:
+        version, kind, _, owner_name, uid = owner
+        reference = {"apiVersion": version, "kind": kind, "name": owner_name, "uid": uid}
+        metadata["ownerReferences"] = [{**reference, "controller": True}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"schedulerName": "kai-scheduler", **(spec or {})},
+        "status": {"phase": "Pending"},
+    }
+
+
+def ref(kind: str, name: str) -> Reference:
+    return Reference(API[kind], kind, "ml", name, uid_of(name))
+
+
+def an(kind: str, name: str, spec: Any = None, **metadata: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "ml", "uid": uid_of(name), **metadata}
+    return {"apiVersion": API[kind], "kind": kind, "metadata": metadata, "spec": spec or {}}
+
+
+def grouper(*pods: dict[str, Any]) -> Grouper:
+    made = Grouper(RULES)
+    for each in pods:
+        made.put_pod(each)
+    return made
+
+
+def names(decided: Decided) -> list[str]:
+    return [each.manifest["metadata"]["name"] for each in decided.groups]
+
+
+def group_of(name: str) -> str:
+    return f"pg-{name}-{uid_of(name)}"
+
+
+def named(pod: dict[str, Any], group: str) -> dict[str, Any]:
+    """The pod once it names this group."""
+    annotations = {**pod["metadata"].get("annotations", {}), GROUP: group}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
+
+
+def is_quiet(decided: Decided) -> bool:
+    return decided == Decided()
+
+
+# ---- bare pods -----------------------------------------------------------------------------------
+
+
+def test_a_bare_pod_gets_a_group_and_names_it() -> None:
+    decided = grouper(pod("p", labels={QUEUE: "q"})).decide()
+    create, patch = decided.writes()
+    assert (create.lane, create.verb, create.kind, create.name) == (
+        Lane.BINDING, "create", "PodGroup", group_of("p"),
+    )  # fmt: skip
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid_of("p")}
+    described = f'name: p\nuid: {uid_of("p")}\ngroup: ""\nversion: v1\nkind: Pod\n'
+    assert create.body == {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": group_of("p"),
+            "namespace": "ml",
+            "labels": {QUEUE: "q"},
+            "annotations": {"kai.scheduler/top-owner-metadata": described},
+            "ownerReferences": [owner],
+        },
+        "spec": {"queue": "q", "minMember": 1, "priorityClassName": "train"},
+    }
+    assert (patch.verb, patch.kind, patch.name) == ("patch", "Pod", "p")
+    assert patch.body == {"metadata": {"uid": uid_of("p"), "annotations": {GROUP: group_of("p")}}}
+
+
+def test_a_group_can_be_created_with_its_last_start() -> None:
+    [change] = grouper(pod("p", second=7)).decide().groups
+    assert change.manifest["metadata"]["creationTimestamp"] == "2026-01-01T00:00:07Z"
+    body: Any = change.write(last_start="2026-01-01T00:00:09Z").body
+    stamp = body["metadata"]["annotations"]["kai.scheduler/last-start-timestamp"]
+    assert stamp == "2026-01-01T00:00:09Z"
+    assert "creationTimestamp" not in body["metadata"]
+
+
+def test_first_come_is_first_served() -> None:
+    """KAI's two caches race: a pod that lost is grouped a second later (surprise 3)."""
+    late, early, also_early = pod("a", second=2), pod("c", second=1), pod("b", second=1)
+    decided = grouper(late, early, also_early).decide()
+    assert names(decided) == [group_of("c"), group_of("b"), group_of("a")]
+
+
+def test_a_pod_that_names_its_group_is_forgotten() -> None:
+    made = grouper(bare := pod("p"))
+    made.decide()
+    made.put_pod(bare)
+    assert is_quiet(made.decide()), "what was decided is not decided again"
+    made.put_pod(named(bare, group_of("p")))
+    assert is_quiet(made.decide())
+    assert (len(made), made._groups, made._objects) == (0, {}, {})
+
+
+def test_pods_that_are_none_of_its_business_are_left_alone() -> None:
+    made = grouper(
+        pod("other") | {"spec": {"schedulerName": "default-scheduler"}},
+        pod("skipped", annotations={SKIP: "true"}),
+        pod("own", annotations={GROUP: "mine"}),
+        pod("done") | {"status": {"phase": "Succeeded"}},
+        pod("leaving", deletionTimestamp="2026-01-01T00:00:00Z"),
+    )
+    assert is_quiet(made.decide())
+    assert len(made) == 0
+
+
+def test_the_value_false_does_not_skip() -> None:
+    assert names(grouper(pod("p", annotations={SKIP: "false"})).decide()) == [group_of("p")]
+
+
+def test_another_pod_of_the_same_name_is_grouped_anew() -> None:
+    made = grouper(pod("p"))
+    made.decide()
+    again = pod("p")
+    again["metadata"]["uid"] = uid = "11111111-0000-4000-8000-000000000000"
+    made.put_pod(again)
+    made.pod_gone("ml/p", uid_of("p"))  # the news of the first one's end come late
+    [assignment] = made.decide().assignments
+    assert (assignment.uid, assignment.group) == (uid, f"pg-p-{uid}")
+
+
+def test_what_the_scheduler_writes_on_a_pod_does_not_get_into_its_group() -> None:
+    written = {"received-resource-type": "Fraction", "note": "kept"}
+    labels = {"runai-gpu-group": "g", "runai-gpu-group/g": "g", "a": "b"}
+    [change] = grouper(pod("p", annotations=written, labels=labels)).decide().groups
+    assert change.manifest["metadata"]["labels"] == {"a": "b"}
+    assert change.manifest["metadata"]["annotations"].keys() == {
+        "note",
+        "kai.scheduler/top-owner-metadata",
+    }
+
+
+# ---- owners --------------------------------------------------------------------------------------
+
+
+def test_an_owner_has_to_be_known_before_its_pods_are_grouped() -> None:
+    made = grouper(pod("p-0", ref("Job", "j")), pod("p-1", ref("Job", "j")))
+    decided = made.decide()
+    assert decided.needs == [ref("Job", "j")]
+    assert not decided.writes()
+    made.put_object(ref("Job", "j"), an("Job", "j"))
+    decided = made.decide()
+    assert names(decided) == [group_of("j")]
+    assert [each.pod for each in decided.assignments] == ["ml/p-0", "ml/p-1"]
+
+
+def test_all_pods_of_a_gang_make_one_group() -> None:
+    """KAI's workers race to create it, and those that lose wait a second (surprise 4)."""
+    made = Grouper(RULES)
+    job = an("Job", "j", annotations={"kai.scheduler/batch-min-member": "8"})
+    made.put_object(ref("Job", "j"), job)
+    for index in range(8):
+        made.put_pod(pod(f"p-{index}", ref("Job", "j")))
+    decided = made.decide()
+    [change] = decided.groups
+    assert change.manifest["spec"]["minMember"] == 8
+    assert {each.group for each in decided.assignments} == {group_of("j")}
+    made.put_pod(pod("p-8", ref("Job", "j")))
+    decided = made.decide()
+    assert (decided.groups, [each.pod for each in decided.assignments]) == ([], ["ml/p-8"])
+
+
+def test_the_walk_asks_for_one_owner_after_the_other() -> None:
+    made = grouper(one := pod("p", ref("ReplicaSet", "d-1")))
+    assert made.decide().needs == [ref("ReplicaSet", "d-1")]
+    reference = one["metadata"]["ownerReferences"][0]
+    owner = {**reference, "apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    owner["uid"] = uid_of("d")
+    made.put_object(ref("ReplicaSet", "d-1"), an("ReplicaSet", "d-1", ownerReferences=[owner]))
+    assert made.decide().needs == [ref("Deployment", "d")]
+    made.put_object(ref("Deployment", "d"), an("Deployment", "d", labels={QUEUE: "q"}))
+    [change] = made.decide().groups
+    assert change.manifest["metadata"]["name"] == group_of("p")
+    assert change.manifest["spec"] == {
+        "queue": "q", "minMember": 1, "priorityClassName": "inference",
+    }  # fmt: skip
+
+
+def test_an_owner_that_is_gone_is_a_problem_until_it_comes_back() -> None:
+    made = grouper(pod("p", ref("Widget", "w")))
+    made.decide()
+    made.object_gone(ref("Widget", "w"), "no matches for kind")
+    decided = made.decide()
+    [problem] = decided.problems
+    assert problem.message == (
+        f"failed to find Widget: <ml/w>, uid: <{uid_of('w')}>: no matches for kind"
+    )
+    made.put_pod(pod("p", ref("Widget", "w")))
+    assert not made.decide().problems, "it is told once"
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    assert names(made.decide()) == [group_of("w")]
+
+
+def test_an_object_with_another_uid_is_not_the_owner() -> None:
+    made = grouper(pod("p", ref("Widget", "w")))
+    made.decide()
+    made.put_object(ref("Widget", "w"), an("Widget", "w", uid="another"))
+    assert [each.message for each in made.decide().problems] == [
+        f"failed to find Widget: <ml/w>, uid: <{uid_of('w')}>: another object has its name"
+    ]
+
+
+def test_an_owner_that_may_not_be_read_ends_the_walk() -> None:
+    made = grouper(pod("p", ref("Widget", "w")))
+    made.decide()
+    made.object_forbidden(ref("Widget", "w"))
+    assert names(made.decide()) == [group_of("p")]
+
+
+def test_an_owner_that_skips_the_grouper_skips_it_for_its_pods() -> None:
+    made = grouper(pod("p", ref("Widget", "w")))
+    made.decide()
+    made.put_object(ref("Widget", "w"), an("Widget", "w", annotations={SKIP: "true"}))
+    assert is_quiet(made.decide())
+
+
+def test_a_pod_of_an_owner_may_not_name_a_group_of_its_own() -> None:
+    made = grouper(pod("p", ref("Widget", "w"), annotations={GROUP: "mine"}))
+    made.decide()
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    [assignment] = made.decide().assignments
+    assert assignment.patch == {"annotations": {GROUP: group_of("w")}}
+
+
+def test_a_number_that_makes_no_sense_is_a_problem_of_each_pod() -> None:
+    made = grouper(pod("p-0", ref("Job", "j")), pod("p-1", ref("Job", "j")))
+    made.decide()
+    said = {"kai.scheduler/batch-min-member": "many"}
+    made.put_object(ref("Job", "j"), an("Job", "j", annotations=said))
+    decided = made.decide()
+    assert [each.pod for each in decided.problems] == ["ml/p-0", "ml/p-1"]
+    assert decided.writes() == []
+    made.put_object(ref("Job", "j"), an("Job", "j"))
+    assert names(made.decide()) == [group_of("j")]
+
+
+def test_objects_are_followed_until_the_last_group_is_gone() -> None:
+    made = grouper(pod("p", ref("Widget", "w")))
+    made.decide()
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    made.decide()
+    made.pod_gone("ml/p", uid_of("p"))
+    assert made.decide().not_needed == []
+    made.group_gone(f"ml/{group_of('w')}")
+    assert made.decide().not_needed == [ref("Widget", "w")]
+    assert (made._objects, made._groups, made._following, made._needed) == ({}, {}, {}, set())
+
+
+def test_a_pod_that_goes_while_it_waits_needs_its_owner_no_more() -> None:
+    made = grouper(pod("p", ref("Widget", "w")))
+    made.decide()
+    made.pod_gone("ml/p")
+    assert made.decide().not_needed == [ref("Widget", "w")]
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+def test_a_pod_gets_the_label_of_its_part() -> None:
+    made = grouper(
+        pod("m", ref("PyTorchJob", "pt"), labels={"training.kubeflow.org/replica-type": "master"})
+    )
+    made.decide()
+    replicas = {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}
+    made.put_object(
+        ref("PyTorchJob", "pt"), an("PyTorchJob", "pt", {"pytorchReplicaSpecs": replicas})
+    )
+    decided = made.decide()
+    [assignment] = decided.assignments
+    assert (assignment.sub_group, assignment.patch["labels"]) == (
+        "master", {"kai.scheduler/subgroup-name": "master"},
+    )  # fmt: skip
+    assert decided.groups[0].manifest["spec"]["minMember"] == 3
+
+
+@pytest.mark.parametrize("leader_bound", [False, True])
+def test_a_leader_that_waits_for_its_workers_is_not_stale(leader_bound: bool) -> None:
+    """KAI wants them once the leader has a node, and evicts it after a minute (surprise 15)."""
+    lws = "leaderworkerset.sigs.k8s.io"
+
+    def member(index: int, **spec: Any) -> dict[str, Any]:
+        labels = {f"{lws}/group-index": "0", f"{lws}/worker-index": str(index)}
+        return pod(f"s-{index}", ref("LeaderWorkerSet", "s"), labels=labels, spec=spec)
+
+    made = Grouper(RULES)
+    spec = {"startupPolicy": "LeaderReady", "leaderWorkerTemplate": {"size": 3}}
+    made.put_object(ref("LeaderWorkerSet", "s"), an("LeaderWorkerSet", "s", spec))
+    made.put_pod(member(0, **({"nodeName": "n"} if leader_bound else {})))
+    [change] = made.decide().groups
+    assert change.manifest["spec"]["minMember"] == 1
+    made.put_pod(member(1))
+    made.put_pod(member(2))
+    [change] = made.decide().groups
+    assert change.patch == {
+        "spec": {
+            "minMember": 3,
+            "stalenessGracePeriod": "-1s",
+            "subGroups": [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 2}],
+        }
+    }
+    made.put_pod(member(1, nodeName="n"))
+    [change] = made.decide().groups
+    assert change.patch == {"spec": {"stalenessGracePeriod": None}}, "it came up, and may be stale"
+
+
+# ---- groups that exist ---------------------------------------------------------------------------
+
+
+def widget(queue: str = "a", **labels: str) -> dict[str, Any]:
+    return an("Widget", "w", labels={QUEUE: queue, **labels})
+
+
+def with_group(owner: dict[str, Any]) -> tuple[Grouper, dict[str, Any]]:
+    """A pod of a Widget, settled, and its group as the server has it."""
+    made = grouper(one := pod("p", ref("Widget", "w"), labels={QUEUE: "of-pod"}))
+    made.decide()
+    made.put_object(ref("Widget", "w"), owner)
+    [change] = made.decide().groups
+    made.put_pod(named(one, group_of("w")))
+    assert is_quiet(made.decide())
+    body: Any = change.write().body
+    return made, body
+
+
+def edited(group: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {**group, "spec": {**group["spec"], **spec}}
+
+
+def patches(decided: Decided) -> list[Any]:
+    return [each.patch for each in decided.groups]
+
+
+def test_the_queue_follows_the_label_of_the_owner() -> None:
+    """In KAI it never does (surprise 12)."""
+    made, _ = with_group(widget("a"))
+    made.put_object(ref("Widget", "w"), widget("b"))
+    assert patches(made.decide()) == [
+        {"metadata": {"labels": {QUEUE: "b"}}, "spec": {"queue": "b"}}
+    ]
+    assert is_quiet(made.decide())
+
+
+def test_a_queue_that_a_person_wrote_into_the_group_stays() -> None:
+    made, group = with_group(widget("a"))
+    made.put_group(edited(group, queue="by-hand"))
+    assert is_quiet(made.decide())
+    made.put_object(ref("Widget", "w"), widget("a", priorityClassName="build"))
+    assert patches(made.decide()) == [
+        {
+            "metadata": {"labels": {"priorityClassName": "build"}},
+            "spec": {"priorityClassName": "build"},
+        }
+    ]
+    made.put_object(ref("Widget", "w"), widget("b", priorityClassName="build"))
+    [patch] = patches(made.decide())
+    assert patch["spec"] == {"queue": "b"}, "the owner was moved after that"
+
+
+def test_the_queue_of_another_pod_changes_nothing() -> None:
+    """The first pod says what the owner leaves open (spec 7 C12)."""
+    made, _ = with_group(an("Widget", "w"))
+    made.put_pod(pod("q", ref("Widget", "w"), labels={QUEUE: "other"}))
+    assert made.decide().groups == []
+
+
+def test_a_label_that_the_owner_lost_goes_from_its_group() -> None:
+    """KAI only ever adds labels (spec 5 A59)."""
+    made, group = with_group(widget(color="red"))
+    labels = {**group["metadata"]["labels"], "by": "hand"}
+    made.put_group({**group, "metadata": {**group["metadata"], "labels": labels}})
+    assert is_quiet(made.decide())
+    made.put_object(ref("Widget", "w"), widget())
+    assert patches(made.decide()) == [{"metadata": {"labels": {"color": None}}}]
+
+
+def test_what_others_decide_of_a_group_is_kept_and_the_rest_mended() -> None:
+    made, group = with_group(widget())
+    theirs = {"markUnschedulable": False, "schedulingBackoff": 1}
+    constraint = {"topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack"}}
+    made.put_group(edited(group, minMember=5, preemptibility="preemptible", **theirs, **constraint))
+    assert patches(made.decide()) == [{"spec": {"minMember": 1, "preemptibility": None}}]
+
+
+def test_another_topology_takes_the_place_of_the_one_before() -> None:
+    made, group = with_group(widget())
+    constraint = {"topology": "t", "preferredTopologyLevel": "host"}
+    made.put_group(edited(group, topologyConstraint=constraint))
+    said = {"kai.scheduler/topology": "u", "kai.scheduler/topology-required-placement": "rack"}
+    owner = widget()
+    owner["metadata"]["annotations"] = said
+    made.put_object(ref("Widget", "w"), owner)
+    [patch] = patches(made.decide())
+    assert patch["spec"]["topologyConstraint"] == {
+        "topology": "u",
+        "requiredTopologyLevel": "rack",
+        "preferredTopologyLevel": None,
+    }
+
+
+def test_the_node_pool_of_a_group_stays_even_where_it_has_none() -> None:
+    made, _ = with_group(widget())
+    made.put_object(ref("Widget", "w"), widget(**{"kai.scheduler/node-pool": "x"}))
+    assert is_quiet(made.decide())
+
+
+def test_annotations_in_which_controllers_count_cause_no_write() -> None:
+    owner = widget()
+    owner["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "1"}
+    made, _ = with_group(owner)
+    changed = widget()
+    changed["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "2"}
+    made.put_object(ref("Widget", "w"), changed)
+    assert is_quiet(made.decide())
+
+
+def test_a_group_that_pods_name_is_looked_at_before_it_is_written() -> None:
+    """As after a restart; a group that is as it should be is not written."""
+    _, group = with_group(widget())
+    for answer, expected in (
+        (group, []),
+        (edited(group, minMember=3), [{"spec": {"minMember": 1}}]),
+    ):
+        made = grouper(named(pod("p", ref("Widget", "w")), group_of("w")))
+        made.decide()
+        made.put_object(ref("Widget", "w"), widget())
+        decided = made.decide()
+        [reference] = decided.needs
+        assert (reference.kind, reference.name, decided.groups) == ("PodGroup", group_of("w"), [])
+        made.put_object(reference, answer)
+        assert patches(made.decide()) == expected
+        assert len(made) == 0
+
+
+def test_a_group_that_is_not_there_after_all_is_created() -> None:
+    made = grouper(named(pod("p", ref("Widget", "w")), group_of("w")))
+    made.decide()
+    made.put_object(ref("Widget", "w"), widget())
+    [reference] = made.decide().needs
+    made.object_gone(reference)
+    assert patches(made.decide()) == [None]
+
+
+def test_a_group_that_could_not_be_created_as_it_exists_is_compared() -> None:
+    made, group = with_group(widget())
+    made.group_exists(f"ml/{group_of('w')}")
+    [reference] = made.decide().needs
+    made.put_object(reference, edited(group, minMember=2))
+    assert patches(made.decide()) == [{"spec": {"minMember": 1}}]
+
+
+def test_a_group_that_was_deleted_is_made_again() -> None:
+    """KAI restores it at the next event of a pod, and that of a bare pod never."""
+    made, _ = with_group(widget())
+    made.group_gone(f"ml/{group_of('w')}", "uid")
+    assert patches(made.decide()) == [None]
+
+    made = grouper(bare := pod("p"))
+    made.decide()
+    made.put_pod(settled := named(bare, group_of("p")))
+    made.group_gone(f"ml/{group_of('p')}")
+    [reference] = made.decide().needs
+    assert reference == Reference("v1", "Pod", "ml", "p", uid_of("p"))
+    made.put_object(reference, settled)
+    [reference] = made.decide().needs
+    made.object_gone(reference)
+    assert names(made.decide()) == [group_of("p")]
+    assert is_quiet(made.decide())
+    assert (len(made), made._groups) == (0, {})
+
+
+def test_a_group_that_goes_with_its_pod_is_not_missed() -> None:
+    made = grouper(bare := pod("p"))
+    made.decide()
+    made.put_pod(named(bare, group_of("p")))
+    made.pod_gone("ml/p", uid_of("p"))
+    made.group_gone(f"ml/{group_of('p')}")
+    assert is_quiet(made.decide())
+
+
+def test_a_bare_pod_that_gets_another_queue_takes_its_group_along() -> None:
+    made = grouper(bare := pod("p", labels={QUEUE: "a"}))
+    [change] = made.decide().groups
+    group: Any = change.write().body
+    made.put_pod(settled := named(bare, group_of("p")))
+    settled["metadata"]["labels"] = {QUEUE: "b"}
+    made.put_pod(settled)
+    [reference] = made.decide().needs
+    made.put_object(reference, group)
+    [patch] = patches(made.decide())
+    assert patch == {"metadata": {"labels": {QUEUE: "b"}}, "spec": {"queue": "b"}}
+    assert (len(made), made._groups) == (0, {})
+
+
+def test_writes_that_failed_are_decided_again() -> None:
+    made = grouper(pod("p"))
+    decided = made.decide()
+    [change], [assignment] = decided.groups, decided.assignments
+    made.retry(change)
+    made.retry(assignment)
+    again = made.decide()
+    assert (again.groups, again.assignments) == ([change], [assignment])
+
+
+def test_a_group_whose_creation_fails_after_its_pod_was_bound_is_made_again() -> None:
+    made = grouper(bare := pod("p"))
+    [change] = made.decide().groups
+    made.put_pod(settled := named(bare, group_of("p")))
+    made.retry(change)
+    [reference] = made.decide().needs
+    made.put_object(reference, settled)
+    [reference] = made.decide().needs
+    made.object_gone(reference)
+    assert names(made.decide()) == [group_of("p")]
+
+
+def test_a_group_that_is_refused_is_a_problem_of_its_pods() -> None:
+    made = grouper(pod("p"))
+    made.decide()
+    made.group_refused(f"ml/{group_of('p')}", "admission webhook denied the request")
+    [problem] = made.decide().problems
+    assert (problem.pod, problem.message) == ("ml/p", "admission webhook denied the request")
+
+
+def test_a_priority_class_that_comes_later_is_used() -> None:
+    made, _ = with_group(widget(priorityClassName="urgent"))
+    made.set_rules(Rules(classes=RULES.classes | {"urgent"}))
+    assert patches(made.decide()) == [{"spec": {"priorityClassName": "urgent"}}]
+
+
+def test_an_installation_may_have_defaults_for_a_kind() -> None:
+    of_kind = {"Widget.example.com": ("build", "Preemptible"), "Pod": ("inference", "")}
+    made = Grouper(Rules(RULES.classes, of_kind))
+    made.put_object(ref("Widget", "w"), an("Widget", "w"))
+    made.put_pod(pod("p", ref("Widget", "w")))
+    made.put_pod(pod("q"))
+    specs = [each.manifest["spec"] for each in made.decide().groups]
+    assert [each["priorityClassName"] for each in specs] == ["build", "inference"]
+    assert [each.get("preemptibility") for each in specs] == ["preemptible", None]

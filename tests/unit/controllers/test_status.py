@@ -1,0 +1,201 @@
+"""The status of pod groups and queues: what they hold and ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kai.api.writes import Lane
+from kai.controllers import amounts, status
+from kai.controllers.status import QueueFacts, Sums
+
+ONE_GPU = {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"}
+
+
+def merged(value: Any, patch: Any) -> Any:
+    """RFC 7396."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(value) if isinstance(value, Mapping) else {}
+    for name, each in patch.items():
+        if each is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), each)
+    return result
+
+
+def test_a_group_without_status_gets_one() -> None:
+    write = status.pod_group_write("team/gang", Sums(requested=ONE_GPU), None)
+    assert write is not None
+    assert (write.lane, write.verb, write.kind) == (Lane.CONDITION, "patch", "PodGroup")
+    assert (write.namespace, write.name, write.subresource) == ("team", "gang", "status")
+    assert write.body == {"status": {"resourcesStatus": {"requested": ONE_GPU}}}
+
+
+def test_a_group_without_pods_gets_none() -> None:
+    assert status.pod_group_write("team/gang", Sums(), None) is None
+    assert status.pod_group_write("team/gang", Sums(), {"requested": {}}) is None
+
+
+def test_what_is_there_is_not_written_again_however_it_is_written() -> None:
+    there = {"requested": {"cpu": "0.1", "memory": "67108864", "nvidia.com/gpu": "1"}}
+    assert status.pod_group_write("team/gang", Sums(requested=ONE_GPU), there) is None
+
+
+def test_resources_that_are_gone_are_removed() -> None:
+    there = {"requested": ONE_GPU, "allocated": ONE_GPU}
+    write = status.pod_group_write("team/gang", Sums(requested={"cpu": "100m"}), there)
+    assert write is not None
+    patch = write.body["status"]["resourcesStatus"]  # type: ignore[index,call-overload]
+    assert patch == {
+        "requested": {"cpu": "100m", "memory": None, "nvidia.com/gpu": None},
+        "allocated": None,
+    }
+
+
+def test_a_status_that_makes_no_sense_is_mended() -> None:
+    write = status.pod_group_write("team/gang", Sums(requested=ONE_GPU), {"requested": "much"})
+    assert write is not None
+
+
+def queues(*facts: QueueFacts) -> dict[str, QueueFacts]:
+    return {each.name: each for each in facts}
+
+
+# The end of recording 30: a department with two teams.
+TREE = queues(QueueFacts("dept"), QueueFacts("team-b", "dept"), QueueFacts("team-a", "dept"))
+OF_GROUPS = {
+    "team-a": Sums(ONE_GPU, ONE_GPU, ONE_GPU),
+    "team-b": Sums(
+        {"cpu": "200m", "memory": "128Mi", "nvidia.com/gpu": "8250m"},
+        {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "250m"},
+    ),
+}
+
+
+def test_a_tree_gets_its_sums_at_once() -> None:
+    written = {
+        write.name: write.body["status"]  # type: ignore[index,call-overload]
+        for write in status.queue_writes(TREE, OF_GROUPS)
+    }
+    assert written == {
+        "dept": {
+            "allocated": {"cpu": "200m", "memory": "128Mi", "nvidia.com/gpu": "1250m"},
+            "allocatedNonPreemptible": ONE_GPU,
+            "childQueues": ["team-a", "team-b"],
+            "requested": {"cpu": "300m", "memory": "192Mi", "nvidia.com/gpu": "9250m"},
+        },
+        "team-a": {
+            "allocated": ONE_GPU,
+            "allocatedNonPreemptible": ONE_GPU,
+            "requested": ONE_GPU,
+        },
+        "team-b": {
+            "allocated": OF_GROUPS["team-b"].allocated,
+            "requested": OF_GROUPS["team-b"].requested,
+        },
+    }
+
+
+def test_a_queue_without_children_and_pods_needs_no_status() -> None:
+    assert status.queue_writes(queues(QueueFacts("team")), {}) == []
+
+
+def test_the_last_child_that_goes_is_removed() -> None:
+    facts = QueueFacts("dept", status={"childQueues": ["team"]})
+    [write] = status.queue_writes(queues(facts), {})
+    assert write.body == {"status": {"childQueues": None}}
+
+
+def test_children_in_another_order_are_written_sorted() -> None:
+    tree = {
+        **TREE,
+        "dept": QueueFacts("dept", status={"childQueues": ["team-b", "team-a"]}),
+    }
+    [write] = status.queue_writes(tree, {})
+    assert write.body == {"status": {"childQueues": ["team-a", "team-b"]}}
+
+
+def test_a_child_of_a_queue_that_is_gone_counts_for_itself() -> None:
+    [write] = status.queue_writes(
+        queues(QueueFacts("team", "nowhere")), {"team": Sums(requested=ONE_GPU)}
+    )
+    assert (write.name, write.body) == ("team", {"status": {"requested": ONE_GPU}})
+
+
+def test_parents_in_a_circle_end_nothing() -> None:
+    tree = queues(QueueFacts("a", "b"), QueueFacts("b", "a"), QueueFacts("self", "self"))
+    sums = {name: Sums(requested={"cpu": "1"}) for name in tree}
+    found = status.queue_sums(tree, sums)
+    assert {name: children for name, (_, children) in found.items()} == {
+        "a": ("b",),
+        "b": ("a",),
+        "self": ("self",),
+    }
+    assert found["self"][0].requested == {"cpu": "1"}
+
+
+def test_a_chain_of_ten_thousand_queues_is_summed() -> None:
+    tree = queues(*(QueueFacts(f"q{n:05}", f"q{n - 1:05}" if n else "") for n in range(10_000)))
+    found = status.queue_sums(tree, {"q09999": Sums(requested={"cpu": "1"})})
+    assert found["q00000"][0].requested == {"cpu": "1"}
+
+
+AMOUNTS = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]),
+    st.sampled_from(["0", "1", "1000m", "250m", "64Mi", "1Gi", "much"]),
+)
+SUMS = st.builds(Sums, AMOUNTS, AMOUNTS, AMOUNTS)
+THERE = st.fixed_dictionaries(
+    {},
+    optional={
+        "requested": AMOUNTS,
+        "allocated": AMOUNTS,
+        "allocatedNonPreemptible": AMOUNTS,
+    },
+)
+
+
+@given(SUMS, THERE)
+def test_a_patch_makes_the_status_right_and_is_needed_once(
+    sums: Sums, there: dict[str, Any]
+) -> None:
+    write = status.pod_group_write("team/gang", sums, there)
+    after = there
+    if write is not None:
+        patch = write.body["status"]["resourcesStatus"]  # type: ignore[index,call-overload]
+        after = merged(there, patch)
+    assert amounts.equal(after.get("requested", {}), sums.requested)
+    assert amounts.equal(after.get("allocated", {}), sums.allocated)
+    assert amounts.equal(after.get("allocatedNonPreemptible", {}), sums.allocated_non_preemptible)
+    assert status.pod_group_write("team/gang", sums, after) is None
+
+
+def test_metrics_are_those_of_kai() -> None:
+    team = QueueFacts(
+        "team",
+        "dept",
+        "The team",
+        {"owner": "me"},
+        {"gpu": {"quota": 4}, "cpu": {"quota": 2000}, "memory": {"quota": -1}},
+    )
+    tree = queues(team, QueueFacts("dept"))
+    sums = status.queue_sums(tree, {"team": Sums(allocated={**ONE_GPU, "memory": "1Ki"})})
+    samples = status.queue_metrics(tree, sums, labels=[("owner", "owned_by", "nobody")])
+    names = {"queue_metadata_name": "team", "queue_name": "team", "queue_display_name": "The team"}
+    assert [(name, value) for name, labels, value in samples if labels["queue_name"] == "team"] == [
+        ("kai_queue_info", 1),
+        ("kai_queue_deserved_gpus", 4),
+        ("kai_queue_quota_cpu_cores", 2),
+        ("kai_queue_quota_memory_bytes", -1),
+        ("kai_queue_allocated_gpus", 1),
+        ("kai_queue_allocated_cpu_cores", 0.1),
+        ("kai_queue_allocated_memory_bytes", 1024),
+    ]
+    labels = {tuple(sorted(each.items())) for _, each, _ in samples}
+    assert tuple(sorted({**names, "owned_by": "me"}.items())) in labels
+    assert {dict(each)["owned_by"] for each in labels} == {"me", "nobody"}

@@ -1,0 +1,357 @@
+"""Conditions, time stamps and events of pod groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from world import LAST_EVICTION, LAST_START, STALE, World
+
+from kai.api.writes import Lane, Result
+from kai.controllers.verdicts import Eviction, Verdict
+
+G = "team/gang"
+FULL = "PodSchedulingErrors: Resources were found for 2 pods while 4 are required."
+FULLER = FULL.replace("2", "3")
+LIMIT = "OverLimit: team quota has reached the allowable limit of GPUs."
+REASONS = ({"reason": "PodSchedulingErrors", "message": "Resources were found"},)
+STARTED, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:07Z"
+
+
+def waits(text: str = FULL, **members: Any) -> Verdict:
+    return Verdict(G, "unschedulable", text, REASONS)._replace(**members)
+
+
+PLACED = Verdict(G, "placed")
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.add_group(G)
+    return made
+
+
+def last(world: World) -> Any:
+    return world.groups[G]["conditions"][-1]
+
+
+def test_the_first_verdict_is_written_at_once(world: World) -> None:
+    [write] = world.says(said=[waits()])
+    assert (write.lane, write.verb, write.kind) == (Lane.CONDITION, "patch", "PodGroup")
+    assert (write.namespace, write.name, write.subresource) == ("team", "gang", "status")
+    assert write.patch_type == "merge"
+    assert write.body == {
+        "metadata": {"uid": "uid-team/gang"},
+        "status": {
+            "schedulingConditions": [
+                {
+                    "type": "UnschedulableOnNodePool",
+                    "status": "True",
+                    "nodePool": "default",
+                    "reason": "Unschedulable",
+                    "message": FULL,
+                    "transitionID": "1",
+                    "lastTransitionTime": "2027-01-15T08:00:00Z",
+                    "reasons": list(REASONS),
+                }
+            ]
+        },
+    }
+    [event] = world.events
+    assert (event.kind, event.name, event.type) == ("PodGroup", "gang", "Normal")
+    assert (event.reason, event.message) == ("Unschedulable", FULL)
+
+
+def test_the_same_verdict_is_written_once(world: World) -> None:
+    for _ in range(200):
+        world.says(said=[waits()])
+        world.send()
+        world.wait(1)
+    assert (len(world.sent), len(world.events)) == (1, 1)
+
+
+def test_other_counts_are_written_once_a_minute_and_the_number_goes_up(world: World) -> None:
+    for count in range(130):
+        world.says(said=[waits(FULL.replace("2", str(count + 10)))])
+        world.send()
+        world.wait(1)
+    assert len(world.sent) == 3
+    assert last(world)["transitionID"] == "3"
+    assert len(world.events) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "next_id"), [("7", "8"), ("", "1"), ("-3", "1"), ("many", "1"), ("²", "1")]
+)
+def test_the_number_goes_on_from_the_last_entry(world: World, written: str, next_id: str) -> None:
+    entry = {"type": "UnschedulableOnNodePool", "nodePool": "other", "transitionID": written}
+    world.groups[G]["conditions"] = [entry]
+    world.says(said=[waits()])
+    world.send()
+    assert last(world)["transitionID"] == next_id
+
+
+def entry(pool: str, number: str, text: str = FULL) -> dict[str, Any]:
+    return {
+        **{"type": "UnschedulableOnNodePool", "status": "True", "nodePool": pool},
+        **{"reason": "Unschedulable", "message": text, "transitionID": number},
+    }
+
+
+def test_entries_of_other_node_pools_stay_and_the_new_one_is_last(world: World) -> None:
+    """The worked example of spec 5 A21."""
+    world.add_group(G, conditions=[entry("a", "7"), entry("b", "8")], pool="a")
+    world.says(said=[waits()])
+    world.send()
+    found = [(each["nodePool"], each["transitionID"]) for each in world.groups[G]["conditions"]]
+    assert found == [("b", "8"), ("a", "9")]
+    world.says(said=[waits()])
+    assert world.send() == []
+
+
+def test_entries_of_one_node_pool_become_one(world: World) -> None:
+    conditions = [entry("default", "1", LIMIT), entry("default", "2", LIMIT)]
+    world.groups[G]["conditions"] = conditions
+    world.says(said=[waits()])
+    world.send()
+    assert [each["message"] for each in world.groups[G]["conditions"]] == [FULL]
+
+
+def test_what_is_there_from_an_earlier_leader_is_not_written_again(world: World) -> None:
+    world.groups[G]["conditions"] = [entry("default", "4")]
+    assert world.says(said=[waits()]) == []
+    assert world.events == []
+
+
+@pytest.mark.parametrize("verdict", ["placed", "running"])
+def test_a_group_that_waits_no_more_is_mended_at_once(world: World, verdict: str) -> None:
+    world.says(said=[waits()])
+    world.send()
+    [write] = world.says(said=[Verdict(G, verdict)])
+    assert write.body["status"] == {"schedulingConditions": None}  # type: ignore[index,call-overload]
+    world.send()
+    assert world.groups[G]["conditions"] == []
+    assert world.says(said=[Verdict(G, verdict)]) == []
+
+
+def test_a_group_that_was_promised_room_keeps_its_condition(world: World) -> None:
+    world.says(said=[waits()])
+    world.send()
+    assert world.says(said=[Verdict(G, "pipelined")]) == []
+
+
+def test_a_condition_that_was_not_sent_yet_is_taken_back(world: World) -> None:
+    world.says(said=[waits()])
+    world.says(said=[PLACED])
+    world.send()
+    assert world.groups[G]["conditions"] == []
+
+
+def test_a_group_of_which_pods_run_gets_the_event_alone(world: World) -> None:
+    world.groups[G]["holds"] = True
+    assert world.says(said=[waits()]) == []
+    assert world.says(said=[waits(FULLER)]) == []
+    assert world.said("Unschedulable") == [("Unschedulable", FULL)]
+
+
+def test_what_says_that_nothing_runs_goes_when_something_runs(world: World) -> None:
+    world.says(said=[waits()])
+    world.send()
+    world.says(said=[waits(verdict="partly_placed")])
+    world.send()
+    assert world.groups[G]["conditions"] == []
+
+
+def not_ready(exist: int) -> Verdict:
+    text = f"Job is not ready for scheduling. Waiting for 4 pods, currently {exist} exist"
+    return Verdict(G, "not_ready", text)
+
+
+def test_a_gang_whose_pods_come_within_a_second_is_never_not_ready(world: World) -> None:
+    for exist in (1, 2, 3):
+        world.says(said=[not_ready(exist)])
+        world.wait(0.2)
+    world.says(said=[PLACED])
+    world.wait(10)
+    assert world.events == []
+
+
+def test_not_ready_is_said_once_with_the_counts_of_then(world: World) -> None:
+    for exist in (1, 2, 3):
+        world.says(said=[not_ready(exist)])
+        world.wait(0.6)
+    [(_, text)] = world.said("NotReady")
+    assert "currently 2 exist" in text
+    world.wait(100)
+    world.says(said=[not_ready(2)])
+    world.wait(100)
+    assert len(world.events) == 1
+
+
+def stale(text: str, since: str | None = None) -> Verdict:
+    return Verdict(G, "running", stale=text, stale_since=since)
+
+
+def test_a_gang_that_broke_up_is_said_to_be_stale_once(world: World) -> None:
+    text = "Job is stale. 2 pods are active, minMember is 3"
+    world.says(said=[stale(text, STARTED)])
+    world.send()
+    world.says(said=[stale(text, LATER)])
+    world.says(said=[stale(text.replace("2", "1"))])
+    world.send()
+    assert world.groups[G]["stamps"] == {STALE: STARTED}
+    assert world.said("StaleJob") == [("StaleJob", text)]
+    world.says(said=[Verdict(G, "running", stale_since="")])
+    world.send()
+    assert world.groups[G]["stamps"] == {}
+    world.says(said=[stale(text, LATER)])
+    world.send()
+    assert world.groups[G]["stamps"] == {STALE: LATER}
+    assert len(world.said("StaleJob")) == 2
+
+
+def test_a_plan_that_does_not_see_the_time_stamp_yet_does_not_move_it(world: World) -> None:
+    world.show()
+    world.says(said=[stale("x", STARTED)])
+    world.says(said=[stale("x", LATER)])
+    world.send()
+    world.says(said=[stale("x", LATER)])
+    world.send()
+    assert world.groups[G]["stamps"] == {STALE: STARTED}
+    assert len(world.sent) == 1
+
+
+def test_a_status_never_takes_the_place_of_a_time_stamp(world: World) -> None:
+    """The hazard of spec 6 C47."""
+    world.says(said=[waits(last_start=STARTED)])
+    world.says(said=[waits(LIMIT)])
+    world.says(said=[stale("x", LATER)])
+    keys = {each.key for each in world.queue}
+    assert keys == {"conditions-of-group/team/gang", "stamps-of-group/team/gang"}
+    world.send()
+    assert world.groups[G]["stamps"] == {LAST_START: STARTED, STALE: LATER}
+    assert world.groups[G]["conditions"] == []
+
+
+def test_time_stamps_survive_an_early_return(world: World) -> None:
+    """KAI drops them for a group that is not ready (spec 6 C46)."""
+    world.says(said=[not_ready(2)._replace(stale_since=STARTED)])
+    world.send()
+    assert world.groups[G]["stamps"] == {STALE: STARTED}
+
+
+def test_a_time_stamp_that_is_there_is_not_written_again(world: World) -> None:
+    world.groups[G]["stamps"] = {LAST_START: STARTED}
+    assert world.says(said=[PLACED._replace(last_start=STARTED)]) == []
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.LOST])
+def test_writes_that_failed_are_sent_again(world: World, result: Result) -> None:
+    world.says(said=[waits(last_start=STARTED)])
+    world.send(result)
+    assert world.says(said=[waits(LIMIT, stale_since=LATER)]) == []  # not before its time
+    world.wait(1.1)
+    assert world.groups[G]["stamps"] == {LAST_START: STARTED, STALE: LATER}
+    assert last(world)["message"] == LIMIT
+    assert len(world.sent) == 4
+
+
+def eviction(**members: Any) -> Eviction:
+    return Eviction(
+        **{
+            **{
+                "pod": "team/a-2",
+                "uid": "u",
+                "action": "reclaim",
+                "message": "Pod team/a-2 was ...",
+            },
+            **{"group": G, "for_group": "other/pg-b", "together": 2, "at": STARTED},
+            **members,
+        }
+    )
+
+
+def test_an_eviction_is_said_counted_and_stamped_once_it_is_done(world: World) -> None:
+    world.take(world.verdicts.evicted(world.now, eviction(), world))
+    world.take(world.verdicts.evicted(world.now, eviction(pod="team/a-1"), world))
+    world.send()
+    assert world.groups[G]["stamps"] == {LAST_EVICTION: STARTED}
+    assert len(world.sent) == 1
+    event = world.events[0]
+    assert (event.kind, event.name, event.uid, event.type) == (
+        *("PodGroup", "gang", "uid-team/gang"),
+        "Normal",
+    )
+    assert (event.reason, event.message) == ("Evict", "Pod team/a-2 was ...")
+    assert event.annotations == {
+        "num-evicted-pods": "2",
+        "evictor-action-type": "reclaim",
+        "evictor-pod-group-name": "pg-b",
+        "evictor-pod-group-namespace": "other",
+    }
+    assert world.evicted[0] == {
+        **{"podgroup": "gang", "namespace": "team", "uid": "uid-team/gang"},
+        **{"nodepool": "default", "action": "reclaim"},
+    }
+    assert len(world.evicted) == 2
+
+
+def test_a_stale_gang_is_evicted_without_a_time_stamp_and_for_nobody(world: World) -> None:
+    made = eviction(action="stalegangeviction", for_group=None, at="")
+    world.take(world.verdicts.evicted(world.now, made, world))
+    assert world.queue == []
+    assert set(world.events[0].annotations) == {"num-evicted-pods", "evictor-action-type"}
+
+
+def test_a_later_eviction_moves_the_time_stamp_and_an_earlier_one_does_not(world: World) -> None:
+    for at in (LATER, STARTED):
+        world.take(world.verdicts.evicted(world.now, eviction(at=at), world))
+        world.send()
+    assert world.groups[G]["stamps"] == {LAST_EVICTION: LATER}
+
+
+def test_a_group_that_was_made_anew_starts_anew(world: World) -> None:
+    world.says(said=[waits()])
+    world.add_group(G, uid="another")
+    world.send()
+    assert world.groups[G]["conditions"] == []
+    world.says(said=[waits()])
+    world.send()
+    assert last(world)["message"] == FULL
+
+
+def test_a_group_that_another_client_changed_is_mended_within_a_minute(world: World) -> None:
+    world.says(said=[waits()])
+    world.send()
+    world.groups[G]["conditions"] = []
+    for _ in range(61):
+        world.says()  # no news
+        world.send()
+        world.wait(1)
+    assert last(world)["message"] == FULL
+
+
+def test_a_group_that_waits_no_more_is_forgotten(world: World) -> None:
+    world.says(said=[waits(last_start=STARTED)])
+    world.send()
+    world.says(said=[PLACED])
+    world.send()
+    assert len(world.verdicts) == 1
+    world.wait(61)
+    assert len(world.verdicts) == 0
+
+
+def test_groups_that_run_leave_nothing_behind(world: World) -> None:
+    names = [f"team/g-{number}" for number in range(100)]
+    for name in names:
+        world.add_group(name)
+    assert world.says(said=[Verdict(name, "running") for name in names]) == []
+    world.wait(11)
+    assert len(world.verdicts) == 0
+
+
+def test_a_group_that_is_not_there_yet_is_passed_over() -> None:
+    world = World()
+    assert world.says(said=[waits(last_start=STARTED)]) == []
+    assert len(world.verdicts) == 0

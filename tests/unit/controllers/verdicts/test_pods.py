@@ -1,0 +1,390 @@
+"""Conditions, promises and events of pods."""
+
+from __future__ import annotations
+
+import pytest
+from world import World
+
+from kai.api.writes import Lane, Result
+from kai.controllers.verdicts import Condition
+
+A = "team/a"
+FULL = "no nodes with enough resources were found: 3 node(s) didn't have enough resources: GPUs."
+FULLER = FULL.replace("3", "4")
+LIMIT = "OverLimit: team quota has reached the allowable limit of GPUs."
+
+
+def waiting(text: str = FULL) -> Condition:
+    return Condition("False", "Unschedulable", text)
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.add_pod(A)
+    return made
+
+
+def test_the_first_verdict_is_written_at_once(world: World) -> None:
+    [write] = world.says(waiting={A: FULL})
+    assert (write.lane, write.verb, write.kind) == (Lane.CONDITION, "patch", "Pod")
+    assert (write.namespace, write.name, write.subresource) == ("team", "a", "status")
+    assert write.patch_type == "strategic"
+    assert write.body == {
+        "metadata": {"uid": "uid-team/a"},
+        "status": {
+            "conditions": [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "Unschedulable",
+                    "message": FULL,
+                    "lastTransitionTime": "2027-01-15T08:00:00Z",
+                }
+            ]
+        },
+    }
+    [event] = world.events
+    assert (event.kind, event.name, event.uid) == ("Pod", "a", "uid-team/a")
+    assert (event.type, event.reason, event.message) == ("Warning", "Unschedulable", FULL)
+
+
+def test_the_same_verdict_is_written_once(world: World) -> None:
+    for _ in range(200):
+        world.says(waiting={A: FULL})
+        world.send()
+        world.wait(1)
+    assert len(world.sent) == 1
+    assert len(world.events) == 1
+
+
+def test_what_is_there_from_an_earlier_leader_is_not_written_again(world: World) -> None:
+    world.pods[A]["conditions"]["PodScheduled"] = waiting()
+    assert world.says(waiting={A: FULL}) == []
+    assert world.events == []
+
+
+def test_other_counts_are_written_once_a_minute_without_an_event(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    for second in range(1, 181):
+        world.says(waiting={A: FULL.replace("3", str(second + 3))})
+        world.send()
+        world.wait(1)
+    assert [at - world.sent[0][0] for at, _ in world.sent] == [0, 60, 120, 180]
+    assert len(world.events) == 1
+    assert world.condition(A) == waiting(FULL.replace("3", "183"))
+
+
+def test_a_rewrite_leaves_the_time_of_the_transition(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    world.says(waiting={A: LIMIT})
+    [write] = world.wait(5)
+    [condition] = write.body["status"]["conditions"]  # type: ignore[index,call-overload]
+    assert "lastTransitionTime" not in condition
+
+
+def test_another_reason_is_written_soon_with_an_event(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    world.wait(1)
+    world.says(waiting={A: LIMIT})
+    assert world.condition(A) == waiting()
+    world.wait(1)
+    assert world.condition(A) == waiting(LIMIT)
+    assert [text for _, text in world.said("Unschedulable")] == [FULL, LIMIT]
+
+
+def test_a_text_that_goes_to_and_fro_is_written_ever_more_seldom(world: World) -> None:
+    for second in range(600):
+        world.says(waiting={A: (FULL, LIMIT)[second % 2]})
+        world.send()
+        world.wait(1)
+    # 2, 4, 8, 16, 32 s after the last one, then a minute
+    assert len(world.sent) <= 16
+    assert len(world.events) == len(world.sent)
+
+
+def test_a_text_that_comes_back_in_time_is_not_written_at_all(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    world.says(waiting={A: LIMIT})
+    world.says(waiting={A: FULL})
+    assert world.wait(100) == []
+
+
+def test_new_counts_of_thousands_of_pods_come_five_a_second() -> None:
+    world = World()
+    names = [f"team/p-{number}" for number in range(2000)]
+    for name in names:
+        world.add_pod(name)
+    world.says(waiting=dict.fromkeys(names, FULL))
+    assert len(world.send()) == 500
+    world.wait(0)  # the others follow at once
+    assert len(world.sent) == 2000
+    world.sent.clear()
+    for second in range(180):
+        world.says(waiting=dict.fromkeys(names, FULL.replace("3", str(second + 4))))
+        world.wait(1)
+    assert 500 <= len(world.sent) <= 5 * 121 + 10
+    assert len(world.events) == 2000
+    assert len({write.name for _, write in world.sent}) == len(world.sent)  # each in its turn
+
+
+def test_pods_of_a_group_that_does_not_want_it_get_the_event_alone(world: World) -> None:
+    world.pods[A]["marked"] = False
+    assert world.says(waiting={A: FULL}) == []
+    world.says(waiting={A: FULLER})
+    world.says(waiting={A: LIMIT})
+    assert world.wait(100) == []
+    assert [text for _, text in world.said("Unschedulable")] == [FULL, LIMIT]
+
+
+def test_a_pod_of_an_unknown_subgroup_gets_its_condition_all_the_same(world: World) -> None:
+    world.pods[A]["marked"] = False
+    text = 'Pod references subgroup "x", which does not exist in PodGroup team/g'
+    world.says(waiting={A: text})
+    world.send()
+    assert world.condition(A) == waiting(text)
+
+
+def test_scheduled_and_bound_follow_the_binding(world: World) -> None:
+    world.says(bound=[A])
+    assert world.events == []
+    world.bind(A)
+    world.send()
+    assert [(each.reason, each.type, each.component) for each in world.events] == [
+        ("Scheduled", "Normal", ""),
+        ("Bound", "Normal", "binder"),
+    ]
+    assert world.said("Scheduled", "Bound") == [
+        ("Scheduled", "Successfully assigned pod team/a to node n1 at node-pool default"),
+        ("Bound", "Pod bound successfully to node n1"),
+    ]
+    bound = Condition("True", "Bound", "Pod bound successfully to node n1")
+    assert world.condition(A, "PodBound") == bound
+    assert len(world.sent) == 1
+
+
+def test_a_binder_says_by_itself_that_it_bound(world: World) -> None:
+    world.bind(A, here=False)
+    assert world.queue == []
+    assert [each.reason for each in world.events] == ["Scheduled"]
+
+
+def test_the_node_pool_of_a_shard_is_named() -> None:
+    from kai.controllers.verdicts import Verdicts
+
+    world = World(verdicts=Verdicts("blue"))
+    world.add_pod(A)
+    world.bind(A)
+    assert world.events[0].message.endswith("to node n1 at node-pool blue")
+
+
+def test_a_condition_that_waits_does_not_follow_the_binding(world: World) -> None:
+    world.says(waiting={A: FULL})  # not sent yet
+    world.bind(A)
+    world.send()
+    assert world.condition(A) == Condition("True")
+    assert [each.key for _, each in world.sent] == ["status-of-pod/team/a"]
+
+
+def test_a_pod_that_was_bound_and_waited_again_says_so_again(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    world.bind(A)
+    world.send()
+    world.wait(1)
+    world.add_pod(A, uid="another")
+    world.says(waiting={A: FULL})
+    world.send()
+    assert world.condition(A) == waiting()
+    assert len(world.said("Unschedulable")) == 2
+
+
+def test_a_binding_that_failed_is_said_once(world: World) -> None:
+    for attempt in range(5):
+        world.take(world.verdicts.binding_failed(world.now, A, "n1", f"timeout {attempt}", world))
+        world.send()
+        world.wait(1)
+        world.says(bound=[A])
+    text = "Failed to bind pod team/a to node n1. timeout 0"
+    assert world.said("FailedBinding") == [("FailedBinding", text)]
+    assert world.events[0].type == "Warning"
+    assert world.condition(A) == Condition("False", "BindingError", text)
+    assert len(world.sent) == 1
+
+
+def test_unschedulable_after_a_failed_binding_is_written_at_once(world: World) -> None:
+    world.take(world.verdicts.binding_failed(world.now, A, "n1", "node is gone", world))
+    world.send()
+    world.says(waiting={A: FULL})
+    world.send()
+    assert world.condition(A) == waiting()
+
+
+def test_failing_and_waiting_by_turns_is_not_said_by_turns(world: World) -> None:
+    for _ in range(120):
+        world.take(world.verdicts.binding_failed(world.now, A, "n1", "refused", world))
+        world.send()
+        world.wait(1)
+        world.says(waiting={A: FULL})
+        world.send()
+        world.wait(1)
+    assert len(world.events) == 2
+    assert len(world.sent) <= 16
+
+
+def test_what_an_earlier_try_left_is_removed_while_the_pod_waits(world: World) -> None:
+    world.pods[A]["conditions"]["PodBound"] = Condition("False", "BindingError", "no")
+    world.says(waiting={A: FULL})
+    world.send()
+    assert world.condition(A, "PodBound") is None
+    assert world.condition(A) == waiting()
+
+
+def test_a_promise_is_said_once_and_becomes_the_nominated_node(world: World) -> None:
+    for _ in range(3):
+        world.says(promised={A: "n1"})
+        world.send()
+        world.wait(1)
+    assert world.said("Pipelined") == [("Pipelined", "Pod team/a was pipelined to node n1")]
+    assert world.pods[A]["nominated"] == "n1"
+    world.says(promised={A: "n2"})
+    world.send()
+    assert world.pods[A]["nominated"] == "n2"
+    assert len(world.said("Pipelined")) == 2
+    assert len(world.sent) == 2
+
+
+def test_a_promise_of_an_earlier_leader_is_known(world: World) -> None:
+    world.pods[A]["nominated"] = "n1"
+    assert world.says(promised={A: "n1"}) == []
+    assert world.events == []
+
+
+@pytest.mark.parametrize("end", ["plan", "refused", "bound", "failed"])
+def test_a_promise_that_ends_is_cleared(world: World, end: str) -> None:
+    world.says(promised={A: "n1"})
+    world.send()
+    verdicts = world.verdicts
+    if end == "plan":
+        world.says()
+    elif end == "refused":
+        world.take(verdicts.end_promises(world.now, [A]))
+    elif end == "bound":
+        world.says(bound=[A])
+        assert world.queue == []
+        world.take(verdicts.bound(world.now, A, "n1", world))
+    else:
+        world.says(bound=[A])
+        world.take(verdicts.binding_failed(world.now, A, "n1", "no", world))
+    world.send()
+    assert world.pods[A]["nominated"] == ""
+
+
+def test_a_promise_keeps_the_condition_that_was_there(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    world.says(promised={A: "n1"})
+    world.send()
+    assert world.condition(A) == waiting()
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.LOST])
+def test_a_write_that_failed_is_sent_again(world: World, result: Result) -> None:
+    world.says(waiting={A: FULL})
+    world.send(result)
+    assert world.condition(A) is None
+    world.wait(0.9)
+    assert len(world.sent) == 1
+    world.wait(0.2)
+    assert world.condition(A) == waiting()
+    assert len(world.events) == 1
+
+
+def test_tries_become_rarer(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send(Result.FAILED)
+    world.wait(100, Result.FAILED)
+    # after 1, 2, 4, 8, 16, 30, 30 s
+    assert len(world.sent) == 1 + 7
+
+
+def test_a_refusal_is_not_tried_again_and_a_new_text_is(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send(Result.REFUSED)
+    assert world.wait(100) == []
+    world.says(waiting={A: LIMIT})
+    world.send()
+    assert world.condition(A) == waiting(LIMIT)
+
+
+def test_a_write_meant_for_a_pod_that_is_gone_changes_no_other(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.add_pod(A, uid="another")
+    world.send()
+    assert world.condition(A) is None
+    world.says(waiting={A: FULL})
+    world.send()
+    assert world.condition(A) == waiting()
+
+
+def test_a_condition_that_another_client_changed_is_mended_within_a_minute(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    world.pods[A]["conditions"]["PodScheduled"] = Condition("False", "Other", "x")
+    for _ in range(62):
+        world.says(waiting={A: FULL})
+        world.send()
+        world.wait(1)
+    assert world.condition(A) == waiting()
+
+
+def test_a_pod_that_waits_no_more_is_forgotten(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    world.says()
+    assert len(world.verdicts) == 1
+    world.wait(61)
+    assert len(world.verdicts) == 0
+
+
+def test_a_pod_that_was_bound_is_soon_forgotten(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.send()
+    world.bind(A)
+    world.send()
+    world.says()
+    world.wait(11)
+    assert len(world.verdicts) == 0
+
+
+def test_a_pod_that_is_gone_is_forgotten_at_once(world: World) -> None:
+    world.says(waiting={A: FULL})
+    del world.pods[A]
+    world.verdicts.gone("Pod", A)
+    assert len(world.verdicts) == 0
+    assert world.says(waiting={A: LIMIT}) == []
+
+
+def test_that_an_earlier_pod_is_gone_says_nothing_about_a_later_one(world: World) -> None:
+    world.says(waiting={A: FULL})
+    world.verdicts.gone("Pod", A, "another")
+    world.verdicts.gone("Node", A)
+    assert len(world.verdicts) == 1
+    world.verdicts.gone("Pod", A, "uid-team/a")
+    assert len(world.verdicts) == 0
+
+
+def test_a_watch_that_is_behind_leads_to_no_second_write(world: World) -> None:
+    world.show()
+    world.says(waiting={A: FULL})
+    world.send()
+    world.says(waiting={A: FULL})
+    world.says()
+    world.says(waiting={A: FULL})
+    world.send()
+    assert len(world.sent) == 1
+    assert len(world.events) == 1

@@ -1,0 +1,188 @@
+"""The door to the feed: bytes of lists and watches become plans, and facts for roles."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import kai
+from kai import _core
+from kai.engine.cluster import Cluster
+
+NOW_NS = 1_750_000_000_000_000_000
+QUOTA = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+
+
+def queue(name: str, parent: str = "") -> dict[str, Any]:
+    spec = {"parentQueue": parent, "resources": dict.fromkeys(("gpu", "cpu", "memory"), QUOTA)}
+    return {"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec}
+
+
+def group(name: str) -> dict[str, Any]:
+    metadata = {"namespace": "q", "name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
+    return {"metadata": metadata, "spec": {"queue": "leaf", "minMember": 1}}
+
+
+def pod(name: str, version: int, *, group: str = "", node: str = "") -> dict[str, Any]:
+    return {
+        "metadata": {
+            "namespace": "q",
+            "name": name,
+            "uid": f"uid-{name}",
+            "resourceVersion": str(version),
+            "annotations": {"pod-group-name": group} if group else {},
+        },
+        "spec": {
+            "schedulerName": "kai-scheduler",
+            "nodeName": node,
+            "containers": [{"name": "c", "resources": {"requests": {"nvidia.com/gpu": "1"}}}],
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+NODE = {
+    "metadata": {"name": "n", "resourceVersion": "1"},
+    "status": {
+        "allocatable": {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "2"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+
+
+class Server:
+    """A live cluster with one node, two queues, and what tests bring."""
+
+    def __init__(self) -> None:
+        self.core = _core.live_cluster('{"schedulerName": "kai-scheduler"}')
+        self.feed = _core.Feed(self.core)
+        self.session = _core.Session(_core.Config.parse(""))
+        self.list("Queue", queue("top"), queue("leaf", "top"))
+        self.list("Node", NODE)
+
+    def list(self, kind: str, *items: dict[str, Any]) -> tuple[str, str, int]:
+        self.feed.begin_list(kind)
+        page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "5"}, "items": items}
+        read = self.feed.list_page(kind, json.dumps(page).encode())
+        self.feed.end_list(kind)
+        return read
+
+    def event(self, type_: str, kind: str, item: dict[str, Any]) -> _core.Drained:
+        line = json.dumps({"type": type_, "object": item}).encode() + b"\n"
+        self.feed.watch_bytes(kind, line[:9])
+        self.feed.watch_bytes(kind, line[9:])
+        return self.feed.drain()
+
+    def plan(self) -> _core.Plan:
+        return self.session.plan(self.core, now_ns=NOW_NS)
+
+
+def test_bytes_become_a_plan_and_what_it_does_is_assumed_at_once() -> None:
+    server = Server()
+    server.list("PodGroup", group("g"), group("h"))
+    assert server.list("Pod", pod("a", 1, group="g"), pod("b", 2, group="h")) == ("5", "", 2)
+    drained = server.feed.drain()
+    assert [name for name, _ in drained.pods] == ["q/a", "q/b"]
+    assert json.loads(drained.pods[0][1])["metadata"]["uid"] == "uid-a"
+    assert drained.groups == ["q/g", "q/h"]
+    assert drained.queues == ["leaf", "top"]
+    assert drained.synced == ["Node", "Pod", "PodGroup", "Queue"]
+    assert (drained.rejected, drained.gone) == ([], [])
+    plan = server.plan()
+    assert plan.counts()["bind"] == 2
+    assert server.session.assume_plan(server.core, plan, now_ns=NOW_NS) == [1, 2]
+    assert server.plan().counts()["bind"] == 0
+    assert server.session.forget(server.core, 1)
+    assert server.plan().counts()["bind"] == 1
+    assert server.session.assume_bound_to(server.core, "q/a", "another", "n") is None
+    assert server.session.assume_bound_to(server.core, "q/a", "uid-a", "n") == 3
+    assert server.plan().counts()["bind"] == 0
+
+
+def test_a_status_of_our_own_is_no_change_for_a_plan() -> None:
+    server = Server()
+    server.list("PodGroup", group("g"))
+    server.list("Pod", pod("a", 1, group="g"))
+    server.feed.drain()
+    server.plan()
+    assert not server.session.has_changed(server.core)
+    written = pod("a", 3, group="g")
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    written["status"]["conditions"] = [{**condition, "message": "no room"}]
+    drained = server.event("MODIFIED", "Pod", written)
+    assert (drained.pods, drained.groups) == ([], ["q/g"])
+    assert not server.session.has_changed(server.core)
+    facts = server.feed.pod_facts(["q/a", "q/none"])
+    assert facts == [("uid-a", "", "False", "Unschedulable", "no room", "", "g"), None]
+    server.event("MODIFIED", "Pod", pod("a", 4, group="g", node="n"))
+    assert server.session.has_changed(server.core)
+
+
+def test_sums_of_groups_and_queues() -> None:
+    server = Server()
+    server.list("PodGroup", group("g"))
+    server.list("Pod", pod("a", 1, group="g", node="n"), pod("b", 2, group="g"))
+    server.feed.drain()
+    two, one = {"nvidia.com/gpu": "2"}, {"nvidia.com/gpu": "1"}
+    assert server.feed.group_status(["q/g", "q/x"]) == [(two, one, {}, True), None]
+    queues = server.feed.queue_status()
+    assert queues == {"top": (["leaf"], two, one, {}, b""), "leaf": ([], two, one, {}, b"")}
+    assert server.feed.group_facts(["q/g", "q/x"]) == [("uid-g", b"", "", "", "", b""), None]
+
+
+def test_a_group_that_is_about_to_be_created_counts() -> None:
+    server = Server()
+    server.list("PodGroup")
+    server.list("Pod", pod("a", 1))
+    server.feed.drain()
+    assert server.plan().counts()["bind"] == 0
+    planned = json.dumps({**group("g"), "kind": "PodGroup"}).encode()
+    assert server.core.upsert_planned(planned) == "q/g"
+    assert server.core.assign("q/a", "uid-a", "g", "")
+    assert not server.core.assign("q/a", "another", "g", "")
+    assert server.plan().counts()["bind"] == 1
+    server.list("PodGroup")
+    assert server.feed.drain().gone == []
+    assert server.core.has("PodGroup", "q/g")
+    assert server.core.withdraw("PodGroup", "q/g")
+    assert not server.core.withdraw("PodGroup", "q/g")
+    assert server.plan().counts()["bind"] == 0
+
+
+def test_what_makes_no_sense_is_said_and_ends_nothing() -> None:
+    server = Server()
+    assert server.feed.watch_bytes("Pod", b"oops\n") == ("", False, b"")
+    error = server.feed.watch_bytes("Pod", b'{"type":"ERROR","object":{"code":410}}\n')
+    assert error == ("", False, b'{"code":410}')
+    drained = server.event("ADDED", "Pod", pod("a", 7))
+    assert [each[0] for each in drained.rejected] == ["Pod"]
+    assert "not valid JSON" in drained.rejected[0][3]
+    assert drained.events == 4  # two queues, a node, and the pod
+    server.feed.watch_bytes("Pod", b'{"type":"DELETED"')
+    server.feed.watch_ended("Pod")
+    gone = server.event("DELETED", "Pod", pod("a", 8)).gone
+    assert gone == [("Pod", "q/a", "uid-a")]
+    assert not server.feed.is_full
+    with pytest.raises(kai.InvalidInputError, match="it is no list: its kind is"):
+        server.feed.list_page("Pod", b'{"kind": "Status"}')
+    with pytest.raises(kai.InvalidClusterError, match="no plan depends on a Deployment"):
+        server.feed.begin_list("Deployment")
+    with pytest.raises(kai.InvalidInputError):
+        _core.live_cluster('{"schedulerName": 7}')
+
+
+def test_a_live_cluster_is_planned_as_others_are() -> None:
+    server = Server()
+    server.list("PodGroup", group("g"))
+    server.list("Pod", pod("a", 1, group="g"))
+    server.feed.drain()
+    live = Cluster._live(server.core)
+    assert repr(live) == "<kai.Cluster: 1 node, 1 pod group with 1 pod, 2 queues>"
+    assert len(kai.Scheduler().plan(live).decisions) == 1
+    with pytest.raises(kai.InvalidClusterError, match="a live cluster keeps what plans depend on"):
+        live.to_snapshot()
+    copy = live.copy()
+    server.event("DELETED", "Pod", pod("a", 9))
+    assert (live.counts["pods"], copy.counts["pods"]) == (0, 1)

@@ -1,0 +1,45 @@
+"""Outlines of pod groups say the same as the groups themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+import kai
+from kai.engine.outlines import Outline, groups_named, outlines
+
+
+def plan() -> kai.Plan:
+    cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a", deserved_gpus=1).queue("b")
+    cluster.node("n1", gpus=2)
+    cluster.running("b/loan", pods=2, gpus=1, node="n1").pending("a/small", gpus=1)
+    cluster.pending("a/large", gpus=8).pending("a/gang", pods=1, gpus=1, min_member=2)
+    return kai.Scheduler().plan(cluster)
+
+
+def test_outlines_are_those_of_the_groups() -> None:
+    made = plan()
+    decisions = [(each.kind, each.pod.rsplit("-", 1)[0]) for each in made.decisions]
+    found = list(outlines(made))
+    assert [each.name for each in found] == list(made.pod_groups)
+    for each in found:
+        group = made.pod_groups[each.name]
+        reason = group.reasons[0] if group.reasons else None
+        assert each == Outline(
+            group.name,
+            group.verdict,
+            reason.code if reason else "",
+            reason.message if reason else "",
+            *(decisions.count((kind, each.name)) for kind in ("bind", "pipeline", "evict")),
+        )
+    assert len({each.verdict for each in found}) >= 3
+
+
+def test_groups_are_read_by_their_names() -> None:
+    made = plan()
+    names = ["a/large", "b/loan"]
+    found = groups_named(made, names)
+    assert [each.name for each in found] == names
+    assert found[0] == made.pod_groups["a/large"]
+    assert groups_named(made, []) == []
+    with pytest.raises(KeyError):
+        groups_named(made, ["a/nothing"])
