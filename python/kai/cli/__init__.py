@@ -1,6 +1,6 @@
 """The command ``kai``: one file per command, each imported when it is used.
 
-Exit status: 0 done; 1 the answer is no; 2 bad input; 130 interrupted.
+Exit status: 0 done; 1 the answer is no; 2 bad input; 3 no API server answers; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ COMMANDS = {
     "config": "Show the configuration that is in force.",
     "demo": "Watch a small cluster being planned; needs no cluster and no file.",
     "groups": "Show which waiting pod groups come next, and why in this order.",
+    "install": "Print the manifests that a cluster needs: CRDs, rights, programs.",
     "lint": "Find what KAI would refuse or ignore.",
     "nodes": "Show free GPUs and parts of GPUs, by class of node.",
     "plan": "Plan one cycle: who gets which node, who waits and why.",
     "queues": "Show the fair share of every queue, and who is over or under it.",
+    "run": "Schedule the pods of a cluster.",
     "settings": "Write the settings of a pod for an orchestrator.",
     "verify": "Run cases with known answers and report agreement.",
 }

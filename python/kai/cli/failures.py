@@ -21,9 +21,9 @@ import click
 
 from kai.api.files import why_unreadable
 from kai.api.visible import visible
-from kai.errors import KaiError, NotFoundError
+from kai.errors import KaiError, NotFoundError, UnreachableError
 
-DONE, ANSWER_IS_NO, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, ANSWER_IS_NO, BAD_INPUT, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG_ENV = "KAI_DEBUG"
 THREAD_NAME = "kai-work"
 """Of a thread with work that Ctrl-C does not wait for."""
@@ -72,6 +72,8 @@ def guard(work: Callable[[], Any]) -> int:
         if os.environ.get(DEBUG_ENV) and not _is_expected(error):
             raise
         say(_sentence(error))
+        if isinstance(error, UnreachableError):
+            return UNREACHABLE
         return ANSWER_IS_NO if isinstance(error, NotFoundError) else BAD_INPUT
 
 

@@ -18,7 +18,9 @@ def test_help_lists_every_command(run: Run) -> None:
         assert f"\n  {command} " in done.out
 
 
-@pytest.mark.parametrize("command", ["plan", "queues", "nodes", "groups", "demo", "lint"])
+@pytest.mark.parametrize(
+    "command", ["plan", "queues", "nodes", "groups", "demo", "lint", "install"]
+)
 def test_help_of_a_command_fits_a_terminal(run: Run, command: str) -> None:
     done = run(command, "-h")
     assert done.status == 0
@@ -26,7 +28,7 @@ def test_help_of_a_command_fits_a_terminal(run: Run, command: str) -> None:
     assert max(len(line) for line in done.out.splitlines()) <= 82
 
 
-@pytest.mark.parametrize("command", ["plan", "queues", "nodes", "groups", "lint"])
+@pytest.mark.parametrize("command", ["plan", "queues", "nodes", "groups", "lint", "install"])
 def test_help_shows_examples(run: Run, command: str) -> None:
     assert f"Examples:\n    kai {command} " in run(command, "--help").out
 

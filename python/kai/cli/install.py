@@ -1,0 +1,74 @@
+"""``kai install``: the manifests that a cluster needs."""
+
+from __future__ import annotations
+
+import click
+
+from kai.cli.failures import DONE
+
+
+@click.command(
+    "install",
+    epilog="""\b
+Examples:
+  kai install --crds-only | kubectl apply --server-side -f -
+  kai install --image example/kai:1 | kubectl apply --server-side -f -
+  kai install --separate                 one Deployment per role
+  kai install --json | jq '.items[].kind'
+\b
+After the CRDs alone, run the roles by hand from any machine that reaches the
+cluster: kai run all
+""",
+)
+@click.option("--crds-only", is_flag=True, help="Only the six CustomResourceDefinitions.")
+@click.option("--namespace", metavar="NAME", help="Where the programs run [kai-scheduler].")
+@click.option("--image", metavar="IMAGE", help="The container image that they run from.")
+@click.option("--separate", is_flag=True, help="A Deployment and rights for each role, not one.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON List instead of YAML.")
+def command(
+    crds_only: bool, namespace: str | None, image: str | None, separate: bool, as_json: bool
+) -> int:
+    """Print the manifests that a cluster needs; kubectl applies them.
+
+    They are the CRDs of KAI Scheduler, the namespace, the default queue, the
+    priority classes, the rights of each role, FlowSchemas that keep leases and
+    writes alive on a busy API server, and a Deployment with two replicas of
+    `kai run all`, one of which works.
+
+    No cluster is touched. Apply the CRDs alone first, as in the examples:
+    kubectl takes queues only where their CRD was there before it started.
+    Applying all again sets the default queue and its parent back to what they
+    were; other queues stay as they are.
+    """
+    from kai.install import manifests
+
+    if crds_only and (namespace is not None or image is not None or separate):
+        raise click.UsageError("--crds-only goes with --json alone: CRDs are cluster-wide")
+    if namespace is not None:
+        _check_name(namespace)
+    if image is not None and (not image or any(each.isspace() for each in image)):
+        raise click.UsageError(f"--image: {image!r} is no name of an image")
+    objects = (
+        manifests.crds()
+        if crds_only
+        else manifests.everything(
+            namespace=manifests.NAMESPACE if namespace is None else namespace,
+            image=image or "",
+            separate=separate,
+        )
+    )
+    if as_json:
+        click.echo(manifests.to_json(objects))
+    else:
+        click.echo(manifests.to_yaml(objects), nl=False)
+    return DONE
+
+
+def _check_name(namespace: str) -> None:
+    import re
+
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", namespace):
+        raise click.UsageError(
+            f"--namespace: {namespace!r} is no name of a namespace: "
+            "lower case letters, digits and dashes, 63 at most"
+        )

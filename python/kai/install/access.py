@@ -1,0 +1,195 @@
+"""What each role may do in a cluster: one table, from which the ClusterRoles are made (spec 6 C65).
+
+    [rule.verbs for rule in RULES["scheduler"] if rule.resource == "pods/binding"]   # [("create",)]
+
+A verb stands here because the role fails without it; tests take each away. No role may create pods,
+or read a Secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kai.api.keys import KAI_GROUP, SCHEDULING_GROUP
+
+ROLES = ("scheduler", "pod-grouper", "pod-group-controller", "queue-controller")
+"""What `kai run` runs."""
+ALL = "all"
+"""All of them in one process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Verbs on one resource of one API group. `own`: only in the namespace that kai runs in."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    own: bool = False
+
+
+_SEE = ("list", "watch")
+# Also read one by one: what became of a write without an answer.
+_KEEP = ("get", "list", "watch")
+_STORAGE, _DEVICES, _LEASES = "storage.k8s.io", "resource.k8s.io", "coordination.k8s.io"
+
+_EVERYWHERE = (
+    Rule(_LEASES, "leases", ("create", "get", "update"), own=True),
+    Rule("", "events", ("create", "patch")),
+)
+
+_PLANNED = (
+    *(Rule("", each, _SEE) for each in (
+        "nodes", "namespaces", "configmaps", "persistentvolumes", "persistentvolumeclaims",
+    )),
+    *(Rule(_STORAGE, each, _SEE) for each in (
+        "storageclasses", "csidrivers", "csinodes", "csistoragecapacities",
+    )),
+    *(Rule(_DEVICES, each, _SEE) for each in (
+        "resourceclaims", "resourceslices", "deviceclasses",
+    )),
+    Rule("scheduling.k8s.io", "priorityclasses", _SEE),
+    Rule("policy", "poddisruptionbudgets", _SEE),
+    Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),
+    Rule(SCHEDULING_GROUP, "queues", _SEE),
+    Rule(KAI_GROUP, "topologies", _SEE),
+)  # fmt: skip
+
+OWNERS = {
+    "apps": ("deployments", "replicasets", "statefulsets"),
+    "batch": ("cronjobs", "jobs"),
+    "amlarc.azureml.com": ("amljobs",),
+    "argoproj.io": ("workflows",),
+    "egx.nvidia.io": ("spotrequests",),
+    "grove.io": ("podcliques", "podcliquesets", "podgangsets"),
+    "jobset.x-k8s.io": ("jobsets",),
+    "kubeflow.org": (
+        "jaxjobs", "mpijobs", "notebooks", "pytorchjobs", "scheduledworkflows", "tfjobs",
+        "xgboostjobs",
+    ),
+    "kubevirt.io": ("virtualmachineinstances",),
+    "leaderworkerset.x-k8s.io": ("leaderworkersets",),
+    "machinelearning.seldon.io": ("seldondeployments",),
+    "nvidia.com": ("dynamographdeployments",),
+    "ray.io": ("rayclusters", "rayjobs", "rayservices"),
+    "run.ai": (
+        "distributedinferenceworkloads", "distributedworkloads", "inferenceworkloads",
+        "interactiveworkloads", "kartas", "runaijobs", "trainingworkloads",
+    ),
+    "scheduler.grove.io": ("podgangs",),
+    "serving.knative.dev": ("configurations", "revisions", "services"),
+    "sparkoperator.k8s.io": ("scheduledsparkapplications", "sparkapplications"),
+    "tekton.dev": ("pipelineruns", "taskruns"),
+    "trainer.kubeflow.org": ("trainjobs",),
+    "workspace.devfile.io": ("devworkspaces",),
+}  # fmt: skip
+"""What pods are owned by, directly or not (spec 6 C28): read to group them. Of any other kind an
+administrator may allow `get`; until then the owners below it count."""
+
+OWNERS_LABEL = "kai.scheduler/pod-owners"
+"""A ClusterRole with this label adds owners that the grouper may read."""
+
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    "scheduler": (
+        *_EVERYWHERE,
+        *_PLANNED,
+        Rule("", "pods", (*_KEEP, "delete")),
+        Rule("", "pods/binding", ("create",)),
+        Rule("", "pods/eviction", ("create",)),
+        Rule("", "pods/status", ("patch",)),
+        Rule(_DEVICES, "resourceclaims/binding", ("patch", "update")),
+        Rule(SCHEDULING_GROUP, "podgroups", (*_KEEP, "patch")),
+        Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
+        Rule(SCHEDULING_GROUP, "bindrequests", (*_KEEP, "create", "delete")),
+    ),
+    "pod-grouper": (
+        *_EVERYWHERE,
+        Rule("", "pods", (*_KEEP, "patch")),
+        Rule("", "configmaps", ("get",)),
+        Rule("scheduling.k8s.io", "priorityclasses", _SEE),
+        Rule(SCHEDULING_GROUP, "podgroups", (*_KEEP, "create", "patch")),
+        *(Rule(group, each, ("get",)) for group, kinds in OWNERS.items() for each in kinds),
+    ),
+    "pod-group-controller": (
+        *_EVERYWHERE,
+        Rule("", "pods", _SEE),
+        Rule("", "nodes", _SEE),
+        Rule(_DEVICES, "resourceclaims", _SEE),
+        Rule("scheduling.k8s.io", "priorityclasses", _SEE),
+        Rule(SCHEDULING_GROUP, "podgroups", _KEEP),
+        Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
+    ),
+    "queue-controller": (
+        *_EVERYWHERE,
+        Rule(SCHEDULING_GROUP, "queues", _KEEP),
+        Rule(SCHEDULING_GROUP, "queues/status", ("patch",)),
+        Rule(SCHEDULING_GROUP, "podgroups", _SEE),
+    ),
+}
+"""By role. Those of `all` are all of them together (`rules_of`)."""
+
+
+def rules_of(role: str) -> tuple[Rule, ...]:
+    """The rules of a role, or of `all`; each resource once. Raises KeyError for another name."""
+    roles = ROLES if role == ALL else (role,)
+    verbs: dict[tuple[str, str, bool], set[str]] = {}
+    for rule in (rule for each in roles for rule in RULES[each]):
+        verbs.setdefault((rule.group, rule.resource, rule.own), set()).update(rule.verbs)
+    return tuple(
+        Rule(group, resource, tuple(sorted(of)), own)
+        for (group, resource, own), of in verbs.items()
+    )
+
+
+def objects(
+    role: str, name: str, namespace: str, rules: Sequence[Rule] | None = None
+) -> list[dict[str, Any]]:
+    """A service account of that name that may do what the role needs, or what `rules` say."""
+    rules = rules_of(role) if rules is None else rules
+    groups_pods = role in (ALL, "pod-grouper")
+    metadata = {"name": name, "namespace": namespace}
+    cluster_wide = f"{namespace}:{name}"  # two installations do not share one
+    made: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    ]
+    for kind, where, chosen in (
+        ("ClusterRole", {"name": cluster_wide}, [rule for rule in rules if not rule.own]),
+        ("Role", metadata, [rule for rule in rules if rule.own]),
+    ):
+        if chosen:
+            made.append(_rbac(kind, where, rules=_rules(chosen)))
+            made.append(_binding(kind, where, where["name"], metadata))
+    if groups_pods:
+        added = {"name": f"{cluster_wide}:more-owners"}
+        selector = {"matchLabels": {OWNERS_LABEL: "true"}}
+        aggregation = {"clusterRoleSelectors": [selector]}
+        # Without rules: those are the control plane's to write, and applying again would undo them.
+        made.append(_rbac("ClusterRole", added, aggregationRule=aggregation))
+        made.append(_binding("ClusterRole", added, added["name"], metadata))
+    return made
+
+
+def _rules(rules: Iterable[Rule]) -> list[dict[str, Any]]:
+    """Rules as Kubernetes writes them: resources of a group that have the same verbs together."""
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for rule in rules:
+        together.setdefault((rule.group, rule.verbs), []).append(rule.resource)
+    return [
+        {"apiGroups": [group], "resources": sorted(resources), "verbs": list(verbs)}
+        for (group, verbs), resources in sorted(together.items())
+    ]
+
+
+def _rbac(kind: str, metadata: Mapping[str, str], **members: Any) -> dict[str, Any]:
+    api_version = "rbac.authorization.k8s.io/v1"
+    return {"apiVersion": api_version, "kind": kind, "metadata": dict(metadata), **members}
+
+
+def _binding(
+    kind: str, metadata: Mapping[str, str], role: str, account: Mapping[str, str]
+) -> dict[str, Any]:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
+    subject = {"kind": "ServiceAccount", **account}
+    return _rbac(f"{kind}Binding", metadata, roleRef=reference, subjects=[subject])

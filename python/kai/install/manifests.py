@@ -1,0 +1,101 @@
+"""All that `kai install` prints, in the order in which it has to be applied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from kai.api import defaults
+from kai.api.keys import QUEUE_API
+from kai.install import access, running
+
+NAMESPACE = "kai-scheduler"
+_FILES = (
+    "queues", "podgroups", "bindrequests", "configs", "schedulingshards", "topologies",
+)  # fmt: skip
+# What KAI's chart puts on queues: uninstalling and Argo CD leave them alone (spec 5 A64).
+_KEPT = {"argocd.argoproj.io/sync-options": "Prune=false", "helm.sh/resource-policy": "keep"}
+
+
+def crds() -> list[dict[str, Any]]:
+    """The six CustomResourceDefinitions, as KAI's are (spec 5 A1)."""
+    import yaml
+
+    folder = files("kai.install") / "crds"
+    texts = [(folder / f"{name}.yaml").read_text(encoding="utf-8") for name in _FILES]
+    return [yaml.safe_load(text) for text in texts]
+
+
+def priority_classes() -> list[dict[str, Any]]:
+    """The four of KAI's chart (spec 5 A65)."""
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        for name, value in defaults.PRIORITIES.items()
+    ]
+
+
+def queues() -> list[dict[str, Any]]:
+    """The default queue and its parent (spec 5 A64)."""
+    return [
+        {
+            "apiVersion": QUEUE_API,
+            "kind": "Queue",
+            "metadata": {"name": queue["metadata"]["name"], "annotations": dict(_KEPT)},
+            "spec": queue["spec"],
+        }
+        for queue in defaults.queues()
+    ]
+
+
+def everything(
+    *, namespace: str = NAMESPACE, image: str = "", separate: bool = False
+) -> list[dict[str, Any]]:
+    """CRDs, queues, priority classes, access and programs.
+
+    `separate`: a Deployment for each role with a service account of its own, in place of one that
+    runs all roles. `image`: "" is the one of this version.
+    """
+    roles = access.ROLES if separate else (access.ALL,)
+    accounts = {role: account_of(role) for role in roles}
+    image = image or default_image()
+    made = [*crds(), running.namespace(namespace), *priority_classes(), *queues()]
+    for role, name in accounts.items():
+        made += access.objects(role, name, namespace)
+    made += running.flow_schemas(list(accounts.values()), namespace)
+    made += [running.deployment(role, name, namespace, image) for role, name in accounts.items()]
+    return made
+
+
+def account_of(role: str) -> str:
+    """The name of the service account and of the Deployment of a role."""
+    return "kai" if role == access.ALL else f"kai-{role}"
+
+
+def default_image() -> str:
+    """The image of this version of kai."""
+    from kai import __version__
+
+    return f"kai-sched:{__version__}"
+
+
+def to_yaml(objects: Sequence[dict[str, Any]]) -> str:
+    """A YAML document per object, with every value written out."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    return yaml.dump_all(objects, Dumper=Dumper, sort_keys=False, width=100)
+
+
+def to_json(objects: Sequence[dict[str, Any]]) -> str:
+    """One List, which kubectl takes as well."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=2)

@@ -1,0 +1,130 @@
+"""The programs: namespace, Deployments, and how the API server treats their requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+METRICS_PORT = 8080
+HEALTH_PORT = 8081
+"""The ports on which `kai run` answers, as KAI's components do (spec 6 C1)."""
+REPLICAS = 2
+"""One works, the other waits for the lease."""
+
+
+def namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, Any]:
+    """`kai run ROLE`, twice. A new version ends the old one first: both never decide at a time."""
+    labels = {"app.kubernetes.io/name": "kai-sched", "app.kubernetes.io/component": role}
+    container = {
+        "name": "kai",
+        "image": image,
+        "args": ["run", role],
+        "env": [
+            _from_field("POD_NAME", "metadata.name"),
+            _from_field("NAMESPACE", "metadata.namespace"),
+        ],
+        "ports": [
+            {"name": "metrics", "containerPort": METRICS_PORT},
+            {"name": "health", "containerPort": HEALTH_PORT},
+        ],
+        "livenessProbe": _probe("/healthz", periodSeconds=10, failureThreshold=3),
+        "readinessProbe": _probe("/readyz", periodSeconds=5, failureThreshold=1),
+        # A large cluster takes a while to be read; until then the process is not alive yet.
+        "startupProbe": _probe("/healthz", periodSeconds=2, failureThreshold=90),
+        "resources": {"requests": {"cpu": "250m", "memory": "512Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }
+    spec = {
+        "serviceAccountName": name,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 10000,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "affinity": {"podAntiAffinity": _on_different_nodes(labels)},
+        "terminationGracePeriodSeconds": 15,  # bindings under way get 5 s of it
+        "containers": [container],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {
+            "replicas": REPLICAS,
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def flow_schemas(accounts: Sequence[str], namespace: str) -> list[dict[str, Any]]:
+    """Puts our requests where those of Kubernetes' own controllers are.
+
+    Without it they share a level with all other service accounts; then a busy neighbour makes a
+    scheduler lose its lease, as the level of leases is for accounts of kube-system alone.
+    """
+    leases = {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "create", "update"],
+        "namespaces": [namespace],
+    }
+    anything = {
+        "apiGroups": ["*"],
+        "resources": ["*"],
+        "verbs": ["*"],
+        "namespaces": ["*"],
+        "clusterScope": True,
+    }
+    return [
+        _flow_schema("kai-leader-election", "leader-election", 150, accounts, namespace, leases),
+        _flow_schema("kai-workload-high", "workload-high", 950, accounts, namespace, anything),
+    ]
+
+
+def _flow_schema(
+    name: str,
+    level: str,
+    precedence: int,
+    accounts: Sequence[str],
+    namespace: str,
+    rule: Mapping[str, Any],
+) -> dict[str, Any]:
+    subjects = [
+        {"kind": "ServiceAccount", "serviceAccount": {"name": each, "namespace": namespace}}
+        for each in accounts
+    ]
+    return {
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+        "kind": "FlowSchema",
+        "metadata": {"name": name},
+        "spec": {
+            "priorityLevelConfiguration": {"name": level},
+            "matchingPrecedence": precedence,
+            "distinguisherMethod": {"type": "ByUser"},
+            "rules": [{"subjects": subjects, "resourceRules": [dict(rule)]}],
+        },
+    }
+
+
+def _probe(path: str, **members: int) -> dict[str, Any]:
+    return {"httpGet": {"path": path, "port": "health"}, **members}
+
+
+def _from_field(name: str, path: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def _on_different_nodes(labels: Mapping[str, str]) -> dict[str, Any]:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(labels)}}
+    weighted = {"weight": 100, "podAffinityTerm": term}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}

@@ -1,0 +1,97 @@
+"""Options of a run: what `kai run` and `kai.run` can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from kai.api import defaults, keys
+from kai.api.nearest import did_you_mean
+from kai.errors import InvalidInputError
+
+Role = Literal["scheduler", "pod-grouper", "pod-group-controller", "queue-controller"]
+ROLES: tuple[str, ...] = get_args(Role)
+ALL = "all"
+
+LEASES = {
+    "scheduler": keys.SCHEDULER_NAME,
+    "pod-grouper": "54dff599.kai.scheduler",
+    "pod-group-controller": "o1x22tjj.kai.scheduler",
+    "queue-controller": "ov3xj497.kai.scheduler",
+}
+"""The lease of each role, by the names that KAI's own programs use (spec 6 C1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Everything but the connection.
+
+    Times are in seconds. `min_period`: the least time from the end of one cycle to the next one;
+    `max_period`: a cycle is run after this time even if nothing has changed. `writers`: requests
+    that are under way at the same time.
+    """
+
+    roles: tuple[str, ...] = ROLES
+    scheduler_name: str = keys.SCHEDULER_NAME
+    namespace: str = "kai-scheduler"
+    node_pool_key: str = keys.NODE_POOL_LABEL
+    node_pool: str = ""
+    queue_label_key: str = keys.QUEUE_LABEL
+    config: Any = None
+    as_kai: bool = False
+    binding: Literal["direct", "bind-requests"] = "direct"
+    leader_elect: bool = True
+    listen: str | None = None
+    metrics_namespace: str = "kai"
+    min_period: float = 0.02
+    max_period: float = 30.0
+    writers: int = 32
+    lease_seconds: float = 15.0
+    renew_seconds: float = 10.0
+    retry_seconds: float = 5.0
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role in self.roles:
+            if role not in ROLES:
+                raise InvalidInputError(f"there is no role {role!r}{did_you_mean(role, ROLES)}")
+        if not self.roles:
+            raise InvalidInputError("no role is given: scheduler, pod-grouper, ..., or all")
+
+    def has(self, role: Role) -> bool:
+        return role in self.roles
+
+    def leases(self) -> tuple[str, ...]:
+        """The names of the leases that have to be held, in one order for all programs."""
+        names = []
+        for role in ROLES:
+            if role in self.roles:
+                name = LEASES[role]
+                if role == "scheduler":
+                    name = self.scheduler_name
+                    if self.node_pool:
+                        name += f"-{self.node_pool}"
+                names.append(name)
+        return tuple(sorted(names))
+
+    def scheduler_params(self) -> dict[str, Any]:
+        """As in the `schedulerParams` of a snapshot (spec 2 L7)."""
+        pool = {"NodePoolLabelKey": self.node_pool_key, "NodePoolLabelValue": self.node_pool}
+        return {
+            **defaults.scheduler_params(),
+            "schedulerName": self.scheduler_name,
+            "partitionParams": pool,
+            "queueLabelKey": self.queue_label_key,
+            **self.params,
+        }
+
+
+def roles_of(names: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """The roles by these names; "all" stands for every one. Raises InvalidInputError."""
+    if ALL in names:
+        return ROLES
+    for name in names:
+        if name not in ROLES:
+            hint = did_you_mean(name, (*ROLES, ALL))
+            raise InvalidInputError(f"there is no role {name!r}{hint}")
+    return tuple(role for role in ROLES if role in names)

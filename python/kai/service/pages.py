@@ -1,0 +1,73 @@
+"""The HTTP pages of a running scheduler: /metrics, /healthz, /readyz.
+
+    pages = Pages(metrics, health)
+    await pages.start("127.0.0.1:8080")
+
+/healthz fails where only a restart helps: the planning thread has not come back for too long. It is
+about this process alone, so that an API server that is away causes no restart. /readyz fails until
+every kind has been listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aiohttp import web
+
+from kai.errors import InvalidInputError
+from kai.service.metrics import Metrics
+
+
+class Pages:
+    """`why_unhealthy` and `why_unready` return a sentence, or "" when all is well."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        why_unhealthy: Callable[[], str],
+        why_unready: Callable[[], str],
+    ) -> None:
+        self._metrics = metrics
+        self._why_unhealthy = why_unhealthy
+        self._why_unready = why_unready
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    async def start(self, listen: str) -> None:
+        """Serves at "host:port" or ":port". Raises InvalidInputError where that cannot be."""
+        host, _, port = listen.rpartition(":")
+        if not port.isdecimal():
+            raise InvalidInputError(f"--listen-address: {listen!r} is no host:port")
+        app = web.Application()
+        app.router.add_get("/metrics", self._metrics_page)
+        app.router.add_get("/healthz", self._health_page)
+        app.router.add_get("/readyz", self._ready_page)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host or None, int(port))
+        try:
+            await site.start()
+        except OSError as error:
+            await self.stop()
+            raise InvalidInputError(f"--listen-address {listen}: {error.strerror}") from None
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _metrics_page(self, _: web.Request) -> web.Response:
+        return web.Response(
+            body=self._metrics.page(), headers={"Content-Type": "text/plain; version=0.0.4"}
+        )
+
+    async def _health_page(self, _: web.Request) -> web.Response:
+        return _answer(self._why_unhealthy())
+
+    async def _ready_page(self, _: web.Request) -> web.Response:
+        return _answer(self._why_unready())
+
+
+def _answer(problem: str) -> web.Response:
+    return web.Response(status=503 if problem else 200, text=(problem or "ok") + "\n")

@@ -1,0 +1,300 @@
+"""The planning thread: takes in what watches delivered, groups pods, plans, and says why.
+
+    planner = Planner(make_core(options), options)
+    turn = planner.turn(News(now_ns=now_ns))          # on the one worker thread
+
+It does no I/O. What it returns are plain values: the event loop sends writes while the next turn
+runs. Everything of a plan that is wanted is read in the turn that made it: the next turn changes
+the cluster under it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kai.api import keys
+from kai.api.reading import annotations_of
+from kai.api.writes import Outcome, Result, Write
+from kai.controllers import verdicts
+from kai.controllers.binding import Binding, Removal
+from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
+from kai.controllers.verdicts import Event, Verdicts
+from kai.engine import config as configuration
+from kai.engine.plan import Plan
+from kai.engine.values import Bind, Evict
+from kai.service.options import Options
+from kai.service.seen import FeedSeen
+from kai.service.statuses import Statuses
+
+if TYPE_CHECKING:
+    from kai import _core
+
+NEEDED = frozenset(("Node", "Pod", "PodGroup", "Queue", "PriorityClass"))
+"""Kinds that have to be listed before the first plan."""
+
+
+class Core(NamedTuple):
+    """The compiled side: a cluster, the feed that fills it, and the session that plans it."""
+
+    cluster: _core.Cluster
+    feed: _core.Feed
+    session: _core.Session
+
+
+def make_core(options: Options) -> Core:
+    """An empty cluster. Raises InvalidConfigError for a configuration that cannot be used."""
+    from kai import _core
+
+    text = "" if options.config is None else configuration.config_json(options.config)
+    cluster = _core.live_cluster(json.dumps(options.scheduler_params()))
+    feed = _core.Feed(cluster, options.scheduler_name)
+    return Core(cluster, feed, _core.Session(configuration.read(text, as_kai=options.as_kai)))
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the event loop knows and the store does not.
+
+    `now_ns`: the API server's time. `plans`: this process may decide. `forgotten`: assumptions that
+    did not come true. `looked_at`: pods that were read to find out what became of a write, as JSON.
+    `owners`: objects that the grouper asked for; None: not there, False: it may not be read.
+    `rules`: how pods are grouped, where that has changed. `answers`: to writes of the turns before.
+    `bound`, `failed`, `evicted`, `spared`: as in kai.controllers.binding.Steps.
+    """
+
+    now_ns: int
+    plans: bool = True
+    forgotten: Sequence[int] = ()
+    looked_at: Sequence[bytes] = ()
+    owners: Sequence[tuple[Reference, Mapping[str, Any] | bool | None]] = ()
+    rules: Rules | None = None
+    answers: Sequence[tuple[Write, Outcome]] = ()
+    bound: Sequence[Binding] = ()
+    failed: Sequence[tuple[Binding, str]] = ()
+    evicted: Sequence[Removal] = ()
+    spared: Sequence[tuple[Removal, str]] = ()
+
+
+@dataclass(slots=True)
+class Turn:
+    """What came of one turn.
+
+    `writes` and `events`: what is said about pods, pod groups and queues. `changed_nodes`: nodes
+    that changed, went, or got a pod of another scheduler. `wake_ns`: when there will be something
+    to do though nothing happens.
+    """
+
+    cycle: int = 0
+    planned: bool = False
+    bindings: list[Binding] = field(default_factory=list)
+    removals: list[Removal] = field(default_factory=list)
+    grouped: Decided = field(default_factory=Decided)
+    writes: list[Write] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    evicted: list[Mapping[str, str]] = field(default_factory=list)
+    synced: frozenset[str] = frozenset()
+    changed_nodes: Sequence[str] = ()
+    gone: Sequence[tuple[str, str, str]] = ()
+    timing_ms: dict[str, float] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    wake_ns: int | None = None
+
+
+class Planner:
+    """Everything that belongs to the planning thread."""
+
+    def __init__(self, core: Core, options: Options) -> None:
+        self._core, self._options = core, options
+        self._seen = FeedSeen(core.feed)
+        self._grouper: Grouper | None = None
+        if options.has("pod-grouper"):
+            self._grouper = Grouper(scheduler_name=options.scheduler_name)
+        self._plans = options.has("scheduler")
+        self._verdicts = Verdicts(options.node_pool)
+        self._says_all = True  # the next plan is the first one that is read
+        self._statuses = Statuses(
+            core.feed,
+            groups=options.has("pod-group-controller"),
+            queues=options.has("queue-controller"),
+        )
+        self._cycle = 0
+        self._led = False
+        self._touched: set[str] = set()  # groups that changed since the last plan
+        self._assigned: dict[str, Assignment] = {}  # pods that do not name their group yet
+        # By pod, the event of an eviction under way: its pod group may be gone before its answer.
+        self._evictions: dict[str, Event] = {}
+
+    def turn(self, news: News) -> Turn:
+        started = time.perf_counter()
+        now = news.now_ns / 1e9
+        turn = Turn()
+        for assumption in news.forgotten:
+            self._core.session.forget(self._core.cluster, assumption)
+        for data in news.looked_at:
+            self._core.cluster.upsert(data)
+        drained = self._core.feed.drain()
+        turn.synced = frozenset(drained.synced)
+        turn.gone, turn.changed_nodes = drained.gone, drained.nodes
+        turn.problems += [": ".join(filter(None, each)) for each in drained.rejected]
+        self._statuses.touch(now, drained.groups, drained.queues)
+        self._touched.update(drained.groups)
+        leads = news.plans and turn.synced >= NEEDED
+        if self._grouper is not None:
+            turn.grouped = self._group(self._grouper, drained, news, leads)
+        taken_in = time.perf_counter()
+        if news.plans != self._led:
+            self._led = news.plans
+            self._verdicts, self._says_all = Verdicts(self._options.node_pool), True
+        if leads:
+            self._decide(turn, news, now)
+        turn.timing_ms["open"] = (taken_in - started) * 1000
+        turn.timing_ms["total"] = (time.perf_counter() - started) * 1000
+        return turn
+
+    # ---- groups ----------------------------------------------------------------------------------
+
+    def _group(self, grouper: Grouper, drained: _core.Drained, news: News, leads: bool) -> Decided:
+        for name, data in drained.pods:
+            pod = json.loads(data)
+            if annotations_of(pod).get(keys.POD_GROUP_ANNOTATION):
+                self._assigned.pop(name, None)
+            grouper.put_pod(pod)
+        # After the pods: one that came and went at once is gone, and another one of its name stays.
+        for kind, name, uid in drained.gone:
+            if kind == "Pod":
+                grouper.pod_gone(name, uid)
+                known = self._assigned.get(name)
+                if known is not None and known.uid == uid:
+                    del self._assigned[name]
+            else:
+                grouper.group_gone(name, uid)
+        for reference, found in news.owners:
+            if found is None:
+                grouper.object_gone(reference)
+            elif isinstance(found, bool):
+                grouper.object_forbidden(reference)
+            else:
+                grouper.put_object(reference, found)
+        for write, outcome in news.answers:
+            _tell(grouper, write, outcome)
+        if news.rules is not None:
+            grouper.set_rules(news.rules)
+        if not leads:
+            return Decided()
+        decided = grouper.decide()
+        cluster = self._core.cluster
+        for change in decided.groups:
+            cluster.upsert_planned(json.dumps({**change.manifest, "kind": "PodGroup"}).encode())
+        for each in decided.assignments:
+            self._assigned[each.pod] = each
+            cluster.assign(each.pod, each.uid, each.group, each.sub_group)
+        return decided
+
+    # ---- the plan --------------------------------------------------------------------------------
+
+    def _decide(self, turn: Turn, news: News, now: float) -> None:
+        if self._plans:
+            said = self._verdicts
+            for kind, name, uid in turn.gone:
+                said.gone(kind, name, uid)
+            for write, outcome in news.answers:
+                said.answer(now, write, outcome)
+            for binding in news.bound:
+                self._take(turn, said.bound(now, binding.pod, binding.node, self._seen))
+            for binding, why in news.failed:
+                where = (binding.pod, binding.node)
+                self._take(turn, said.binding_failed(now, *where, why, self._seen))
+            for removal in news.evicted:
+                told = said.evicted(now, removal.order, self._seen)
+                event = self._evictions.pop(removal.order.pod, None)
+                if event is not None and not told.events:
+                    told.events.append(event)
+                self._take(turn, told)
+            for removal, _ in news.spared:
+                self._evictions.pop(removal.order.pod, None)
+            wake = self._plan(turn, news.now_ns, now)
+        else:
+            wake = None
+        turn.writes += self._statuses.due(now)
+        for moment in (self._verdicts.wake(now), self._statuses.wake()):
+            if moment is not None and (wake is None or moment * 1e9 < wake):
+                wake = int(moment * 1e9)
+        turn.wake_ns = wake
+
+    def _plan(self, turn: Turn, now_ns: int, now: float) -> int | None:
+        cluster, _, session = self._core
+        if not session.has_changed(cluster) and not self._is_time(now_ns):
+            self._take(turn, self._verdicts.due(now))
+            return self._wake_ns
+        self._cycle += 1
+        turn.cycle, turn.planned = self._cycle, True
+        compiled = session.plan(cluster, now_ns=now_ns)
+        plan = Plan(compiled, input=None, now_ns=now_ns)
+        changed = None if self._says_all else self._touched
+        self._take(turn, self._verdicts.decide(now, plan, self._seen, changed))
+        self._says_all, self._touched = False, set()
+        if compiled.decision_count:
+            self._carry_out(turn, plan, now_ns)
+        turn.timing_ms |= {f"plan_{name}": ns / 1e6 for name, ns in compiled.timing_ns().items()}
+        wake = session.next_wake(cluster)
+        self._wake_ns = None if wake is None else wake[0]
+        return self._wake_ns
+
+    _wake_ns: int | None = 0
+
+    def _is_time(self, now_ns: int) -> bool:
+        return self._wake_ns is not None and now_ns >= self._wake_ns
+
+    def _carry_out(self, turn: Turn, plan: Plan, now_ns: int) -> None:
+        orders = {each.pod: each for each in verdicts.evictions(plan, self._seen)}
+        numbers = self._core.session.assume_plan(self._core.cluster, plan._compiled, now_ns=now_ns)
+        uids = self._core.feed.pod_facts([each.pod for each in plan.decisions])
+        for decision, number, facts in zip(plan.decisions, numbers, uids, strict=True):
+            if number is None or facts is None:
+                continue
+            if isinstance(decision, Bind):
+                turn.bindings.append(self._binding(decision, facts[0], facts[6], number))
+            elif isinstance(decision, Evict) and decision.pod in orders:
+                order = orders[decision.pod]
+                turn.removals.append(Removal(order, number))
+                group = self._seen.group(order.group)
+                if group is not None and order.message:
+                    self._evictions[order.pod] = order.event(group.uid)
+
+    def _binding(self, bind: Bind, uid: str, group: str, number: int) -> Binding:
+        annotations = {}
+        if bind.topology_rank is not None:
+            annotations[keys.TOPOLOGY_RANK_ANNOTATION] = str(bind.topology_rank)
+            if bind.topology_domain is not None:
+                annotations[keys.TOPOLOGY_DOMAIN_ANNOTATION] = bind.topology_domain
+        assigned = self._assigned.get(bind.pod)
+        if assigned is None or assigned.uid != uid:
+            return Binding(bind.pod, uid, bind.node, number, group, annotations=annotations)
+        return Binding(
+            *(bind.pod, uid, bind.node, number, assigned.group, assigned.sub_group),
+            names_group=False,
+            annotations=annotations,
+        )
+
+    def _take(self, turn: Turn, said: verdicts.Decided) -> None:
+        turn.writes += said.writes
+        turn.events += said.events
+        turn.evicted += said.evicted
+
+
+def _tell(grouper: Grouper, write: Write, outcome: Outcome) -> None:
+    """What became of a write that the grouper decided on."""
+    about, result = write.about, outcome.result
+    if write.kind == "PodGroup" and write.verb == "create" and result is Result.CONFLICT:
+        grouper.group_exists(f"{write.namespace}/{write.name}")
+    elif isinstance(about, GroupChange) and result is not Result.DONE:
+        if result is Result.GONE:
+            grouper.group_gone(about.name)
+        elif result is Result.REFUSED:
+            grouper.group_refused(about.name, outcome.message)
+        else:
+            grouper.retry(about)

@@ -1,0 +1,60 @@
+"""Objects as the feed knows them, for controllers that write about them.
+
+For the planning thread.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kai.api import keys
+from kai.controllers.verdicts import Condition, GroupSeen, PodSeen
+
+if TYPE_CHECKING:
+    from kai import _core
+
+
+class FeedSeen:
+    """An implementation of `kai.controllers.verdicts.Seen`."""
+
+    def __init__(self, feed: _core.Feed) -> None:
+        self._feed = feed
+
+    def pod(self, name: str) -> PodSeen | None:
+        [facts] = self._feed.pod_facts([name])
+        if facts is None:
+            return None
+        uid, _, status, reason, message, nominated, group = facts
+        namespace = name.partition("/")[0]
+        return PodSeen(
+            uid,
+            f"{namespace}/{group}" if group else "",
+            Condition(status, reason, message) if status else None,
+            nominated=nominated,
+        )
+
+    def group(self, name: str) -> GroupSeen | None:
+        [facts] = self._feed.group_facts([name])
+        [status] = self._feed.group_status([name])
+        if facts is None or status is None:
+            return None
+        uid, conditions, last_start, stale_since, last_eviction, _ = facts
+        requested, allocated, _, is_preemptible = status
+        stamps = {
+            keys.LAST_START_ANNOTATION: last_start,
+            keys.STALE_ANNOTATION: stale_since,
+            keys.LAST_EVICTION_ANNOTATION: last_eviction,
+        }
+        return GroupSeen(
+            uid,
+            tuple(_parsed(conditions) or ()),
+            {key: value for key, value in stamps.items() if value},
+            holds=bool(allocated),
+            requested=requested,
+            preemptible=is_preemptible,
+        )
+
+
+def _parsed(data: bytes) -> Any:
+    return json.loads(data) if data else None

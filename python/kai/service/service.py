@@ -1,0 +1,400 @@
+"""A service: the roles of one process, from its watches to its writes.
+
+    service = Service(client, Options(roles=("scheduler",)), Log(), Metrics())
+    await service.run(stop)
+
+The event loop reads watches into the feed, sends writes and hears the answers; one worker thread
+plans (kai.service.planner). A turn of the worker begins when something has changed, at most every
+`min_period`, and at least every `max_period` or when the last plan says that time alone changes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder, Binding, Steps
+from kai.controllers.grouper import Decided, GroupChange, Reference, Rules
+from kai.controllers.grouper.decisions import WARNING
+from kai.controllers.verdicts import Event
+from kai.errors import KaiError
+from kai.k8s.events import About, Events
+from kai.k8s.leases import LeaderElection, Times
+from kai.k8s.sinks import DictSink
+from kai.k8s.watching import Watch
+from kai.k8s.writing import Writer
+from kai.service.log import Log
+from kai.service.metrics import Metrics
+from kai.service.options import Options
+from kai.service.planner import NEEDED, News, Planner, Turn, make_core
+
+if TYPE_CHECKING:
+    from kai.k8s.client import Client
+
+STUCK_AFTER_S = 120.0
+"""A turn that takes longer is a bug: /healthz fails, so that the process is restarted."""
+FINISH_WITHIN_S = 5.0
+"""How long writes that are under way may take after SIGTERM."""
+LAG_EVERY_S = 0.25
+LABELS_ARE_COPIED_FROM = 35
+"""The minor version of Kubernetes whose bindings bring labels to pods."""
+WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
+OPTIONAL = frozenset(("Topology", "BindRequest"))
+
+
+class Service:
+    """Runs until `stop` is set. Lives on the event loop that it is made on."""
+
+    def __init__(
+        self, client: Client, options: Options, log: Log, metrics: Metrics | None = None
+    ) -> None:
+        self._client, self._options, self._log = client, options, log
+        self.metrics = metrics or Metrics(options.metrics_namespace)
+        self._clock = client.clock
+        core = make_core(options)
+        self._feed = core.feed
+        self._planner = Planner(core, options)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
+        self._changed = asyncio.Event()
+        self._binder = Binder(
+            copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
+            # Without a scheduler beside it a pod is grouped in the cluster at once.
+            wait=WAIT_BEFORE_WRITING_S if options.has("scheduler") else 0.0,
+        )
+        self._election = self._make_election() if options.leader_elect else None
+        self._lists_pods = False  # anew, before it plans as a leader
+        self._writer = Writer(
+            client,
+            workers=options.writers,
+            observe=self._observe,
+            guard=None if self._election is None else self._election.is_leading,
+            timeout=30.0 if self._election is None else self._election.write_timeout,
+        )
+        self._classes = DictSink(self._classes_changed)
+        self._rules: Rules | None = None  # to be told to the planning thread
+        components = (options.scheduler_name, "binder", "pod-grouper")
+        self._events = {name: Events(self._writer, name, clock=client.clock) for name in components}
+        self._watches: dict[str, Watch] = {}
+        self._watching: dict[str, asyncio.Task[Any]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._forgotten: list[int] = []
+        self._looked_at: list[bytes] = []
+        self._answers: list[tuple[Write, Outcome]] = []
+        self._steps = Steps()  # what the planning thread has to hear of
+        self._owners: list[tuple[Reference, Any]] = []
+        self._turn_since: float | None = None
+        self._synced: frozenset[str] = frozenset()
+        self._failure: BaseException | None = None
+
+    # ---- life ------------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Raises what one of its parts raised: a bug ends the process, not half of it."""
+        for kind in WATCHED:
+            self._watch(kind)
+        self._start(self._measure_lag())
+        if self._election is not None:
+            self._start(self._election.run())
+        cycles = self._start(self._cycles(stop))
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({cycles, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.set()
+            stopping.cancel()
+            await self._end()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _end(self) -> None:
+        left = await self._writer.drain(FINISH_WITHIN_S, Lane.EVENT)
+        if left:
+            self._log.warning("some writes were not finished", writes=left)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _watch(self, kind: str) -> None:
+        sinks: list[Any] = [self._feed]
+        if kind == "PriorityClass" and self._options.has("pod-grouper"):
+            sinks.append(self._classes)
+        sink = _Waking(sinks, self._changed)
+        watch = Watch(self._client, kind, sink, optional=kind in OPTIONAL)
+        self._watches[kind] = watch
+        self._watching[kind] = self._start(watch.run())
+
+    def _make_election(self) -> LeaderElection:
+        options = self._options
+        return LeaderElection(
+            self._client,
+            options.namespace,
+            options.leases(),
+            times=Times(options.lease_seconds, options.renew_seconds, options.retry_seconds),
+            on_started=self._started_leading,
+            on_lost=self._lost_leading,
+        )
+
+    def _started_leading(self) -> None:
+        """Another leader may have bound pods until a moment ago: pods are listed anew first."""
+        self._log.info("leading", leases=list(self._options.leases()))
+        self.metrics.leading.set(1)
+        self._start(self._list_pods())
+
+    async def _list_pods(self) -> None:
+        self._lists_pods = True
+        task = self._watching["Pod"]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        self._watch("Pod")
+        watch = self._watches["Pod"]
+        while not watch.synced:
+            await self._clock.sleep(0.02)
+        self._lists_pods = False
+        self._changed.set()
+
+    def _lost_leading(self) -> None:
+        self._log.warning("not leading any more")
+        self.metrics.leading.set(0)
+
+    def _classes_changed(self, *_: Any) -> None:
+        names = frozenset(name for _, name in self._classes.objects)
+        self._rules = Rules(classes=names, queue_label=self._options.queue_label_key)
+
+    def _may_plan(self) -> bool:
+        if self._election is None:
+            return True
+        return self._election.is_leading() and not self._lists_pods
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = self._failure or error
+            self._changed.set()
+
+    def why_unhealthy(self) -> str:
+        since = self._turn_since
+        if since is not None and self._clock.monotonic() - since > STUCK_AFTER_S:
+            return f"a plan has taken more than {STUCK_AFTER_S:g} s"
+        return ""
+
+    def why_unready(self) -> str:
+        missing = sorted(NEEDED - self._synced)
+        return f"not listed yet: {', '.join(missing)}" if missing else ""
+
+    # ---- cycles ----------------------------------------------------------------------------------
+
+    async def _cycles(self, stop: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        wake_at = None
+        while not stop.is_set():
+            await self._wait_for_news(wake_at)
+            if stop.is_set() or self._failure is not None:
+                return
+            self._changed.clear()
+            news = self._news()
+            self._turn_since = self._clock.monotonic()
+            turn = await loop.run_in_executor(self._thread, self._planner.turn, news)
+            self._turn_since = None
+            self._apply(turn)
+            wake_at = None
+            if turn.wake_ns is not None:
+                wake_at = self._clock.monotonic() + max(0.0, (turn.wake_ns - news.now_ns) / 1e9)
+            await asyncio.sleep(self._options.min_period)
+
+    async def _wait_for_news(self, wake_at: float | None) -> None:
+        now = self._clock.monotonic()
+        ends = now + self._options.max_period
+        for moment in (wake_at, self._binder.next_tick()):
+            if moment is not None:
+                ends = min(ends, moment)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), max(0.0, ends - now))
+
+    def _news(self) -> News:
+        news = News(
+            now_ns=int(self._client.server_time() * 1e9),
+            plans=self._may_plan(),
+            forgotten=tuple(self._forgotten),
+            looked_at=tuple(self._looked_at),
+            owners=tuple(self._owners),
+            rules=self._rules,
+            answers=tuple(self._answers),
+            bound=self._steps.bound,
+            failed=self._steps.failed,
+            evicted=self._steps.evicted,
+            spared=self._steps.spared,
+        )
+        self._rules, self._steps = None, Steps()
+        self._answers.clear()
+        self._forgotten.clear()
+        self._looked_at.clear()
+        self._owners.clear()
+        return news
+
+    def _apply(self, turn: Turn) -> None:
+        now = self._clock.monotonic()
+        self._synced = turn.synced
+        for kind, name, uid in turn.gone:
+            if kind == "Pod":
+                self._binder.pod_gone(name, uid)
+        self._take(now, turn.grouped)
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._client.server_time()))
+        self._do(self._binder.begin(now, stamp, turn.bindings, turn.removals))
+        self._do(self._binder.tick(now))
+        for write in turn.writes:
+            self._writer.put(write, self._answered)
+        for event in turn.events:
+            self._emit(event)
+        for labels in turn.evicted:
+            self.metrics.evicted.labels(**labels).inc()
+        for problem in turn.problems:
+            self._log.warning(problem)
+        if turn.planned:
+            self.metrics.cycle_ms.set(turn.timing_ms["total"])
+            self._log.debug(
+                "planned",
+                cycle=turn.cycle,
+                binds=len(turn.bindings),
+                evicts=len(turn.removals),
+                ms=round(turn.timing_ms["total"], 2),
+            )
+
+    def _take(self, now: float, decided: Decided) -> None:
+        for reference in decided.needs:
+            self._start(self._fetch(reference))
+        for change in decided.groups:
+            if change.patch is None or self._binder.is_planned(change.name):
+                self._binder.add_group(GroupChange(change.manifest))
+            else:
+                self._writer.put(change.write(), self._answered)
+        for assignment in decided.assignments:
+            self._binder.assign(now, assignment)
+        for problem in decided.problems:
+            namespace, _, name = problem.pod.partition("/")
+            about = About("Pod", namespace, name, problem.uid)
+            self._events["pod-grouper"].emit(about, "Warning", WARNING, problem.message)
+
+    async def _fetch(self, reference: Reference) -> None:
+        api, kind, namespace, name, _ = reference
+        found: Any
+        try:
+            data = await self._client.get_by_api(api, kind, namespace, name)
+            found = None if data is None else json.loads(data)
+        except KaiError as error:
+            self._log.warning("an owner cannot be read", kind=kind, name=name, why=str(error))
+            found = False
+        self._owners.append((reference, found))
+        self._changed.set()
+
+    # ---- writes ----------------------------------------------------------------------------------
+
+    def _do(self, steps: Steps) -> None:
+        for write in steps.writes:
+            self._writer.put(write, self._answered)
+        for binding in steps.look:
+            self._start(self._look(binding))
+        if steps.forget:
+            self._forgotten += steps.forget
+            self._changed.set()
+        if steps.bound or steps.failed or steps.evicted or steps.spared:
+            for name in ("bound", "failed", "evicted", "spared"):
+                getattr(self._steps, name).extend(getattr(steps, name))
+            self._changed.set()
+        for problem in steps.problems:
+            self._log.warning(problem)
+
+    def _emit(self, event: Event) -> None:
+        about = About(event.kind, event.namespace, event.name, event.uid)
+        component = event.component or self._options.scheduler_name
+        self._events[component].emit(
+            about, event.type, event.reason, event.message, event.annotations
+        )
+
+    def _answered(self, write: Write, outcome: Outcome) -> None:
+        self._answers.append((write, outcome))
+        if outcome.result is not Result.DONE and outcome.result is not Result.REPLACED:
+            self._changed.set()
+        self._do(self._binder.answered(self._clock.monotonic(), write, outcome))
+
+    async def _look(self, binding: Binding) -> None:
+        """Reads the pod of a binding that may have happened."""
+        namespace, _, name = binding.pod.partition("/")
+        while True:
+            try:
+                data = await self._client.get("Pod", namespace, name)
+                break
+            except KaiError as error:
+                self._log.warning("a pod cannot be read", pod=binding.pod, why=str(error))
+                await self._clock.sleep(1.0)
+        if data is not None:
+            self._looked_at.append(data)
+        self._do(self._binder.seen(binding, None if data is None else json.loads(data)))
+        self._changed.set()
+
+    def _observe(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
+        verb = write.subresource or write.verb
+        self.metrics.writes.labels(write.kind, verb, outcome.result.value).inc()
+        if write.subresource == "binding":
+            self.metrics.bind_ms.observe((waited + took) * 1000)
+
+    async def _measure_lag(self) -> None:
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(LAG_EVERY_S)
+            lag = time.perf_counter() - before - LAG_EVERY_S
+            self.metrics.loop_lag.observe(max(0.0, lag))
+
+
+class _Waking:
+    """Hands a watch to a feed, and to other sinks, and wakes the planning loop."""
+
+    def __init__(self, sinks: list[Any], changed: asyncio.Event) -> None:
+        self._first, *self._others = sinks
+        self._changed = changed
+
+    @property
+    def is_full(self) -> bool:
+        return bool(self._first.is_full)
+
+    def begin_list(self, kind: str, /) -> None:
+        for sink in (*self._others, self._first):
+            sink.begin_list(kind)
+
+    def list_page(self, kind: str, data: bytes, /) -> Any:
+        for sink in self._others:
+            sink.list_page(kind, data)
+        return self._first.list_page(kind, data)
+
+    def end_list(self, kind: str, /) -> None:
+        for sink in (*self._others, self._first):
+            sink.end_list(kind)
+        self._changed.set()
+
+    def watch_bytes(self, kind: str, data: bytes, /) -> Any:
+        for sink in self._others:
+            sink.watch_bytes(kind, data)
+        self._changed.set()
+        return self._first.watch_bytes(kind, data)
+
+    def watch_ended(self, kind: str, /) -> None:
+        for sink in (*self._others, self._first):
+            sink.watch_ended(kind)
+
+
+def _minor_of(version: str) -> int:
+    """36 of "v1.36.3"; 0 of what is no version."""
+    parts = version.split(".")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 0

@@ -1,0 +1,79 @@
+"""Statuses of pod groups and queues, written at a calm pace (spec 6 C32-C34).
+
+    statuses = Statuses(feed, groups=True, queues=True)
+    statuses.touch(now, drained.groups, drained.queues)
+    writes = statuses.due(now)
+
+A group's status is worked out `WAIT_S` after its first change, so that a pod that is created, bound
+and started within a second causes one write and not three.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kai.api.writes import Write
+from kai.controllers.status import Sums, pod_group_write, queue_write
+
+if TYPE_CHECKING:
+    from kai import _core
+
+WAIT_S = 1.0
+
+
+class Statuses:
+    """`groups`, `queues`: which of the two this process writes. For the planning thread."""
+
+    def __init__(self, feed: _core.Feed, *, groups: bool, queues: bool) -> None:
+        self._feed, self._groups, self._queues = feed, groups, queues
+        self._touched: dict[str, float] = {}  # the longest since first
+        self._queues_since: float | None = None
+
+    def touch(self, now: float, groups: Iterable[str], queues: Iterable[str]) -> None:
+        """These changed, or pods of them did."""
+        groups = list(groups)
+        if self._groups:
+            for name in groups:
+                self._touched.setdefault(name, now)
+        if self._queues and self._queues_since is None and (groups or any(True for _ in queues)):
+            self._queues_since = now
+
+    def due(self, now: float) -> list[Write]:
+        """What has to be written now; nothing that is there already."""
+        names = []
+        for name, since in self._touched.items():
+            if now - since < WAIT_S:
+                break
+            names.append(name)
+        for name in names:
+            del self._touched[name]
+        writes = self._of_groups(names)
+        if self._queues_since is not None and now - self._queues_since >= WAIT_S:
+            self._queues_since = None
+            writes += self._of_queues()
+        return writes
+
+    def wake(self) -> float | None:
+        """When `due` has something to do."""
+        first = next(iter(self._touched.values()), None)
+        times = [each + WAIT_S for each in (first, self._queues_since) if each is not None]
+        return min(times, default=None)
+
+    def _of_groups(self, names: list[str]) -> list[Write]:
+        found = []
+        facts = self._feed.group_facts(names)
+        for name, status, known in zip(names, self._feed.group_status(names), facts, strict=True):
+            if status is None or known is None:
+                continue
+            there = json.loads(known[5]) if known[5] else None
+            found.append(pod_group_write(name, Sums(*status[:3]), there))
+        return [write for write in found if write is not None]
+
+    def _of_queues(self) -> list[Write]:
+        found = []
+        for name, (children, *sums, written) in self._feed.queue_status().items():
+            there = json.loads(written) if written else {}
+            found.append(queue_write(name, Sums(*sums), children, there))
+        return [write for write in found if write is not None]

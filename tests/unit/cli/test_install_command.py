@@ -1,0 +1,65 @@
+"""kai install: manifests for kubectl."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+import kai
+
+Run = Callable[..., Any]
+
+
+def kinds(text: str) -> list[str]:
+    return [each["kind"] for each in yaml.safe_load_all(text)]
+
+
+def test_the_crds_alone_are_printed(run: Run) -> None:
+    done = run("install", "--crds-only")
+    assert (done.status, done.err) == (0, "")
+    assert kinds(done.out) == ["CustomResourceDefinition"] * 6
+
+
+def test_everything_is_printed_in_the_order_in_which_it_is_applied(run: Run) -> None:
+    done = run("install")
+    assert (done.status, done.err) == (0, "")
+    found = kinds(done.out)
+    assert found[:7] == [*["CustomResourceDefinition"] * 6, "Namespace"]
+    assert found[-1] == "Deployment"
+    assert f"image: kai-sched:{kai.__version__}\n" in done.out
+    assert "namespace: kai-scheduler\n" in done.out
+
+
+def test_namespace_and_image_are_chosen(run: Run) -> None:
+    done = run("install", "--namespace", "gpu", "--image", "registry/kai:1", "--json")
+    objects = json.loads(done.out)["items"]
+    namespaces = {
+        each["metadata"]["namespace"] for each in objects if "namespace" in each["metadata"]
+    }
+    assert namespaces == {"gpu"}
+    [deployment] = [each for each in objects if each["kind"] == "Deployment"]
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert (container["image"], container["args"]) == ("registry/kai:1", ["run", "all"])
+
+
+def test_each_role_gets_a_deployment_of_its_own(run: Run) -> None:
+    assert kinds(run("install", "--separate").out).count("Deployment") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--crds-only", "--image", "x"], "--crds-only goes with --json alone"),
+        (["--namespace", "My Team"], "--namespace: 'My Team' is no name of a namespace"),
+        (["--namespace", ""], "--namespace: '' is no name of a namespace"),
+        (["--image", ""], "--image: '' is no name of an image"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run: Run, arguments: list[str], why: str) -> None:
+    done = run("install", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert why in done.err
