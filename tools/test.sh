@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # tools/test.sh [STAGE...]: runs checks, and says of each how long it took and how much CPU time.
 #
-#   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest quick
-#   tools/test.sh all             before a release: those, and  includes orchestrators seeds threads fuzz broken mutants
+#   tools/test.sh                 every commit:  lint cpp sanitize stubs wheel pytest cluster quick
+#   tools/test.sh all             before a release: those, and  includes orchestrators cluster_slow cluster_older seeds
+#                                 threads fuzz broken mutants
 #   tools/test.sh lint pytest     just these
 #
 # lint           formatting, types, import floors of C++ and Python, sizes of functions and headers, duplicates,
@@ -12,9 +13,13 @@
 # stubs          _core.pyi against the compiled module
 # wheel          builds the wheel, installs it into an empty environment, plans a cluster
 # pytest         Python tests, conformance and documentation among them
+# cluster        tests on a real API server (docs/internals/cluster.md); the first time its programs are built from Go
+#                modules, which takes 6 minutes; where they cannot be, one line gives the reason
 # quick          builders beside the orchestrators that install fast
 # includes       the product compiled file by file: finds an #include that only a unity build had
 # orchestrators  builders beside every orchestrator (20 minutes, needs a package registry)
+# cluster_slow   tests on a real API server that take minutes each
+# cluster_older  the tests of stage cluster on Kubernetes 1.34
 # seeds          property tests over many more random clusters and events (KAI_SEEDS, KAI_CLUSTERS), a million pods that
 #                come and go (KAI_ROUNDS)
 # threads        the tests of the engine under the thread sanitizer
@@ -25,8 +30,8 @@
 # A failure does not stop the others; the exit status tells at the end. Expects tools/setup.sh to have run.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-every=(lint cpp sanitize stubs wheel pytest quick)
-rare=(includes orchestrators seeds threads fuzz broken mutants)
+every=(lint cpp sanitize stubs wheel pytest cluster quick)
+rare=(includes orchestrators cluster_slow cluster_older seeds threads fuzz broken mutants)
 logs=build/logs
 jobs=${JOBS:-$(nproc)}
 bin=.venv/bin
@@ -57,6 +62,11 @@ run_stubs() { tools/build.sh release _core && $bin/python -m mypy.stubtest kai._
 run_wheel() { tools/wheel.sh && tests/wheel/check_wheel.sh dist/*.whl; }
 pytest() { $bin/python -m pytest --no-header --numprocesses "$jobs" --dist loadfile "$@"; }
 run_pytest() { tools/build.sh release _core kai_questions && pytest; }
+# One process: its tests share a cluster, and change it as a whole.
+cluster_tests() { tools/build.sh release _core && $bin/python -m pytest --no-header tests/cluster -m "$1"; }  # MARKERS
+run_cluster() { cluster_tests "not cluster_slow"; }
+run_cluster_slow() { cluster_tests cluster_slow; }
+run_cluster_older() { KAI_CLUSTER_VERSION=1.34 cluster_tests "not cluster_slow"; }
 run_quick() { tools/build.sh release _core && $bin/nox --tags quick; }
 run_includes() { tools/build.sh debug; }
 run_orchestrators() { tools/build.sh release _core && $bin/nox; }
@@ -102,7 +112,7 @@ failed=()
 for name in "${stages[@]}"; do
   # These are shown as they go: what they count is of interest also when all is well.
   show=()
-  case $name in pytest | broken | mutants) show=(--show) ;; esac
+  case $name in pytest | cluster* | broken | mutants) show=(--show) ;; esac
   $bin/python tools/progress.py --always --log "$logs/$name.log" "${show[@]}" "$name" -- "$0" --stage "$name" ||
     failed+=("$name")
 done

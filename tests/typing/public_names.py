@@ -136,6 +136,10 @@ def errors() -> None:
         build().remove("nothing")
     except mistakes:
         raise
+    except kai.UnreachableError as error:
+        name = error.strerror or ""
+    except kai.RefusedError as error:
+        name = str(error.status)
     except kai.NotFoundError as error:
         name = str(error)
     assert "nothing" in name

@@ -34,3 +34,5 @@ assert not foreign, f"these libraries come from outside the wheel: {foreign}"
 PYTHON
 venv/bin/python -m kai demo
 venv/bin/kai demo >/dev/null
+crds=$(venv/bin/kai install --crds-only | grep -c '^kind: CustomResourceDefinition$')
+[ "$crds" = 6 ] || { echo "the wheel has $crds of the six CRDs" >&2; exit 1; }

@@ -1,0 +1,223 @@
+"""What `kai install` prints, on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from testcluster import ApiError, Client, Cluster, Object, path_of
+
+from kai.install import access, manifests
+
+BASE = {
+    "PodGroup": "/apis/scheduling.run.ai/v2alpha2/namespaces/{}/podgroups",
+    "Queue": "/apis/scheduling.run.ai/v2/queues",
+    "Topology": "/apis/kai.scheduler/v1alpha1/topologies",
+    "SchedulingShard": "/apis/kai.scheduler/v1/schedulingshards",
+}
+
+
+@pytest.fixture(scope="module")
+def installed(cluster: Cluster) -> Iterator[Cluster]:
+    """Everything, for one Deployment and for one of each role; twice, which changes nothing."""
+    crds = manifests.to_yaml(manifests.crds())
+    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=crds)
+    for separate in (False, True, False):
+        text = manifests.to_yaml(manifests.everything(separate=separate))
+        cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+    yield cluster
+    for kind in ("deployments", "pods"):
+        cluster.kubectl("delete", kind, "--all", "-n", manifests.NAMESPACE, "--wait=false")
+
+
+def make(kind: str, name: str, spec: Any) -> Object:
+    crd = next(each for each in manifests.crds() if each["spec"]["names"]["kind"] == kind)
+    version = f"{crd['spec']['group']}/{crd['spec']['versions'][0]['name']}"
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+async def sent(api: Client, namespace: str, made: Object) -> Object:
+    return await api.post(BASE[made["kind"]].format(namespace), made)
+
+
+def level(label: str, **members: str) -> dict[str, str]:
+    return {"nodeLabel": label, **members}
+
+
+HOST = "kubernetes.io/hostname"
+# What KAI's CRDs refuse, with the words of its API server (recording 34).
+REFUSED = [
+    (
+        make("PodGroup", "neg", {"minMember": -1}),
+        "spec.minMember in body should be greater than or equal to 0",
+    ),
+    (
+        make("PodGroup", "badpre", {"preemptibility": "sometimes"}),
+        'spec.preemptibility: Unsupported value: "sometimes": '
+        'supported values: "preemptible", "non-preemptible"',
+    ),
+    (
+        make("PodGroup", "badname", {"subGroups": [{"name": "Worker_1"}]}),
+        "spec.subGroups[0].name in body should match",
+    ),
+    (
+        make("PodGroup", "noname", {"subGroups": [{"minMember": 1}]}),
+        "spec.subGroups[0].name: Required value",
+    ),
+    (
+        make("Topology", "dup", {"levels": [level("a"), level("a")]}),
+        "spec.levels: Invalid value: nodeLabel must be unique",
+    ),
+    (make("Topology", "empty", {"levels": []}), "spec.levels in body should have at least 1 items"),
+    (
+        make("Topology", "hostfirst", {"levels": [level(HOST), level("a")]}),
+        "the kubernetes.io/hostname label can only be used at the lowest level of topology",
+    ),
+    (
+        make("SchedulingShard", "none", {"goMemLimitRatio": 0}),
+        "spec.goMemLimitRatio in body should be greater than 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("made", "why"), REFUSED, ids=lambda each: str(each)[:40])
+def test_what_makes_no_sense_is_refused(
+    installed: Cluster, namespace: str, made: Object, why: str
+) -> None:
+    async def scene() -> None:
+        async with installed.client() as api:
+            with pytest.raises(ApiError) as refusal:
+                await sent(api, namespace, made)
+            assert refusal.value.status == 422
+            assert why in refusal.value.message
+
+    asyncio.run(scene())
+
+
+# What gets past KAI's CRDs, too: its webhooks refuse some of these.
+TAKEN = [
+    make("PodGroup", "zero", {"minMember": 0, "topologyConstraint": {}}),
+    make("PodGroup", "both", {"minMember": 1, "minSubGroup": 1, "queue": "nowhere"}),
+    make("PodGroup", "backoff", {"schedulingBackoff": -1, "preemptionDelay": "5m"}),
+    make("Queue", "nores", {}),
+    make("Queue", "half", {"resources": {"gpu": {"quota": 0.5, "limit": -1}}, "priority": 100}),
+    make("Topology", "one", {"levels": [level("zone", alias="z"), level(HOST)]}),
+    make("SchedulingShard", "blue", {"partitionLabelValue": "blue", "kValue": 0.5}),
+]
+
+
+@pytest.mark.parametrize("made", TAKEN, ids=lambda each: str(each["metadata"]["name"]))
+def test_what_kai_takes_is_taken_whole(installed: Cluster, namespace: str, made: Object) -> None:
+    async def scene() -> None:
+        async with installed.client() as api:
+            stored = await sent(api, namespace, made)
+            assert stored["spec"] == made["spec"]
+            await api.delete(f"{BASE[made['kind']].format(namespace)}/{made['metadata']['name']}")
+
+    asyncio.run(scene())
+
+
+def test_of_a_topology_only_the_aliases_may_change(installed: Cluster) -> None:
+    async def scene() -> None:
+        path = f"{BASE['Topology']}/dc"
+        async with installed.client() as api:
+            levels = [level("zone"), level("rack")]
+            await sent(api, "", make("Topology", "dc", {"levels": levels}))
+            await api.patch(path, {"spec": {"levels": [level("zone", alias="z"), level("rack")]}})
+            with pytest.raises(ApiError, match="only aliases may be edited"):
+                await api.patch(path, {"spec": {"levels": [level("rack"), level("zone")]}})
+            await api.delete(path)
+
+    asyncio.run(scene())
+
+
+def test_the_default_queue_is_shown_as_by_kai(installed: Cluster) -> None:
+    text = manifests.to_yaml(manifests.queues())
+    installed.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+    shown = installed.kubectl("get", "queues.scheduling.run.ai", "default-queue", "-o", "yaml")
+    share = {"quota": 0, "limit": -1, "overQuotaWeight": 1}
+    assert yaml.safe_load(shown)["spec"] == {
+        "parentQueue": "default-parent-queue",
+        "resources": {"cpu": share, "gpu": share, "memory": share},
+    }
+    [head, *_] = installed.kubectl("get", "queues").splitlines()
+    assert head.split() == ["NAME", "PRIORITY", "PARENT", "CHILDREN", "DISPLAYNAME"]
+
+
+async def may(api: Client, account: str, rule: access.Rule, verb: str, namespace: str) -> bool:
+    resource, _, subresource = rule.resource.partition("/")
+    asked = {
+        "group": rule.group,
+        "resource": resource,
+        "subresource": subresource,
+        "verb": verb,
+        "namespace": namespace,
+    }
+    user = f"system:serviceaccount:{manifests.NAMESPACE}:{account}"
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": asked},
+    }
+    done = await api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(done["status"]["allowed"])
+
+
+@pytest.mark.parametrize("role", [*access.ROLES, access.ALL])
+def test_an_account_may_do_what_its_role_needs_and_nothing_beside_it(
+    installed: Cluster, namespace: str, role: str
+) -> None:
+    async def scene() -> None:
+        account = manifests.account_of(role)
+        rules = access.rules_of(role)
+        needed = {(each.group, each.resource, verb) for each in rules for verb in each.verbs}
+        every = {
+            (each.group, each.resource, verb)
+            for each in access.rules_of(access.ALL)
+            for verb in ("get", "list", "watch", "create", "update", "patch", "delete")
+        }
+        async with installed.client() as api:
+            for group, resource, verb in sorted(every | needed):
+                rule = access.Rule(group, resource, (verb,))
+                own = resource == "leases"
+                where = manifests.NAMESPACE if own else namespace
+                wanted = (group, resource, verb) in needed
+                assert await may(api, account, rule, verb, where) == wanted, (resource, verb)
+            leases = access.Rule("coordination.k8s.io", "leases", ("update",))
+            assert not await may(api, account, leases, "update", "kube-system")
+            assert not await may(
+                api, account, access.Rule("", "secrets", ("get",)), "get", namespace
+            )
+
+    asyncio.run(scene())
+
+
+def test_requests_of_ours_have_levels_of_the_control_plane(installed: Cluster) -> None:
+    """The answer to a request names the flow schema by its UID."""
+
+    async def scene() -> None:
+        async with installed.client() as api:
+            schemas = await api.items("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas")
+            ours = [each for each in schemas if each["metadata"]["name"].startswith("kai-")]
+            assert len(ours) == 2
+            for each in ours:
+                dangling = {
+                    condition["type"]: condition["status"]
+                    for condition in each["status"].get("conditions", ())
+                }
+                assert dangling.get("Dangling", "False") == "False"  # its level exists
+
+    asyncio.run(scene())
+
+
+def test_deployments_are_taken(installed: Cluster) -> None:
+    async def scene() -> None:
+        async with installed.client() as api:
+            found = await api.items(path_of("Deployment", manifests.NAMESPACE))
+            names = {each["metadata"]["name"] for each in found}
+            assert {"kai", *(f"kai-{role}" for role in access.ROLES)} <= names
+
+    asyncio.run(scene())

@@ -1,0 +1,45 @@
+"""A real Kubernetes API server with simulated nodes, for tests (docs/internals/cluster.md)."""
+
+from .arguments import Options
+from .client import ApiError, Client, Object, path_of, together
+from .cluster import Cluster, temporary_cluster
+from .errors import ClusterError, UnavailableError
+from .faults import EVERYTHING, WATCHES, WRITES, Fault, Match
+from .load import Cost, measured
+from .objects import job, namespace, node, pod, pod_spec, queue
+from .processes import Usage
+from .provisioner import Provisioner, claim, claim_spec, storage_class
+from .proxy import FaultProxy, Request
+
+__all__ = [
+    "EVERYTHING",
+    "WATCHES",
+    "WRITES",
+    "ApiError",
+    "Client",
+    "Cluster",
+    "ClusterError",
+    "Cost",
+    "Fault",
+    "FaultProxy",
+    "Match",
+    "Object",
+    "Options",
+    "Provisioner",
+    "Request",
+    "UnavailableError",
+    "Usage",
+    "claim",
+    "claim_spec",
+    "job",
+    "measured",
+    "namespace",
+    "node",
+    "path_of",
+    "pod",
+    "pod_spec",
+    "queue",
+    "storage_class",
+    "temporary_cluster",
+    "together",
+]

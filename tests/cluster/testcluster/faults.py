@@ -1,0 +1,199 @@
+"""Which requests a fault is for, and what can happen to a request on its way (proxy.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from .client import abort
+
+# Belong to one connection, so each side of the proxy has its own.
+HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade"}
+REASONS = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    410: "Expired",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+@dataclass(frozen=True)
+class Match:
+    """Which requests: regular expressions for the whole method, for a part of the path, of the
+    query string, and of headers. What is left out matches everything."""
+
+    method: str = ""
+    path: str = ""
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, request: web.BaseRequest) -> bool:
+        return (
+            (not self.method or re.fullmatch(self.method, request.method) is not None)
+            and re.search(self.path, request.path) is not None
+            and re.search(self.query, request.query_string) is not None
+            and all(
+                re.search(pattern, request.headers.get(name, ""))
+                for name, pattern in self.headers.items()
+            )
+        )
+
+
+EVERYTHING = Match()
+WATCHES = Match("GET", query=r"(^|&)watch=(1|true)")
+WRITES = Match("POST|PUT|PATCH|DELETE")
+
+
+class Exchange:
+    """A request and its answer on their way through the proxy."""
+
+    def __init__(
+        self,
+        request: web.BaseRequest,
+        body: bytes,
+        server: aiohttp.ClientSession,
+        flow: asyncio.Event,
+    ) -> None:
+        self.request = request
+        self.status = 0  # of the answer; 0 while the client has none
+        self._body, self._server, self._flow = body, server, flow
+
+    async def relay(self, *, wait_s: float = 0, most: int | None = None) -> web.StreamResponse:
+        """Sends the request to the server and the answer back, `wait_s` after the server gave it.
+        The connection is cut after `most` bytes of the answer, and where the server cuts it."""
+        try:
+            async with await self.forward() as answer:
+                try:
+                    await asyncio.sleep(wait_s)
+                    await self._flow.wait()
+                    return await self._send_back(answer, most)
+                finally:  # nothing is left to end when the answer was read
+                    abort(answer)
+        except (aiohttp.ClientError, ConnectionError):
+            return self.cut()
+
+    async def forward(self) -> aiohttp.ClientResponse:
+        """Sends the request to the server; the headers of the answer have come then."""
+        await self._flow.wait()
+        kept = {
+            name: value
+            for name, value in self.request.headers.items()
+            if name.lower() not in HOP_BY_HOP
+        }
+        return await self._server.request(
+            self.request.method,
+            URL(self.request.raw_path, encoded=True),
+            headers=kept,
+            data=self._body or None,
+            allow_redirects=False,
+        )
+
+    async def _send_back(
+        self, answer: aiohttp.ClientResponse, most: int | None
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status)
+        for name, value in answer.headers.items():
+            if name.lower() not in HOP_BY_HOP:
+                response.headers.add(name, value)
+        response.content_length = answer.content_length
+        self.status = answer.status
+        await response.prepare(self.request)
+        async for chunk in answer.content.iter_any():
+            await self._flow.wait()
+            if most is not None and len(chunk) > most:
+                await response.write(chunk[:most])
+                await asyncio.sleep(0.05)  # the bytes leave before the connection is cut
+                return self.cut()
+            most = None if most is None else most - len(chunk)
+            await response.write(chunk)
+        await response.write_eof()
+        return response
+
+    def answer(
+        self, status: int, message: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> web.StreamResponse:
+        """An answer of the proxy itself, by default a Status object as the API server writes it."""
+        if body is None:
+            body = json.dumps(failure(status, message)).encode()
+        self.status = status
+        return web.Response(
+            status=status, body=body, headers=headers, content_type="application/json"
+        )
+
+    def cut(self) -> web.StreamResponse:
+        """Resets the client's connection. What it returns cannot be sent any more."""
+        if self.request.transport is not None:
+            self.request.transport.abort()
+        return web.Response()
+
+
+Act = Callable[[Exchange], Awaitable[web.StreamResponse]]
+
+
+class Fault:
+    """One kind of damage; made by the methods of FaultProxy."""
+
+    def __init__(self, match: Match, act: Act, skip: int, times: int | None) -> None:
+        self.hits = 0  # requests that it acted on
+        self.act = act
+        self._match, self._skip, self._left = match, skip, times
+        self._changed = asyncio.Event()
+
+    def takes(self, request: web.BaseRequest) -> bool:
+        """Whether it acts on this request; counts it."""
+        if self._left == 0 or not self._match(request):
+            return False
+        if self._skip:
+            self._skip -= 1
+            return False
+        if self._left is not None:
+            self._left -= 1
+        self.hits += 1
+        self._changed.set()
+        return True
+
+    def end(self) -> None:
+        """Later requests pass."""
+        self._left = 0
+
+    async def hit(self, count: int = 1, seconds: float = 30) -> None:
+        """Waits until it acted on that many requests.
+
+        Raises:
+            AssertionError: it did not in time.
+        """
+        end = asyncio.get_running_loop().time() + seconds
+        while self.hits < count:
+            self._changed.clear()
+            try:
+                remaining = end - asyncio.get_running_loop().time()
+                await asyncio.wait_for(self._changed.wait(), remaining)
+            except asyncio.TimeoutError:
+                raise AssertionError(
+                    f"{self.hits} of {count} requests came in {seconds:g} s"
+                ) from None
+
+
+def failure(status: int, message: str) -> dict[str, object]:
+    """A Status object as the API server answers with."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": REASONS.get(status, ""),
+        "code": status,
+    }

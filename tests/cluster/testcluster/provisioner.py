@@ -1,0 +1,127 @@
+"""Storage that exists on paper: a volume for each claim of a storage class.
+
+    async with Provisioner(api):
+        await api.create(storage_class("fast"), claim("data", "ns", "fast"))
+
+A claim of a class with `waits=True` gets its volume once it has the selected node's annotation,
+which the scheduler writes; the volume is then for this node only. The server's own controller binds
+claim and volume. The provisioner is a watch in the test's event loop; it ends with the `async with`
+block."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from types import TracebackType
+
+import aiohttp
+
+from .client import ApiError, Client, Object, path_of
+
+PROVISIONER = "sim.kai.test/provisioner"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+
+
+class Provisioner:
+    def __init__(self, api: Client) -> None:
+        self._api = api
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Provisioner:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _run(self) -> None:
+        claims = path_of("PersistentVolumeClaim")
+        while True:  # a watch that ended starts anew, with all claims
+            with suppress(ApiError, aiohttp.ClientError):
+                listed = await self._api.get(claims)
+                for each in listed["items"]:
+                    await self._provide(each)
+                version = listed["metadata"]["resourceVersion"]
+                async for event in self._api.watch(claims, resourceVersion=version):
+                    if event["type"] == "ERROR":
+                        break
+                    if event["type"] != "DELETED":
+                        await self._provide(event["object"])
+            await asyncio.sleep(0.2)
+
+    async def _provide(self, claim: Object) -> None:
+        # 409: an earlier event had this volume made. 404: the storage class is not there.
+        with suppress(ApiError):
+            await self._make_volume(claim)
+
+    async def _make_volume(self, claim: Object) -> None:
+        name = claim["spec"].get("storageClassName")
+        if claim["spec"].get("volumeName") or not name:
+            return
+        found = await self._api.get(path_of("StorageClass", name=name))
+        if found["provisioner"] != PROVISIONER:
+            return
+        node = claim["metadata"].get("annotations", {}).get(SELECTED_NODE, "")
+        if found["volumeBindingMode"] == "WaitForFirstConsumer" and not node:
+            return
+        await self._api.create(volume_for(claim, node))
+
+
+def volume_for(claim: Object, node: str = "") -> Object:
+    metadata, spec = claim["metadata"], claim["spec"]
+    reference = {key: metadata[key] for key in ("name", "namespace", "uid")}
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {
+            "name": f"pv-{metadata['uid']}",
+            "annotations": {"pv.kubernetes.io/provisioned-by": PROVISIONER},
+        },
+        "spec": {
+            "accessModes": spec["accessModes"],
+            "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **reference},
+            "csi": {"driver": "sim.kai.test", "volumeHandle": metadata["uid"]},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": spec["storageClassName"],
+            **({"nodeAffinity": affinity} if node else {}),
+        },
+    }
+
+
+def storage_class(name: str, *, waits: bool = False) -> Object:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": PROVISIONER,
+        "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
+    }
+
+
+def claim_spec(storage_class: str, size: str = "10Gi") -> Object:
+    """For claims and for a pod's `ephemeral.volumeClaimTemplate`."""
+    return {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": size}},
+    }
+
+
+def claim(name: str, namespace: str, storage_class: str, size: str = "10Gi") -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": claim_spec(storage_class, size),
+    }
