@@ -2,91 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from testcluster import Cluster, node, pod
-
-from kai.install import manifests
-
-PATIENCE_S = 30.0
-
-
-class Kubectl:
-    """What a user of the cluster sees."""
-
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
-        self._cluster, self._namespace = cluster, namespace
-
-    def apply(self, *objects: dict[str, Any]) -> None:
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
-        self._cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
-
-    def all(self, kind: str) -> dict[str, dict[str, Any]]:
-        said = self._cluster.kubectl("-n", self._namespace, "get", kind, "-o", "json")
-        return {each["metadata"]["name"]: each for each in json.loads(said)["items"]}
-
-    def bound(self) -> dict[str, str]:
-        found = {name: pod["spec"].get("nodeName", "") for name, pod in self.all("pods").items()}
-        return {name: node for name, node in found.items() if node}
-
-    def events(self, name: str) -> dict[str, str]:
-        """The messages about an object by reason."""
-        found = self.all("events").values()
-        return {e["reason"]: e["message"] for e in found if e["involvedObject"]["name"] == name}
-
-    def condition(self, name: str, type: str) -> dict[str, Any]:
-        conditions = self.all("pods")[name]["status"].get("conditions", [])
-        return next((each for each in conditions if each["type"] == type), {})
-
-
-def until(what: str, is_so: Callable[[], Any]) -> Any:
-    ends = time.monotonic() + PATIENCE_S
-    while not (found := is_so()):
-        assert time.monotonic() < ends, f"it did not come about: {what}"
-        time.sleep(0.2)
-    return found
+from testcluster import Cluster, Kai, Kubectl, install, node, pod, queue, until
 
 
 @pytest.fixture
 def kubectl(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Kubectl]:
     """With kai running in all roles."""
-    crds = manifests.to_yaml(manifests.crds())
-    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=crds)
-    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
-    cluster.kubectl(
-        *("apply", "--server-side", "-f", "-"),
-        stdin=manifests.to_yaml([*manifests.priority_classes(), *manifests.queues()]),
-    )
-    kubeconfig = cluster.kubeconfig_of("admin")
-    command = [sys.executable, "-m", "kai", "run", "all", "--kubeconfig", str(kubeconfig)]
-    log = tmp_path / "kai.log"
-    with log.open("wb") as output:
-        running = subprocess.Popen([*command, "--namespace", namespace], stderr=output)
-    try:
+    install(cluster)
+    with Kai(cluster, namespace, tmp_path / "kai.log") as kai:
         yield Kubectl(cluster, namespace)
-        assert running.poll() is None, log.read_text()
-    finally:
-        running.terminate()
-        assert running.wait(20) == 0, log.read_text()
-
-
-def queue(name: str, parent: str, gpus: int) -> dict[str, Any]:
-    unlimited = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    resources = {"cpu": unlimited, "memory": unlimited, "gpu": {**unlimited, "quota": gpus}}
-    spec: dict[str, Any] = {"resources": resources}
-    if parent:
-        spec["parentQueue"] = parent
-    metadata = {"name": name}
-    return {
-        "apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": metadata, "spec": spec,
-    }  # fmt: skip
+        assert kai.is_running(), kai.log
 
 
 def test_pods_are_bound_and_one_without_room_says_why(kubectl: Kubectl, namespace: str) -> None:
@@ -131,7 +60,9 @@ def test_a_gang_waits_whole_and_starts_whole(kubectl: Kubectl, namespace: str) -
 
 
 def test_a_queue_takes_back_its_share(kubectl: Kubectl, namespace: str) -> None:
-    kubectl.apply(queue("dept", "", 2), queue("team-a", "dept", 1), queue("team-b", "dept", 1))
+    kubectl.apply(
+        queue("dept", gpu=2), queue("team-a", "dept", gpu=1), queue("team-b", "dept", gpu=1)
+    )
     kubectl.apply(node("n1", gpus=2))
     kubectl.apply(*(pod(f"a-{i}", namespace, queue="team-a") for i in range(2)))
     until("team-a uses both", lambda: len(kubectl.bound()) == 2)

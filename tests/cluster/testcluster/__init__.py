@@ -10,6 +10,7 @@ from .objects import job, namespace, node, pod, pod_spec, queue
 from .processes import Usage
 from .provisioner import Provisioner, claim, claim_spec, storage_class
 from .proxy import FaultProxy, Request
+from .running import Kai, Kubectl, install, until
 
 __all__ = [
     "EVERYTHING",
@@ -22,6 +23,8 @@ __all__ = [
     "Cost",
     "Fault",
     "FaultProxy",
+    "Kai",
+    "Kubectl",
     "Match",
     "Object",
     "Options",
@@ -31,6 +34,7 @@ __all__ = [
     "Usage",
     "claim",
     "claim_spec",
+    "install",
     "job",
     "measured",
     "namespace",
@@ -42,4 +46,5 @@ __all__ = [
     "storage_class",
     "temporary_cluster",
     "together",
+    "until",
 ]

@@ -62,6 +62,11 @@ class Process:
             return self._child.poll() is None
         return self.started is not None and start_time(self.pid) == self.started
 
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs, and of a process that another one started."""
+        return None if self._child is None else self._child.poll()
+
     def usage(self) -> Usage:
         """Raises:
         OSError: the process has ended.

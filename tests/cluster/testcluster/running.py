@@ -1,0 +1,138 @@
+"""`kai run` as a process beside a test cluster, and what a user of the cluster sees.
+
+    install(cluster)                                    # kinds, priority classes, default queues
+    with Kai(cluster, namespace, tmp_path / "kai.log") as kai:
+        ...
+        kai.kill()                                      # as if its machine went away
+        kai.start()
+
+Leaving the `with` block ends it with SIGTERM and wants exit status 0.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kai.install import manifests
+
+from .cluster import Cluster
+from .errors import ClusterError
+from .processes import Process
+
+PATIENCE_S = 30.0
+
+
+def install(cluster: Cluster) -> None:
+    """What `kai install` brings, without the programs. The default queues are deleted after each
+    test with all others, so each test needs it."""
+    kinds = manifests.to_yaml(manifests.crds())
+    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=kinds)
+    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all")
+    others = manifests.to_yaml([*manifests.priority_classes(), *manifests.queues()])
+    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=others)
+
+
+class Kai:
+    """`kubeconfig`: another one than the admin's, as of a fault proxy. `namespace` keeps the
+    leases. `arguments` go to `kai run`."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        log: Path,
+        *arguments: str,
+        roles: tuple[str, ...] = ("all",),
+        kubeconfig: Path | None = None,
+    ) -> None:
+        chosen = kubeconfig or cluster.kubeconfig_of("admin")
+        where = ("--kubeconfig", str(chosen), "--namespace", namespace)
+        self._command = [sys.executable, "-m", "kai", "run", *roles, *where, *arguments]
+        self._path = log
+        self.process: Process | None = None
+        """To freeze, thaw and kill it, and to see what it uses."""
+
+    def __enter__(self) -> Kai:
+        self.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        status = self.stop()
+        if kind is None and status != 0:
+            raise ClusterError(f"kai ended with status {status}:\n{self.log}")
+
+    def start(self) -> None:
+        self.process = Process.start("kai", self._command, log=self._path)
+
+    @property
+    def log(self) -> str:
+        return self._path.read_text() if self._path.exists() else ""
+
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.is_running()
+
+    def stop(self) -> int | None:
+        """Ends it as Kubernetes does, and returns its exit status; 0 where it was killed before."""
+        process, self.process = self.process, None
+        if process is None:
+            return 0
+        process.stop(PATIENCE_S)
+        return process.exit_status
+
+    def kill(self) -> None:
+        """Without a chance to finish anything."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.kill()
+
+
+class Kubectl:
+    """What a user of the cluster sees in one namespace."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster, self._namespace = cluster, namespace
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        self._cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+
+    def delete(self, *what: str) -> None:
+        self._cluster.kubectl("-n", self._namespace, "delete", *what)
+
+    def all(self, kind: str) -> dict[str, dict[str, Any]]:
+        said = self._cluster.kubectl("-n", self._namespace, "get", kind, "-o", "json")
+        return {each["metadata"]["name"]: each for each in json.loads(said)["items"]}
+
+    def bound(self) -> dict[str, str]:
+        """The nodes of the pods that have one."""
+        found = {name: pod["spec"].get("nodeName", "") for name, pod in self.all("pods").items()}
+        return {name: node for name, node in found.items() if node}
+
+    def events(self, name: str) -> dict[str, str]:
+        """The messages about an object by reason."""
+        found = self.all("events").values()
+        return {e["reason"]: e["message"] for e in found if e["involvedObject"]["name"] == name}
+
+    def condition(self, name: str, type: str) -> dict[str, Any]:
+        """A condition of a pod; {} where it has none of that type."""
+        conditions = self.all("pods")[name]["status"].get("conditions", [])
+        return next((each for each in conditions if each["type"] == type), {})
+
+
+def until(what: str, is_so: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
+    """Waits for something true, and returns it.
+
+    Raises:
+        ClusterError: it did not come about in time.
+    """
+    ends = time.monotonic() + patience_s
+    while not (found := is_so()):
+        if time.monotonic() >= ends:
+            raise ClusterError(f"it did not come about: {what}")
+        time.sleep(0.2)
+    return found
