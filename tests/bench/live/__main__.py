@@ -1,0 +1,32 @@
+"""Measures `kai run all` on a real API server with simulated nodes (docs/internals/cluster.md).
+
+    python tests/bench/live fill [--pods 4000] [--nodes 500] [-- options of kai run]
+
+Starts a cluster of its own, and prints what was measured as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+
+import fill
+from scene import Report, scene
+
+SCENES = {"fill": fill.run}
+
+
+async def main(given: argparse.Namespace) -> Report:
+    async with scene(tuple(given.run), fair_queuing=given.fair_queuing) as cluster:
+        return await SCENES[given.scene](cluster, given.pods, given.nodes)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("scene", choices=SCENES)
+    parser.add_argument("--pods", type=int, default=4000)
+    parser.add_argument("--nodes", type=int, default=500)
+    parser.add_argument("--fair-queuing", action="store_true", help="with the server's own limits")
+    parser.add_argument("run", nargs="*", help="options of kai run")
+    print(json.dumps(asyncio.run(main(parser.parse_args())), indent=1))

@@ -1,0 +1,143 @@
+"""500 simulated nodes of 8 GPUs, 4,000 pods of one GPU, created as fast as the server takes them.
+
+When all pods are bound and when everything is quiet, CPU time of each process, writes for each pod,
+and the times from creation to binding. The same pods are created and bound without a scheduler
+first, which gives the ratio to compare with on a busy machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from typing import Any
+
+from scene import Client, Kai, Meter, Report, Scene, a_pod, ms, until
+from testcluster import path_of, queue, together
+
+PATIENCE_S = 300.0
+
+
+def pod(name: str, namespace: str, scheduler: str) -> dict[str, Any]:
+    """As for the figures of KAI itself: kwok leaves it alone once it is bound."""
+    resources = {
+        "limits": {"nvidia.com/gpu": "1"},
+        "requests": {"cpu": "100m", "memory": "64Mi", "nvidia.com/gpu": "1"},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"kai.scheduler/queue": "team-a"},
+            "annotations": {"sim/start-delay": "1h"},
+        },
+        "spec": {
+            "schedulerName": scheduler,
+            "containers": [{"name": "main", "image": "example/app:1", "resources": resources}],
+        },
+    }
+
+
+class Bound:
+    """Watches a namespace: when each pod was created, and when it was seen bound."""
+
+    def __init__(self, api: Client, namespace: str) -> None:
+        self._api, self.namespace = api, namespace
+        self.at: dict[str, float] = {}
+        self.created: dict[str, float] = {}
+
+    async def follow(self) -> None:
+        """The server ends a watch now and then: it goes on where it was."""
+        path, version = path_of("Pod", self.namespace), "0"
+        while True:
+            async for event in self._api.watch(path, resourceVersion=version):
+                found = event["object"]
+                if event["type"] == "ERROR":
+                    version = "0"
+                    break
+                version = found["metadata"]["resourceVersion"]
+                if found["spec"].get("nodeName"):
+                    self.at.setdefault(found["metadata"]["name"], time.monotonic())
+
+    async def create(self, name: str, scheduler: str) -> dict[str, Any]:
+        self.created[name] = time.monotonic()
+        return await self._api.create_one(pod(name, self.namespace, scheduler))
+
+    def latencies(self) -> list[float]:
+        return sorted(self.at[name] - at for name, at in self.created.items() if name in self.at)
+
+
+async def bare(scene: Scene, pods: int, nodes: int) -> Report:
+    """Creates and binds pods without a scheduler: what the machine and the API server take."""
+    api = scene.api
+    await api.create_namespace("bare")
+    bound = Bound(api, "bare")
+    watching = asyncio.create_task(bound.follow())
+    meter, start = Meter(scene.cluster), time.monotonic()
+    names = [f"p-{i:04}" for i in range(pods)]
+    await together([partial(bound.create, name, "none") for name in names])
+    await together(
+        [partial(api.bind, "bare", name, f"node-{i % nodes:04}") for i, name in enumerate(names)]
+    )
+    await until(lambda: len(bound.at) == pods, PATIENCE_S)
+    took, used = time.monotonic() - start, meter.seconds()
+    watching.cancel()
+    await api.delete(path_of("Pod", "bare"), gracePeriodSeconds=0)
+    while (await api.get(path_of("Pod", "bare"), limit=1))["items"]:
+        await asyncio.sleep(0.5)
+    return {"wall_s": round(took, 1), "cpu_s": used, "ms_a_pod": ms(used, pods)}
+
+
+async def fill(scene: Scene, pods: int, kai: Kai) -> Report:
+    await scene.api.create_namespace("fill")
+    bound = Bound(scene.api, "fill")
+    watching = asyncio.create_task(bound.follow())
+    await asyncio.sleep(1)
+    writes = await scene.writes()
+    meter, start = Meter(scene.cluster, kai), time.monotonic()
+    await together([partial(bound.create, f"p-{i:04}", "kai-scheduler") for i in range(pods)])
+    created = time.monotonic() - start
+    await until(lambda: len(bound.at) == pods or not kai.is_running(), PATIENCE_S)
+    took, used = time.monotonic() - start, meter.seconds()
+    then = await scene.writes()
+    quiet = await scene.quiet(meter=meter)
+    watching.cancel()
+    late = bound.latencies()
+    assert kai.process is not None
+    return {
+        "bound": len(bound.at),
+        "created_s": round(created, 1),
+        "bound_s": round(took, 1),
+        "quiet_s": round(quiet["at"] - start, 1),
+        "cpu_s_until_bound": used,
+        "ms_a_pod_until_bound": ms(used, pods),
+        "cpu_s_until_quiet": quiet["used"],
+        "ms_a_pod_until_quiet": ms(quiet["used"], pods),
+        "ours_ms_a_pod": round(quiet["used"]["kai"] / pods * 1000, 2),
+        "writes_a_pod_until_bound": a_pod(then, writes, pods),
+        "writes_a_pod": a_pod(quiet["writes"], writes, pods),
+        "created_to_bound_s": {
+            "p50": round(late[len(late) // 2], 2) if late else None,
+            "p99": round(late[len(late) * 99 // 100], 2) if late else None,
+        },
+        "kai_peak_mib": round(kai.process.usage().peak_mib),
+    }
+
+
+async def run(scene: Scene, pods: int, nodes: int) -> Report:
+    await scene.add_nodes(nodes)
+    await scene.api.create(queue("dept"), queue("team-a", "dept", gpu=nodes * 8 - 4))
+    await asyncio.sleep(5)
+    # The first burst of a young server closes watches: a round to warm up, and to compare with.
+    report: Report = {"bare": await bare(scene, pods, nodes)}
+    with scene.kai() as kai:
+        await asyncio.sleep(4)
+        report["fill"] = filled = await fill(scene, pods, kai)
+        alone = report["bare"]["ms_a_pod"]
+        report["ratio_to_bare"] = {
+            "until_bound": round(filled["ms_a_pod_until_bound"] / alone, 2),
+            "until_quiet": round(filled["ms_a_pod_until_quiet"] / alone, 2),
+        }
+    return report
