@@ -1,6 +1,6 @@
 """Measures `kai run all` on a real API server with simulated nodes (docs/internals/cluster.md).
 
-    python tests/bench/live fill [--pods 4000] [--nodes 500] [-- options of kai run]
+    python tests/bench/live fill|gang|waiting [--pods 4000] [--nodes 500] [-- options of kai run]
 
 Starts a cluster of its own, and prints what was measured as JSON.
 """
@@ -12,9 +12,11 @@ import asyncio
 import json
 
 import fill
+import gang
+import waiting
 from scene import Report, scene
 
-SCENES = {"fill": fill.run}
+SCENES = {"fill": fill.run, "gang": gang.run, "waiting": waiting.run}
 
 
 async def main(given: argparse.Namespace) -> Report:

@@ -21,7 +21,7 @@ from testcluster import Client, Cluster, Kai, Options, install, node, temporary_
 Report = dict[str, Any]
 Writes = Counter[str]
 WRITING = ("POST", "PUT", "PATCH", "DELETE", "APPLY")
-LOOK_EVERY_S = 1.0
+LOOK_EVERY_S = 2.0
 """Counting requests means reading all metrics of the server, which costs it 30 ms of CPU time."""
 
 
