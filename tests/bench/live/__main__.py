@@ -1,6 +1,6 @@
 """Measures `kai run all` on a real API server with simulated nodes (docs/internals/cluster.md).
 
-    python tests/bench/live fill|gang|waiting [--pods 4000] [--nodes 500] [-- options of kai run]
+    python tests/bench/live fill|gang|waiting|large [--pods N] [--nodes 500] [-- options of kai run]
 
 Starts a cluster of its own, and prints what was measured as JSON.
 """
@@ -10,9 +10,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import tempfile
+from pathlib import Path
 
 import fill
 import gang
+import large
 import waiting
 from scene import Report, scene
 
@@ -20,14 +23,17 @@ SCENES = {"fill": fill.run, "gang": gang.run, "waiting": waiting.run}
 
 
 async def main(given: argparse.Namespace) -> Report:
+    if given.scene == "large":
+        with tempfile.TemporaryDirectory() as folder:
+            return await large.run(Path(folder), given.pods or 140_000, tuple(given.run))
     async with scene(tuple(given.run), fair_queuing=given.fair_queuing) as cluster:
-        return await SCENES[given.scene](cluster, given.pods, given.nodes)
+        return await SCENES[given.scene](cluster, given.pods or 4_000, given.nodes)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("scene", choices=SCENES)
-    parser.add_argument("--pods", type=int, default=4000)
+    parser.add_argument("scene", choices=[*SCENES, "large"])
+    parser.add_argument("--pods", type=int, help="4,000; for large 140,000")
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--fair-queuing", action="store_true", help="with the server's own limits")
     parser.add_argument("run", nargs="*", help="options of kai run")
