@@ -5,10 +5,12 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "kai/model/building/numbering.h"
 #include "kai/session/digest.h"
 #include "kai/session/gpu_account.h"
 #include "kai/session/group_story.h"
+#include "kai/session/plan_texts.h"
 #include "plan_members.h"
 
 namespace kai::bindings {
@@ -142,6 +144,52 @@ py::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool
   py::list rows;
   for (size_t i = 0; i < groups.size(); ++i)
     rows.append(py::make_tuple(maker.Make(groups[i]), RowOf(stories[i], cluster)));
+  return rows;
+}
+
+py::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names) {
+  const Cluster& cluster = *plan.cluster;
+  absl::flat_hash_set<std::string_view> named;
+  if (names) named.insert(names->begin(), names->end());
+  struct Decided {
+    int bound = 0, pipelined = 0, evicted = 0;
+  };
+  absl::flat_hash_map<PodGroupId, Decided> decided;
+  for (const CycleLog::Decision& decision : plan.decisions) {
+    Decided& counts = decided[cluster.pods().group[decision.pod]];
+    if (decision.kind == CycleLog::Decision::Kind::kEvict) {
+      ++counts.evicted;
+    } else if (decision.kind == CycleLog::Decision::Kind::kBind) {
+      ++counts.bound;
+    } else {
+      ++counts.pipelined;
+    }
+  }
+  std::vector<PodGroupId> groups;
+  for (const PodGroupId group : cluster.pod_groups().name.ids()) {
+    if (!cluster.pod_groups().name[group].valid()) continue;
+    const GroupOutcome outcome = plan.OutcomeOf(group);
+    const bool rests =
+        outcome.verdict == Verdict::kRunning && outcome.reasons.empty() && !decided.contains(group);
+    if (!rests || !names || named.contains(cluster.PodGroupName(group))) groups.push_back(group);
+  }
+  py::list rows;
+  absl::flat_hash_map<std::string, py::str> texts;  // many groups wait for the same reason
+  const auto shared = [&](std::string_view text) {
+    const auto [found, is_new] = texts.try_emplace(std::string(text));
+    if (is_new) found->second = ToPython(text);
+    return found->second;
+  };
+  for (const PodGroupId group : groups) {
+    const std::vector<ToldReason> reasons = ReasonsOf(plan, group);
+    const auto counts = decided.find(group);
+    const Decided known = counts == decided.end() ? Decided() : counts->second;
+    rows.append(py::make_tuple(
+        cluster.PodGroupName(group), shared(VerdictName(plan.OutcomeOf(group).verdict)),
+        shared(reasons.empty() ? "" : std::string_view(reasons.front().code)),
+        shared(reasons.empty() ? "" : reasons.front().message), known.bound, known.pipelined,
+        known.evicted));
+  }
   return rows;
 }
 

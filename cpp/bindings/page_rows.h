@@ -5,6 +5,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ pybind11::list WaitingRows(const Plan& plan);
 pybind11::dict QueueParents(const Plan& plan);
 // Raises KeyError for a name that no group has.
 pybind11::list GroupRows(const Plan& plan, const std::vector<std::string>& names, bool evictions);
+// Of groups that run and of which nothing is said or decided, only those of these names; without
+// names, all.
+pybind11::list OutlineRows(const Plan& plan, const std::optional<std::vector<std::string>>& names);
 
 }  // namespace kai::bindings
 

@@ -246,6 +246,10 @@ py::list RowsOfGroups(HeldPlan& self, const std::vector<std::string>& names, boo
   return self.Look([&](const Plan& plan) { return GroupRows(plan, names, evictions); });
 }
 
+py::list RowsOfOutlines(HeldPlan& self, const std::optional<std::vector<std::string>>& names) {
+  return self.Look([&](const Plan& plan) { return OutlineRows(plan, names); });
+}
+
 std::vector<std::string> NamesOfGroupsCalled(HeldPlan& self, std::string_view name) {
   return self.Look([&](const Plan& plan) {
     std::vector<std::string> names;
@@ -272,6 +276,7 @@ void RegisterPlan(py::module_& module) {
       .def("account", &AccountOfPlan)
       .def("find_groups", &NamesOfGroupsCalled, py::arg("name"))
       .def("groups", &RowsOfGroups, py::arg("names"), py::kw_only(), py::arg("evictions"))
+      .def("outlines", &RowsOfOutlines, py::arg("names"))
       .def("to_json", &HeldPlan::ToJson, py::arg("stamp"))
       .def("spent_searches", [](const HeldPlan& self) { return ToPython(self.spent_searches()); })
       .def("score_keys", &HeldPlan::score_keys)

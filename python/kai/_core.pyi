@@ -361,6 +361,10 @@ class Plan(metaclass=_Compiled):
     def group_columns(self) -> dict[str, Any]:
         """The pod groups by name, in the same form; `created_ns` is INT64_MIN where unknown."""
 
+    def outlines(self, names: list[str] | None) -> list[tuple[str, str, str, str, int, int, int]]:
+        """As kai.engine.outlines.Outline, in no order. Of groups that run and of which nothing is
+        said or decided, only those of these names; None: all."""
+
     def order(self) -> list[_Turn]:
         """The groups that wait after it, in the order in which they come next."""
 

@@ -3,13 +3,12 @@
     names = [each.name for each in outlines(plan) if each.bound or each.reason]
     for group in groups_named(plan, names): ...
 
-Of 8,000 groups the outlines cost 10 ms, the groups themselves 50 to 200 ms.
+Most groups of a cluster run, and nothing is said of them: they cost nothing here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from kai.engine.plan import Plan
@@ -29,23 +28,14 @@ class Outline(NamedTuple):
     evicted: int
 
 
-def outlines(plan: Plan) -> Iterator[Outline]:
-    """All pod groups, by name."""
-    columns = plan._compiled.group_columns()
+def outlines(plan: Plan, names: Collection[str] | None = None) -> list[Outline]:
+    """Pod groups, by name.
 
-    def coded(name: str) -> Iterator[str]:
-        codes, texts = columns[name]
-        return ("" if code < 0 else texts[code] for code in memoryview(codes).cast("i"))
-
-    bounds, names = columns["pod_group"]
-    return map(
-        Outline,
-        (bytes(names[a:b]).decode() for a, b in pairwise(memoryview(bounds).cast("q"))),
-        coded("verdict"),
-        coded("reason"),
-        coded("message"),
-        *(memoryview(columns[count]).cast("i") for count in ("bound", "pipelined", "evicted")),
-    )
+    `names`: of groups that run, and of which the plan says and decides nothing, only these; None:
+    all of them.
+    """
+    wanted = None if names is None else list(names)
+    return [Outline._make(row) for row in sorted(plan._compiled.outlines(wanted))]
 
 
 def groups_named(plan: Plan, names: Sequence[str]) -> list[GroupPlan]:

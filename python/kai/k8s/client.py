@@ -51,8 +51,11 @@ _METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE"}
 _NO_PARAMETERS: Mapping[str, str] = {}
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
 def dumps(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return _ENCODER.encode(value).encode()
 
 
 class Client:

@@ -34,6 +34,19 @@ def test_outlines_are_those_of_the_groups() -> None:
     assert len({each.verdict for each in found}) >= 3
 
 
+def test_groups_that_run_and_are_left_alone_come_only_by_name() -> None:
+    cluster = kai.Cluster(now="2026-01-01T00:00:00Z").queue("a").node("n1", gpus=3)
+    for name in ("a/one", "a/two"):
+        cluster.running(name, pods=1, gpus=1, node="n1")
+    cluster.pending("a/fits", gpus=1).pending("a/large", gpus=8)
+    made = kai.Scheduler().plan(cluster)
+    assert [each.name for each in outlines(made)] == ["a/fits", "a/large", "a/one", "a/two"]
+    assert [each.name for each in outlines(made, ["a/two", "a/none"])] == [
+        "a/fits", "a/large", "a/two",
+    ]  # fmt: skip
+    assert [each.name for each in outlines(made, [])] == ["a/fits", "a/large"]
+
+
 def test_groups_are_read_by_their_names() -> None:
     made = plan()
     names = ["a/large", "b/loan"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -46,7 +46,7 @@ class Saying:
         seen: Seen,
         *,
         last: dict[str, tuple[str, str, str]],
-        known: Container[str] = (),
+        known: Collection[str] = (),
         changed: Iterable[str] | None = None,
     ) -> None:
         self._plan, self._seen = plan, seen
@@ -69,14 +69,15 @@ class Saying:
     def _with_news(
         self,
         last: dict[str, tuple[str, str, str]],
-        known: Container[str],
+        known: Collection[str],
         changed: Iterable[str] | None,
     ) -> list[str]:
         wanted = None if changed is None else set(changed)
         names = []
         before = dict(last)
         last.clear()
-        for each in outlines(self._plan):
+        looked_at = None if wanted is None else wanted.union(known)
+        for each in outlines(self._plan, looked_at):
             news = wanted is None or each.name in wanted or (each.name in known and _rests(each))
             if each.reason or each.verdict in _WAITS:
                 said = last[each.name] = (each.verdict, each.reason, each.message)
