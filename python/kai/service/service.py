@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import time
 from collections.abc import Coroutine
@@ -246,6 +247,8 @@ class Service:
 
     def _apply(self, turn: Turn) -> None:
         now = self._clock.monotonic()
+        if turn.synced >= NEEDED and not self._synced >= NEEDED:
+            gc.freeze()  # what is there by now stays: looking through it again would stop the loop
         self._synced = turn.synced
         for kind, name, uid in turn.gone:
             if kind == "Pod":
