@@ -65,6 +65,8 @@ class Log:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value))
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     plain = text.isprintable() and not any(each in text for each in ' "=')
     return text if plain and text else json.dumps(text)
