@@ -77,3 +77,22 @@ def test_a_queue_takes_back_its_share(kubectl: Kubectl, namespace: str) -> None:
     )
     assert "was preempted by workload" in said[0]
     assert "pg-b-0-" in said[0]
+
+
+def test_each_node_pool_has_a_scheduler_of_its_own(
+    kubectl: Kubectl, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """Nodes, queues and pods of a pool have its label."""
+    pool = {"kai.scheduler/node-pool": "a100"}
+    for made in (queue("dept-a100"), queue("team-a100", "dept-a100", gpu=1)):
+        kubectl.apply({**made, "metadata": {**made["metadata"], "labels": pool}})
+    kubectl.apply(node("n1", gpus=1), node("n2", gpus=1, labels=pool))
+    kubectl.apply(pod("here", namespace))
+    kubectl.apply(pod("there", namespace, queue="team-a100", labels=pool))
+    until("the default pool works", lambda: kubectl.bound() == {"here": "n1"})
+    log = tmp_path / "a100.log"
+    options = ("--node-pool", "a100")
+    with Kai(cluster, namespace, log, *options, roles=("scheduler",)):
+        until("so does the other one", lambda: kubectl.bound() == {"here": "n1", "there": "n2"})
+    said = until("an event", lambda: kubectl.events("there").get("Scheduled"))
+    assert said.endswith("to node n2 at node-pool a100")
