@@ -21,19 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder, Binding, Steps
-from kai.controllers.grouper import Decided, GroupChange, Reference, Rules
+from kai.controllers.grouper import Decided, GroupChange, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.verdicts import Event
 from kai.errors import KaiError
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
-from kai.k8s.sinks import DictSink
-from kai.k8s.watching import Watch
 from kai.k8s.writing import Writer
 from kai.service.log import Log
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.planner import NEEDED, News, Planner, Turn, make_core
+from kai.service.reading import WATCHED, Reading
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
@@ -45,8 +44,6 @@ FINISH_WITHIN_S = 5.0
 LAG_EVERY_S = 0.25
 LABELS_ARE_COPIED_FROM = 35
 """The minor version of Kubernetes whose bindings bring labels to pods."""
-WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
-OPTIONAL = frozenset(("Topology", "BindRequest"))
 
 
 class Service:
@@ -59,10 +56,10 @@ class Service:
         self.metrics = metrics or Metrics(options.metrics_namespace)
         self._clock = client.clock
         core = make_core(options)
-        self._feed = core.feed
         self._planner = Planner(core, options)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
+        self._reading = Reading(client, core.feed, options, self._changed.set)
         self._binder = Binder(
             copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
             # Without a scheduler beside it a pod is grouped in the cluster at once.
@@ -77,18 +74,14 @@ class Service:
             guard=None if self._election is None else self._election.is_leading,
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
-        self._classes = DictSink(self._classes_changed)
-        self._rules: Rules | None = None  # to be told to the planning thread
         components = (options.scheduler_name, "binder", "pod-grouper")
         self._events = {name: Events(self._writer, name, clock=client.clock) for name in components}
-        self._watches: dict[str, Watch] = {}
         self._watching: dict[str, asyncio.Task[Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._forgotten: list[int] = []
         self._looked_at: list[bytes] = []
         self._answers: list[tuple[Write, Outcome]] = []
         self._steps = Steps()  # what the planning thread has to hear of
-        self._owners: list[tuple[Reference, Any]] = []
         self._turn_since: float | None = None
         self._synced: frozenset[str] = frozenset()
         self._failure: BaseException | None = None
@@ -123,13 +116,7 @@ class Service:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _watch(self, kind: str) -> None:
-        sinks: list[Any] = [self._feed]
-        if kind == "PriorityClass" and self._options.has("pod-grouper"):
-            sinks.append(self._classes)
-        sink = _Waking(sinks, self._changed)
-        watch = Watch(self._client, kind, sink, optional=kind in OPTIONAL)
-        self._watches[kind] = watch
-        self._watching[kind] = self._start(watch.run())
+        self._watching[kind] = self._start(self._reading.watch(kind).run())
 
     def _make_election(self) -> LeaderElection:
         options = self._options
@@ -154,7 +141,7 @@ class Service:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         self._watch("Pod")
-        watch = self._watches["Pod"]
+        watch = self._reading.watches["Pod"]
         while not watch.synced:
             await self._clock.sleep(0.02)
         self._lists_pods = False
@@ -163,10 +150,6 @@ class Service:
     def _lost_leading(self) -> None:
         self._log.warning("not leading any more")
         self.metrics.leading.set(0)
-
-    def _classes_changed(self, *_: Any) -> None:
-        names = frozenset(name for _, name in self._classes.objects)
-        self._rules = Rules(classes=names, queue_label=self._options.queue_label_key)
 
     def _may_plan(self) -> bool:
         if self._election is None:
@@ -230,19 +213,18 @@ class Service:
             plans=self._may_plan(),
             forgotten=tuple(self._forgotten),
             looked_at=tuple(self._looked_at),
-            owners=tuple(self._owners),
-            rules=self._rules,
+            owners=self._reading.take_owners(),
+            rules=self._reading.take_rules(),
             answers=tuple(self._answers),
             bound=self._steps.bound,
             failed=self._steps.failed,
             evicted=self._steps.evicted,
             spared=self._steps.spared,
         )
-        self._rules, self._steps = None, Steps()
+        self._steps = Steps()
         self._answers.clear()
         self._forgotten.clear()
         self._looked_at.clear()
-        self._owners.clear()
         return news
 
     def _apply(self, turn: Turn) -> None:
@@ -291,16 +273,9 @@ class Service:
             self._events["pod-grouper"].emit(about, "Warning", WARNING, problem.message)
 
     async def _fetch(self, reference: Reference) -> None:
-        api, kind, namespace, name, _ = reference
-        found: Any
-        try:
-            data = await self._client.get_by_api(api, kind, namespace, name)
-            found = None if data is None else json.loads(data)
-        except KaiError as error:
-            self._log.warning("an owner cannot be read", kind=kind, name=name, why=str(error))
-            found = False
-        self._owners.append((reference, found))
-        self._changed.set()
+        if why := await self._reading.look_up(reference):
+            about = {"kind": reference.kind, "name": reference.name}
+            self._log.warning("an owner cannot be read", **about, why=why)
 
     # ---- writes ----------------------------------------------------------------------------------
 
@@ -359,42 +334,6 @@ class Service:
             await asyncio.sleep(LAG_EVERY_S)
             lag = time.perf_counter() - before - LAG_EVERY_S
             self.metrics.loop_lag.observe(max(0.0, lag))
-
-
-class _Waking:
-    """Hands a watch to a feed, and to other sinks, and wakes the planning loop."""
-
-    def __init__(self, sinks: list[Any], changed: asyncio.Event) -> None:
-        self._first, *self._others = sinks
-        self._changed = changed
-
-    @property
-    def is_full(self) -> bool:
-        return bool(self._first.is_full)
-
-    def begin_list(self, kind: str, /) -> None:
-        for sink in (*self._others, self._first):
-            sink.begin_list(kind)
-
-    def list_page(self, kind: str, data: bytes, /) -> Any:
-        for sink in self._others:
-            sink.list_page(kind, data)
-        return self._first.list_page(kind, data)
-
-    def end_list(self, kind: str, /) -> None:
-        for sink in (*self._others, self._first):
-            sink.end_list(kind)
-        self._changed.set()
-
-    def watch_bytes(self, kind: str, data: bytes, /) -> Any:
-        for sink in self._others:
-            sink.watch_bytes(kind, data)
-        self._changed.set()
-        return self._first.watch_bytes(kind, data)
-
-    def watch_ended(self, kind: str, /) -> None:
-        for sink in (*self._others, self._first):
-            sink.watch_ended(kind)
 
 
 def _minor_of(version: str) -> int:
