@@ -33,6 +33,7 @@ from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.planner import NEEDED, News, Planner, Turn, make_core
 from kai.service.reading import WATCHED, Reading
+from kai.service.snapshots import archive, objects_of
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
@@ -42,6 +43,7 @@ STUCK_AFTER_S = 120.0
 FINISH_WITHIN_S = 5.0
 """How long writes that are under way may take after SIGTERM."""
 LAG_EVERY_S = 0.25
+SNAPSHOT_TRIES = 3
 LABELS_ARE_COPIED_FROM = 35
 """The minor version of Kubernetes whose bindings bring labels to pods."""
 
@@ -85,6 +87,7 @@ class Service:
         self._turn_since: float | None = None
         self._synced: frozenset[str] = frozenset()
         self._failure: BaseException | None = None
+        self._decisions = 0
 
     # ---- life ------------------------------------------------------------------------------------
 
@@ -178,6 +181,23 @@ class Service:
         missing = sorted(NEEDED - self._synced)
         return f"not listed yet: {', '.join(missing)}" if missing else ""
 
+    async def snapshot(self) -> bytes:
+        """A snapshot.zip of what it decides on; `kai plan` of it decides what the next cycle does.
+
+        Objects are listed anew: they are not kept. What is remembered is read before, so that what
+        was done meanwhile is there twice, and not missing; while decisions are made it tries again.
+        Raises RefusedError and UnreachableError.
+        """
+        loop = asyncio.get_running_loop()
+        for _ in range(SNAPSHOT_TRIES):
+            decisions = self._decisions
+            state = await loop.run_in_executor(self._thread, self._planner.state)
+            now_ns = int(self._client.server_time() * 1e9)
+            listed = await asyncio.to_thread(objects_of, self._client.access, self._options)
+            if decisions == self._decisions:
+                break
+        return await asyncio.to_thread(archive, listed, self._options, state, now_ns)
+
     # ---- cycles ----------------------------------------------------------------------------------
 
     async def _cycles(self, stop: asyncio.Event) -> None:
@@ -247,6 +267,7 @@ class Service:
             self.metrics.evicted.labels(**labels).inc()
         for problem in turn.problems:
             self._log.warning(problem)
+        self._decisions += len(turn.bindings) + len(turn.removals)
         if turn.planned:
             self.metrics.cycle_ms.set(turn.timing_ms["total"])
             self._log.debug(
