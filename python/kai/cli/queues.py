@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   kai queues snapshot.zip
+  kai queues --live --context staging
   kai queues manifests/ --json | jq '.queues["team-a"].gpu'
   kai queues snapshot.zip -o csv > queues.csv     a row per queue and resource
 \b

@@ -43,6 +43,39 @@ def need_cluster_extra() -> None:
         raise InvalidInputError("this needs the extra 'cluster': pip install 'kai-sched[cluster]'")
 
 
+def read_once(
+    *,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+    options: Options | None = None,
+    objects: bool = False,
+) -> Cluster:
+    """A cluster as it is now, to be planned. It takes the right to list, and no other.
+
+    With `objects` it has all of them; else it has what plans depend on, and costs less. Raises
+    UnreachableError, RefusedError and InvalidInputError for a server that cannot be used.
+    """
+    need_cluster_extra()
+    from kai.k8s.client import Client
+    from kai.service.snapshots import take
+    from kai.service.view import View
+
+    chosen = options or Options()
+
+    async def read() -> Cluster:
+        async with await Client.connect(kubeconfig, context) as client:
+            if objects:
+                return await take(client, chosen)
+            view = View(client, chosen)
+            try:
+                await view.list_once()
+                return view.cluster().at(view.now())
+            finally:
+                await view.close()
+
+    return asyncio.run(read())
+
+
 @suggesting
 def connect(
     *,

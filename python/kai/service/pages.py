@@ -18,8 +18,7 @@ from aiohttp import web
 
 from kai.errors import InvalidInputError, KaiError
 from kai.service.metrics import Metrics
-
-SNAPSHOT_PATH = "/get-snapshot"
+from kai.snapshot.fetching import PATH
 
 
 class Pages:
@@ -49,7 +48,7 @@ class Pages:
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_get("/healthz", self._health_page)
         app.router.add_get("/readyz", self._ready_page)
-        app.router.add_get(SNAPSHOT_PATH, self._snapshot_page)
+        app.router.add_get(PATH, self._snapshot_page)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host or None, int(port))
