@@ -120,9 +120,9 @@ class Reading:
         if kind in OPTIONAL:
             return
         row = resource(kind)
-        said = f"the cluster has no {row.plural}.{row.group or 'core'}"
+        said = f"the cluster has no {row.plural}.{row.group}".rstrip(".")
         if row in OURS:
-            said += ": `kai install --crds-only` prints what is missing"
+            said += "; to add them: kai install --crds-only | kubectl apply --server-side -f -"
         raise RefusedError(f"{self._client.access.server}: {said}", 404)
 
     def _classes_changed(self, *_: Any) -> None:

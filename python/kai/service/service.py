@@ -192,7 +192,7 @@ class Service:
         for _ in range(SNAPSHOT_TRIES):
             decisions = self._decisions
             state = await loop.run_in_executor(self._thread, self._planner.state)
-            now_ns = int(self._client.server_time() * 1e9)
+            now_ns = int(self._client.server_time() * 1e3) * 10**6
             listed = await asyncio.to_thread(objects_of, self._client.access, self._options)
             if decisions == self._decisions:
                 break
