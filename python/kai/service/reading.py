@@ -96,6 +96,11 @@ class Reading:
         self._changed()
         return why
 
+    @property
+    def has_news(self) -> bool:
+        """There are rules or owners that were not taken."""
+        return bool(self._owners) or self._rules is not None
+
     def take_rules(self) -> Rules | None:
         """For the planning thread: how pods are grouped, where that has changed since."""
         rules, self._rules = self._rules, None

@@ -174,8 +174,9 @@ class View:
     async def _settle(self) -> None:
         """Until every pod has its pod group whose owners can be read."""
         await self._turn()
-        while self._looking:
-            await asyncio.wait(self._looking)
+        while self._looking or self._reading.has_news:  # it may have come during the turn
+            if self._looking:
+                await asyncio.wait(self._looking)
             await self._turn()
 
     async def _turn(self) -> None:

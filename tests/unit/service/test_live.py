@@ -13,6 +13,7 @@ from fake_cluster import FakeCluster, job, node, pod, priority_class, queue, sma
 
 import kai
 from kai.service import view
+from kai.service.planner import News, Planner, Turn
 
 PATIENCE_S = 20.0
 
@@ -166,6 +167,22 @@ def test_owners_that_may_not_be_read_are_in_the_warnings(cluster: FakeCluster) -
     assert bound(plan) == {"team/p1": "n1", "team/t1": "n1"}
     [warning] = plan.warnings
     assert warning.startswith("Job team/train: their pods are grouped without what owns them: ")
+
+
+def test_owners_that_come_while_pods_are_grouped_count(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, turn = job("train"), Planner.turn
+
+    def slow(planner: Planner, news: News) -> Turn:
+        done = turn(planner, news)
+        time.sleep(0.1)
+        return done
+
+    monkeypatch.setattr(Planner, "turn", slow)
+    cluster.put(*small(), train, pod("t1", owner=train))
+    with kai.connect(kubeconfig=cluster.kubeconfig) as live:
+        assert bound(live.plan()) == {"team/p1": "n1", "team/t1": "n1"}
 
 
 def test_owners_of_pods_that_are_in_a_group_are_not_read(cluster: FakeCluster) -> None:
