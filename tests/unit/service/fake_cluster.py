@@ -1,9 +1,9 @@
 """An API server in a thread that lists and watches what a test puts into it, and takes no writes.
 
-    with FakeCluster(tmp_path / "kubeconfig.yaml") as cluster:
-        cluster.put(node("n1", gpus=2), queue("a"), pod("p", queue="a"))
-        ...
-        assert cluster.writes == []
+with FakeCluster(tmp_path / "kubeconfig.yaml") as cluster:
+    cluster.put(node("n1", gpus=2), queue("a"), pod("p", queue="a"))
+    ...
+    assert cluster.writes == []
 """
 
 from __future__ import annotations

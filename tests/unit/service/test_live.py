@@ -13,6 +13,7 @@ from fake_cluster import FakeCluster, job, node, pod, priority_class, queue, sma
 
 import kai
 from kai.service import view
+from kai.service.live import read_once
 from kai.service.planner import News, Planner, Turn
 
 PATIENCE_S = 20.0
@@ -107,7 +108,11 @@ def test_a_promise_of_an_earlier_plan_binds_no_later_one(cluster: FakeCluster) -
     """A scheduler keeps its promises; a view makes none, as nothing of its plans is done."""
     low = pod("low", gpus=2, priority="train")
     low["spec"]["nodeName"], low["status"]["phase"] = "n1", "Running"
-    classes = [priority_class("train", 50), priority_class("build", 100), priority_class("top", 110)]
+    classes = [
+        priority_class("train", 50),
+        priority_class("build", 100),
+        priority_class("top", 110),
+    ]
     queues = [queue("top"), queue("a", "top")]
     cluster.put(*classes, *queues, node("n1", 2), low, pod("high", gpus=2, priority="build"))
     with kai.connect(kubeconfig=cluster.kubeconfig) as live:
@@ -181,8 +186,8 @@ def test_owners_that_come_while_pods_are_grouped_count(
 
     monkeypatch.setattr(Planner, "turn", slow)
     cluster.put(*small(), train, pod("t1", owner=train))
-    with kai.connect(kubeconfig=cluster.kubeconfig) as live:
-        assert bound(live.plan()) == {"team/p1": "n1", "team/t1": "n1"}
+    seen = read_once(kubeconfig=cluster.kubeconfig)
+    assert bound(kai.Scheduler().plan(seen)) == {"team/p1": "n1", "team/t1": "n1"}
 
 
 def test_owners_of_pods_that_are_in_a_group_are_not_read(cluster: FakeCluster) -> None:

@@ -1,4 +1,4 @@
-"""kai.run: roles and options by name; what it does in a cluster is in tests/cluster/test_live.py."""
+"""kai.run: roles and options by name. What it does: tests/cluster/test_live.py."""
 
 from __future__ import annotations
 
