@@ -9,6 +9,7 @@ with FakeCluster(tmp_path / "kubeconfig.yaml") as cluster:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Coroutine
@@ -145,8 +146,9 @@ class FakeCluster:
             lines.put_nowait(json.dumps({"type": "BOOKMARK", "object": end}).encode() + b"\n")
         self._watches[kind].append(lines)
         try:
-            while (line := await lines.get()) is not None:
-                await response.write(line)
+            with contextlib.suppress(ConnectionResetError):  # the client has gone
+                while (line := await lines.get()) is not None:
+                    await response.write(line)
         finally:
             self._watches[kind].remove(lines)
         return response
