@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     )
     from kai.integrations import PodSettings, pod_settings
     from kai.linting import lint
+    from kai.service import run
+    from kai.service.live import Live, connect
     from kai.settings import PodRequest
     from kai.snapshot import load, load_all
 
@@ -77,6 +79,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidRequestError",
     "KaiError",
+    "Live",
     "NodeOptions",
     "NodePlan",
     "Nodes",
@@ -107,11 +110,13 @@ __all__ = [
     "Wake",
     "Writes",
     "__version__",
+    "connect",
     "default_config",
     "lint",
     "load",
     "load_all",
     "pod_settings",
+    "run",
 ]
 
 _HOME = {
@@ -151,6 +156,8 @@ _HOME = {
     ),
     "kai.integrations": ("PodSettings", "pod_settings"),
     "kai.linting": ("lint",),
+    "kai.service": ("run",),
+    "kai.service.live": ("Live", "connect"),
     "kai.settings": ("PodRequest",),
     "kai.snapshot": ("load", "load_all"),
 }

@@ -123,6 +123,22 @@ def settings() -> None:
     assert len({*map(str, (built, findings, names, variables, tree, found.available))}) > 1
 
 
+async def live(kubeconfig: Path) -> None:
+    """Not run here: there is no cluster."""
+    connection: kai.Live = kai.connect(context="staging", kubeconfig=kubeconfig, as_kai=False)
+    with connection as opened:
+        plan: kai.Plan = opened.plan(kai.Scheduler(), now="2026-01-01T00:00:00Z")
+        opened.refresh()
+    async with kai.connect(config={"actions": "allocate"}, node_pool="blue") as opened:
+        cluster: kai.Cluster = opened.snapshot()
+    await kai.run(roles=["scheduler", "pod-grouper"], context="staging", listen=":8080")
+    await kai.run(roles="all", log_level="debug", leader_elect=False)
+    kai.connect(contxt="staging")  # type: ignore[call-arg]
+    await kai.run(namespaec="kai")  # type: ignore[call-arg]
+    await kai.run(log_level="loud")  # type: ignore[arg-type]
+    print(plan, cluster)
+
+
 def errors() -> None:
     mistakes: tuple[type[kai.KaiError], ...] = (
         kai.InvalidInputError,

@@ -28,6 +28,7 @@ COMMANDS = {
     "queues": "Show the fair share of every queue, and who is over or under it.",
     "run": "Schedule the pods of a cluster.",
     "settings": "Write the settings of a pod for an orchestrator.",
+    "snapshot": "Write a snapshot of a live cluster to a file.",
     "verify": "Run cases with known answers and report agreement.",
 }
 
@@ -77,8 +78,8 @@ class _Commands(Suggesting):
 def cli() -> None:
     """Who gets which GPU, and why the others wait.
 
-    kai plans a Kubernetes cluster from a file: a snapshot of KAI Scheduler, or
-    plain manifests. No cluster is touched.
+    kai plans a Kubernetes cluster: from a file, which is a snapshot of KAI
+    Scheduler or plain manifests, or live, with --live. Only `kai run` changes one.
     """
 
 

@@ -24,6 +24,7 @@ MOST_ROWS = 50
     epilog="""\b
 Examples:
   kai groups snapshot.zip
+  kai groups --live --context staging
   kai groups snapshot.zip --wide              a column for each thing compared
   kai groups snapshot.zip --json | jq '.groups[] | {place, group, because}'
   kai groups snapshot.zip -o csv > waiting.csv

@@ -27,6 +27,7 @@ _PRODUCT = "nvidia.com/gpu.product"
     epilog="""\b
 Examples:
   kai nodes snapshot.zip
+  kai nodes --live --context staging
   kai nodes snapshot.zip --wide             a row per node, with CPUs and memory
   kai nodes snapshot.zip --json | jq '.nodes[] | select(.free_gpus > 3)'
   kai nodes snapshot.zip -o csv > nodes.csv

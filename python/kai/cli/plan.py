@@ -10,7 +10,7 @@ import click
 
 from kai.cli.failures import ANSWER_IS_NO
 from kai.cli.output import Answer, Answers
-from kai.cli.work import Warner, plan_inputs, planning_options
+from kai.cli.work import Asked, Warner, planning_options
 from kai.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ Examples:
   kai plan nodes.yaml queues.yaml job.yaml
   kubectl get nodes,pods,queues,podgroups -A -o json | kai plan -
   kai plan snapshot.zip --explain vision/train
+  kai plan --live --context staging       what the next cycle would do there
   kai plan snapshot.zip --json --now 2026-01-01T00:00:00Z | jq .decisions
   kai plan snapshot.zip -o csv > pods.csv a row per pod that starts or leaves
   kai plan snapshot.zip -o markdown       for an issue; -o wide cuts nothing
@@ -41,17 +42,8 @@ A snapshot of a running KAI (docs/reference/snapshots.md):
 @planning_options
 @click.option("--explain", metavar="GROUP", help="Say why this pod group waits, and no more.")
 @click.option("--trace", metavar="FILE", help="Write where the time went, for ui.perfetto.dev.")
-def command(
-    inputs: tuple[str, ...],
-    form: str,
-    config: str | None,
-    as_kai: bool,
-    now: str | None,
-    explain: str | None,
-    trace: str | None,
-    strict: bool,
-) -> int:
-    """Plan one scheduling cycle, without any cluster.
+def command(asked: Asked, explain: str | None, trace: str | None) -> int:
+    """Plan one scheduling cycle, of files or of a live cluster; nothing is changed.
 
     INPUT is a KAI snapshot (.zip or .json), Kubernetes manifests (YAML or
     JSON), a directory of either, or - for standard input. Each snapshot is
@@ -60,18 +52,21 @@ def command(
     StatefulSets get their pods, pods get pod groups, the default queues exist,
     and a pod that names no scheduler is ours.
 
+    With --live, --kubeconfig or --context the cluster is read instead, once. That
+    needs the right to list; pods without a pod group are grouped in memory, as
+    `kai run` groups them, and that needs the right to get what owns them.
+
     GROUP is namespace/name of a pod group, its workload or one of its pods; the
     namespace may be left out where the name says enough.
     """
     from kai.engine.explain import rejections
 
     warn = Warner()
-    answers = Answers(form)
+    answers, strict = Answers(asked.form), asked.strict
     not_found: NotFoundError | None = None
     explained = False
     traced: list[tuple[str | None, Mapping[str, Phase]]] = []
-    planned = plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now)
-    for _, made in planned:
+    for _, made in asked.plans(warn):
         if trace is not None:
             traced.append((made.input, made.timing))
         if strict or not answers.for_people or explain is not None:  # a page has them
@@ -79,7 +74,7 @@ def command(
         if strict:
             warn.of(made.rejected, strict=strict, prefix="left out: ")
         if explain is None:
-            answers.write(_answer(made, wide=form == "wide"))
+            answers.write(_answer(made, wide=asked.form == "wide"))
             continue
         try:
             said = made.why(explain)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   kai queues snapshot.zip
+  kai queues --live --context staging
   kai queues manifests/ --json | jq '.queues["team-a"].gpu'
   kai queues snapshot.zip -o csv > queues.csv     a row per queue and resource
 \b
@@ -40,7 +41,7 @@ def command(cluster: Cluster, plan: Plan, answers: Answers) -> Answer:
     "wanted" that and what its pods wait for. Queues stand below their parents.
     INPUT is as for `kai plan`.
     """
-    return _answer(plan)
+    return _answer(cluster, plan)
 
 
 _RESOURCES = ("gpu", "cpu", "memory")
@@ -50,7 +51,7 @@ _AMOUNTS = (
 )  # fmt: skip
 
 
-def _answer(plan: Plan) -> Answer:
+def _answer(cluster: Cluster, plan: Plan) -> Answer:
     from kai.engine import report
 
     def data() -> dict[str, Any]:
@@ -65,15 +66,20 @@ def _answer(plan: Plan) -> Answer:
                 row = {"input": plan.input, "queue": queue.name, "parent": parents.get(queue.name)}
                 yield row | {"resource": resource} | {of: _csv(share, of) for of in _AMOUNTS}
 
+    def notes() -> list[str]:
+        if plan.queues:
+            return []
+        if not cluster.counts["queues"]:
+            return ["There is no queue; `kai install` prints two that pods without one get into."]
+        return ["No queue has numbers: is the plugin proportion configured?"]
+
     return Answer(
         heading=lambda: f"{plan.input} at {plan.now_text}: queues at the start of the cycle",
         tables=lambda: report.queue_tables_of(plan),
         data=data,
         rows=rows,
         columns=("queue", "parent", "resource", *_AMOUNTS),
-        notes=lambda: (
-            () if plan.queues else ["No queue has numbers: is the plugin proportion configured?"]
-        ),
+        notes=notes,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kai.cli.connecting import cluster_options
+from kai.cli.connecting import cluster_options, scheduler_options
 
 EPILOG = """\b
 Examples:
@@ -27,15 +27,7 @@ finished, and its leases are given up.
 @click.option(
     "--namespace", default="kai-scheduler", show_default=True, help="Where its leases are."
 )
-@click.option(
-    "--scheduler-name",
-    default="kai-scheduler",
-    show_default=True,
-    help="Pods with this schedulerName are placed.",
-)
-@click.option("--node-pool", default="", help="Shard: the value of the node pool label.")
-@click.option("--nodepool-label-key", "node_pool_key", default=None, help="Key of that label.")
-@click.option("--queue-label-key", default=None, help="Label that names a pod's queue.")
+@scheduler_options
 @click.option(
     "--config", metavar="FILE", help="Scheduler configuration, in the form of --scheduler-conf."
 )
@@ -50,7 +42,7 @@ finished, and its leases are given up.
     "--listen-address",
     "listen",
     metavar="HOST:PORT",
-    help="Serve /metrics, /healthz and /readyz there.",
+    help="Serve /metrics, /healthz and /readyz there, and /get-snapshot to this machine.",
 )
 @click.option("--metrics-namespace", default="kai", show_default=True, help="Prefix of metrics.")
 @click.option(
@@ -67,8 +59,6 @@ def command(
     log_json: bool,
     verbose: bool,
     schedule_period: float | None,
-    node_pool_key: str | None,
-    queue_label_key: str | None,
     **options: Any,
 ) -> int:
     """Schedule the pods of a cluster.
@@ -77,21 +67,14 @@ def command(
     pods into pod groups), pod-group-controller and queue-controller (statuses),
     or all.
     """
-    from importlib.util import find_spec
-
-    from kai.errors import InvalidInputError
     from kai.service import serve
+    from kai.service.live import need_cluster_extra
     from kai.service.log import Log
     from kai.service.options import Options, roles_of
 
-    if find_spec("aiohttp") is None or find_spec("prometheus_client") is None:
-        raise InvalidInputError("this needs the extra 'cluster': pip install 'kai-sched[cluster]'")
-    given = {
-        "min_period": schedule_period,
-        "node_pool_key": node_pool_key,
-        "queue_label_key": queue_label_key,
-    }
-    options |= {name: value for name, value in given.items() if value is not None}
+    need_cluster_extra()
+    if schedule_period is not None:
+        options["min_period"] = schedule_period
     log = Log(as_json=log_json, level="debug" if verbose else "info")
     serve(
         Options(roles=roles_of(roles), **options), kubeconfig=kubeconfig, context=context, log=log

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kai.cli.connecting import cluster_options
 from kai.cli.failures import BAD_INPUT, DONE, THREAD_NAME, say
 from kai.cli.output import Answer, Answers, output_options
 from kai.errors import InvalidInputError
@@ -26,12 +28,80 @@ PATIENCE_S = 1.0
 STRICT = "Exit with 2 for warnings, and for what is left out."
 
 Result = TypeVar("Result")
-Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def planning_options(command: Command) -> Command:
-    """The arguments of every command that plans inputs; `form` is that of its answer."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a command that plans was given: inputs, or a live cluster, and how to plan."""
+
+    inputs: tuple[str, ...]
+    live: bool
+    kubeconfig: str | None
+    context: str | None
+    form: str
+    config: str | None
+    as_kai: bool
+    now: str | None
+    strict: bool
+
+    def __post_init__(self) -> None:
+        if self.is_live and self.inputs:
+            said = f"a live cluster and {self.inputs[0]!r} are two: give --live or INPUT"
+            raise click.UsageError(said)
+        if not self.is_live and not self.inputs:
+            said = "Missing argument 'INPUT...': name a file or a directory, or read a cluster"
+            raise click.UsageError(f"{said} with --live.")
+
+    @property
+    def is_live(self) -> bool:
+        return self.live or self.kubeconfig is not None or self.context is not None
+
+    def plans(self, warn: Warner) -> Iterator[tuple[Cluster, Plan]]:
+        """Plans every input, one after the other. One that cannot be read stops no other."""
+        from kai.api import times
+        from kai.engine.scheduler import Scheduler
+
+        if self.now is not None:
+            try:
+                times.to_ns(self.now)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"--now: {error}") from None
+        config = None if self.config is None else named("--config", self.config)
+        scheduler = Scheduler(config, as_kai=self.as_kai)
+        found = self._clusters()
+        while True:
+            cluster = patiently("reading", lambda: next(found, None))
+            if cluster is None:
+                return
+            if isinstance(cluster, InvalidInputError):
+                warn(str(cluster))
+                warn.status = BAD_INPUT
+                continue
+            yield cluster, patiently("planning", functools.partial(scheduler.plan, cluster))
+
+    def _clusters(self) -> Iterator[Cluster | InvalidInputError]:
+        if self.is_live:
+            from kai.service.live import read_once
+
+            cluster = read_once(kubeconfig=self.kubeconfig, context=self.context)
+            yield cluster if self.now is None else cluster.at(self.now)
+        else:
+            from kai.snapshot import read
+
+            yield from read(self.inputs, now=self.now)
+
+
+def planning_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The arguments of every command that plans: `asked`, and those of its own."""
+
+    @functools.wraps(command)
+    def with_asked(**given: Any) -> int:
+        asked = {each.name: given.pop(each.name) for each in fields(Asked)}
+        return command(Asked(**asked), **given)
+
+    made: Callable[..., int] = cluster_options(with_asked)
     for option in (
+        click.option("--live", is_flag=True, help="Read a cluster, not files; nothing is written."),
         click.option("--now", metavar="TIME", help="Time of the cycle, RFC 3339 [the clock's]."),
         click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs."),
         click.option("--strict", is_flag=True, help=STRICT),
@@ -41,10 +111,10 @@ def planning_options(command: Command) -> Command:
             help="Scheduler configuration (YAML or JSON) to use instead of the snapshot's own.",
         ),
         output_options,
-        click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
+        click.argument("inputs", metavar="INPUT...", nargs=-1),
     ):
-        command = option(command)
-    return command
+        made = option(made)
+    return made
 
 
 def answering_plans(answer: Callable[[Cluster, Plan, Answers], Answer]) -> Callable[..., int]:
@@ -52,47 +122,14 @@ def answering_plans(answer: Callable[[Cluster, Plan, Answers], Answer]) -> Calla
 
     @planning_options
     @functools.wraps(answer)
-    def command(
-        inputs: tuple[str, ...],
-        form: str,
-        config: str | None,
-        as_kai: bool,
-        now: str | None,
-        strict: bool,
-    ) -> int:
-        warn, answers = Warner(), Answers(form)
-        for cluster, plan in plan_inputs(inputs, warn, config=config, as_kai=as_kai, now=now):
-            warn.of_plan(plan, strict=strict)
+    def command(asked: Asked) -> int:
+        warn, answers = Warner(), Answers(asked.form)
+        for cluster, plan in asked.plans(warn):
+            warn.of_plan(plan, strict=asked.strict)
             answers.write(answer(cluster, plan, answers))
         return warn.status
 
     return command
-
-
-def plan_inputs(
-    inputs: Sequence[str], warn: Warner, *, config: str | None, as_kai: bool, now: str | None
-) -> Iterator[tuple[Cluster, Plan]]:
-    """Plans every input, one after the other. One that cannot be read stops no other."""
-    from kai.api import times
-    from kai.engine.scheduler import Scheduler
-    from kai.snapshot import read
-
-    if now is not None:
-        try:
-            times.to_ns(now)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"--now: {error}") from None
-    scheduler = Scheduler(None if config is None else named("--config", config), as_kai=as_kai)
-    found = read(inputs, now=now)
-    while True:
-        cluster = patiently("reading", lambda: next(found, None))
-        if cluster is None:
-            return
-        if isinstance(cluster, InvalidInputError):
-            warn(str(cluster))
-            warn.status = BAD_INPUT
-            continue
-        yield cluster, patiently("planning", functools.partial(scheduler.plan, cluster))
 
 
 def named(option: str, file: str) -> Path:

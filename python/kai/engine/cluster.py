@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import io
 import json
 import os
 import threading
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
 _MOST = 1_000_000
 """Pods, nodes and GPUs that one call makes; more is a slip of the finger."""
+_Lists = dict[str, tuple[dict[str, Any], ...]]
 _FIRST_CREATION_NS = times.to_ns("2025-01-01T00:00:00Z")
 
 
@@ -106,7 +106,9 @@ class Cluster:
             }
         }
         self._owns_tree = True  # False: a copy may hold the same lists
-        self._is_live = False  # True: a feed fills it, and there are no objects
+        self._is_live = False  # True: a feed fills it, and there are no objects but these:
+        self._beside: Callable[[], _Lists] = dict
+        self._memory: str | None = None  # of the scheduler that it was taken from
         self._data: _Text | None = None
         self._names: dict[str, _Names] = {}
         self._compiled: _core.Cluster | None = None
@@ -129,18 +131,21 @@ class Cluster:
         now: datetime | str | None = None,
         rejected: Iterable[Rejected] = (),
         warnings: Iterable[str] = (),
+        memory: str | None = None,
     ) -> Cluster:
         """A cluster from the content of a KAI snapshot.json: its bytes, or what they hold.
 
         `now` is the time of a plan that is given no other, `rejected` what the caller had to leave
-        out already, and `warnings` what else it has to say. Raises InvalidInputError when the bytes
-        are no snapshot.
+        out already, and `warnings` what else it has to say. `memory` is what the scheduler of this
+        cluster remembered then (`kai.Scheduler.export_memory`): each scheduler that plans the
+        cluster goes on with it. Raises InvalidInputError when the bytes are no snapshot.
 
         >>> import kai
         >>> kai.Cluster.from_snapshot({"rawObjects": {"nodes": [], "pods": []}})
         <kai.Cluster: 0 nodes, 0 pod groups with 0 pods, 0 queues>
         """
         cluster = cls(name=name, now=now)
+        cluster._memory = memory
         cluster._reader_rejected = tuple(rejected)
         cluster._reader_warnings = tuple(warnings)
         if isinstance(snapshot, bytes):
@@ -151,10 +156,17 @@ class Cluster:
         return cluster
 
     @classmethod
-    def _live(cls, core: _core.Cluster) -> Cluster:
-        """One that a feed fills: it has rows, and no objects."""
-        cluster = cls()
+    def _live(
+        cls,
+        core: _core.Cluster,
+        *,
+        name: str | None = None,
+        objects: Callable[[], _Lists] = dict,
+    ) -> Cluster:
+        """One that a feed fills: it has rows, and only such objects as were kept beside them."""
+        cluster = cls(name=name)
         cluster._tree, cluster._compiled, cluster._is_live = None, core, True
+        cluster._beside = objects
         return cluster
 
     def copy(self) -> Cluster:
@@ -176,7 +188,7 @@ class Cluster:
             twin._now_ns = self._now_ns
             self._owns_tree = twin._owns_tree = False
             twin._tree, twin._data = self._tree, self._data
-            twin._is_live = self._is_live
+            twin._is_live, twin._beside, twin._memory = self._is_live, self._beside, self._memory
             twin._names = dict(self._names)
             twin._later = {kind: dict(later) for kind, later in self._later.items()}
             twin._compiled = None if self._compiled is None else self._compiled.copy()
@@ -192,7 +204,7 @@ class Cluster:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        found = (self._reader_rejected, self._reader_warnings, self._missing)
+        found = (self._reader_rejected, self._reader_warnings, self._missing, self._memory)
         return _unpickled, (self._snapshot_bytes(), self._name, self._now_ns, *found)
 
     def to_snapshot(self) -> dict[str, Any]:
@@ -201,16 +213,16 @@ class Cluster:
         return snapshot
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a snapshot: a .json file, or the archive KAI itself makes if it ends in .zip."""
+        """Writes a snapshot: a .json file, or the archive KAI itself makes if it ends in .zip.
+
+        What a scheduler remembered of a cluster that was read from a snapshot stands beside the
+        objects in a .zip, and is left out of a .json.
+        """
         data = self._snapshot_bytes()
         if os.fspath(path).endswith(".zip"):
-            import zipfile
+            from kai.engine.packing import pack
 
-            entry = zipfile.ZipInfo("snapshot.json")  # dated 1980: equal clusters, equal bytes
-            packed = io.BytesIO()
-            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
-            data = packed.getvalue()
+            data = pack([data], self._memory)
         files.write(path, data)
 
     # ---- what it is ------------------------------------------------------------------------------
@@ -236,7 +248,8 @@ class Cluster:
         Each object that is taken out of it is a copy: changing it leaves the cluster as it is, and
         `upsert` takes it back.
         """
-        return {name: Objects(listed) for name, listed in self._lists().items()}
+        lists = self._beside() if self._is_live else self._lists()
+        return {name: Objects(listed) for name, listed in lists.items()}
 
     @property
     def config(self) -> dict[str, Any] | None:
@@ -834,7 +847,7 @@ class Cluster:
 
     # ---- objects by list, and by name
 
-    def _lists(self) -> dict[str, tuple[dict[str, Any], ...]]:
+    def _lists(self) -> _Lists:
         """The objects themselves, which copies of the cluster may hold as well."""
         lists = self._parsed().get("rawObjects") or {}
         return {
@@ -1183,8 +1196,10 @@ def _unpickled(
     rejected: tuple[Rejected, ...],
     warnings: tuple[str, ...],
     missing: _Missing,
+    memory: str | None,
 ) -> Cluster:
     cluster = Cluster(name=name)
+    cluster._memory = memory
     cluster._now_ns = now_ns
     cluster._tree, cluster._data = None, _Text(data)
     cluster._reader_rejected, cluster._reader_warnings = rejected, warnings

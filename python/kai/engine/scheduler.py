@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from kai.api import times
 from kai.engine import config as configuration
@@ -68,6 +69,8 @@ class Scheduler:
     def __init__(self, config: ConfigSource | None = None, *, as_kai: bool = False) -> None:
         self._as_kai = as_kai
         self._sessions: dict[str, _core.Session] = {}
+        # Clusters whose memory was taken over, as they were compiled then.
+        self._recalled: WeakKeyDictionary[Cluster, _core.Cluster] = WeakKeyDictionary()
         self._config = None if config is None else configuration.config_json(config)
         if self._config is not None:
             self._session(self._config)
@@ -77,7 +80,7 @@ class Scheduler:
 
         A cluster that changed (`kai.Cluster.upsert`, `.delete`) is planned again at the cost of
         what changed, by every scheduler for itself. What the plan before has promised is kept
-        (docs/concepts/eviction.md).
+        (docs/concepts/eviction.md), and so is what a snapshot of a running kai says of its memory.
 
         `now` is the time of the cycle, a datetime with a time zone or an RFC 3339 text; unless
         given, the cluster's own, else the current time. The same input gives the same plan. Other
@@ -92,9 +95,8 @@ class Scheduler:
                 f"plan() takes a kai.Cluster, not {type(cluster).__name__}; see kai.load"
             )
         now_ns = _time_of(cluster, now)
-        compiled = cluster._core_cluster()
-        config = compiled.config_json if self._config is None else self._config
-        plan = self._session(config).plan(compiled, now_ns=now_ns)
+        session, compiled = self._on(cluster)
+        plan = session.plan(compiled, now_ns=now_ns)
         return Plan(
             plan,
             input=cluster.name,
@@ -182,7 +184,11 @@ class Scheduler:
     def _on(self, cluster: Cluster) -> tuple[_core.Session, _core.Cluster]:
         core = cluster._core_cluster()
         config = core.config_json if self._config is None else self._config
-        return self._session(config), core
+        session = self._session(config)
+        if cluster._memory is not None and self._recalled.get(cluster) is not core:
+            session.import_memory(core, cluster._memory)
+            self._recalled[cluster] = core
+        return session, core
 
     def _session(self, config: str) -> _core.Session:
         """A session for this configuration, read once."""
@@ -194,7 +200,11 @@ class Scheduler:
         return self._sessions[config]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_sessions": {}}  # made again when first needed
+        made_again = ("_sessions", "_recalled")
+        return {name: value for name, value in vars(self).items() if name not in made_again}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _sessions={}, _recalled=WeakKeyDictionary())
 
     def __repr__(self) -> str:
         config = "of each snapshot" if self._config is None else self._config

@@ -74,10 +74,12 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One API server, and the credentials for it. `source` says where that was found."""
+    """One API server, and the credentials for it. `source` says where that was found, `context` is
+    the name of its context there."""
 
     server: str
     source: str
+    context: str = ""
     user: User = User()
     namespace: str = "default"
     authority: Material = Material()  # empty: the certificate authorities of this machine
@@ -216,6 +218,7 @@ def _of_files(files: list[Path], context: str | None) -> Access:
     return Access(
         server=server,
         source=f"context {wanted} of {chosen.file}",
+        context=wanted,
         user=user,
         namespace=chosen.get("namespace").text() or "default",
         authority=cluster.material("certificate-authority"),

@@ -63,12 +63,15 @@ class DictSink:
     """Objects of one kind, parsed, by namespace and name.
 
     `on_change` is called with the kind, the object before and the object after; None stands for an
-    object that is not there.
+    object that is not there. `keep` says what is kept of an object.
     """
 
     is_full = False
 
-    def __init__(self, on_change: Changed | None = None) -> None:
+    def __init__(
+        self, on_change: Changed | None = None, *, keep: Callable[[Object], Object] | None = None
+    ) -> None:
+        self._keep = keep
         self.objects: dict[tuple[str, str], Object] = {}
         self.synced = False
         self._on_change = on_change
@@ -137,6 +140,8 @@ class DictSink:
         key = _key(item)
         if self._listed is not None:
             self._listed.add(key)
+        if self._keep is not None:
+            item = self._keep(item)
         before = self.objects.get(key)
         self.objects[key] = item
         if self._on_change is not None and before != item:

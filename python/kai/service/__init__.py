@@ -3,11 +3,55 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from typing_extensions import Unpack
+
     from kai.service.log import Log
-    from kai.service.options import Options
+    from kai.service.options import LogLevel, Options, RunOptions
+
+
+async def run(
+    *,
+    roles: str | Iterable[str] = "all",
+    context: str | None = None,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    log_level: LogLevel = "info",
+    **options: Unpack[RunOptions],
+) -> None:
+    """Schedules the pods of a cluster, as the command `kai run` does, until it is cancelled.
+
+    `roles`: "scheduler", "pod-grouper", "pod-group-controller", "queue-controller", several of them
+    in a list, or "all". `context` and `kubeconfig` as for `kai.connect`; the rest are the options
+    of `kai run --help`. Lines of a log go to standard error.
+
+    It runs inside a loop that runs, as in a notebook: ``task = asyncio.create_task(kai.run())``,
+    and later ``task.cancel()``. It then finishes the bindings that are under way, within 5 s, and
+    gives its leases up. In a script it is ``asyncio.run(kai.run())``, which Ctrl-C ends the same
+    way. It handles no signals; in a container run the command, which ends well on SIGTERM.
+
+    Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used,
+    and InvalidConfigError for the scheduler's configuration.
+
+    >>> import asyncio, kai
+    >>> asyncio.run(kai.run(roles="scheduler", kubeconfig="staging.yaml"))
+    Traceback (most recent call last):
+    kai.errors.InvalidInputError: staging.yaml: No such file or directory
+    """
+    import asyncio
+
+    from kai.service.live import need_cluster_extra
+    from kai.service.options import options_of
+
+    need_cluster_extra()
+    from kai.service.log import Log
+
+    chosen = options_of([roles] if isinstance(roles, str) else roles, options)
+    await _run(chosen, kubeconfig, context, Log(level=log_level), asyncio.Event())
 
 
 def serve(
@@ -17,37 +61,35 @@ def serve(
     context: str | None = None,
     log: Log | None = None,
 ) -> None:
-    """Runs the roles until SIGTERM or SIGINT.
-
-    Raises UnreachableError, RefusedError and InvalidInputError for a server that cannot be used,
-    and InvalidConfigError for the scheduler's configuration.
-    """
-    import asyncio
-
-    asyncio.run(_serve(options, kubeconfig, context, log))
-
-
-async def _serve(
-    options: Options,
-    kubeconfig: str | os.PathLike[str] | None,
-    context: str | None,
-    log: Log | None,
-) -> None:
+    """Runs the roles until SIGTERM or SIGINT, in the main thread. Raises what `run` raises."""
     import asyncio
     import signal
 
-    from kai.k8s.client import Client
     from kai.service.log import Log
+
+    async def until_signal() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        await _run(options, kubeconfig, context, log or Log(), stop)
+
+    asyncio.run(until_signal())
+
+
+async def _run(
+    options: Options,
+    kubeconfig: str | os.PathLike[str] | None,
+    context: str | None,
+    log: Log,
+    stop: asyncio.Event,
+) -> None:
+    from kai.k8s.client import Client
     from kai.service.pages import Pages
     from kai.service.service import Service
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     async with await Client.connect(kubeconfig, context) as client:
-        service = Service(client, options, log or Log())
-        pages = Pages(service.metrics, service.why_unhealthy, service.why_unready)
+        service = Service(client, options, log)
+        pages = Pages(service.metrics, service.why_unhealthy, service.why_unready, service.snapshot)
         try:
             if options.listen:
                 await pages.start(options.listen)

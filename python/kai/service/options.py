@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from kai.api import defaults, keys
 from kai.api.nearest import did_you_mean
@@ -12,6 +13,7 @@ from kai.errors import InvalidInputError
 Role = Literal["scheduler", "pod-grouper", "pod-group-controller", "queue-controller"]
 ROLES: tuple[str, ...] = get_args(Role)
 ALL = "all"
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 LEASES = {
     "scheduler": keys.SCHEDULER_NAME,
@@ -86,8 +88,41 @@ class Options:
         }
 
 
-def roles_of(names: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+class RunOptions(TypedDict, total=False):
+    """The members of Options but the roles, for those who name some."""
+
+    scheduler_name: str
+    namespace: str
+    node_pool_key: str
+    node_pool: str
+    queue_label_key: str
+    config: Any
+    as_kai: bool
+    binding: Literal["direct", "bind-requests"]
+    leader_elect: bool
+    listen: str | None
+    metrics_namespace: str
+    min_period: float
+    max_period: float
+    writers: int
+    lease_seconds: float
+    renew_seconds: float
+    retry_seconds: float
+    params: dict[str, Any]
+
+
+def options_of(roles: Iterable[str], given: RunOptions) -> Options:
+    """Raises InvalidInputError for a role, and TypeError for an option, that does not exist."""
+    for name in given:
+        if name not in RunOptions.__annotations__:
+            hint = did_you_mean(name, RunOptions.__annotations__)
+            raise TypeError(f"run() has no argument {name!r}{hint}")
+    return Options(roles=roles_of(roles), **given)
+
+
+def roles_of(names: Iterable[str]) -> tuple[str, ...]:
     """The roles by these names; "all" stands for every one. Raises InvalidInputError."""
+    names = list(names)
     if ALL in names:
         return ROLES
     for name in names:

@@ -1,35 +1,41 @@
-"""The HTTP pages of a running scheduler: /metrics, /healthz, /readyz.
+"""The HTTP pages of a running scheduler: /metrics, /healthz, /readyz, /get-snapshot.
 
-    pages = Pages(metrics, health)
+    pages = Pages(metrics, why_unhealthy, why_unready, snapshot)
     await pages.start("127.0.0.1:8080")
 
 /healthz fails where only a restart helps: the planning thread has not come back for too long. It is
 about this process alone, so that an API server that is away causes no restart. /readyz fails until
-every kind has been listed.
+every kind has been listed. /get-snapshot has the path of KAI's own (spec 6 C63), and as that one
+answers on the loopback interface alone: `kubectl port-forward` comes from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ipaddress
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from kai.errors import InvalidInputError
+from kai.errors import InvalidInputError, KaiError
 from kai.service.metrics import Metrics
+from kai.snapshot.fetching import PATH
 
 
 class Pages:
-    """`why_unhealthy` and `why_unready` return a sentence, or "" when all is well."""
+    """`why_unhealthy` and `why_unready` return a sentence, or "" when all is well. `snapshot` makes
+    a snapshot.zip, and may raise a KaiError."""
 
     def __init__(
         self,
         metrics: Metrics,
         why_unhealthy: Callable[[], str],
         why_unready: Callable[[], str],
+        snapshot: Callable[[], Awaitable[bytes]],
     ) -> None:
         self._metrics = metrics
         self._why_unhealthy = why_unhealthy
         self._why_unready = why_unready
+        self._snapshot = snapshot
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -42,6 +48,7 @@ class Pages:
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_get("/healthz", self._health_page)
         app.router.add_get("/readyz", self._ready_page)
+        app.router.add_get(PATH, self._snapshot_page)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host or None, int(port))
@@ -67,6 +74,25 @@ class Pages:
 
     async def _ready_page(self, _: web.Request) -> web.Response:
         return _answer(self._why_unready())
+
+    async def _snapshot_page(self, request: web.Request) -> web.Response:
+        if not _is_loopback(request.remote):
+            said = "snapshots are for this machine only: use kubectl port-forward\n"
+            return web.Response(status=403, text=said)
+        try:
+            data = await self._snapshot()
+        except KaiError as error:
+            return web.Response(status=503, text=f"{error}\n")
+        named = {"Content-Disposition": "attachment; filename=snapshot.zip"}
+        return web.Response(body=data, content_type="application/zip", headers=named)
+
+
+def _is_loopback(address: str | None) -> bool:
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        return False
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
 def _answer(problem: str) -> web.Response:

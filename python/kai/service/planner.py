@@ -104,11 +104,30 @@ class Turn:
     wake_ns: int | None = None
 
 
-class Planner:
-    """Everything that belongs to the planning thread."""
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a scheduler knows and no list of objects has.
 
-    def __init__(self, core: Core, options: Options) -> None:
-        self._core, self._options = core, options
+    `memory`: as of Scheduler.export_memory. `groups`: pod groups that are planned and not created
+    yet, by name. `assigned`: by pod, its pod group, where it does not name one yet. `cycle`: how
+    many plans were made.
+    """
+
+    memory: str
+    groups: Mapping[str, Mapping[str, Any]]
+    assigned: Mapping[str, Assignment]
+    cycle: int
+
+
+class Planner:
+    """Everything that belongs to the planning thread.
+
+    `only_new`: pods that name their pod group are not looked at, nor what owns them: who writes
+    nothing has no groups to keep up to date.
+    """
+
+    def __init__(self, core: Core, options: Options, *, only_new: bool = False) -> None:
+        self._core, self._options, self._only_new = core, options, only_new
         self._seen = FeedSeen(core.feed)
         self._grouper: Grouper | None = None
         if options.has("pod-grouper"):
@@ -125,6 +144,7 @@ class Planner:
         self._led = False
         self._touched: set[str] = set()  # groups that changed since the last plan
         self._assigned: dict[str, Assignment] = {}  # pods that do not name their group yet
+        self._planned: dict[str, Mapping[str, Any]] = {}  # groups that are not created yet
         # By pod, the event of an eviction under way: its pod group may be gone before its answer.
         self._evictions: dict[str, Event] = {}
 
@@ -155,13 +175,19 @@ class Planner:
         turn.timing_ms["total"] = (time.perf_counter() - started) * 1000
         return turn
 
+    def state(self) -> State:
+        memory = self._core.session.export_memory(self._core.cluster)
+        return State(memory, dict(self._planned), dict(self._assigned), self._cycle)
+
     # ---- groups ----------------------------------------------------------------------------------
 
     def _group(self, grouper: Grouper, drained: _core.Drained, news: News, leads: bool) -> Decided:
         for name, data in drained.pods:
             pod = json.loads(data)
             if annotations_of(pod).get(keys.POD_GROUP_ANNOTATION):
-                self._assigned.pop(name, None)
+                known = self._assigned.pop(name, None)
+                if self._only_new and known is None:
+                    continue
             grouper.put_pod(pod)
         # After the pods: one that came and went at once is gone, and another one of its name stays.
         for kind, name, uid in drained.gone:
@@ -172,6 +198,7 @@ class Planner:
                     del self._assigned[name]
             else:
                 grouper.group_gone(name, uid)
+                self._planned.pop(name, None)
         for reference, found in news.owners:
             if found is None:
                 grouper.object_gone(reference)
@@ -181,6 +208,8 @@ class Planner:
                 grouper.put_object(reference, found)
         for write, outcome in news.answers:
             _tell(grouper, write, outcome)
+            if write.kind == "PodGroup" and outcome.result is Result.DONE:
+                self._planned.pop(f"{write.namespace}/{write.name}", None)
         if news.rules is not None:
             grouper.set_rules(news.rules)
         if not leads:
@@ -188,7 +217,9 @@ class Planner:
         decided = grouper.decide()
         cluster = self._core.cluster
         for change in decided.groups:
-            cluster.upsert_planned(json.dumps({**change.manifest, "kind": "PodGroup"}).encode())
+            manifest = {**change.manifest, "kind": "PodGroup"}
+            if cluster.upsert_planned(json.dumps(manifest).encode()) is not None:
+                self._planned[change.name] = manifest
         for each in decided.assignments:
             self._assigned[each.pod] = each
             cluster.assign(each.pod, each.uid, each.group, each.sub_group)

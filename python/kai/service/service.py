@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder, Binding, Steps
-from kai.controllers.grouper import Decided, GroupChange, Reference, Rules
+from kai.controllers.grouper import Decided, GroupChange, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.verdicts import Event
 from kai.errors import KaiError
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
-from kai.k8s.sinks import DictSink
-from kai.k8s.watching import Watch
 from kai.k8s.writing import Writer
 from kai.service.log import Log
 from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.planner import NEEDED, News, Planner, Turn, make_core
+from kai.service.reading import WATCHED, Reading
+from kai.service.snapshots import archive, objects_of
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
@@ -43,10 +43,9 @@ STUCK_AFTER_S = 120.0
 FINISH_WITHIN_S = 5.0
 """How long writes that are under way may take after SIGTERM."""
 LAG_EVERY_S = 0.25
+SNAPSHOT_TRIES = 3
 LABELS_ARE_COPIED_FROM = 35
 """The minor version of Kubernetes whose bindings bring labels to pods."""
-WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
-OPTIONAL = frozenset(("Topology", "BindRequest"))
 
 
 class Service:
@@ -59,10 +58,10 @@ class Service:
         self.metrics = metrics or Metrics(options.metrics_namespace)
         self._clock = client.clock
         core = make_core(options)
-        self._feed = core.feed
         self._planner = Planner(core, options)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
+        self._reading = Reading(client, core.feed, options, self._changed.set)
         self._binder = Binder(
             copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
             # Without a scheduler beside it a pod is grouped in the cluster at once.
@@ -77,21 +76,18 @@ class Service:
             guard=None if self._election is None else self._election.is_leading,
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
-        self._classes = DictSink(self._classes_changed)
-        self._rules: Rules | None = None  # to be told to the planning thread
         components = (options.scheduler_name, "binder", "pod-grouper")
         self._events = {name: Events(self._writer, name, clock=client.clock) for name in components}
-        self._watches: dict[str, Watch] = {}
         self._watching: dict[str, asyncio.Task[Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._forgotten: list[int] = []
         self._looked_at: list[bytes] = []
         self._answers: list[tuple[Write, Outcome]] = []
         self._steps = Steps()  # what the planning thread has to hear of
-        self._owners: list[tuple[Reference, Any]] = []
         self._turn_since: float | None = None
         self._synced: frozenset[str] = frozenset()
         self._failure: BaseException | None = None
+        self._decisions = 0
 
     # ---- life ------------------------------------------------------------------------------------
 
@@ -123,13 +119,7 @@ class Service:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _watch(self, kind: str) -> None:
-        sinks: list[Any] = [self._feed]
-        if kind == "PriorityClass" and self._options.has("pod-grouper"):
-            sinks.append(self._classes)
-        sink = _Waking(sinks, self._changed)
-        watch = Watch(self._client, kind, sink, optional=kind in OPTIONAL)
-        self._watches[kind] = watch
-        self._watching[kind] = self._start(watch.run())
+        self._watching[kind] = self._start(self._reading.watch(kind).run())
 
     def _make_election(self) -> LeaderElection:
         options = self._options
@@ -154,7 +144,7 @@ class Service:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         self._watch("Pod")
-        watch = self._watches["Pod"]
+        watch = self._reading.watches["Pod"]
         while not watch.synced:
             await self._clock.sleep(0.02)
         self._lists_pods = False
@@ -163,10 +153,6 @@ class Service:
     def _lost_leading(self) -> None:
         self._log.warning("not leading any more")
         self.metrics.leading.set(0)
-
-    def _classes_changed(self, *_: Any) -> None:
-        names = frozenset(name for _, name in self._classes.objects)
-        self._rules = Rules(classes=names, queue_label=self._options.queue_label_key)
 
     def _may_plan(self) -> bool:
         if self._election is None:
@@ -194,6 +180,23 @@ class Service:
     def why_unready(self) -> str:
         missing = sorted(NEEDED - self._synced)
         return f"not listed yet: {', '.join(missing)}" if missing else ""
+
+    async def snapshot(self) -> bytes:
+        """A snapshot.zip of what it decides on; `kai plan` of it decides what the next cycle does.
+
+        Objects are listed anew: they are not kept. What is remembered is read before, so that what
+        was done meanwhile is there twice, and not missing; while decisions are made it tries again.
+        Raises RefusedError and UnreachableError.
+        """
+        loop = asyncio.get_running_loop()
+        for _ in range(SNAPSHOT_TRIES):
+            decisions = self._decisions
+            state = await loop.run_in_executor(self._thread, self._planner.state)
+            now_ns = int(self._client.server_time() * 1e3) * 10**6
+            listed = await asyncio.to_thread(objects_of, self._client.access, self._options)
+            if decisions == self._decisions:
+                break
+        return await asyncio.to_thread(archive, listed, self._options, state, now_ns)
 
     # ---- cycles ----------------------------------------------------------------------------------
 
@@ -230,19 +233,18 @@ class Service:
             plans=self._may_plan(),
             forgotten=tuple(self._forgotten),
             looked_at=tuple(self._looked_at),
-            owners=tuple(self._owners),
-            rules=self._rules,
+            owners=self._reading.take_owners(),
+            rules=self._reading.take_rules(),
             answers=tuple(self._answers),
             bound=self._steps.bound,
             failed=self._steps.failed,
             evicted=self._steps.evicted,
             spared=self._steps.spared,
         )
-        self._rules, self._steps = None, Steps()
+        self._steps = Steps()
         self._answers.clear()
         self._forgotten.clear()
         self._looked_at.clear()
-        self._owners.clear()
         return news
 
     def _apply(self, turn: Turn) -> None:
@@ -265,6 +267,7 @@ class Service:
             self.metrics.evicted.labels(**labels).inc()
         for problem in turn.problems:
             self._log.warning(problem)
+        self._decisions += len(turn.bindings) + len(turn.removals)
         if turn.planned:
             self.metrics.cycle_ms.set(turn.timing_ms["total"])
             self._log.debug(
@@ -291,16 +294,9 @@ class Service:
             self._events["pod-grouper"].emit(about, "Warning", WARNING, problem.message)
 
     async def _fetch(self, reference: Reference) -> None:
-        api, kind, namespace, name, _ = reference
-        found: Any
-        try:
-            data = await self._client.get_by_api(api, kind, namespace, name)
-            found = None if data is None else json.loads(data)
-        except KaiError as error:
-            self._log.warning("an owner cannot be read", kind=kind, name=name, why=str(error))
-            found = False
-        self._owners.append((reference, found))
-        self._changed.set()
+        if why := await self._reading.look_up(reference):
+            about = {"kind": reference.kind, "name": reference.name}
+            self._log.warning("an owner cannot be read", **about, why=why)
 
     # ---- writes ----------------------------------------------------------------------------------
 
@@ -359,42 +355,6 @@ class Service:
             await asyncio.sleep(LAG_EVERY_S)
             lag = time.perf_counter() - before - LAG_EVERY_S
             self.metrics.loop_lag.observe(max(0.0, lag))
-
-
-class _Waking:
-    """Hands a watch to a feed, and to other sinks, and wakes the planning loop."""
-
-    def __init__(self, sinks: list[Any], changed: asyncio.Event) -> None:
-        self._first, *self._others = sinks
-        self._changed = changed
-
-    @property
-    def is_full(self) -> bool:
-        return bool(self._first.is_full)
-
-    def begin_list(self, kind: str, /) -> None:
-        for sink in (*self._others, self._first):
-            sink.begin_list(kind)
-
-    def list_page(self, kind: str, data: bytes, /) -> Any:
-        for sink in self._others:
-            sink.list_page(kind, data)
-        return self._first.list_page(kind, data)
-
-    def end_list(self, kind: str, /) -> None:
-        for sink in (*self._others, self._first):
-            sink.end_list(kind)
-        self._changed.set()
-
-    def watch_bytes(self, kind: str, data: bytes, /) -> Any:
-        for sink in self._others:
-            sink.watch_bytes(kind, data)
-        self._changed.set()
-        return self._first.watch_bytes(kind, data)
-
-    def watch_ended(self, kind: str, /) -> None:
-        for sink in (*self._others, self._first):
-            sink.watch_ended(kind)
 
 
 def _minor_of(version: str) -> int:

@@ -109,12 +109,16 @@ def read(
                 if isinstance(data, InvalidInputError):
                     raise data
                 is_manifest = False
-                data = archive.unpack(data)
+                data, memory = archive.unpack(data)
                 snapshot = archive.find_snapshot(data)
                 if snapshot is not None and into is not None:
                     raise InvalidInputError("is a snapshot; only manifests can be added")
                 if snapshot is not None:
-                    yield Cluster.from_snapshot(snapshot.data, name=file, now=now or snapshot.now)
+                    at = snapshot.now or (memory and memory.now)
+                    text = memory and memory.text
+                    yield Cluster.from_snapshot(
+                        snapshot.data, name=file, now=now or at, memory=text
+                    )
                     continue
                 is_manifest = True
                 if not manifests.add(_shown(file), documents.decode(data)) and file == name:

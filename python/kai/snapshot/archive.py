@@ -1,16 +1,19 @@
 """KAI snapshots as files: the zip archive of its plugin, the JSON inside, and either compressed.
 
-data = unpack(data)                    # zip and gzip away
+data, memory = unpack(data)            # zip and gzip away
 snapshot = find_snapshot(data)         # None: these are no snapshot, but maybe manifests
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kai.api import documents
 from kai.engine.cluster import case_of
+from kai.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +24,42 @@ class Snapshot:
     now: str | None = None
 
 
-def unpack(data: bytes) -> bytes:
+class Unpacked(NamedTuple):
+    """What was in a file, and what a scheduler remembered, where that is beside it."""
+
+    data: bytes
+    memory: Memory | None = None
+
+
+class Memory(NamedTuple):
+    """A memory.json, and the time when it held; None: it names none."""
+
+    text: str
+    now: str | None
+
+
+def unpack(data: bytes) -> Unpacked:
     """The content of an archive or a compressed file; anything else as it is."""
     if not data.startswith((_ZIP, _GZIP)):
-        return data
+        return Unpacked(data)
     from kai.snapshot import packed  # what reads archives takes 8 ms to import
 
-    return packed.from_zip(data) if data.startswith(_ZIP) else packed.from_gzip(data)
+    if data.startswith(_GZIP):
+        return Unpacked(packed.from_gzip(data))
+    snapshot, memory = packed.from_zip(data)
+    return Unpacked(snapshot, None if memory is None else _memory(memory))
+
+
+def _memory(data: bytes) -> Memory:
+    try:
+        now = json.loads(data)["now"]
+    except KeyError:
+        now = None
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidInputError("memory.json in the archive is no JSON object") from None
+    if not isinstance(now, str | None):
+        raise InvalidInputError("memory.json in the archive: now is no text")
+    return Memory(data.decode(), now)
 
 
 _ZIP, _GZIP = b"PK", b"\x1f\x8b"

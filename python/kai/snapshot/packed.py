@@ -10,6 +10,7 @@ import zipfile
 import zlib
 
 from kai.api import files
+from kai.engine.packing import MEMORY, SNAPSHOT
 from kai.errors import InvalidInputError
 
 DAMAGED = (
@@ -19,17 +20,18 @@ DAMAGED = (
 """What Python's readers of archives and compressed files raise for damaged ones."""
 
 
-def from_zip(data: bytes) -> bytes:
-    """The snapshot.json of an archive. Raises InvalidInputError where it is none or has none."""
+def from_zip(data: bytes) -> tuple[bytes, bytes | None]:
+    """The snapshot.json of an archive, and the memory.json beside it, if there is one.
+
+    Raises InvalidInputError where it is no archive, or has no snapshot.json.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entry = _snapshot_entry(archive)
-            if entry.flag_bits & 1:
-                raise InvalidInputError("the zip archive is encrypted")
-            if entry.file_size > files.LARGEST:
-                what = f"{entry.filename} in the archive unpacks to {entry.file_size:,} bytes"
-                raise files.too_large(what, files.LARGEST)
-            return archive.read(entry)
+            beside = entry.filename.removesuffix(SNAPSHOT) + MEMORY
+            has_memory = entry.filename.endswith(SNAPSHOT) and beside in archive.namelist()
+            memory = _content(archive, archive.getinfo(beside)) if has_memory else None
+            return _content(archive, entry), memory
     except InvalidInputError:
         raise
     except (NotImplementedError, RuntimeError) as error:  # a compression that is not supported here
@@ -38,15 +40,24 @@ def from_zip(data: bytes) -> bytes:
         raise InvalidInputError("not a complete zip archive (cut short or damaged)") from None
 
 
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    if entry.flag_bits & 1:
+        raise InvalidInputError("the zip archive is encrypted")
+    if entry.file_size > files.LARGEST:
+        what = f"{entry.filename} in the archive unpacks to {entry.file_size:,} bytes"
+        raise files.too_large(what, files.LARGEST)
+    return archive.read(entry)
+
+
 def _snapshot_entry(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     for entry in entries:
-        if entry.filename.rpartition("/")[2] == "snapshot.json":
+        if entry.filename.rpartition("/")[2] == SNAPSHOT:
             return entry
     named_json = [entry for entry in entries if entry.filename.endswith(".json")]
     if len(named_json) == 1:
         return named_json[0]
-    raise InvalidInputError("the zip archive holds no snapshot.json")
+    raise InvalidInputError(f"the zip archive holds no {SNAPSHOT}")
 
 
 def from_gzip(data: bytes) -> bytes:

@@ -7,6 +7,7 @@ from .errors import ClusterError, UnavailableError
 from .faults import EVERYTHING, WATCHES, WRITES, Fault, Match
 from .load import Cost, measured
 from .objects import job, namespace, node, pod, pod_spec, queue
+from .ports import free_ports
 from .processes import Usage
 from .provisioner import Provisioner, claim, claim_spec, storage_class
 from .proxy import FaultProxy, Request
@@ -34,6 +35,7 @@ __all__ = [
     "Usage",
     "claim",
     "claim_spec",
+    "free_ports",
     "install",
     "job",
     "measured",

@@ -19,7 +19,7 @@ def test_help_lists_every_command(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["plan", "queues", "nodes", "groups", "demo", "lint", "install"]
+    "command", ["plan", "queues", "nodes", "groups", "demo", "lint", "install", "snapshot"]
 )
 def test_help_of_a_command_fits_a_terminal(run: Run, command: str) -> None:
     done = run(command, "-h")
@@ -28,7 +28,9 @@ def test_help_of_a_command_fits_a_terminal(run: Run, command: str) -> None:
     assert max(len(line) for line in done.out.splitlines()) <= 82
 
 
-@pytest.mark.parametrize("command", ["plan", "queues", "nodes", "groups", "lint", "install"])
+@pytest.mark.parametrize(
+    "command", ["plan", "queues", "nodes", "groups", "lint", "install", "snapshot"]
+)
 def test_help_shows_examples(run: Run, command: str) -> None:
     assert f"Examples:\n    kai {command} " in run(command, "--help").out
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
+import zipfile
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,3 +132,73 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
     twice = kai.Cluster.from_snapshot({"rawObjects": {"nodes": [{"metadata": {"name": "n"}}] * 2}})
     with pytest.raises(kai.InvalidClusterError, match="an object twice"):
         scheduler.export_memory(twice)
+
+
+# ---- a memory beside a snapshot ------------------------------------------------------------------
+
+
+def taken_in_the_middle(path: Path) -> tuple[list[str], kai.Cluster]:
+    """A snapshot of a scheduler that has promised a place, and what it decides next."""
+    cluster, scheduler = in_the_way(), kai.Scheduler()
+    decided(scheduler, cluster)
+    scheduler.assume_evicted(cluster, "a/low-0")
+    cluster.pending("a/top", gpus=1, priority=30)
+    memory = {"now": NOW, **json.loads(scheduler.export_memory(cluster))}
+    taken = kai.Cluster.from_snapshot(cluster.to_snapshot(), now=NOW, memory=json.dumps(memory))
+    taken.save(path)
+    return decided(scheduler, cluster), taken
+
+
+def test_a_snapshot_is_planned_with_the_memory_beside_it(tmp_path: Path) -> None:
+    expected, taken = taken_in_the_middle(tmp_path / "s.zip")
+    assert expected == ["pipeline a/high-0"]
+    loaded = kai.load(tmp_path / "s.zip")
+    assert loaded.now == datetime(2026, 1, 1, tzinfo=timezone.utc), "the time stands in it"
+    for cluster in (taken, loaded, loaded.copy(), pickle.loads(pickle.dumps(loaded))):
+        assert decided(kai.Scheduler(), cluster) == expected
+        assert decided(pickle.loads(pickle.dumps(kai.Scheduler())), cluster) == expected
+    loaded.save(tmp_path / "again.zip")
+    assert decided(kai.Scheduler(), kai.load(tmp_path / "again.zip")) == expected
+    loaded.save(tmp_path / "objects.json")
+    without = decided(kai.Scheduler(), kai.load(tmp_path / "objects.json", now=NOW))
+    assert without == ["evict a/low-0", "pipeline a/top-0"], "a .json has the objects alone"
+
+
+def test_a_memory_is_taken_over_once_and_again_after_an_edit(tmp_path: Path) -> None:
+    taken_in_the_middle(tmp_path / "s.zip")
+    cluster, scheduler = kai.load(tmp_path / "s.zip"), kai.Scheduler()
+    assert decided(scheduler, cluster) == ["pipeline a/high-0"]
+    cluster.delete("Pod", "a/low-0")
+    assert decided(scheduler, cluster) == ["bind a/high-0"]
+    assert scheduler.assume_bound(cluster, request_for("high-0", "n")) is not None
+    later = ["evict a/high-0", "pipeline a/top-0"]
+    assert decided(scheduler, cluster) == later, "the file does not undo what came later"
+    cluster = kai.load(tmp_path / "s.zip").node("n2", gpus=1)
+    assert decided(scheduler, cluster) == ["pipeline a/high-0", "bind a/top-0"]
+
+
+def zipped(**entries: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("snapshot.json", '{"rawObjects": {}}')
+        for name, text in entries.items():
+            archive.writestr(f"{name}.json", text)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "memory.json in the archive is no JSON object"),
+        ("[]", "memory.json in the archive is no JSON object"),
+        ('{"now": 7}', "memory.json in the archive: now is no text"),
+        ('{"now": "soon"}', "'soon' is no RFC 3339 time"),
+    ],
+)
+def test_a_memory_that_makes_no_sense_is_a_sentence(text: str, said: str) -> None:
+    with pytest.raises(kai.InvalidInputError, match=said):
+        kai.load(zipped(memory=text))
+
+
+def test_other_files_beside_a_snapshot_are_not_looked_at() -> None:
+    assert decided(kai.Scheduler(), kai.load(zipped(other="{"))) == []

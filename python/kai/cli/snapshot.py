@@ -1,0 +1,83 @@
+"""``kai snapshot``: a live cluster as a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kai.cli.connecting import cluster_options, scheduler_options
+from kai.cli.failures import DONE
+
+if TYPE_CHECKING:
+    from kai.engine.cluster import Cluster
+
+EPILOG = """\b
+Examples:
+  kai snapshot --out s.zip                 from the API server
+  kai snapshot --out s.zip --context staging
+  kai plan s.zip                           and later, without the cluster
+\b
+What a running scheduler decides on, with what it remembers:
+  kubectl port-forward -n kai-scheduler deployment/kai 8080 &
+  kai snapshot --out s.zip --from http://localhost:8080
+"""
+
+
+@click.command("snapshot", epilog=EPILOG)
+@cluster_options
+@scheduler_options
+@click.option(
+    "--config", metavar="FILE", help="Scheduler configuration (YAML or JSON) to put into it."
+)
+@click.option(
+    "--from",
+    "url",
+    metavar="URL",
+    help="Ask a scheduler, at its --listen-address; also KAI's own, at its port 8081.",
+)
+@click.option("--out", metavar="FILE", required=True, help="The .zip archive to write.")
+def command(
+    url: str | None, out: str, kubeconfig: str | None, context: str | None, **options: Any
+) -> int:
+    """Write a snapshot of a live cluster, in the format of KAI Scheduler.
+
+    It has the objects that decisions depend on: pods without images, commands
+    and values of environment variables. Nothing in the cluster is changed.
+
+    Read from the API server, it needs the right to list; `kai plan` of it is what
+    a scheduler decides that has just started. One asked for --from a running
+    `kai run` has beside the objects what that one remembers: what it has
+    decided and not seen yet, and the places it has promised.
+    """
+    from kai.api import files
+    from kai.cli.work import patiently
+
+    if not out.endswith(".zip"):
+        raise click.UsageError(f"--out: {out!r} does not end in .zip")
+    if url is None:
+        _read(kubeconfig, context, options).save(out)
+        return DONE
+    if kubeconfig is not None or context is not None:
+        raise click.UsageError("--from asks a scheduler: it does not go with a kubeconfig")
+    from kai.snapshot.fetching import fetch
+
+    files.write(out, patiently("waiting for the scheduler", lambda: fetch(url)))
+    return DONE
+
+
+def _read(kubeconfig: str | None, context: str | None, options: dict[str, Any]) -> Cluster:
+    """All objects of a cluster, and on standard error what could not be read."""
+    from kai.cli.work import Warner, named, patiently
+    from kai.service.live import read_once
+    from kai.service.options import Options
+
+    if options["config"] is not None:
+        options["config"] = named("--config", options["config"])
+    chosen = Options(**options)
+    cluster = patiently(
+        "reading",
+        lambda: read_once(kubeconfig=kubeconfig, context=context, options=chosen, objects=True),
+    )
+    Warner()(*cluster._warnings())
+    return cluster

@@ -1,0 +1,172 @@
+"""Reading a cluster: lists and watches into a feed, and owners of pods one by one.
+
+    reading = Reading(client, feed, options, changed.set)
+    await reading.list_once()                       # what is there now; needs the verb list only
+    task = asyncio.create_task(reading.watch("Pod").run())    # or: from now on
+
+Whoever plans reads a cluster through this: `kai run`, `kai.connect`, `kai plan --live`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kai.api.resources import OURS, resource
+from kai.controllers.grouper import Reference, Rules
+from kai.errors import KaiError, NotFoundError, RefusedError
+from kai.k8s.sinks import DictSink, Sink
+from kai.k8s.watching import Watch
+
+if TYPE_CHECKING:
+    from kai.k8s.client import Client
+    from kai.service.options import Options
+
+WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
+"""The kinds that decisions depend on."""
+OPTIONAL = frozenset(("Topology", "BindRequest"))
+"""A cluster without these kinds has none of their objects."""
+
+Found = tuple[Reference, Mapping[str, Any] | bool | None]
+"""An object that was asked for; None: it is not there, False: it may not be read."""
+
+
+class Reading:
+    """What one process reads of a cluster. Lives on the event loop.
+
+    `changed` is called when something has come. `also`: further sinks, by kind.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        feed: Sink,
+        options: Options,
+        changed: Callable[[], None],
+        *,
+        also: Mapping[str, Sequence[Sink]] | None = None,
+    ) -> None:
+        self.watches: dict[str, Watch] = {}
+        self._owners: list[Found] = []
+        self._rules: Rules | None = None
+        self._client, self._feed, self._changed = client, feed, changed
+        self._also = {kind: [*sinks] for kind, sinks in (also or {}).items()}
+        self._queue_label = options.queue_label_key
+        if options.has("pod-grouper"):
+            self._classes = DictSink(self._classes_changed)
+            self._also.setdefault("PriorityClass", []).append(self._classes)
+
+    def watch(self, kind: str) -> Watch:
+        """A new watch of the kind, in the place of the one before; the caller runs it."""
+        sink = _Tee([self._feed, *self._also.get(kind, ())], self._changed)
+        found = Watch(self._client, kind, sink, optional=kind in OPTIONAL)
+        self.watches[kind] = found
+        return found
+
+    async def list_once(self) -> None:
+        """Reads what is there now of every kind.
+
+        Raises RefusedError and UnreachableError; also for a server without the kinds of kai.
+        """
+        lists = [self._list(kind) for kind in WATCHED]
+        for found in await asyncio.gather(*lists, return_exceptions=True):
+            if isinstance(found, BaseException):
+                raise found
+
+    async def check(self) -> None:
+        """Raises as `list_once` does, at the cost of one object of each kind."""
+        for kind in WATCHED:
+            answer = await self._client.read(resource(kind).path(), {"limit": "1"})
+            if answer.status == 404:
+                await self._served(kind)
+
+    async def look_up(self, reference: Reference) -> str:
+        """Reads an owner for `take_owners`, and returns why it cannot be read; "" where it can."""
+        api, kind, namespace, name, _ = reference
+        found: Any
+        why = ""
+        try:
+            data = await self._client.get_by_api(api, kind, namespace, name)
+            found = None if data is None else json.loads(data)
+        except KaiError as error:
+            found, why = False, str(error)
+        self._owners.append((reference, found))
+        self._changed()
+        return why
+
+    @property
+    def has_news(self) -> bool:
+        """There are rules or owners that were not taken."""
+        return bool(self._owners) or self._rules is not None
+
+    def take_rules(self) -> Rules | None:
+        """For the planning thread: how pods are grouped, where that has changed since."""
+        rules, self._rules = self._rules, None
+        return rules
+
+    def take_owners(self) -> list[Found]:
+        """For the planning thread: the owners that were read since."""
+        owners, self._owners = self._owners, []
+        return owners
+
+    async def _list(self, kind: str) -> None:
+        sink = _Tee([self._feed, *self._also.get(kind, ())], self._changed)
+        try:
+            await Watch(self._client, kind, sink).list_once()
+        except NotFoundError:
+            await self._served(kind)
+            sink.begin_list(kind)
+            sink.end_list(kind)
+
+    async def _served(self, kind: str) -> None:
+        """Raises RefusedError for a kind without which there is nothing to plan."""
+        if kind in OPTIONAL:
+            return
+        row = resource(kind)
+        said = f"the cluster has no {row.plural}.{row.group}".rstrip(".")
+        if row in OURS:
+            said += "; to add them: kai install --crds-only | kubectl apply --server-side -f -"
+        raise RefusedError(f"{self._client.access.server}: {said}", 404)
+
+    def _classes_changed(self, *_: Any) -> None:
+        names = frozenset(name for _, name in self._classes.objects)
+        self._rules = Rules(classes=names, queue_label=self._queue_label)
+
+
+class _Tee:
+    """Hands a list or watch to a feed and to other sinks, and wakes those who wait for news."""
+
+    def __init__(self, sinks: list[Any], changed: Callable[[], None]) -> None:
+        self._first, *self._others = sinks
+        self._changed = changed
+
+    @property
+    def is_full(self) -> bool:
+        return bool(self._first.is_full)
+
+    def begin_list(self, kind: str, /) -> None:
+        for sink in (*self._others, self._first):
+            sink.begin_list(kind)
+
+    def list_page(self, kind: str, data: bytes, /) -> Any:
+        for sink in self._others:
+            sink.list_page(kind, data)
+        self._changed()  # a list can be larger than what waits at most
+        return self._first.list_page(kind, data)
+
+    def end_list(self, kind: str, /) -> None:
+        for sink in (*self._others, self._first):
+            sink.end_list(kind)
+        self._changed()
+
+    def watch_bytes(self, kind: str, data: bytes, /) -> Any:
+        for sink in self._others:
+            sink.watch_bytes(kind, data)
+        self._changed()
+        return self._first.watch_bytes(kind, data)
+
+    def watch_ended(self, kind: str, /) -> None:
+        for sink in (*self._others, self._first):
+            sink.watch_ended(kind)

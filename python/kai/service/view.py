@@ -1,0 +1,252 @@
+"""A cluster that is read and planned, and never written to.
+
+    async with await Client.connect(context="staging") as client:
+        view = View(client, options)
+        await view.list_once()                 # or follow(): from now on
+        plan = await view.plan(kai.Scheduler())
+
+Pods that name no pod group are grouped in memory as `kai run` groups them, so that a plan is what
+it would decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kai.api.times import SECOND_NS, to_datetime
+from kai.controllers.grouper import Reference
+from kai.engine import text
+from kai.engine.cluster import Cluster
+from kai.errors import RefusedError
+from kai.k8s.sinks import DictSink, Sink
+from kai.service.options import Options
+from kai.service.planner import News, Planner, State, Turn, make_core
+from kai.service.reading import OPTIONAL, WATCHED, Reading
+
+if TYPE_CHECKING:
+    from kai.engine.plan import Plan
+    from kai.engine.scheduler import Scheduler
+    from kai.k8s.client import Client
+
+BETWEEN_TURNS_S = 0.1
+PATIENCE_S = 10.0
+"""How long a watch may have a problem before the cluster counts as one that cannot be followed."""
+NOTHING = '{"version": 1}'
+"""A memory without assumptions and promises: nothing that a view plans is carried out."""
+
+Result = TypeVar("Result")
+
+
+class View:
+    """Lives on one event loop; `also` as for `Reading`. Ends with `close`."""
+
+    def __init__(
+        self, client: Client, options: Options, *, also: Mapping[str, Sequence[Sink]] | None = None
+    ) -> None:
+        options = replace(options, roles=("pod-grouper",))
+        core = make_core(options)
+        self._client, self._core = client, core
+        self._planner = Planner(core, options, only_new=True)
+        self._changed = asyncio.Event()
+        self._nodes = DictSink(keep=_labels)
+        sinks = {kind: [*each] for kind, each in (also or {}).items()}
+        sinks.setdefault("Node", []).append(self._nodes)
+        self._reading = Reading(client, core.feed, options, self._changed.set, also=sinks)
+        self._cluster = Cluster._live(core.cluster, name=name_of(client), objects=self._objects)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-view")
+        self._turns = asyncio.Lock()
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._keeping_up: asyncio.Task[None] | None = None
+        self._looking: set[asyncio.Task[None]] = set()
+        self._unread: dict[str, dict[str, str]] = defaultdict(dict)  # by kind and name: why
+        self._problems: dict[str, str] = {}  # of pods
+        self._members: dict[str, set[str]] = defaultdict(set)  # of groups that are only planned
+        self._group_of: dict[str, str] = {}
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    async def list_once(self) -> None:
+        """Reads what is there now. Raises what `Reading.list_once` raises."""
+        listing = asyncio.ensure_future(self._reading.list_once())
+        while not listing.done():  # what comes is taken in meanwhile: only so much can wait
+            news = asyncio.ensure_future(self._changed.wait())
+            await asyncio.wait({listing, news}, return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+            await self._turn()
+        await listing
+        await self._settle()
+
+    async def follow(self) -> None:
+        """Reads the cluster from now on, and returns once everything was read.
+
+        Raises RefusedError and UnreachableError where that is not possible.
+        """
+        await self._reading.check()
+        self._keeping_up = asyncio.ensure_future(self._keep_up())
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        """Reads everything anew, and returns once everything was read.
+
+        Raises RefusedError where some kind cannot be watched.
+        """
+        for kind in WATCHED:
+            if kind in self._watching:
+                self._watching[kind].cancel()
+            self._watching[kind] = asyncio.ensure_future(self._reading.watch(kind).run())
+        clock = self._client.clock
+        gives_up = clock.monotonic() + PATIENCE_S
+        while missing := [each for each in self._reading.watches.values() if not each.synced]:
+            self._check_on()
+            if not (why := "; ".join(each.problem for each in missing if each.problem)):
+                gives_up = clock.monotonic() + PATIENCE_S
+            elif clock.monotonic() > gives_up:
+                raise RefusedError(f"{self._client.access.server}: {why}")
+            await clock.sleep(0.02)
+        async with self._turns:
+            await self._settle()
+
+    async def close(self) -> None:
+        tasks = [*self._watching.values(), *self._looking]
+        tasks += [self._keeping_up] if self._keeping_up is not None else []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._thread.shutdown(wait=False)
+
+    # ---- planning --------------------------------------------------------------------------------
+
+    async def plan(self, scheduler: Scheduler, now: datetime | str | None = None) -> Plan:
+        """A plan of the cluster as it is. Raises what `Scheduler.plan` raises."""
+
+        def make(cluster: Cluster) -> Plan:
+            scheduler.import_memory(cluster, NOTHING)
+            return scheduler.plan(cluster, now=now or self.now())
+
+        async with self._turns:
+            self._check_on()
+            await self._settle()
+            cluster = self.cluster()
+            return await self._run(lambda: make(cluster))
+
+    def cluster(self) -> Cluster:
+        """What is planned; it has no objects but the names and labels of nodes."""
+        self._cluster._reader_warnings = tuple(self._warnings())
+        return self._cluster
+
+    def summary(self) -> str:
+        """The name and how much there is of what; for any thread."""
+        return f"{self._cluster.name}: {self._cluster.summary()}"
+
+    async def state(self) -> State:
+        """What is grouped in memory alone."""
+        state = await self._run(self._planner.state)
+        groups = {name: each for name, each in state.groups.items() if self._members.get(name)}
+        return replace(state, groups=groups)
+
+    def now(self) -> datetime:
+        """By the server's clock; whole seconds, as all time stamps of KAI are."""
+        return to_datetime(int(self._client.server_time()) * SECOND_NS)
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    async def _keep_up(self) -> None:
+        while True:
+            await self._changed.wait()
+            async with self._turns:
+                await self._turn()
+            await asyncio.sleep(BETWEEN_TURNS_S)
+
+    def _check_on(self) -> None:
+        """Raises what ended a task that never ends."""
+        tasks = [*self._watching.values()]
+        tasks += [self._keeping_up] if self._keeping_up is not None else []
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.result()
+
+    async def _settle(self) -> None:
+        """Until every pod has its pod group whose owners can be read."""
+        await self._turn()
+        while self._looking or self._reading.has_news:  # it may have come during the turn
+            if self._looking:
+                await asyncio.wait(self._looking)
+            await self._turn()
+
+    async def _turn(self) -> None:
+        self._changed.clear()
+        news = News(
+            now_ns=int(self._client.server_time() * SECOND_NS),
+            owners=self._reading.take_owners(),
+            rules=self._reading.take_rules(),
+        )
+        turn = await self._run(lambda: self._planner.turn(news))
+        for reference in turn.grouped.needs:
+            self._start(self._look_up(reference))
+        self._note(turn)
+
+    def _note(self, turn: Turn) -> None:
+        for kind, name, _ in turn.gone:
+            if kind == "Pod":
+                self._problems.pop(name, None)
+                self._leave(name)
+        for assignment in turn.grouped.assignments:
+            self._problems.pop(assignment.pod, None)
+            self._leave(assignment.pod)
+            group = f"{assignment.pod.partition('/')[0]}/{assignment.group}"
+            self._group_of[assignment.pod] = group
+            self._members[group].add(assignment.pod)
+        for problem in turn.grouped.problems:
+            self._problems[problem.pod] = problem.message
+
+    def _leave(self, pod: str) -> None:
+        """The pod is in no planned group any more; one without pods is not planned any more."""
+        group = self._group_of.pop(pod, None)
+        if group is not None:
+            self._members[group].discard(pod)
+            if not self._members[group]:
+                del self._members[group]
+                self._core.cluster.withdraw("PodGroup", group)
+
+    async def _look_up(self, reference: Reference) -> None:
+        if why := await self._reading.look_up(reference):
+            self._unread[reference.kind][f"{reference.namespace}/{reference.name}"] = why
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._looking.add(task)
+        task.add_done_callback(self._looking.discard)
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _warnings(self) -> list[str]:
+        """What a plan does not show, in sentences."""
+        found = [f"Pod {pod}: {message}" for pod, message in self._problems.items()]
+        for kind, why_not in self._unread.items():
+            names, why = text.listing(why_not), next(iter(why_not.values()))
+            found.append(f"{kind} {names}: their pods are grouped without what owns them: {why}")
+        for watch in self._reading.watches.values():
+            if watch.problem and watch.kind not in OPTIONAL:
+                found.append(f"{watch.kind}: this may be out of date: {watch.problem}")
+        return found
+
+    def _objects(self) -> dict[str, tuple[dict[str, Any], ...]]:
+        return {"nodes": tuple(self._nodes.objects.values())}
+
+
+def name_of(client: Client) -> str:
+    """What a plan calls the cluster."""
+    return client.access.context or client.access.server
+
+
+def _labels(node: dict[str, Any]) -> dict[str, Any]:
+    metadata = node["metadata"]
+    kept = ("name", "labels", "resourceVersion")
+    return {"metadata": {each: metadata[each] for each in kept if each in metadata}}

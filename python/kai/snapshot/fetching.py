@@ -1,0 +1,67 @@
+"""A snapshot from a scheduler that runs: ours, or KAI's own.
+
+data = fetch("http://localhost:8080")       # the bytes of a snapshot.zip
+"""
+
+from __future__ import annotations
+
+import socket
+import urllib.error
+import urllib.request
+from http.client import HTTPException
+from urllib.parse import urlsplit, urlunsplit
+
+from kai.errors import InvalidInputError, UnreachableError
+from kai.snapshot import archive
+
+PATH = "/get-snapshot"
+PATIENCE_S = 300.0
+"""A large cluster is listed for the answer."""
+_SHOWN = 200
+
+
+def fetch(url: str) -> bytes:
+    """The answer of a scheduler's page, whose path may be left out.
+
+    Raises UnreachableError where no answer comes, and InvalidInputError for another answer.
+    """
+    address = _address(url)
+    # A proxy knows nothing of ports that are forwarded to this machine.
+    local = urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
+    opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
+    try:
+        with opener.open(address, timeout=PATIENCE_S) as answer:
+            data: bytes = answer.read()
+    except urllib.error.HTTPError as error:
+        said = error.read(_SHOWN).decode(errors="replace").strip()
+        raise InvalidInputError(f"{address}: {error.code}: {said or error.reason}") from None
+    except (OSError, HTTPException) as error:
+        raise UnreachableError(f"{address}: {_why(error)}") from None
+    try:
+        found = archive.find_snapshot(archive.unpack(data).data)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{address}: the answer: {error}") from None
+    if found is None:
+        raise InvalidInputError(f"{address}: the answer is no snapshot")
+    return data
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        port = parts.port
+    except ValueError as error:
+        raise InvalidInputError(f"{url!r} is no address: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise InvalidInputError(f"{url!r} is no address such as http://localhost:8080")
+    return urlunsplit(parts._replace(path=PATH)) if parts.path in ("", "/") else urlunsplit(parts)
+
+
+def _why(error: Exception) -> str:
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, (TimeoutError, socket.timeout)):
+        return "no answer in time"
+    if isinstance(cause, socket.gaierror):
+        return "no address is known for this name"
+    text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,148 @@
+"""kai plan, queues, nodes and groups with --live, and kai snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fake_cluster import FakeCluster, job, node, pod, small
+
+import kai
+from kai.cli import main
+
+NOW = ("--now", "2026-01-01T01:00:00Z")
+COMMANDS = ("plan", "queues", "nodes", "groups")
+
+
+@dataclass
+class Done:
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object) -> Done:
+        status = main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Done(status, out, err)
+
+    return run
+
+
+@pytest.fixture
+def busy(cluster: FakeCluster) -> FakeCluster:
+    """Pods that wait, with and without an owner, and GPUs of a kind."""
+    train = job("train")
+    cluster.put(*small(), train, pod("t1", owner=train), pod("big", gpus=8))
+    cluster.put(node("n2", 4, **{"nvidia.com/gpu.product": "NVIDIA-H100"}))
+    return cluster
+
+
+@pytest.mark.parametrize("form", ["text", "wide", "csv", "json"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_answer_is_that_for_a_snapshot(
+    busy: FakeCluster, run: Run, command: str, form: str, tmp_path: Path
+) -> None:
+    where = ("--kubeconfig", busy.kubeconfig)
+    live = run(command, "--live", *where, "-o", form, *NOW)
+    assert (live.status, live.err) == (0, "")
+    assert run("snapshot", *where, "--out", tmp_path / "fake.zip").status == 0
+    filed = run(command, tmp_path / "fake.zip", "-o", form, *NOW)
+    assert untimed(live.out) == untimed(filed.out.replace(str(tmp_path / "fake.zip"), "fake"))
+    assert live.out.strip()
+    assert busy.writes == []
+
+
+def untimed(text: str) -> object:
+    """JSON without how long it took, other text with its lines as they would fit."""
+    if not text.startswith("{"):
+        return text.split()
+    plan = json.loads(text)
+    for name in ("timing_ms", "score_keys"):
+        plan.pop(name, None)
+    return plan
+
+
+def test_the_rights_to_list_are_enough(busy: FakeCluster, run: Run) -> None:
+    kinds = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
+    busy.forbidden = {f"{verb} {kind}" for kind in (*kinds, "Job") for verb in ("watch", "get")}
+    done = run("plan", "--live", "--kubeconfig", busy.kubeconfig, "--json", *NOW)
+    assert done.status == 0
+    assert done.err.startswith("kai: Job team/train: their pods are grouped without what owns")
+    assert len(json.loads(done.out)["decisions"]) == 2
+
+
+def test_a_pod_group_is_explained(busy: FakeCluster, run: Run) -> None:
+    done = run("plan", "--context", "fake", "--kubeconfig", busy.kubeconfig, "--explain", "big")
+    assert done.status == 0
+    assert "one pod asks for 8 GPUs, and the largest node has 4" in " ".join(done.out.split())
+
+
+def test_a_server_that_cannot_be_reached_is_one_sentence(busy: FakeCluster, run: Run) -> None:
+    busy.stop_serving()
+    for command in COMMANDS:
+        done = run(command, "--live", "--kubeconfig", busy.kubeconfig)
+        assert (done.status, done.out) == (3, "")
+        assert done.err.startswith("kai: http://127.0.0.1:")
+        assert done.err.count("\n") == 1
+    out = busy.kubeconfig.with_name("s.zip")
+    assert run("snapshot", "--kubeconfig", busy.kubeconfig, "--out", out).status == 3
+    assert run("snapshot", "--from", "127.0.0.1:9", "--out", out).status == 3
+    assert not out.exists()
+
+
+def test_missing_kinds_are_named_with_what_adds_them(busy: FakeCluster, run: Run) -> None:
+    busy.lacks = {"Queue"}
+    done = run("queues", "--live", "--kubeconfig", busy.kubeconfig)
+    assert done.status == 2
+    assert "no queues.scheduling.run.ai; to add them: kai install --crds-only" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_cluster_without_queues_says_where_they_come_from(cluster: FakeCluster, run: Run) -> None:
+    done = run("queues", "--live", "--kubeconfig", cluster.kubeconfig)
+    assert "There is no queue; `kai install` prints two" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["queues"], "Missing argument 'INPUT...': name a file or a directory, or read a cluster"),
+        (["queues", "--live", "s.zip"], "a live cluster and 's.zip' are two"),
+        (["queues", "--context", "x", "s.zip"], "a live cluster and 's.zip' are two"),
+        (["snapshot"], "Missing option '--out'"),
+        (["snapshot", "--out", "s.json"], "'s.json' does not end in .zip"),
+        (["snapshot", "--out", "s.zip", "--from", "x", "--context", "y"], "--from asks a sched"),
+    ],
+)
+def test_arguments_that_make_no_sense(run: Run, arguments: list[str], said: str) -> None:
+    done = run(*arguments)
+    assert done.status == 2
+    assert said in done.err
+
+
+def test_a_snapshot_that_cannot_be_written(busy: FakeCluster, run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "nowhere" / "s.zip"
+    done = run("snapshot", "--kubeconfig", busy.kubeconfig, "--out", out)
+    assert (done.status, done.err) == (2, f"kai: {out}: no such file or directory\n")
+
+
+def test_a_snapshot_has_the_configuration_it_was_asked_for(
+    busy: FakeCluster, run: Run, tmp_path: Path
+) -> None:
+    config, out = tmp_path / "c.yaml", tmp_path / "s.zip"
+    config.write_text("actions: reclaim\n")
+    where = ("--kubeconfig", busy.kubeconfig, "--out", out)
+    assert run("snapshot", *where, "--config", config, "--node-pool", "blue").status == 0
+    loaded = kai.load(out)
+    assert (loaded.config or {})["actions"] == "reclaim"
+    params = loaded.to_snapshot()["schedulerParams"]
+    assert params["partitionParams"]["NodePoolLabelValue"] == "blue"

@@ -1,0 +1,61 @@
+"""/get-snapshot: for this machine alone, and in a sentence where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from collections.abc import Awaitable, Callable
+from urllib.error import HTTPError
+
+import pytest
+
+import kai
+from kai.service.metrics import Metrics
+from kai.service.pages import Pages, _is_loopback
+
+
+def asked(snapshot: Callable[[], Awaitable[bytes]]) -> tuple[int, str, bytes]:
+    async def main() -> tuple[int, str, bytes]:
+        pages = Pages(Metrics(), str, str, snapshot)
+        await pages.start("127.0.0.1:0")
+        try:
+            return await asyncio.to_thread(get, f"http://127.0.0.1:{pages.port}/get-snapshot")
+        finally:
+            await pages.stop()
+
+    return asyncio.run(main())
+
+
+def get(url: str) -> tuple[int, str, bytes]:
+    try:
+        with urllib.request.urlopen(url) as answer:
+            return answer.status, answer.headers["Content-Type"], answer.read()
+    except HTTPError as error:
+        with error:
+            return error.code, error.headers["Content-Type"], error.read()
+
+
+def test_the_archive_is_the_answer() -> None:
+    async def snapshot() -> bytes:
+        return b"PK"
+
+    assert asked(snapshot) == (200, "application/zip", b"PK")
+
+
+def test_a_server_that_is_away_is_a_sentence() -> None:
+    async def snapshot() -> bytes:
+        raise kai.UnreachableError("https://10.0.0.1: connection refused")
+
+    status, _, text = asked(snapshot)
+    assert (status, text) == (503, b"https://10.0.0.1: connection refused\n")
+
+
+@pytest.mark.parametrize(
+    ("address", "is_one"),
+    [
+        *(("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("::ffff:127.0.0.1", True)),
+        *(("10.128.0.7", False), ("::ffff:10.128.0.7", False), ("", False), (None, False)),
+    ],
+)
+def test_other_machines_get_none(address: str | None, is_one: bool) -> None:
+    assert _is_loopback(address) == is_one

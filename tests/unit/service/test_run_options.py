@@ -1,0 +1,38 @@
+"""kai.run: roles and options by name. What it does: tests/cluster/test_live.py."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+
+import pytest
+from fake_cluster import FakeCluster
+
+import kai
+from kai.service.options import Options, RunOptions, options_of
+
+
+def test_run_takes_every_option() -> None:
+    """Also those that a type checker sees."""
+    assert {each.name for each in fields(Options)} == {"roles", *RunOptions.__annotations__}
+    declared = {each.name: each.type for each in fields(Options)}
+    assert {name: declared[name] for name in RunOptions.__annotations__} == {
+        name: getattr(hint, "__forward_arg__", hint)
+        for name, hint in RunOptions.__annotations__.items()
+    }
+
+
+def test_roles_by_name() -> None:
+    every = ("scheduler", "pod-grouper", "pod-group-controller", "queue-controller")
+    assert options_of(["all"], {}).roles == every
+    assert options_of(iter(["queue-controller", "scheduler"]), {}).roles == (every[0], every[3])
+    with pytest.raises(kai.InvalidInputError, match="no role 'schduler'; did you mean 'scheduler'"):
+        asyncio.run(kai.run(roles="schduler"))
+    with pytest.raises(TypeError, match=r"no argument 'schedulername'; did you mean 'scheduler_n"):
+        asyncio.run(kai.run(schedulername="x"))  # type: ignore[call-arg]
+
+
+def test_a_server_that_cannot_be_reached(cluster: FakeCluster) -> None:
+    cluster.stop_serving()
+    with pytest.raises(kai.UnreachableError):
+        asyncio.run(kai.run(kubeconfig=cluster.kubeconfig))

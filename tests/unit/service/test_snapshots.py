@@ -1,0 +1,216 @@
+"""A snapshot of a running scheduler is planned as that one plans next; secrets stay behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_cluster import Object, job, node, pod, priority_class, queue
+
+import kai
+from kai.api import times
+from kai.controllers.grouper import Rules
+from kai.engine.plan import Plan
+from kai.service.options import Options
+from kai.service.planner import News, Planner, Turn, make_core
+from kai.service.snapshots import Objects, archive, compact
+
+NOW = times.to_ns("2026-01-01T01:00:00Z")
+OPTIONS = Options(roles=("scheduler", "pod-grouper"))
+
+
+class Running:
+    """The planning part of `kai run`, and the lists of a server that changes under it."""
+
+    def __init__(self, options: Options = OPTIONS) -> None:
+        self.core, self.options, self.now_ns = make_core(options), options, NOW
+        self.planner = Planner(self.core, options)
+        self.objects: dict[str, dict[str, Object]] = {}
+        self.owners: dict[str, Object] = {}
+
+    def put(self, *objects: Object) -> None:
+        for each in objects:
+            kind = each["kind"]
+            listed = self.owners if kind == "Job" else self.objects.setdefault(kind, {})
+            listed[each["metadata"]["name"]] = each
+
+    def lists(self, sinks: Sequence[Any]) -> None:
+        for kind in ("PriorityClass", "Queue", "Node", "PodGroup", "BindRequest", "Pod"):
+            items = list(self.objects.get(kind, {}).values())
+            page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "5"}, "items": items}
+            for sink in sinks:
+                sink.begin_list(kind)
+                sink.list_page(kind, json.dumps(page).encode())
+                sink.end_list(kind)
+
+    def turn(self, seconds: float = 0.1) -> Turn:
+        """What it decides about what is there now; owners are read at once."""
+        self.now_ns += int(seconds * 1e9)
+        self.lists([self.core.feed])
+        rules = Rules(classes=frozenset(self.objects["PriorityClass"]))
+        turn = self.planner.turn(News(self.now_ns, rules=rules))
+        while turn.grouped.needs:
+            found = [(each, self.owners.get(each.name)) for each in turn.grouped.needs]
+            turn = self.planner.turn(News(self.now_ns, owners=found))
+        return turn
+
+    def snapshot(self, path: Path) -> kai.Cluster:
+        listed = Objects()
+        self.lists([listed])
+        path.write_bytes(archive(listed, self.options, self.planner.state(), self.now_ns))
+        return kai.load(path)
+
+
+def classes() -> list[Object]:
+    return [priority_class("train", 50), priority_class("build", 100), priority_class("top", 110)]
+
+
+def running(name: str, node: str, **more: Any) -> Object:
+    made = pod(name, **more)
+    made["spec"]["nodeName"], made["status"]["phase"] = node, "Running"
+    return made
+
+
+MEMBERS = ("decisions", "pod_groups", "pods", "queues")
+
+
+def next_of(cluster: kai.Cluster) -> dict[str, Any]:
+    """What `kai plan` says, but for what is about the file and the clock."""
+    said = kai.Scheduler().plan(cluster).to_dict()
+    return {name: said[name] for name in MEMBERS}
+
+
+def next_of_running(kai_run: Running) -> dict[str, Any]:
+    """The plan that it makes next; nothing of it is assumed, so that it can be looked at twice."""
+    core = kai_run.core
+    compiled = core.session.plan(core.cluster, now_ns=kai_run.now_ns)
+    said = Plan(compiled, input=None, now_ns=kai_run.now_ns).to_dict()
+    return {name: said[name] for name in MEMBERS}
+
+
+def test_what_was_decided_and_not_seen_yet_is_not_decided_again(tmp_path: Path) -> None:
+    kai_run = Running()
+    train = job("train")
+    kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), train)
+    kai_run.put(pod("t1", owner=train), pod("t2", owner=train), pod("t3", owner=train))
+    turn = kai_run.turn()
+    assert [each.pod for each in turn.bindings] == ["team/t1", "team/t2"]
+    kai_run.put(pod("late", gpus=0))
+    assert [each.pod for each in kai_run.turn().bindings] == ["team/late"]
+    taken = kai_run.snapshot(tmp_path / "s.zip")
+    said = next_of(taken)
+    assert said == next_of_running(kai_run)
+    assert said["decisions"] == []
+    assert said["pods"].keys() == {"team/t3"}
+
+
+def test_promises_are_kept_and_groups_in_memory_count(tmp_path: Path) -> None:
+    kai_run = Running()
+    low = running("low", "n1", gpus=2)
+    kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), low)
+    kai_run.put(pod("high", gpus=2, priority="build"))
+    turn = kai_run.turn()
+    assert [each.order.pod for each in turn.removals] == ["team/low"]
+    low["metadata"]["deletionTimestamp"] = times.to_text(kai_run.now_ns)
+    kai_run.put(low, pod("higher", gpus=2, priority="top"))
+    kai_run.turn(1)
+    taken = kai_run.snapshot(tmp_path / "s.zip")
+    said = next_of(taken)
+    assert said == next_of_running(kai_run)
+    assert [(each["kind"], each["pod"]) for each in said["decisions"]] == [
+        ("pipeline", "team/high")
+    ]
+    without = kai.Cluster.from_snapshot(taken.to_snapshot(), now=taken.now)
+    assert next_of(without) != said, "the memory makes the difference"
+
+
+def test_an_assumption_that_has_come_true_since_is_no_trouble(tmp_path: Path) -> None:
+    """Objects are listed after the memory was read."""
+    kai_run = Running()
+    kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), pod("p1"), pod("p2"))
+    kai_run.turn()
+    state = kai_run.planner.state()
+    for name in ("p1", "p2"):
+        bound = running(name, "n1")
+        bound["metadata"]["annotations"] = {"pod-group-name": f"pg-{name}-uid-of-{name}"}
+        kai_run.put(bound)
+    group = {"kind": "PodGroup", **state.groups["team/pg-p1-uid-of-p1"], "status": {}}
+    kai_run.put(group)
+    listed = Objects()
+    kai_run.lists([listed])
+    (tmp_path / "s.zip").write_bytes(archive(listed, OPTIONS, state, kai_run.now_ns))
+    taken = kai.load(tmp_path / "s.zip")
+    assert len(taken.objects["podGroups"]) == 2, "one is created, and one is still planned"
+    plan = kai.Scheduler().plan(taken)
+    assert plan.decisions == ()
+    assert plan.free_gpus == {"n1": 0}
+
+
+def test_the_configuration_goes_with_it(tmp_path: Path) -> None:
+    options = Options(
+        roles=("scheduler", "pod-grouper"), config={"actions": "reclaim"}, node_pool="blue"
+    )
+    kai_run = Running(options)
+    kai_run.put(*classes(), queue("top"), queue("a", "top"), node("n1", 2), pod("p1"))
+    kai_run.turn()
+    taken = kai_run.snapshot(tmp_path / "s.zip")
+    tree = taken.to_snapshot()
+    assert tree["config"]["actions"] == "reclaim"
+    assert "compat" not in tree["config"], "KAI's programs know no such member"
+    assert tree["schedulerParams"]["partitionParams"]["NodePoolLabelValue"] == "blue"
+    assert next_of(taken) == next_of_running(kai_run)
+    as_kai = Running(Options(roles=("scheduler", "pod-grouper"), as_kai=True))
+    as_kai.put(*classes(), queue("a"), node("n1", 2))
+    as_kai.turn()
+    compat = as_kai.snapshot(tmp_path / "k.zip").to_snapshot()["config"]["compat"]
+    assert set(compat.values()) == {"kai"}
+
+
+def test_secrets_and_what_no_decision_depends_on_stay_behind() -> None:
+    secret = pod("p")
+    applied = "kubectl.kubernetes.io/last-applied-configuration"
+    secret["metadata"]["annotations"] = {applied: "hunter2", "gpu-fraction": "0.5"}
+    secret["metadata"]["managedFields"] = [{"manager": "kubectl"}, {"manager": "kai-sched/0.1.0"}]
+    reference = {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "b"}}}
+    container = {
+        **secret["spec"]["containers"][0],
+        "image": "registry/hunter2",
+        "command": ["hunter2"],
+        "args": ["--password=hunter2"],
+        "env": [{"name": "A", "value": "hunter2"}, reference],
+        "livenessProbe": {"httpGet": {"httpHeaders": [{"value": "hunter2"}]}},
+        "lifecycle": {"preStop": {"exec": {"command": ["hunter2"]}}},
+    }
+    secret["spec"] |= {"containers": [container], "initContainers": [dict(container)]}
+    kept = compact("Pod", secret)
+    assert "hunter2" not in json.dumps(kept)
+    assert kept["metadata"]["annotations"] == {"gpu-fraction": "0.5"}
+    assert kept["metadata"]["managedFields"] == [{"manager": "kai-sched/0.1.0"}]
+    resources = secret["spec"]["containers"][0]["resources"]
+    main = {"name": "main", "resources": resources, "env": [reference]}
+    assert kept["spec"]["containers"] == kept["spec"]["initContainers"] == [main]
+    shown = node("n", 1)
+    shown["status"]["images"] = [{"names": ["a"]}]
+    assert compact("Node", shown) == node("n", 1)
+
+
+def test_pages_are_kept_in_little_room() -> None:
+    listed = Objects()
+    listed.begin_list("Pod")
+    for number in range(3):
+        items = [pod(f"p{number}-{each}") for each in range(500)]
+        for each in items:
+            each["metadata"]["annotations"] = {"pod-group-name": "g"}
+        page = {"kind": "PodList", "metadata": {"continue": "more"}, "items": items}
+        data = json.dumps(page).encode()
+        assert listed.list_page("Pod", data)[1:] == ("more", 500)
+        assert len(listed._pages["Pod"][-1]) < len(data) / 10
+    listed.end_list("Pod")
+    state = Running().planner.state()
+    text = b"".join(listed.pieces(OPTIONS, state))
+    assert len(json.loads(text)["rawObjects"]["pods"]) == 1500
+    with pytest.raises(ValueError, match="no list of Pod"):
+        listed.list_page("Pod", b'{"kind": "Status"}')
