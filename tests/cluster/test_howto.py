@@ -72,7 +72,7 @@ class Reader:
             "KUBECONFIG": str(cluster.kubeconfig),
             "PATH": f"{tools}:{os.environ['PATH']}",
         }
-        self._running: list[subprocess.Popen[str]] = []
+        self._running: list[subprocess.Popen[bytes]] = []
 
     def follow(self, page: str) -> None:
         for step in steps(page):
@@ -91,12 +91,14 @@ class Reader:
     def _start(self, step: Command) -> None:
         log = self._folder / f"program-{len(self._running)}.log"
         with log.open("w") as output:
-            self._running.append(
-                subprocess.Popen(
-                    ["sh", "-c", f"exec {step.line}"],
-                    stdout=output, stderr=output, env=self._env, cwd=self._folder, text=True,
-                )  # fmt: skip
+            program = subprocess.Popen(
+                ["sh", "-c", f"exec {step.line}"],
+                stdout=output,
+                stderr=output,
+                env=self._env,
+                cwd=self._folder,
             )
+        self._running.append(program)
         ends = time.monotonic() + PATIENCE_S
         while not agrees([*step.expected, "..."], log.read_text()):
             assert time.monotonic() < ends, f"$ {step.line}\n{log.read_text()}"
@@ -107,8 +109,12 @@ class Reader:
         while True:
             done = subprocess.run(
                 ["sh", "-c", step.line],
-                capture_output=True, env=self._env, cwd=self._folder, text=True, check=False,
-            )  # fmt: skip
+                capture_output=True,
+                env=self._env,
+                cwd=self._folder,
+                text=True,
+                check=False,
+            )
             said = done.stdout + done.stderr
             if done.returncode == 0 and agrees(step.expected, said):
                 return
@@ -147,5 +153,6 @@ def test_what_is_printed_has_to_agree(expected: list[str], printed: str, right: 
 
 
 def test_blocks_become_steps() -> None:
-    page = "```yaml\n# a.yaml\nkind: A\n```\n```console notest\n$ no\n```\n```console\n$ ls\na\n```\n"
+    page = "```yaml\n# a.yaml\nkind: A\n```\n```console notest\n$ no\n```\n"
+    page += "```console\n$ ls\na\n```\n"
     assert list(steps(page)) == [("a.yaml", "# a.yaml\nkind: A\n"), Command("ls", ["a"])]

@@ -28,6 +28,7 @@ class KeptPlan:
     json: str
     page: tuple[list[Any], int, int]
     groups_by_name: dict[str, Any]
+    all_outlines: list[Any]
     members: dict[str, Any]
 
     @classmethod
@@ -43,6 +44,7 @@ class KeptPlan:
             json=plan.to_json(stamp),
             page=plan.decision_rows(MOST_ROWS),
             groups_by_name=dict(zip(names, plan.groups(names, evictions=True), strict=True)),
+            all_outlines=plan.outlines(None),
             members=members,
         )
 
@@ -66,6 +68,11 @@ class KeptPlan:
     def groups(self, names: list[str], *, evictions: bool) -> list[Any]:
         return [self.groups_by_name[name] for name in names]
 
+    def outlines(self, names: list[str] | None) -> list[Any]:
+        if names is None:
+            return self.all_outlines
+        return [row for row in self.all_outlines if row[0] in names or not _rests(*row)]
+
     def find_groups(self, name: str) -> list[str]:
         own = ((group, group) for group in self.groups_by_name)
         pods, owners = self.members["names"]
@@ -78,3 +85,8 @@ class KeptPlan:
         if name in _MEMBERS:
             return lambda: self.members[name]
         raise AttributeError(name)
+
+
+def _rests(name: str, verdict: str, reason: str, message: str, *decided: int) -> bool:
+    """The group runs, and the plan says and decides nothing about it."""
+    return verdict == "running" and not reason and not any(decided)

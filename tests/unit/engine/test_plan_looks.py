@@ -474,6 +474,7 @@ def test_a_plan_can_be_pickled(lives: bool) -> None:
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "outlines": {"names": ["a/x"]},
     "decision_rows": {"most": 12},
     "find_groups": {"name": "a/x"},
     "groups": {"names": ["a/x"], "evictions": True},
