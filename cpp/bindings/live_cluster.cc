@@ -207,6 +207,14 @@ bool LiveCluster::Assign(const std::string& pod, const std::string& uid, const s
   return WithStore([&](Store* store) { return store->Assign(pod, uid, group, subgroup); });
 }
 
+void LiveCluster::Avoid(const std::string& group, const std::vector<std::string>& nodes) {
+  WithStore([&](Store* store) { store->Avoid(group, nodes); });
+}
+
+void LiveCluster::HoldOff(const std::string& group, int64_t since_ns, int64_t delay_ns) {
+  WithStore([&](Store* store) { store->HoldOff(group, since_ns, delay_ns); });
+}
+
 MemoryReport LiveCluster::Memory() {
   const Turn turn = TakeTurn(*mutex_);
   MemoryReport report;
@@ -382,6 +390,16 @@ std::vector<std::optional<AssumptionId>> LiveCluster::AssumePlan(const SessionPt
 bool LiveCluster::HasChanged(const SessionPtr& session) {
   const Turn turn = TakeTurn(*mutex_);
   return EngineOf(session).has_changed();
+}
+
+std::vector<AssumptionId> LiveCluster::Broken(const SessionPtr& session,
+                                              const std::vector<AssumptionId>& ids) {
+  const Turn turn = TakeTurn(*mutex_);
+  MustFollow();
+  Follower& follower = FollowerOf(session);
+  LetPlansGo(&follower);
+  const py::gil_scoped_release release;
+  return follower.engine->Broken(ids);
 }
 
 bool LiveCluster::Forget(const SessionPtr& session, AssumptionId id) {

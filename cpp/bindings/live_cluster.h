@@ -55,6 +55,8 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
   bool Withdraw(std::string_view kind, const std::string& name);
   bool Assign(const std::string& pod, const std::string& uid, const std::string& group,
               const std::string& subgroup);
+  void Avoid(const std::string& group, const std::vector<std::string>& nodes);
+  void HoldOff(const std::string& group, int64_t since_ns, int64_t delay_ns);
   // Calls use(store) with it; throws where the file names an object twice.
   template <typename Use>
   auto WithStore(const Use& use) {
@@ -87,6 +89,8 @@ class LiveCluster : public std::enable_shared_from_this<LiveCluster> {
                                                       const DecisionTable& decisions,
                                                       int64_t now_ns);
   bool Forget(const SessionPtr& session, AssumptionId id);
+  // As Engine::Broken(); plans end as by the next plan.
+  std::vector<AssumptionId> Broken(const SessionPtr& session, const std::vector<AssumptionId>& ids);
   // Whether the next plan has anything to take in.
   bool HasChanged(const SessionPtr& session);
   std::string ExportMemory(const SessionPtr& session);

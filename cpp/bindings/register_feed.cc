@@ -117,6 +117,15 @@ void RegisterDrained(py::module_& module) {
               gone.append(py::make_tuple(NameOf(each.kind), each.name, each.uid));
             return gone;
           })
+      .def_property_readonly(
+          "failed",
+          [](const Drained& self) {
+            py::list failed;
+            for (const Feed::Failed& each : self.failed)
+              failed.append(py::make_tuple(each.name, each.uid, each.group, each.node, each.reason,
+                                           each.message));
+            return failed;
+          })
       .def_readonly("groups", &Drained::groups)
       .def_readonly("queues", &Drained::queues)
       .def_readonly("nodes", &Drained::nodes)

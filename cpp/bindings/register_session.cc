@@ -104,6 +104,9 @@ void RegisterCluster(py::module_& module) {
       .def("withdraw", &LiveCluster::Withdraw, py::arg("kind"), py::arg("name"))
       .def("assign", &LiveCluster::Assign, py::arg("pod"), py::arg("uid"), py::arg("group"),
            py::arg("subgroup"))
+      .def("avoid", &LiveCluster::Avoid, py::arg("group"), py::arg("nodes"))
+      .def("hold_off", &LiveCluster::HoldOff, py::arg("group"), py::kw_only(), py::arg("since_ns"),
+           py::arg("delay_ns"))
       .def("can_follow", &LiveCluster::CanFollow)
       .def("memory", &Memory);
   module.def("case_of", &CaseOf, py::arg("data"));
@@ -180,6 +183,13 @@ void RegisterSession(py::module_& module) {
             return cluster.Forget(self, assumption);
           },
           py::arg("cluster"), py::arg("assumption"))
+      .def(
+          "broken",
+          [](const std::shared_ptr<Session>& self, LiveCluster& cluster,
+             const std::vector<AssumptionId>& assumptions) {
+            return cluster.Broken(self, assumptions);
+          },
+          py::arg("cluster"), py::arg("assumptions"))
       .def(
           "next_wake",
           [](const std::shared_ptr<Session>& self,

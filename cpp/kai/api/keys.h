@@ -30,6 +30,9 @@ inline constexpr std::string_view kOldRegion = "failure-domain.beta.kubernetes.i
 inline constexpr std::array<std::string_view, 4> kZoneLabels = {kZone, kRegion, kOldZone,
                                                                 kOldRegion};
 
+// By what name the API server knows who wrote a field: the beginning of our User-Agent.
+inline constexpr std::string_view kFieldManager = "kai-sched";
+
 // Pod labels.
 inline constexpr std::string_view kSubgroup = "kai.scheduler/subgroup-name";
 inline constexpr std::string_view kTaskPriority = "kai.scheduler/task-priority";

@@ -125,6 +125,16 @@ bool Assumptions::Forget(AssumptionId id, Changes* changes) {
   return true;
 }
 
+std::vector<Assumptions::Bound> Assumptions::BoundBy(std::span<const AssumptionId> ids) const {
+  const absl::flat_hash_set<AssumptionId> wanted(ids.begin(), ids.end());
+  std::vector<Bound> found;
+  for (const auto& [name, bound] : binds_) {
+    if (wanted.contains(bound.id)) found.push_back(bound);
+  }
+  std::ranges::sort(found, {}, &Bound::id);
+  return found;
+}
+
 void Assumptions::Review(Kind kind, std::string_view name, Changes* changes) {
   if (kind == Kind::kBindRequest) {
     const auto bind = binds_.find(name);

@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,6 +73,9 @@ class Assumptions {
   void Set(const All& all, Changes* changes);
   // Puts them in the place of those of a store.
   static void Apply(const All& all, ClusterRows* rows);
+
+  // Of these the bindings that are assumed still, in the order of their numbers.
+  std::vector<Bound> BoundBy(std::span<const AssumptionId> ids) const;
 
   bool empty() const { return binds_.empty() && evictions_.empty(); }
   size_t size() const { return binds_.size() + evictions_.size(); }

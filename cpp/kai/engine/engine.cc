@@ -1,9 +1,11 @@
 #include "kai/engine/engine.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "kai/base/heap_bytes.h"
+#include "kai/engine/broken_bindings.h"
 #include "kai/engine/engine_bytes.h"
 #include "kai/engine/memory.h"
 #include "kai/model/building/cluster_assembler.h"
@@ -78,6 +80,18 @@ bool Engine::Forget(AssumptionId id) {
   return was_known;
 }
 
+std::vector<AssumptionId> Engine::Broken(std::span<const AssumptionId> ids) {
+  Settle();
+  const std::vector<Assumptions::Bound> bound = assumptions_.BoundBy(ids);
+  std::vector<AssumptionId> broken =
+      BrokenBindings(*live_->cluster, live_->writers.directory, session_.config(), bound);
+  for (const AssumptionId id : ids) {
+    if (!std::ranges::binary_search(bound, id, {}, &Assumptions::Bound::id)) broken.push_back(id);
+  }
+  std::ranges::sort(broken);
+  return broken;
+}
+
 ClusterRows Engine::Rows() {
   ClusterRows rows = store_.Rows();
   rows.params = params_;
@@ -97,6 +111,7 @@ absl::StatusOr<Engine::PlanPtr> Engine::Plan(int64_t now_ns, const Clock* stopwa
   if (!plan.ok()) return plan.status();
   auto made = std::make_shared<const kai::Plan>(*std::move(plan));
   made_ = made;
+  is_planned_ = true;
   // A search that a budget of time ended might find more the next time.
   last_ = made->spent_searches.empty() ? made : nullptr;
   is_reported_ = false;
@@ -170,7 +185,7 @@ void Engine::Settle() {
   last_ = nullptr;  // before its cluster changes
   if (live_ == nullptr || !Update()) Build();
   for (absl::flat_hash_set<std::string>& names : changed_) names.clear();
-  has_changed_ = false;
+  has_changed_ = is_planned_ = false;
 }
 
 std::string Engine::ExportMemory() {

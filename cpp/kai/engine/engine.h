@@ -24,9 +24,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -64,6 +66,10 @@ class Engine final : private Follower {
                                             std::string_view node);
   // It was not done after all. False: it was confirmed before, or is not known.
   bool Forget(AssumptionId id);
+  // Which of these bindings, that are not carried out yet, have to be taken back
+  // (broken_bindings.h), ascending; those that are not assumed any more are among them. What
+  // changed is taken in as for a plan.
+  std::vector<AssumptionId> Broken(std::span<const AssumptionId> ids);
   // Assumptions and promises as JSON (memory.h). An engine that imports them, once the store is
   // filled, plans as this one does; they take the place of its own. InvalidArgument: the text makes
   // no sense, and nothing was changed.
@@ -83,7 +89,7 @@ class Engine final : private Follower {
   MemoryReport Memory() const;
 
   // Something changed since the last plan: the next one takes it in, which ends the plans before.
-  bool has_changed() const { return has_changed_; }
+  bool has_changed() const { return has_changed_ || !is_planned_; }
 
   // The cluster as it is; what changed is taken in as for a plan.
   std::shared_ptr<const Cluster> Settled();
@@ -137,6 +143,7 @@ class Engine final : private Follower {
   std::array<absl::flat_hash_set<std::string>, kKinds> changed_;
   Assumptions assumptions_;
   bool has_changed_ = true;
+  bool is_planned_ = false;  // what was taken in
   Promises promises_;
   Promises::Open open_;  // what the last plan was made with
   PlanPtr made_;         // the last plan; null: none was made of the objects as they are

@@ -224,6 +224,53 @@ TEST_F(EngineTest, APodThatIsAssumedToBeBoundHoldsItsNode) {
   EXPECT_EQ(engine_.counts().built, 1);
 }
 
+TEST_F(EngineTest, AGroupAvoidsANodeForAsLongAsTheStoreSaysSo) {
+  Put(OneNode().Node("o", {.gpus = 2}).Pending("q/a", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  store_.Avoid("q/a", {"n"});
+  EXPECT_EQ(Plan(), "bind q/a-0 o; ");
+  store_.Avoid("q/a", {"o", "n"});
+  EXPECT_EQ(Plan(), "");
+  Put(OneNode().Pending("q/a", {.gpus = 1}));
+  EXPECT_EQ(Plan(), "") << "also its later versions";
+  store_.Avoid("q/other", {"n"});
+  store_.Avoid("q/a", {});
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  EXPECT_EQ(engine_.counts().built, 1);
+}
+
+TEST_F(EngineTest, APodThatChoosesItsNodesAvoidsSomeOfThem) {
+  PodRow pod = OneNode().Pending("q/a", {.gpus = 1}).Rows().pods[0];
+  Put(OneNode().Node("o", {.gpus = 2}).Pending("q/a", {.gpus = 1}));
+  pod.has_node_affinity = true;
+  pod.node_affinity.emplace_back();  // nothing
+  NodeSelectorTerm n_or_o;
+  n_or_o.fields.push_back({.key = "metadata.name", .op = SelectorOp::kIn, .values = {"n"}});
+  pod.node_affinity.push_back(n_or_o);
+  store_.Upsert(pod);
+  EXPECT_EQ(Plan(), "bind q/a-0 n; ");
+  store_.Avoid("q/a", {"n"});
+  EXPECT_EQ(Plan(), "") << "a term that allows nothing still does";
+}
+
+TEST_F(EngineTest, AGroupThatIsHeldOffEvictsNothingUntilThen) {
+  const ClusterMaker maker = MakeCluster()
+                                 .Queue("p")
+                                 .Queue("q", {.deserved_gpus = 2})
+                                 .Node("n", {.gpus = 2})
+                                 .Running("p/r", {.gpus = 2, .node = "n"})
+                                 .Pending("q/a", {.gpus = 2});
+  Put(maker);
+  EXPECT_EQ(Plan(), "other p/r-0 ; other q/a-0 n; ");
+  store_.HoldOff("q/a", now_ns_, 10 * kSecondNs);
+  EXPECT_EQ(Plan(), "");
+  Put(maker);
+  EXPECT_EQ(Plan(), "") << "also its later versions";
+  EXPECT_EQ(engine_.NextWake()->at_ns, now_ns_ + 10 * kSecondNs);
+  now_ns_ += 10 * kSecondNs;
+  EXPECT_EQ(Plan(), "other p/r-0 ; other q/a-0 n; ");
+}
+
 TEST_F(EngineTest, WhatTheStoreShowsIsNoAssumptionAnyMore) {
   const ClusterMaker maker = OneNode().Pending("q/a", {.gpus = 2}).Pending("q/b", {.gpus = 2});
   Put(maker);

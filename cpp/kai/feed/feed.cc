@@ -111,6 +111,10 @@ void Feed::Upsert(Kind kind, JsonObject object) {
   std::string uid_before;
   const auto note = kind == Kind::kPod ? pods_.find(name) : pods_.end();
   if (note != pods_.end()) uid_before = PodFactsOf(name).value_or(PodFacts()).uid;
+  if (kind == Kind::kPod) {
+    const CompactPod* row = store_.Find<PodRow>(name);
+    had_failed_ = row == nullptr ? !store_.IsSynced(kind) : row->phase == Phase::kFailed;
+  }
   const Store::Outcome outcome = store_.Upsert(kind, object, identity);
   if (outcome == Store::Outcome::kStale) return;
   const bool makes_sense = outcome == Store::Outcome::kApplied;
@@ -150,6 +154,7 @@ void Feed::NotePod(const std::string& name, JsonObject object, bool makes_sense)
   if (is_new || note.digest != reading.digest) drained_.pods.emplace_back(name, RawJson(object));
   note.digest = reading.digest;
   const CompactPod* row = store_.Find<PodRow>(name);
+  if (!had_failed_ && row != nullptr && row->phase == Phase::kFailed) NoteFailure(name, reading);
   if (note.facts != nullptr) {
     if (note.facts->verdict->status != reading.verdict.status && row != nullptr &&
         !row->pod_group.empty())
@@ -162,6 +167,18 @@ void Feed::NotePod(const std::string& name, JsonObject object, bool makes_sense)
       std::make_unique<PodFacts>(PodFacts{.uid = std::move(reading.uid),
                                           .node = std::move(reading.node),
                                           .verdict = verdicts_.Share(std::move(reading.verdict))});
+}
+
+void Feed::NoteFailure(const std::string& name, PodReading reading) {
+  const CompactPod& row = *store_.Find<PodRow>(name);
+  if (row.node_name.empty()) return;
+  const std::string group(row.pod_group);
+  drained_.failed.push_back({.name = name,
+                             .uid = std::move(reading.uid),
+                             .group = group.empty() ? "" : row.namespace_name + "/" + group,
+                             .node = row.node_name,
+                             .reason = std::move(reading.reason),
+                             .message = std::move(reading.message)});
 }
 
 std::string Feed::ForeignNodeOf(const CompactPod* row) const {

@@ -45,9 +45,19 @@ class Feed final : private Follower {
     std::string name;
     std::string uid;
   };
+  // A pod of ours that has failed on a node.
+  struct Failed {
+    std::string name;
+    std::string uid;
+    std::string group;  // "namespace/name"; empty: it belongs to none
+    std::string node;
+    std::string reason;  // status.reason
+    std::string message;
+  };
   struct Drained {
     std::vector<std::pair<std::string, std::string>> pods;  // names and JSON
     std::vector<Gone> gone;                                 // pods of ours, and pod groups
+    std::vector<Failed> failed;
     std::vector<std::string> groups;  // of which a pod, or the group itself, changed; by name
     std::vector<std::string> queues;  // that changed; by name
     // That changed, or got or lost a pod that is not ours; by name.
@@ -97,6 +107,7 @@ class Feed final : private Follower {
   void TakeLines(Kind kind, std::string_view lines);
   void Upsert(Kind kind, JsonObject object);
   void NotePod(const std::string& name, JsonObject object, bool makes_sense);
+  void NoteFailure(const std::string& name, PodReading reading);
   void Touch(std::string_view group) {
     if (!group.empty()) groups_touched_.emplace(group);
   }
@@ -115,6 +126,7 @@ class Feed final : private Follower {
   // Of the pod that may be changing.
   PodShare before_;
   std::string uid_before_;
+  bool had_failed_ = false;   // or was not there while pods were being listed
   std::string foreign_node_;  // the node of a pod that is not ours
   Drained drained_;
   absl::flat_hash_set<std::string> groups_touched_;

@@ -107,6 +107,49 @@ TEST_F(FeedTest, ListsAndWatchesFillTheStore) {
   EXPECT_FALSE(store.Has(Kind::kPod, "q/b"));
 }
 
+std::vector<std::string> Failures(const Feed::Drained& drained) {
+  std::vector<std::string> failures;
+  for (const Feed::Failed& each : drained.failed) {
+    failures.push_back(StrCat(each.name, " ", each.uid, " of ", each.group, " on ", each.node, ": ",
+                              each.reason, ", ", each.message));
+  }
+  return failures;
+}
+
+TEST_F(FeedTest, APodThatFailsOnANodeIsHandedOverOnce) {
+  const auto failed = [](int version, std::string_view node = "n") {
+    std::string pod = Pod("a", version, {.node = std::string(node), .phase = "Failed"});
+    return pod.insert(pod.find("\"conditions\""), R"("reason":"OutOfcpu","message":"no","x":1,)");
+  };
+  List(Kind::kPod, {failed(1)});
+  EXPECT_THAT(Failures(feed.Drain(&inbox)), IsEmpty()) << "who knows how long ago";
+  Happen(Kind::kPod, "DELETED", failed(2));
+  EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", Pod("a", 3))), IsEmpty());
+  EXPECT_THAT(Failures(Happen(Kind::kPod, "MODIFIED", failed(4))),
+              ElementsAre("q/a u1 of q/g on n: OutOfcpu, no"));
+  EXPECT_THAT(Failures(Happen(Kind::kPod, "MODIFIED", failed(5))), IsEmpty());
+  Happen(Kind::kPod, "DELETED", failed(6));
+  EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", failed(7))), SizeIs(1)) << "since the list";
+  Happen(Kind::kPod, "DELETED", failed(8));
+  EXPECT_THAT(Failures(Happen(Kind::kPod, "ADDED", failed(9, ""))), IsEmpty()) << "on no node";
+}
+
+TEST_F(FeedTest, ANodeThatOthersNominateIsAWishAndOurOwnIsAPromise) {
+  const auto nominated = [](int version, std::string_view manager) {
+    std::string pod = Pod("a", version);
+    pod.insert(pod.find("\"conditions\""), R"("nominatedNodeName":"n1",)");
+    return pod.insert(pod.find("\"uid\""),
+                      StrCat(R"("managedFields":[{"manager":")", manager,
+                             R"(","fieldsV1":{"f:status":{"f:nominatedNodeName":{}}}}],)"));
+  };
+  Happen(Kind::kPod, "ADDED", nominated(1, "autoscaler"));
+  EXPECT_EQ(store.Find<PodRow>("q/a")->extras->nominated_node, "n1");
+  EXPECT_EQ(feed.PodFactsOf("q/a")->verdict->nominated_node, "");
+  Happen(Kind::kPod, "MODIFIED", nominated(2, "kai-sched"));
+  EXPECT_EQ(store.Find<PodRow>("q/a")->extras->nominated_node, "");
+  EXPECT_EQ(feed.PodFactsOf("q/a")->verdict->nominated_node, "n1");
+}
+
 TEST_F(FeedTest, APodIsHandedOverWhenWhatAGrouperLooksAtChanges) {
   EXPECT_THAT(Names(Happen(Kind::kPod, "ADDED", Pod("a", 1))), ElementsAre("q/a"));
   EXPECT_THAT(Names(Happen(Kind::kPod, "MODIFIED", Pod("a", 2, {.phase = "Running"}))), IsEmpty());

@@ -5,6 +5,7 @@
 #include "absl/hash/hash.h"
 #include "kai/api/keys.h"
 #include "kai/feed/watch_event.h"
+#include "kai/ingest/field_managers.h"
 
 namespace kai {
 namespace {
@@ -30,12 +31,15 @@ FieldStatus TakeCondition(JsonValue& element, PodVerdict* out) {
   return Skip();
 }
 
-FieldStatus TakeStatus(JsonValue& status, PodVerdict* out) {
+FieldStatus TakeStatus(JsonValue& status, PodReading* out) {
+  PodVerdict& verdict = out->verdict;
   return ForEachMember(status, [&](std::string_view key, JsonValue& value) {
-    if (key == "nominatedNodeName") return Take(value, &out->nominated_node);
+    if (key == "nominatedNodeName") return Take(value, &verdict.nominated_node);
+    if (key == "reason") return Take(value, &out->reason);
+    if (key == "message") return Take(value, &out->message);
     if (key != "conditions") return Skip();
     const FieldStatus ignored =
-        ForEachElement(value, [&](JsonValue& element) { return TakeCondition(element, out); });
+        ForEachElement(value, [&](JsonValue& element) { return TakeCondition(element, &verdict); });
     return Skip();
   });
 }
@@ -69,10 +73,14 @@ PodReading ReadPodReading(JsonObject pod) {
         return Skip();
       });
     } else if (key == "status") {
-      part = TakeStatus(value, &reading.verdict);
+      part = TakeStatus(value, &reading);
     }
     return Skip();
   });
+  // What others wish is none of our words.
+  std::string& nominated = reading.verdict.nominated_node;
+  if (!nominated.empty() && !OwnsStatusField(pod, keys::kFieldManager, "nominatedNodeName"))
+    nominated.clear();
   reading.digest = absl::HashOf(reading.uid, labels, annotations, owners, gates, is_deleted);
   return reading;
 }

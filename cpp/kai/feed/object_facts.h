@@ -24,7 +24,7 @@ struct PodVerdict {
   std::string status;  // of the condition PodScheduled
   std::string reason;
   std::string message;
-  std::string nominated_node;
+  std::string nominated_node;  // status.nominatedNodeName, where we wrote it
 
   friend bool operator==(const PodVerdict&, const PodVerdict&) = default;
 };
@@ -41,6 +41,8 @@ struct PodReading {
   std::string uid;
   std::string scheduler;  // spec.schedulerName
   std::string node;
+  std::string reason;  // of its phase: why it failed
+  std::string message;
   PodVerdict verdict;
   // Of its UID, labels, annotations, owners and scheduling gates, and of whether it is deleted.
   uint64_t digest = 0;

@@ -11,6 +11,7 @@
 #include "kai/api/keys.h"
 #include "kai/base/parse.h"
 #include "kai/base/text.h"
+#include "kai/ingest/field_managers.h"
 #include "kai/ingest/gpu_request.h"
 #include "kai/ingest/metadata_reader.h"
 #include "kai/ingest/pod_requests.h"
@@ -433,6 +434,10 @@ FieldStatus ReadFields(JsonObject object, PodRow* row) {
   for (const auto& [key, value] : row->labels) {
     if (key == keys::kSubgroup) row->subgroup = value;
   }
+  // A wish of others (spec 2 T9); our own is a promise that the engine keeps by itself.
+  if (!row->nominated_node.empty() &&
+      OwnsStatusField(object, keys::kFieldManager, "nominatedNodeName"))
+    row->nominated_node.clear();
   FindGpuGroups(row);
   FindHostPorts(draft, row);
   FindConfigMaps(draft, row);

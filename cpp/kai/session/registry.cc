@@ -50,6 +50,16 @@ std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Clu
   return filters;
 }
 
+std::vector<std::unique_ptr<Filter>> MakeNodeFilters(const Config& config, const Cluster& cluster) {
+  std::vector<std::unique_ptr<Filter>> filters;
+  if (!config.HasPlugin("predicates")) return filters;
+  filters.push_back(MakeNodeStateFilter(cluster));
+  filters.push_back(MakeTaintFilter(cluster));
+  filters.push_back(MakeNodeAffinityFilter(cluster));
+  filters.push_back(MakeWorkerNodeFilter(cluster));
+  return filters;
+}
+
 std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster) {
   std::vector<std::unique_ptr<PodCheck>> checks;
   if (config.HasPlugin("predicates")) {

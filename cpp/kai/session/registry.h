@@ -25,6 +25,8 @@ std::shared_ptr<ZoneLedger> MakeZoneLedger(const Config& config, const Cluster& 
 // at most that of NUMA zones.
 std::vector<std::unique_ptr<Filter>> MakeFilters(const Config& config, const Cluster& cluster,
                                                  const std::shared_ptr<ZoneLedger>& zones);
+// Those of them that look at nothing but the node and the pod.
+std::vector<std::unique_ptr<Filter>> MakeNodeFilters(const Config& config, const Cluster& cluster);
 std::vector<std::unique_ptr<PodCheck>> MakePodChecks(const Config& config, const Cluster& cluster);
 // Scorers in plugin order: their scores are added in it.
 std::vector<std::unique_ptr<Scorer>> MakeScorers(const Config& config, const Cluster& cluster,

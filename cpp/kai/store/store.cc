@@ -74,7 +74,17 @@ Store::Outcome Store::Upsert(Kind kind, JsonObject object, const ObjectIdentity&
     }
     TellBefore(kind, name);
     if constexpr (std::is_same_v<Row, PodRow>) {
-      if (!rejection) TakeAssigned(name, &row);
+      if (!rejection) {
+        TakeAssigned(name, &row);
+        overlays_.PutOn(&row);
+      }
+    } else if constexpr (std::is_same_v<Row, PodGroupRow>) {
+      if (!rejection) {
+        const auto* known = table.Find(name);
+        if (known != nullptr && known->is_planned && version != 0 && row.created_ns)
+          overlays_.KeepAge(name, known->row.created_ns.value_or(*row.created_ns), *row.created_ns);
+        overlays_.PutOn(name, &row);
+      }
     }
     const bool is_change = rejection ? Put<Row>(name, version, KeptAs<Row>(),
                                                 std::make_unique<Rejection>(*std::move(rejection)))
@@ -105,6 +115,7 @@ void Store::Remove(Kind kind, std::string_view name, Version version) {
     Table<Row>().Delete(name, version, [this](KeptAs<Row>&& row) { Release(std::move(row)); });
   });
   if (kind == Kind::kPod && !assigned_.empty()) assigned_.erase(name);
+  if (kind == Kind::kPodGroup) overlays_.Forget(name);
   Tell(kind, name);
 }
 
@@ -149,10 +160,41 @@ bool Store::Assign(std::string_view pod, std::string_view uid, std::string_view 
     if (key == keys::kSubgroup) row.subgroup = value;
   }
   TakeAssigned(pod, &row);
-  const bool is_change = Table<PodRow>().Replace(
-      pod, Keep(std::move(row)), [this](CompactPod&& before) { Release(std::move(before)); });
-  if (is_change) Tell(Kind::kPod, pod);
+  overlays_.PutOn(&row);
+  Replace(Kind::kPod, pod, std::move(row));
   return true;
+}
+
+template <typename Row>
+void Store::Replace(Kind kind, std::string_view name, Row row) {
+  const bool is_change = Table<Row>().Replace(
+      name, Keep(std::move(row)), [this](KeptAs<Row>&& before) { Release(std::move(before)); });
+  if (is_change) Tell(kind, name);
+}
+
+void Store::Avoid(std::string_view group, std::vector<std::string> nodes) {
+  overlays_.Avoid(group, std::move(nodes));
+  std::vector<std::string> pods;
+  for (const CompactPod* row : Table<PodRow>().Rows()) {
+    if (row->node_name.empty() && StrCat(row->namespace_name, "/", row->pod_group) == group)
+      pods.push_back(NameInTable(*row));
+  }
+  for (const std::string& name : pods) {
+    TellBefore(Kind::kPod, name);
+    PodRow row = Find<PodRow>(name)->Row();
+    overlays_.PutOn(&row);
+    Replace(Kind::kPod, name, std::move(row));
+  }
+}
+
+void Store::HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns) {
+  overlays_.HoldOff(group, since_ns, delay_ns);
+  const CompactPodGroup* known = Find<PodGroupRow>(group);
+  if (known == nullptr) return;
+  TellBefore(Kind::kPodGroup, group);
+  PodGroupRow row = known->Row();
+  overlays_.PutOn(group, &row);
+  Replace(Kind::kPodGroup, group, std::move(row));
 }
 
 void Store::TakeAssigned(std::string_view name, PodRow* row) {
@@ -231,6 +273,7 @@ MemoryReport Store::Memory() const {
   for (const auto& [pod, to] : assigned_)
     assigned += HeapBytes(pod) + HeapBytes(to.uid) + HeapBytes(to.group) + HeapBytes(to.subgroup);
   report.Add("store", "assigned pods", assigned_.size(), assigned);
+  overlays_.Memory(&report);
   report.Add("store", "JSON buffers", 0, document_.HeapBytes());
   return report;
 }

@@ -15,7 +15,7 @@
 // nothing more of a kind, so that none is a fact. An object that is about to be created is planned:
 // lists do not have it yet, and it counts until the server's own is seen or it is withdrawn.
 //
-// A pod can be assigned to a pod group before it says so itself.
+// A pod can be assigned to a pod group before it says so itself; more of the kind is in overlays.h.
 //
 // Followers hear of what changed for the engine: a heartbeat, or a list that says what is known, is
 // no change.
@@ -43,6 +43,7 @@
 #include "kai/ingest/kinds.h"
 #include "kai/model/building/cluster_assembler.h"
 #include "kai/store/object_table.h"
+#include "kai/store/overlays.h"
 
 namespace kai {
 
@@ -75,7 +76,8 @@ class Store {
         is_synced_(other.is_synced_),
         serves_claims_(other.serves_claims_),
         unnamed_(other.unnamed_),
-        assigned_(other.assigned_) {}
+        assigned_(other.assigned_),
+        overlays_(other.overlays_) {}
   Store& operator=(const Store&) = delete;
 
   enum class Outcome : uint8_t {
@@ -94,7 +96,11 @@ class Store {
     const std::string name = NameInTable(row);
     if (Table<Row>().IsLate(name, version)) return Outcome::kStale;
     TellBefore(KindOf<Row>(), name);
-    if constexpr (std::is_same_v<Row, PodRow>) TakeAssigned(name, &row);
+    if constexpr (std::is_same_v<Row, PodRow>) {
+      TakeAssigned(name, &row);
+      overlays_.PutOn(&row);
+    }
+    if constexpr (std::is_same_v<Row, PodGroupRow>) overlays_.PutOn(name, &row);
     if (Put<Row>(name, version, Keep(std::move(row)))) Tell(KindOf<Row>(), name);
     return Outcome::kApplied;
   }
@@ -113,6 +119,10 @@ class Store {
   // there is no such pod, or it names a group itself.
   bool Assign(std::string_view pod, std::string_view uid, std::string_view group,
               std::string_view subgroup);
+
+  // Overlays on the objects that are there, and on those that come.
+  void Avoid(std::string_view group, std::vector<std::string> nodes);
+  void HoldOff(std::string_view group, int64_t since_ns, int64_t delay_ns);
 
   // An object that could not be read, for readers of their own; `kind` is that of the rejection.
   void Reject(Kind kind, Rejection rejection);
@@ -212,6 +222,9 @@ class Store {
   }
   void RejectUnnamed(Rejection rejection, Kind kind);
   void TakeAssigned(std::string_view name, PodRow* row);
+  // It is there, and becomes this one.
+  template <typename Row>
+  void Replace(Kind kind, std::string_view name, Row row);
   // It is there, and goes.
   void Remove(Kind kind, std::string_view name, Version version);
 
@@ -227,6 +240,7 @@ class Store {
     std::string subgroup;
   };
   absl::flat_hash_map<std::string, Assigned, NameHash, std::equal_to<>> assigned_;  // by pod
+  Overlays overlays_;
   JsonDocument document_;
   std::vector<Follower*> followers_;
 };

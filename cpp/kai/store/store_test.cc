@@ -291,6 +291,28 @@ TEST_F(PlanningTest, WhatIsPlannedCanBeWithdrawn) {
   EXPECT_TRUE(copy.Withdraw(Kind::kQueue, "q"));
 }
 
+TEST_F(PlanningTest, AGroupThatWasPlannedStaysAsOldAsItWasThen) {
+  const auto group = [](std::string_view second, std::string_view version) {
+    return StrCat(
+        R"({"metadata":{"namespace":"q","name":"g","creationTimestamp":"2026-01-01T00:00:)", second,
+        R"(Z","resourceVersion":")", version, R"("},"spec":{"queue":"q"}})");
+  };
+  const auto second = [&] {
+    return (*store.Find<PodGroupRow>("q/g")->created_ns - 1'767'225'600'000'000'000) /
+           1'000'000'000;
+  };
+  store.UpsertPlanned(Kind::kPodGroup, *document.Parse(group("01", "")));
+  store.Upsert(Kind::kPodGroup, group("02", "5"));
+  EXPECT_EQ(second(), 1);
+  store.Upsert(Kind::kPodGroup, group("02", "6"));
+  EXPECT_EQ(second(), 1);
+  store.Upsert(Kind::kPodGroup, group("30", "7"));
+  EXPECT_EQ(second(), 30) << "another one of its name";
+  store.Delete(Kind::kPodGroup, "q/g");
+  store.Upsert(Kind::kPodGroup, group("02", "8"));
+  EXPECT_EQ(second(), 2);
+}
+
 TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedTo) {
   EXPECT_FALSE(store.Assign("q/p", "u", "g", ""));
   Pod("5", "u");
@@ -306,6 +328,23 @@ TEST_F(PlanningTest, APodBelongsToTheGroupItIsAssignedTo) {
   EXPECT_FALSE(store.Assign("q/p", "u", "g", ""));
   Pod("8", "u");
   EXPECT_EQ(GroupOfPod(), "/own");
+}
+
+TEST_F(PlanningTest, APodAvoidsTheNodesOfItsGroupUntilItHasOne) {
+  const auto avoided = [&] { return store.Find<PodRow>("q/p")->spec->avoided_nodes; };
+  store.Avoid("q/g", {"b", "a"});
+  Pod("5", "u");
+  EXPECT_THAT(avoided(), testing::IsEmpty());
+  store.Assign("q/p", "u", "g", "");
+  EXPECT_THAT(avoided(), testing::ElementsAre("a", "b"));
+  const Store copy(store);
+  store.Avoid("q/g", {"c"});
+  EXPECT_THAT(avoided(), testing::ElementsAre("c"));
+  PodRow bound = store.Find<PodRow>("q/p")->Row();
+  bound.node_name = "a";
+  store.Upsert(bound, 6);
+  EXPECT_THAT(avoided(), testing::IsEmpty());
+  EXPECT_THAT(copy.Find<PodRow>("q/p")->spec->avoided_nodes, testing::ElementsAre("a", "b"));
 }
 
 TEST_F(PlanningTest, AnotherPodOfTheNameIsNotAssigned) {

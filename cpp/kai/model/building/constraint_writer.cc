@@ -6,6 +6,21 @@
 #include "kai/model/claims/volume_desk.h"
 
 namespace kai {
+namespace {
+
+// As if the pod itself asked for other nodes. A term that names nothing allows nothing.
+void AvoidNodes(const std::vector<std::string>& nodes, Interner* names,
+                NodeConstraint* constraint) {
+  if (!constraint->has_affinity) constraint->affinity.emplace_back();
+  for (NodeTerm& term : constraint->affinity) {
+    if (constraint->has_affinity && term.expressions.empty() && term.fields.empty()) continue;
+    term.fields.push_back(InternRequirement(
+        {.key = "metadata.name", .op = SelectorOp::kNotIn, .values = nodes}, names));
+  }
+  constraint->has_affinity = true;
+}
+
+}  // namespace
 
 HostPortId ConstraintWriter::PortOf(const HostPort& row) {
   const bool everywhere = row.address.empty() || row.address == "0.0.0.0";
@@ -26,6 +41,7 @@ ConstraintId ConstraintWriter::Add(const CompactPod& row, VolumeNeedsId volumes,
   }
   for (const NodeSelectorTerm& term : row.spec->node_affinity)
     constraint.affinity.push_back(InternNodeTerm(term, &names_));
+  if (!row.spec->avoided_nodes.empty()) AvoidNodes(row.spec->avoided_nodes, &names_, &constraint);
   for (const WeightedNodeTerm& each : row.spec->preferred_nodes) {
     constraint.preferred.push_back(
         {.term = InternNodeTerm(each.term, &names_), .weight = each.weight});

@@ -45,6 +45,7 @@ size_t HashOfPart(const PodSpecRow& spec) {
   }
   for (const Toleration& each : spec.tolerations) hash = absl::HashOf(hash, each.key, each.value);
   for (const HostPort& each : spec.host_ports) hash = absl::HashOf(hash, each.port);
+  for (const std::string& each : spec.avoided_nodes) hash = absl::HashOf(hash, each);
   for (const SpreadConstraintRow& each : spec.spread)
     hash = absl::HashOf(hash, each.topology_key, each.max_skew);
   return hash;

@@ -132,6 +132,8 @@ struct PodSpecRow {
   std::vector<HostPort> host_ports;      // of containers and sidecars
   std::vector<std::string> config_maps;  // that its containers cannot start without (spec 3 P13)
   std::vector<ExtendedRequestRow> extended_requests;  // more than 0, by container
+  std::vector<std::string>
+      avoided_nodes;  // that it must not go to for now; sorted, no field of a pod
 
   friend bool operator==(const PodSpecRow&, const PodSpecRow&) = default;
 };
