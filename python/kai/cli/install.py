@@ -14,9 +14,10 @@ Examples:
   kai install --crds-only | kubectl apply --server-side -f -
   kai install --image example/kai:1 | kubectl apply --server-side -f -
   kai install --separate                 one Deployment per role
+  kai install --without-programs         no Deployment
   kai install --json | jq '.items[].kind'
 \b
-After the CRDs alone, run the roles by hand from any machine that reaches the
+Without Deployments, run the roles by hand on any machine that reaches the
 cluster: kai run all
 """,
 )
@@ -24,9 +25,19 @@ cluster: kai run all
 @click.option("--namespace", metavar="NAME", help="Where the programs run [kai-scheduler].")
 @click.option("--image", metavar="IMAGE", help="The container image that they run from.")
 @click.option("--separate", is_flag=True, help="A Deployment and rights for each role, not one.")
+@click.option(
+    "--without-programs",
+    is_flag=True,
+    help="No Deployment: the roles are started by hand with kai run.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON List instead of YAML.")
 def command(
-    crds_only: bool, namespace: str | None, image: str | None, separate: bool, as_json: bool
+    crds_only: bool,
+    namespace: str | None,
+    image: str | None,
+    separate: bool,
+    without_programs: bool,
+    as_json: bool,
 ) -> int:
     """Print the manifests that a cluster needs; kubectl applies them.
 
@@ -42,8 +53,10 @@ def command(
     """
     from kai.install import manifests
 
-    if crds_only and (namespace is not None or image is not None or separate):
+    if crds_only and (namespace is not None or image is not None or separate or without_programs):
         raise click.UsageError("--crds-only goes with --json alone: CRDs are cluster-wide")
+    if without_programs and image is not None:
+        raise click.UsageError("--image and --without-programs exclude each other")
     if namespace is not None:
         _check_name(namespace)
     if image is not None and (not image or any(each.isspace() for each in image)):
@@ -55,6 +68,7 @@ def command(
             namespace=manifests.NAMESPACE if namespace is None else namespace,
             image=image or "",
             separate=separate,
+            programs=not without_programs,
         )
     )
     if as_json:

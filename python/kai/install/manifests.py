@@ -55,21 +55,28 @@ def queues() -> list[dict[str, Any]]:
 
 
 def everything(
-    *, namespace: str = NAMESPACE, image: str = "", separate: bool = False
+    *,
+    namespace: str = NAMESPACE,
+    image: str = "",
+    separate: bool = False,
+    programs: bool = True,
 ) -> list[dict[str, Any]]:
-    """CRDs, queues, priority classes, access and programs.
+    """CRDs, queues, priority classes, access and, with `programs`, Deployments.
 
     `separate`: a Deployment for each role with a service account of its own, in place of one that
     runs all roles. `image`: "" is the one of this version.
     """
     roles = access.ROLES if separate else (access.ALL,)
     accounts = {role: account_of(role) for role in roles}
-    image = image or default_image()
     made = [*crds(), running.namespace(namespace), *priority_classes(), *queues()]
     for role, name in accounts.items():
         made += access.objects(role, name, namespace)
     made += running.flow_schemas(list(accounts.values()), namespace)
-    made += [running.deployment(role, name, namespace, image) for role, name in accounts.items()]
+    if programs:
+        image = image or default_image()
+        made += [
+            running.deployment(role, name, namespace, image) for role, name in accounts.items()
+        ]
     return made
 
 

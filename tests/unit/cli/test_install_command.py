@@ -50,9 +50,19 @@ def test_each_role_gets_a_deployment_of_its_own(run: Run) -> None:
     assert kinds(run("install", "--separate").out).count("Deployment") == 4
 
 
+def test_without_programs_there_is_everything_but_the_deployment(run: Run) -> None:
+    done = run("install", "--without-programs", "--namespace", "gpu")
+    assert (done.status, done.err) == (0, "")
+    found = kinds(done.out)
+    assert found == [each for each in kinds(run("install").out) if each != "Deployment"]
+    assert "ServiceAccount" in found
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
+        (["--crds-only", "--without-programs"], "--crds-only goes with --json alone"),
+        (["--without-programs", "--image", "x"], "--image and --without-programs exclude"),
         (["--crds-only", "--image", "x"], "--crds-only goes with --json alone"),
         (["--namespace", "My Team"], "--namespace: 'My Team' is no name of a namespace"),
         (["--namespace", ""], "--namespace: '' is no name of a namespace"),
