@@ -142,6 +142,15 @@ class Cluster(metaclass=_Compiled):
         there is no such pod, or it names a group itself.
         """
 
+    def avoid(self, group: str, nodes: list[str]) -> None:
+        """Pods of the group ("namespace/name") that have no node must not go to these; [] ends it.
+
+        It holds for all versions of them to come, until it is called again.
+        """
+
+    def hold_off(self, group: str, *, since_ns: int, delay_ns: int) -> None:
+        """The group evicts nothing in that time, as within a preemption delay."""
+
     def memory(self) -> list[tuple[str, str, int, int]]:
         """What it holds as one that lives on: part, column, how many are in it, and bytes."""
 
@@ -219,6 +228,13 @@ class Session(metaclass=_Compiled):
     def has_changed(self, cluster: Cluster) -> bool:
         """Whether the next plan has anything to take in."""
 
+    def broken(self, cluster: Cluster, assumptions: list[int]) -> list[int]:
+        """Which of these bindings do not hold any more, as the cluster is now.
+
+        Their node is gone, takes no such pod, or holds more than it has to give; or they are not
+        assumed any more. Takes in what happened, as `plan` does.
+        """
+
     def forget(self, cluster: Cluster, assumption: int) -> bool:
         """It did not happen; False: it was seen to happen, or is not known."""
 
@@ -247,6 +263,10 @@ class Drained(metaclass=_Compiled):
     @property
     def gone(self) -> list[tuple[str, str, str]]:
         """Pods of ours and pod groups that went, or have another UID now: kind, name, UID."""
+
+    @property
+    def failed(self) -> list[tuple[str, str, str, str, str, str]]:
+        """Pods of ours that failed on a node: name, UID, pod group, node, reason, message."""
 
     @property
     def groups(self) -> list[str]:
@@ -312,7 +332,7 @@ class Feed(metaclass=_Compiled):
     def pod_facts(self, names: list[str]) -> list[tuple[str, str, str, str, str, str, str] | None]:
         """UID, node, what is written on pods of ours that wait, and the name of the pod group.
 
-        Written are status, reason and message of PodScheduled, and nominatedNodeName.
+        Written are status, reason and message of PodScheduled, and nominatedNodeName if it is ours.
         """
 
     def group_facts(self, names: list[str]) -> list[tuple[str, bytes, str, str, str, bytes] | None]:

@@ -9,6 +9,9 @@ POD_GROUP_API = "scheduling.run.ai/v2alpha2"
 SCHEDULER_NAME = "kai-scheduler"
 """`spec.schedulerName` of the pods that are ours to place."""
 
+FIELD_MANAGER = "kai-sched"
+"""The beginning of our User-Agent, by which the API server says which fields are of our making."""
+
 # Labels of pods and of the workloads that own them.
 QUEUE_LABEL = "kai.scheduler/queue"
 LEGACY_QUEUE_LABEL = "runai/queue"  # before KAI 0.6, or where podgrouper.queueLabelKey says so

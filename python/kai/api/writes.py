@@ -61,6 +61,11 @@ class Result(Enum):
     FAILED = "failed"  # it was not done, and may be tried again: 429 and 5xx after several tries
     LOST = "lost"  # no answer came: it may have been done
     REPLACED = "replaced"  # never sent: a later write of the same key took its place
+    TAKEN_BACK = "taken back"  # not done: it was not to be tried again
+
+
+NOT_LEADING = "NotLeading"
+"""The reason of an outcome: nothing was sent, as another process may lead by now."""
 
 
 @dataclass(frozen=True, slots=True)

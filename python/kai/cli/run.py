@@ -33,10 +33,35 @@ finished, and its leases are given up.
 )
 @click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
 @click.option(
+    "--eviction",
+    type=click.Choice(["delete", "evict"]),
+    default="delete",
+    show_default=True,
+    help="How victims leave: delete as KAI does, evict minds PodDisruptionBudgets.",
+)
+@click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
     show_default=True,
     help="Hold leases, so that only one process writes.",
+)
+@click.option(
+    "--leader-elect-lease-duration",
+    "lease_seconds",
+    type=click.FloatRange(min=1),
+    help="Seconds after which another process may take a lease that is not renewed.",
+)
+@click.option(
+    "--leader-elect-renew-deadline",
+    "renew_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds without a renewal after which the leader stops; less than the lease's.",
+)
+@click.option(
+    "--leader-elect-retry-period",
+    "retry_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds between renewals; less than the renew deadline.",
 )
 @click.option(
     "--listen-address",
@@ -59,6 +84,9 @@ def command(
     log_json: bool,
     verbose: bool,
     schedule_period: float | None,
+    lease_seconds: float | None,
+    renew_seconds: float | None,
+    retry_seconds: float | None,
     **options: Any,
 ) -> int:
     """Schedule the pods of a cluster.
@@ -73,8 +101,13 @@ def command(
     from kai.service.options import Options, roles_of
 
     need_cluster_extra()
-    if schedule_period is not None:
-        options["min_period"] = schedule_period
+    given = {
+        "min_period": schedule_period,
+        "lease_seconds": lease_seconds,
+        "renew_seconds": renew_seconds,
+        "retry_seconds": retry_seconds,
+    }
+    options |= {name: value for name, value in given.items() if value is not None}
     log = Log(as_json=log_json, level="debug" if verbose else "info")
     serve(
         Options(roles=roles_of(roles), **options), kubeconfig=kubeconfig, context=context, log=log

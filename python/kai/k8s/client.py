@@ -25,8 +25,9 @@ from multidict import CIMultiDict
 from yarl import URL
 
 import kai
+from kai.api import keys
 from kai.api.resources import RESOURCES, Resource
-from kai.api.writes import Outcome, Result, Write
+from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.errors import InvalidInputError, NotFoundError, RefusedError, UnreachableError
 from kai.k8s.answers import Answer, Unanswered, explain, outcome_of, retry_after, said
 from kai.k8s.clock import Backoff, Clock
@@ -230,7 +231,7 @@ class Client:
         tries = 0
         while (now := self.clock.monotonic()) < ends and not self._closed:
             if guard is not None and not guard():
-                outcome = Outcome(Result.FAILED, 0, "NotLeading", "the lease is not ours any more")
+                outcome = Outcome(Result.FAILED, 0, NOT_LEADING, "the lease is not ours any more")
                 break
             try:
                 answer = await self._exchange(
@@ -468,7 +469,7 @@ class Client:
 
 
 def user_agent() -> str:
-    return f"kai-sched/{kai.__version__} ({sys.platform}/{platform.machine()})"
+    return f"{keys.FIELD_MANAGER}/{kai.__version__} ({sys.platform}/{platform.machine()})"
 
 
 def must_not_repeat(write: Write) -> bool:

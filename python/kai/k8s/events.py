@@ -11,7 +11,7 @@ texts and never format strings.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -53,7 +53,10 @@ class _Known:
 
 
 class Events:
-    """Makes writes of events, for `Writer.put`. Counters: `emitted`, `dropped` (too many)."""
+    """Makes writes of events, for `Writer.put`. Counters: `emitted`, `dropped` (too many).
+
+    `wall`: the time of day that events get, such as `Client.server_time`.
+    """
 
     def __init__(
         self,
@@ -61,12 +64,14 @@ class Events:
         component: str,
         *,
         clock: Clock | None = None,
+        wall: Callable[[], float] | None = None,
         instance: str = "",
         remembered: int = MOST_REMEMBERED,
     ) -> None:
         self.emitted = self.dropped = 0
         self._writer, self._component, self._instance = writer, component, instance
         self._clock, self._remembered = clock or Clock(), remembered
+        self._wall = wall or self._clock.wall
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
         self._budgets: OrderedDict[tuple[str, ...], tuple[float, float]] = OrderedDict()
         self._last_number = 0
@@ -170,12 +175,12 @@ class Events:
 
     def _name(self, about: About) -> str:
         """`<object>.<hex>`: the time in nanoseconds, and never the same twice."""
-        self._last_number = max(self._last_number + 1, int(self._clock.wall() * 1e9))
+        self._last_number = max(self._last_number + 1, int(self._wall() * 1e9))
         end = f".{self._last_number:x}"
         return about.name[: LONGEST_NAME - len(end)].rstrip(".-") + end
 
     def _now(self) -> str:
-        return to_text(int(self._clock.wall()) * SECOND_NS)
+        return to_text(int(self._wall()) * SECOND_NS)
 
     def _allowed(self, object_key: tuple[str, ...], kept: float) -> bool:
         """Takes one from what this object may still cause, unless only `kept` is left."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import platform
 import uuid
 from collections.abc import Callable, Sequence
@@ -108,6 +109,7 @@ class LeaderElection:
         self._leases = [_Lease(each, row.path(namespace, each)) for each in sorted(set(names))]
         self._collection = row.path(namespace)
         self._leads = False
+        self._gives_back = True
 
     @property
     def write_timeout(self) -> float:
@@ -143,9 +145,16 @@ class LeaderElection:
             await self.release()
             raise
 
+    def let_run_out(self) -> None:
+        """The leases are not released at the end: a write that was sent may still take effect, and
+        the next leader would not know of it."""
+        self._gives_back = False
+
     async def release(self) -> None:
         """Releases the leases that are ours. Raises nothing."""
         self._leads = False
+        if not self._gives_back:
+            return
         ours = [each for each in self._leases if each.holder == self.identity]
         await asyncio.gather(*(self._give_back(each) for each in reversed(ours)))
 
@@ -244,7 +253,6 @@ class LeaderElection:
     def _lose(self) -> None:
         self._leads = False
         self.problem = self.problem or "the lease was not renewed in time"
-        _log.warning("not leading any more: %s", self.problem)
         if self._on_lost is not None:
             self._on_lost()
 
@@ -263,7 +271,7 @@ class LeaderElection:
         spec = {
             **old,
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": int(self.times.duration),
+            "leaseDurationSeconds": math.ceil(self.times.duration),
             "acquireTime": old.get("acquireTime") if ours else now,
             "renewTime": now,
             "leaseTransitions": transitions if ours or not lease.record else transitions + 1,

@@ -144,7 +144,7 @@ class Watch:
             self._sink.begin_list(self.kind)
             self._complete()
             self._absent = True
-        await self._pause(why, MOST_RETRY_AFTER_S)
+        await self._pause("" if self._optional else why, MOST_RETRY_AFTER_S)
 
     def _gets_on(self) -> None:
         self.problem, self._fruitless, self._moved = "", 0, True
@@ -230,6 +230,7 @@ class Watch:
                 if response.status != 200:
                     await self._refused(response, path, listing)
                     return
+                self.problem = ""
                 await self._read(response.content, listing)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             if not self._moved:  # else it goes on at once

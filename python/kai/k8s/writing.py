@@ -26,13 +26,15 @@ Observe = Callable[[Write, Outcome, float, float], None]
 
 
 class _Item:
-    """A write that waits. Its write changes when a later one takes its place; None: it moved."""
+    """A write that waits, or is on its way. Its write changes when a later one takes its place;
+    None: it moved. `ends`: it is not tried again."""
 
-    __slots__ = ("done", "since", "write")
+    __slots__ = ("done", "ends", "since", "write")
 
     def __init__(self, write: Write, done: Done | None, since: float) -> None:
         self.write: Write | None = write
         self.done, self.since = done, since
+        self.ends = False
 
 
 class Writer:
@@ -66,6 +68,7 @@ class Writer:
         self._busy: set[str] = set()  # keys on their way
         self._behind: dict[str, _Item] = {}  # wait for the same key on its way
         self._flying = dict.fromkeys(Lane, 0)
+        self._on_their_way: set[_Item] = set()
         self._most = dict.fromkeys(Lane, workers)
         self._most[Lane.CONDITION] = max(1, workers * 3 // 4)
         self._most[Lane.EVENT] = max(1, workers // 4)
@@ -102,6 +105,26 @@ class Writer:
             self._by_key[write.key] = item
         self._waiting[write.lane].append(item)
         self._wake()
+
+    def take_back(self, lane: Lane, chosen: Callable[[Write], bool]) -> list[Write]:
+        """Takes back writes without a key that were not sent yet, and calls no `done` for them.
+
+        A chosen write that is on its way is not tried again: its result is TAKEN_BACK if the
+        server has not carried it out, and LOST where that is not known.
+        """
+        for item in self._on_their_way:
+            if item.write is not None and item.write.lane is lane and chosen(item.write):
+                item.ends = True
+        taken, kept = [], deque[_Item]()
+        for item in self._waiting[lane]:
+            if item.write is not None and not item.write.key and chosen(item.write):
+                taken.append(item.write)
+            else:
+                kept.append(item)
+        if taken:
+            self._waiting[lane] = kept
+            self._check_empty()
+        return taken
 
     def waiting(self, lane: Lane) -> int:
         """How many writes of a lane wait to be sent."""
@@ -194,6 +217,7 @@ class Writer:
             self._by_key.pop(key, None)
             self._busy.add(key)
         self._flying[lane] += 1
+        self._on_their_way.add(item)
         self.sent[lane] += 1
         began = clock.monotonic()
         outcome = Outcome(Result.LOST, 0, "Stopped", "the process ended before the answer")
@@ -201,7 +225,7 @@ class Writer:
             outcome = await self._client.send(
                 write,
                 timeout=self.timeout,
-                guard=self.guard,
+                guard=lambda: not item.ends and (self.guard is None or self.guard()),
                 busy=lambda seconds: self._pause(lane, seconds),
             )
         except Exception as error:  # a mistake of ours must not cost a worker
@@ -209,6 +233,9 @@ class Writer:
             outcome = Outcome(Result.REFUSED, 0, type(error).__name__, str(error))
         finally:
             self._flying[lane] -= 1
+            self._on_their_way.discard(item)
+            if item.ends and outcome.result is Result.FAILED:
+                outcome = Outcome(Result.TAKEN_BACK)
             if key:
                 self._busy.discard(key)
                 behind = self._behind.pop(key, None)

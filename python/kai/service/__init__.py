@@ -63,17 +63,25 @@ def serve(
 ) -> None:
     """Runs the roles until SIGTERM or SIGINT, in the main thread. Raises what `run` raises."""
     import asyncio
+    import logging
     import signal
 
-    from kai.service.log import Log
+    from kai.service.log import Bridge, Log
+
+    log = log or Log()
+    bridge = Bridge(log)
+    logging.getLogger("kai").addHandler(bridge)
 
     async def until_signal() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        await _run(options, kubeconfig, context, log or Log(), stop)
+        await _run(options, kubeconfig, context, log, stop)
 
-    asyncio.run(until_signal())
+    try:
+        asyncio.run(until_signal())
+    finally:
+        logging.getLogger("kai").removeHandler(bridge)
 
 
 async def _run(

@@ -10,6 +10,7 @@ the cycle that it belongs to.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -62,6 +63,45 @@ class Log:
             stream.flush()
         except (OSError, ValueError):  # the reader is gone: scheduling goes on
             return
+
+
+class Calm:
+    """Warnings about what may happen a thousand times in a row: the first one at once, and then one
+    in `every` seconds, with the number of those that came meanwhile.
+
+        calm = Calm(log, clock.monotonic)
+        calm.warning("cannot bind Pod", name="team/a", why="...")
+    """
+
+    def __init__(self, log: Log, clock: Callable[[], float], every: float = 10.0) -> None:
+        self._log, self._clock, self._every = log, clock, every
+        self._said: dict[str, tuple[float, int]] = {}  # when, and how many came since
+
+    def warning(self, message: str, **fields: Any) -> None:
+        now = self._clock()
+        said, more = self._said.get(message, (float("-inf"), 0))
+        if now - said < self._every:
+            self._said[message] = (said, more + 1)
+            return
+        self._said[message] = (now, 0)
+        if more:
+            fields["times"] = more + 1
+        self._log.warning(message, **fields)
+
+
+class Bridge(logging.Handler):
+    """Brings to a log what kai.k8s says by Python's own logging."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fields = {}
+        if record.exc_info:
+            fields["why"] = logging.Formatter().formatException(record.exc_info)
+        say = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        say(record.getMessage(), **fields)
 
 
 def _text(value: Any) -> str:

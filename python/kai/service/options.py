@@ -28,9 +28,10 @@ LEASES = {
 class Options:
     """Everything but the connection.
 
-    Times are in seconds. `min_period`: the least time from the end of one cycle to the next one;
-    `max_period`: a cycle is run after this time even if nothing has changed. `writers`: requests
-    that are under way at the same time.
+    `eviction`: "evict" minds PodDisruptionBudgets, "delete" is KAI's way. Times are in seconds.
+    `min_period`: the least time from the end of one cycle to the next one; `max_period`: a cycle is
+    run after this time even if nothing has changed. `writers`: requests that are under way at the
+    same time.
     """
 
     roles: tuple[str, ...] = ROLES
@@ -42,6 +43,7 @@ class Options:
     config: Any = None
     as_kai: bool = False
     binding: Literal["direct", "bind-requests"] = "direct"
+    eviction: Literal["delete", "evict"] = "delete"
     leader_elect: bool = True
     listen: str | None = None
     metrics_namespace: str = "kai"
@@ -59,6 +61,12 @@ class Options:
                 raise InvalidInputError(f"there is no role {role!r}{did_you_mean(role, ROLES)}")
         if not self.roles:
             raise InvalidInputError("no role is given: scheduler, pod-grouper, ..., or all")
+        if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
+            raise InvalidInputError(
+                f"leader election: a lease of {self.lease_seconds:g} s, a renew deadline of"
+                f" {self.renew_seconds:g} s and a retry period of {self.retry_seconds:g} s: each"
+                " has to be longer than the next one"
+            )
 
     def has(self, role: Role) -> bool:
         return role in self.roles
@@ -99,6 +107,7 @@ class RunOptions(TypedDict, total=False):
     config: Any
     as_kai: bool
     binding: Literal["direct", "bind-requests"]
+    eviction: Literal["delete", "evict"]
     leader_elect: bool
     listen: str | None
     metrics_namespace: str

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,9 +20,12 @@ from kai.api import keys
 from kai.api.reading import annotations_of
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import verdicts
-from kai.controllers.binding import Binding, Removal
+from kai.controllers.binding import Binding
+from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
-from kai.controllers.verdicts import Event, Verdicts
+from kai.controllers.rejecting import Rejections
+from kai.controllers.verdicts import Event, Eviction, Verdicts
+from kai.controllers.waits import Waits
 from kai.engine import config as configuration
 from kai.engine.plan import Plan
 from kai.engine.values import Bind, Evict
@@ -63,7 +66,8 @@ class News:
     did not come true. `looked_at`: pods that were read to find out what became of a write, as JSON.
     `owners`: objects that the grouper asked for; None: not there, False: it may not be read.
     `rules`: how pods are grouped, where that has changed. `answers`: to writes of the turns before.
-    `bound`, `failed`, `evicted`, `spared`: as in kai.controllers.binding.Steps.
+    `asked`: bindings that were held back, and may not hold any more. `bound`, `failed`, `evicted`,
+    `spared`: as in kai.controllers.binding.Steps.
     """
 
     now_ns: int
@@ -73,6 +77,7 @@ class News:
     owners: Sequence[tuple[Reference, Mapping[str, Any] | bool | None]] = ()
     rules: Rules | None = None
     answers: Sequence[tuple[Write, Outcome]] = ()
+    asked: Sequence[Binding] = ()
     bound: Sequence[Binding] = ()
     failed: Sequence[tuple[Binding, str]] = ()
     evicted: Sequence[Removal] = ()
@@ -83,8 +88,8 @@ class News:
 class Turn:
     """What came of one turn.
 
-    `writes` and `events`: what is said about pods, pod groups and queues. `changed_nodes`: nodes
-    that changed, went, or got a pod of another scheduler. `wake_ns`: when there will be something
+    `writes` and `events`: what is said about pods, pod groups and queues. `asked` is that of the
+    news, and `broken` has the assumptions that do not hold. `wake_ns`: when there will be something
     to do though nothing happens.
     """
 
@@ -97,7 +102,8 @@ class Turn:
     events: list[Event] = field(default_factory=list)
     evicted: list[Mapping[str, str]] = field(default_factory=list)
     synced: frozenset[str] = frozenset()
-    changed_nodes: Sequence[str] = ()
+    asked: Sequence[Binding] = ()
+    broken: Sequence[int] = ()
     gone: Sequence[tuple[str, str, str]] = ()
     timing_ms: dict[str, float] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -122,12 +128,21 @@ class State:
 class Planner:
     """Everything that belongs to the planning thread.
 
-    `only_new`: pods that name their pod group are not looked at, nor what owns them: who writes
-    nothing has no groups to keep up to date.
+    `on_nodes` is called in a turn, before it plans, with the nodes that changed, went, or got or
+    lost a pod of another scheduler. `only_new`: pods that name their pod group are not looked at,
+    nor what owns them: who writes nothing has no groups to keep up to date.
     """
 
-    def __init__(self, core: Core, options: Options, *, only_new: bool = False) -> None:
-        self._core, self._options, self._only_new = core, options, only_new
+    def __init__(
+        self,
+        core: Core,
+        options: Options,
+        on_nodes: Callable[[Sequence[str]], None] = lambda nodes: None,
+        *,
+        only_new: bool = False,
+    ) -> None:
+        self._core, self._options = core, options
+        self._on_nodes, self._only_new = on_nodes, only_new
         self._seen = FeedSeen(core.feed)
         self._grouper: Grouper | None = None
         if options.has("pod-grouper"):
@@ -147,6 +162,10 @@ class Planner:
         self._planned: dict[str, Mapping[str, Any]] = {}  # groups that are not created yet
         # By pod, the event of an eviction under way: its pod group may be gone before its answer.
         self._evictions: dict[str, Event] = {}
+        self._rejections = Rejections()
+        self._refusals: Waits[str] = Waits()  # groups for which a pod could not be evicted
+        # By group, what is still to be said of that: the group may not be at the API server yet.
+        self._refused: dict[str, tuple[Eviction, str]] = {}
 
     def turn(self, news: News) -> Turn:
         started = time.perf_counter()
@@ -158,10 +177,14 @@ class Planner:
             self._core.cluster.upsert(data)
         drained = self._core.feed.drain()
         turn.synced = frozenset(drained.synced)
-        turn.gone, turn.changed_nodes = drained.gone, drained.nodes
+        turn.gone = drained.gone
+        if drained.nodes:
+            self._on_nodes(drained.nodes)
         turn.problems += [": ".join(filter(None, each)) for each in drained.rejected]
         self._statuses.touch(now, drained.groups, drained.queues)
         self._touched.update(drained.groups)
+        self._check(turn, news.asked)
+        self._keep_away(turn, drained, now)
         leads = news.plans and turn.synced >= NEEDED
         if self._grouper is not None:
             turn.grouped = self._group(self._grouper, drained, news, leads)
@@ -178,6 +201,52 @@ class Planner:
     def state(self) -> State:
         memory = self._core.session.export_memory(self._core.cluster)
         return State(memory, dict(self._planned), dict(self._assigned), self._cycle)
+
+    # ---- what the cluster did meanwhile ----------------------------------------------------------
+
+    def _check(self, turn: Turn, asked: Sequence[Binding]) -> None:
+        """Of bindings that were held back those that do not hold are decided anew."""
+        if not asked:
+            return
+        cluster, _, session = self._core
+        turn.asked = asked
+        turn.broken = session.broken(cluster, [each.assumption for each in asked])
+        for assumption in turn.broken:
+            session.forget(cluster, assumption)
+
+    def _keep_away(self, turn: Turn, drained: _core.Drained, now: float) -> None:
+        """Groups avoid nodes that rejected a pod of theirs, for a while."""
+        for pod, _, group, node, reason, message in drained.failed:
+            until = self._rejections.failed(now, group, node, reason)
+            if until is not None:
+                turn.problems.append(
+                    f"Node {node} rejected Pod {pod}, {reason}: {message}; the other pods of"
+                    f" PodGroup {group} do not go there for {until - now:.0f} s"
+                )
+        for group, nodes in self._rejections.changed(now).items():
+            self._core.cluster.avoid(group, nodes)
+
+    def _spare(self, turn: Turn, news: News, now: float) -> None:
+        """Pods could not be evicted: what their room was for takes none for a while."""
+        for group in self._refusals.ended(now):
+            self._refused.pop(group, None)
+        for removal, why in news.spared:
+            order = removal.order
+            self._evictions.pop(order.pod, None)
+            if order.waits in self._refusals:
+                continue  # said already: of several that go together, the first is in the way
+            until = self._refusals.begin(now, order.waits)
+            delay_ns = int((until - now) * 1e9)
+            self._core.cluster.hold_off(order.waits, since_ns=news.now_ns, delay_ns=delay_ns)
+            self._refused[order.waits] = (order, why)
+            turn.problems.append(
+                f"Pod {order.pod} was not evicted for PodGroup {order.waits}, which waits for"
+                f" {until - now:.0f} s: {why}"
+            )
+        for group, (order, why) in list(self._refused.items()):
+            if self._seen.group(group) is not None:
+                del self._refused[group]
+                self._take(turn, self._verdicts.spared(now, order, why, self._seen))
 
     # ---- groups ----------------------------------------------------------------------------------
 
@@ -245,13 +314,17 @@ class Planner:
                 if event is not None and not told.events:
                     told.events.append(event)
                 self._take(turn, told)
-            for removal, _ in news.spared:
-                self._evictions.pop(removal.order.pod, None)
+            self._spare(turn, news, now)
             wake = self._plan(turn, news.now_ns, now)
         else:
             wake = None
         turn.writes += self._statuses.due(now)
-        for moment in (self._verdicts.wake(now), self._statuses.wake()):
+        for moment in (
+            self._verdicts.wake(now),
+            self._statuses.wake(),
+            self._rejections.next(),
+            self._refusals.next(),
+        ):
             if moment is not None and (wake is None or moment * 1e9 < wake):
                 wake = int(moment * 1e9)
         turn.wake_ns = wake
@@ -291,6 +364,9 @@ class Planner:
                 turn.bindings.append(self._binding(decision, facts[0], facts[6], number))
             elif isinstance(decision, Evict) and decision.pod in orders:
                 order = orders[decision.pod]
+                if order.for_group is None and order.group in self._refusals:
+                    self._core.session.forget(self._core.cluster, number)
+                    continue  # of a stale gang, which has no preemption delay
                 turn.removals.append(Removal(order, number))
                 group = self._seen.group(order.group)
                 if group is not None and order.message:

@@ -15,7 +15,7 @@ import contextlib
 import gc
 import json
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from kai.service.metrics import Metrics
 from kai.service.options import Options
 from kai.service.planner import NEEDED, News, Planner, Turn, make_core
 from kai.service.reading import WATCHED, Reading
+from kai.service.reports import Reports
 from kai.service.snapshots import archive, objects_of
 
 if TYPE_CHECKING:
@@ -55,20 +56,23 @@ class Service:
         self, client: Client, options: Options, log: Log, metrics: Metrics | None = None
     ) -> None:
         self._client, self._options, self._log = client, options, log
+        self._reports = Reports(log, client.clock)
         self.metrics = metrics or Metrics(options.metrics_namespace)
         self._clock = client.clock
         core = make_core(options)
-        self._planner = Planner(core, options)
+        self._planner = Planner(core, options, self._nodes_changed)
+        self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
         self._reading = Reading(client, core.feed, options, self._changed.set)
         self._binder = Binder(
             copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
+            eviction=options.eviction,
             # Without a scheduler beside it a pod is grouped in the cluster at once.
             wait=WAIT_BEFORE_WRITING_S if options.has("scheduler") else 0.0,
         )
         self._election = self._make_election() if options.leader_elect else None
-        self._lists_pods = False  # anew, before it plans as a leader
+        self._listing: asyncio.Task[Any] | None = None  # pods anew, before it plans as a leader
         self._writer = Writer(
             client,
             workers=options.writers,
@@ -77,11 +81,15 @@ class Service:
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
         components = (options.scheduler_name, "binder", "pod-grouper")
-        self._events = {name: Events(self._writer, name, clock=client.clock) for name in components}
+        self._events = {
+            name: Events(self._writer, name, clock=client.clock, wall=client.server_time)
+            for name in components
+        }
         self._watching: dict[str, asyncio.Task[Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._forgotten: list[int] = []
         self._looked_at: list[bytes] = []
+        self._asked: list[Binding] = []
         self._answers: list[tuple[Write, Outcome]] = []
         self._steps = Steps()  # what the planning thread has to hear of
         self._turn_since: float | None = None
@@ -96,6 +104,7 @@ class Service:
         for kind in WATCHED:
             self._watch(kind)
         self._start(self._measure_lag())
+        self._start(self._reports.run(self._reading.watches, self._election))
         if self._election is not None:
             self._start(self._election.run())
         cycles = self._start(self._cycles(stop))
@@ -113,6 +122,8 @@ class Service:
         left = await self._writer.drain(FINISH_WITHIN_S, Lane.EVENT)
         if left:
             self._log.warning("some writes were not finished", writes=left)
+        if self._election is not None and (left or self._binder.in_doubt):
+            self._election.let_run_out()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -136,10 +147,11 @@ class Service:
         """Another leader may have bound pods until a moment ago: pods are listed anew first."""
         self._log.info("leading", leases=list(self._options.leases()))
         self.metrics.leading.set(1)
-        self._start(self._list_pods())
+        if self._listing is not None:
+            self._listing.cancel()
+        self._listing = self._start(self._list_pods())
 
     async def _list_pods(self) -> None:
-        self._lists_pods = True
         task = self._watching["Pod"]
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -147,17 +159,21 @@ class Service:
         watch = self._reading.watches["Pod"]
         while not watch.synced:
             await self._clock.sleep(0.02)
-        self._lists_pods = False
+        self._listing = None
         self._changed.set()
 
     def _lost_leading(self) -> None:
-        self._log.warning("not leading any more")
+        assert self._election is not None
+        self._log.warning("not leading any more", why=self._election.problem)
         self.metrics.leading.set(0)
 
     def _may_plan(self) -> bool:
         if self._election is None:
             return True
-        return self._election.is_leading() and not self._lists_pods
+        return self._election.is_leading() and self._listing is None
+
+    def _term(self) -> int:
+        return 0 if self._election is None else self._election.transitions
 
     def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.ensure_future(work)
@@ -208,10 +224,13 @@ class Service:
             if stop.is_set() or self._failure is not None:
                 return
             self._changed.clear()
+            term = self._term()
             news = self._news()
             self._turn_since = self._clock.monotonic()
             turn = await loop.run_in_executor(self._thread, self._planner.turn, news)
             self._turn_since = None
+            if term != self._term():
+                self._take_back(turn)
             self._apply(turn)
             wake_at = None
             if turn.wake_ns is not None:
@@ -236,6 +255,7 @@ class Service:
             owners=self._reading.take_owners(),
             rules=self._reading.take_rules(),
             answers=tuple(self._answers),
+            asked=tuple(self._asked),
             bound=self._steps.bound,
             failed=self._steps.failed,
             evicted=self._steps.evicted,
@@ -245,7 +265,15 @@ class Service:
         self._answers.clear()
         self._forgotten.clear()
         self._looked_at.clear()
+        self._asked.clear()
         return news
+
+    def _take_back(self, turn: Turn) -> None:
+        """Another process may have led since this was planned."""
+        self._forgotten += [each.assumption for each in turn.bindings]
+        self._forgotten += [each.assumption for each in turn.removals]
+        turn.bindings.clear()
+        turn.removals.clear()
 
     def _apply(self, turn: Turn) -> None:
         now = self._clock.monotonic()
@@ -257,6 +285,7 @@ class Service:
                 self._binder.pod_gone(name, uid)
         self._take(now, turn.grouped)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._client.server_time()))
+        self._do(self._binder.checked(now, stamp, turn.asked, turn.broken))
         self._do(self._binder.begin(now, stamp, turn.bindings, turn.removals))
         self._do(self._binder.tick(now))
         for write in turn.writes:
@@ -305,6 +334,9 @@ class Service:
             self._writer.put(write, self._answered)
         for binding in steps.look:
             self._start(self._look(binding))
+        if steps.ask:
+            self._asked += steps.ask
+            self._changed.set()
         if steps.forget:
             self._forgotten += steps.forget
             self._changed.set()
@@ -312,8 +344,24 @@ class Service:
             for name in ("bound", "failed", "evicted", "spared"):
                 getattr(self._steps, name).extend(getattr(steps, name))
             self._changed.set()
+        for binding, why in steps.failed:
+            self._reports.not_bound(binding, why)
         for problem in steps.problems:
             self._log.warning(problem)
+
+    def _nodes_changed(self, nodes: Sequence[str]) -> None:
+        """On the planning thread."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._hold, frozenset(nodes))
+
+    def _hold(self, nodes: frozenset[str]) -> None:
+        """Bindings to these nodes that were not sent wait until the next turn has checked them."""
+
+        def goes_there(write: Write) -> bool:
+            return isinstance(write.about, Binding) and write.about.node in nodes
+
+        unsent = self._writer.take_back(Lane.BINDING, goes_there)
+        self._do(self._binder.hold(nodes, unsent))
 
     def _emit(self, event: Event) -> None:
         about = About(event.kind, event.namespace, event.name, event.uid)
@@ -336,11 +384,12 @@ class Service:
                 data = await self._client.get("Pod", namespace, name)
                 break
             except KaiError as error:
-                self._log.warning("a pod cannot be read", pod=binding.pod, why=str(error))
+                self._reports.not_read(binding, str(error))
                 await self._clock.sleep(1.0)
         if data is not None:
             self._looked_at.append(data)
-        self._do(self._binder.seen(binding, None if data is None else json.loads(data)))
+        now = self._clock.monotonic()
+        self._do(self._binder.seen(now, binding, None if data is None else json.loads(data)))
         self._changed.set()
 
     def _observe(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
@@ -348,6 +397,7 @@ class Service:
         self.metrics.writes.labels(write.kind, verb, outcome.result.value).inc()
         if write.subresource == "binding":
             self.metrics.bind_ms.observe((waited + took) * 1000)
+        self._reports.answered(write, outcome)
 
     async def _measure_lag(self) -> None:
         while True:

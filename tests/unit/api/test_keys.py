@@ -10,6 +10,7 @@ HEADER = Path(__file__).parents[3] / "cpp" / "kai" / "api" / "keys.h"
 SHARED = {  # in cpp/kai/api/keys.h -> in kai.api.keys
     "kAmdGpu": "AMD_GPU",
     "kBalancedDomains": "BALANCED_DOMAINS_ANNOTATION",
+    "kFieldManager": "FIELD_MANAGER",
     "kGpuCount": "GPU_COUNT_LABEL",
     "kGpuFraction": "GPU_FRACTION_ANNOTATION",
     "kGpuFractionDevices": "GPU_DEVICES_ANNOTATION",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kai.api import keys
-from kai.api.writes import Outcome, Result, Write
-from kai.controllers.binding import Binder, Binding, Removal, Steps
+from kai.api.writes import NOT_LEADING, Outcome, Result, Write
+from kai.controllers.binding import Binder, Binding, Steps
+from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, GroupChange
 from kai.controllers.verdicts import Eviction
 
@@ -92,11 +93,35 @@ def test_a_group_that_cannot_be_created_binds_nothing() -> None:
     [created] = begin(binder, binding(names_group=False)).writes
     steps = binder.answered(1, created, REFUSED)
     assert steps.writes == []
-    assert steps.forget == [7]
     assert [why for _, why in steps.failed] == ["its pod group cannot be created: no"]
     assert binder.is_planned("team/pg-a")
-    assert kinds(binder.tick(1.5)) == []
-    assert kinds(binder.tick(2.0)) == ["create PodGroup"]
+    assert binder.tick(1.5) == Steps()
+    steps = binder.tick(2.0)
+    assert steps.forget == [7]
+    assert kinds(steps) == ["create PodGroup"]
+
+
+def test_a_group_that_could_not_be_created_is_tried_again_for_a_pod_planned_meanwhile() -> None:
+    binder = with_planned_group("a-0")
+    [created] = begin(binder, binding(names_group=False)).writes
+    binder.answered(1, created, REFUSED)
+    assert begin(binder, binding("a-1", names_group=False)).writes == []
+    [created] = binder.tick(2.0).writes
+    after = binder.answered(2, created, DONE)
+    assert [(write.name, write.subresource) for write in after.writes] == [
+        ("a-1", "binding"),
+        ("a-0", ""),
+    ]
+
+
+def test_a_group_whose_creation_got_no_answer_is_created_again_with_waits() -> None:
+    binder = with_planned_group("a-0")
+    [created] = begin(binder, binding(names_group=False)).writes
+    [created] = binder.answered(1, created, LOST).writes
+    assert binder.answered(1, created, LOST) == Steps()
+    assert binder.next_tick() == 2.0
+    [created] = binder.tick(2.0).writes
+    assert kinds(binder.answered(2, created, CONFLICT)) == ["create Pod/binding"]
 
 
 def test_pods_that_wait_for_a_second_name_their_group() -> None:
@@ -148,64 +173,209 @@ def pod(**spec: Any) -> dict[str, Any]:
 
 def test_a_lost_answer_of_a_binding_that_happened() -> None:
     binder, looked_at = lost()
-    steps = binder.seen(looked_at, pod(nodeName="n1"))
+    steps = binder.seen(2, looked_at, pod(nodeName="n1"))
     assert steps.bound == [looked_at]
     assert steps.forget == []
 
 
 def test_a_lost_answer_of_a_binding_that_did_not_happen_is_repeated_to_the_same_node() -> None:
     binder, looked_at = lost()
-    [again] = binder.seen(looked_at, pod()).writes
+    [again] = binder.seen(2, looked_at, pod()).writes
     assert isinstance(again.body, dict)
     assert again.body["target"]["name"] == "n1"
     assert binder.answered(3, again, DONE).bound == [looked_at]
 
 
-def test_a_lost_answer_of_a_pod_that_is_gone_elsewhere_or_another_one() -> None:
-    other = {"metadata": {"uid": "another"}, "spec": {"nodeName": "n1"}}
+def test_a_lost_answer_of_a_pod_that_is_elsewhere_or_leaves() -> None:
     leaves = {"metadata": {"uid": "uid-a-0", "deletionTimestamp": STAMP}, "spec": {}}
-    for found in (None, other, leaves, pod(nodeName="n2")):
+    for found in (leaves, pod(nodeName="n2")):
         binder, looked_at = lost()
-        steps = binder.seen(looked_at, found)
+        steps = binder.seen(2, looked_at, found)
         assert steps.forget == [7]
-        assert steps.bound == []
-        assert steps.failed == []
+        assert steps.bound == steps.failed == []
+        assert binder.under_way == binder.in_doubt == 0
+
+
+def test_a_lost_answer_of_a_pod_that_is_gone_or_another_one() -> None:
+    other = {"metadata": {"uid": "another"}, "spec": {"nodeName": "n1"}}
+    for found in (None, other):
+        binder, looked_at = lost()
+        steps = binder.seen(2, looked_at, found)
+        assert steps == Steps()
         assert binder.under_way == 0
+        assert binder.next_tick() == 4.0  # if no watch has shown it by then
+        assert binder.tick(4.0).forget == [7]
+
+
+def test_a_request_in_doubt_keeps_its_room_whatever_becomes_of_the_next_ones() -> None:
+    """Any of them may be the one that is still on its way."""
+    binder, looked_at = lost()
+    now = 2.0
+    for answer in (LOST, Outcome(Result.FAILED, 503, message="busy"), REFUSED, CONFLICT, LOST):
+        [again] = binder.seen(now, looked_at, pod()).writes
+        steps = binder.answered(now, again, answer)
+        assert steps.forget == []
+        if not steps.look:
+            due = binder.next_tick()
+            assert due is not None
+            assert binder.tick(due - 0.1).look == []
+            now = due
+            steps = binder.tick(now)
+        assert steps.look == [looked_at]
+        assert steps.forget == []
+        assert binder.in_doubt == 1
+    assert now == 2 + 1 + 2 + 4 + 8
+    assert binder.seen(now, looked_at, pod(nodeName="n1")).bound == [looked_at]
+    assert binder.in_doubt == 0
+
+
+def test_a_request_in_doubt_to_a_node_that_takes_pods_no_more_is_taken_back() -> None:
+    """The pod is planned anew; the lease is kept as long as the first request may come."""
+    binder, looked_at = lost()
+    writes = binder.seen(2, looked_at, pod()).writes
+    asked = binder.hold(["n1"], writes).ask
+    assert asked == [looked_at]
+    [again] = binder.checked(2, STAMP, asked, ()).writes
+    asked = binder.answered(2, again, Outcome(Result.TAKEN_BACK)).ask
+    assert binder.checked(2, STAMP, asked, [7]) == Steps()
+    assert (binder.under_way, binder.in_doubt) == (0, 1)
+
+
+def test_a_request_in_doubt_of_a_pod_that_went_is_forgotten_by_name() -> None:
+    binder, looked_at = lost()
+    binder.pod_gone("team/a-0", "another")
+    assert binder.in_doubt == 1
+    binder.pod_gone("team/a-0", "uid-a-0")
+    assert binder.in_doubt == binder.under_way == 0
+    assert binder.seen(2, looked_at, pod()) == Steps()
 
 
 def test_a_conflict_is_looked_at_before_the_assumption_ends() -> None:
+    for answer in (CONFLICT, GONE):
+        binder = Binder()
+        [write] = begin(binder, binding()).writes
+        steps = binder.answered(1, write, answer)
+        assert steps.look == [binding()]
+        assert steps.forget == []
+        steps = binder.seen(1, steps.look[0], pod())
+        assert steps.failed == [(binding(), answer.message)]
+        assert steps.writes == steps.forget == []
+        assert binder.tick(2).forget == [7]
+
+
+def test_a_refused_binding_has_a_reason_and_is_planned_again_later_each_time() -> None:
+    binder = Binder()
+    for wait in (1, 2, 4, 8, 16, 30, 30):
+        [write] = begin(binder, binding()).writes
+        steps = binder.answered(100, write, REFUSED)
+        assert steps.failed == [(binding(), "no")]
+        assert steps.forget == []
+        assert binder.next_tick() == 100 + wait
+        assert binder.tick(99 + wait) == Steps()
+        assert binder.tick(100 + wait).forget == [7]
+        assert binder.next_tick() is None
+    [write] = begin(binder, binding()).writes
+    assert binder.answered(100, write, DONE).bound == [binding()]
+
+
+def test_a_binding_that_was_not_sent_as_another_process_may_lead_is_forgotten_at_once() -> None:
     binder = Binder()
     [write] = begin(binder, binding()).writes
-    steps = binder.answered(1, write, CONFLICT)
-    assert steps.look == [binding()]
-    assert steps.forget == []
+    steps = binder.answered(1, write, Outcome(Result.FAILED, 0, NOT_LEADING))
+    assert steps == Steps(forget=[7])
 
 
-def test_a_refused_binding_ends_its_assumption_with_a_reason() -> None:
-    binder = Binder()
-    [write] = begin(binder, binding()).writes
-    steps = binder.answered(1, write, REFUSED)
-    assert steps.forget == [7]
-    assert steps.failed == [(binding(), "no")]
+def held(*nodes: str, group: bool = False) -> tuple[Binder, list[Binding], list[Write]]:
+    """Two bindings, to n1 and n2, that are held back after these nodes changed."""
+    binder = with_planned_group("a-0", "a-1") if group else Binder()
+    named = {"names_group": not group}
+    first, second = binding("a-0", "n1", **named), binding("a-1", "n2", assumption=8, **named)
+    writes = begin(binder, first, second).writes
+    steps = binder.hold(nodes, [each for each in writes if target(each) in nodes])
+    assert steps.writes == steps.forget == []
+    return binder, steps.ask, writes
 
 
-def test_a_binding_to_a_node_that_changed_is_taken_back_if_it_was_not_sent() -> None:
-    binder = Binder()
-    writes = begin(binder, binding("a-0", "n1"), binding("a-1", "n2", assumption=8)).writes
-    unsent: dict[str, Write] = {f"team/{each.name}": each for each in writes}
-    steps = binder.cancel_unsent(["n2", "n3"], unsent)
-    assert steps.forget == [8]
+def target(write: Write) -> str:
+    assert isinstance(write.body, dict)
+    return str(write.body.get("target", {}).get("name"))
+
+
+def checked(binder: Binder, asked: list[Binding], *broken: int) -> Steps:
+    return binder.checked(1, STAMP, asked, broken)
+
+
+def test_a_binding_to_a_node_that_changed_goes_out_if_it_holds_still() -> None:
+    binder, asked, writes = held("n2", "n3")
+    assert [each.pod for each in asked] == ["team/a-1"]
+    [again] = checked(binder, asked).writes
+    assert (again.name, target(again)) == ("a-1", "n2")
+    assert binder.answered(1, again, DONE).bound == asked
+    assert len(binder.answered(1, writes[0], DONE).bound) == 1
+
+
+def test_a_binding_that_does_not_hold_any_more_is_taken_back() -> None:
+    binder, asked, writes = held("n2")
+    steps = checked(binder, asked, 8)
+    assert steps == Steps()  # the planning thread has forgotten its assumption
     assert binder.under_way == 1
     assert binder.answered(1, writes[1], DONE).bound == []
 
 
+def test_a_pod_that_is_decided_anew_while_its_binding_is_held_back_is_bound_once() -> None:
+    binder, asked, _ = held("n2")
+    [write] = begin(binder, binding("a-1", "n9", assumption=9)).writes
+    assert checked(binder, asked) == Steps()
+    assert [each.node for each in binder.answered(1, write, DONE).bound] == ["n9"]
+
+
+def test_a_pod_that_goes_while_its_binding_is_held_back_is_not_bound() -> None:
+    binder, asked, _ = held("n2")
+    binder.pod_gone("team/a-1", "uid-a-1")
+    assert checked(binder, asked) == Steps()
+
+
+def test_bindings_that_wait_for_their_group_are_held_back_as_well() -> None:
+    binder, asked, [created] = held("n1", "n2", group=True)
+    assert [each.pod for each in asked] == ["team/a-0", "team/a-1"]
+    assert kinds(checked(binder, asked, 8)) == []  # the first one waits for the group again
+    assert [each.name for each in binder.answered(1, created, DONE).writes] == ["a-0"]
+    [patch] = binder.tick(2.0).writes  # the other one waits, and names its group
+    assert (patch.verb, patch.name) == ("patch", "a-1")
+
+
+def test_a_binding_that_was_not_tried_again_is_asked_about() -> None:
+    binder = Binder()
+    [write] = begin(binder, binding()).writes
+    steps = binder.answered(1, write, Outcome(Result.TAKEN_BACK))
+    assert steps.ask == [binding()]
+    assert steps.failed == steps.forget == []
+
+
+def victim(name: str = "v", reclaimer: str = "team/b", assumption: int = 9) -> Removal:
+    order = Eviction(f"team/{name}", f"uid-{name}", "reclaim", "make room", "team/g", reclaimer)
+    return Removal(order, assumption)
+
+
 def eviction() -> tuple[Binder, Write]:
     binder = Binder()
-    victim = Removal(Eviction("team/v", "uid-v", "reclaim", "make room"), 9)
-    [write] = binder.begin(0, STAMP, (), [victim]).writes
+    [write] = binder.begin(0, STAMP, (), [victim()]).writes
     assert isinstance(write.body, dict)
     assert write.body["preconditions"] == {"uid": "uid-v"}
     return binder, write
+
+
+def test_a_victim_leaves_before_pods_are_bound() -> None:
+    binder = Binder()
+    steps = binder.begin(0, STAMP, [binding()], [victim()])
+    assert kinds(steps) == ["delete Pod", "create Pod/binding"]
+    assert binder.under_way == 2
+    assert [each.order.pod for each in binder.answered(1, steps.writes[0], DONE).evicted] == [
+        "team/v"
+    ]
+    assert binder.under_way == 1
+    binder.pod_gone("team/a-0", "uid-a-0")
+    assert binder.under_way == 0
 
 
 def test_an_eviction_that_is_done_or_needless() -> None:

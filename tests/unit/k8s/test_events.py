@@ -162,6 +162,14 @@ def test_events_of_objects_without_a_namespace() -> None:
     assert "namespace" not in body["involvedObject"]
 
 
+def test_times_are_those_of_the_server_where_its_clock_is_given() -> None:
+    it = Recorded(wall=lambda: 1_800_000_000.5)
+    it.emit()
+    (write,) = it.puts.writes
+    body: Any = write.body
+    assert body["firstTimestamp"] == body["lastTimestamp"] == "2027-01-15T08:00:00Z"
+
+
 def test_names_are_never_too_long_and_never_the_same() -> None:
     it = Recorded()
     it.emit(about=About("Pod", "team", "x" * 253))

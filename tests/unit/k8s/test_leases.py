@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 from fake_api import FakeApi, ManualClock, settle
 
-from kai.k8s.leases import LeaderElection
+from kai.k8s.leases import LeaderElection, Times
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kai/leases"
 
@@ -84,7 +84,14 @@ class Leases:
 class Candidate:
     """An election that runs, and what it reported."""
 
-    def __init__(self, api: FakeApi, clock: ManualClock, name: str, *leases: str) -> None:
+    def __init__(
+        self,
+        api: FakeApi,
+        clock: ManualClock,
+        name: str,
+        *leases: str,
+        times: Times | None = None,
+    ) -> None:
         self.said = list[str]()
         self.client = api.client(clock)
         self.election = LeaderElection(
@@ -92,6 +99,7 @@ class Candidate:
             "kai",
             leases or ("a",),
             name,
+            times=times,
             on_started=lambda: self.said.append("started"),
             on_lost=lambda: self.said.append("lost"),
         )
@@ -157,6 +165,35 @@ def test_a_lease_is_released_at_the_end() -> None:
         assert second.leads
         assert leases.kept["a"]["spec"]["leaseTransitions"] == 1
         await second.stop()
+
+    run(scenario)
+
+
+def test_a_lease_runs_out_by_itself_when_a_write_may_still_be_on_its_way() -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+        one = Candidate(api, clock, "one")
+        await pass_time(clock, 1)
+        two = Candidate(api, clock, "two")
+        await pass_time(clock, 1)
+        one.election.let_run_out()
+        await one.stop()
+        assert not one.leads
+        assert leases.holder() == "one"
+        await pass_time(clock, 9)
+        assert not two.leads
+        await pass_time(clock, 16)
+        assert two.leads
+        await two.stop()
+
+    run(scenario)
+
+
+def test_a_lease_counts_in_whole_seconds_for_others_and_never_for_less_than_it_lasts() -> None:
+    async def scenario(api: FakeApi, leases: Leases, clock: ManualClock) -> None:
+        one = Candidate(api, clock, "one", times=Times(2.5, 1.5, 0.5))
+        await pass_time(clock, 1)
+        assert leases.kept["a"]["spec"]["leaseDurationSeconds"] == 3
+        await one.stop()
 
     run(scenario)
 

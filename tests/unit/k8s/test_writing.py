@@ -72,6 +72,42 @@ def run(scenario: Callable[[FakeClient, Writer, Done], Awaitable[Any]], workers:
     return asyncio.run(main())
 
 
+def test_what_was_not_sent_can_be_taken_back() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        for name in ("a", "b", "c", "d"):
+            writer.put(write(name), done)
+        writer.put(write("e", key="k"), done)
+        await settle()
+        taken = writer.take_back(Lane.BINDING, lambda each: each.name in "bce")
+        assert [each.name for each in taken] == ["c"]  # b is on its way, and e may be replaced
+        await client.answer()
+        assert client.names() == ["a", "b", "d", "e"]
+        await client.answer()
+        assert [name for name, _ in done.outcomes] == ["a", "b", "d", "e"]
+        assert writer.idle
+
+    run(scenario, workers=2)
+
+
+def test_a_write_on_its_way_that_is_taken_back_is_not_tried_again() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        for name in ("a", "b", "c"):
+            writer.put(write(name), done)
+        await settle()
+        assert writer.take_back(Lane.BINDING, lambda each: each.name != "c") == []
+        assert [each["guard"]() for each in client.options] == [False, False, True]
+        await client.answer(0, result=Result.FAILED)
+        await client.answer(1, result=Result.LOST)
+        await client.answer(2, result=Result.FAILED)
+        assert done.outcomes == [
+            ("a", Result.TAKEN_BACK),
+            ("b", Result.LOST),
+            ("c", Result.FAILED),
+        ]
+
+    run(scenario)
+
+
 def test_urgent_writes_go_first() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         writer.put(write("first"))

@@ -122,6 +122,14 @@ class Verdicts:
             out.evicted.append(counted(eviction, group.uid, pool))
         return self._finish(now, out)
 
+    def spared(self, now: float, eviction: Eviction, why: str, seen: Seen) -> Decided:
+        """The API server refused the eviction."""
+        out = Decided()
+        group = seen.group(eviction.waits)
+        if group is not None:
+            out.events.append(eviction.refusal(eviction.waits, group.uid, why))
+        return self._finish(now, out)
+
     def end_promises(self, now: float, pods: Iterable[str]) -> Decided:
         """The room that these pods were promised will not come free: an eviction was refused."""
         out = Decided()

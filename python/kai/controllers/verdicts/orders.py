@@ -48,6 +48,17 @@ class Eviction:
             annotations=annotations,
         )
 
+    def refusal(self, group: str, group_uid: str, why: str) -> Event:
+        """What is said on the pod group that waits for the pod's room."""
+        namespace, own = split(group)
+        text = f"Pod {self.pod} was not evicted: {why}"
+        return Event("PodGroup", namespace, own, group_uid, "Warning", "EvictionRefused", text)
+
+    @property
+    def waits(self) -> str:
+        """The pod group that takes the pod's room; its own, where it leaves for nobody."""
+        return self.for_group or self.group
+
     def write(self, how: How = "delete", *, dry_run: bool = False) -> Write:
         """The request that ends the pod, and no other of its name.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Literal
 
 from kai.api.times import SECOND_NS, to_text
@@ -91,7 +91,7 @@ class Pods:
             if pod.node and name not in promised and name not in bound:
                 self._promise(now, name, pod, "", out)
         for name, text in said.waiting.items():
-            self._wait(now, name, text, seen, out)
+            self._wait(now, name, text, promised, seen, out)
         for name, node in promised.items():
             known = self._pods.get(name)
             if known is None or known.node != node:
@@ -225,7 +225,15 @@ class Pods:
         pod.marked = facts.marked
         return pod
 
-    def _wait(self, now: float, name: str, text: str, seen: Seen, out: Decided) -> None:
+    def _wait(
+        self,
+        now: float,
+        name: str,
+        text: str,
+        promised: Container[str],
+        seen: Seen,
+        out: Decided,
+    ) -> None:
         pod = self._pods.get(name)
         if pod is not None and pod.wish is not None and now < pod.looked + LOOK_S:
             wish = pod.wish
@@ -238,6 +246,8 @@ class Pods:
         if now >= pod.looked + LOOK_S:
             pod.looked = now
             pod.written.look(_there(facts))
+        if pod.node and name not in promised:  # of a leader before this one
+            self._promise(now, name, pod, "", out)
         pod.marked = pod.marked or text.startswith(_NO_SUBGROUP)
         if pod.written.current(BOUND) is not None:
             pod.written.want(BOUND, None)  # of an earlier try

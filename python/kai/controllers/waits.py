@@ -1,0 +1,64 @@
+"""Waits that grow: what went wrong is left alone for some seconds, and longer each time.
+
+    waits = Waits()
+    until = waits.begin(now, ("team/a", "n1"))
+    waits.ended(now)                 # [("team/a", "n1")] once that time has come
+
+No chance and no clock: the same happenings lead to the same waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+FIRST_S, MOST_S = 10.0, 320.0
+CALM_S = 600.0
+"""After so many seconds since the end of a wait the next one is as short as the first."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Waits(Generic[Key]):
+    """By key: until when it is left alone, and how often that was.
+
+    A second happening while it waits does not count: it was decided before the first was known.
+    """
+
+    def __init__(self, first: float = FIRST_S, most: float = MOST_S, calm: float = CALM_S) -> None:
+        self._first, self._most, self._calm = first, most, calm
+        self._until: dict[Key, float] = {}
+        self._past: dict[Key, tuple[int, float]] = {}  # how often, and when the last one ended
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._until
+
+    def begin(self, now: float, key: Key) -> float:
+        """Returns until when it is left alone."""
+        if key in self._until:
+            return self._until[key]
+        count, ended = self._past.pop(key, (0, now))
+        if now - ended > self._calm:
+            count = 0
+        until = now + min(self._first * 2.0 ** min(count, 20), self._most)
+        self._until[key] = until
+        self._past[key] = (count + 1, until)
+        return until
+
+    def keys(self) -> list[Key]:
+        """All that are left alone."""
+        return list(self._until)
+
+    def ended(self, now: float) -> list[Key]:
+        """Those whose time has come, each once."""
+        found = [key for key, until in self._until.items() if until <= now]
+        for key in found:
+            del self._until[key]
+        for key, (_, ended) in list(self._past.items()):
+            if now - ended > self._calm:
+                del self._past[key]
+        return found
+
+    def next(self) -> float | None:
+        """When `ended` has something to say."""
+        return min(self._until.values(), default=None)

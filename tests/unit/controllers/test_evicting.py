@@ -1,0 +1,132 @@
+"""Victims go together or not at all, and what the API server refuses is not asked for twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kai.api.writes import Outcome, Result, Write
+from kai.controllers.evicting import Evictor, Leaving, Removal
+from kai.controllers.verdicts import Eviction
+
+DONE = Outcome(Result.DONE, 201)
+GONE = Outcome(Result.GONE, 404, "NotFound", "not found")
+CONFLICT = Outcome(Result.CONFLICT, 409, "Conflict", "the UID is another one")
+BUDGET = Outcome(Result.REFUSED, 429, "TooManyRequests", "it would violate the pod's budget")
+LOST = Outcome(Result.LOST)
+BUSY = Outcome(Result.FAILED)
+
+
+def victims(*names: str, reclaimer: str | None = "team/b", first: int = 1) -> list[Removal]:
+    return [
+        Removal(
+            Eviction(f"team/{name}", f"uid-{name}", "reclaim", "make room", "team/g", reclaimer),
+            number,
+        )
+        for number, name in enumerate(names, first)
+    ]
+
+
+def is_dry(write: Write) -> bool:
+    assert isinstance(write.body, dict)
+    options: dict[str, Any] = write.body["deleteOptions"]
+    assert options["preconditions"] == {"uid": f"uid-{write.name}"}
+    assert write.subresource == "eviction"
+    return options.get("dryRun") == ["All"]
+
+
+def answer(evictor: Evictor, writes: list[Write], *outcomes: Outcome) -> Leaving:
+    """What follows from all these answers."""
+    total = Leaving()
+    for write, outcome in zip(writes, outcomes, strict=True):
+        steps = evictor.answered(write, outcome)
+        for name in ("writes", "forget", "evicted", "spared"):
+            getattr(total, name).extend(getattr(steps, name))
+    return total
+
+
+def test_victims_of_one_reclaimer_go_when_all_of_them_may() -> None:
+    evictor = Evictor("evict")
+    trials = evictor.begin(victims("v", "w", "x")).writes
+    assert all(map(is_dry, trials))
+    assert answer(evictor, trials[:2], DONE, DONE).writes == []
+    real = evictor.answered(trials[2], DONE).writes
+    assert [(each.name, is_dry(each)) for each in real] == [
+        ("v", False),
+        ("w", False),
+        ("x", False),
+    ]
+    steps = answer(evictor, real, DONE, DONE, DONE)
+    assert [each.order.pod for each in steps.evicted] == ["team/v", "team/w", "team/x"]
+    assert steps.forget == []
+    assert len(evictor) == 0
+
+
+def test_when_the_second_of_three_may_not_go_none_goes() -> None:
+    evictor = Evictor("evict")
+    trials = evictor.begin(victims("v", "w", "x")).writes
+    steps = answer(evictor, trials, DONE, BUDGET, DONE)
+    assert steps.writes == []
+    assert sorted(steps.forget) == [1, 2, 3]
+    said = {removal.order.pod: why for removal, why in steps.spared}
+    assert next(iter(said)) == "team/w"  # the reason comes first
+    assert said["team/w"] == "it would violate the pod's budget"
+    assert said["team/x"] == (
+        "it would leave together with pod team/w: it would violate the pod's budget"
+    )
+    assert len(evictor) == 0
+
+
+def test_victims_of_another_reclaimer_are_not_concerned() -> None:
+    evictor = Evictor("evict")
+    theirs, others = victims("v"), victims("w", reclaimer="team/c", first=2)
+    trials = evictor.begin([*theirs, *others]).writes
+    steps = answer(evictor, trials, BUDGET, DONE)
+    assert [each.name for each in steps.writes] == ["w"]
+    assert steps.forget == [1]
+
+
+def test_a_victim_that_is_gone_by_itself_is_in_nobodys_way() -> None:
+    for outcome in (GONE, CONFLICT):
+        evictor = Evictor("evict")
+        trials = evictor.begin(victims("v", "w")).writes
+        evictor.pod_gone("team/v", "another")
+        evictor.pod_gone("team/v", "uid-v")
+        steps = answer(evictor, trials, outcome, DONE)
+        assert [each.name for each in steps.writes] == ["w"]
+        assert steps.spared == []
+
+
+def test_a_server_that_does_not_answer_a_trial_spares_all() -> None:
+    evictor = Evictor("evict")
+    trials = evictor.begin(victims("v", "w")).writes
+    steps = answer(evictor, trials, DONE, BUSY)
+    assert steps.writes == []
+    assert [why for _, why in steps.spared][:1] == ["the API server did not answer"]
+
+
+def test_what_is_refused_after_all_ends_its_own_assumption_alone() -> None:
+    evictor = Evictor("evict")
+    trials = evictor.begin(victims("v", "w")).writes
+    real = answer(evictor, trials, DONE, DONE).writes
+    steps = answer(evictor, real, DONE, BUDGET)
+    assert [each.order.pod for each in steps.evicted] == ["team/v"]
+    assert steps.forget == [2]
+    assert [(each.order.pod, why) for each, why in steps.spared] == [
+        ("team/w", "it would violate the pod's budget")
+    ]
+
+
+def test_a_plain_deletion_is_not_tried_before() -> None:
+    evictor = Evictor()
+    writes = evictor.begin(victims("v", "w")).writes
+    assert [each.verb for each in writes] == ["delete", "delete"]
+    [again] = evictor.answered(writes[0], LOST).writes
+    assert [each.order.pod for each in evictor.answered(again, DONE).evicted] == ["team/v"]
+
+
+def test_a_pod_made_again_under_its_name_is_not_asked_to_leave() -> None:
+    evictor = Evictor()
+    [write] = evictor.begin(victims("v")).writes
+    steps = evictor.answered(write, CONFLICT)
+    assert steps.forget == [1]
+    assert steps.spared == steps.evicted == []

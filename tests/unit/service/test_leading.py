@@ -1,0 +1,52 @@
+"""A process that begins to lead does not act on what it knew before."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "k8s"))
+
+from fake_api import FakeApi, QuickClock
+
+from kai.controllers.binding import Binding
+from kai.service.log import Log
+from kai.service.options import Options
+from kai.service.planner import Turn
+from kai.service.service import Service
+
+
+def test_a_new_leader_plans_after_it_has_listed_pods_and_not_before() -> None:
+    async def scene() -> None:
+        async with FakeApi() as api, api.client(QuickClock()) as client:
+            service = Service(client, Options(), Log(stream=io.StringIO()))
+            service._watch("Pod")
+            election = service._election
+            assert election is not None
+            election._leads = True
+            for lease in election._leases:
+                lease.held_from = client.clock.monotonic()
+            assert service._may_plan()
+            service._started_leading()
+            assert not service._may_plan()  # already before the loop has run anything
+            listing, service._listing = service._listing, None
+            assert listing is not None
+            for task in (listing, *service._watching.values()):
+                task.cancel()
+            await asyncio.gather(listing, *service._watching.values(), return_exceptions=True)
+
+    asyncio.run(scene())
+
+
+def test_a_plan_of_an_earlier_term_is_taken_back() -> None:
+    async def scene() -> None:
+        async with FakeApi() as api, api.client(QuickClock()) as client:
+            service = Service(client, Options(), Log(stream=io.StringIO()))
+            turn = Turn(bindings=[Binding("team/a", "u", "n1", 7, "pg-a")])
+            service._take_back(turn)
+            assert turn.bindings == []
+            assert service._news().forgotten == (7,)
+
+    asyncio.run(scene())

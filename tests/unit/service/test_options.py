@@ -1,0 +1,36 @@
+"""Options that cannot be are refused in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kai.cli.run import command
+from kai.errors import InvalidInputError
+from kai.service.options import Options
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"lease_seconds": 10.0},
+        {"renew_seconds": 15.0},
+        {"retry_seconds": 10.0},
+        {"lease_seconds": 2.0, "renew_seconds": 1.0, "retry_seconds": 1.0},
+    ],
+)
+def test_a_leader_has_to_stop_before_its_lease_is_over(times: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError, match="each has to be longer than the next one"):
+        Options(**times)
+
+
+def test_the_command_line_gives_the_times_of_leases() -> None:
+    arguments = ["all", "--leader-elect-lease-duration", "5"]
+    error = CliRunner().invoke(command, arguments).exception
+    assert isinstance(error, InvalidInputError)
+    assert str(error) == (
+        "leader election: a lease of 5 s, a renew deadline of 10 s and a retry period of 5 s: each"
+        " has to be longer than the next one"
+    )

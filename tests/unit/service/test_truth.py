@@ -1,0 +1,331 @@
+"""What happens to a cluster between a decision and its write is seen, and decided anew."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kai.api import keys
+from kai.controllers.binding import Binding
+from kai.controllers.evicting import Removal
+from kai.service.options import Options
+from kai.service.planner import NEEDED, News, Planner, Turn, make_core
+
+START_NS = 1_800_000_000_000_000_000
+READY = [{"type": "Ready", "status": "True"}]
+
+
+def node(name: str, gpus: int = 2, **spec: Any) -> dict[str, Any]:
+    room = {"cpu": "8", "memory": "64Gi", "pods": "110", keys.NVIDIA_GPU: str(gpus)}
+    return {
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"allocatable": room, "conditions": READY},
+    }
+
+
+def queue(name: str, parent: str = "", gpus: int = -1) -> dict[str, Any]:
+    quota = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    resources = {"cpu": quota, "memory": quota, "gpu": {**quota, "quota": gpus}}
+    spec: dict[str, Any] = {"resources": resources}
+    if parent:
+        spec["parentQueue"] = parent
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def group(name: str, queue: str = "leaf") -> dict[str, Any]:
+    metadata = {"namespace": "team", "name": name, "uid": f"uid-{name}"}
+    return {"metadata": metadata, "spec": {"queue": queue, "minMember": 1}}
+
+
+def pod(
+    name: str,
+    group: str = "g",
+    *,
+    on: str = "",
+    phase: str = "Pending",
+    gpus: int = 1,
+    scheduler: str = "kai-scheduler",
+    uid: str = "",
+    status: dict[str, Any] | None = None,
+    **metadata: Any,
+) -> dict[str, Any]:
+    requests = {"cpu": "1", keys.NVIDIA_GPU: str(gpus)}
+    return {
+        "metadata": {
+            "namespace": "team",
+            "name": name,
+            "uid": uid or f"uid-{name}",
+            "annotations": {keys.POD_GROUP_ANNOTATION: group} if group else {},
+            **metadata,
+        },
+        "spec": {
+            "schedulerName": scheduler,
+            "nodeName": on,
+            "containers": [{"name": "c", "resources": {"requests": requests}}],
+        },
+        "status": {"phase": phase, **(status or {})},
+    }
+
+
+class World:
+    """A planning thread and the API server that it hears of."""
+
+    def __init__(self, **lists: list[dict[str, Any]]) -> None:
+        options = Options(roles=("scheduler",))
+        self.core = make_core(options)
+        self.changed: list[str] = []
+        self.planner = Planner(self.core, options, self.changed.extend)
+        self.now_ns, self._version = START_NS, 1
+        queues = [queue("top"), queue("leaf", "top")]
+        for kind in sorted(NEEDED):
+            self._list(kind, lists.get(kind, queues if kind == "Queue" else []))
+
+    def _list(self, kind: str, items: list[dict[str, Any]]) -> None:
+        self.core.feed.begin_list(kind)
+        page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}}
+        items = [self._versioned(each) for each in items]
+        self.core.feed.list_page(kind, json.dumps({**page, "items": items}).encode())
+        self.core.feed.end_list(kind)
+
+    def _versioned(self, item: dict[str, Any]) -> dict[str, Any]:
+        self._version += 1
+        return {**item, "metadata": {**item["metadata"], "resourceVersion": str(self._version)}}
+
+    def event(self, what: str, kind: str, item: dict[str, Any]) -> None:
+        line = json.dumps({"type": what, "object": self._versioned(item)}).encode()
+        self.core.feed.watch_bytes(kind, line + b"\n")
+
+    def turn(self, after: float = 0.0, **news: Any) -> Turn:
+        self.now_ns += int(after * 1e9)
+        return self.planner.turn(News(now_ns=self.now_ns, **news))
+
+
+def places(turn: Turn) -> dict[str, str]:
+    return {each.pod: each.node for each in turn.bindings}
+
+
+def victims(turn: Turn) -> list[str]:
+    return [each.order.pod for each in turn.removals]
+
+
+# ---- nodes ---------------------------------------------------------------------------------------
+
+
+def two_bound() -> tuple[World, list[Binding]]:
+    """Two pods that are about to be bound to n1, beside another node."""
+    nodes = [node("n1"), node("n2")]
+    world = World(Node=nodes, PodGroup=[group("g")], Pod=[pod("a"), pod("b")])
+    bindings = world.turn().bindings
+    assert [each.node for each in bindings] == ["n1", "n1"]
+    world.changed.clear()
+    return world, bindings
+
+
+def test_a_heartbeat_is_no_change_of_a_node() -> None:
+    world, _ = two_bound()
+    beats = node("n1")
+    beats["status"]["conditions"] = [{**READY[0], "lastHeartbeatTime": "2027-01-01T00:00:00Z"}]
+    world.event("MODIFIED", "Node", beats)
+    world.turn()
+    assert world.changed == []
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        ("MODIFIED", node("n1", unschedulable=True)),
+        ("MODIFIED", node("n1", taints=[{"key": "k", "effect": "NoSchedule"}])),
+        ("MODIFIED", node("n1", gpus=0)),
+        ("DELETED", node("n1")),
+    ],
+)
+def test_pods_that_were_going_to_a_node_that_takes_them_no_more_go_elsewhere(
+    what: tuple[str, dict[str, Any]],
+) -> None:
+    world, bindings = two_bound()
+    world.event(what[0], "Node", what[1])
+    places_now = places(world.turn())
+    assert world.changed == ["n1"]
+    turn = world.turn(asked=bindings)
+    assert turn.asked == bindings
+    assert list(turn.broken) == [each.assumption for each in bindings]
+    assert {**places_now, **places(turn)} == {"team/a": "n2", "team/b": "n2"}
+
+
+def test_a_foreign_pod_takes_the_room_of_the_later_one_alone() -> None:
+    world, bindings = two_bound()
+    world.event("ADDED", "Pod", pod("ds", "", on="n1", scheduler="default-scheduler"))
+    world.turn()
+    assert world.changed == ["n1"]
+    turn = world.turn(asked=bindings)
+    assert list(turn.broken) == [bindings[1].assumption]
+    assert places(turn) == {"team/b": "n2"}
+
+
+def test_a_binding_that_holds_still_is_not_decided_again() -> None:
+    world, bindings = two_bound()
+    world.event("MODIFIED", "Node", node("n1", taints=[{"key": "k", "effect": "PreferNoSchedule"}]))
+    world.turn()
+    assert world.changed == ["n1"]
+    turn = world.turn(asked=bindings)
+    assert (list(turn.broken), turn.bindings) == ([], [])
+
+
+# ---- rejections ----------------------------------------------------------------------------------
+
+
+def failed(name: str, on: str, reason: str) -> dict[str, Any]:
+    return pod(name, on=on, phase="Failed", status={"reason": reason, "message": "no luck"})
+
+
+def test_a_node_that_rejected_a_pod_waits_for_its_group() -> None:
+    nodes = [node("n1"), node("n2")]
+    world = World(Node=nodes, PodGroup=[group("g"), group("h")], Pod=[pod("a")])
+    assert places(world.turn()) == {"team/a": "n1"}
+    world.event("MODIFIED", "Pod", pod("a", on="n1"))
+    world.event("MODIFIED", "Pod", failed("a", "n1", "OutOfnvidia.com/gpu"))
+    world.event("ADDED", "Pod", pod("a2", gpus=2))
+    world.event("ADDED", "Pod", pod("b", "h", gpus=2))
+    turn = world.turn()
+    assert places(turn) == {"team/a2": "n2", "team/b": "n1"}  # its room is free for others
+    assert turn.problems == [
+        "Node n1 rejected Pod team/a, OutOfnvidia.com/gpu: no luck; the other pods of PodGroup"
+        " team/g do not go there for 10 s"
+    ]
+
+
+def test_after_a_while_the_group_uses_the_node_again() -> None:
+    world = World(Node=[node("n1")], PodGroup=[group("g")], Pod=[pod("a")])
+    world.turn()
+    world.event("MODIFIED", "Pod", failed("a", "n1", "UnexpectedAdmissionError"))
+    world.event("ADDED", "Pod", pod("a2"))
+    turn = world.turn()
+    assert places(turn) == {}
+    assert turn.wake_ns is not None
+    assert turn.wake_ns <= world.now_ns + 10_000_000_000
+    assert places(world.turn(after=9.0)) == {}
+    assert places(world.turn(after=1.0)) == {"team/a2": "n1"}
+    world.event("MODIFIED", "Pod", failed("a2", "n1", "UnexpectedAdmissionError"))
+    world.event("ADDED", "Pod", pod("a3"))
+    assert places(world.turn(after=19.0)) == {}
+    assert places(world.turn(after=20.0)) == {"team/a3": "n1"}
+
+
+def test_a_pod_that_fails_by_itself_keeps_no_node_away() -> None:
+    world = World(Node=[node("n1")], PodGroup=[group("g")], Pod=[pod("a")])
+    world.turn()
+    world.event("MODIFIED", "Pod", failed("a", "n1", "Error"))
+    world.event("ADDED", "Pod", pod("a2"))
+    assert places(world.turn()) == {"team/a2": "n1"}
+
+
+# ---- evictions -----------------------------------------------------------------------------------
+
+
+def reclaiming() -> tuple[World, list[Removal]]:
+    """Queue `poor` wants the GPU that it deserves; `rich` has both."""
+    queues = [queue("top", gpus=2), queue("rich", "top", 1), queue("poor", "top", 1)]
+    pods = [pod(name, name, on="n1", phase="Running") for name in ("r1", "r2")]
+    world = World(
+        Node=[node("n1")],
+        Queue=queues,
+        PodGroup=[group("r1", "rich"), group("r2", "rich"), group("p", "poor")],
+        Pod=[*pods, pod("p", "p")],
+    )
+    turn = world.turn()
+    assert len(turn.removals) == 1
+    assert nominated(turn) == {"p": "n1"}
+    return world, turn.removals
+
+
+def nominated(turn: Turn) -> dict[str, str | None]:
+    """What this turn writes as status.nominatedNodeName, by pod."""
+    found = {}
+    for write in turn.writes:
+        if write.kind == "Pod" and isinstance(write.body, dict):
+            status = write.body.get("status", {})
+            if "nominatedNodeName" in status:
+                found[write.name] = status["nominatedNodeName"]
+    return found
+
+
+def test_a_refusal_ends_the_promise_and_takes_no_other_victim() -> None:
+    world, [removal] = reclaiming()
+    why = "Cannot evict pod as it would violate the pod's disruption budget."
+    turn = world.turn(spared=[(removal, why)], forgotten=[removal.assumption])
+    assert victims(turn) == []
+    assert nominated(turn) == {"p": None}
+    said = {each.reason: (each.type, each.name, each.message) for each in turn.events}
+    assert said["EvictionRefused"] == (
+        *("Warning", "p"),
+        f"Pod {removal.order.pod} was not evicted: {why}",
+    )
+    for _ in range(9):
+        world.event("MODIFIED", "Node", node("n1", gpus=2, podCIDR=str(world.now_ns)))
+        assert victims(world.turn(after=1.0)) == []
+    turn = world.turn(after=1.0)
+    assert len(turn.removals) == 1
+
+
+def test_a_refusal_says_when_the_group_may_evict_again() -> None:
+    world, [removal] = reclaiming()
+    turn = world.turn(spared=[(removal, "no")], forgotten=[removal.assumption])
+    [condition] = [
+        write.body["status"]["schedulingConditions"][0]
+        for write in turn.writes
+        if write.kind == "PodGroup"
+        and isinstance(write.body, dict)
+        and "schedulingConditions" in write.body.get("status", {})
+    ]
+    assert "may not trigger evictions before 2027-01-15T08:00:10Z" in condition["message"]
+
+
+def test_while_a_victim_has_not_left_nobody_else_is_evicted() -> None:
+    world, [removal] = reclaiming()
+    world.turn(evicted=[removal])
+    name = removal.order.pod.partition("/")[2]
+    for seconds in range(1, 100):
+        if seconds == 50:  # a finalizer holds it
+            deleted = {"deletionTimestamp": "2027-01-15T08:00:50Z", "finalizers": ["team/hold"]}
+            world.event("MODIFIED", "Pod", pod(name, name, on="n1", phase="Running", **deleted))
+        turn = world.turn(after=1.0)
+        assert (victims(turn), places(turn), nominated(turn)) == ([], {}, {}), seconds
+    world.event("DELETED", "Pod", pod(name, name, on="n1", phase="Running"))
+    turn = world.turn(after=1.0)
+    assert places(turn) == {"team/p": "n1"}
+
+
+# ---- promises ------------------------------------------------------------------------------------
+
+
+def managed(manager: str) -> list[dict[str, Any]]:
+    owned = {"f:status": {"f:nominatedNodeName": {}}}
+    return [{"manager": manager, "subresource": "status", "fieldsV1": owned}]
+
+
+@pytest.mark.parametrize(("manager", "place"), [("autoscaler", "n2"), (keys.FIELD_MANAGER, "n1")])
+def test_what_others_nominate_is_a_wish_and_our_own_word_is_none(manager: str, place: str) -> None:
+    wants = pod("a", status={"nominatedNodeName": "n2"}, managedFields=managed(manager))
+    world = World(Node=[node("n1"), node("n2")], PodGroup=[group("g")], Pod=[wants])
+    assert places(world.turn()) == {"team/a": place}
+
+
+def test_a_promise_of_an_earlier_leader_is_cleared_and_a_wish_of_others_is_not() -> None:
+    for manager, written in ((keys.FIELD_MANAGER, {"a": None}), ("autoscaler", {})):
+        wants = pod("a", gpus=4, status={"nominatedNodeName": "n1"}, managedFields=managed(manager))
+        world = World(Node=[node("n1"), node("n2")], PodGroup=[group("g")], Pod=[wants])
+        turn = world.turn()
+        assert nominated(turn) == written
+
+
+def test_a_promise_ends_with_the_binding() -> None:
+    world, [removal] = reclaiming()
+    world.turn(evicted=[removal])
+    name = removal.order.pod.partition("/")[2]
+    world.event("DELETED", "Pod", pod(name, name, on="n1", phase="Running"))
+    [binding] = world.turn().bindings
+    turn = world.turn(bound=[binding])
+    assert nominated(turn) == {"p": None}
