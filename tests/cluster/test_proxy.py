@@ -124,6 +124,20 @@ def test_a_delayed_request_takes_effect_late(cluster: Cluster, namespace: str) -
     play(cluster, scene)
 
 
+def test_a_late_request_takes_effect_though_its_client_has_given_up(
+    cluster: Cluster, namespace: str
+) -> None:
+    async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
+        proxy.deliver_late(PODS, 0.5, times=1)
+        with pytest.raises(LOST):
+            await api.create(pod("a", namespace))
+        assert await names(direct, namespace) == []
+        await direct.until("it has come", lambda: names(direct, namespace))
+        await direct.until("the answer was seen", lambda: seen(proxy.delivered == [201]))
+
+    play(cluster, scene)
+
+
 def test_a_list_is_cut_inside(cluster: Cluster, namespace: str) -> None:
     async def scene(proxy: FaultProxy, api: Client, direct: Client) -> None:
         await direct.create(pod("a", namespace))

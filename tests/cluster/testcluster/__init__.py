@@ -5,6 +5,7 @@ from .client import ApiError, Client, Object, path_of, together
 from .cluster import Cluster, temporary_cluster
 from .errors import ClusterError, UnavailableError
 from .faults import EVERYTHING, WATCHES, WRITES, Fault, Match
+from .history import History, Watcher
 from .load import Cost, measured
 from .objects import job, namespace, node, pod, pod_spec, queue
 from .ports import free_ports
@@ -12,9 +13,12 @@ from .processes import Usage
 from .provisioner import Provisioner, claim, claim_spec, storage_class
 from .proxy import FaultProxy, Request
 from .running import Kai, Kubectl, install, until
+from .scene import BINDINGS, SHORT_LEASE, Scene, play
 
 __all__ = [
+    "BINDINGS",
     "EVERYTHING",
+    "SHORT_LEASE",
     "WATCHES",
     "WRITES",
     "ApiError",
@@ -24,6 +28,7 @@ __all__ = [
     "Cost",
     "Fault",
     "FaultProxy",
+    "History",
     "Kai",
     "Kubectl",
     "Match",
@@ -31,8 +36,10 @@ __all__ = [
     "Options",
     "Provisioner",
     "Request",
+    "Scene",
     "UnavailableError",
     "Usage",
+    "Watcher",
     "claim",
     "claim_spec",
     "free_ports",
@@ -42,6 +49,7 @@ __all__ = [
     "namespace",
     "node",
     "path_of",
+    "play",
     "pod",
     "pod_spec",
     "queue",

@@ -59,6 +59,8 @@ class FaultProxy:
     def __init__(self, cluster: Cluster, *, plain: bool = False) -> None:
         self.requests: list[Request] = []  # in the order of their ends
         self.counts: Counter[tuple[str, str, str]] = Counter()  # all that came, see count()
+        self.delivered: list[int] = []  # what the server answered to requests that came late
+        self._late: list[asyncio.Task[None]] = []
         self._cluster, self._plain = cluster, plain
         self._port = free_ports(1)[0]
         self._faults: list[Fault] = []
@@ -99,6 +101,9 @@ class FaultProxy:
     ) -> None:
         self._flow.set()
         self._cut_all()
+        for task in self._late:
+            task.cancel()
+        await asyncio.gather(*self._late, return_exceptions=True)
         await self._runner.cleanup()
         await self._server.close()
 
@@ -139,6 +144,24 @@ class FaultProxy:
             async with await exchange.forward() as answer:
                 await answer.read()
             await asyncio.sleep(seconds)
+            return exchange.cut()
+
+        return self._add(match, act, skip, times)
+
+    def deliver_late(
+        self, match: Match, seconds: float, *, skip: int = 0, times: int | None = None
+    ) -> Fault:
+        """Connections are cut at once, and the requests reach the server `seconds` later, as when
+        they were in a queue on their way."""
+
+        async def deliver(exchange: Exchange) -> None:
+            await asyncio.sleep(seconds)
+            async with await exchange.forward() as answer:
+                await answer.read()
+                self.delivered.append(answer.status)
+
+        async def act(exchange: Exchange) -> web.StreamResponse:
+            self._late.append(asyncio.create_task(deliver(exchange)))
             return exchange.cut()
 
         return self._add(match, act, skip, times)

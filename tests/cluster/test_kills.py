@@ -1,0 +1,101 @@
+"""`kai run all` is killed at a write, before the server has it or after, and started again. What it
+was about to do is done once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from testcluster import BINDINGS, SHORT_LEASE, Cluster, Match, Scene, node, play, pod, queue
+
+WRITES = {
+    "a pod group": Match("POST", "/podgroups$"),
+    "a binding": BINDINGS,
+    "a pod's status": Match("PATCH", r"/pods/[^/]+/status$"),
+    "a pod group's status": Match("PATCH", r"/podgroups/[^/]+/status$"),
+    "a queue's status": Match("PATCH", r"/queues/[^/]+/status$"),
+    "an event": Match("POST", "/events$"),
+    "a lease": Match("PUT", "/leases/"),
+}
+SLOW = pytest.mark.cluster_slow
+FAST = ("a binding", "after")
+MOMENTS = [
+    pytest.param(what, when, marks=[] if (what, when) == FAST else SLOW, id=f"{when} {what}")
+    for what in WRITES
+    for when in ("before", "after")
+]
+
+
+@pytest.mark.parametrize(("what", "when"), MOMENTS)
+def test_it_is_killed_at(
+    cluster: Cluster,
+    namespace: str,
+    tmp_path: Path,
+    what: str,
+    when: Literal["before", "after"],
+) -> None:
+    """Of 20 pods 16 fit, and it has something to say about the others. Then a node comes."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(2)
+        first = await scene.start(*SHORT_LEASE)
+        await scene.pods(4, "early")
+        await scene.bound(4)
+        skip = 0 if what == "a queue's status" else 3
+        killed = scene.proxy.call(WRITES[what], first.kill, when=when, skip=skip)
+        await scene.pods(16)
+        await killed.hit()
+        await scene.until("it is killed", lambda: not first.is_running())
+        await scene.start(*SHORT_LEASE)
+        await scene.api.create(node("later", gpus=4))
+        await scene.is_well(bound=20)
+
+    play(cluster, namespace, tmp_path, story)
+
+
+@SLOW
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_it_is_killed_at_an_eviction(
+    cluster: Cluster, namespace: str, tmp_path: Path, when: Literal["before", "after"]
+) -> None:
+    """One victim is enough, also for the process that did not see the first one go."""
+
+    async def story(scene: Scene) -> None:
+        await scene.api.create(queue("dept", gpu=2))
+        await scene.api.create(queue("a", "dept", gpu=1), queue("b", "dept", gpu=1))
+        await scene.api.create(node("n1", gpus=2))
+        first = await scene.start(*SHORT_LEASE)
+        await scene.pods(2, "a", queue="a", annotations={"sim/stop-delay": "6s"})
+        await scene.bound(2)
+        killed = scene.proxy.call(Match("DELETE", "/pods/"), first.kill, when=when)
+        await scene.api.create(pod("b0", namespace, queue="b"))
+        await killed.hit()
+        await scene.until("it is killed", lambda: not first.is_running())
+        await scene.start(*SHORT_LEASE)
+        await scene.until("b has its share", lambda: "b0" in scene.history.bound())
+        await scene.is_well(bound=2)
+
+    play(cluster, namespace, tmp_path, story)
+
+
+@SLOW
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_it_ends_again_and_again(
+    cluster: Cluster, namespace: str, tmp_path: Path, how: Literal["kill", "stop"]
+) -> None:
+    """With SIGKILL, and with SIGTERM as in a rolling update."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(40)
+        for number in range(4):
+            kai = await scene.start(*SHORT_LEASE)
+            await scene.pods(80, f"r{number}-")
+            await scene.bound(80 * number + 20)
+            await asyncio.to_thread(kai.kill if how == "kill" else kai.stop)
+        await scene.start(*SHORT_LEASE)
+        await scene.pods(1, "last", gpus=0)
+        await scene.is_well(bound=321)
+
+    play(cluster, namespace, tmp_path, story)

@@ -1,0 +1,156 @@
+"""Two `kai run all`, of which one at a time acts: it is killed, stopped for a while, or ends, and
+the other one takes over."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from testcluster import BINDINGS, SHORT_LEASE, Cluster, Match, Scene, node, path_of, play
+
+
+@pytest.mark.cluster_slow
+def test_the_second_one_waits_until_the_first_one_is_killed(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.nodes(20)
+        first = await scene.start(*SHORT_LEASE)
+        await scene.until("the first one leads", lambda: "leading" in first.log)
+        second = await scene.start(*SHORT_LEASE)
+        await scene.until("the second one waits", lambda: "waiting to lead" in second.log)
+        await scene.pods(160)
+        await scene.bound(40)
+        await asyncio.to_thread(first.kill)
+        await scene.is_well(bound=160)
+
+    log = play(cluster, namespace, tmp_path, story)
+    assert "is held by" in log
+
+
+def test_two_that_start_together_do_not_both_act(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.nodes(8)
+        await asyncio.gather(scene.start(), scene.start())
+        await scene.pods(64)
+        await scene.is_well(bound=64)
+        assert scene.proxy.count("create", "pods", "binding") == 64
+        assert sum(kai.log.count("info kai: leading") for kai in scene.kais) == 1
+
+    play(cluster, namespace, tmp_path, story)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stopped_s"),
+    [
+        pytest.param(SHORT_LEASE, 6, id="short leases"),
+        pytest.param((), 20, id="leases of 15 s", marks=pytest.mark.cluster_slow),
+    ],
+)
+def test_the_leader_is_stopped_in_the_middle_of_the_fill_and_goes_on_later(
+    cluster: Cluster,
+    namespace: str,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    stopped_s: float,
+) -> None:
+    """It has plans in its hands that are out of date when it goes on."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(40)
+        first = await scene.start(*arguments)
+        await scene.until("the first one leads", lambda: "leading" in first.log)
+        second = await scene.start(*arguments)
+        await scene.until("the second one waits", lambda: "waiting to lead" in second.log)
+        await scene.pods(320)
+        await scene.bound(60)
+        assert first.process is not None
+        first.process.freeze()
+        before = len(scene.history.bound())
+        assert before < 320, "it was done before it was stopped"
+        await asyncio.sleep(stopped_s)
+        first.process.thaw()
+        await scene.is_well(bound=320)
+        assert "info kai: leading" in second.log
+        assert "not leading any more" in first.log
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_a_lease_is_not_given_back_while_a_binding_is_on_its_way(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """The next leader would not know that the room is taken."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(1, gpus=1)
+        first = await scene.start(*SHORT_LEASE)
+        late = scene.proxy.deliver_late(BINDINGS, 3, times=1)
+        scene.proxy.drop(BINDINGS)
+        await scene.pods(1, "early")
+        await late.hit()
+        assert await asyncio.to_thread(first.stop) == 0
+        assert "" not in await holders(scene)
+        scene.proxy.clear()
+        await scene.start(*SHORT_LEASE)
+        await scene.pods(1)
+        await scene.until("the late one was delivered", lambda: scene.proxy.delivered)
+        await scene.is_well(bound=1)
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_a_leader_that_ends_hands_over_at_once(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.nodes(2)
+        first = await scene.start()
+        await scene.pods(8)
+        await scene.bound(8)
+        assert await asyncio.to_thread(first.stop) == 0
+        assert await holders(scene) == {""}
+        await scene.start()
+        await scene.pods(8, "next")
+        await scene.is_well(bound=16)
+
+    play(cluster, namespace, tmp_path, story)
+
+
+async def holders(scene: Scene) -> set[str]:
+    leases = await scene.api.items(path_of("Lease", scene.namespace))
+    assert len(leases) == 4
+    return {each["spec"].get("holderIdentity", "") for each in leases}
+
+
+@pytest.mark.cluster_slow
+def test_a_new_leader_lists_pods_before_it_plans(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """The second one has not seen what the first one bound: its watch of pods is broken."""
+
+    async def story(scene: Scene) -> None:
+        watches_of_pods = Match("GET", "/api/v1/pods$")
+        first = await scene.start(*SHORT_LEASE, direct=True)
+        await scene.until("the first one leads", lambda: "leading" in first.log)
+        second = await scene.start(*SHORT_LEASE)
+        await scene.pods(9)
+        await scene.until("the second one waits", lambda: "waiting to lead" in second.log)
+        await asyncio.sleep(1)  # it has seen the pods
+        broken = scene.proxy.answer(watches_of_pods, 503)
+        scene.proxy.cut_open(watches_of_pods)
+        await scene.nodes(1)
+        await scene.bound(8)
+        await asyncio.to_thread(first.kill)
+        await scene.until("the second one leads", lambda: "info kai: leading" in second.log)
+        await asyncio.sleep(2)
+        assert scene.proxy.count("create", "pods", "binding") == 0
+        broken.end()
+        await scene.api.create(node("later", gpus=1))
+        await scene.is_well(bound=9)
+        assert scene.proxy.count("create", "pods", "binding") == 1
+
+    play(cluster, namespace, tmp_path, story)
