@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from testcluster import Client, Cluster, Object, job, node, path_of, pod, pod_spec
 
 GPU = "nvidia.com/gpu"
 
 
-def ready_nodes(api: Client, count: int) -> Callable[[], Awaitable[list[Object] | None]]:
-    async def condition() -> list[Object] | None:
-        ready = [
-            each
-            for each in await api.items(path_of("Node"))
-            if not each["spec"].get("taints")
-            and any(
-                (condition["type"], condition["status"]) == ("Ready", "True")
-                for condition in each["status"].get("conditions", [])
-            )
-        ]
-        return ready if len(ready) == count else None
-
-    return condition
-
-
 async def with_nodes(api: Client, count: int) -> None:
     await api.create(*(node(f"n{index}") for index in range(count)))
-    await api.until("ready nodes", ready_nodes(api, count))
+    await api.ready_nodes(count)
 
 
 def test_nodes_become_ready_with_their_gpus(cluster: Cluster, namespace: str) -> None:

@@ -4,6 +4,7 @@ the other one takes over."""
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,34 @@ def test_the_leader_is_stopped_in_the_middle_of_the_fill_and_goes_on_later(
         await scene.is_well(bound=320)
         assert "info kai: leading" in second.log
         assert "not leading any more" in first.log
+
+    play(cluster, namespace, tmp_path, story)
+
+
+def test_a_process_that_is_stopped_writes_events_and_conditions_of_its_bindings(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """SIGTERM comes while the server binds the first pods: no other process would write these."""
+
+    async def story(scene: Scene) -> None:
+        await scene.nodes(4)
+        first = await scene.start()
+        process = first.process
+        assert process is not None
+        scene.proxy.call(BINDINGS, lambda: process.signal(signal.SIGTERM), when="after")
+        await scene.pods(32)
+        await scene.until("it has ended", lambda: not first.is_running())
+        pods = await scene.api.items(path_of("Pod", namespace))
+        bound = {each["metadata"]["name"] for each in pods if each["spec"].get("nodeName")}
+        assert bound
+        said: dict[str, set[str]] = {}
+        for event in await scene.api.items(path_of("Event", namespace)):
+            said.setdefault(event["involvedObject"]["name"], set()).add(event["reason"])
+        for each in pods:
+            name = each["metadata"]["name"]
+            conditions = {one["type"]: one["status"] for one in each["status"]["conditions"]}
+            assert (conditions.get("PodBound") == "True") == (name in bound)
+            assert ({"Scheduled", "Bound"} <= said.get(name, set())) == (name in bound)
 
     play(cluster, namespace, tmp_path, story)
 

@@ -358,10 +358,15 @@ def test_a_pod_that_is_made_again_while_it_is_bound_is_bound_for_itself(
         gate.set()
         await world.are_bound("ss-0")
         assert (await world.pods())["ss-0"]["metadata"]["uid"] == uid
-        [asked] = {
-            each.status for each in world.proxy.requests if each.subresource == "binding"
-        } - {201}
-        assert asked in (404, 409)  # it named the first one
+
+        async def refused() -> set[int]:
+            answers = (
+                each.status for each in world.proxy.requests if each.subresource == "binding"
+            )
+            return set(answers) - {201}
+
+        [answer] = await world.until("the first one has its answer", refused)
+        assert answer in (404, 409)  # it named the pod that is gone
         await world.api.create(world.pod("more"))
         await asyncio.sleep(SETTLED_S)
         assert "more" not in await world.places()  # the node is full

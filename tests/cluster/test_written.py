@@ -159,12 +159,7 @@ async def gang(live: Live, pods: int) -> None:
 
 async def ready(live: Live, *names: str) -> None:
     await live.api.create(*(node(name) for name in names))
-
-    async def condition() -> bool:
-        found = await live.api.items(path_of("Node"))
-        return len([each for each in found if not each["spec"].get("taints")]) == len(names)
-
-    await live.api.until("ready nodes", condition)
+    await live.api.ready_nodes(len(names))
 
 
 def test_a_gang_waits_and_then_starts(installed: Cluster, namespace: str) -> None:
@@ -184,12 +179,7 @@ def test_a_gang_waits_and_then_starts(installed: Cluster, namespace: str) -> Non
         assert live.objects["Pod", "w-0"]["metadata"]["resourceVersion"] == version
 
         await live.api.create(node("n1"))
-
-        async def two() -> bool:
-            found = await live.api.items(path_of("Node"))
-            return len([each for each in found if not each["spec"].get("taints")]) == 2
-
-        await live.api.until("two nodes", two)
+        await live.api.ready_nodes(2)
         plan = await live.decide()
         found = live.objects["PodGroup", "gang"]
         assert "schedulingConditions" not in found.get("status", {})

@@ -2,7 +2,8 @@
 
     writer = Writer(client)
     writer.put(write, done)          # done(write, outcome) is called on the event loop
-    await writer.drain(5.0)          # before the process ends
+    await writer.finish(5.0, Lane.BINDING)     # before the process ends
+    await writer.drain(5.0)
 
 A fixed number of workers sends them, since more requests at a time only make the server slower. A
 write with a key replaces an older one of that key that still waits, and is sent after one that is
@@ -77,7 +78,7 @@ class Writer:
         self._idle: deque[asyncio.Future[None]] = deque()
         self._paused: dict[Lane, asyncio.Task[None]] = {}
         self._last: Lane | None = Lane.EVENT  # the last lane that still takes writes
-        self._empty: asyncio.Future[None] | None = None
+        self._empty: tuple[asyncio.Future[None], Lane] | None = None  # lanes that have to be empty
         self._ended = False
 
     def put(self, write: Write, done: Done | None = None) -> None:
@@ -134,7 +135,18 @@ class Writer:
     @property
     def idle(self) -> bool:
         """Nothing waits, and nothing is on its way."""
-        return not any(self._flying.values()) and not any(map(self.waiting, Lane))
+        return self._is_idle(Lane.EVENT)
+
+    async def finish(self, timeout: float, through: Lane) -> None:
+        """Waits until the writes of the lanes up to `through` have their answers, also those that
+        follow from these answers; `timeout` seconds at most. It takes new writes meanwhile."""
+        empty = asyncio.get_running_loop().create_future()
+        self._empty = (empty, through)
+        self._check_empty()
+        ends = asyncio.ensure_future(self._client.clock.sleep(timeout))
+        await asyncio.wait({empty, ends}, return_when=asyncio.FIRST_COMPLETED)
+        ends.cancel()
+        self._empty = None
 
     async def drain(self, timeout: float, through: Lane = Lane.EVENT) -> int:
         """Takes no more writes, and finishes those of the lanes up to `through` that it has.
@@ -147,17 +159,13 @@ class Writer:
         for lane in Lane:
             if lane > through:
                 left += self._give_up(lane)
-        self._empty = asyncio.get_running_loop().create_future()
-        self._check_empty()
-        ends = asyncio.ensure_future(self._client.clock.sleep(timeout))
-        await asyncio.wait({self._empty, ends}, return_when=asyncio.FIRST_COMPLETED)
-        ends.cancel()
+        await self.finish(timeout, Lane.EVENT)
         self._ended = True
         left += sum(map(self._give_up, Lane)) + sum(self._flying.values())
         stopping = [*self._tasks, *self._paused.values()]
         for task in stopping:
             task.cancel()
-        await asyncio.gather(*stopping, ends, return_exceptions=True)
+        await asyncio.gather(*stopping, return_exceptions=True)
         return left
 
     # ---- inside ----------------------------------------------------------------------------------
@@ -244,6 +252,7 @@ class Writer:
             if self._observe is not None:
                 self._observe(write, outcome, began - item.since, clock.monotonic() - began)
             self._finish(write, done, outcome)
+            self._check_empty()
             if self._idle and any(self._waiting.values()):
                 self._wake()  # a lane or a key that was held may go on
 
@@ -285,6 +294,12 @@ class Writer:
             for _ in range(min(self._workers, sum(map(len, self._waiting.values())))):
                 self._wake()
 
+    def _is_idle(self, through: Lane) -> bool:
+        lanes = [lane for lane in Lane if lane <= through]
+        return not any(self._flying[lane] or self.waiting(lane) for lane in lanes)
+
     def _check_empty(self) -> None:
-        if self._empty is not None and not self._empty.done() and self.idle:
-            self._empty.set_result(None)
+        if self._empty is not None:
+            empty, through = self._empty
+            if not empty.done() and self._is_idle(through):
+                empty.set_result(None)

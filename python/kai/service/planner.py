@@ -62,7 +62,8 @@ def make_core(options: Options) -> Core:
 class News:
     """What the event loop knows and the store does not.
 
-    `now_ns`: the API server's time. `plans`: this process may decide. `forgotten`: assumptions that
+    `now_ns`: the API server's time. `plans`: this process may decide. `ends`: it ends, so nothing
+    new is decided, and what became of earlier decisions is written. `forgotten`: assumptions that
     did not come true. `looked_at`: pods that were read to find out what became of a write, as JSON.
     `owners`: objects that the grouper asked for; None: not there, False: it may not be read.
     `rules`: how pods are grouped, where that has changed. `answers`: to writes of the turns before.
@@ -72,6 +73,7 @@ class News:
 
     now_ns: int
     plans: bool = True
+    ends: bool = False
     forgotten: Sequence[int] = ()
     looked_at: Sequence[bytes] = ()
     owners: Sequence[tuple[Reference, Mapping[str, Any] | bool | None]] = ()
@@ -187,7 +189,7 @@ class Planner:
         self._keep_away(turn, drained, now)
         leads = news.plans and turn.synced >= NEEDED
         if self._grouper is not None:
-            turn.grouped = self._group(self._grouper, drained, news, leads)
+            turn.grouped = self._group(self._grouper, drained, news, leads and not news.ends)
         taken_in = time.perf_counter()
         if news.plans != self._led:
             self._led = news.plans
@@ -315,7 +317,7 @@ class Planner:
                     told.events.append(event)
                 self._take(turn, told)
             self._spare(turn, news, now)
-            wake = self._plan(turn, news.now_ns, now)
+            wake = None if news.ends else self._plan(turn, news.now_ns, now)
         else:
             wake = None
         turn.writes += self._statuses.due(now)

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 STUCK_AFTER_S = 120.0
 """A turn that takes longer is a bug: /healthz fails, so that the process is restarted."""
 FINISH_WITHIN_S = 5.0
-"""How long writes that are under way may take after SIGTERM."""
+"""How long bindings and evictions that were decided may take after SIGTERM."""
+FLUSH_WITHIN_S = 3.0
+"""How long their conditions and events may take after that."""
 LAG_EVERY_S = 0.25
 SNAPSHOT_TRIES = 3
 LABELS_ARE_COPIED_FROM = 35
@@ -114,12 +116,19 @@ class Service:
         finally:
             stop.set()
             stopping.cancel()
-            await self._end()
+            await self._end(cycles)
         if self._failure is not None:
             raise self._failure
 
-    async def _end(self) -> None:
-        left = await self._writer.drain(FINISH_WITHIN_S, Lane.EVENT)
+    async def _end(self, cycles: asyncio.Task[Any]) -> None:
+        """Nothing more is decided; what was decided is finished, and its events are written."""
+        self._changed.set()
+        if self._failure is None:
+            await asyncio.wait({cycles}, timeout=FINISH_WITHIN_S)
+            await self._writer.finish(FINISH_WITHIN_S, Lane.BINDING)
+            self._writer.take_back(Lane.BINDING, lambda _: True)
+            await self._take_in_the_last_answers()
+        left = await self._writer.drain(FLUSH_WITHIN_S, Lane.EVENT)
         if left:
             self._log.warning("some writes were not finished", writes=left)
         if self._election is not None and (left or self._binder.in_doubt):
@@ -128,6 +137,12 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _take_in_the_last_answers(self) -> None:
+        loop = asyncio.get_running_loop()
+        turn = loop.run_in_executor(self._thread, self._planner.turn, self._news(ends=True))
+        with contextlib.suppress(asyncio.TimeoutError):
+            self._apply(await asyncio.wait_for(turn, FINISH_WITHIN_S))
 
     def _watch(self, kind: str) -> None:
         self._watching[kind] = self._start(self._reading.watch(kind).run())
@@ -229,13 +244,14 @@ class Service:
             self._turn_since = self._clock.monotonic()
             turn = await loop.run_in_executor(self._thread, self._planner.turn, news)
             self._turn_since = None
-            if term != self._term():
+            if term != self._term() or stop.is_set():
                 self._take_back(turn)
             self._apply(turn)
             wake_at = None
             if turn.wake_ns is not None:
                 wake_at = self._clock.monotonic() + max(0.0, (turn.wake_ns - news.now_ns) / 1e9)
-            await asyncio.sleep(self._options.min_period)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(stop.wait(), self._options.min_period)
 
     async def _wait_for_news(self, wake_at: float | None) -> None:
         now = self._clock.monotonic()
@@ -246,10 +262,11 @@ class Service:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._changed.wait(), max(0.0, ends - now))
 
-    def _news(self) -> News:
+    def _news(self, *, ends: bool = False) -> News:
         news = News(
             now_ns=int(self._client.server_time() * 1e9),
             plans=self._may_plan(),
+            ends=ends,
             forgotten=tuple(self._forgotten),
             looked_at=tuple(self._looked_at),
             owners=self._reading.take_owners(),
@@ -269,7 +286,7 @@ class Service:
         return news
 
     def _take_back(self, turn: Turn) -> None:
-        """Another process may have led since this was planned."""
+        """Nothing of it was sent: another process may have led since, or this one ends."""
         self._forgotten += [each.assumption for each in turn.bindings]
         self._forgotten += [each.assumption for each in turn.removals]
         turn.bindings.clear()

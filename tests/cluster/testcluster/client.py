@@ -216,6 +216,29 @@ class Client:
                 raise AssertionError(f"not within {seconds:g} s: {what}") from last
             await asyncio.sleep(0.02)
 
+    async def ready_nodes(self, count: int) -> list[Object]:
+        """Waits until so many nodes are ready and have no taint, and returns them. The simulated
+        kubelet runs no pod that was bound before it saw the node.
+
+        Raises:
+            AssertionError: it did not come about in time.
+        """
+
+        async def condition() -> list[Object] | None:
+            ready = [
+                each
+                for each in await self.items(path_of("Node"))
+                if not each["spec"].get("taints")
+                and any(
+                    (condition["type"], condition["status"]) == ("Ready", "True")
+                    for condition in each["status"].get("conditions", [])
+                )
+            ]
+            return ready if len(ready) == count else None
+
+        found: list[Object] = await self.until(f"{count} nodes are ready", condition)
+        return found
+
     def has_phase(self, namespace: str, pod: str, phase: str) -> Callable[[], Awaitable[Any]]:
         """For until(): the pod if it is in this phase."""
 

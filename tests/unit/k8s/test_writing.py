@@ -262,6 +262,38 @@ def test_draining_finishes_what_is_there_and_takes_nothing_more() -> None:
     run(scenario)
 
 
+def test_bindings_are_finished_while_conditions_are_still_taken() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        writer.put(write("bind"), lambda *_: writer.put(write("bind after it"), done))
+        writer.put(write("condition", Lane.CONDITION), done)
+        await settle()
+        finishing = asyncio.ensure_future(writer.finish(5.0, Lane.BINDING))
+        await client.answer(0)
+        assert not finishing.done()  # what follows from an answer belongs to it
+        await client.answer(2)
+        assert finishing.done()
+        assert done.outcomes == [("bind after it", Result.DONE)]
+        writer.put(write("event", Lane.EVENT), done)
+        await client.answer()
+        assert ("event", Result.DONE) in done.outcomes
+
+    run(scenario)
+
+
+def test_finishing_ends_in_time() -> None:
+    async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
+        writer.put(write("slow"), done)
+        await settle()
+        finishing = asyncio.ensure_future(writer.finish(5.0, Lane.BINDING))
+        await client.clock.advance(4.9)
+        assert not finishing.done()
+        await client.clock.advance(0.2)
+        assert finishing.done()
+        assert done.outcomes == []
+
+    run(scenario)
+
+
 def test_what_is_not_finished_in_time_is_known() -> None:
     async def scenario(client: FakeClient, writer: Writer, done: Done) -> None:
         for number in range(6):

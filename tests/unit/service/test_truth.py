@@ -329,3 +329,16 @@ def test_a_promise_ends_with_the_binding() -> None:
     [binding] = world.turn().bindings
     turn = world.turn(bound=[binding])
     assert nominated(turn) == {"p": None}
+
+
+# ---- the end -------------------------------------------------------------------------------------
+
+
+def test_a_process_that_ends_writes_what_became_of_bindings_and_decides_nothing_more() -> None:
+    world, [first, _] = two_bound()
+    world.event("ADDED", "Pod", pod("late"))
+    turn = world.turn(bound=[first], ends=True)
+    assert [event.reason for event in turn.events] == ["Scheduled", "Bound"]
+    assert [write.name for write in turn.writes] == ["a"]
+    assert turn.bindings == []
+    assert places(world.turn()) == {"team/late": "n2"}  # nothing was lost: a turn that plans
