@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kai import _core
 
 SHARES_EVERY_S = 1.0
+MOST_PLACED = 10_000
 _CREATED = re.compile(rb'"creationTimestamp":\s*"([^"]+)"')
 _ON_A_NODE = re.compile(rb'"nodeName":\s*"[^"]')
 
@@ -36,17 +37,20 @@ class Figures:
 
     def __init__(self) -> None:
         self._created: dict[str, bytes] = {}  # of pods that wait
+        self._placed: dict[str, bytes] = {}  # of pods that have a node, the youngest last
         self._plan: _core.Plan | None = None  # whose shares were not read yet
         self._read_at = float("-inf")
 
     def saw(self, pods: Iterable[tuple[str, bytes]]) -> None:
         """Pods that are new or changed: names and JSON."""
         for name, data in pods:
-            created = _CREATED.search(data)
-            if created is None or _ON_A_NODE.search(data):
-                self._created.pop(name, None)
-            else:
-                self._created[name] = created.group(1)
+            if not _ON_A_NODE.search(data):
+                if created := _CREATED.search(data):
+                    self._created[name] = created.group(1)
+            elif name in self._created:  # a watch can be faster than the answer to a binding
+                self._placed[name] = self._created.pop(name)
+                if len(self._placed) > MOST_PLACED:
+                    del self._placed[next(iter(self._placed))]
 
     def gone(self, pods: Iterable[str], feed: _core.Feed) -> None:
         """Pods that went; another one of the name may be there by now."""
@@ -59,7 +63,7 @@ class Figures:
         """The seconds from the creation of each pod to the moment when it was bound."""
         waited = []
         for pod, moment in zip(pods, moments, strict=True):
-            created = self._created.pop(pod, None)
+            created = self._created.pop(pod, None) or self._placed.pop(pod, None)
             since = None if created is None else _seconds(created)
             if since is not None:
                 waited.append(max(0.0, moment - since))

@@ -64,9 +64,12 @@ class Measuring:
         budgets = config.get("scenarioSearchBudgets") or {}
         of_action = budgets.get("maxActionSearchDuration") or {}
         for action in config["actions"].split(","):
-            if action.strip() in VICTIMS:
-                text = of_action.get(action.strip(), of_action.get("default", "0"))
-                self._metrics.action_budget.set(seconds_of(text), action.strip())
+            action = action.strip()
+            if action in VICTIMS:
+                text = of_action.get(action, of_action.get("default", "0"))
+                self._metrics.action_budget.set(seconds_of(text), action)
+            if action in ("allocate", *VICTIMS):
+                self._metrics.scheduled.add(action, by=0)
         self._metrics.job_budget.set(seconds_of(budgets.get("maxJobSearchDuration", "0")))
         for generator, text in (budgets.get("maxGeneratorSearchDuration") or {}).items():
             self._metrics.generator_budget.set(seconds_of(text), generator)
@@ -152,7 +155,7 @@ class Measuring:
         for write, seconds in writer.under_way():
             under_way[LANES[write.lane]].append(seconds)
             workers[controller_of(write)] += 1
-        for controller in ("bindrequest", "pod", "podgroup", "queue"):
+        for (controller,) in metrics.active_workers.values:
             metrics.active_workers.set(workers[controller], controller)
         for lane, name in LANES.items():
             metrics.lane_depth.set(writer.waiting(lane), name)

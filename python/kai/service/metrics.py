@@ -29,6 +29,13 @@ EVICTED_LABELS = ("podgroup", "namespace", "uid", "nodepool", "action")
 MOST_EVICTED_GROUPS = 4096
 """The labels of evicted pods include a UID, so they never end."""
 
+CONTROLLERS = {
+    "scheduler": "bindrequest",
+    "pod-grouper": "pod",
+    "pod-group-controller": "podgroup",
+    "queue-controller": "queue",
+}
+"""KAI's names of the controllers that do a role's work: its binder binds pods."""
 QUEUE_GAUGES = {
     "queue_info": "1 for each queue",
     "queue_deserved_gpus": "GPUs that a queue deserves; -1 is unlimited",
@@ -228,6 +235,12 @@ class Metrics:
             "Writes of a controller that were sent and have no answer",
             "controller",
         )
+        for role, controller in CONTROLLERS.items():
+            if role in self._roles:
+                self.active_workers.set(0, controller)
+                self.reconcile_errors.add(controller, by=0)
+                for result in ("success", "error"):
+                    self.reconciles.add(controller, result, by=0)
 
     # ---- ours ------------------------------------------------------------------------------------
 
@@ -239,7 +252,8 @@ class Metrics:
             bounds=S_BOUNDS,
         )
         self.waiting_groups = part.gauge(
-            "pod_groups_waiting", "Pod groups that wait after the last cycle"
+            "pod_groups_waiting",
+            "Pod groups that wait after the last cycle, for room or for pods that are missing",
         )
         self.under_way = part.gauge(
             "decisions_under_way", "Bindings and evictions that are decided and have no answer"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, get_args
@@ -13,6 +14,7 @@ from kai.errors import InvalidInputError
 Role = Literal["scheduler", "pod-grouper", "pod-group-controller", "queue-controller"]
 ROLES: tuple[str, ...] = get_args(Role)
 ALL = "all"
+_METRICS_NAMESPACE = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LEASES = {
@@ -61,6 +63,11 @@ class Options:
                 raise InvalidInputError(f"there is no role {role!r}{did_you_mean(role, ROLES)}")
         if not self.roles:
             raise InvalidInputError("no role is given: scheduler, pod-grouper, ..., or all")
+        if not _METRICS_NAMESPACE.fullmatch(self.metrics_namespace):
+            raise InvalidInputError(
+                f"{self.metrics_namespace!r} is no metrics namespace: it has letters, digits and"
+                " underscores, and begins with a letter"
+            )
         if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
             raise InvalidInputError(
                 f"leader election: a lease of {self.lease_seconds:g} s, a renew deadline of"

@@ -59,6 +59,10 @@ class Counter(_Numbers):
     kind: ClassVar[Kind] = "counter"
     most: int | None = None
 
+    def __post_init__(self) -> None:
+        if not self.labels:
+            self.add(by=0.0)  # a rate needs the 0 before the first one
+
     def add(self, *labels: str, by: float = 1.0) -> None:
         values = self.values
         if self.most is None:
@@ -80,7 +84,7 @@ class Histogram(_Series):
 
     def __post_init__(self) -> None:
         if not self.labels:
-            self._begin(())  # a rate from its first value on needs the 0 before it
+            self._begin(())  # as a counter
 
     def observe(self, value: float, *labels: str) -> None:
         counts = self.counts.get(labels) or self._begin(labels)
