@@ -44,8 +44,10 @@ class Figures:
     def saw(self, pods: Iterable[tuple[str, bytes]]) -> None:
         """Pods that are new or changed: names and JSON."""
         for name, data in pods:
-            if not _ON_A_NODE.search(data):
-                if created := _CREATED.search(data):
+            # To look for the plain text first, without its quotes, takes a third of the time.
+            if b"nodeName" not in data or not _ON_A_NODE.search(data):
+                at = data.find(b'"creationTimestamp"')
+                if at >= 0 and (created := _CREATED.search(data, at)):
                     self._created[name] = created.group(1)
             elif name in self._created:  # a watch can be faster than the answer to a binding
                 self._placed[name] = self._created.pop(name)

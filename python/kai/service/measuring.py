@@ -5,7 +5,7 @@
     measuring.wrote(write, outcome, waited=0.1, took=0.02)
 
 For the event loop. What some part counts anyway, and what belongs to queues, is read when a page is
-asked for: a pod costs two counters and three histograms, 3 us of the 3 ms that it costs in all.
+asked for. A pod with its seven writes costs 10 us of the 3 ms that it costs in all.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.status import QueueFacts, Sums, queue_metrics
 from kai.k8s.sinks import DictSink
 from kai.service.metrics import EVICTED_LABELS, QUEUE_LABELS, Metrics
+from kai.service.series import Buckets
 
 if TYPE_CHECKING:
     from kai.controllers.binding import Binder
@@ -40,6 +42,18 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
 
 
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """What one kind of write does to metrics; `failed`: the controller that could not."""
+
+    written: tuple[str, str, str]
+    waited: Buckets
+    took: Buckets
+    bind_ms: Buckets | None
+    reconciled: tuple[str, str] | None
+    failed: str
+
+
 class Measuring:
     """`queues`: a sink that follows queues, for their names and quotas."""
 
@@ -54,6 +68,7 @@ class Measuring:
     ) -> None:
         self._metrics, self._writer, self._reading = metrics, writer, reading
         self._binder, self._election, self._queues = binder, election, queues
+        self._effects: dict[tuple[Any, ...], _Effect] = {}
         self._shares: Shares = {}
         self._sums: Mapping[str, Sums] = {}
         metrics.on_page = self._before_a_page
@@ -122,20 +137,40 @@ class Measuring:
 
     def wrote(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
         """`waited`, `took`: seconds."""
-        metrics, result = self._metrics, outcome.result
-        metrics.writes.add(write.kind, write.subresource or write.verb, result.value)
-        lane = LANES[write.lane]
-        metrics.lane_waited.observe(waited, lane)
-        metrics.lane_took.observe(took, lane)
-        if write.subresource == "binding" and result is Result.DONE:
-            metrics.bind_ms.observe((waited + took) * 1000)
-        controller = controller_of(write)
-        if not controller or result in (Result.REPLACED, Result.TAKEN_BACK):
-            return
+        result = outcome.result
+        key = (write.kind, write.verb, write.subresource, write.key[:9], write.lane, result)
+        effect = self._effects.get(key)
+        if effect is None:
+            effect = self._effects[key] = self._effect_of(write, result)
+        self._metrics.writes.values[effect.written] += 1
+        effect.waited.observe(waited)
+        effect.took.observe(took)
+        if effect.bind_ms is not None:
+            effect.bind_ms.observe((waited + took) * 1000)
+        if effect.reconciled is not None:
+            self._metrics.reconciles.values[effect.reconciled] += 1
+        elif effect.failed:
+            self._failed(effect.failed)
+
+    def _effect_of(self, write: Write, result: Result) -> _Effect:
+        metrics, lane, controller = self._metrics, LANES[write.lane], controller_of(write)
+        written = (write.kind, write.subresource or write.verb, result.value)
+        metrics.writes.add(*written, by=0)
+        reconciled, failed = None, ""
         if result is Result.DONE or (controller == "pod" and result is Result.CONFLICT):
-            metrics.reconciles.add(controller, "success")
-        elif result is not Result.GONE:
-            self._failed(controller)
+            reconciled = (controller, "success") if controller else None
+        elif result in (Result.REFUSED, Result.FAILED, Result.LOST, Result.CONFLICT):
+            failed = controller
+        if reconciled is not None:
+            metrics.reconciles.add(*reconciled, by=0)
+        return _Effect(
+            written,
+            metrics.lane_waited.of(lane),
+            metrics.lane_took.of(lane),
+            metrics.bind_ms.of() if written[1:] == ("binding", "done") else None,
+            reconciled,
+            failed,
+        )
 
     def _failed(self, controller: str) -> None:
         self._metrics.reconciles.add(controller, "error")
@@ -143,7 +178,7 @@ class Measuring:
 
     # ---- pages -----------------------------------------------------------------------------------
 
-    def _before_a_page(self) -> None:
+    def _before_a_page(self) -> Callable[[], None]:
         metrics, writer = self._metrics, self._writer
         election = self._election
         leads = election is None or election.is_leading()
@@ -169,22 +204,21 @@ class Measuring:
             metrics.watch_lists.values[kind,] = traffic.lists
             metrics.watch_reconnects.values[kind,] = traffic.reconnects
             metrics.watch_bytes.values[kind,] = traffic.bytes
-        self._queues_now(leads)
+        queues = [*self._queues.objects.values()] if leads else []
+        return lambda: self._set_queues(queues)
 
-    def _queues_now(self, leads: bool) -> None:
-        """The process that leads shows queues: two would show them twice."""
-        metrics = self._metrics
+    def _set_queues(self, queues: Iterable[Mapping[str, Any]]) -> None:
+        """In another thread. The process that leads shows queues: two would show them twice."""
+        metrics, all_sums, all_shares = self._metrics, self._sums, self._shares
         for gauge in (*metrics.queues.values(), *metrics.fair_share.values()):
             gauge.values = {}
-        if not leads:
-            return
-        facts = {name: _facts(item) for (_, name), item in self._queues.objects.items()}
-        if self._sums:
-            sums = {name: (each, ()) for name, each in self._sums.items()}
+        facts = {each["metadata"]["name"]: _facts(each) for each in queues}
+        if all_sums:
+            sums = {name: (each, ()) for name, each in all_sums.items()}
             for name, labels, value in queue_metrics(facts, sums):
                 gauge = metrics.queues[name.removeprefix("kai_")]
                 gauge.set(value, *(labels[each] for each in QUEUE_LABELS))
-        for name, shares in self._shares.items():
+        for name, shares in all_shares.items():
             if name not in facts:
                 continue
             display = facts[name].display_name

@@ -11,7 +11,6 @@ answers on the loopback interface alone: `kubectl port-forward` comes from there
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 from collections.abc import Awaitable, Callable
 
@@ -19,7 +18,6 @@ from aiohttp import web
 
 from kai.errors import InvalidInputError, KaiError
 from kai.service.metrics import Metrics
-from kai.service.series import text_of
 from kai.snapshot.fetching import PATH
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -69,8 +67,7 @@ class Pages:
             self._runner = None
 
     async def _metrics_page(self, _: web.Request) -> web.Response:
-        numbers = self._metrics.snapshots()
-        body = await asyncio.to_thread(text_of, numbers)  # 10,000 queues take half a second
+        body = await self._metrics.page()
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
 
     async def _health_page(self, _: web.Request) -> web.Response:

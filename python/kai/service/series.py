@@ -4,7 +4,7 @@
     writes.add("Pod", "done")
     text_of([writes])                  # bytes for GET /metrics
 
-The event loop alone writes them, so that they need no lock: 0.2 us for `add`, 0.4 us for `observe`.
+The event loop alone writes them, so that they need no lock: 0.3 us for `add` and `Buckets.observe`.
 """
 
 from __future__ import annotations
@@ -73,36 +73,48 @@ class Counter(_Numbers):
             del values[next(iter(values))]
 
 
+class Buckets:
+    """What a histogram counted for one combination of labels."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+
 @dataclass(slots=True, eq=False)
 class Histogram(_Series):
     """`bounds`: the upper ends of the buckets, from the smallest one on."""
 
     kind: ClassVar[Kind] = "histogram"
     bounds: Sequence[float] = ()
-    counts: dict[Labels, list[int]] = field(default_factory=dict)
-    sums: dict[Labels, float] = field(default_factory=dict)
+    values: dict[Labels, Buckets] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.labels:
-            self._begin(())  # as a counter
+            self.of()  # as a counter
+
+    def of(self, *labels: str) -> Buckets:
+        """To be kept where values come often."""
+        found = self.values.get(labels)
+        if found is None:
+            found = self.values[labels] = Buckets(self.bounds)
+        return found
 
     def observe(self, value: float, *labels: str) -> None:
-        counts = self.counts.get(labels) or self._begin(labels)
-        counts[bisect_left(self.bounds, value)] += 1
-        self.sums[labels] += value
-
-    def _begin(self, labels: Labels) -> list[int]:
-        self.sums[labels] = 0.0
-        counts = self.counts[labels] = [0] * (len(self.bounds) + 1)
-        return counts
+        self.of(*labels).observe(value)
 
     def samples(self) -> Iterator[Sample]:
-        for labels, counts in self.counts.items():
+        for labels, buckets in self.values.items():
             total = 0
-            for bound, count in zip((*self.bounds, float("inf")), counts, strict=True):
+            for bound, count in zip((*self.bounds, float("inf")), buckets.counts, strict=True):
                 total += count
                 yield f"{self.name}_bucket", (*self.labels, "le"), (*labels, _text(bound)), total
-            yield f"{self.name}_sum", self.labels, labels, self.sums[labels]
+            yield f"{self.name}_sum", self.labels, labels, buckets.sum
             yield f"{self.name}_count", self.labels, labels, total
 
 
