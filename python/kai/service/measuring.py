@@ -13,14 +13,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.status import QueueFacts, Sums, queue_metrics
 from kai.k8s.sinks import DictSink
-from kai.service.metrics import EVICTED_LABELS, QUEUE_LABELS, Metrics
+from kai.service.metrics import EVICTED_LABELS, Metrics
 from kai.service.series import Buckets
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class _Effect:
 
 
 class Measuring:
-    """`queues`: a sink that follows queues, for their names and quotas."""
+    """`queues`: a sink that follows queues, for their names and quotas. `labels`: further labels of
+    their metrics, as in kai.controllers.status.queue_metrics."""
 
     def __init__(
         self,
@@ -65,9 +66,11 @@ class Measuring:
         binder: Binder,
         election: LeaderElection | None,
         queues: DictSink,
+        labels: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         self._metrics, self._writer, self._reading = metrics, writer, reading
         self._binder, self._election, self._queues = binder, election, queues
+        self._labels = labels
         self._effects: dict[tuple[Any, ...], _Effect] = {}
         self._shares: Shares = {}
         self._sums: Mapping[str, Sums] = {}
@@ -215,9 +218,9 @@ class Measuring:
         facts = {each["metadata"]["name"]: _facts(each) for each in queues}
         if all_sums:
             sums = {name: (each, ()) for name, each in all_sums.items()}
-            for name, labels, value in queue_metrics(facts, sums):
+            for name, labels, value in queue_metrics(facts, sums, labels=self._labels):
                 gauge = metrics.queues[name.removeprefix("kai_")]
-                gauge.set(value, *(labels[each] for each in QUEUE_LABELS))
+                gauge.set(value, *(labels[each] for each in gauge.labels))
         for name, shares in all_shares.items():
             if name not in facts:
                 continue

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import kai
-from kai.service.options import ROLES
+from kai.service.options import QUEUE_LABELS, ROLES
 from kai.service.series import (
     Counter,
     Gauge,
@@ -35,7 +35,6 @@ Made = TypeVar("Made", Gauge, Counter, Histogram)
 MS_BOUNDS = tuple(5.0 * 2**k for k in range(10))
 S_BOUNDS = tuple(0.001 * 2**k for k in range(16))
 LAG_BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
 EVICTED_LABELS = ("podgroup", "namespace", "uid", "nodepool", "action")
 MOST_EVICTED_GROUPS = 4096
 """The labels of evicted pods include a UID, so they never end."""
@@ -83,14 +82,20 @@ class _Part:
 
 
 class Metrics:
-    """All metrics of one process. `namespace`: the first part of their names.
+    """All metrics of one process. `namespace`: the first part of their names. `queue_labels`: more
+    labels of those of the queue controller.
 
     `on_page`: called on the event loop before a page is made, to set what need not be set all the
     time. It returns what may take longer, for another thread: the gauges of queues.
     """
 
-    def __init__(self, namespace: str = "kai", roles: Iterable[str] = ROLES) -> None:
-        self._roles = frozenset(roles)
+    def __init__(
+        self,
+        namespace: str = "kai",
+        roles: Iterable[str] = ROLES,
+        queue_labels: Iterable[str] = (),
+    ) -> None:
+        self._roles, self._queue_labels = frozenset(roles), tuple(queue_labels)
         self._prefix = f"{namespace}_"
         self._all: list[Series] = []
         self.on_page: Callable[[], Callable[[], None]] = lambda: lambda: None
@@ -206,7 +211,8 @@ class Metrics:
         """Spec 6 C35."""
         part = self._part("queue-controller")
         self.queues = {
-            name: part.gauge(name, meaning, *QUEUE_LABELS) for name, meaning in QUEUE_GAUGES.items()
+            name: part.gauge(name, meaning, *QUEUE_LABELS, *self._queue_labels)
+            for name, meaning in QUEUE_GAUGES.items()
         }
 
     def _of_controllers(self) -> None:

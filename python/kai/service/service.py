@@ -59,7 +59,10 @@ class Service:
     ) -> None:
         self._client, self._options, self._log = client, options, log
         self._reports = Reports(log, client.clock)
-        self.metrics = metrics or Metrics(options.metrics_namespace, options.roles)
+        labels = options.queue_metric_labels()
+        self.metrics = metrics or Metrics(
+            options.metrics_namespace, options.roles, (each[1] for each in labels)
+        )
         self._clock = client.clock
         core = make_core(options)
         self._planner = Planner(core, options, self._nodes_changed)
@@ -86,7 +89,8 @@ class Service:
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
         self._measuring = Measuring(
-            self.metrics, self._writer, self._reading, self._binder, self._election, queues
+            *(self.metrics, self._writer, self._reading, self._binder, self._election),
+            *(queues, labels),
         )
         if options.has("scheduler"):
             self._measuring.configured(read_config(options).to_json())

@@ -304,6 +304,41 @@ def test_a_namespace_that_no_metric_can_have_is_refused(name: str) -> None:
         Options(metrics_namespace=name)
 
 
+def test_labels_of_queues_that_were_chosen_are_labels_of_their_metrics(
+    living: LivingCluster,
+) -> None:
+    labelled = queue("c", "top")
+    labelled["metadata"]["labels"] = {"example/team": "vision"}
+    chosen = {
+        "queue_label_to_metric_label": {"example/team": "team", "example/cost": "cost"},
+        "queue_label_to_default_metric_value": {"example/team": "nobody"},
+    }
+
+    async def story(it: Running) -> None:
+        living.put(labelled)
+        page = await it.until(lambda page: page.has("kai_queue_info"))
+        assert page.value("kai_queue_info", queue_name="c", team="vision", cost="") == 1
+        assert page.value("kai_queue_info", queue_name="a", team="nobody") == 1
+
+    play(living, story, roles=("queue-controller",), **chosen)
+
+
+@pytest.mark.parametrize(
+    ("labels", "defaults", "why"),
+    [
+        ({"a/b": "a/b"}, {}, "'a/b' cannot be the metric label 'a/b': that is no name"),
+        ({"a": "x", "b": "x"}, {}, "'b' cannot be the metric label 'x': that is a label of these"),
+        ({"a": "queue_name"}, {}, "that is a label of these metrics already"),
+        ({"team": "team"}, {"taem": "x"}, "'taem', which is no metric label; did you mean 'team'"),
+    ],
+)
+def test_labels_that_metrics_cannot_have_are_refused(
+    labels: dict[str, str], defaults: dict[str, str], why: str
+) -> None:
+    with pytest.raises(kai.InvalidInputError, match=why):
+        Options(queue_label_to_metric_label=labels, queue_label_to_default_metric_value=defaults)
+
+
 def test_a_queue_that_goes_takes_its_gauges_with_it(living: LivingCluster) -> None:
     async def story(it: Running) -> None:
         living.put(pod("a1"))
