@@ -212,11 +212,14 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
                 and page.value("kai_queue_allocated_gpus", queue_name="a") == 1
                 and page.value("kai_queue_allocated_gpus", queue_name="b") == 1
                 and page.value("kai_loop_lag_seconds_count") > 0
+                and page.value("workqueue_unfinished_work_seconds") == 0
+                and page.value("workqueue_depth") == 0
             )
 
         pages.append(await it.until(is_settled))
 
-    play(living, story)
+    log = play(living, story)
+    says_what_it_did(log)
     before, after = pages
     has_what_spec_and_list_have(after, ROLES)
     only_goes_up(before, after)
@@ -253,6 +256,20 @@ def test_a_page_after_pods_were_bound_one_was_evicted_and_one_waits(living: Livi
     assert after.value("kai_queue_fair_share_memory_gb", queue_name="a") == 2
     assert after.value("kai_queue_allocated_cpu_cores", queue_name="a") == 1
     assert after.value("kai_queue_allocated_memory_bytes", queue_name="a") == 2 * 10**9
+
+
+def says_what_it_did(log: str) -> None:
+    lines = [line.partition("Z ")[2] for line in log.splitlines()]
+    assert lines[0].startswith(f"info kai: started version={kai.__version__} roles=scheduler,")
+    assert lines.count("info kai: ready") == 1
+    cycles = [line for line in lines if line.startswith("debug kai: planned ")]
+    numbers = [int(line.split("cycle=")[1].split()[0]) for line in cycles]
+    assert numbers == list(range(1, len(cycles) + 1))
+    assert sum(int(line.split(" binds=")[1].split()[0]) for line in cycles) == 3
+    placed = [line for line in lines if line.startswith("info kai: pods were bound or evicted ")]
+    assert sum(int(line.split(" bound=")[1].split()[0]) for line in placed) == 3
+    assert sum(int(line.split(" evicted=")[1]) for line in placed) == 1
+    assert not [line for line in lines if line.startswith("warning")]
 
 
 def has_what_spec_and_list_have(page: Page, roles: tuple[str, ...]) -> None:
