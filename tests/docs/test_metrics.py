@@ -63,6 +63,35 @@ def test_what_is_missing_of_kai_is_missing() -> None:
     assert not {*missing} & {each.name for each in Metrics()}
 
 
+# What the dashboards in KAI's repository ask for (docs/metrics/grafana, v0.17), without its prefix.
+DASHBOARDS = """
+    action_scheduling_latency_milliseconds close_session_latency_milliseconds
+    e2e_scheduling_latency_milliseconds open_session_latency_milliseconds
+    plugin_scheduling_latency_milliseconds pod_group_evicted_pods_total
+    podgroups_acted_on_by_action podgroups_scheduled_by_action
+    queue_allocated_cpu_cores queue_allocated_gpus queue_allocated_memory_bytes queue_cpu_usage
+    queue_deserved_gpus queue_fair_share_cpu_cores queue_fair_share_gpu queue_fair_share_memory_gb
+    queue_gpu_usage queue_memory_usage queue_quota_cpu_cores queue_quota_memory_bytes
+    scenario_search_action_budget_configured_seconds scenario_search_action_budget_exhausted_total
+    scenario_search_duration_seconds scenario_search_generator_budget_configured_seconds
+    scenario_search_job_budget_configured_seconds scenario_search_jobs_total
+    scenario_search_scenarios_total scenarios_filtered_by_action scenarios_simulation_by_action
+    task_bind_latency_milliseconds task_scheduling_latency_milliseconds total_preemption_attempts
+"""
+RUNTIME = """
+    controller_runtime_active_workers controller_runtime_reconcile_errors_total
+    controller_runtime_reconcile_total workqueue_adds_total workqueue_depth
+    workqueue_queue_duration_seconds workqueue_retries_total workqueue_unfinished_work_seconds
+    workqueue_work_duration_seconds
+"""
+
+
+def test_what_kais_dashboards_ask_for_is_there_or_is_said_to_be_missing() -> None:
+    missing = set(re.findall(r"`(kai_\w+)`", section("What KAI has and kai does not")))
+    asked = {f"kai_{name}" for name in DASHBOARDS.split()} | {*RUNTIME.split()}
+    assert asked - missing <= {each.name for each in Metrics()}
+
+
 def test_alerts_name_metrics_that_are_there() -> None:
     samples = {each.name for each in Metrics()}
     samples |= {

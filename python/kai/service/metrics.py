@@ -239,12 +239,12 @@ class Metrics:
         )
         self.lane_unfinished = part.gauge(
             "workqueue_unfinished_work_seconds",
-            "Since when the writes that have no answer were sent, summed up",
+            "How long the writes without an answer have taken so far, summed up",
             "name",
         )
         self.lane_longest = part.gauge(
             "workqueue_longest_running_processor_seconds",
-            "Since when the oldest write that has no answer was sent",
+            "How long the oldest write without an answer has taken so far",
             "name",
         )
         self.reconciles = part.counter(
@@ -260,7 +260,7 @@ class Metrics:
         )
         self.active_workers = part.gauge(
             "controller_runtime_active_workers",
-            "Writes of a controller that were sent and have no answer",
+            "Writes of a controller that were sent and have no answer yet",
             "controller",
         )
         for role, controller in CONTROLLERS.items():
@@ -284,7 +284,7 @@ class Metrics:
             "Pod groups that wait after the last cycle, for room or for pods that are missing",
         )
         self.under_way = part.gauge(
-            "decisions_under_way", "Bindings and evictions that are decided and have no answer"
+            "decisions_under_way", "Bindings and evictions that are decided and have no answer yet"
         )
         self.in_doubt = part.gauge(
             "pods_in_doubt", "Pods that a request without an answer may still bind"
@@ -305,7 +305,9 @@ class Metrics:
             "writes_total", "What became of writes", "kind", "verb", "result"
         )
         self.watch_age = part.gauge(
-            "watch_age_seconds", "Since the API server last sent a byte; normal is below 60", "kind"
+            "watch_age_seconds",
+            "Time since the API server last sent a byte; below 60 is normal",
+            "kind",
         )
         self.watch_lists = part.counter(
             "watch_lists_total", "Lists of all objects, the first one included", "kind"
