@@ -141,7 +141,8 @@ class Measuring:
     def wrote(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
         """`waited`, `took`: seconds."""
         result = outcome.result
-        key = (write.kind, write.verb, write.subresource, write.key[:9], write.lane, result)
+        # The begin of its key says what a status is about; the rest of it names the object.
+        key = (write.kind, write.verb, write.subresource, write.key[:6], write.lane, result)
         effect = self._effects.get(key)
         if effect is None:
             effect = self._effects[key] = self._effect_of(write, result)

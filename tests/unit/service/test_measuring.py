@@ -169,3 +169,13 @@ def test_budgets_are_those_of_the_actions_that_run(actions: str) -> None:
     expected = {("reclaim",): 30.0} if "reclaim" in actions else {}
     assert it.metrics.action_budget.values == expected
     assert it.metrics.job_budget.values == {(): 0}
+
+
+def test_what_is_remembered_of_kinds_of_writes_does_not_grow_with_their_objects() -> None:
+    it = Measured()
+    for number in range(500):
+        name = f"{number:03}"
+        event = Write(Lane.EVENT, "patch", "Event", "team", name, {}, key=f"event/{name}")
+        it.wrote(event, Result.DONE)
+        it.wrote(status(f"resources-of-group/team/{name}"), Result.DONE)
+    assert len(it.measuring._effects) == 2
