@@ -21,6 +21,17 @@ finished, and its leases are given up.
 """
 
 
+def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[str, str]:
+    """ "a=b,c=d" as a dict."""
+    found = {}
+    for each in text.split(",") if text else ():
+        name, sign, value = each.partition("=")
+        if not name or not sign:
+            raise click.BadParameter(f"{each!r} is not of the form LABEL=NAME", param=option)
+        found[name] = value
+    return found
+
+
 @click.command("run", epilog=EPILOG)
 @cluster_options
 @click.argument("roles", metavar="ROLE...", nargs=-1, required=True)
@@ -70,6 +81,18 @@ finished, and its leases are given up.
     help="Serve /metrics, /healthz and /readyz there, and /get-snapshot to this machine.",
 )
 @click.option("--metrics-namespace", default="kai", show_default=True, help="Prefix of metrics.")
+@click.option(
+    "--queue-label-to-metric-label",
+    metavar="LABEL=NAME,...",
+    callback=pairs,
+    help="Labels of queues that their metrics have as well, under these names.",
+)
+@click.option(
+    "--queue-label-to-default-metric-value",
+    metavar="LABEL=VALUE,...",
+    callback=pairs,
+    help="For queues without such a label.",
+)
 @click.option(
     "--schedule-period",
     type=click.FloatRange(min=0),

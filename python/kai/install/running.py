@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-METRICS_PORT = 8080
-HEALTH_PORT = 8081
-"""The ports on which `kai run` answers, as KAI's components do (spec 6 C1)."""
+PORT = 8080
+"""Metrics, probes and snapshots. KAI's programs have metrics there (spec 6 C1); their probes have a
+port of their own, 8081, which `kai run` does not need."""
 REPLICAS = 2
 """One works, the other waits for the lease."""
 
@@ -22,19 +22,22 @@ def deployment(role: str, name: str, namespace: str, image: str) -> dict[str, An
     container = {
         "name": "kai",
         "image": image,
-        "args": ["run", role],
+        "args": [
+            *("run", role),
+            *("--namespace", "$(NAMESPACE)"),
+            *("--listen-address", f":{PORT}"),
+        ],
         "env": [
-            _from_field("POD_NAME", "metadata.name"),
+            _from_field("POD_NAME", "metadata.name"),  # names the holder of a lease
             _from_field("NAMESPACE", "metadata.namespace"),
         ],
-        "ports": [
-            {"name": "metrics", "containerPort": METRICS_PORT},
-            {"name": "health", "containerPort": HEALTH_PORT},
-        ],
-        "livenessProbe": _probe("/healthz", periodSeconds=10, failureThreshold=3),
-        "readinessProbe": _probe("/readyz", periodSeconds=5, failureThreshold=1),
-        # A large cluster takes a while to be read; until then the process is not alive yet.
-        "startupProbe": _probe("/healthz", periodSeconds=2, failureThreshold=90),
+        "ports": [{"name": "metrics", "containerPort": PORT}],
+        # One that waits for the lease is alive and ready, too. It is alive while its event loop
+        # answers and its plans come to an end, and ready once all kinds are listed.
+        "livenessProbe": _probe("/healthz", periodSeconds=10, timeoutSeconds=5, failureThreshold=3),
+        "readinessProbe": _probe("/readyz", periodSeconds=5, timeoutSeconds=5, failureThreshold=2),
+        # Python and the connection to the API server take a second or two.
+        "startupProbe": _probe("/healthz", periodSeconds=2, timeoutSeconds=5, failureThreshold=30),
         "resources": {"requests": {"cpu": "250m", "memory": "512Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -117,7 +120,7 @@ def _flow_schema(
 
 
 def _probe(path: str, **members: int) -> dict[str, Any]:
-    return {"httpGet": {"path": path, "port": "health"}, **members}
+    return {"httpGet": {"path": path, "port": "metrics"}, **members}
 
 
 def _from_field(name: str, path: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import asyncio
 import json
 import logging
 import math
+import os
 import platform
 import uuid
 from collections.abc import Callable, Sequence
@@ -98,7 +99,7 @@ class LeaderElection:
         on_started: Callable[[], None] | None = None,
         on_lost: Callable[[], None] | None = None,
     ) -> None:
-        self.identity = identity or f"{platform.node()}_{uuid.uuid4()}"
+        self.identity = identity or new_identity()
         self.renewals = self.failures = self.transitions = 0
         self.problem = ""
         self.times = times or Times()
@@ -315,6 +316,12 @@ class LeaderElection:
         return await self._client.request(
             method, path, body=None if body is None else dumps(body), timeout=timeout, lane="lease"
         )
+
+
+def new_identity() -> str:
+    """As KAI's: the pod and something random. A host name is cut to 63 characters, and is that of
+    the machine for a pod in the host's network, so $POD_NAME is used where it is set."""
+    return f"{os.environ.get('POD_NAME') or platform.node()}_{uuid.uuid4()}"
 
 
 def _parsed(body: bytes) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class Watch:
     """One watch. `run` ends only by cancellation.
 
     `synced`: a list has been complete. `problem`: what is wrong now, "" when it gets on. Counters:
-    `relists`, `reconnects`, `bytes`, `events`, `pauses` (the sink was full). `on_sync` is called
-    after each complete list.
+    `relists`, `reconnects`, `bytes`, `events`, `pauses` (the sink was full). `silent_for()`: the
+    seconds since the server sent something. `on_sync` is called after each complete list.
 
     `optional`: a kind that the server does not serve counts as one without objects, and is looked
     for again. `metadata_only`: the objects come without spec and status.
@@ -85,6 +85,7 @@ class Watch:
         self._moved = False  # this stream has brought something
         self._fruitless = 0  # answers in a row that brought nothing
         self._listed_at = self._opened_at = float("-inf")
+        self._heard_at = client.clock.monotonic()
         self._absent = False
 
     async def run(self) -> None:
@@ -103,6 +104,10 @@ class Watch:
                 await self._missing(str(error))
             except KaiError as error:
                 await self._pause(str(error), None)
+
+    def silent_for(self) -> float:
+        """Seconds since the server sent a byte of this kind, or since this watch was made."""
+        return self._client.clock.monotonic() - self._heard_at
 
     async def list_once(self) -> None:
         """Feeds the sink with the objects that are there now, in pages.
@@ -192,6 +197,7 @@ class Watch:
         while True:
             await self._room()
             answer = await self._client.read(path, parameters, accept=accept, lane="watch")
+            self._heard_at = self._client.clock.monotonic()
             if answer.status == 404:
                 raise NotFoundError(f"the server does not serve {path}")
             if answer.status == 410:
@@ -227,6 +233,7 @@ class Watch:
         self._moved, self._opened_at = False, client.clock.monotonic()
         try:
             async with client.stream(path, parameters, options, self._silence) as response:
+                self._heard_at = client.clock.monotonic()
                 if response.status != 200:
                     await self._refused(response, path, listing)
                     return
@@ -244,6 +251,7 @@ class Watch:
             async for data in content.iter_any():
                 self.bytes += len(data)
                 self.events += data.count(b"\n")
+                self._heard_at = self._client.clock.monotonic()
                 try:
                     version, synced, error = self._sink.watch_bytes(self.kind, data)
                 except ValueError as wrong:

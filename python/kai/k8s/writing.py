@@ -28,13 +28,13 @@ Observe = Callable[[Write, Outcome, float, float], None]
 
 class _Item:
     """A write that waits, or is on its way. Its write changes when a later one takes its place;
-    None: it moved. `ends`: it is not tried again."""
+    None: it moved. `ends`: it is not tried again. `began`: when it was sent."""
 
-    __slots__ = ("done", "ends", "since", "write")
+    __slots__ = ("began", "done", "ends", "since", "write")
 
     def __init__(self, write: Write, done: Done | None, since: float) -> None:
         self.write: Write | None = write
-        self.done, self.since = done, since
+        self.done, self.since, self.began = done, since, since
         self.ends = False
 
 
@@ -46,8 +46,8 @@ class Writer:
     the workers a quarter is kept for the lanes up to BINDING, and EVENT has no more than a quarter.
     When the server answers 429, the lanes below that of the write wait as long.
 
-    `observe(write, outcome, waited, took)` is for metrics, in seconds. Counters: `puts`, `sent` and
-    `results` by lane, `replaced`, `pauses`.
+    `observe(write, outcome, waited, took)` is for metrics, in seconds. Counters: `puts`,
+    `put_in`, `sent`, `retries` and `results` by lane, `replaced`, `pauses`.
     """
 
     def __init__(
@@ -61,7 +61,9 @@ class Writer:
     ) -> None:
         self.timeout, self.guard = timeout, guard
         self.puts = self.replaced = self.pauses = 0
+        self.put_in = dict.fromkeys(Lane, 0)
         self.sent = dict.fromkeys(Lane, 0)
+        self.retries = dict.fromkeys(Lane, 0)
         self.results: dict[tuple[Lane, Result], int] = {}
         self._client, self._observe = client, observe
         self._waiting: dict[Lane, deque[_Item]] = {lane: deque() for lane in Lane}
@@ -84,6 +86,7 @@ class Writer:
     def put(self, write: Write, done: Done | None = None) -> None:
         """Queues a write; `done` is called once, with what became of it."""
         self.puts += 1
+        self.put_in[write.lane] += 1
         now = self._client.clock.monotonic()
         if self._last is None or write.lane > self._last:
             self._finish(write, done, Outcome(Result.FAILED, 0, "Stopped", "the writer has ended"))
@@ -131,6 +134,13 @@ class Writer:
         """How many writes of a lane wait to be sent."""
         behind = sum(1 for each in self._behind.values() if each.write and each.write.lane == lane)
         return sum(1 for each in self._waiting[lane] if each.write is not None) + behind
+
+    def under_way(self) -> list[tuple[Write, float]]:
+        """The writes that were sent and have no answer, and the seconds since then."""
+        now = self._client.clock.monotonic()
+        return [
+            (item.write, now - item.began) for item in self._on_their_way if item.write is not None
+        ]
 
     @property
     def idle(self) -> bool:
@@ -227,13 +237,21 @@ class Writer:
         self._flying[lane] += 1
         self._on_their_way.add(item)
         self.sent[lane] += 1
-        began = clock.monotonic()
+        began = item.began = clock.monotonic()
+        tries = 0
+
+        def may_go() -> bool:
+            nonlocal tries
+            may = not item.ends and (self.guard is None or self.guard())
+            tries += may
+            return may
+
         outcome = Outcome(Result.LOST, 0, "Stopped", "the process ended before the answer")
         try:
             outcome = await self._client.send(
                 write,
                 timeout=self.timeout,
-                guard=lambda: not item.ends and (self.guard is None or self.guard()),
+                guard=may_go,
                 busy=lambda seconds: self._pause(lane, seconds),
             )
         except Exception as error:  # a mistake of ours must not cost a worker
@@ -241,6 +259,7 @@ class Writer:
             outcome = Outcome(Result.REFUSED, 0, type(error).__name__, str(error))
         finally:
             self._flying[lane] -= 1
+            self.retries[lane] += max(0, tries - 1)
             self._on_their_way.discard(item)
             if item.ends and outcome.result is Result.FAILED:
                 outcome = Outcome(Result.TAKEN_BACK)

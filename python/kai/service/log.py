@@ -13,9 +13,11 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TextIO
+
+from kai.service.options import LogLevel
 
 _LEVELS = {"debug": 0, "info": 1, "warning": 2, "error": 3}
 
@@ -26,7 +28,7 @@ class Log:
 
     role: str = "kai"
     as_json: bool = False
-    level: str = "info"
+    level: LogLevel = "info"
     stream: TextIO | None = None
     clock: Callable[[], float] = field(default=time.time)
 
@@ -35,18 +37,18 @@ class Log:
         return Log(role, self.as_json, self.level, self.stream, self.clock)
 
     def debug(self, message: str, **fields: Any) -> None:
-        self._write("debug", message, fields)
+        self.write("debug", message, fields)
 
     def info(self, message: str, **fields: Any) -> None:
-        self._write("info", message, fields)
+        self.write("info", message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
-        self._write("warning", message, fields)
+        self.write("warning", message, fields)
 
     def error(self, message: str, **fields: Any) -> None:
-        self._write("error", message, fields)
+        self.write("error", message, fields)
 
-    def _write(self, level: str, message: str, fields: dict[str, Any]) -> None:
+    def write(self, level: LogLevel, message: str, fields: Mapping[str, Any]) -> None:
         if _LEVELS[level] < _LEVELS[self.level]:
             return
         now = self.clock()
@@ -65,28 +67,46 @@ class Log:
             return
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line to be written. `fields`: by name; those without a value are left out."""
+
+    level: LogLevel
+    message: str
+    fields: Mapping[str, Any]
+
+
 class Calm:
-    """Warnings about what may happen a thousand times in a row: the first one at once, and then one
-    in `every` seconds, with the number of those that came meanwhile.
+    """Lines about what may happen a thousand times in a row: the first `at_once` of a message, and
+    then as many in `every` seconds, with the number of those that came meanwhile in `times`.
 
         calm = Calm(log, clock.monotonic)
         calm.warning("cannot bind Pod", name="team/a", why="...")
     """
 
-    def __init__(self, log: Log, clock: Callable[[], float], every: float = 10.0) -> None:
-        self._log, self._clock, self._every = log, clock, every
-        self._said: dict[str, tuple[float, int]] = {}  # when, and how many came since
+    def __init__(
+        self, log: Log, clock: Callable[[], float], every: float = 10.0, at_once: int = 1
+    ) -> None:
+        self._log, self._clock, self._every, self._at_once = log, clock, every, at_once
+        # By message: since when, how many were written since, how many were left out.
+        self._said: dict[str, tuple[float, int, int]] = {}
 
     def warning(self, message: str, **fields: Any) -> None:
+        self.write(Line("warning", message, fields))
+
+    def write(self, line: Line) -> None:
         now = self._clock()
-        said, more = self._said.get(message, (float("-inf"), 0))
-        if now - said < self._every:
-            self._said[message] = (said, more + 1)
+        since, written, more = self._said.get(line.message, (float("-inf"), 0, 0))
+        if now - since >= self._every:
+            since, written = now, 0
+        if written >= self._at_once:
+            self._said[line.message] = (since, written, more + 1)
             return
-        self._said[message] = (now, 0)
+        self._said[line.message] = (since, written + 1, 0)
+        fields = {name: value for name, value in line.fields.items() if value != ""}
         if more:
             fields["times"] = more + 1
-        self._log.warning(message, **fields)
+        self._log.write(line.level, line.message, fields)
 
 
 class Bridge(logging.Handler):

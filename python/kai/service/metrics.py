@@ -1,97 +1,340 @@
-"""Metrics in Prometheus' form: KAI's by their names (spec 6 C35, C64), and ours.
+"""The metrics of `kai run`: KAI's by their names (spec 6 C35, C64), and ours.
 
-    metrics = Metrics("kai")
-    metrics.cycle_ms.set(3.2)
-    metrics.page()                     # bytes for GET /metrics
+    metrics = Metrics("kai", roles=("scheduler",))
+    metrics.bind_ms.observe(3.2)
+    await metrics.page()               # bytes for GET /metrics
 
-The first part of a name is the metrics namespace. `workqueue_*` and `controller_runtime_*` have
-none: dashboards made for KAI's controllers look for them as they are.
+This is the list; `kai.service.measuring` sets the numbers. Their names begin with the metrics
+namespace, but for `workqueue_*` and `controller_runtime_*`: KAI's dashboards look for these as they
+are. A role has the metrics that KAI's program of that role has, and every role has most of ours.
+docs/reference/metrics.md has each of them, as tests/docs/test_metrics.py checks.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import kai
+from kai.service.options import QUEUE_LABELS, ROLES
+from kai.service.series import (
+    Counter,
+    Gauge,
+    Histogram,
+    Sample,
+    Series,
+    Snapshot,
+    snapshots,
+    text_of,
+)
 
-_MS_BUCKETS = tuple(5.0 * 2**k for k in range(10))
-_LAG_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-_QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
+Made = TypeVar("Made", Gauge, Counter, Histogram)
+
+MS_BOUNDS = tuple(5.0 * 2**k for k in range(10))
+S_BOUNDS = tuple(0.001 * 2**k for k in range(16))
+LAG_BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+EVICTED_LABELS = ("podgroup", "namespace", "uid", "nodepool", "action")
+MOST_EVICTED_GROUPS = 4096
+"""The labels of evicted pods include a UID, so they never end."""
+
+CONTROLLERS = {
+    "scheduler": "bindrequest",
+    "pod-grouper": "pod",
+    "pod-group-controller": "podgroup",
+    "queue-controller": "queue",
+}
+"""KAI's names of the controllers that do a role's work: its binder binds pods."""
+QUEUE_GAUGES = {
+    "queue_info": "1 for each queue",
+    "queue_deserved_gpus": "GPUs that a queue deserves; -1 is unlimited",
+    "queue_quota_cpu_cores": "Cores that a queue deserves; -1 is unlimited",
+    "queue_quota_memory_bytes": "Bytes that a queue deserves; -1 is unlimited",
+    "queue_allocated_gpus": "GPUs that the pods of a queue and of those below it hold",
+    "queue_allocated_cpu_cores": "Cores that the pods of a queue and of those below it hold",
+    "queue_allocated_memory_bytes": "Bytes that the pods of a queue and of those below it hold",
+}
+
+
+class _Part:
+    """Families of one role ("": of all roles). `prefix`: the begin of their names."""
+
+    def __init__(self, all_series: list[Series] | None, prefix: str, *, kais: bool) -> None:
+        self._all, self._prefix, self._kais = all_series, prefix, kais
+
+    def gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
+        return self._take(Gauge(self._prefix + name, meaning, labels, self._kais))
+
+    def counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return self._take(Counter(self._prefix + name, meaning, labels, self._kais))
+
+    def histogram(
+        self, name: str, meaning: str, *labels: str, bounds: tuple[float, ...]
+    ) -> Histogram:
+        made = Histogram(self._prefix + name, meaning, labels, self._kais, bounds)
+        return self._take(made)
+
+    def _take(self, series: Made) -> Made:
+        if self._all is not None:
+            self._all.append(series)
+        return series
 
 
 class Metrics:
-    """All metrics of one process."""
+    """All metrics of one process. `namespace`: the first part of their names. `queue_labels`: more
+    labels of those of the queue controller.
 
-    def __init__(self, namespace: str = "kai") -> None:
-        self.registry = CollectorRegistry()
-        self._namespace = namespace
+    `on_page`: called on the event loop before a page is made, to set what need not be set all the
+    time. It returns what may take longer, for another thread: the gauges of queues.
+    """
 
-        # The scheduler (C64).
-        self.cycle_ms = self._gauge("e2e_scheduling_latency_milliseconds", "The last cycle")
-        self.open_ms = self._gauge("open_session_latency_milliseconds", "Taking changes in")
-        self.close_ms = self._gauge("close_session_latency_milliseconds", "Deciding what to write")
-        self.action_ms = self._gauge(
-            "action_scheduling_latency_milliseconds", "Actions of the last cycle", "action"
+    def __init__(
+        self,
+        namespace: str = "kai",
+        roles: Iterable[str] = ROLES,
+        queue_labels: Iterable[str] = (),
+    ) -> None:
+        self._roles, self._queue_labels = frozenset(roles), tuple(queue_labels)
+        self._prefix = f"{namespace}_"
+        self._all: list[Series] = []
+        self.on_page: Callable[[], Callable[[], None]] = lambda: lambda: None
+        self._in_thread = threading.Lock()
+        self._of_scheduler()
+        self._of_victim_search()
+        self._of_queues()
+        self._of_controllers()
+        self._of_ours()
+        self._of_process = _of_process()
+
+    def __iter__(self) -> Iterator[Series]:
+        """The families of its roles; those of the process are not among them."""
+        return iter(self._all)
+
+    async def page(self) -> bytes:
+        """All numbers as they are now, and those of the process, as text."""
+        set_queues = self.on_page()
+        of_queues = [*self.queues.values(), *self.fair_share.values()]
+        at_once = snapshots(each for each in self._all if each not in of_queues)
+
+        def finish() -> bytes:
+            with self._in_thread:
+                set_queues()
+                later = snapshots(each for each in of_queues if each in self._all)
+            return text_of([*at_once, *later, *self._of_process()])
+
+        return await asyncio.to_thread(finish)  # 10,000 queues take half a second
+
+    def _part(self, role: str = "", *, kais: bool = True) -> _Part:
+        wanted = not role or role in self._roles
+        return _Part(self._all if wanted else None, self._prefix, kais=kais)
+
+    # ---- KAI's -----------------------------------------------------------------------------------
+
+    def _of_scheduler(self) -> None:
+        """Spec 6 C64."""
+        part = self._part("scheduler")
+        self.cycle_ms = part.gauge(
+            "e2e_scheduling_latency_milliseconds",
+            "The last cycle: from taking changes in to working out what is written",
         )
-        self.task_ms = self._histogram(
-            "task_scheduling_latency_milliseconds", "From a pod's creation to its binding"
+        self.open_ms = part.gauge(
+            "open_session_latency_milliseconds",
+            "Of the last cycle: taking changes in, grouping pods, fair shares",
         )
-        self.bind_ms = self._histogram(
-            "task_bind_latency_milliseconds", "From the decision to the API server's answer"
+        self.close_ms = part.gauge(
+            "close_session_latency_milliseconds",
+            "Of the last cycle: working out what is written",
         )
-        # KAI's dashboards ask for it without its unit.
-        self.bind_s = Histogram(
-            f"{namespace}_task_bind_latency",
-            "From the decision to the API server's answer, in milliseconds",
-            buckets=_MS_BUCKETS,
-            registry=self.registry,
+        self.action_ms = part.gauge(
+            "action_scheduling_latency_milliseconds",
+            "Of the last cycle: each action; 0 if it did not run, as nothing had changed",
+            "action",
         )
-        self.evicted = self._counter(
-            "pod_group_evicted_pods",
-            "Pods evicted",
-            "podgroup", "namespace", "uid", "nodepool", "action",
-        )  # fmt: skip
-        self.queue_share = {
-            "gpu": self._gauge("queue_fair_share_gpu", "Fair share", *_QUEUE_LABELS),
-            "cpu": self._gauge("queue_fair_share_cpu_cores", "Fair share", *_QUEUE_LABELS),
-            "memory": self._gauge("queue_fair_share_memory_gb", "Fair share", *_QUEUE_LABELS),
+        self.task_ms = part.histogram(
+            "task_scheduling_latency_milliseconds",
+            "From a pod's creationTimestamp to the answer that it is bound. The API server cuts"
+            " creationTimestamp to whole seconds, so this is right to about 1000 ms",
+            bounds=MS_BOUNDS,
+        )
+        bind = "From the moment when a binding may be sent to the answer that the pod is bound"
+        self.bind_ms = part.histogram("task_bind_latency_milliseconds", bind, bounds=MS_BOUNDS)
+        older = part.histogram(
+            "task_bind_latency",
+            "The same as task_bind_latency_milliseconds, in milliseconds as well",
+            bounds=MS_BOUNDS,
+        )
+        older.values = self.bind_ms.values
+        self.scheduled = part.counter(
+            "podgroups_scheduled_by_action",
+            "In each cycle, pod groups of which allocate binds pods, or for which another action"
+            " evicts pods",
+            "action",
+        )
+        self.preemptions = part.counter(
+            "total_preemption_attempts",
+            "In each cycle, pod groups for which preempt evicts pods",
+        )
+        self.evicted = part.counter(
+            "pod_group_evicted_pods_total",
+            "Pods whose deletion the API server took; of the 4096 pod groups that lost pods last",
+            *EVICTED_LABELS,
+        )
+        self.evicted.most = MOST_EVICTED_GROUPS
+        share = "Fair share of a queue at the start of the last cycle"
+        self.fair_share = {
+            "gpu": part.gauge("queue_fair_share_gpu", f"{share}, in GPUs", *QUEUE_LABELS),
+            "cpu": part.gauge("queue_fair_share_cpu_cores", f"{share}, in cores", *QUEUE_LABELS),
+            "memory": part.gauge(
+                "queue_fair_share_memory_gb", f"{share}, in 10^9 bytes", *QUEUE_LABELS
+            ),
         }
-        self.queue_usage = {
-            "gpu": self._gauge("queue_gpu_usage", "Allocated", *_QUEUE_LABELS),
-            "cpu": self._gauge("queue_cpu_usage", "Allocated", *_QUEUE_LABELS),
-            "memory": self._gauge("queue_memory_usage", "Allocated", *_QUEUE_LABELS),
+
+    def _of_victim_search(self) -> None:
+        part = self._part("scheduler")
+        self.action_budget = part.gauge(
+            "scenario_search_action_budget_configured_seconds",
+            "The longest that an action searches victims in a cycle; 0 is unlimited",
+            "action",
+        )
+        self.job_budget = part.gauge(
+            "scenario_search_job_budget_configured_seconds",
+            "The longest that an action searches victims for one pod group; 0 is unlimited",
+        )
+        self.generator_budget = part.gauge(
+            "scenario_search_generator_budget_configured_seconds",
+            "The longest that one way of choosing victims is tried; 0 is unlimited",
+            "generator",
+        )
+
+    def _of_queues(self) -> None:
+        """Spec 6 C35."""
+        part = self._part("queue-controller")
+        self.queues = {
+            name: part.gauge(name, meaning, *QUEUE_LABELS, *self._queue_labels)
+            for name, meaning in QUEUE_GAUGES.items()
         }
 
-        # What controllers of controller-runtime have.
-        self.queue_depth = Gauge(
-            "workqueue_depth", "Writes that wait", ["name"], registry=self.registry
+    def _of_controllers(self) -> None:
+        """What KAI's controllers have from controller-runtime."""
+        part = _Part(self._all, "", kais=True)
+        self.lane_depth = part.gauge("workqueue_depth", "Writes of a lane that wait", "name")
+        self.lane_adds = part.counter(
+            "workqueue_adds_total", "Writes that a lane was given", "name"
         )
-        self.queue_adds = Counter(
-            "workqueue_adds", "Writes asked for", ["name"], registry=self.registry
+        self.lane_retries = part.counter(
+            "workqueue_retries_total", "Tries of writes after the first one", "name"
         )
-        self.reconciles = Counter(
-            "controller_runtime_reconcile",
-            "Objects looked at, by result",
-            ["controller", "result"],
-            registry=self.registry,
+        self.lane_waited = part.histogram(
+            "workqueue_queue_duration_seconds",
+            "How long a write waited to be sent",
+            "name",
+            bounds=S_BOUNDS,
         )
-
-        # Ours.
-        self.loop_lag = self._histogram(
-            "loop_lag_seconds", "How late the event loop is", buckets=_LAG_BUCKETS
+        self.lane_took = part.histogram(
+            "workqueue_work_duration_seconds",
+            "From the first try of a write to its last answer",
+            "name",
+            bounds=S_BOUNDS,
         )
-        self.writes = self._counter("writes", "Answers to writes", "kind", "verb", "result")
-        self.leading = self._gauge("is_leading", "1 while this process holds its leases")
-        self.watch_relists = self._gauge("watch_relists", "Lists read, by kind", "kind")
+        self.lane_unfinished = part.gauge(
+            "workqueue_unfinished_work_seconds",
+            "How long the writes without an answer have taken so far, summed up",
+            "name",
+        )
+        self.lane_longest = part.gauge(
+            "workqueue_longest_running_processor_seconds",
+            "How long the oldest write without an answer has taken so far",
+            "name",
+        )
+        self.reconciles = part.counter(
+            "controller_runtime_reconcile_total",
+            "Objects that were brought up to date (success), or could not be (error)",
+            "controller",
+            "result",
+        )
+        self.reconcile_errors = part.counter(
+            "controller_runtime_reconcile_errors_total",
+            "Objects that could not be brought up to date",
+            "controller",
+        )
+        self.active_workers = part.gauge(
+            "controller_runtime_active_workers",
+            "Writes of a controller that were sent and have no answer yet",
+            "controller",
+        )
+        for role, controller in CONTROLLERS.items():
+            if role in self._roles:
+                self.active_workers.set(0, controller)
+                self.reconcile_errors.add(controller, by=0)
+                for result in ("success", "error"):
+                    self.reconciles.add(controller, result, by=0)
 
-    def page(self) -> bytes:
-        return generate_latest(self.registry)
+    # ---- ours ------------------------------------------------------------------------------------
 
-    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(f"{self._namespace}_{name}", text, labels, registry=self.registry)
+    def _of_ours(self) -> None:
+        part = self._part("scheduler", kais=False)
+        self.cycle_s = part.histogram(
+            "cycle_duration_seconds",
+            "How long a cycle took; the count is the number of plans",
+            bounds=S_BOUNDS,
+        )
+        self.waiting_groups = part.gauge(
+            "pod_groups_waiting",
+            "Pod groups that wait after the last cycle, for room or for pods that are missing",
+        )
+        self.under_way = part.gauge(
+            "decisions_under_way", "Bindings and evictions that are decided and have no answer yet"
+        )
+        self.in_doubt = part.gauge(
+            "pods_in_doubt", "Pods that a request without an answer may still bind"
+        )
+        part = self._part(kais=False)
+        self.build = part.gauge("build_info", "1", "version")
+        self.build.set(1, kai.__version__)
+        self.leading = part.gauge("is_leading", "1 while this process may write, else 0")
+        self.lease_failures = part.counter(
+            "lease_failures_total", "Leases that could not be read or written"
+        )
+        self.loop_lag = part.histogram(
+            "loop_lag_seconds",
+            "How late the event loop is, four times a second",
+            bounds=LAG_BOUNDS,
+        )
+        self.writes = part.counter(
+            "writes_total", "What became of writes", "kind", "verb", "result"
+        )
+        self.watch_age = part.gauge(
+            "watch_age_seconds",
+            "Time since the API server last sent a byte; below 60 is normal",
+            "kind",
+        )
+        self.watch_lists = part.counter(
+            "watch_lists_total", "Lists of all objects, the first one included", "kind"
+        )
+        self.watch_reconnects = part.counter(
+            "watch_reconnects_total", "Watches that went on after their stream had ended", "kind"
+        )
+        self.watch_bytes = part.counter("watch_bytes_total", "Bytes of lists and watches", "kind")
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"{self._namespace}_{name}", text, labels, registry=self.registry)
 
-    def _histogram(self, name: str, text: str, *, buckets: Any = _MS_BUCKETS) -> Histogram:
-        return Histogram(f"{self._namespace}_{name}", text, buckets=buckets, registry=self.registry)
+def _of_process() -> Callable[[], list[Snapshot]]:
+    """CPU time, memory, files and the version of Python, under Prometheus' own names."""
+    from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+
+    def read() -> list[Snapshot]:
+        found = []
+        for family in registry.collect():
+            name = family.name + ("_total" if family.type == "counter" else "")
+            samples: list[Sample] = [
+                (each.name, tuple(each.labels), tuple(each.labels.values()), each.value)
+                for each in family.samples
+            ]
+            found.append(Snapshot(name, family.type, family.documentation, samples))
+        return found
+
+    return read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, get_args
@@ -13,6 +14,10 @@ from kai.errors import InvalidInputError
 Role = Literal["scheduler", "pod-grouper", "pod-group-controller", "queue-controller"]
 ROLES: tuple[str, ...] = get_args(Role)
 ALL = "all"
+QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
+"""Labels of all metrics about queues."""
+_METRIC_LABEL = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
+_METRICS_NAMESPACE = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LEASES = {
@@ -31,7 +36,8 @@ class Options:
     `eviction`: "evict" minds PodDisruptionBudgets, "delete" is KAI's way. Times are in seconds.
     `min_period`: the least time from the end of one cycle to the next one; `max_period`: a cycle is
     run after this time even if nothing has changed. `writers`: requests that are under way at the
-    same time.
+    same time. `queue_label_to_metric_label`: labels of queues that their metrics have as well, and
+    under which name; `queue_label_to_default_metric_value`: for queues that lack such a label.
     """
 
     roles: tuple[str, ...] = ROLES
@@ -47,6 +53,8 @@ class Options:
     leader_elect: bool = True
     listen: str | None = None
     metrics_namespace: str = "kai"
+    queue_label_to_metric_label: dict[str, str] = field(default_factory=dict)
+    queue_label_to_default_metric_value: dict[str, str] = field(default_factory=dict)
     min_period: float = 0.02
     max_period: float = 30.0
     writers: int = 32
@@ -61,12 +69,35 @@ class Options:
                 raise InvalidInputError(f"there is no role {role!r}{did_you_mean(role, ROLES)}")
         if not self.roles:
             raise InvalidInputError("no role is given: scheduler, pod-grouper, ..., or all")
+        if not _METRICS_NAMESPACE.fullmatch(self.metrics_namespace):
+            raise InvalidInputError(
+                f"{self.metrics_namespace!r} is no metrics namespace: it has letters, digits and"
+                " underscores, and begins with a letter"
+            )
+        self._check_metric_labels()
         if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
             raise InvalidInputError(
                 f"leader election: a lease of {self.lease_seconds:g} s, a renew deadline of"
                 f" {self.renew_seconds:g} s and a retry period of {self.retry_seconds:g} s: each"
                 " has to be longer than the next one"
             )
+
+    def _check_metric_labels(self) -> None:
+        labels = self.queue_label_to_metric_label
+        known: set[str] = set(QUEUE_LABELS)
+        for own, name in labels.items():
+            if not _METRIC_LABEL.fullmatch(name) or name in known:
+                taken = "is a label of these metrics already" if name in known else "is no name"
+                raise InvalidInputError(
+                    f"the queue label {own!r} cannot be the metric label {name!r}: that {taken}"
+                )
+            known.add(name)
+        for own in self.queue_label_to_default_metric_value:
+            if own not in labels:
+                raise InvalidInputError(
+                    f"there is a default for the queue label {own!r}, which is no metric label"
+                    f"{did_you_mean(own, labels)}"
+                )
 
     def has(self, role: Role) -> bool:
         return role in self.roles
@@ -83,6 +114,12 @@ class Options:
                         name += f"-{self.node_pool}"
                 names.append(name)
         return tuple(sorted(names))
+
+    def queue_metric_labels(self) -> list[tuple[str, str, str]]:
+        """A label of queues, the label of metrics, and its value for queues without the first."""
+        defaults = self.queue_label_to_default_metric_value
+        found = self.queue_label_to_metric_label.items()
+        return [(own, name, defaults.get(own, "")) for own, name in found]
 
     def scheduler_params(self) -> dict[str, Any]:
         """As in the `schedulerParams` of a snapshot (spec 2 L7)."""
@@ -111,6 +148,8 @@ class RunOptions(TypedDict, total=False):
     leader_elect: bool
     listen: str | None
     metrics_namespace: str
+    queue_label_to_metric_label: dict[str, str]
+    queue_label_to_default_metric_value: dict[str, str]
     min_period: float
     max_period: float
     writers: int

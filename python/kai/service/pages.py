@@ -20,6 +20,8 @@ from kai.errors import InvalidInputError, KaiError
 from kai.service.metrics import Metrics
 from kai.snapshot.fetching import PATH
 
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
 
 class Pages:
     """`why_unhealthy` and `why_unready` return a sentence, or "" when all is well. `snapshot` makes
@@ -65,9 +67,8 @@ class Pages:
             self._runner = None
 
     async def _metrics_page(self, _: web.Request) -> web.Response:
-        return web.Response(
-            body=self._metrics.page(), headers={"Content-Type": "text/plain; version=0.0.4"}
-        )
+        body = await self._metrics.page()
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
 
     async def _health_page(self, _: web.Request) -> web.Response:
         return _answer(self._why_unhealthy())

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,11 +25,14 @@ from kai.controllers.binding import Binding
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
 from kai.controllers.rejecting import Rejections
+from kai.controllers.status import Sums
 from kai.controllers.verdicts import Event, Eviction, Verdicts
 from kai.controllers.waits import Waits
 from kai.engine import config as configuration
 from kai.engine.plan import Plan
 from kai.engine.values import Bind, Evict
+from kai.service.figures import Figures, Shares
+from kai.service.log import Line
 from kai.service.options import Options
 from kai.service.seen import FeedSeen
 from kai.service.statuses import Statuses
@@ -48,14 +52,20 @@ class Core(NamedTuple):
     session: _core.Session
 
 
+def read_config(options: Options) -> _core.Config:
+    """Raises InvalidConfigError for a configuration that cannot be used."""
+    text = "" if options.config is None else configuration.config_json(options.config)
+    config: _core.Config = configuration.read(text, as_kai=options.as_kai)
+    return config
+
+
 def make_core(options: Options) -> Core:
     """An empty cluster. Raises InvalidConfigError for a configuration that cannot be used."""
     from kai import _core
 
-    text = "" if options.config is None else configuration.config_json(options.config)
     cluster = _core.live_cluster(json.dumps(options.scheduler_params()))
     feed = _core.Feed(cluster, options.scheduler_name)
-    return Core(cluster, feed, _core.Session(configuration.read(text, as_kai=options.as_kai)))
+    return Core(cluster, feed, _core.Session(read_config(options)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,8 @@ class News:
     `owners`: objects that the grouper asked for; None: not there, False: it may not be read.
     `rules`: how pods are grouped, where that has changed. `answers`: to writes of the turns before.
     `asked`: bindings that were held back, and may not hold any more. `bound`, `failed`, `evicted`,
-    `spared`: as in kai.controllers.binding.Steps.
+    `spared`: as in kai.controllers.binding.Steps. `bound_at`: the API server's time of each of
+    `bound`, in seconds.
     """
 
     now_ns: int
@@ -81,6 +92,7 @@ class News:
     answers: Sequence[tuple[Write, Outcome]] = ()
     asked: Sequence[Binding] = ()
     bound: Sequence[Binding] = ()
+    bound_at: Sequence[float] = ()
     failed: Sequence[tuple[Binding, str]] = ()
     evicted: Sequence[Removal] = ()
     spared: Sequence[tuple[Removal, str]] = ()
@@ -91,8 +103,12 @@ class Turn:
     """What came of one turn.
 
     `writes` and `events`: what is said about pods, pod groups and queues. `asked` is that of the
-    news, and `broken` has the assumptions that do not hold. `wake_ns`: when there will be something
-    to do though nothing happens.
+    news, and `broken` has the assumptions that do not hold. `lines`: for the log. `wake_ns`: when
+    there will be something to do though nothing happens.
+
+    For metrics: `timing_ms` by stage, `waiting` groups, how long pods that are bound by now have
+    waited in seconds, the fair shares of queues if they were read, `queue_sums` likewise, and how
+    many objects needed no write, by the name of KAI's controller.
     """
 
     cycle: int = 0
@@ -107,8 +123,13 @@ class Turn:
     asked: Sequence[Binding] = ()
     broken: Sequence[int] = ()
     gone: Sequence[tuple[str, str, str]] = ()
+    lines: list[Line] = field(default_factory=list)
     timing_ms: dict[str, float] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    waiting: int = 0
+    waited: list[float] = field(default_factory=list)
+    shares: Shares | None = None
+    queue_sums: Mapping[str, Sums] = field(default_factory=dict)
+    right: Counter[str] = field(default_factory=Counter)
     wake_ns: int | None = None
 
 
@@ -152,6 +173,7 @@ class Planner:
         self._plans = options.has("scheduler")
         self._verdicts = Verdicts(options.node_pool)
         self._says_all = True  # the next plan is the first one that is read
+        self._figures = Figures() if self._plans else None
         self._statuses = Statuses(
             core.feed,
             groups=options.has("pod-group-controller"),
@@ -162,6 +184,7 @@ class Planner:
         self._touched: set[str] = set()  # groups that changed since the last plan
         self._assigned: dict[str, Assignment] = {}  # pods that do not name their group yet
         self._planned: dict[str, Mapping[str, Any]] = {}  # groups that are not created yet
+        self._ungrouped = 0  # pods that changed since groups were decided on
         # By pod, the event of an eviction under way: its pod group may be gone before its answer.
         self._evictions: dict[str, Event] = {}
         self._rejections = Rejections()
@@ -182,9 +205,12 @@ class Planner:
         turn.gone = drained.gone
         if drained.nodes:
             self._on_nodes(drained.nodes)
-        turn.problems += [": ".join(filter(None, each)) for each in drained.rejected]
+        for each in drained.rejected:
+            fields = dict(zip(("kind", "name", "field", "why"), each, strict=True))
+            turn.lines.append(Line("warning", "an object cannot be used", fields))
         self._statuses.touch(now, drained.groups, drained.queues)
         self._touched.update(drained.groups)
+        self._measure(turn, drained, news)
         self._check(turn, news.asked)
         self._keep_away(turn, drained, now)
         leads = news.plans and turn.synced >= NEEDED
@@ -194,8 +220,16 @@ class Planner:
         if news.plans != self._led:
             self._led = news.plans
             self._verdicts, self._says_all = Verdicts(self._options.node_pool), True
+            if self._figures is not None:
+                self._figures.planned(None)
         if leads:
             self._decide(turn, news, now)
+        turn.queue_sums, turn.right = self._statuses.queue_sums, self._statuses.take_right()
+        if self._grouper is not None:
+            self._ungrouped += len(drained.pods)
+            if leads:
+                turn.right["pod"] = max(0, self._ungrouped - len(turn.grouped.problems))
+                self._ungrouped = 0
         turn.timing_ms["open"] = (taken_in - started) * 1000
         turn.timing_ms["total"] = (time.perf_counter() - started) * 1000
         return turn
@@ -205,6 +239,15 @@ class Planner:
         return State(memory, dict(self._planned), dict(self._assigned), self._cycle)
 
     # ---- what the cluster did meanwhile ----------------------------------------------------------
+
+    def _measure(self, turn: Turn, drained: _core.Drained, news: News) -> None:
+        figures = self._figures
+        if figures is None:
+            return
+        figures.saw(drained.pods)
+        figures.gone((name for kind, name, _ in drained.gone if kind == "Pod"), self._core.feed)
+        moments = news.bound_at or [news.now_ns / 1e9] * len(news.bound)
+        turn.waited = figures.bound((each.pod for each in news.bound), moments)
 
     def _check(self, turn: Turn, asked: Sequence[Binding]) -> None:
         """Of bindings that were held back those that do not hold are decided anew."""
@@ -221,10 +264,11 @@ class Planner:
         for pod, _, group, node, reason, message in drained.failed:
             until = self._rejections.failed(now, group, node, reason)
             if until is not None:
-                turn.problems.append(
-                    f"Node {node} rejected Pod {pod}, {reason}: {message}; the other pods of"
-                    f" PodGroup {group} do not go there for {until - now:.0f} s"
-                )
+                fields = {
+                    **{"node": node, "pod": pod, "reason": reason, "why": message},
+                    **{"group": group, "avoided_for_s": round(until - now)},
+                }
+                turn.lines.append(Line("warning", "a node rejected a pod", fields))
         for group, nodes in self._rejections.changed(now).items():
             self._core.cluster.avoid(group, nodes)
 
@@ -241,10 +285,8 @@ class Planner:
             delay_ns = int((until - now) * 1e9)
             self._core.cluster.hold_off(order.waits, since_ns=news.now_ns, delay_ns=delay_ns)
             self._refused[order.waits] = (order, why)
-            turn.problems.append(
-                f"Pod {order.pod} was not evicted for PodGroup {order.waits}, which waits for"
-                f" {until - now:.0f} s: {why}"
-            )
+            fields = {"pod": order.pod, "group": order.waits, "waits_for_s": round(until - now)}
+            turn.lines.append(Line("info", "a pod was not evicted", {**fields, "why": why}))
         for group, (order, why) in list(self._refused.items()):
             if self._seen.group(group) is not None:
                 del self._refused[group]
@@ -318,6 +360,8 @@ class Planner:
                 self._take(turn, told)
             self._spare(turn, news, now)
             wake = None if news.ends else self._plan(turn, news.now_ns, now)
+            if self._figures is not None:
+                turn.shares = self._figures.shares(now)
         else:
             wake = None
         turn.writes += self._statuses.due(now)
@@ -326,6 +370,7 @@ class Planner:
             self._statuses.wake(),
             self._rejections.next(),
             self._refusals.next(),
+            None if self._figures is None else self._figures.wake(),
         ):
             if moment is not None and (wake is None or moment * 1e9 < wake):
                 wake = int(moment * 1e9)
@@ -345,6 +390,9 @@ class Planner:
         self._says_all, self._touched = False, set()
         if compiled.decision_count:
             self._carry_out(turn, plan, now_ns)
+        if self._figures is not None:
+            self._figures.planned(compiled)
+        turn.waiting = compiled.counts()["waiting"]
         turn.timing_ms |= {f"plan_{name}": ns / 1e6 for name, ns in compiled.timing_ns().items()}
         wake = session.next_wake(cluster)
         self._wake_ns = None if wake is None else wake[0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kai.api.resources import OURS, resource
 from kai.controllers.grouper import Reference, Rules
@@ -33,6 +33,14 @@ Found = tuple[Reference, Mapping[str, Any] | bool | None]
 """An object that was asked for; None: it is not there, False: it may not be read."""
 
 
+class Traffic(NamedTuple):
+    """How often a kind was listed, how often its watch went on after an end, and the bytes."""
+
+    lists: int
+    reconnects: int
+    bytes: int
+
+
 class Reading:
     """What one process reads of a cluster. Lives on the event loop.
 
@@ -49,6 +57,7 @@ class Reading:
         also: Mapping[str, Sequence[Sink]] | None = None,
     ) -> None:
         self.watches: dict[str, Watch] = {}
+        self._before: dict[str, Traffic] = {}
         self._owners: list[Found] = []
         self._rules: Rules | None = None
         self._client, self._feed, self._changed = client, feed, changed
@@ -62,8 +71,19 @@ class Reading:
         """A new watch of the kind, in the place of the one before; the caller runs it."""
         sink = _Tee([self._feed, *self._also.get(kind, ())], self._changed)
         found = Watch(self._client, kind, sink, optional=kind in OPTIONAL)
+        if kind in self.watches:
+            self._before[kind] = self.traffic(kind)
         self.watches[kind] = found
         return found
+
+    def traffic(self, kind: str) -> Traffic:
+        """What was read of a kind since the start."""
+        watch, before = self.watches[kind], self._before.get(kind, Traffic(0, 0, 0))
+        return Traffic(
+            before.lists + watch.relists,
+            before.reconnects + watch.reconnects,
+            before.bytes + watch.bytes,
+        )
 
     async def list_once(self) -> None:
         """Reads what is there now of every kind.

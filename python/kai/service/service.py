@@ -19,6 +19,7 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import kai
 from kai.api.writes import Lane, Outcome, Result, Write
 from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder, Binding, Steps
 from kai.controllers.grouper import Decided, GroupChange, Reference
@@ -28,10 +29,11 @@ from kai.errors import KaiError
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.writing import Writer
-from kai.service.log import Log
+from kai.service.log import Line, Log
+from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
 from kai.service.options import Options
-from kai.service.planner import NEEDED, News, Planner, Turn, make_core
+from kai.service.planner import NEEDED, News, Planner, Turn, make_core, read_config
 from kai.service.reading import WATCHED, Reading
 from kai.service.reports import Reports
 from kai.service.snapshots import archive, objects_of
@@ -59,14 +61,20 @@ class Service:
     ) -> None:
         self._client, self._options, self._log = client, options, log
         self._reports = Reports(log, client.clock)
-        self.metrics = metrics or Metrics(options.metrics_namespace)
+        labels = options.queue_metric_labels()
+        self.metrics = metrics or Metrics(
+            options.metrics_namespace, options.roles, (each[1] for each in labels)
+        )
         self._clock = client.clock
         core = make_core(options)
         self._planner = Planner(core, options, self._nodes_changed)
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
-        self._reading = Reading(client, core.feed, options, self._changed.set)
+        queues = queue_sink()
+        self._reading = Reading(
+            client, core.feed, options, self._changed.set, also={"Queue": [queues]}
+        )
         self._binder = Binder(
             copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
             eviction=options.eviction,
@@ -82,6 +90,12 @@ class Service:
             guard=None if self._election is None else self._election.is_leading,
             timeout=30.0 if self._election is None else self._election.write_timeout,
         )
+        self._measuring = Measuring(
+            *(self.metrics, self._writer, self._reading, self._binder, self._election),
+            *(queues, labels),
+        )
+        if options.has("scheduler"):
+            self._measuring.configured(read_config(options).to_json())
         components = (options.scheduler_name, "binder", "pod-grouper")
         self._events = {
             name: Events(self._writer, name, clock=client.clock, wall=client.server_time)
@@ -94,6 +108,7 @@ class Service:
         self._asked: list[Binding] = []
         self._answers: list[tuple[Write, Outcome]] = []
         self._steps = Steps()  # what the planning thread has to hear of
+        self._bound_at: list[float] = []  # of the bindings in it
         self._turn_since: float | None = None
         self._synced: frozenset[str] = frozenset()
         self._failure: BaseException | None = None
@@ -103,6 +118,12 @@ class Service:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Raises what one of its parts raised: a bug ends the process, not half of it."""
+        self._log.info(
+            "started",
+            version=kai.__version__,
+            roles=",".join(self._options.roles),
+            server=self._client.access.server,
+        )
         for kind in WATCHED:
             self._watch(kind)
         self._start(self._measure_lag())
@@ -129,6 +150,7 @@ class Service:
             self._writer.take_back(Lane.BINDING, lambda _: True)
             await self._take_in_the_last_answers()
         left = await self._writer.drain(FLUSH_WITHIN_S, Lane.EVENT)
+        self._reports.flush()
         if left:
             self._log.warning("some writes were not finished", writes=left)
         if self._election is not None and (left or self._binder.in_doubt):
@@ -160,8 +182,7 @@ class Service:
 
     def _started_leading(self) -> None:
         """Another leader may have bound pods until a moment ago: pods are listed anew first."""
-        self._log.info("leading", leases=list(self._options.leases()))
-        self.metrics.leading.set(1)
+        self._log.info("leading", leases=",".join(self._options.leases()))
         if self._listing is not None:
             self._listing.cancel()
         self._listing = self._start(self._list_pods())
@@ -180,7 +201,6 @@ class Service:
     def _lost_leading(self) -> None:
         assert self._election is not None
         self._log.warning("not leading any more", why=self._election.problem)
-        self.metrics.leading.set(0)
 
     def _may_plan(self) -> bool:
         if self._election is None:
@@ -274,11 +294,13 @@ class Service:
             answers=tuple(self._answers),
             asked=tuple(self._asked),
             bound=self._steps.bound,
+            bound_at=tuple(self._bound_at),
             failed=self._steps.failed,
             evicted=self._steps.evicted,
             spared=self._steps.spared,
         )
         self._steps = Steps()
+        self._bound_at.clear()
         self._answers.clear()
         self._forgotten.clear()
         self._looked_at.clear()
@@ -296,6 +318,7 @@ class Service:
         now = self._clock.monotonic()
         if turn.synced >= NEEDED and not self._synced >= NEEDED:
             gc.freeze()  # what is there by now stays: looking through it again would stop the loop
+            self._log.info("ready")
         self._synced = turn.synced
         for kind, name, uid in turn.gone:
             if kind == "Pod":
@@ -309,20 +332,9 @@ class Service:
             self._writer.put(write, self._answered)
         for event in turn.events:
             self._emit(event)
-        for labels in turn.evicted:
-            self.metrics.evicted.labels(**labels).inc()
-        for problem in turn.problems:
-            self._log.warning(problem)
         self._decisions += len(turn.bindings) + len(turn.removals)
-        if turn.planned:
-            self.metrics.cycle_ms.set(turn.timing_ms["total"])
-            self._log.debug(
-                "planned",
-                cycle=turn.cycle,
-                binds=len(turn.bindings),
-                evicts=len(turn.removals),
-                ms=round(turn.timing_ms["total"], 2),
-            )
+        self._measuring.turned(turn)
+        self._reports.turned(turn)
 
     def _take(self, now: float, decided: Decided) -> None:
         for reference in decided.needs:
@@ -341,8 +353,7 @@ class Service:
 
     async def _fetch(self, reference: Reference) -> None:
         if why := await self._reading.look_up(reference):
-            about = {"kind": reference.kind, "name": reference.name}
-            self._log.warning("an owner cannot be read", **about, why=why)
+            self._reports.no_owner(reference, why)
 
     # ---- writes ----------------------------------------------------------------------------------
 
@@ -358,13 +369,15 @@ class Service:
             self._forgotten += steps.forget
             self._changed.set()
         if steps.bound or steps.failed or steps.evicted or steps.spared:
+            self._bound_at += [self._client.server_time()] * len(steps.bound)
+            self._reports.placed(bound=len(steps.bound), evicted=len(steps.evicted))
             for name in ("bound", "failed", "evicted", "spared"):
                 getattr(self._steps, name).extend(getattr(steps, name))
             self._changed.set()
         for binding, why in steps.failed:
             self._reports.not_bound(binding, why)
-        for problem in steps.problems:
-            self._log.warning(problem)
+        said = "a decision was not carried out"
+        self._reports.lines(Line("warning", said, {"why": each}) for each in steps.problems)
 
     def _nodes_changed(self, nodes: Sequence[str]) -> None:
         """On the planning thread."""
@@ -410,10 +423,7 @@ class Service:
         self._changed.set()
 
     def _observe(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
-        verb = write.subresource or write.verb
-        self.metrics.writes.labels(write.kind, verb, outcome.result.value).inc()
-        if write.subresource == "binding":
-            self.metrics.bind_ms.observe((waited + took) * 1000)
+        self._measuring.wrote(write, outcome, waited, took)
         self._reports.answered(write, outcome)
 
     async def _measure_lag(self) -> None:

@@ -11,6 +11,7 @@ and started within a second causes one write and not three.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ class Statuses:
 
     def __init__(self, feed: _core.Feed, *, groups: bool, queues: bool) -> None:
         self._feed, self._groups, self._queues = feed, groups, queues
+        self.queue_sums: dict[str, Sums] = {}
+        """What queues hold and ask for, as it was worked out last."""
+        self._right: Counter[str] = Counter()
         self._touched: dict[str, float] = {}  # the longest since first
         self._queues_since: float | None = None
 
@@ -55,6 +59,11 @@ class Statuses:
             writes += self._of_queues()
         return writes
 
+    def take_right(self) -> Counter[str]:
+        """How many were looked at since the last call and needed no write, by KAI's controller."""
+        right, self._right = self._right, Counter()
+        return right
+
     def wake(self) -> float | None:
         """When `due` has something to do."""
         first = next(iter(self._touched.values()), None)
@@ -62,18 +71,26 @@ class Statuses:
         return min(times, default=None)
 
     def _of_groups(self, names: list[str]) -> list[Write]:
-        found = []
+        found: list[Write] = []
         facts = self._feed.group_facts(names)
         for name, status, known in zip(names, self._feed.group_status(names), facts, strict=True):
             if status is None or known is None:
                 continue
             there = json.loads(known[5]) if known[5] else None
-            found.append(pod_group_write(name, Sums(*status[:3]), there))
-        return [write for write in found if write is not None]
+            self._take(found, "podgroup", pod_group_write(name, Sums(*status[:3]), there))
+        return found
 
     def _of_queues(self) -> list[Write]:
-        found = []
-        for name, (children, *sums, written) in self._feed.queue_status().items():
+        found: list[Write] = []
+        self.queue_sums = {}
+        for name, (children, *amounts, written) in self._feed.queue_status().items():
             there = json.loads(written) if written else {}
-            found.append(queue_write(name, Sums(*sums), children, there))
-        return [write for write in found if write is not None]
+            sums = self.queue_sums[name] = Sums(*amounts)
+            self._take(found, "queue", queue_write(name, sums, children, there))
+        return found
+
+    def _take(self, found: list[Write], controller: str, write: Write | None) -> None:
+        if write is None:
+            self._right[controller] += 1
+        else:
+            found.append(write)

@@ -495,3 +495,20 @@ def test_a_sink_of_dicts_reports_changes() -> None:
         (False, True),
     ]
     assert sink.objects == {}
+
+
+def test_the_time_since_the_server_sent_something_is_known() -> None:
+    async def scenario(api: FakeApi, client: Client, sink: Steps) -> None:
+        api.on("GET", PODS, api.stream(*initial("a"), stay=True))
+        watch = Watch(client, "Pod", sink)
+        client.clock.now += 7  # type: ignore[attr-defined]
+        assert watch.silent_for() == 7, "nothing came yet"
+        task = asyncio.create_task(watch.run())
+        await until(lambda: watch.synced)
+        assert watch.silent_for() == 0
+        client.clock.now += 90  # type: ignore[attr-defined]
+        assert watch.silent_for() == 90
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run(scenario)

@@ -354,3 +354,26 @@ def test_metrics_get_waits_and_times() -> None:
 
     asyncio.run(main())
     assert seen == [("a", 0, 2), ("b", 2, 1)]
+
+
+def test_what_is_under_way_and_was_tried_again_is_counted() -> None:
+    async def scene() -> None:
+        client = FakeClient()
+        writer = Writer(client, workers=2)  # type: ignore[arg-type]
+        for name, lane in (("a", Lane.BINDING), ("b", Lane.EVENT), ("c", Lane.EVENT)):
+            writer.put(write(name, lane))
+        await settle()
+        may_go = client.options[0]["guard"]
+        assert [may_go(), may_go(), may_go()] == [True] * 3  # as the client asks before each try
+        await client.clock.advance(2.5)
+        assert [(each.name, s) for each, s in writer.under_way()] == [("a", 2.5), ("b", 2.5)]
+        assert writer.retries[Lane.BINDING] == 0, "it is counted with the answer"
+        await client.answer()
+        assert (writer.retries[Lane.BINDING], writer.retries[Lane.EVENT]) == (2, 0)
+        assert (writer.put_in[Lane.BINDING], writer.put_in[Lane.EVENT]) == (1, 2)
+        assert [each.name for each, _ in writer.under_way()] == ["c"]
+        await client.answer()
+        assert writer.under_way() == []
+        await writer.drain(1.0)
+
+    asyncio.run(scene())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 
-from kai.service.log import Bridge, Calm, Log
+from kai.service.log import Bridge, Calm, Line, Log
 
 
 class Said:
@@ -48,3 +49,37 @@ def test_lines_of_python_logging_have_the_same_form() -> None:
     first, second = it.lines
     assert first == "1970-01-01T00:00:00.000Z warning kai: lease a was not released"
     assert second.startswith('1970-01-01T00:00:00.000Z error kai: a mistake why="Traceback')
+
+
+def test_several_lines_of_one_kind_are_written_before_it_is_calm() -> None:
+    it = Said()
+    calm = Calm(it.log, lambda: it.now, at_once=2)
+    for number in range(5):
+        calm.write(Line("info", "an object cannot be used", {"name": f"o{number}", "field": ""}))
+    it.now += 10
+    calm.write(Line("info", "an object cannot be used", {"name": "last", "field": "spec"}))
+    assert [line.partition("used ")[2] for line in it.lines] == [
+        "name=o0",
+        "name=o1",
+        "name=last field=spec times=4",
+    ]
+
+
+def test_json_has_the_same_fields_as_text() -> None:
+    text, data = io.StringIO(), io.StringIO()
+    for stream, as_json in ((text, False), (data, True)):
+        log = Log(as_json=as_json, stream=stream, clock=lambda: 1.25)
+        log.info("leading", cycle=3, leases="a,b", why='it is "free"')
+        log.debug("left out")
+    assert text.getvalue() == (
+        '1970-01-01T00:00:01.250Z info kai: leading cycle=3 leases=a,b why="it is \\"free\\""\n'
+    )
+    assert json.loads(data.getvalue()) == {
+        "time": "1970-01-01T00:00:01.250Z",
+        "level": "info",
+        "role": "kai",
+        "message": "leading",
+        "cycle": 3,
+        "leases": "a,b",
+        "why": 'it is "free"',
+    }

@@ -7,17 +7,21 @@ from types import SimpleNamespace
 from typing import Any
 
 from kai.api.writes import NOT_LEADING, Lane, Outcome, Result, Write
+from kai.controllers.binding import Binding
+from kai.controllers.grouper import Reference
 from kai.k8s.clock import Clock
-from kai.service.log import Log
-from kai.service.reports import Reports
+from kai.service.log import Line, Log
+from kai.service.options import LogLevel
+from kai.service.planner import Turn
+from kai.service.reports import LINES_AT_ONCE, Reports
 
 WRITE = Write(Lane.CONDITION, "patch", "Pod", "team", "a", {}, "status")
 
 
 class Said:
-    def __init__(self) -> None:
+    def __init__(self, level: LogLevel = "info") -> None:
         self._stream = io.StringIO()
-        self.reports = Reports(Log(stream=self._stream), Clock())
+        self.reports = Reports(Log(stream=self._stream, level=level), Clock())
         self.watches: dict[str, Any] = {
             kind: SimpleNamespace(problem="") for kind in ("Node", "Pod")
         }
@@ -70,4 +74,57 @@ def test_writes_that_failed_or_got_no_answer() -> None:
         'warning kai: patch Pod/status failed name=team/a why="HTTP status 503"',
         "warning kai: patch Pod/status got no answer, so it is looked at name=team/a"
         ' why="no answer in time"',
+    ]
+
+
+# ---- cycles --------------------------------------------------------------------------------------
+
+
+def cycle(number: int, *lines: Line) -> Turn:
+    timing = {"total": 3.14159, "open": 1.0, "plan_total": 2.0}
+    bindings = [Binding(f"team/{number}", "u", "n1", number, "g")]
+    return Turn(number, True, bindings, lines=[*lines], timing_ms=timing, waiting=2)
+
+
+def test_a_cycle_has_a_line_with_its_counts_and_times_if_all_is_asked_for() -> None:
+    it = Said("debug")
+    it.reports.turned(cycle(7))
+    it.reports.turned(Turn())  # one without a plan
+    assert it.lines() == [
+        "debug kai: planned cycle=7 binds=1 evicts=0 waiting=2 groups=0 writes=0 events=0"
+        " ms=3.14 open_ms=1.0 plan_ms=2.0"
+    ]
+    quiet = Said()
+    quiet.reports.turned(cycle(7))
+    assert quiet.lines() == []
+
+
+def test_pods_that_were_bound_and_evicted_are_one_line_a_second() -> None:
+    it = Said()
+    for number in range(1, 4):
+        it.reports.turned(cycle(number))
+        it.reports.placed(bound=100)
+    it.reports.placed(evicted=2)
+    assert it.lines() == []
+    assert it.look() == ["info kai: pods were bound or evicted cycle=3 bound=300 evicted=2"]
+    assert it.look() == []
+
+
+def test_lines_of_a_cycle_have_its_number_and_are_not_too_many() -> None:
+    it = Said()
+    line = Line("warning", "a node rejected a pod", {"node": "n1", "pod": "team/a"})
+    it.reports.turned(cycle(9, *[line] * (LINES_AT_ONCE + 5)))
+    lines = it.lines()
+    assert len(lines) == LINES_AT_ONCE
+    assert set(lines) == {"warning kai: a node rejected a pod cycle=9 node=n1 pod=team/a"}
+    it.reports.lines([Line("info", "another one", {})])
+    assert it.lines() == ["info kai: another one"]
+
+
+def test_owners_that_cannot_be_read_are_not_a_line_each() -> None:
+    it = Said()
+    for number in range(50):
+        it.reports.no_owner(Reference("batch/v1", "Job", "team", f"j{number}", "u"), "forbidden")
+    assert it.lines() == [
+        "warning kai: an owner cannot be read kind=Job name=team/j0 why=forbidden"
     ]

@@ -191,10 +191,11 @@ def test_a_node_that_rejected_a_pod_waits_for_its_group() -> None:
     world.event("ADDED", "Pod", pod("b", "h", gpus=2))
     turn = world.turn()
     assert places(turn) == {"team/a2": "n2", "team/b": "n1"}  # its room is free for others
-    assert turn.problems == [
-        "Node n1 rejected Pod team/a, OutOfnvidia.com/gpu: no luck; the other pods of PodGroup"
-        " team/g do not go there for 10 s"
-    ]
+    [line] = turn.lines
+    assert (line.level, line.message) == ("warning", "a node rejected a pod")
+    why = {"reason": "OutOfnvidia.com/gpu", "why": "no luck"}
+    where = {"node": "n1", "pod": "team/a", "group": "team/g"}
+    assert line.fields == {**where, **why, "avoided_for_s": 10}
 
 
 def test_after_a_while_the_group_uses_the_node_again() -> None:

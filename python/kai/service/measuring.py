@@ -1,0 +1,276 @@
+"""Sets the metrics of a service: after each turn and each write, and before each page.
+
+    measuring = Measuring(metrics, writer, reading, binder, election)
+    measuring.turned(turn)
+    measuring.wrote(write, outcome, waited=0.1, took=0.02)
+
+For the event loop. What some part counts anyway, and what belongs to queues, is read when a page is
+asked for. A pod with its seven writes costs 10 us of the 3 ms that it costs in all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.controllers.status import QueueFacts, Sums, queue_metrics
+from kai.k8s.sinks import DictSink
+from kai.service.metrics import EVICTED_LABELS, Metrics
+from kai.service.series import Buckets
+
+if TYPE_CHECKING:
+    from kai.controllers.binding import Binder
+    from kai.k8s.leases import LeaderElection
+    from kai.k8s.writing import Writer
+    from kai.service.figures import Shares
+    from kai.service.planner import Turn
+    from kai.service.reading import Reading
+
+LANES: dict[Lane, str] = {lane: lane.name.lower() for lane in Lane if lane is not Lane.LEASE}
+"""Leases have requests of their own."""
+VICTIMS = ("consolidation", "reclaim", "preempt")
+"""The actions that evict pods for the sake of a pod group."""
+NO_ACTIONS = frozenset({"load", "fair_share", "open", "close", "total"})
+"""Stages of a plan that are no actions."""
+GB = 10**9
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ms|us|µs|ns|h|m|s)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """What one kind of write does to metrics; `failed`: the controller that could not."""
+
+    written: tuple[str, str, str]
+    waited: Buckets
+    took: Buckets
+    bind_ms: Buckets | None
+    reconciled: tuple[str, str] | None
+    failed: str
+
+
+class Measuring:
+    """`queues`: a sink that follows queues, for their names and quotas. `labels`: further labels of
+    their metrics, as in kai.controllers.status.queue_metrics."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        writer: Writer,
+        reading: Reading,
+        binder: Binder,
+        election: LeaderElection | None,
+        queues: DictSink,
+        labels: Sequence[tuple[str, str, str]] = (),
+    ) -> None:
+        self._metrics, self._writer, self._reading = metrics, writer, reading
+        self._binder, self._election, self._queues = binder, election, queues
+        self._labels = labels
+        self._effects: dict[tuple[Any, ...], _Effect] = {}
+        self._shares: Shares = {}
+        self._sums: Mapping[str, Sums] = {}
+        metrics.on_page = self._before_a_page
+
+    def configured(self, configuration: str) -> None:
+        """Budgets of the scheduler's configuration, as Config.to_json writes it."""
+        config = json.loads(configuration)
+        budgets = config.get("scenarioSearchBudgets") or {}
+        of_action = budgets.get("maxActionSearchDuration") or {}
+        for action in config["actions"].split(","):
+            action = action.strip()
+            if action in VICTIMS:
+                text = of_action.get(action, of_action.get("default", "0"))
+                self._metrics.action_budget.set(seconds_of(text), action)
+            if action in ("allocate", *VICTIMS):
+                self._metrics.scheduled.add(action, by=0)
+        self._metrics.job_budget.set(seconds_of(budgets.get("maxJobSearchDuration", "0")))
+        for generator, text in (budgets.get("maxGeneratorSearchDuration") or {}).items():
+            self._metrics.generator_budget.set(seconds_of(text), generator)
+
+    # ---- turns -----------------------------------------------------------------------------------
+
+    def turned(self, turn: Turn) -> None:
+        metrics = self._metrics
+        for waited in turn.waited:
+            metrics.task_ms.observe(waited * 1000)
+        for labels in turn.evicted:
+            metrics.evicted.add(*(labels[each] for each in EVICTED_LABELS))
+        for controller, count in turn.right.items():
+            metrics.reconciles.add(controller, "success", by=count)
+        for _ in turn.grouped.problems:
+            self._failed("pod")
+        self._sums = turn.queue_sums
+        if turn.shares is not None:
+            self._shares = turn.shares
+        if turn.planned:
+            self._planned(turn)
+
+    def _planned(self, turn: Turn) -> None:
+        metrics, timing = self._metrics, turn.timing_ms
+        plan = {name: ms for name, ms in timing.items() if name.startswith("plan_")}
+        opened = ("open", "plan_load", "plan_fair_share", "plan_open")
+        metrics.cycle_ms.set(timing["total"])
+        metrics.cycle_s.observe(timing["total"] / 1000)
+        metrics.open_ms.set(sum(timing.get(each, 0.0) for each in opened))
+        around = timing["total"] - timing["open"] - timing.get("plan_total", 0.0)
+        metrics.close_ms.set(max(0.0, around) + timing.get("plan_close", 0.0))
+        for (action,) in metrics.action_ms.values:
+            metrics.action_ms.set(0.0, action)
+        for name, ms in plan.items():
+            action = name.removeprefix("plan_")
+            if action not in NO_ACTIONS:
+                metrics.action_ms.set(ms, action)
+        metrics.waiting_groups.set(turn.waiting)
+        bound = {(each.pod.partition("/")[0], each.group) for each in turn.bindings}
+        if bound:
+            metrics.scheduled.add("allocate", by=len(bound))
+        helped = {(each.order.action, each.order.waits) for each in turn.removals}
+        for action, _ in helped:
+            if action in VICTIMS:
+                metrics.scheduled.add(action)
+            if action == "preempt":
+                metrics.preemptions.add()
+
+    # ---- writes ----------------------------------------------------------------------------------
+
+    def wrote(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:
+        """`waited`, `took`: seconds."""
+        result = outcome.result
+        # The begin of its key says what a status is about; the rest of it names the object.
+        key = (write.kind, write.verb, write.subresource, write.key[:6], write.lane, result)
+        effect = self._effects.get(key)
+        if effect is None:
+            effect = self._effects[key] = self._effect_of(write, result)
+        self._metrics.writes.values[effect.written] += 1
+        effect.waited.observe(waited)
+        effect.took.observe(took)
+        if effect.bind_ms is not None:
+            effect.bind_ms.observe((waited + took) * 1000)
+        if effect.reconciled is not None:
+            self._metrics.reconciles.values[effect.reconciled] += 1
+        elif effect.failed:
+            self._failed(effect.failed)
+
+    def _effect_of(self, write: Write, result: Result) -> _Effect:
+        metrics, lane, controller = self._metrics, LANES[write.lane], controller_of(write)
+        written = (write.kind, write.subresource or write.verb, result.value)
+        metrics.writes.add(*written, by=0)
+        reconciled, failed = None, ""
+        if result is Result.DONE or (controller == "pod" and result is Result.CONFLICT):
+            reconciled = (controller, "success") if controller else None
+        elif result in (Result.REFUSED, Result.FAILED, Result.LOST, Result.CONFLICT):
+            failed = controller
+        if reconciled is not None:
+            metrics.reconciles.add(*reconciled, by=0)
+        return _Effect(
+            written,
+            metrics.lane_waited.of(lane),
+            metrics.lane_took.of(lane),
+            metrics.bind_ms.of() if written[1:] == ("binding", "done") else None,
+            reconciled,
+            failed,
+        )
+
+    def _failed(self, controller: str) -> None:
+        self._metrics.reconciles.add(controller, "error")
+        self._metrics.reconcile_errors.add(controller)
+
+    # ---- pages -----------------------------------------------------------------------------------
+
+    def _before_a_page(self) -> Callable[[], None]:
+        metrics, writer = self._metrics, self._writer
+        election = self._election
+        leads = election is None or election.is_leading()
+        metrics.leading.set(float(leads))
+        metrics.lease_failures.values = {(): float(election.failures if election else 0)}
+        metrics.under_way.set(self._binder.under_way)
+        metrics.in_doubt.set(self._binder.in_doubt)
+        under_way, workers = defaultdict[str, list[float]](list), defaultdict[str, int](int)
+        for write, seconds in writer.under_way():
+            under_way[LANES[write.lane]].append(seconds)
+            workers[controller_of(write)] += 1
+        for (controller,) in metrics.active_workers.values:
+            metrics.active_workers.set(workers[controller], controller)
+        for lane, name in LANES.items():
+            metrics.lane_depth.set(writer.waiting(lane), name)
+            metrics.lane_adds.values[name,] = writer.put_in[lane]
+            metrics.lane_retries.values[name,] = writer.retries[lane]
+            metrics.lane_unfinished.set(sum(under_way[name]), name)
+            metrics.lane_longest.set(max(under_way[name], default=0.0), name)
+        for kind, watch in self._reading.watches.items():
+            traffic = self._reading.traffic(kind)
+            metrics.watch_age.set(watch.silent_for(), kind)
+            metrics.watch_lists.values[kind,] = traffic.lists
+            metrics.watch_reconnects.values[kind,] = traffic.reconnects
+            metrics.watch_bytes.values[kind,] = traffic.bytes
+        queues = [*self._queues.objects.values()] if leads else []
+        return lambda: self._set_queues(queues)
+
+    def _set_queues(self, queues: Iterable[Mapping[str, Any]]) -> None:
+        """In another thread. The process that leads shows queues: two would show them twice."""
+        metrics, all_sums, all_shares = self._metrics, self._sums, self._shares
+        for gauge in (*metrics.queues.values(), *metrics.fair_share.values()):
+            gauge.values = {}
+        facts = {each["metadata"]["name"]: _facts(each) for each in queues}
+        if all_sums:
+            sums = {name: (each, ()) for name, each in all_sums.items()}
+            for name, labels, value in queue_metrics(facts, sums, labels=self._labels):
+                gauge = metrics.queues[name.removeprefix("kai_")]
+                gauge.set(value, *(labels[each] for each in gauge.labels))
+        for name, shares in all_shares.items():
+            if name not in facts:
+                continue
+            display = facts[name].display_name
+            named = (display or name, name, display)
+            for resource, gauge in metrics.fair_share.items():
+                share = shares[resource]
+                unit = GB if resource == "memory" else 1
+                gauge.set(-1.0 if share is None else share / unit, *named)
+
+
+def queue_sink() -> DictSink:
+    """Keeps of queues what their metrics show."""
+    return DictSink(keep=_kept)
+
+
+def controller_of(write: Write) -> str:
+    """KAI's controller whose work a write is; "": the scheduler's, or an event."""
+    if write.subresource == "binding":
+        return "bindrequest"
+    if write.kind == "Queue":
+        return "queue"
+    if write.key.startswith("resources-of-group/"):
+        return "podgroup"
+    return "pod" if write.lane is Lane.BINDING else ""
+
+
+def seconds_of(duration: str) -> float:
+    """Of a duration as Go writes it, such as 1m30s."""
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(duration))
+
+
+def _kept(queue: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = queue["metadata"]
+    return {
+        "metadata": {"name": metadata["name"], "labels": metadata.get("labels") or {}},
+        "spec": _mapping(queue.get("spec")),
+    }
+
+
+def _facts(queue: Mapping[str, Any]) -> QueueFacts:
+    metadata, spec = queue["metadata"], queue["spec"]
+    return QueueFacts(
+        metadata["name"],
+        display_name=str(spec.get("displayName") or ""),
+        labels=metadata["labels"],
+        resources=_mapping(spec.get("resources")),
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,105 @@
+"""docs/reference/metrics.md has a row for every metric, as the program shows it, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kai.service.metrics import Metrics
+from kai.service.series import Series
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
+UNITS = {
+    "_milliseconds": "ms",
+    "_bind_latency": "ms",
+    "_seconds": "s",
+    "_bytes": "bytes",
+    "_gb": "10^9 bytes",
+    "_cores": "cores",
+    "_gpu": "GPUs",
+    "_gpus": "GPUs",
+}
+SECTIONS = {
+    "Of the scheduler, as KAI's": ("scheduler", True),
+    "Of the queue controller, as KAI's": ("queue-controller", True),
+    "Of controllers, as controller-runtime's": ("", True),
+    "Ours": ("scheduler", False),
+}
+
+
+def row(series: Series) -> str:
+    name = series.name.removesuffix("_total")
+    unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), "")
+    labels = ", ".join(f"`{each}`" for each in series.labels)
+    cells = (f"`{series.name}`", series.kind, labels, unit, series.meaning)
+    return "| " + " | ".join(cells).replace("|  |", "| |").replace("|  |", "| |") + " |"
+
+
+def section(heading: str) -> str:
+    return PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+
+
+def rows_of(role: str, *, kais: bool) -> list[str]:
+    """Those that all roles have, or those that a role has and the others lack."""
+    others = "pod-grouper"
+    common = {each.name for each in Metrics(roles=(others,))}
+    if not kais:
+        return [row(each) for each in Metrics(roles=(role,)) if not each.is_kais]
+    found = Metrics(roles=(role or others,))
+    return [row(each) for each in found if each.is_kais and (each.name in common) == (not role)]
+
+
+def test_every_metric_has_its_row() -> None:
+    for heading, (role, kais) in SECTIONS.items():
+        found = [line for line in section(heading).splitlines() if line.startswith("| `")]
+        assert found == rows_of(role, kais=kais), f"rows of {heading!r}"
+    shown = re.findall(r"^\| `(\w+)` \| (?:gauge|counter|histogram) ", PAGE, re.MULTILINE)
+    assert sorted(shown) == sorted(each.name for each in Metrics())
+
+
+def test_what_is_missing_of_kai_is_missing() -> None:
+    missing = re.findall(r"`(kai_\w+)`", section("What KAI has and kai does not"))
+    assert len(missing) > 5
+    assert not {*missing} & {each.name for each in Metrics()}
+
+
+# What the dashboards in KAI's repository ask for (docs/metrics/grafana, v0.17), without its prefix.
+DASHBOARDS = """
+    action_scheduling_latency_milliseconds close_session_latency_milliseconds
+    e2e_scheduling_latency_milliseconds open_session_latency_milliseconds
+    plugin_scheduling_latency_milliseconds pod_group_evicted_pods_total
+    podgroups_acted_on_by_action podgroups_scheduled_by_action
+    queue_allocated_cpu_cores queue_allocated_gpus queue_allocated_memory_bytes queue_cpu_usage
+    queue_deserved_gpus queue_fair_share_cpu_cores queue_fair_share_gpu queue_fair_share_memory_gb
+    queue_gpu_usage queue_memory_usage queue_quota_cpu_cores queue_quota_memory_bytes
+    scenario_search_action_budget_configured_seconds scenario_search_action_budget_exhausted_total
+    scenario_search_duration_seconds scenario_search_generator_budget_configured_seconds
+    scenario_search_job_budget_configured_seconds scenario_search_jobs_total
+    scenario_search_scenarios_total scenarios_filtered_by_action scenarios_simulation_by_action
+    task_bind_latency_milliseconds task_scheduling_latency_milliseconds total_preemption_attempts
+"""
+RUNTIME = """
+    controller_runtime_active_workers controller_runtime_reconcile_errors_total
+    controller_runtime_reconcile_total workqueue_adds_total workqueue_depth
+    workqueue_queue_duration_seconds workqueue_retries_total workqueue_unfinished_work_seconds
+    workqueue_work_duration_seconds
+"""
+
+
+def test_what_kais_dashboards_ask_for_is_there_or_is_said_to_be_missing() -> None:
+    missing = set(re.findall(r"`(kai_\w+)`", section("What KAI has and kai does not")))
+    asked = {f"kai_{name}" for name in DASHBOARDS.split()} | {*RUNTIME.split()}
+    assert asked - missing <= {each.name for each in Metrics()}
+
+
+def test_alerts_name_metrics_that_are_there() -> None:
+    samples = {each.name for each in Metrics()}
+    samples |= {
+        each.name + end
+        for each in Metrics()
+        if each.kind == "histogram"
+        for end in ("_bucket", "_sum", "_count")
+    }
+    used = set(re.findall(r"\b((?:kai|workqueue|controller_runtime)_\w+)", section("Alerts")))
+    assert used
+    assert used <= samples

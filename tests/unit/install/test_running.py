@@ -1,0 +1,46 @@
+"""The Deployment that `kai install` prints, and the command that it runs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import kai.service
+from kai.cli import main
+from kai.install import access, running
+from kai.k8s.leases import new_identity
+from kai.service.options import Options
+
+
+@pytest.mark.parametrize("role", [*access.ROLES, access.ALL])
+def test_the_command_of_a_deployment_is_accepted_and_answers_its_probes(
+    role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kubelet fills in $(NAMES) of variables; the command is the one of this package."""
+    made = running.deployment(role, "kai", "gpu", "registry/kai:1")
+    [container] = made["spec"]["template"]["spec"]["containers"]
+    fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"]}
+    pod = {"metadata.name": "kai-7d9f-x2x", "metadata.namespace": "gpu"}
+    variables = {name: pod[path] for name, path in fields.items()}
+    arguments = [
+        re.sub(r"\$\((\w+)\)", lambda found: variables[found[1]], each)
+        for each in container["args"]
+    ]
+
+    given: list[Options] = []
+    monkeypatch.setattr(kai.service, "serve", lambda options, **_: given.append(options))
+    assert main(arguments) == 0
+    [options] = given
+    assert options.roles == (access.ROLES if role == access.ALL else (role,))
+    assert options.namespace == "gpu", "the rights to leases are those of this namespace"
+    assert options.leader_elect
+
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    probes = ("livenessProbe", "readinessProbe", "startupProbe")
+    asked = [container[each]["httpGet"] for each in probes]
+    assert [each["path"] for each in asked] == ["/healthz", "/readyz", "/healthz"]
+    assert {f":{ports[each['port']]}" for each in asked} == {options.listen}
+
+    monkeypatch.setenv("POD_NAME", variables["POD_NAME"])
+    assert new_identity().partition("_")[0] == "kai-7d9f-x2x"

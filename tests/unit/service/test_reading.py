@@ -1,0 +1,23 @@
+"""What a process has read of each kind."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from kai.k8s.clock import Clock
+from kai.k8s.sinks import DictSink
+from kai.service.options import Options
+from kai.service.reading import Reading, Traffic
+
+
+def test_a_new_watch_does_not_forget_what_the_one_before_has_read() -> None:
+    """A process that begins to lead lists pods anew, with another watch; counters only go up."""
+    client: Any = SimpleNamespace(clock=Clock())
+    reading = Reading(client, DictSink(), Options(), lambda: None)
+    for number in range(1, 4):
+        watch = reading.watch("Pod")
+        watch.relists, watch.reconnects, watch.bytes = 1, number, 100
+    assert reading.traffic("Pod") == Traffic(lists=3, reconnects=6, bytes=300)
+    reading.watch("Node")
+    assert reading.traffic("Node") == Traffic(0, 0, 0)
