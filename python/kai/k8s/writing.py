@@ -71,7 +71,7 @@ class Writer:
         self._busy: set[str] = set()  # keys on their way
         self._behind: dict[str, _Item] = {}  # wait for the same key on its way
         self._flying = dict.fromkeys(Lane, 0)
-        self._on_their_way: set[_Item] = set()
+        self._on_their_way: dict[_Item, None] = {}  # in the order in which they were sent
         self._most = dict.fromkeys(Lane, workers)
         self._most[Lane.CONDITION] = max(1, workers * 3 // 4)
         self._most[Lane.EVENT] = max(1, workers // 4)
@@ -136,7 +136,8 @@ class Writer:
         return sum(1 for each in self._waiting[lane] if each.write is not None) + behind
 
     def under_way(self) -> list[tuple[Write, float]]:
-        """The writes that were sent and have no answer, and the seconds since then."""
+        """The writes that have no answer yet, in the order in which they were sent, and the seconds
+        since then."""
         now = self._client.clock.monotonic()
         return [
             (item.write, now - item.began) for item in self._on_their_way if item.write is not None
@@ -235,7 +236,7 @@ class Writer:
             self._by_key.pop(key, None)
             self._busy.add(key)
         self._flying[lane] += 1
-        self._on_their_way.add(item)
+        self._on_their_way[item] = None
         self.sent[lane] += 1
         began = item.began = clock.monotonic()
         tries = 0
@@ -260,7 +261,7 @@ class Writer:
         finally:
             self._flying[lane] -= 1
             self.retries[lane] += max(0, tries - 1)
-            self._on_their_way.discard(item)
+            self._on_their_way.pop(item, None)
             if item.ends and outcome.result is Result.FAILED:
                 outcome = Outcome(Result.TAKEN_BACK)
             if key:
