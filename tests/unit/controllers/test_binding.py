@@ -6,7 +6,8 @@ from typing import Any
 
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
-from kai.controllers.binding import Binder, Binding, Steps
+from kai.controllers.binding import Binder
+from kai.controllers.bindings import Binding, Steps
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, GroupChange
 from kai.controllers.verdicts import Eviction
@@ -163,7 +164,8 @@ def lost() -> tuple[Binder, Binding]:
     [write] = begin(binder, binding()).writes
     steps = binder.answered(1, write, LOST)
     assert steps.forget == []
-    [looked_at] = steps.look
+    [(looked_at, kind)] = steps.look
+    assert kind == "Pod"
     return binder, looked_at
 
 
@@ -221,7 +223,7 @@ def test_a_request_in_doubt_keeps_its_room_whatever_becomes_of_the_next_ones() -
             assert binder.tick(due - 0.1).look == []
             now = due
             steps = binder.tick(now)
-        assert steps.look == [looked_at]
+        assert steps.look == [(looked_at, "Pod")]
         assert steps.forget == []
         assert binder.in_doubt == 1
     assert now == 2 + 1 + 2 + 4 + 8
@@ -255,9 +257,9 @@ def test_a_conflict_is_looked_at_before_the_assumption_ends() -> None:
         binder = Binder()
         [write] = begin(binder, binding()).writes
         steps = binder.answered(1, write, answer)
-        assert steps.look == [binding()]
+        assert steps.look == [(binding(), "Pod")]
         assert steps.forget == []
-        steps = binder.seen(1, steps.look[0], pod())
+        steps = binder.seen(1, steps.look[0][0], pod())
         assert steps.failed == [(binding(), answer.message)]
         assert steps.writes == steps.forget == []
         assert binder.tick(2).forget == [7]

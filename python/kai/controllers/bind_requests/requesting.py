@@ -1,0 +1,63 @@
+"""Decisions become BindRequests.
+
+    ways = Requesting(lambda binding: creation(binding, pool_key, pool))
+
+As kai.controllers.bindings, with another request. A creation without an answer may have been
+carried out, or may be yet; what is read is the BindRequest. It is created again for the same node
+until it is there: a name is taken once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kai.controllers.bind_requests.values import Request, deletion
+from kai.controllers.bindings import Binding, Bindings, Steps
+
+
+class Requesting(Bindings):
+    """It is over when the BindRequest is there; what becomes of that, `Requests` finds out."""
+
+    kind = "BindRequest"
+
+    def seen(self, now: float, binding: Binding, found: Mapping[str, Any] | None) -> Steps:
+        """The BindRequest of a creation without a clear answer, as it is now; None: there is none.
+
+        One that has failed, or of an earlier pod of the name, is in the way and is deleted. One for
+        another node is respected.
+        """
+        steps = Steps()
+        if not self.is_current(binding):
+            return steps
+        trouble = self.trouble(binding.pod, binding.uid)
+        if found is None:
+            if trouble.in_doubt:
+                steps.writes.append(self._write(binding))
+            else:
+                self.fail(now, steps, binding, trouble.why)
+            return steps
+        request = Request.of(found)
+        is_of_pod = request.owner in ("", binding.uid)
+        if is_of_pod and request.node == binding.node and not request.has_failed:
+            self._succeed(steps, binding)
+        elif is_of_pod and not request.has_failed:
+            self._respect(now, steps, binding)
+        else:
+            steps.writes.append(deletion(request, None))
+            if trouble.in_doubt:
+                trouble.wait(now)  # and then it is read again
+            else:
+                self.fail(now, steps, binding, "")
+        return steps
+
+    def _respect(self, now: float, steps: Steps, binding: Binding) -> None:
+        """The watch that is behind shows the other BindRequest any moment."""
+        self.trouble(binding.pod, binding.uid).in_doubt = False  # the name is taken
+        self.fail(now, steps, binding, "")
+
+    def _succeed(self, steps: Steps, binding: Binding) -> None:
+        self.drop(binding)
+        trouble = self._troubles.get(binding.pod)
+        if trouble is not None and trouble.in_doubt:
+            trouble.in_doubt, trouble.due = False, None
