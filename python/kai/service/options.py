@@ -10,13 +10,17 @@ from kai.api import defaults, keys
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 
-Role = Literal["scheduler", "pod-grouper", "pod-group-controller", "queue-controller"]
+Role = Literal["scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller"]
 ROLES: tuple[str, ...] = get_args(Role)
 ALL = "all"
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+BINDINGS: tuple[str, ...] = ("direct", "bind-requests")
+EVICTIONS: tuple[str, ...] = ("delete", "evict")
+
 LEASES = {
     "scheduler": keys.SCHEDULER_NAME,
+    "binder": "2ad35f9c.kai.scheduler",
     "pod-grouper": "54dff599.kai.scheduler",
     "pod-group-controller": "o1x22tjj.kai.scheduler",
     "queue-controller": "ov3xj497.kai.scheduler",
@@ -28,10 +32,11 @@ LEASES = {
 class Options:
     """Everything but the connection.
 
-    `eviction`: "evict" minds PodDisruptionBudgets, "delete" is KAI's way. Times are in seconds.
-    `min_period`: the least time from the end of one cycle to the next one; `max_period`: a cycle is
-    run after this time even if nothing has changed. `writers`: requests that are under way at the
-    same time.
+    `binding`: "direct" binds pods, "bind-requests" creates BindRequests, which the role binder (or
+    KAI's) carries out. `eviction`: "evict" minds PodDisruptionBudgets, "delete" is KAI's way. Times
+    are in seconds. `min_period`: the least time from the end of one cycle to the next one;
+    `max_period`: a cycle is run after this time even if nothing has changed. `writers`: requests
+    that are under way at the same time.
     """
 
     roles: tuple[str, ...] = ROLES
@@ -61,6 +66,11 @@ class Options:
                 raise InvalidInputError(f"there is no role {role!r}{did_you_mean(role, ROLES)}")
         if not self.roles:
             raise InvalidInputError("no role is given: scheduler, pod-grouper, ..., or all")
+        for name, allowed in (("binding", BINDINGS), ("eviction", EVICTIONS)):
+            value: Any = getattr(self, name)
+            if value not in allowed:
+                hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+                raise InvalidInputError(f"{name} is {' or '.join(allowed)}, not {value!r}{hint}")
         if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
             raise InvalidInputError(
                 f"leader election: a lease of {self.lease_seconds:g} s, a renew deadline of"
