@@ -79,8 +79,8 @@ class Task:
     def status_answered(self, now: float, version: str, outcome: Outcome) -> list[Write]:
         if self.status is None or version != self.sent or outcome.result is Result.REPLACED:
             return []
-        if outcome.result is Result.CONFLICT:
-            return self.write_status()  # or when a watch shows the later version
+        if outcome.result is Result.CONFLICT and version != self.request.version:
+            return self.write_status()  # a watch has shown the later one meanwhile
         if outcome.result not in (Result.DONE, Result.GONE):
             self.sent, self.status_due = "", now + wait_of(self.failures)
             self.failures += 1
