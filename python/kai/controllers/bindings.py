@@ -147,6 +147,11 @@ class Bindings:
         self._under_way.pop(binding.pod, None)
         return True
 
+    def shown(self, pod: str, uid: str) -> bool:
+        """A watch has shown a BindRequest of the pod; whether it was created here."""
+        del pod, uid
+        return False
+
     def drop(self, binding: Binding) -> None:
         """It is not carried out, and nothing of it was sent."""
         del self._under_way[binding.pod]

@@ -153,20 +153,23 @@ class Service:
         )
 
     def _started_leading(self) -> None:
-        """Another leader may have bound pods until a moment ago: pods are listed anew first."""
+        """Another leader may have bound pods until a moment ago: they are listed anew first, and so
+        are BindRequests."""
         self._log.info("leading", leases=list(self._options.leases()))
         self.metrics.leading.set(1)
         if self._listing is not None:
             self._listing.cancel()
-        self._listing = self._start(self._list_pods())
+        self._listing = self._start(self._list_anew())
 
-    async def _list_pods(self) -> None:
-        task = self._watching["Pod"]
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        self._watch("Pod")
-        watch = self._reading.watches["Pod"]
-        while not watch.synced:
+    async def _list_anew(self) -> None:
+        kinds = [kind for kind in ("Pod", "BindRequest") if kind in self._watching]
+        for kind in kinds:
+            self._watching[kind].cancel()
+        tasks = (self._watching[kind] for kind in kinds)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for kind in kinds:
+            self._watch(kind)
+        while not all(self._reading.watches[kind].synced for kind in kinds):
             await self._clock.sleep(0.02)
         self._listing = None
         self._changed.set()

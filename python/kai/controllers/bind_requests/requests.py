@@ -56,16 +56,18 @@ class Requests:
         """A watch has shown it, new or changed."""
         steps = Steps()
         before = self._known.get(request.name)
+        is_new = before is None or before.uid != request.uid
         self._known[request.name] = request
-        was_open = self._open.pop(request.name, None)
+        was_open = self._open.pop(request.name, None) is not None and not is_new
         if not request.is_over:
             self._open[request.name] = request
-        if before is None or before.uid != request.uid:
+        is_ours = self._ways.shown(request.pod, request.owner)
+        if is_new:
             self._unchecked[request.name] = None
-        elif was_open is not None and request.phase == SUCCEEDED:
+        if request.phase == SUCCEEDED and (was_open or is_ours):
             self._ways.calm(request.pod, request.owner)
             steps.bound.append(_binding_of(request))
-        if request.has_failed and (before is None or before.uid != request.uid or was_open):
+        if request.has_failed and (was_open or is_new):
             self._unchecked[request.name] = None
             if request.owner:
                 self._ways.trouble(request.pod, request.owner).wait(now)

@@ -131,7 +131,13 @@ class RequestBinder:
         if kind == "Pod" and found is not None:
             task.pod.look({texts.BOUND: texts.condition_of(found)})
         if self._ways.is_current(binding):
-            self._absorb(now, self._ways.seen(now, binding, found), steps)
+            if found is not None and _may_be_bound(found, binding):
+                self._absorb(now, self._ways.seen(now, binding, found), steps)
+                return steps
+            self._ways.drop(binding)  # whatever is on its way: it does nothing any more
+            self._by_number.pop(binding.assumption, None)
+            self._ways.calm(binding.pod, binding.uid)
+            self._judge(now, steps, task, found)
         elif task.stage is Stage.LOOKS:
             self._by_number.pop(binding.assumption, None)
             if kind == "Node":
@@ -298,6 +304,14 @@ class RequestBinder:
 
     def _stamp(self) -> str:
         return to_text(int(self._wall()) * SECOND_NS)
+
+
+def _may_be_bound(pod: Mapping[str, Any], binding: Binding) -> bool:
+    """Or is, to the node."""
+    metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
+    if metadata["uid"] != binding.uid or node not in ("", binding.node):
+        return False
+    return bool(node) or "deletionTimestamp" not in metadata
 
 
 def _binding_of(task: Task, uid: str, number: int) -> Binding:
