@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from made import request
+
 import kai
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
@@ -29,25 +31,6 @@ def binder(**options: Any) -> Binder:
 def binding(name: str = "a-0", node: str = "n1", **more: Any) -> Binding:
     options = {"assumption": 7, "group": "pg-a"} | more
     return Binding(f"team/{name}", f"uid-{name}", node, **options)
-
-
-def request(name: str = "a-0", node: str = "n1", **status: Any) -> dict[str, Any]:
-    """As the API server has it."""
-    uid, labels, limit = (status.pop(each, "") for each in ("uid", "labels", "limit"))
-    owner = status.pop("owner", f"uid-{name}")
-    reference = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": owner}
-    metadata = {
-        "namespace": "team",
-        "name": name,
-        "uid": uid or f"request-{name}",
-        "resourceVersion": status.pop("version", "1"),
-        "ownerReferences": [reference] if owner else [],
-        "labels": labels or {"selected-node": node},
-    }
-    spec: dict[str, Any] = {"podName": name, "selectedNode": node}
-    if limit != "":
-        spec["backoffLimit"] = limit
-    return {"metadata": metadata, "spec": spec, "status": status}
 
 
 def shown(to: Binder, now: float = 1.0, **status: Any) -> Steps:
