@@ -158,6 +158,7 @@ def test_a_binding_that_always_fails_never_says_bound(
         await asyncio.sleep(2)
         assert refused.hits == 3
         assert scene.proxy.count("create", "bindrequests") == 4 + 3
+        await refused.hit(4, seconds=4)
         one = await get_pod(scene, "p0")
         said = await events(scene, "p0")
         assert {reason for _, reason, _ in said} == {"BindingError", "FailedBinding"}

@@ -129,9 +129,11 @@ class Binder:
         for binding in bindings:
             self._ways.add(binding)
             self._assigned.pop(binding.pod, None)
+            if self._ways.parks(binding):
+                continue
             if self._by == "bind-requests" and self._requests.of(binding.pod) is not None:
                 self._ways.fail(now, steps, binding, "")  # it has failed, and is about to go
-            elif not self._ways.parks(binding):
+            else:
                 self._start(now, stamp, binding, steps)
         return steps
 

@@ -260,6 +260,16 @@ def test_a_pod_whose_request_failed_waits_longer_each_time() -> None:
     assert by.next_tick() == now + 1
 
 
+def test_a_plan_that_comes_before_the_deletion_does_not_make_the_wait_longer() -> None:
+    by = binder()
+    shown(by, 1)
+    shown(by, 1, version="2", phase="Failed")
+    assert begin(by, binding(), now=1).writes == []
+    assert by.next_tick() == 2
+    by.request_gone("team/a-0", "request-a-0")
+    assert by.tick(2).forget == [7]
+
+
 def test_a_pod_is_not_asked_for_while_its_failed_request_is_still_there() -> None:
     by = binder()
     shown(by, phase="Failed")
