@@ -307,6 +307,31 @@ def test_with_direct_bindings_requests_of_others_are_carried_out(
     play(cluster, namespace, tmp_path, story)
 
 
+def test_a_creation_that_is_late_finds_its_room_kept(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """The first creation for p0 is still on its way while later ones are refused. Were its room
+    given to p1, n1 would have two pods once it comes."""
+
+    async def story(scene: Scene) -> None:
+        await scene.api.create(node("n1", gpus=1))
+        await scene.start(*BY_REQUESTS)
+        late = scene.proxy.deliver_late(CREATIONS, 5, times=1)
+        refused = scene.proxy.answer(CREATIONS, 403)
+        await scene.api.create(pod("p0", namespace))
+        await late.hit()
+        await refused.hit()
+        await scene.api.create(pod("p1", namespace))
+        await scene.until("it was delivered", lambda: scene.proxy.delivered)
+        assert scene.proxy.delivered == [201]
+        refused.end()
+        await scene.bound(1)
+        await scene.api.create(node("n0", gpus=1))
+        await scene.is_well(bound=2)
+
+    play(cluster, namespace, tmp_path, story)
+
+
 def test_answers_are_lost_and_refused_and_requests_conflict(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
