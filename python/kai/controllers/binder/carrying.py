@@ -112,6 +112,9 @@ class RequestBinder:
         if task is None or task.stage is not Stage.WAITS or task.request.uid != request.uid:
             return steps
         request, task.has_node = task.request, target.has_node
+        if not request.node:
+            self._fail(now, steps, task, "no node is selected", says=False)
+            return steps
         is_its_pod = bool(target.uid) and request.owner in ("", target.uid)
         if is_its_pod and target.has_node and not target.node:
             self._bind(now, steps, task, target.uid)
@@ -217,8 +220,13 @@ class RequestBinder:
 
     def _bind(self, now: float, steps: Steps, task: Task, uid: str) -> None:
         task.uid = uid
+        other = self._ways.of(task.request.pod)
         if task.request.beside:
             self._fail(now, steps, task, f"this binder cannot give {task.request.beside} yet")
+            return
+        if other is not None and other.request != task.request.name:
+            task.stage, task.due = Stage.RESTS, now + wait_of(0)  # another one for the same pod
+            self._time(task)
             return
         task.stage = Stage.BINDS
         binding = self._new(task, uid)

@@ -250,6 +250,31 @@ def test_a_node_that_is_gone() -> None:
     assert desk.said[0] == "False"
 
 
+def test_a_request_without_a_node() -> None:
+    desk = Desk(node="")
+    desk.check(Target("uid-a-0", "", has_node=False))
+    assert desk.writes == ["status"]
+    assert desk.status["reason"] == "no node is selected"
+
+
+def test_of_two_requests_for_a_pod_one_is_carried_out() -> None:
+    desk = Desk()
+    desk.check()
+    first = desk.steps
+    second = request(node="n2")
+    second["metadata"] |= {"name": "second", "uid": "second"}
+    desk.binder.put(0, Request.of(second))
+    desk.check()
+    assert desk.writes == []
+    desk.steps = first
+    desk.answer(DONE)
+    assert desk.status == {"phase": "Succeeded"}
+    desk.tick(1)
+    desk.check(Target("uid-a-0", "n1", has_node=True))
+    desk.look(pod("n1"))
+    assert desk.status["reason"] == "the pod is on node n1"
+
+
 def test_what_ended_otherwise_is_said_on_the_request_alone() -> None:
     deleted = pod(deletionTimestamp="2026-01-01T00:00:00Z")
     for found, why in (
