@@ -243,6 +243,16 @@ def test_a_request_in_doubt_to_a_node_that_takes_pods_no_more_is_taken_back() ->
     assert (binder.under_way, binder.in_doubt) == (0, 1)
 
 
+def test_a_pod_in_doubt_that_is_decided_anew_is_bound_at_once() -> None:
+    binder, looked_at = lost()
+    for _ in range(2):
+        [again] = binder.seen(2, looked_at, pod()).writes
+        binder.answered(2, again, LOST)
+    assert binder.next_tick() == 3
+    [write] = begin(binder, binding(node="n2", assumption=8)).writes
+    assert target(write) == "n2"
+
+
 def test_a_request_in_doubt_of_a_pod_that_went_is_forgotten_by_name() -> None:
     binder, looked_at = lost()
     binder.pod_gone("team/a-0", "another")

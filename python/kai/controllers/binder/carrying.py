@@ -294,7 +294,7 @@ class RequestBinder:
         self._unchecked[task.request.name] = None
 
     def _settle(self, task: Task) -> None:
-        if task.is_settled and task.request.is_over:
+        if task.is_settled:
             self._tasks.pop(task.request.name, None)
 
     def _new(self, task: Task, uid: str) -> Binding:

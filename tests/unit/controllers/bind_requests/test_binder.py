@@ -233,6 +233,14 @@ def test_a_pod_that_no_watch_has_shown_yet_is_read() -> None:
     assert desk.writes == ["binding"]
 
 
+def test_a_pod_that_was_made_anew_is_read_and_not_bound() -> None:
+    desk = Desk()
+    desk.check(Target("another", "", has_node=True))
+    assert desk.writes == []
+    desk.look(pod(uid="another"))
+    assert desk.status["reason"] == "another pod has its name by now"
+
+
 def test_a_node_that_no_watch_has_shown_yet_is_read() -> None:
     desk = Desk()
     desk.check(Target("uid-a-0", "", has_node=False))
@@ -488,6 +496,8 @@ def test_a_condition_of_a_pod_that_is_gone_is_given_up() -> None:
 
 def test_an_earlier_version_that_comes_late_binds_nothing() -> None:
     desk = bound()
-    desk.answer(DONE, "status")
+    for write in desk.steps.writes:
+        desk.binder.answered(1, write, DONE)
     desk.put(version="1", labels={"note": "mine"})
+    assert desk.steps == Steps()
     assert desk.binder.take() == []

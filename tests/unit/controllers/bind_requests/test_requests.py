@@ -181,6 +181,14 @@ def test_another_request_for_the_pod_is_respected() -> None:
     assert by.tick(2).forget == [7]
 
 
+def test_another_request_ends_the_doubt() -> None:
+    """The name is taken, so the creation that is on its way does nothing."""
+    by = binder()
+    [(looked_at, _)] = by.answered(1, created(by), LOST).look
+    by.seen(1, looked_at, request(node="n2"))
+    assert by.in_doubt == 0
+
+
 def test_a_request_in_the_way_is_deleted_and_the_pod_planned_again() -> None:
     for found in (request(phase="Failed"), request(owner="earlier")):
         by = binder()
@@ -313,6 +321,12 @@ def test_a_request_whose_node_went_is_deleted() -> None:
     assert by.requests_to_check(1) == []
     by.hold(["n1"], ())
     assert names(checked(by, 1, Target("uid-a-0", "", has_node=False))) == ["delete BindRequest"]
+
+
+def test_a_request_that_has_succeeded_stays_though_its_node_went() -> None:
+    by = binder()
+    shown(by, phase="Succeeded")
+    assert checked(by, 1, Target("uid-a-0", "n1", has_node=False)) == Steps()
 
 
 def test_requests_of_other_node_pools_are_left_alone() -> None:
