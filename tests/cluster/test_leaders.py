@@ -48,6 +48,7 @@ def test_two_that_start_together_do_not_both_act(
     ("arguments", "stopped_s"),
     [
         pytest.param(SHORT_LEASE, 6, id="short leases"),
+        pytest.param((*SHORT_LEASE, "--binding", "bind-requests"), 6, id="bind requests"),
         pytest.param((), 20, id="leases of 15 s", marks=pytest.mark.cluster_slow),
     ],
 )
@@ -151,7 +152,7 @@ def test_a_leader_that_ends_hands_over_at_once(
 
 async def holders(scene: Scene) -> set[str]:
     leases = await scene.api.items(path_of("Lease", scene.namespace))
-    assert len(leases) == 4
+    assert len(leases) == 5
     return {each["spec"].get("holderIdentity", "") for each in leases}
 
 

@@ -5,6 +5,7 @@ SCHEDULING_GROUP = "scheduling.run.ai"
 KAI_GROUP = "kai.scheduler"
 QUEUE_API = "scheduling.run.ai/v2"
 POD_GROUP_API = "scheduling.run.ai/v2alpha2"
+BIND_REQUEST_API = "scheduling.run.ai/v1alpha2"
 
 SCHEDULER_NAME = "kai-scheduler"
 """`spec.schedulerName` of the pods that are ours to place."""
@@ -38,6 +39,9 @@ SPARK_NAME_LABEL = "spark-app-name"
 SPARK_SELECTOR_LABEL = "spark-app-selector"  # the same on driver and executors
 GPU_GROUP_LABEL = "runai-gpu-group"
 GPU_GROUP_LABEL_PREFIX = "runai-gpu-group/"
+
+# Labels of BindRequests.
+SELECTED_NODE_LABEL = "selected-node"
 
 # Annotations of pods.
 POD_GROUP_ANNOTATION = "pod-group-name"

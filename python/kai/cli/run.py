@@ -44,6 +44,13 @@ def pairs(_: click.Context, option: click.Parameter, text: str | None) -> dict[s
 )
 @click.option("--as-kai", is_flag=True, help="Decide as KAI does, also where it errs.")
 @click.option(
+    "--binding",
+    type=click.Choice(["direct", "bind-requests"]),
+    default="direct",
+    show_default=True,
+    help="How pods are bound: direct, or by BindRequests for clusters where other tools read them.",
+)
+@click.option(
     "--eviction",
     type=click.Choice(["delete", "evict"]),
     default="delete",
@@ -114,9 +121,9 @@ def command(
 ) -> int:
     """Schedule the pods of a cluster.
 
-    Roles: scheduler (decides, binds, evicts, and says why), pod-grouper (puts
-    pods into pod groups), pod-group-controller and queue-controller (statuses),
-    or all.
+    Roles: scheduler (decides, binds, evicts, and says why), binder (carries out
+    BindRequests), pod-grouper (puts pods into pod groups), pod-group-controller
+    and queue-controller (statuses), or all.
     """
     from kai.service import serve
     from kai.service.live import need_cluster_extra

@@ -14,7 +14,7 @@ from typing import Any
 
 from kai.api.keys import KAI_GROUP, SCHEDULING_GROUP
 
-ROLES = ("scheduler", "pod-grouper", "pod-group-controller", "queue-controller")
+ROLES = ("scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller")
 """What `kai run` runs."""
 ALL = "all"
 """All of them in one process."""
@@ -103,6 +103,15 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Rule(SCHEDULING_GROUP, "podgroups", (*_KEEP, "patch")),
         Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
         Rule(SCHEDULING_GROUP, "bindrequests", (*_KEEP, "create", "delete")),
+    ),
+    "binder": (
+        *_EVERYWHERE,
+        Rule("", "nodes", _KEEP),
+        Rule("", "pods", _KEEP),
+        Rule("", "pods/binding", ("create",)),
+        Rule("", "pods/status", ("patch",)),
+        Rule(SCHEDULING_GROUP, "bindrequests", _SEE),
+        Rule(SCHEDULING_GROUP, "bindrequests/status", ("patch",)),
     ),
     "pod-grouper": (
         *_EVERYWHERE,

@@ -56,23 +56,23 @@ class Sink(Protocol):
 
 
 Object = dict[str, Any]
-Changed = Callable[[str, Object | None, Object | None], None]
+Changed = Callable[[str, Any, Any], None]
 
 
 class DictSink:
     """Objects of one kind, parsed, by namespace and name.
 
     `on_change` is called with the kind, the object before and the object after; None stands for an
-    object that is not there. `keep` says what is kept of an object.
+    object that is not there. `keep` says what is kept of an object, and handed to `on_change`.
     """
 
     is_full = False
 
     def __init__(
-        self, on_change: Changed | None = None, *, keep: Callable[[Object], Object] | None = None
+        self, on_change: Changed | None = None, *, keep: Callable[[Object], Any] | None = None
     ) -> None:
         self._keep = keep
-        self.objects: dict[tuple[str, str], Object] = {}
+        self.objects: dict[tuple[str, str], Any] = {}
         self.synced = False
         self._on_change = on_change
         self._listed: set[tuple[str, str]] | None = None
@@ -140,15 +140,16 @@ class DictSink:
         key = _key(item)
         if self._listed is not None:
             self._listed.add(key)
-        if self._keep is not None:
-            item = self._keep(item)
+        kept = item if self._keep is None else self._keep(item)
         before = self.objects.get(key)
-        self.objects[key] = item
-        if self._on_change is not None and before != item:
-            self._on_change(kind, before, item)
+        self.objects[key] = kept
+        if self._on_change is not None and before != kept:
+            self._on_change(kind, before, kept)
 
     def _drop(self, kind: str, key: tuple[str, str], item: Object | None = None) -> None:
-        before = self.objects.pop(key, item)
+        before = self.objects.pop(key, None)
+        if before is None and item is not None:
+            before = item if self._keep is None else self._keep(item)
         if self._on_change is not None:
             self._on_change(kind, before, None)
 

@@ -11,7 +11,7 @@ from kai.api import defaults, keys
 from kai.api.nearest import did_you_mean
 from kai.errors import InvalidInputError
 
-Role = Literal["scheduler", "pod-grouper", "pod-group-controller", "queue-controller"]
+Role = Literal["scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller"]
 ROLES: tuple[str, ...] = get_args(Role)
 ALL = "all"
 QUEUE_LABELS = ("queue_name", "queue_metadata_name", "queue_display_name")
@@ -20,8 +20,12 @@ _METRIC_LABEL = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
 _METRICS_NAMESPACE = re.compile("[a-zA-Z][a-zA-Z0-9_]*")
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+BINDINGS: tuple[str, ...] = ("direct", "bind-requests")
+EVICTIONS: tuple[str, ...] = ("delete", "evict")
+
 LEASES = {
     "scheduler": keys.SCHEDULER_NAME,
+    "binder": "2ad35f9c.kai.scheduler",
     "pod-grouper": "54dff599.kai.scheduler",
     "pod-group-controller": "o1x22tjj.kai.scheduler",
     "queue-controller": "ov3xj497.kai.scheduler",
@@ -33,11 +37,13 @@ LEASES = {
 class Options:
     """Everything but the connection.
 
-    `eviction`: "evict" minds PodDisruptionBudgets, "delete" is KAI's way. Times are in seconds.
-    `min_period`: the least time from the end of one cycle to the next one; `max_period`: a cycle is
-    run after this time even if nothing has changed. `writers`: requests that are under way at the
-    same time. `queue_label_to_metric_label`: labels of queues that their metrics have as well, and
-    under which name; `queue_label_to_default_metric_value`: for queues that lack such a label.
+    `binding`: "direct" binds pods, "bind-requests" creates BindRequests, which the role binder (or
+    KAI's) carries out. `eviction`: "evict" minds PodDisruptionBudgets, "delete" is KAI's way. Times
+    are in seconds. `min_period`: the least time from the end of one cycle to the next one;
+    `max_period`: a cycle is run after this time even if nothing has changed. `writers`: requests
+    that are under way at the same time. `queue_label_to_metric_label`: labels of queues that their
+    metrics have as well, and under which name; `queue_label_to_default_metric_value`: for queues
+    that lack such a label.
     """
 
     roles: tuple[str, ...] = ROLES
@@ -75,6 +81,11 @@ class Options:
                 " underscores, and begins with a letter"
             )
         self._check_metric_labels()
+        for name, allowed in (("binding", BINDINGS), ("eviction", EVICTIONS)):
+            value: Any = getattr(self, name)
+            if value not in allowed:
+                hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+                raise InvalidInputError(f"{name} is {' or '.join(allowed)}, not {value!r}{hint}")
         if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
             raise InvalidInputError(
                 f"leader election: a lease of {self.lease_seconds:g} s, a renew deadline of"

@@ -21,7 +21,8 @@ from kai.api import keys
 from kai.api.reading import annotations_of
 from kai.api.writes import Outcome, Result, Write
 from kai.controllers import verdicts
-from kai.controllers.binding import Binding
+from kai.controllers.bind_requests import Request, Target, spec_of
+from kai.controllers.bindings import Binding
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
 from kai.controllers.rejecting import Rejections
@@ -40,8 +41,8 @@ from kai.service.statuses import Statuses
 if TYPE_CHECKING:
     from kai import _core
 
-NEEDED = frozenset(("Node", "Pod", "PodGroup", "Queue", "PriorityClass"))
-"""Kinds that have to be listed before the first plan."""
+NEEDED = frozenset(("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "BindRequest"))
+"""Kinds that have to be listed before the first plan. A pod with a BindRequest is on its way."""
 
 
 class Core(NamedTuple):
@@ -77,9 +78,10 @@ class News:
     did not come true. `looked_at`: pods that were read to find out what became of a write, as JSON.
     `owners`: objects that the grouper asked for; None: not there, False: it may not be read.
     `rules`: how pods are grouped, where that has changed. `answers`: to writes of the turns before.
-    `asked`: bindings that were held back, and may not hold any more. `bound`, `failed`, `evicted`,
-    `spared`: as in kai.controllers.binding.Steps. `bound_at`: the API server's time of each of
-    `bound`, in seconds.
+    `asked`: bindings that were held back, and may not hold any more. `requests`: BindRequests of
+    which it matters whether their pods and nodes are there. `bound`, `failed`, `evicted`, `spared`:
+    as in kai.controllers.bindings.Steps. `bound_at`: the API server's time of each of `bound`, in
+    seconds.
     """
 
     now_ns: int
@@ -91,6 +93,7 @@ class News:
     rules: Rules | None = None
     answers: Sequence[tuple[Write, Outcome]] = ()
     asked: Sequence[Binding] = ()
+    requests: Sequence[Request] = ()
     bound: Sequence[Binding] = ()
     bound_at: Sequence[float] = ()
     failed: Sequence[tuple[Binding, str]] = ()
@@ -103,8 +106,9 @@ class Turn:
     """What came of one turn.
 
     `writes` and `events`: what is said about pods, pod groups and queues. `asked` is that of the
-    news, and `broken` has the assumptions that do not hold. `lines`: for the log. `wake_ns`: when
-    there will be something to do though nothing happens.
+    news, and `broken` has the assumptions that do not hold. `targets`: what the requests of the
+    news are about. `lines`: for the log. `wake_ns`: when there will be something to do though
+    nothing happens.
 
     For metrics: `timing_ms` by stage, `waiting` groups, how long pods that are bound by now have
     waited in seconds, the fair shares of queues if they were read, `queue_sums` likewise, and how
@@ -122,6 +126,7 @@ class Turn:
     synced: frozenset[str] = frozenset()
     asked: Sequence[Binding] = ()
     broken: Sequence[int] = ()
+    targets: Sequence[tuple[Request, Target]] = ()
     gone: Sequence[tuple[str, str, str]] = ()
     lines: list[Line] = field(default_factory=list)
     timing_ms: dict[str, float] = field(default_factory=dict)
@@ -212,6 +217,7 @@ class Planner:
         self._touched.update(drained.groups)
         self._measure(turn, drained, news)
         self._check(turn, news.asked)
+        turn.targets = self._targets(news.requests)
         self._keep_away(turn, drained, now)
         leads = news.plans and turn.synced >= NEEDED
         if self._grouper is not None:
@@ -258,6 +264,15 @@ class Planner:
         turn.broken = session.broken(cluster, [each.assumption for each in asked])
         for assumption in turn.broken:
             session.forget(cluster, assumption)
+
+    def _targets(self, requests: Sequence[Request]) -> list[tuple[Request, Target]]:
+        cluster, feed, _ = self._core
+        facts = feed.pod_facts([each.pod for each in requests])
+        found = []
+        for each, pod in zip(requests, facts, strict=True):
+            uid, node = ("", "") if pod is None else pod[:2]
+            found.append((each, Target(uid, node, cluster.has("Node", each.node))))
+        return found
 
     def _keep_away(self, turn: Turn, drained: _core.Drained, now: float) -> None:
         """Groups avoid nodes that rejected a pod of theirs, for a while."""
@@ -348,7 +363,8 @@ class Planner:
             for write, outcome in news.answers:
                 said.answer(now, write, outcome)
             for binding in news.bound:
-                self._take(turn, said.bound(now, binding.pod, binding.node, self._seen))
+                where, here = (binding.pod, binding.node), not binding.request
+                self._take(turn, said.bound(now, *where, self._seen, here=here))
             for binding, why in news.failed:
                 where = (binding.pod, binding.node)
                 self._take(turn, said.binding_failed(now, *where, why, self._seen))
@@ -428,13 +444,16 @@ class Planner:
             annotations[keys.TOPOLOGY_RANK_ANNOTATION] = str(bind.topology_rank)
             if bind.topology_domain is not None:
                 annotations[keys.TOPOLOGY_DOMAIN_ANNOTATION] = bind.topology_domain
+        spec = {} if self._options.binding == "direct" else spec_of(bind)
         assigned = self._assigned.get(bind.pod)
         if assigned is None or assigned.uid != uid:
-            return Binding(bind.pod, uid, bind.node, number, group, annotations=annotations)
+            where = (bind.pod, uid, bind.node, number, group)
+            return Binding(*where, annotations=annotations, spec=spec)
         return Binding(
             *(bind.pod, uid, bind.node, number, assigned.group, assigned.sub_group),
             names_group=False,
             annotations=annotations,
+            spec=spec,
         )
 
     def _take(self, turn: Turn, said: verdicts.Decided) -> None:

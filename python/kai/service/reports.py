@@ -20,7 +20,7 @@ from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.service.log import Calm, Line, Log
 
 if TYPE_CHECKING:
-    from kai.controllers.binding import Binding
+    from kai.controllers.bindings import Binding
     from kai.controllers.grouper import Reference
     from kai.k8s.clock import Clock
     from kai.k8s.leases import LeaderElection
@@ -99,8 +99,9 @@ class Reports:
         name = "/".join(filter(None, (reference.namespace, reference.name)))
         self._calm.warning("an owner cannot be read", kind=reference.kind, name=name, why=why)
 
-    def not_read(self, binding: Binding, why: str) -> None:
-        self._calm.warning("a pod cannot be read", name=binding.pod, why=why)
+    def not_read(self, binding: Binding, kind: str, why: str) -> None:
+        where = {"name": binding.node} if kind == "Node" else {"name": binding.pod}
+        self._calm.warning(f"a {kind} cannot be read", **where, why=why)
 
     def _say(self, what: str, write: Write, why: str) -> None:
         path = "/".join(filter(None, (write.kind, write.subresource)))

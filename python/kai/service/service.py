@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import kai
 from kai.api.writes import Lane, Outcome, Result, Write
-from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder, Binding, Steps
+from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder
+from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Decided, GroupChange, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.verdicts import Event
@@ -29,6 +30,7 @@ from kai.errors import KaiError
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.writing import Writer
+from kai.service.bind_requests import BindRequests
 from kai.service.log import Line, Log
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
@@ -71,15 +73,20 @@ class Service:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
-        queues = queue_sink()
-        self._reading = Reading(
-            client, core.feed, options, self._changed.set, also={"Queue": [queues]}
-        )
         self._binder = Binder(
+            by=options.binding,
             copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
             eviction=options.eviction,
             # Without a scheduler beside it a pod is grouped in the cluster at once.
             wait=WAIT_BEFORE_WRITING_S if options.has("scheduler") else 0.0,
+            pool_key=options.node_pool_key,
+            pool=options.node_pool,
+        )
+        self._requests = BindRequests(options, self._binder, client, self._do, self._send)
+        queues = queue_sink()
+        self._reading = Reading(
+            *(client, core.feed, options, self._changed.set),
+            also={"Queue": [queues], **self._requests.sinks()},
         )
         self._election = self._make_election() if options.leader_elect else None
         self._listing: asyncio.Task[Any] | None = None  # pods anew, before it plans as a leader
@@ -153,7 +160,8 @@ class Service:
         self._reports.flush()
         if left:
             self._log.warning("some writes were not finished", writes=left)
-        if self._election is not None and (left or self._binder.in_doubt):
+        in_doubt = self._binder.in_doubt + self._requests.in_doubt
+        if self._election is not None and (left or in_doubt):
             self._election.let_run_out()
         for task in list(self._tasks):
             task.cancel()
@@ -181,19 +189,22 @@ class Service:
         )
 
     def _started_leading(self) -> None:
-        """Another leader may have bound pods until a moment ago: pods are listed anew first."""
+        """Another leader may have bound pods until a moment ago: they are listed anew first, and so
+        are BindRequests."""
         self._log.info("leading", leases=",".join(self._options.leases()))
         if self._listing is not None:
             self._listing.cancel()
-        self._listing = self._start(self._list_pods())
+        self._listing = self._start(self._list_anew())
 
-    async def _list_pods(self) -> None:
-        task = self._watching["Pod"]
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        self._watch("Pod")
-        watch = self._reading.watches["Pod"]
-        while not watch.synced:
+    async def _list_anew(self) -> None:
+        kinds = [kind for kind in ("Pod", "BindRequest") if kind in self._watching]
+        for kind in kinds:
+            self._watching[kind].cancel()
+        tasks = (self._watching[kind] for kind in kinds)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for kind in kinds:
+            self._watch(kind)
+        while not all(self._reading.watches[kind].synced for kind in kinds):
             await self._clock.sleep(0.02)
         self._listing = None
         self._changed.set()
@@ -206,6 +217,10 @@ class Service:
         if self._election is None:
             return True
         return self._election.is_leading() and self._listing is None
+
+    def _may_act(self) -> bool:
+        """It may plan, and has read all that it needs."""
+        return self._may_plan() and self._synced >= NEEDED
 
     def _term(self) -> int:
         return 0 if self._election is None else self._election.transitions
@@ -276,7 +291,7 @@ class Service:
     async def _wait_for_news(self, wake_at: float | None) -> None:
         now = self._clock.monotonic()
         ends = now + self._options.max_period
-        for moment in (wake_at, self._binder.next_tick()):
+        for moment in (wake_at, self._binder.next_tick(), self._requests.next_tick()):
             if moment is not None:
                 ends = min(ends, moment)
         with contextlib.suppress(asyncio.TimeoutError):
@@ -293,6 +308,7 @@ class Service:
             rules=self._reading.take_rules(),
             answers=tuple(self._answers),
             asked=tuple(self._asked),
+            requests=tuple(self._requests.take() if self._may_act() else ()),
             bound=self._steps.bound,
             bound_at=tuple(self._bound_at),
             failed=self._steps.failed,
@@ -328,6 +344,8 @@ class Service:
         self._do(self._binder.checked(now, stamp, turn.asked, turn.broken))
         self._do(self._binder.begin(now, stamp, turn.bindings, turn.removals))
         self._do(self._binder.tick(now))
+        if self._requests.turned(now, turn):
+            self._changed.set()
         for write in turn.writes:
             self._writer.put(write, self._answered)
         for event in turn.events:
@@ -360,8 +378,8 @@ class Service:
     def _do(self, steps: Steps) -> None:
         for write in steps.writes:
             self._writer.put(write, self._answered)
-        for binding in steps.look:
-            self._start(self._look(binding))
+        for binding, kind in steps.look:
+            self._start(self._look(binding, kind))
         if steps.ask:
             self._asked += steps.ask
             self._changed.set()
@@ -379,6 +397,17 @@ class Service:
         said = "a decision was not carried out"
         self._reports.lines(Line("warning", said, {"why": each}) for each in steps.problems)
 
+    def _send(self, steps: Steps) -> None:
+        """What the role binder has to do; the role scheduler sees it in the BindRequests."""
+        for write in steps.writes:
+            self._writer.put(write, self._answered)
+        for binding, kind in steps.look:
+            self._start(self._look(binding, kind))
+        for event in steps.events:
+            self._emit(event)
+        for binding, why in steps.failed:
+            self._reports.not_bound(binding, why)
+
     def _nodes_changed(self, nodes: Sequence[str]) -> None:
         """On the planning thread."""
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -391,7 +420,9 @@ class Service:
             return isinstance(write.about, Binding) and write.about.node in nodes
 
         unsent = self._writer.take_back(Lane.BINDING, goes_there)
-        self._do(self._binder.hold(nodes, unsent))
+        decided = [each for each in unsent if not each.about.request]
+        self._do(self._binder.hold(nodes, decided))
+        self._requests.hold((each.about for each in unsent), nodes)
 
     def _emit(self, event: Event) -> None:
         about = About(event.kind, event.namespace, event.name, event.uid)
@@ -404,22 +435,30 @@ class Service:
         self._answers.append((write, outcome))
         if outcome.result is not Result.DONE and outcome.result is not Result.REPLACED:
             self._changed.set()
-        self._do(self._binder.answered(self._clock.monotonic(), write, outcome))
+        now = self._clock.monotonic()
+        self._do(self._binder.answered(now, write, outcome))
+        self._requests.answered(now, write, outcome)
 
-    async def _look(self, binding: Binding) -> None:
-        """Reads the pod of a binding that may have happened."""
+    async def _look(self, binding: Binding, kind: str) -> None:
+        """Reads what a binding is about: its pod, its node, or its BindRequest."""
         namespace, _, name = binding.pod.partition("/")
+        if kind == "Node":
+            namespace, name = "", binding.node
         while True:
             try:
-                data = await self._client.get("Pod", namespace, name)
+                data = await self._client.get(kind, namespace, name)
                 break
             except KaiError as error:
-                self._reports.not_read(binding, str(error))
+                self._reports.not_read(binding, kind, str(error))
                 await self._clock.sleep(1.0)
         if data is not None:
             self._looked_at.append(data)
         now = self._clock.monotonic()
-        self._do(self._binder.seen(now, binding, None if data is None else json.loads(data)))
+        found = None if data is None else json.loads(data)
+        if binding.request:
+            self._requests.seen(now, binding, kind, found)
+        else:
+            self._do(self._binder.seen(now, binding, found))
         self._changed.set()
 
     def _observe(self, write: Write, outcome: Outcome, waited: float, took: float) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -36,5 +37,9 @@ if __name__ == "__main__":
     parser.add_argument("--pods", type=int, help="4,000; for large 140,000")
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--fair-queuing", action="store_true", help="with the server's own limits")
-    parser.add_argument("run", nargs="*", help="options of kai run")
-    print(json.dumps(asyncio.run(main(parser.parse_args())), indent=1))
+    arguments = sys.argv[1:]
+    # What follows "--" is for kai run: argparse takes no list behind options.
+    ends = arguments.index("--") if "--" in arguments else len(arguments)
+    given = parser.parse_args(arguments[:ends])
+    given.run = arguments[ends + 1 :]
+    print(json.dumps(asyncio.run(main(given)), indent=1))

@@ -63,13 +63,17 @@ class Scene:
         await self.api.create(*(pod(name, self.namespace, gpus, **options) for name in names))
 
     async def start(
-        self, *arguments: str, kubeconfig: Path | None = None, direct: bool = False
+        self,
+        *arguments: str,
+        roles: tuple[str, ...] = ("all",),
+        kubeconfig: Path | None = None,
+        direct: bool = False,
     ) -> Kai:
-        """`kai run all` behind the proxy; `direct`: past it."""
+        """`kai run` behind the proxy; `direct`: past it."""
         server = "" if direct else self.proxy.url
         chosen = kubeconfig or self.cluster.kubeconfig_of("admin", server=server)
         log = self.folder / f"kai-{len(self.kais)}.log"
-        kai = Kai(self.cluster, self.namespace, log, *arguments, kubeconfig=chosen)
+        kai = Kai(self.cluster, self.namespace, log, *arguments, roles=roles, kubeconfig=chosen)
         self.kais.append(kai)
         await asyncio.to_thread(kai.start)
         return kai

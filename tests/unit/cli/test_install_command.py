@@ -47,7 +47,7 @@ def test_namespace_and_image_are_chosen(run: Run) -> None:
 
 
 def test_each_role_gets_a_deployment_of_its_own(run: Run) -> None:
-    assert kinds(run("install", "--separate").out).count("Deployment") == 4
+    assert kinds(run("install", "--separate").out).count("Deployment") == 5
 
 
 def test_without_programs_there_is_everything_but_the_deployment(run: Run) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from kai.api import keys
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
-from kai.controllers.binding import Binder, Binding, Steps
+from kai.controllers.binding import Binder
+from kai.controllers.bindings import Binding, Steps
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, GroupChange
 from kai.controllers.verdicts import Eviction
@@ -163,7 +164,8 @@ def lost() -> tuple[Binder, Binding]:
     [write] = begin(binder, binding()).writes
     steps = binder.answered(1, write, LOST)
     assert steps.forget == []
-    [looked_at] = steps.look
+    [(looked_at, kind)] = steps.look
+    assert kind == "Pod"
     return binder, looked_at
 
 
@@ -221,7 +223,7 @@ def test_a_request_in_doubt_keeps_its_room_whatever_becomes_of_the_next_ones() -
             assert binder.tick(due - 0.1).look == []
             now = due
             steps = binder.tick(now)
-        assert steps.look == [looked_at]
+        assert steps.look == [(looked_at, "Pod")]
         assert steps.forget == []
         assert binder.in_doubt == 1
     assert now == 2 + 1 + 2 + 4 + 8
@@ -241,6 +243,16 @@ def test_a_request_in_doubt_to_a_node_that_takes_pods_no_more_is_taken_back() ->
     assert (binder.under_way, binder.in_doubt) == (0, 1)
 
 
+def test_a_pod_in_doubt_that_is_decided_anew_is_bound_at_once() -> None:
+    binder, looked_at = lost()
+    for _ in range(2):
+        [again] = binder.seen(2, looked_at, pod()).writes
+        binder.answered(2, again, LOST)
+    assert binder.next_tick() == 3
+    [write] = begin(binder, binding(node="n2", assumption=8)).writes
+    assert target(write) == "n2"
+
+
 def test_a_request_in_doubt_of_a_pod_that_went_is_forgotten_by_name() -> None:
     binder, looked_at = lost()
     binder.pod_gone("team/a-0", "another")
@@ -255,9 +267,9 @@ def test_a_conflict_is_looked_at_before_the_assumption_ends() -> None:
         binder = Binder()
         [write] = begin(binder, binding()).writes
         steps = binder.answered(1, write, answer)
-        assert steps.look == [binding()]
+        assert steps.look == [(binding(), "Pod")]
         assert steps.forget == []
-        steps = binder.seen(1, steps.look[0], pod())
+        steps = binder.seen(1, steps.look[0][0], pod())
         assert steps.failed == [(binding(), answer.message)]
         assert steps.writes == steps.forget == []
         assert binder.tick(2).forget == [7]

@@ -26,6 +26,24 @@ def test_a_leader_has_to_stop_before_its_lease_is_over(times: dict[str, Any]) ->
         Options(**times)
 
 
+def test_a_way_to_bind_that_does_not_exist() -> None:
+    with pytest.raises(InvalidInputError) as refusal:
+        Options(binding="bind-request")  # type: ignore[arg-type]
+    assert str(refusal.value) == (
+        "binding is direct or bind-requests, not 'bind-request'; did you mean 'bind-requests'?"
+    )
+    with pytest.raises(InvalidInputError, match="eviction is delete or evict, not 3"):
+        Options(eviction=3)  # type: ignore[arg-type]
+
+
+def test_the_role_binder_has_the_lease_of_kais_binder() -> None:
+    assert Options(roles=("binder",)).leases() == ("2ad35f9c.kai.scheduler",)
+    assert Options(roles=("scheduler", "binder"), node_pool="blue").leases() == (
+        "2ad35f9c.kai.scheduler",
+        "kai-scheduler-blue",
+    )
+
+
 def test_the_command_line_gives_the_times_of_leases() -> None:
     arguments = ["all", "--leader-elect-lease-duration", "5"]
     error = CliRunner().invoke(command, arguments).exception

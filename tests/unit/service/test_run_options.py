@@ -23,9 +23,9 @@ def test_run_takes_every_option() -> None:
 
 
 def test_roles_by_name() -> None:
-    every = ("scheduler", "pod-grouper", "pod-group-controller", "queue-controller")
+    every = ("scheduler", "binder", "pod-grouper", "pod-group-controller", "queue-controller")
     assert options_of(["all"], {}).roles == every
-    assert options_of(iter(["queue-controller", "scheduler"]), {}).roles == (every[0], every[3])
+    assert options_of(iter(["queue-controller", "scheduler"]), {}).roles == (every[0], every[4])
     with pytest.raises(kai.InvalidInputError, match="no role 'schduler'; did you mean 'scheduler'"):
         asyncio.run(kai.run(roles="schduler"))
     with pytest.raises(TypeError, match=r"no argument 'schedulername'; did you mean 'scheduler_n"):

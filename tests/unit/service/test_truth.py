@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -73,8 +73,13 @@ def pod(
 class World:
     """A planning thread and the API server that it hears of."""
 
-    def __init__(self, **lists: list[dict[str, Any]]) -> None:
-        options = Options(roles=("scheduler",))
+    def __init__(
+        self,
+        *,
+        binding: Literal["direct", "bind-requests"] = "direct",
+        **lists: list[dict[str, Any]],
+    ) -> None:
+        options = Options(roles=("scheduler",), binding=binding)
         self.core = make_core(options)
         self.changed: list[str] = []
         self.planner = Planner(self.core, options, self.changed.extend)

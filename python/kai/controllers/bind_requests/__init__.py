@@ -1,0 +1,16 @@
+"""BindRequests: "bind this pod there", from a scheduler to a binder (spec 5 A23-A26).
+
+    ways = Requesting(write_of)        # decisions become BindRequests
+    requests = Requests(ways, pool="") # those that there are: which ended, which have to go
+
+No I/O. Others may have made them: an earlier life of the process, or KAI.
+"""
+
+from __future__ import annotations
+
+from kai.controllers.bind_requests.requesting import Requesting
+from kai.controllers.bind_requests.requests import Requests, Target
+from kai.controllers.bind_requests.specs import creation, spec_of
+from kai.controllers.bind_requests.values import Request, deletion
+
+__all__ = ["Request", "Requesting", "Requests", "Target", "creation", "deletion", "spec_of"]

@@ -1,0 +1,102 @@
+"""Decisions become BindRequests.
+
+    ways = Requesting(lambda binding: creation(binding, pool_key, pool))
+
+As kai.controllers.bindings, with another request. A creation without an answer may have been
+carried out, or may be yet; what is read is the BindRequest. It is created again for the same node
+until it is there: a name is taken once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kai.api.writes import Write
+from kai.controllers.bind_requests.values import Request, deletion
+from kai.controllers.bindings import Binding, Bindings, Steps
+
+SHOWN_WITHIN_S = 10.0
+"""A BindRequest that was created and that no watch shows is read: it may have been deleted."""
+
+
+class Requesting(Bindings):
+    """It is over when the BindRequest is there; what becomes of that, `Requests` finds out."""
+
+    kind = "BindRequest"
+
+    def __init__(self, write: Callable[[Binding], Write]) -> None:
+        super().__init__(write)
+        # Created, and not shown by a watch yet. None: the time to read it follows at `tick`.
+        self._created: dict[str, tuple[Binding, float | None]] = {}
+
+    def shown(self, pod: str, uid: str) -> bool:
+        """A watch has shown the BindRequest of the pod; whether it was created here."""
+        binding, _ = self._created.get(pod, (None, None))
+        if binding is None or binding.uid != uid:
+            return False
+        del self._created[pod]
+        return True
+
+    def gone(self, pod: str, uid: str) -> bool:
+        self.shown(pod, uid)
+        return super().gone(pod, uid)
+
+    def tick(self, now: float, steps: Steps) -> None:
+        super().tick(now, steps)
+        for pod, (binding, due) in self._created.items():
+            if due is None or now >= due:
+                self._created[pod] = (binding, now + SHOWN_WITHIN_S)
+                if due is not None:
+                    self._look(steps, binding)
+
+    def next_tick(self) -> float | None:
+        """When `tick` has something to do."""
+        times = [super().next_tick(), *(due for _, due in self._created.values())]
+        return min((each for each in times if each is not None), default=None)
+
+    def seen(self, now: float, binding: Binding, found: Mapping[str, Any] | None) -> Steps:
+        """The BindRequest of a creation without a clear answer, as it is now; None: there is none.
+
+        One that has failed, or of an earlier pod of the name, is in the way and is deleted. One for
+        another node is respected.
+        """
+        steps = Steps()
+        created, _ = self._created.get(binding.pod, (None, None))
+        if created is binding and found is None:
+            del self._created[binding.pod]
+            steps.forget.append(binding.assumption)
+        if not self.is_current(binding):
+            return steps
+        trouble = self.trouble(binding.pod, binding.uid)
+        if found is None:
+            if trouble.in_doubt:
+                steps.writes.append(self._write(binding))
+            else:
+                self.fail(now, steps, binding, trouble.why)
+            return steps
+        request = Request.of(found)
+        is_of_pod = request.owner in ("", binding.uid)
+        if is_of_pod and request.node == binding.node and not request.has_failed:
+            self._succeed(steps, binding)
+        elif is_of_pod and not request.has_failed:
+            self._respect(now, steps, binding)
+        else:
+            steps.writes.append(deletion(request, None))
+            if trouble.in_doubt:
+                trouble.wait(now)  # and then it is read again
+            else:
+                self.fail(now, steps, binding, "")
+        return steps
+
+    def _respect(self, now: float, steps: Steps, binding: Binding) -> None:
+        """The watch that is behind shows the other BindRequest any moment."""
+        self.trouble(binding.pod, binding.uid).in_doubt = False  # the name is taken
+        self.fail(now, steps, binding, "")
+
+    def _succeed(self, steps: Steps, binding: Binding) -> None:
+        self.drop(binding)
+        self._created[binding.pod] = (binding, None)
+        trouble = self._troubles.get(binding.pod)
+        if trouble is not None and trouble.in_doubt:
+            trouble.in_doubt, trouble.due = False, None

@@ -1,0 +1,110 @@
+"""A BindRequest as a watch showed it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kai.api import keys
+from kai.api.writes import Lane, Write
+
+SUCCEEDED, FAILED = "Succeeded", "Failed"
+_COPIED = (keys.TOPOLOGY_RANK_ANNOTATION, keys.TOPOLOGY_DOMAIN_ANNOTATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What decisions need of a BindRequest.
+
+    `name` and `pod` are "namespace/name"; `owner` is the UID of the pod that it is for, "" where it
+    names none. `pool`: the node pool whose scheduler made it. `limit`: after how many failures it
+    has failed for good; None: after the first. `annotations`: what the pod gets. `beside`: what it
+    asks for beside the binding itself, in words; "": nothing.
+    """
+
+    name: str
+    uid: str
+    version: str
+    pod: str
+    owner: str
+    node: str
+    pool: str = ""
+    phase: str = ""
+    reason: str = ""
+    attempts: int = 0
+    limit: int | None = None
+    is_leaving: bool = False
+    annotations: Mapping[str, str] | None = None
+    beside: str = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """For good (spec 5 A24)."""
+        return self.phase == FAILED and (self.limit is None or self.attempts >= self.limit)
+
+    @property
+    def is_over(self) -> bool:
+        return self.phase == SUCCEEDED or self.has_failed
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any], pool_key: str = keys.NODE_POOL_LABEL) -> Request:
+        """What is not there is empty. Raises KeyError for an object without a name."""
+        metadata, spec = manifest["metadata"], manifest.get("spec") or {}
+        status = manifest.get("status") or {}
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        pod = spec.get("podName") or name
+        return cls(
+            f"{namespace}/{name}",
+            metadata.get("uid", ""),
+            metadata.get("resourceVersion", ""),
+            f"{namespace}/{pod}",
+            _owner(metadata.get("ownerReferences") or (), pod),
+            spec.get("selectedNode", ""),
+            (metadata.get("labels") or {}).get(pool_key, ""),
+            status.get("phase", ""),
+            status.get("reason", ""),
+            int(status.get("failedAttempts") or 0),
+            spec.get("backoffLimit"),
+            "deletionTimestamp" in metadata,
+            _annotations(metadata, spec) or None,
+            _beside(spec),
+        )
+
+
+def deletion(request: Request, about: Any) -> Write:
+    """Deletes it, and no other one of its name."""
+    namespace, _, name = request.name.partition("/")
+    options = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": request.uid},
+    }
+    return Write(Lane.BINDING, "delete", "BindRequest", namespace, name, options, about=about)
+
+
+def _owner(references: Any, pod: str) -> str:
+    for each in references:
+        if each.get("kind") == "Pod" and each.get("name") == pod:
+            return str(each.get("uid", ""))
+    return ""
+
+
+def _annotations(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, str]:
+    """Of the pod (spec 6 C49)."""
+    given = metadata.get("annotations") or {}
+    found = {key: given[key] for key in _COPIED if key in given}
+    if received := spec.get("receivedResourceType"):
+        found[keys.RECEIVED_TYPE_ANNOTATION] = received
+    if zones := spec.get("predictedNUMAZones"):
+        found[keys.NUMA_PREDICTED_ANNOTATION] = json.dumps(zones, separators=(",", ":"))
+    return found
+
+
+def _beside(spec: Mapping[str, Any]) -> str:
+    if spec.get("selectedGPUGroups") or spec.get("receivedResourceType") == "Fraction":
+        return "a part of a GPU"
+    if spec.get("resourceClaimAllocations") or spec.get("extendedResourceClaimAllocation"):
+        return "resource claims"
+    return ""

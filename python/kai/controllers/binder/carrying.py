@@ -1,0 +1,339 @@
+"""Carrying out BindRequests, one task each.
+
+The usual way: a watch shows the request, the planning thread knows its pod and its node, the pod is
+bound, and request and pod say so. Where what is known does not fit, the pod or the node is read
+first: a watch may be behind, and no failure is said for that.
+
+What has to be done before a pod is bound belongs between `checked` and `_bind`, as a stage of its
+own; what has to be undone after a failure belongs into `_fail`. Until there are such steps, a
+request that needs more than the binding fails with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from kai.api.times import SECOND_NS, to_text
+from kai.api.writes import Outcome, Write
+from kai.controllers.bind_requests import Request, Target
+from kai.controllers.bind_requests.values import FAILED, SUCCEEDED
+from kai.controllers.binder import texts
+from kai.controllers.binder.tasks import ConditionOf, Stage, StatusOf, Task
+from kai.controllers.bindings import Binding, Bindings, Steps, wait_of
+from kai.controllers.verdicts import Condition, orders
+
+
+class RequestBinder:
+    """`wall`: the time, in seconds since 1970."""
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self._wall = wall
+        self._ways = Bindings(_binding)
+        self._tasks: dict[str, Task] = {}  # by the name of the BindRequest
+        self._unchecked: dict[str, None] = {}
+        self._timed: dict[str, Task] = {}  # those that have something to do by themselves
+        self._numbers = 0
+        self._by_number: dict[int, str] = {}  # the BindRequests of bindings under way
+
+    def __len__(self) -> int:
+        """How many BindRequests it has to do with."""
+        return len(self._tasks)
+
+    @property
+    def in_doubt(self) -> int:
+        """Pods that a request may still bind, though no answer came."""
+        return self._ways.in_doubt
+
+    # ---- what happens ----------------------------------------------------------------------------
+
+    def put(self, now: float, request: Request) -> Steps:
+        """A watch has shown a BindRequest, new or changed."""
+        steps = Steps()
+        task = self._tasks.get(request.name)
+        if task is not None and task.request.uid != request.uid:
+            self.gone(request.name, task.request.uid)
+            task = None
+        if task is None:
+            if not request.is_over and not request.is_leaving:
+                self._tasks[request.name] = Task(request, request.attempts)
+                self._unchecked[request.name] = None
+            return steps
+        task.see(request)
+        if request.is_over and task.stage is not Stage.OVER:
+            self.gone(request.name, request.uid)  # another process has finished it
+        elif request.is_leaving and task.stage is not Stage.OVER:
+            self.gone(request.name, request.uid)
+        else:
+            steps.writes += task.write_status()
+            self._settle(task)
+        return steps
+
+    def gone(self, name: str, uid: str) -> None:
+        """The BindRequest is not there any more: nothing is tried again."""
+        task = self._tasks.get(name)
+        if task is None or task.request.uid != uid:
+            return
+        del self._tasks[name]
+        self._unchecked.pop(name, None)
+        self._timed.pop(name, None)
+        binding = self._ways.of(task.request.pod)
+        if binding is not None and binding.request == name:
+            self._ways.drop(binding)
+            self._by_number.pop(binding.assumption, None)
+
+    def pod_gone(self, pod: str, uid: str) -> None:
+        """The pod of that UID went; another one of its name may be there by now."""
+        binding = self._ways.of(pod)
+        if self._ways.gone(pod, uid) and binding is not None:
+            task = self._of(binding)
+            if task is not None:
+                self._check(task)
+
+    def hold(self, unsent: Iterable[Binding], nodes: Collection[str]) -> None:
+        """These nodes changed. `unsent`: bindings to them that the writer gave back."""
+        for binding in unsent:
+            task = self._of(binding)
+            if task is not None and binding.node in nodes and self._ways.is_current(binding):
+                self._ways.drop(binding)
+                self._check(task)
+
+    # ---- decisions -------------------------------------------------------------------------------
+
+    def take(self) -> list[Request]:
+        """Those about which the planning thread is asked now; for `checked`."""
+        names, self._unchecked = self._unchecked, {}
+        return [self._tasks[name].request for name in names if name in self._tasks]
+
+    def checked(self, now: float, request: Request, target: Target) -> Steps:
+        """What the planning thread knows of its pod and its node."""
+        steps = Steps()
+        task = self._tasks.get(request.name)
+        if task is None or task.stage is not Stage.WAITS or task.request.uid != request.uid:
+            return steps
+        request, task.has_node = task.request, target.has_node
+        if not request.node:
+            self._fail(now, steps, task, "no node is selected", says=False)
+            return steps
+        is_its_pod = bool(target.uid) and request.owner in ("", target.uid)
+        if is_its_pod and target.has_node and not target.node:
+            self._bind(now, steps, task, target.uid)
+        else:
+            task.stage = Stage.LOOKS
+            steps.look.append((self._new(task, request.owner), "Pod"))
+        return steps
+
+    def seen(
+        self, now: float, binding: Binding, kind: str, found: Mapping[str, Any] | None
+    ) -> Steps:
+        """What `Steps.look` asked for, as it is now; None: it is gone."""
+        steps = Steps()
+        task = self._of(binding)
+        if task is None:
+            return steps
+        if kind == "Pod" and found is not None:
+            task.pod.look({texts.BOUND: texts.condition_of(found)})
+        if self._ways.is_current(binding):
+            if found is not None and _may_be_bound(found, binding):
+                self._absorb(now, self._ways.seen(now, binding, found), steps)
+                return steps
+            self._ways.drop(binding)  # whatever is on its way: it does nothing any more
+            self._by_number.pop(binding.assumption, None)
+            self._ways.calm(binding.pod, binding.uid)
+            self._judge(now, steps, task, found)
+        elif task.stage is Stage.LOOKS:
+            self._by_number.pop(binding.assumption, None)
+            if kind == "Node":
+                if found is None:
+                    self._fail(now, steps, task, f'Node "{task.request.node}" not found')
+                else:
+                    self._bind(now, steps, task, task.uid)
+            else:
+                self._judge(now, steps, task, found)
+        return steps
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> Steps:
+        """What follows from the answer to one of its writes; nothing for those of others."""
+        steps = Steps()
+        about = write.about
+        if isinstance(about, Binding):
+            self._absorb(now, self._ways.answered(now, about, outcome), steps)
+        elif isinstance(about, StatusOf):
+            steps.writes += about.task.status_answered(now, about.version, outcome)
+            self._time(about.task)
+        elif isinstance(about, ConditionOf):
+            about.task.pod_answered(now, about.number, outcome)
+            self._time(about.task)
+            self._settle(about.task)
+        return steps
+
+    def tick(self, now: float) -> Steps:
+        """What failed is tried again when its time has come."""
+        steps = Steps()
+        ways = Steps()
+        self._ways.tick(now, ways)
+        self._absorb(now, ways, steps)
+        timed, self._timed = self._timed, {}
+        for task in timed.values():
+            if task.due is not None and now >= task.due:
+                self._check(task)
+            if task.status_due is not None and now >= task.status_due:
+                steps.writes += task.write_status()
+            if task.pod_due is not None and now >= task.pod_due:
+                task.pod_due = None
+                steps.writes += task.write_pod(self._stamp())
+            self._time(task)
+        return steps
+
+    def next_tick(self) -> float | None:
+        """When `tick` has something to do; None: when something else happens."""
+        times = [self._ways.next_tick(), *(task.next for task in self._timed.values())]
+        return min((each for each in times if each is not None), default=None)
+
+    @property
+    def has_unchecked(self) -> bool:
+        return bool(self._unchecked)
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _judge(self, now: float, steps: Steps, task: Task, pod: Mapping[str, Any] | None) -> None:
+        """The pod as it is. What another one of its name has to do with is not said on it."""
+        request = task.request
+        if pod is None:
+            own = request.pod.partition("/")[2]
+            self._fail(now, steps, task, f'Pod "{own}" not found', says=False)
+            return
+        metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
+        task.uid = metadata["uid"]
+        if request.owner not in ("", task.uid):
+            self._fail(now, steps, task, "another pod has its name by now", says=False)
+        elif node == request.node:
+            self._succeed(steps, task)
+        elif node:
+            self._fail(now, steps, task, f"the pod is on node {node}", says=False)
+        elif "deletionTimestamp" in metadata:
+            self._fail(now, steps, task, "the pod is being deleted", says=False)
+        elif task.has_node:
+            self._bind(now, steps, task, task.uid)
+        else:
+            steps.look.append((self._new(task, task.uid), "Node"))
+
+    def _bind(self, now: float, steps: Steps, task: Task, uid: str) -> None:
+        task.uid = uid
+        other = self._ways.of(task.request.pod)
+        if task.request.beside:
+            self._fail(now, steps, task, f"this binder cannot give {task.request.beside} yet")
+            return
+        if other is not None and other.request != task.request.name:
+            task.stage, task.due = Stage.RESTS, now + wait_of(0)  # another one for the same pod
+            self._time(task)
+            return
+        task.stage = Stage.BINDS
+        binding = self._new(task, uid)
+        self._ways.add(binding)
+        steps.writes.append(self._ways.send(binding))
+
+    def _absorb(self, now: float, ways: Steps, steps: Steps) -> None:
+        """What became of bindings."""
+        steps.writes += ways.writes
+        steps.look += ways.look
+        for binding in ways.bound:
+            task = self._of(binding)
+            self._by_number.pop(binding.assumption, None)
+            if task is not None:
+                self._succeed(steps, task)
+        for binding, why in ways.failed:
+            task = self._of(binding)
+            if not self._ways.is_current(binding):  # else it is in doubt, and may be bound yet
+                self._by_number.pop(binding.assumption, None)
+                if task is not None:
+                    self._fail(now, steps, task, why)
+        for binding in ways.ask:
+            task = self._of(binding)
+            self._ways.drop(binding)
+            if task is not None:
+                self._check(task)
+        for number in ways.forget:
+            task = self._tasks.get(self._by_number.pop(number, ""))
+            is_idle = task is not None and self._ways.of(task.request.pod) is None
+            if task is not None and is_idle and task.stage is Stage.BINDS:
+                self._check(task)
+
+    def _succeed(self, steps: Steps, task: Task) -> None:
+        request = task.request
+        task.stage, task.due = Stage.OVER, None
+        status: dict[str, Any] = {"phase": SUCCEEDED}
+        if request.reason:
+            status["reason"] = None
+        steps.writes += task.say(status)
+        self._say(steps, task, texts.bound(request.node))
+
+    def _fail(self, now: float, steps: Steps, task: Task, why: str, *, says: bool = True) -> None:
+        """`says`: also on the pod."""
+        request = task.request
+        task.attempts += 1
+        is_final = request.limit is None or task.attempts >= request.limit
+        task.stage = Stage.OVER if is_final else Stage.RESTS
+        task.due = None if is_final else now + wait_of(task.attempts - 1)
+        status = {"phase": FAILED, "reason": why, "failedAttempts": task.attempts}
+        steps.writes += task.say(status)
+        if says:
+            self._say(steps, task, texts.not_bound(request.pod, request.node, why))
+        steps.failed.append((_binding_of(task, task.uid, 0), why))
+        self._time(task)
+
+    def _say(self, steps: Steps, task: Task, condition: Condition) -> None:
+        if task.pod.current(texts.BOUND) == condition:
+            return
+        steps.writes += task.say_on_pod(condition, self._stamp())
+        steps.events.append(texts.event(task.request.pod, task.uid, condition))
+
+    def _check(self, task: Task) -> None:
+        """The planning thread is asked, as soon as this process may act."""
+        task.stage, task.due = Stage.WAITS, None
+        self._unchecked[task.request.name] = None
+
+    def _settle(self, task: Task) -> None:
+        if task.is_settled:
+            self._tasks.pop(task.request.name, None)
+
+    def _new(self, task: Task, uid: str) -> Binding:
+        self._numbers += 1
+        self._by_number[self._numbers] = task.request.name
+        return _binding_of(task, uid, self._numbers)
+
+    def _time(self, task: Task) -> None:
+        name = task.request.name
+        if task.next is not None and self._tasks.get(name) is task:
+            self._timed[name] = task
+
+    def _of(self, binding: Binding) -> Task | None:
+        return self._tasks.get(binding.request)
+
+    def _stamp(self) -> str:
+        return to_text(int(self._wall()) * SECOND_NS)
+
+
+def _may_be_bound(pod: Mapping[str, Any], binding: Binding) -> bool:
+    """Or is, to the node."""
+    metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
+    if metadata["uid"] != binding.uid or node not in ("", binding.node):
+        return False
+    return bool(node) or "deletionTimestamp" not in metadata
+
+
+def _binding_of(task: Task, uid: str, number: int) -> Binding:
+    request = task.request
+    return Binding(
+        *(request.pod, uid, request.node, number, ""),
+        annotations=request.annotations or {},
+        request=request.name,
+    )
+
+
+def _binding(binding: Binding) -> Write:
+    return orders.binding(
+        *(binding.pod, binding.uid, binding.node),
+        annotations=binding.annotations,
+        about=binding,
+    )

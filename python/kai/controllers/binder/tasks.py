@@ -1,0 +1,123 @@
+"""One BindRequest that is carried out: how far it is, and what is still to be written of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from kai.api.writes import Outcome, Result, Write
+from kai.controllers.bind_requests import Request
+from kai.controllers.binder import texts
+from kai.controllers.bindings import wait_of
+from kai.controllers.verdicts import Condition
+from kai.controllers.verdicts.written import Written, is_another
+
+
+class Stage(Enum):
+    WAITS = "waits"  # for what the planning thread knows of its pod and node
+    LOOKS = "looks"  # something is read
+    BINDS = "binds"  # the request is on its way, or in doubt
+    RESTS = "rests"  # it failed, and is tried again
+    OVER = "over"
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """`attempts`: failures so far. `due`: when it is tried again. `status`: what its BindRequest
+    has to say and does not say yet; `sent`: the version for which that is on its way, "": none."""
+
+    request: Request
+    attempts: int
+    stage: Stage = Stage.WAITS
+    due: float | None = None
+    has_node: bool = True
+    status: Mapping[str, Any] | None = None
+    sent: str = ""
+    failures: int = 0
+    status_due: float | None = None
+    uid: str = ""  # of the pod
+    pod: Written = field(default_factory=Written)
+    pod_due: float | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """It is over, and all that it has to say is written."""
+        return self.stage is Stage.OVER and self.status is None and self.pod.is_settled
+
+    @property
+    def next(self) -> float | None:
+        """When it has something to do by itself."""
+        times = (self.due, self.status_due, self.pod_due)
+        return min((each for each in times if each is not None), default=None)
+
+    def see(self, request: Request) -> None:
+        """A watch has shown it."""
+        self.request = request
+        wanted = self.status
+        if wanted is not None and request.phase == wanted["phase"]:
+            same = (request.reason or None, request.attempts) == (
+                wanted.get("reason"),
+                wanted.get("failedAttempts", request.attempts),
+            )
+            if same:
+                self.status, self.sent, self.status_due, self.failures = None, "", None, 0
+
+    def say(self, status: Mapping[str, Any]) -> list[Write]:
+        """The BindRequest gets this status."""
+        self.status, self.sent = status, ""
+        return self.write_status()
+
+    def write_status(self) -> list[Write]:
+        """The patch, unless one for this version is on its way."""
+        if self.status is None or self.sent == self.request.version:
+            return []
+        self.sent, self.status_due = self.request.version, None
+        return [texts.status_write(self.request, self.status, StatusOf(self, self.sent))]
+
+    def status_answered(self, now: float, version: str, outcome: Outcome) -> list[Write]:
+        if self.status is None or version != self.sent or outcome.result is Result.REPLACED:
+            return []
+        if outcome.result is Result.CONFLICT and version != self.request.version:
+            return self.write_status()  # a watch has shown the later one meanwhile
+        if outcome.result not in (Result.DONE, Result.GONE):
+            self.sent, self.status_due = "", now + wait_of(self.failures)
+            self.failures += 1
+        return []
+
+    def say_on_pod(self, condition: Condition, stamp: str) -> list[Write]:
+        """The pod gets this condition, if it has another one."""
+        self.pod.want(texts.BOUND, condition)
+        return self.write_pod(stamp)
+
+    def write_pod(self, stamp: str) -> list[Write]:
+        fields = self.pod.send()
+        if not fields:
+            return []
+        about = ConditionOf(self, self.pod.number)
+        condition = fields[texts.BOUND]
+        return [texts.condition_write(self.request.pod, self.uid, condition, stamp, about)]
+
+    def pod_answered(self, now: float, number: int, outcome: Outcome) -> None:
+        if outcome.result is Result.REPLACED:
+            return
+        if is_another(outcome) or outcome.result in (Result.DONE, Result.REFUSED):
+            self.pod.confirm(number)
+        elif outcome.result in (Result.FAILED, Result.LOST):
+            wait = self.pod.fail(number)
+            self.pod_due = None if wait is None else now + wait
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatusOf:
+    """What a write is about."""
+
+    task: Task
+    version: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConditionOf:
+    task: Task
+    number: int

@@ -1,0 +1,101 @@
+"""BindRequests between the watch, the planning thread and the writer, for the roles that have to do
+with them: scheduler and binder.
+
+    requests = BindRequests(options, binder, client, self._do, self._send)
+    Reading(..., also=requests.sinks())
+    news = News(..., requests=requests.take())
+    requests.turned(now, turn)
+
+The role scheduler looks after those that there are also where it binds pods directly: KAI, or an
+earlier process, may have left some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kai.api.writes import Outcome, Write
+from kai.controllers.bind_requests import Request
+from kai.controllers.binder import RequestBinder
+from kai.controllers.bindings import Binding, Steps
+from kai.k8s.sinks import DictSink, Sink
+
+if TYPE_CHECKING:
+    from kai.controllers.binding import Binder
+    from kai.k8s.client import Client
+    from kai.service.options import Options
+    from kai.service.planner import Turn
+
+Do = Callable[[Steps], None]
+
+
+class BindRequests:
+    """For the event loop. `binder`: that of the scheduler, whose steps `do` takes; `send` takes
+    those of the role binder."""
+
+    def __init__(self, options: Options, binder: Binder, client: Client, do: Do, send: Do) -> None:
+        self._decides, self._binds = options.has("scheduler"), options.has("binder")
+        self._pool_key = options.node_pool_key
+        self._scheduler, self._clock = binder, client.clock
+        self._binder = RequestBinder(client.server_time)
+        self._do, self._send = do, send
+
+    def sinks(self) -> Mapping[str, list[Sink]]:
+        """What reads them, beside the feed."""
+        if not self._decides and not self._binds:
+            return {}
+        return {"BindRequest": [DictSink(self._changed, keep=self._read)]}
+
+    @property
+    def in_doubt(self) -> int:
+        """Pods that a request may still bind, though no answer came."""
+        return self._binder.in_doubt
+
+    def take(self) -> list[Request]:
+        """Those about which the planning thread is asked. Only for a process that may act."""
+        asked = self._scheduler.requests_to_check(self._clock.monotonic())
+        asked += self._binder.take()
+        return list({each.name: each for each in asked}.values())
+
+    def turned(self, now: float, turn: Turn) -> bool:
+        """A turn is over; returns whether the next one has something to find out."""
+        for kind, name, uid in turn.gone:
+            if kind == "Pod":
+                self._binder.pod_gone(name, uid)
+        for request, target in turn.targets:
+            if self._decides:
+                self._do(self._scheduler.request_checked(now, request, target))
+            self._send(self._binder.checked(now, request, target))
+        self._send(self._binder.tick(now))
+        return self._binder.has_unchecked
+
+    def next_tick(self) -> float | None:
+        return self._binder.next_tick()
+
+    def hold(self, unsent: Iterable[Binding], nodes: Collection[str]) -> None:
+        """These nodes changed, and the writer gave these bindings back."""
+        self._binder.hold(unsent, nodes)
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> None:
+        self._send(self._binder.answered(now, write, outcome))
+
+    def seen(
+        self, now: float, binding: Binding, kind: str, found: Mapping[str, Any] | None
+    ) -> None:
+        self._send(self._binder.seen(now, binding, kind, found))
+
+    def _read(self, manifest: dict[str, Any]) -> Request:
+        return Request.of(manifest, self._pool_key)
+
+    def _changed(self, kind: str, before: Request | None, after: Request | None) -> None:
+        del kind
+        now = self._clock.monotonic()
+        if after is not None:
+            if self._decides:
+                self._do(self._scheduler.request_seen(now, after))
+            if self._binds:
+                self._send(self._binder.put(now, after))
+        elif before is not None:
+            self._scheduler.request_gone(before.name, before.uid)
+            self._binder.gone(before.name, before.uid)

@@ -1,0 +1,362 @@
+"""Decisions become BindRequests; those that failed, or are about what is gone, are deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from made import request
+
+import kai
+from kai.api import keys
+from kai.api.writes import NOT_LEADING, Outcome, Result, Write
+from kai.controllers.bind_requests import Request, Target, spec_of
+from kai.controllers.binding import Binder
+from kai.controllers.bindings import Binding, Steps
+from kai.controllers.grouper import GroupChange
+from kai.engine.claims import Device
+from kai.engine.values import Bind, NumaZone
+
+DONE = Outcome(Result.DONE, 201)
+LOST = Outcome(Result.LOST)
+CONFLICT = Outcome(Result.CONFLICT, 409, "AlreadyExists", 'bindrequests "a-0" already exists')
+REFUSED = Outcome(Result.REFUSED, 403, "Forbidden", "no")
+STAMP = "2026-01-01T00:00:00Z"
+THERE = Target("uid-a-0", "", has_node=True)
+
+
+def binder(**options: Any) -> Binder:
+    return Binder(by="bind-requests", **options)
+
+
+def binding(name: str = "a-0", node: str = "n1", **more: Any) -> Binding:
+    options = {"assumption": 7, "group": "pg-a"} | more
+    return Binding(f"team/{name}", f"uid-{name}", node, **options)
+
+
+def shown(to: Binder, now: float = 1.0, **status: Any) -> Steps:
+    return to.request_seen(now, Request.of(request(**status)))
+
+
+def checked(by: Binder, now: float, target: Target = THERE) -> Steps:
+    """All that it asks about now."""
+    steps = Steps()
+    for each in by.requests_to_check(now):
+        found = by.request_checked(now, each, target)
+        steps.writes += found.writes
+        steps.failed += found.failed
+    return steps
+
+
+def names(steps: Steps) -> list[str]:
+    return [f"{each.verb} {each.kind}" for each in steps.writes]
+
+
+def begin(by: Binder, *bindings: Binding, now: float = 0.0) -> Steps:
+    return by.begin(now, STAMP, bindings, ())
+
+
+def created(by: Binder) -> Write:
+    [write] = begin(by, binding()).writes
+    return write
+
+
+# ---- what is written -----------------------------------------------------------------------------
+
+
+def test_a_decision_becomes_an_object_of_kais() -> None:
+    rank = {keys.TOPOLOGY_RANK_ANNOTATION: "3"}
+    by = binder(pool="blue")
+    [write] = begin(by, binding(spec={"receivedResourceType": "Regular"}, annotations=rank)).writes
+    assert (write.kind, write.namespace, write.name) == ("BindRequest", "team", "a-0")
+    assert write.body == {
+        "apiVersion": "scheduling.run.ai/v1alpha2",
+        "kind": "BindRequest",
+        "metadata": {
+            "name": "a-0",
+            "namespace": "team",
+            "labels": {"selected-node": "n1", "kai.scheduler/node-pool": "blue"},
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": "Pod", "name": "a-0", "uid": "uid-a-0"}
+            ],
+            "annotations": {"kai.scheduler/topology-rank": "3"},
+        },
+        "spec": {"podName": "a-0", "selectedNode": "n1", "receivedResourceType": "Regular"},
+    }
+
+
+def test_devices_are_written_as_kai_writes_them() -> None:
+    """Recordings 01, 02, 06 and 18 of KAI's control plane."""
+
+    def devices(**more: Any) -> tuple[str, dict[str, Any]]:
+        spec = spec_of(Bind("a/x", "n1", **more))
+        return spec["receivedResourceType"], spec["receivedGPU"]
+
+    assert devices() == ("Regular", {"portion": "0.00"})
+    assert devices(gpus=1) == ("Regular", {"count": 1, "portion": "1.00"})
+    assert devices(gpus=2) == ("Regular", {"count": 2, "portion": "1.00"})
+    half = {"gpus": 0.5, "devices": 1, "portion": 0.5, "gpu_groups": ("g",)}
+    assert devices(**half) == ("Fraction", {"count": 1, "portion": "0.50"})
+    eighth = {"gpus": 0.25, "devices": 2, "portion": 0.125, "gpu_groups": ("g", "h")}
+    assert devices(**eighth) == ("Fraction", {"count": 2, "portion": "0.12"})
+
+
+def test_shared_devices_claims_and_zones_are_for_the_binder() -> None:
+    cluster = kai.Cluster().queue("a").node("n1", gpus=1).pending("a/x", gpu_fraction=0.5)
+    [bind] = kai.Scheduler().plan(cluster).decisions
+    assert isinstance(bind, Bind)
+    assert spec_of(bind)["selectedGPUGroups"] == list(bind.gpu_groups)
+
+    device = Device(driver="gpu.nvidia.com", pool="n1", device="gpu-0")
+    claim = kai.ClaimAllocation(name="gpu", claim="train-gpu", devices=(("gpu", device),))
+    zone = NumaZone("0", {"cpu": 1.5, "memory": 2**30})
+    spec = spec_of(Bind("a/x", "n1", gpus=1, claims=(claim,), numa_zones=(zone,)))
+    assert spec["receivedGPU"] == {"portion": "0.00"}  # the claim's device is not counted again
+    [allocation] = spec["resourceClaimAllocations"]
+    assert sorted(allocation) == ["allocation", "name"]
+    assert spec["predictedNUMAZones"] == [
+        {"zone": "0", "amount": {"cpu": "1500m", "memory": "1073741824"}}
+    ]
+
+
+def test_a_pod_that_does_not_name_its_group_is_patched_before() -> None:
+    by = binder()
+    change = GroupChange({"metadata": {"namespace": "team", "name": "pg-a"}, "spec": {}})
+    by.add_group(change)
+    [group] = begin(by, binding(names_group=False)).writes
+    steps = by.answered(0, group, DONE)
+    assert names(steps) == ["patch Pod", "create BindRequest"]
+
+
+# ---- creation ------------------------------------------------------------------------------------
+
+
+def test_a_creation_that_was_answered_says_nothing_yet() -> None:
+    by = binder()
+    write = created(by)
+    assert by.answered(1, write, DONE) == Steps()
+    assert by.under_way == 0
+    assert shown(by) == Steps()
+    steps = shown(by, version="2", phase="Succeeded")
+    assert [(each.pod, each.node, each.request) for each in steps.bound] == [
+        ("team/a-0", "n1", "team/a-0")
+    ]
+    assert shown(by, version="3", phase="Succeeded") == Steps()
+
+
+def test_a_request_that_a_list_shows_when_it_is_over_already() -> None:
+    by = binder()
+    by.answered(1, created(by), DONE)
+    assert len(shown(by, phase="Succeeded").bound) == 1
+
+
+def test_a_request_of_an_earlier_life_that_was_over_before_says_nothing() -> None:
+    assert shown(binder(), phase="Succeeded") == Steps()
+
+
+def test_a_creation_without_an_answer_that_happened() -> None:
+    by = binder()
+    [(looked_at, kind)] = by.answered(1, created(by), LOST).look
+    assert kind == "BindRequest"
+    assert by.in_doubt == 1
+    assert by.seen(2, looked_at, request()) == Steps()
+    assert by.in_doubt == by.under_way == 0
+
+
+def test_a_creation_without_an_answer_that_did_not_happen_is_repeated() -> None:
+    by = binder()
+    [(looked_at, _)] = by.answered(1, created(by), LOST).look
+    [again] = by.seen(2, looked_at, None).writes
+    assert isinstance(again.body, dict)
+    assert again.body["spec"]["selectedNode"] == "n1"
+    [(looked_at, _)] = by.answered(3, again, CONFLICT).look  # it came late
+    assert by.seen(3, looked_at, request()) == Steps()
+    assert by.in_doubt == 0
+
+
+def test_another_request_for_the_pod_is_respected() -> None:
+    by = binder()
+    [(looked_at, _)] = by.answered(1, created(by), CONFLICT).look
+    steps = by.seen(1, looked_at, request(node="n2"))
+    assert steps == Steps()
+    assert by.tick(2).forget == [7]
+
+
+def test_another_request_ends_the_doubt() -> None:
+    """The name is taken, so the creation that is on its way does nothing."""
+    by = binder()
+    [(looked_at, _)] = by.answered(1, created(by), LOST).look
+    by.seen(1, looked_at, request(node="n2"))
+    assert by.in_doubt == 0
+
+
+def test_a_request_in_the_way_is_deleted_and_the_pod_planned_again() -> None:
+    for found in (request(phase="Failed"), request(owner="earlier")):
+        by = binder()
+        [(looked_at, _)] = by.answered(1, created(by), CONFLICT).look
+        steps = by.seen(1, looked_at, found)
+        assert names(steps) == ["delete BindRequest"]
+        [write] = steps.writes
+        assert isinstance(write.body, dict)
+        assert write.body["preconditions"] == {"uid": "request-a-0"}
+        assert by.answered(1, write, DONE) == Steps()
+        assert by.tick(2).forget == [7]
+
+
+def test_a_request_in_the_way_of_one_in_doubt_keeps_the_room() -> None:
+    by = binder()
+    [(looked_at, _)] = by.answered(1, created(by), LOST).look
+    assert names(by.seen(1, looked_at, request(phase="Failed"))) == ["delete BindRequest"]
+    due = by.next_tick()
+    assert due is not None
+    steps = by.tick(due)
+    assert steps.forget == []
+    assert steps.look == [(looked_at, "BindRequest")]
+
+
+def test_a_creation_that_is_refused_has_a_reason() -> None:
+    by = binder()
+    steps = by.answered(1, created(by), REFUSED)
+    assert [why for _, why in steps.failed] == ["no"]
+    assert by.tick(2).forget == [7]
+
+
+def test_a_request_that_no_watch_shows_is_read() -> None:
+    """It was deleted while the watch was away. Its room would be kept for ever."""
+    by = binder()
+    by.answered(1, created(by), DONE)
+    assert by.tick(1) == by.tick(10.9) == Steps()
+    assert by.next_tick() == 11
+    [(looked_at, kind)] = by.tick(11).look
+    assert kind == "BindRequest"
+    assert by.seen(11, looked_at, None).forget == [7]
+    assert by.next_tick() is None
+
+
+def test_a_request_that_was_not_sent_as_another_process_may_lead_is_forgotten() -> None:
+    by = binder()
+    outcome = Outcome(Result.FAILED, 0, NOT_LEADING)
+    assert by.answered(1, created(by), outcome) == Steps(forget=[7])
+
+
+# ---- what becomes of it --------------------------------------------------------------------------
+
+
+def failed(by: Binder, now: float) -> None:
+    """A request of the pod is there, fails, and is deleted."""
+    shown(by, now)
+    checked(by, now)
+    shown(by, now, version="2", phase="Failed", reason="policy says no")
+    steps = checked(by, now)
+    assert [why for _, why in steps.failed] == ["policy says no"]
+    assert names(steps) == ["delete BindRequest"]
+    by.request_gone("team/a-0", "request-a-0")
+
+
+def test_a_pod_whose_request_failed_waits_longer_each_time() -> None:
+    by, now = binder(), 100.0
+    for wait in (1, 2, 4, 8, 16, 30, 30):
+        failed(by, now)
+        assert begin(by, binding(), now=now).writes == []  # the plan does not know of the wait
+        assert by.tick(now + wait - 0.1) == Steps()
+        now += wait
+        assert by.tick(now).forget == [7]
+        assert names(begin(by, binding(), now=now)) == ["create BindRequest"]
+    shown(by, now)
+    shown(by, now, version="2", phase="Succeeded")
+    by.request_gone("team/a-0", "request-a-0")
+    failed(by, now)
+    assert by.next_tick() == now + 1
+
+
+def test_a_plan_that_comes_before_the_deletion_does_not_make_the_wait_longer() -> None:
+    by = binder()
+    shown(by, 1)
+    shown(by, 1, version="2", phase="Failed")
+    assert begin(by, binding(), now=1).writes == []
+    assert by.next_tick() == 2
+    by.request_gone("team/a-0", "request-a-0")
+    assert by.tick(2).forget == [7]
+
+
+def test_a_pod_is_not_asked_for_while_its_failed_request_is_still_there() -> None:
+    by = binder()
+    shown(by, phase="Failed")
+    assert begin(by, binding(), now=1).writes == []
+    assert by.under_way == 0
+
+
+def test_a_request_with_tries_left_is_left_alone() -> None:
+    by = binder()
+    shown(by, limit=3)
+    steps = shown(by, version="2", limit=3, phase="Failed", failedAttempts=2)
+    assert steps == checked(by, 1) == Steps()
+    shown(by, version="3", limit=3, phase="Failed", failedAttempts=3)
+    assert names(checked(by, 1)) == ["delete BindRequest"]
+
+
+def test_a_failed_request_of_a_pod_that_is_on_a_node_says_nothing_about_it() -> None:
+    by = binder()
+    shown(by, phase="Failed")
+    steps = checked(by, 1, Target("uid-a-0", "n2", has_node=True))
+    assert names(steps) == ["delete BindRequest"]
+    assert steps.failed == []
+    assert by.next_tick() is None
+
+
+def test_a_request_for_an_earlier_pod_of_the_name_is_deleted() -> None:
+    by = binder()
+    shown(by, phase="Succeeded")
+    assert checked(by, 1) == Steps()
+    by.pod_gone("team/a-0", "uid-a-0")
+    assert checked(by, 1, Target()) == Steps()  # it goes with its pod
+    assert by.next_tick() == 3
+    assert names(checked(by, 3, Target("another", "", has_node=True))) == ["delete BindRequest"]
+
+
+def test_a_request_whose_node_went_is_deleted() -> None:
+    by = binder()
+    shown(by)
+    assert checked(by, 1) == Steps()
+    by.hold(["n2"], ())
+    assert by.requests_to_check(1) == []
+    by.hold(["n1"], ())
+    assert names(checked(by, 1, Target("uid-a-0", "", has_node=False))) == ["delete BindRequest"]
+
+
+def test_a_request_that_has_succeeded_stays_though_its_node_went() -> None:
+    by = binder()
+    shown(by, phase="Succeeded")
+    assert checked(by, 1, Target("uid-a-0", "n1", has_node=False)) == Steps()
+
+
+def test_requests_of_other_node_pools_are_left_alone() -> None:
+    by = binder(pool="blue")
+    shown(by, phase="Failed", labels={"kai.scheduler/node-pool": "red"})
+    assert checked(by, 1) == Steps()
+    shown(by, name="b", phase="Failed", labels={"kai.scheduler/node-pool": "blue"})
+    assert names(checked(by, 1, Target("uid-b", "", has_node=True))) == ["delete BindRequest"]
+
+
+def test_a_deletion_that_failed_is_tried_again() -> None:
+    by = binder()
+    shown(by, phase="Failed")
+    [write] = checked(by, 1).writes
+    assert by.answered(1, write, Outcome(Result.FAILED, 503)) == Steps()
+    assert by.next_tick() is not None
+    assert by.requests_to_check(2) == []
+    assert names(checked(by, 3)) == ["delete BindRequest"]
+
+
+def test_with_direct_bindings_requests_are_looked_after_as_well() -> None:
+    by = Binder()
+    shown(by, phase="Failed", reason="no")
+    assert names(checked(by, 1)) == ["delete BindRequest"]
+    assert begin(by, binding(), now=1).writes == []
+    assert by.tick(2).forget == [7]
+    assert names(begin(by, binding(), now=2)) == ["create Pod"]
+
+
+def test_what_is_missing_in_an_object_is_empty() -> None:
+    bare = Request.of({"metadata": {"namespace": "team", "name": "a-0"}})
+    assert (bare.pod, bare.owner, bare.node, bare.limit) == ("team/a-0", "", "", None)
+    assert not bare.is_over

@@ -1,0 +1,59 @@
+"""What the planning thread says of BindRequests: what a decision asks for, and what is there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_truth import World, group, node, pod
+
+from kai.controllers.bind_requests import Request, Target
+from kai.service.planner import NEEDED
+
+
+def bind_request(name: str, node: str) -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": "team", "name": name, "uid": f"request-{name}"},
+        "spec": {"podName": name, "selectedNode": node},
+    }
+
+
+def test_a_decision_has_what_its_bind_request_says() -> None:
+    lists = {"Node": [node("n1")], "PodGroup": [group("g")], "Pod": [pod("a", gpus=2)]}
+    [binding] = World(binding="bind-requests", **lists).turn().bindings
+    assert binding.spec == {
+        "receivedResourceType": "Regular",
+        "receivedGPU": {"count": 2, "portion": "1.00"},
+    }
+    [binding] = World(**lists).turn().bindings
+    assert binding.spec == {}
+
+
+def test_a_pod_with_a_bind_request_is_on_its_way() -> None:
+    """The process that asked for it may be another one."""
+    assert "BindRequest" in NEEDED
+    world = World(
+        Node=[node("n1")],
+        PodGroup=[group("g")],
+        Pod=[pod("a"), pod("b"), pod("c")],
+        BindRequest=[bind_request("a", "n1")],
+    )
+    assert [each.pod for each in world.turn().bindings] == ["team/b"]
+
+
+def test_what_bind_requests_are_about_is_looked_up() -> None:
+    world = World(
+        Node=[node("n1")], PodGroup=[group("g")], Pod=[pod("a", gpus=0), pod("b", on="n1")]
+    )
+    asked = [Request.of(bind_request(*each)) for each in (("a", "n1"), ("b", "gone"), ("c", "n1"))]
+    turn = world.turn(requests=asked)
+    assert turn.targets == list(
+        zip(
+            asked,
+            [Target("uid-a", "", True), Target("uid-b", "n1", False), Target("", "", True)],
+            strict=True,
+        )
+    )
