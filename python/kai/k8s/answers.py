@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +25,38 @@ class Unanswered(Exception):
     def __init__(self, why: str, sent: bool) -> None:
         super().__init__(why)
         self.sent = sent
+
+
+class Denial(NamedTuple):
+    """A right that the API server finds missing. `resource` may have a subresource behind it, and
+    `namespace` is "" for the whole cluster."""
+
+    verb: str
+    resource: str
+    group: str
+    user: str
+    namespace: str = ""
+
+    @property
+    def right(self) -> tuple[str, str, str]:
+        return self.verb, self.resource, self.group
+
+
+_DENIAL = re.compile(
+    r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)"'
+    r' in API group "(?P<group>[^"]*)"(?: in the namespace "(?P<namespace>[^"]*)")?'
+)
+
+
+def denial(text: str) -> Denial | None:
+    """The missing right that a message of the API server is about; None for other messages.
+
+    Admission plug-ins forbid things as well: then it is not the right that is missing.
+    """
+    found = _DENIAL.search(text)
+    if found is None:
+        return None
+    return Denial(**{name: said or "" for name, said in found.groupdict().items()})
 
 
 _NEVER_CONNECTED = (
@@ -87,6 +120,8 @@ def outcome_of(answer: Answer, write: Write) -> Outcome:
         result = Result.CONFLICT
     elif code == 429 and _by_a_budget(status):
         result = Result.REFUSED  # a PodDisruptionBudget: it is not about load
+    elif code == 403 and denial(message):
+        result = Result.FAILED  # rights can be given
     elif code >= 500 or code in (401, 408, 429):
         result = Result.FAILED
     else:

@@ -244,8 +244,8 @@ class Client:
                 wait = backoff.next() if error.sent else min(backoff.next(), MOST_AWAY_S)
             else:
                 outcome = outcome_of(answer, write)
-                if outcome.result is not Result.FAILED:
-                    break
+                if outcome.result is not Result.FAILED or answer.status == 403:
+                    break  # rights that are missing do not come within seconds
                 tries += 1
                 in_doubt = in_doubt or (once and answer.status in (500, 502, 504))
                 wait = self._wait(answer, backoff)

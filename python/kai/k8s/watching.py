@@ -207,7 +207,7 @@ class Watch:
             parameters["continue"] = following
         self._version = version
         self._complete()
-        self._gets_on()
+        self._fruitless = 0  # the problem may be that of the watch that comes next
 
     # ---- streams ---------------------------------------------------------------------------------
 

@@ -29,15 +29,13 @@ from kai.controllers.waits import Waits
 from kai.engine import config as configuration
 from kai.engine.plan import Plan
 from kai.engine.values import Bind, Evict
+from kai.service.kinds import needed_by
 from kai.service.options import Options
 from kai.service.seen import FeedSeen
 from kai.service.statuses import Statuses
 
 if TYPE_CHECKING:
     from kai import _core
-
-NEEDED = frozenset(("Node", "Pod", "PodGroup", "Queue", "PriorityClass"))
-"""Kinds that have to be listed before the first plan."""
 
 
 class Core(NamedTuple):
@@ -147,7 +145,7 @@ class Planner:
         self._grouper: Grouper | None = None
         if options.has("pod-grouper"):
             self._grouper = Grouper(scheduler_name=options.scheduler_name)
-        self._plans = options.has("scheduler")
+        self._plans, self._needed = options.has("scheduler"), needed_by(options.roles)
         self._verdicts = Verdicts(options.node_pool)
         self._says_all = True  # the next plan is the first one that is read
         self._statuses = Statuses(
@@ -182,10 +180,12 @@ class Planner:
             self._on_nodes(drained.nodes)
         turn.problems += [": ".join(filter(None, each)) for each in drained.rejected]
         self._statuses.touch(now, drained.groups, drained.queues)
+        for write, outcome in news.answers:
+            self._statuses.answered(now, write, outcome)
         self._touched.update(drained.groups)
         self._check(turn, news.asked)
         self._keep_away(turn, drained, now)
-        leads = news.plans and turn.synced >= NEEDED
+        leads = news.plans and turn.synced >= self._needed
         if self._grouper is not None:
             turn.grouped = self._group(self._grouper, drained, news, leads)
         taken_in = time.perf_counter()

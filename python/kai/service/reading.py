@@ -16,18 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from kai.api.resources import OURS, resource
 from kai.controllers.grouper import Reference, Rules
-from kai.errors import KaiError, NotFoundError, RefusedError
+from kai.errors import NotFoundError, RefusedError
 from kai.k8s.sinks import DictSink, Sink
 from kai.k8s.watching import Watch
+from kai.service.kinds import OPTIONAL, WATCHED
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
     from kai.service.options import Options
-
-WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
-"""The kinds that decisions depend on."""
-OPTIONAL = frozenset(("Topology", "BindRequest"))
-"""A cluster without these kinds has none of their objects."""
 
 Found = tuple[Reference, Mapping[str, Any] | bool | None]
 """An object that was asked for; None: it is not there, False: it may not be read."""
@@ -82,19 +78,22 @@ class Reading:
             if answer.status == 404:
                 await self._served(kind)
 
-    async def look_up(self, reference: Reference) -> str:
-        """Reads an owner for `take_owners`, and returns why it cannot be read; "" where it can."""
+    async def look_up(self, reference: Reference) -> None:
+        """Reads an owner for `take_owners`.
+
+        Raises RefusedError where it may not be read, and UnreachableError.
+        """
         api, kind, namespace, name, _ = reference
-        found: Any
-        why = ""
-        try:
-            data = await self._client.get_by_api(api, kind, namespace, name)
-            found = None if data is None else json.loads(data)
-        except KaiError as error:
-            found, why = False, str(error)
+        data = await self._client.get_by_api(api, kind, namespace, name)
+        self._found(reference, None if data is None else json.loads(data))
+
+    def skip(self, reference: Reference) -> None:
+        """An owner is not read: what it owns counts without it."""
+        self._found(reference, False)
+
+    def _found(self, reference: Reference, found: Any) -> None:
         self._owners.append((reference, found))
         self._changed()
-        return why
 
     @property
     def has_news(self) -> bool:

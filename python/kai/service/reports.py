@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kai.api.resources import RESOURCES, resource
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
+from kai.k8s.answers import Denial, denial
 from kai.service.log import Calm, Log
+from kai.service.rights import Rights, right_of
 
 if TYPE_CHECKING:
     from kai.controllers.binding import Binding
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from kai.k8s.watching import Watch
 
 LOOK_EVERY_S = 1.0
+LEASES = resource("Lease")
 
 
 class Reports:
@@ -27,6 +31,7 @@ class Reports:
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self._log, self._clock = log, clock
+        self.rights = Rights(log, clock.monotonic)
         self._calm = Calm(log, clock.monotonic)
         self._troubled: frozenset[str] = frozenset()  # kinds whose watches had a problem before
         self._watches_fail = False
@@ -34,16 +39,45 @@ class Reports:
 
     def answered(self, write: Write, outcome: Outcome) -> None:
         result, why = outcome.result, outcome.message or f"HTTP status {outcome.status}"
-        if result is Result.LOST:
+        if result in (Result.DONE, Result.GONE, Result.CONFLICT):
+            if self.rights and (right := right_of(write)):
+                self.rights.is_there(*right, write.namespace)
+        elif result is Result.LOST:
             self._say("got no answer, so it is looked at", write, why)
-        elif result in (Result.REFUSED, Result.FAILED) and outcome.reason != NOT_LEADING:
+        elif result not in (Result.REFUSED, Result.FAILED) or outcome.reason == NOT_LEADING:
+            return
+        elif not self._is_denied(why):
             self._say("failed", write, why)
 
     def not_bound(self, binding: Binding, why: str) -> None:
-        self._calm.warning("a pod cannot be bound", name=binding.pod, node=binding.node, why=why)
+        if denial(why) is None:  # else it was said of the write
+            fields = {"name": binding.pod, "node": binding.node, "why": why}
+            self._calm.warning("a pod cannot be bound", **fields)
 
-    def not_read(self, binding: Binding, why: str) -> None:
-        self._calm.warning("a pod cannot be read", name=binding.pod, why=why)
+    def not_read(self, kind: str, name: str, why: str) -> None:
+        if not self._is_denied(why):
+            self._calm.warning(f"{kind} cannot be read", name=name, why=why)
+
+    def read(self, kind: str, namespace: str) -> None:
+        """An object was read that could not be before."""
+        if self.rights and (row := RESOURCES.get(kind)) is not None:
+            self.rights.is_there("get", row.plural, row.group, namespace)
+
+    def problem(self, sentence: str) -> None:
+        """Something that the planning thread or a controller found."""
+        if denial(sentence) is None:
+            self._log.warning(sentence)
+
+    def lost(self, why: str) -> None:
+        """Another process may lead."""
+        found = denial(why)
+        self._log.warning("not leading any more", why=_short(found) if found else why)
+
+    def _is_denied(self, why: str) -> bool:
+        found = denial(why)
+        if found is not None:
+            self.rights.is_missing(found)
+        return found is not None
 
     def _say(self, what: str, write: Write, why: str) -> None:
         path = "/".join(filter(None, (write.kind, write.subresource)))
@@ -60,14 +94,38 @@ class Reports:
         problems = {kind: watch.problem for kind, watch in watches.items() if watch.problem}
         lasting = sorted(self._troubled & problems.keys())  # others may be over in a moment
         self._troubled = frozenset(problems)
-        if lasting and not self._watches_fail:
+        if self.rights:
+            self._find_rights(watches)
+        others = [kind for kind in lasting if not self._is_denied(problems[kind])]
+        if others and not self._watches_fail:
             self._watches_fail = True
-            kinds = ", ".join(lasting)
-            self._log.warning("cannot watch", kinds=kinds, why=problems[lasting[0]])
-        elif self._watches_fail and not problems:
+            kinds = ", ".join(others)
+            self._log.warning("cannot watch", kinds=kinds, why=problems[others[0]])
+        elif self._watches_fail and not any(denial(each) is None for each in problems.values()):
             self._watches_fail = False
             self._log.info("watches go on")
-        problem = "" if election is None or election.is_leading() else election.problem
-        if problem and problem != self._waits_for:
+        if election is not None:
+            self._look_at(election)
+
+    def _look_at(self, election: LeaderElection) -> None:
+        problem, leads = election.problem, election.is_leading()
+        if leads and not problem and self.rights:
+            for verb in ("create", "get", "update"):
+                self.rights.is_there(verb, "leases", LEASES.group, election.namespace)
+        if self._is_denied(problem):
+            return
+        if problem and not leads and problem != self._waits_for:
             self._log.info("waiting to lead", why=problem)
-        self._waits_for = problem
+        self._waits_for = "" if leads else problem
+
+    def _find_rights(self, watches: Mapping[str, Watch]) -> None:
+        """Those of watches that get on."""
+        for kind, watch in watches.items():
+            if watch.synced and not watch.problem:
+                row = resource(kind)
+                for verb in ("list", "watch"):
+                    self.rights.is_there(verb, row.plural, row.group)
+
+
+def _short(found: Denial) -> str:
+    return f"may not {found.verb} {found.resource}"

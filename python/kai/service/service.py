@@ -24,15 +24,17 @@ from kai.controllers.binding import WAIT_BEFORE_WRITING_S, Binder, Binding, Step
 from kai.controllers.grouper import Decided, GroupChange, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.verdicts import Event
-from kai.errors import KaiError
+from kai.errors import KaiError, RefusedError
+from kai.k8s.answers import denial
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.writing import Writer
+from kai.service.kinds import needed_by, watched_by
 from kai.service.log import Log
 from kai.service.metrics import Metrics
 from kai.service.options import Options
-from kai.service.planner import NEEDED, News, Planner, Turn, make_core
-from kai.service.reading import WATCHED, Reading
+from kai.service.planner import News, Planner, Turn, make_core
+from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.snapshots import archive, objects_of
 
@@ -45,6 +47,8 @@ FINISH_WITHIN_S = 5.0
 """How long writes that are under way may take after SIGTERM."""
 LAG_EVERY_S = 0.25
 SNAPSHOT_TRIES = 3
+NEVER_SKIPPED = frozenset(("Pod", "PodGroup"))
+"""What the grouper has to read: of other owners it does without those that it may not read."""
 LABELS_ARE_COPIED_FROM = 35
 """The minor version of Kubernetes whose bindings bring labels to pods."""
 
@@ -58,7 +62,7 @@ class Service:
         self._client, self._options, self._log = client, options, log
         self._reports = Reports(log, client.clock)
         self.metrics = metrics or Metrics(options.metrics_namespace)
-        self._clock = client.clock
+        self._clock, self._needed = client.clock, needed_by(options.roles)
         core = make_core(options)
         self._planner = Planner(core, options, self._nodes_changed)
         self._loop = asyncio.get_running_loop()
@@ -101,7 +105,7 @@ class Service:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Raises what one of its parts raised: a bug ends the process, not half of it."""
-        for kind in WATCHED:
+        for kind in watched_by(self._options.roles):
             self._watch(kind)
         self._start(self._measure_lag())
         self._start(self._reports.run(self._reading.watches, self._election))
@@ -164,7 +168,7 @@ class Service:
 
     def _lost_leading(self) -> None:
         assert self._election is not None
-        self._log.warning("not leading any more", why=self._election.problem)
+        self._reports.lost(self._election.problem)
         self.metrics.leading.set(0)
 
     def _may_plan(self) -> bool:
@@ -194,7 +198,7 @@ class Service:
         return ""
 
     def why_unready(self) -> str:
-        missing = sorted(NEEDED - self._synced)
+        missing = sorted(self._needed - self._synced)
         return f"not listed yet: {', '.join(missing)}" if missing else ""
 
     async def snapshot(self) -> bytes:
@@ -277,7 +281,7 @@ class Service:
 
     def _apply(self, turn: Turn) -> None:
         now = self._clock.monotonic()
-        if turn.synced >= NEEDED and not self._synced >= NEEDED:
+        if turn.synced >= self._needed and not self._synced >= self._needed:
             gc.freeze()  # what is there by now stays: looking through it again would stop the loop
         self._synced = turn.synced
         for kind, name, uid in turn.gone:
@@ -295,7 +299,7 @@ class Service:
         for labels in turn.evicted:
             self.metrics.evicted.labels(**labels).inc()
         for problem in turn.problems:
-            self._log.warning(problem)
+            self._reports.problem(problem)
         self._decisions += len(turn.bindings) + len(turn.removals)
         if turn.planned:
             self.metrics.cycle_ms.set(turn.timing_ms["total"])
@@ -323,9 +327,21 @@ class Service:
             self._events["pod-grouper"].emit(about, "Warning", WARNING, problem.message)
 
     async def _fetch(self, reference: Reference) -> None:
-        if why := await self._reading.look_up(reference):
-            about = {"kind": reference.kind, "name": reference.name}
-            self._log.warning("an owner cannot be read", **about, why=why)
+        """Reads what owns a pod, or a pod group that the grouper has to know."""
+        name = f"{reference.namespace}/{reference.name}"
+        while True:
+            try:
+                await self._reading.look_up(reference)
+                self._reports.read(reference.kind, reference.namespace)
+                return
+            except KaiError as error:
+                self._reports.not_read(reference.kind, name, str(error))
+                is_refused = isinstance(error, RefusedError) and error.status != 401
+                if is_refused and reference.kind not in NEVER_SKIPPED:
+                    self._reading.skip(reference)
+                    return
+                found = denial(str(error))
+            await self._clock.sleep(1.0 if found is None else self._reports.rights.wait(found))
 
     # ---- writes ----------------------------------------------------------------------------------
 
@@ -347,7 +363,7 @@ class Service:
         for binding, why in steps.failed:
             self._reports.not_bound(binding, why)
         for problem in steps.problems:
-            self._log.warning(problem)
+            self._reports.problem(problem)
 
     def _nodes_changed(self, nodes: Sequence[str]) -> None:
         """On the planning thread."""
@@ -371,6 +387,17 @@ class Service:
         )
 
     def _answered(self, write: Write, outcome: Outcome) -> None:
+        if (missing := denial(outcome.message)) is not None and outcome.result is Result.FAILED:
+            self._start(self._later(self._reports.rights.wait(missing), write, outcome))
+        else:
+            self._take_answer(write, outcome)
+
+    async def _later(self, seconds: float, write: Write, outcome: Outcome) -> None:
+        """The answer to a write that may not be done: the next try is as far away as that."""
+        await self._clock.sleep(seconds)
+        self._take_answer(write, outcome)
+
+    def _take_answer(self, write: Write, outcome: Outcome) -> None:
         self._answers.append((write, outcome))
         if outcome.result is not Result.DONE and outcome.result is not Result.REPLACED:
             self._changed.set()
@@ -384,8 +411,9 @@ class Service:
                 data = await self._client.get("Pod", namespace, name)
                 break
             except KaiError as error:
-                self._reports.not_read(binding, str(error))
+                self._reports.not_read("Pod", binding.pod, str(error))
                 await self._clock.sleep(1.0)
+        self._reports.read("Pod", namespace)
         if data is not None:
             self._looked_at.append(data)
         now = self._clock.monotonic()
