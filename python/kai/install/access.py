@@ -136,7 +136,7 @@ LATER: Mapping[str, tuple[Rule, ...]] = {
     "pod-group-controller": (Rule(_DEVICES, "resourceclaims", _SEE),),
     "queue-controller": (),
 }  # fmt: skip
-"""By role: what it will need for volumes, resource claims and bind requests, and does not use yet."""
+"""By role: what it will need for volumes, claims and bind requests, and does not use yet."""
 
 RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
 """By role. Those of `all` are all of them together (`rules_of`)."""

@@ -60,7 +60,7 @@ class Rights:
         self._log.warning(
             f"may not {denial.verb} {denial.resource}",
             **{name: value for name, value in fields.items() if value},
-            cure=cure(denial),
+            fix=fix(denial),
         )
 
     def wait(self, denial: Denial) -> float:
@@ -89,7 +89,7 @@ def right_of(write: Write) -> Right | None:
     return write.verb, resource, row.group
 
 
-def cure(denial: Denial) -> str:
+def fix(denial: Denial) -> str:
     """What gives the right."""
     if denial.right not in _granted():
         if denial.verb == "get":

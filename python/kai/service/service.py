@@ -314,9 +314,12 @@ class Service:
     def _take(self, now: float, decided: Decided) -> None:
         for reference in decided.needs:
             self._start(self._fetch(reference))
+        assigned = {f"{each.pod.partition('/')[0]}/{each.group}" for each in decided.assignments}
         for change in decided.groups:
             if change.patch is None or self._binder.is_planned(change.name):
                 self._binder.add_group(GroupChange(change.manifest))
+                if change.patch is None and change.name not in assigned:
+                    self._binder.create(change.name)
             else:
                 self._writer.put(change.write(), self._answered)
         for assignment in decided.assignments:
