@@ -86,6 +86,7 @@ class Account:
         await self.api.__aexit__(None, None, None)
         await self.proxy.__aexit__(None, None, None)
         assert kind is not None or status == 0, self.kai.log
+        assert kind is not None or found(MISSING, self.kai.log).keys() <= self.tested, self.kai.log
 
     async def until(self, what: str, is_so: object, seconds: float = 25) -> None:
         ends = asyncio.get_running_loop().time() + seconds

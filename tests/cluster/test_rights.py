@@ -7,8 +7,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from rights import MISSING, Account, Right, found, rights_of
-from testcluster import BINDINGS, Cluster, Match, Object, install, node, path_of, pod, pod_spec
+from rights import Account, Right, rights_of
+from testcluster import BINDINGS, Cluster, Object, install, node, path_of, pod, pod_spec
 
 from kai.api import keys
 from kai.install import access
@@ -39,7 +39,7 @@ READ = [("get", each, of) for each, (of, _) in OWNERS.items()]
 
 
 def owner(kind: str, group: str, name: str, it: Account, **annotations: str) -> Object:
-    """One that makes no pods, but for those whose controllers let go pods that they did not make."""
+    """One that makes no pods, but for those whose controllers let go what they did not make."""
     labels = {"matchLabels": {"a": name}}
     template = {
         "metadata": {"labels": labels["matchLabels"]},
@@ -246,7 +246,6 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
         of = f"kai-{name}"
         async with Account(cluster, namespace, role, tmp_path, *arguments, name=of) as it:
             await play(it)
-            print(it.kai.log)
             return rights_of(it.rules) - it.tested
 
     async def stories() -> list[set[Right]]:
