@@ -7,7 +7,7 @@ await reports.run(watches, election)           # until it is cancelled
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kai.api.resources import RESOURCES, resource
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kai.k8s.watching import Watch
 
 LOOK_EVERY_S = 1.0
+INSTALL_KINDS = "kai install --crds-only | kubectl apply --server-side -f -"
 LEASES = resource("Lease")
 
 
@@ -35,6 +36,7 @@ class Reports:
         self._calm = Calm(log, clock.monotonic)
         self._troubled: frozenset[str] = frozenset()  # kinds whose watches had a problem before
         self._watches_fail = False
+        self._absent: tuple[str, ...] = ()  # kinds that the server does not serve
         self._waits_for = ""
 
     def answered(self, write: Write, outcome: Outcome) -> None:
@@ -96,7 +98,12 @@ class Reports:
         self._troubled = frozenset(problems)
         if self.rights:
             self._find_rights(watches)
-        others = [kind for kind in lasting if not self._is_denied(problems[kind])]
+        self._look_for_kinds(watches, lasting)
+        others = [
+            kind
+            for kind in lasting
+            if not watches[kind].absent and not self._is_denied(problems[kind])
+        ]
         if others and not self._watches_fail:
             self._watches_fail = True
             kinds = ", ".join(others)
@@ -106,6 +113,15 @@ class Reports:
             self._log.info("watches go on")
         if election is not None:
             self._look_at(election)
+
+    def _look_for_kinds(self, watches: Mapping[str, Watch], lasting: Sequence[str]) -> None:
+        absent = tuple(kind for kind in lasting if watches[kind].absent)
+        if set(absent) > set(self._absent):
+            names = (f"{resource(kind).plural}.{resource(kind).group}" for kind in absent)
+            self._log.warning(f"the cluster has no {', '.join(names)}", fix=INSTALL_KINDS)
+        elif self._absent and not absent:
+            self._log.info("the cluster has all kinds")
+        self._absent = absent
 
     def _look_at(self, election: LeaderElection) -> None:
         problem, leads = election.problem, election.is_leading()

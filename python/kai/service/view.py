@@ -28,7 +28,7 @@ from kai.k8s.sinks import DictSink, Sink
 from kai.service.kinds import OPTIONAL, WATCHED
 from kai.service.options import Options
 from kai.service.planner import News, Planner, State, Turn, make_core
-from kai.service.reading import Reading
+from kai.service.reading import Reading, missing_rights
 
 if TYPE_CHECKING:
     from kai.engine.plan import Plan
@@ -105,10 +105,12 @@ class View:
         gives_up = clock.monotonic() + PATIENCE_S
         while missing := [each for each in self._reading.watches.values() if not each.synced]:
             self._check_on()
-            if not (why := "; ".join(each.problem for each in missing if each.problem)):
+            problems = [each.problem for each in missing if each.problem]
+            if not problems:
                 gives_up = clock.monotonic() + PATIENCE_S
             elif clock.monotonic() > gives_up:
-                raise RefusedError(f"{self._client.access.server}: {why}")
+                why = RefusedError(f"{self._client.access.server}: {'; '.join(problems)}")
+                raise missing_rights(self._client, problems) or why
             await clock.sleep(0.02)
         async with self._turns:
             await self._settle()

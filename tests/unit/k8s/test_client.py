@@ -306,7 +306,7 @@ def test_a_token_that_does_not_change_is_tried_once(tmp_path: Path) -> None:
     async def scenario(api: FakeApi) -> None:
         api.on("GET", POD, status(401, message="Unauthorized"))
         async with api.client(name="ann", token="wrong") as client:
-            with pytest.raises(kai.RefusedError, match=r"refuses the credentials of ann: Unauth"):
+            with pytest.raises(kai.RefusedError, match=r"credentials of ann \(test\): Unauth"):
                 await client.get("Pod", "team", "train-0")
         assert len(api.seen) == 1
 

@@ -19,7 +19,7 @@ class Said:
         self._stream = io.StringIO()
         self.reports = Reports(Log(stream=self._stream), Clock())
         self.watches: dict[str, Any] = {
-            kind: SimpleNamespace(problem="") for kind in ("Node", "Pod")
+            kind: SimpleNamespace(problem="", absent=False, synced=True) for kind in ("Node", "Pod")
         }
         self.election: Any = SimpleNamespace(problem="", is_leading=lambda: False)
 
