@@ -255,8 +255,8 @@ class Client:
                 wait = backoff.next() if error.sent else min(backoff.next(), MOST_AWAY_S)
             else:
                 outcome = outcome_of(answer, write)
-                if outcome.result is not Result.FAILED or answer.status == 403:
-                    break  # rights that are missing do not come within seconds
+                if not _may_change_soon(outcome):
+                    break
                 tries += 1
                 in_doubt = in_doubt or (once and answer.status in (500, 502, 504))
                 wait = self._wait(answer, backoff)
@@ -477,6 +477,11 @@ class Client:
                 read_bufsize=1 << 20 if lane == "watch" else 1 << 16,
             )
         return session
+
+
+def _may_change_soon(outcome: Outcome) -> bool:
+    """Whether another try within seconds makes sense; rights that are missing take longer."""
+    return outcome.result is Result.FAILED and outcome.status != 403
 
 
 def user_agent() -> str:
