@@ -58,7 +58,8 @@ class Result(Enum):
     GONE = "gone"  # 404: the object is not there
     CONFLICT = "conflict"  # 409: it is there already, or has changed
     REFUSED = "refused"  # the server will not do it, now or later
-    FAILED = "failed"  # it was not done, and may be tried again: 429 and 5xx after several tries
+    # It was not done, and may be tried again: 429 and 5xx after several tries, a missing right.
+    FAILED = "failed"
     LOST = "lost"  # no answer came: it may have been done
     REPLACED = "replaced"  # never sent: a later write of the same key took its place
     TAKEN_BACK = "taken back"  # not done: it was not to be tried again

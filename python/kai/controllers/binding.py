@@ -46,10 +46,16 @@ class _Group:
 
     change: GroupChange
     is_being_created: bool = False
+    is_wanted: bool = False  # though nothing waits for it
     failures: int = 0
     not_before: float = 0.0  # after a failure
     bindings: list[Binding] = field(default_factory=list)  # go out once it exists
     patches: list[Assignment] = field(default_factory=list)
+
+    @property
+    def is_due(self) -> bool:
+        """It is to be created, as soon as that may be tried."""
+        return bool(self.bindings or self.patches or self.is_wanted)
 
 
 class Binder:
@@ -98,6 +104,11 @@ class Binder:
             self._groups[change.name] = _Group(change)
         elif not known.is_being_created:
             known.change = change
+
+    def create(self, name: str) -> None:
+        """The next tick creates a planned group whose pods name it already: it was deleted."""
+        self._groups[name].is_wanted = True
+        self._late.add(name)
 
     def assign(self, now: float, assignment: Assignment) -> None:
         """A pod that does not name its group yet."""
@@ -167,7 +178,7 @@ class Binder:
             late = self._groups.get(name)
             if late is None or late.is_being_created:
                 self._late.discard(name)
-            elif now >= late.not_before and (late.bindings or late.patches):
+            elif now >= late.not_before and late.is_due:
                 self._late.discard(name)
                 steps.writes.append(_creation(late))
         return steps
@@ -180,7 +191,7 @@ class Binder:
         times += [since + self._wait for since, _ in islice(self._assigned.values(), 1)]
         for name in self._late:
             group = self._groups.get(name)
-            if group is not None and (group.bindings or group.patches):
+            if group is not None and group.is_due:
                 times.append(group.not_before)
         return min(times, default=None)
 

@@ -18,6 +18,8 @@ from kai.api.quantities import parse_or_zero
 from kai.api.writes import Lane, Write
 from kai.controllers.amounts import Amounts, added, equal
 
+OF_GROUP, OF_QUEUE = "resources-of-group/", "status-of-queue/"
+"""The keys of these writes begin so."""
 _FIELDS = {
     "requested": "requested",
     "allocated": "allocated",
@@ -62,7 +64,7 @@ def pod_group_write(name: str, sums: Sums, there: Mapping[str, Any] | None) -> W
         return None
     namespace, _, own = name.partition("/")
     body = {"status": {"resourcesStatus": patch}}
-    key = f"resources-of-group/{name}"
+    key = f"{OF_GROUP}{name}"
     return Write(Lane.CONDITION, "patch", "PodGroup", namespace, own, body, "status", key=key)
 
 
@@ -120,7 +122,7 @@ def queue_write(
     if not patch:
         return None
     body = {"status": patch}
-    key = f"status-of-queue/{name}"
+    key = f"{OF_QUEUE}{name}"
     return Write(Lane.CONDITION, "patch", "Queue", "", name, body, "status", key=key)
 
 

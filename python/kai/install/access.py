@@ -2,8 +2,9 @@
 
     [rule.verbs for rule in RULES["scheduler"] if rule.resource == "pods/binding"]   # [("create",)]
 
-A verb stands here because the role fails without it; tests take each away. No role may create pods,
-or read a Secret.
+A verb stands in USED because the role fails without it, and in LATER because a role that is under
+way will: tests/cluster/test_rights.py takes each of them away. No role may create pods, or read a
+Secret.
 """
 
 from __future__ import annotations
@@ -31,31 +32,11 @@ class Rule:
 
 
 _SEE = ("list", "watch")
-# Also read one by one: what became of a write without an answer.
-_KEEP = ("get", "list", "watch")
-_STORAGE, _DEVICES, _LEASES = "storage.k8s.io", "resource.k8s.io", "coordination.k8s.io"
+_STORAGE, _DEVICES = "storage.k8s.io", "resource.k8s.io"
 
-_EVERYWHERE = (
-    Rule(_LEASES, "leases", ("create", "get", "update"), own=True),
-    Rule("", "events", ("create", "patch")),
-)
-
-_PLANNED = (
-    *(Rule("", each, _SEE) for each in (
-        "nodes", "namespaces", "configmaps", "persistentvolumes", "persistentvolumeclaims",
-    )),
-    *(Rule(_STORAGE, each, _SEE) for each in (
-        "storageclasses", "csidrivers", "csinodes", "csistoragecapacities",
-    )),
-    *(Rule(_DEVICES, each, _SEE) for each in (
-        "resourceclaims", "resourceslices", "deviceclasses",
-    )),
-    Rule("scheduling.k8s.io", "priorityclasses", _SEE),
-    Rule("policy", "poddisruptionbudgets", _SEE),
-    Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),
-    Rule(SCHEDULING_GROUP, "queues", _SEE),
-    Rule(KAI_GROUP, "topologies", _SEE),
-)  # fmt: skip
+_LEASES = Rule("coordination.k8s.io", "leases", ("create", "get", "update"), own=True)
+_EVENTS = Rule("", "events", ("create", "patch"))
+_PRIORITIES = Rule("scheduling.k8s.io", "priorityclasses", _SEE)
 
 OWNERS = {
     "apps": ("deployments", "replicasets", "statefulsets"),
@@ -91,52 +72,85 @@ administrator may allow `get`; until then the owners below it count."""
 OWNERS_LABEL = "kai.scheduler/pod-owners"
 """A ClusterRole with this label adds owners that the grouper may read."""
 
-RULES: Mapping[str, tuple[Rule, ...]] = {
+USED: Mapping[str, tuple[Rule, ...]] = {
     "scheduler": (
-        *_EVERYWHERE,
-        *_PLANNED,
-        Rule("", "pods", (*_KEEP, "delete")),
+        _LEASES,
+        _EVENTS,
+        _PRIORITIES,
+        Rule("", "nodes", _SEE),
+        Rule(SCHEDULING_GROUP, "queues", _SEE),
+        Rule(KAI_GROUP, "topologies", _SEE),
+        # get: what became of a binding without an answer.
+        Rule("", "pods", ("get", *_SEE, "delete")),
         Rule("", "pods/binding", ("create",)),
         Rule("", "pods/eviction", ("create",)),
         Rule("", "pods/status", ("patch",)),
-        Rule(_DEVICES, "resourceclaims/binding", ("patch", "update")),
-        Rule(SCHEDULING_GROUP, "podgroups", (*_KEEP, "patch")),
+        Rule(SCHEDULING_GROUP, "podgroups", (*_SEE, "patch")),
         Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
-        Rule(SCHEDULING_GROUP, "bindrequests", (*_KEEP, "create", "delete")),
+        # create: with --binding bind-requests; delete: also those that others left.
+        Rule(SCHEDULING_GROUP, "bindrequests", ("get", *_SEE, "create", "delete")),
     ),
     "binder": (
-        *_EVERYWHERE,
-        Rule("", "nodes", _KEEP),
-        Rule("", "pods", _KEEP),
+        _LEASES,
+        _EVENTS,
+        # get: what a BindRequest names and no watch has shown.
+        Rule("", "nodes", ("get", *_SEE)),
+        Rule("", "pods", ("get", *_SEE)),
         Rule("", "pods/binding", ("create",)),
         Rule("", "pods/status", ("patch",)),
         Rule(SCHEDULING_GROUP, "bindrequests", _SEE),
         Rule(SCHEDULING_GROUP, "bindrequests/status", ("patch",)),
     ),
     "pod-grouper": (
-        *_EVERYWHERE,
-        Rule("", "pods", (*_KEEP, "patch")),
-        Rule("", "configmaps", ("get",)),
-        Rule("scheduling.k8s.io", "priorityclasses", _SEE),
-        Rule(SCHEDULING_GROUP, "podgroups", (*_KEEP, "create", "patch")),
+        _LEASES,
+        _EVENTS,
+        _PRIORITIES,
+        # get: a pod whose group was deleted, and a group that is there already.
+        Rule("", "pods", ("get", *_SEE, "patch")),
+        Rule(SCHEDULING_GROUP, "podgroups", ("get", *_SEE, "create", "patch")),
         *(Rule(group, each, ("get",)) for group, kinds in OWNERS.items() for each in kinds),
     ),
     "pod-group-controller": (
-        *_EVERYWHERE,
+        _LEASES,
+        _PRIORITIES,
         Rule("", "pods", _SEE),
-        Rule("", "nodes", _SEE),
-        Rule(_DEVICES, "resourceclaims", _SEE),
-        Rule("scheduling.k8s.io", "priorityclasses", _SEE),
-        Rule(SCHEDULING_GROUP, "podgroups", _KEEP),
+        Rule(SCHEDULING_GROUP, "podgroups", _SEE),
         Rule(SCHEDULING_GROUP, "podgroups/status", ("patch",)),
     ),
     "queue-controller": (
-        *_EVERYWHERE,
-        Rule(SCHEDULING_GROUP, "queues", _KEEP),
-        Rule(SCHEDULING_GROUP, "queues/status", ("patch",)),
+        _LEASES,
+        _PRIORITIES,
+        Rule("", "pods", _SEE),
         Rule(SCHEDULING_GROUP, "podgroups", _SEE),
+        Rule(SCHEDULING_GROUP, "queues", _SEE),
+        Rule(SCHEDULING_GROUP, "queues/status", ("patch",)),
     ),
 }
+"""By role: what it does."""
+
+LATER: Mapping[str, tuple[Rule, ...]] = {
+    "scheduler": (
+        *(Rule("", each, _SEE) for each in (
+            "namespaces", "configmaps", "persistentvolumes", "persistentvolumeclaims",
+        )),
+        *(Rule(_STORAGE, each, _SEE) for each in (
+            "storageclasses", "csidrivers", "csinodes", "csistoragecapacities",
+        )),
+        *(Rule(_DEVICES, each, _SEE) for each in (
+            "resourceclaims", "resourceslices", "deviceclasses",
+        )),
+        Rule(_DEVICES, "resourceclaims/binding", ("patch", "update")),
+        Rule("policy", "poddisruptionbudgets", _SEE),
+        Rule("topology.node.k8s.io", "noderesourcetopologies", _SEE),
+    ),
+    "binder": (),
+    "pod-grouper": (Rule("", "configmaps", ("get",)),),
+    "pod-group-controller": (Rule(_DEVICES, "resourceclaims", _SEE),),
+    "queue-controller": (),
+}  # fmt: skip
+"""By role: what it will need for volumes and claims, and does not use yet."""
+
+RULES: Mapping[str, tuple[Rule, ...]] = {role: (*USED[role], *LATER[role]) for role in ROLES}
 """By role. Those of `all` are all of them together (`rules_of`)."""
 
 

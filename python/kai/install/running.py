@@ -81,16 +81,21 @@ def flow_schemas(accounts: Sequence[str], namespace: str) -> list[dict[str, Any]
         "verbs": ["get", "create", "update"],
         "namespaces": [namespace],
     }
-    anything = {
+    objects = {
         "apiGroups": ["*"],
         "resources": ["*"],
         "verbs": ["*"],
         "namespaces": ["*"],
         "clusterScope": True,
     }
+    others = {"nonResourceURLs": ["*"], "verbs": ["*"]}  # the version, what is served
+    anything = {"resourceRules": [objects], "nonResourceRules": [others]}
+    of = (accounts, namespace)
     return [
-        _flow_schema("kai-leader-election", "leader-election", 150, accounts, namespace, leases),
-        _flow_schema("kai-workload-high", "workload-high", 950, accounts, namespace, anything),
+        _flow_schema(
+            "kai-leader-election", "leader-election", 150, *of, {"resourceRules": [leases]}
+        ),
+        _flow_schema("kai-workload-high", "workload-high", 950, *of, anything),
     ]
 
 
@@ -100,7 +105,7 @@ def _flow_schema(
     precedence: int,
     accounts: Sequence[str],
     namespace: str,
-    rule: Mapping[str, Any],
+    rules: Mapping[str, Any],
 ) -> dict[str, Any]:
     subjects = [
         {"kind": "ServiceAccount", "serviceAccount": {"name": each, "namespace": namespace}}
@@ -114,7 +119,7 @@ def _flow_schema(
             "priorityLevelConfiguration": {"name": level},
             "matchingPrecedence": precedence,
             "distinguisherMethod": {"type": "ByUser"},
-            "rules": [{"subjects": subjects, "resourceRules": [dict(rule)]}],
+            "rules": [{"subjects": subjects, **rules}],
         },
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -26,6 +27,38 @@ class Unanswered(Exception):
         self.sent = sent
 
 
+class Denial(NamedTuple):
+    """A right that the API server finds missing. `resource` may have a subresource behind it, and
+    `namespace` is "" for the whole cluster."""
+
+    verb: str
+    resource: str
+    group: str
+    user: str
+    namespace: str = ""
+
+    @property
+    def right(self) -> tuple[str, str, str]:
+        return self.verb, self.resource, self.group
+
+
+_DENIAL = re.compile(
+    r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)"'
+    r' in API group "(?P<group>[^"]*)"(?: in the namespace "(?P<namespace>[^"]*)")?'
+)
+
+
+def denial(text: str) -> Denial | None:
+    """The missing right that a message of the API server is about; None for other messages.
+
+    Admission plug-ins forbid things as well: then it is not the right that is missing.
+    """
+    found = _DENIAL.search(text)
+    if found is None:
+        return None
+    return Denial(**{name: said or "" for name, said in found.groupdict().items()})
+
+
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
@@ -34,27 +67,67 @@ _NEVER_CONNECTED = (
 )
 
 
-def explain(error: BaseException, sent: bool = True) -> Unanswered:
-    """Why no answer came, in a few words."""
+def explain(error: BaseException, sent: bool = True, proxy: str = "") -> Unanswered:
+    """Why no answer came, in a few words. `proxy`: the address of the one in between, if any."""
+    text, through = _why(error), without_password(proxy)
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        text = f"the proxy {through}: {text}"
+    elif through:
+        text = f"{text}, through the proxy {through}"
+    return Unanswered(text, sent and not isinstance(error, _NEVER_CONNECTED))
+
+
+def _why(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         inner = error.certificate_error
-        why = f"its certificate does not count: {getattr(inner, 'verify_message', '') or inner}"
-    elif isinstance(error, aiohttp.ClientConnectorDNSError):
-        why = "no address is known for this name"
-    elif isinstance(error, aiohttp.ClientConnectorSSLError):
-        why = f"no TLS connection: {error.os_error.strerror or error.os_error}"
-    elif isinstance(error, aiohttp.ClientConnectorError):
+        problem = getattr(inner, "verify_message", "") or inner
+        return f"its certificate is not trusted: {problem}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "no address is known for this name"
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        reason = getattr(error.os_error, "reason", "") or ""
+        if reason in _NO_TLS:
+            return "it does not speak TLS: its address may have to begin with http://"
+        return f"no TLS connection: {_words(reason) or error.os_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
         text = error.os_error.strerror or str(error.os_error)
-        why = "connection refused" if "Connect call failed" in text else text[:1].lower() + text[1:]
-    elif isinstance(error, aiohttp.ClientHttpProxyError):
-        why = f"the proxy refuses: {error.status} {error.message}"
-    elif isinstance(error, (asyncio.TimeoutError, TimeoutError)):
-        why = "no answer in time"
-    elif isinstance(error, aiohttp.ServerDisconnectedError):
-        why = "the connection was closed before the answer"
-    else:
-        why = f"the connection broke: {str(error) or type(error).__name__}"
-    return Unanswered(why, sent and not isinstance(error, _NEVER_CONNECTED))
+        return (
+            "connection refused" if "Connect call failed" in text else text[:1].lower() + text[1:]
+        )
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"refused with {error.status} {error.message}"
+    if isinstance(error, (asyncio.TimeoutError, TimeoutError)):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the connection was closed before the answer"
+    reason = _reason(error)
+    if "ALERT_CERTIFICATE" in reason or reason.endswith(_OF_CERTIFICATES):
+        return f"it refuses the client certificate: {_words(reason.partition('ALERT_')[2])}"
+    return f"the connection broke: {str(error) or type(error).__name__}"
+
+
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+_OF_CERTIFICATES = ("ALERT_UNKNOWN_CA", "ALERT_BAD_CERTIFICATE", "ALERT_UNSUPPORTED_CERTIFICATE")
+
+
+def _reason(error: BaseException | None) -> str:
+    """OpenSSL's, of an error or of what caused it."""
+    while error is not None:
+        for each in (error, getattr(error, "os_error", None)):
+            if reason := getattr(each, "reason", None):
+                return str(reason)
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def _words(reason: str) -> str:
+    return reason.lower().replace("_", " ")
+
+
+def without_password(url: str) -> str:
+    """An address as it may be shown."""
+    scheme, colon, rest = url.partition("://")
+    return f"{scheme}{colon}{rest.rpartition('@')[2]}"
 
 
 def status_of(body: bytes) -> Mapping[str, Any]:
@@ -66,11 +139,19 @@ def status_of(body: bytes) -> Mapping[str, Any]:
     return value if isinstance(value, dict) and value.get("kind") == "Status" else {}
 
 
+_TITLE = re.compile(r"<(?:title|h1)[^>]*>([^<]{1,200})<", re.IGNORECASE)
+
+
 def said(body: bytes) -> tuple[str, str]:
-    """The reason and message of an answer; the begin of its text where that is no Status."""
+    """The reason and message of an answer; the begin of its text where that is no Status, and of
+    a web page its title."""
     status = status_of(body)
     if not status:
-        return "", body[:200].decode(errors="replace").strip()
+        text = " ".join(body[:4000].decode(errors="replace").split())
+        if text.startswith("<"):
+            title = _TITLE.search(text)
+            return "", f"a web page: {title[1].strip()}" if title else "a web page"
+        return "", text[:200]
     return str(status.get("reason") or ""), str(status.get("message") or "")
 
 
@@ -87,6 +168,8 @@ def outcome_of(answer: Answer, write: Write) -> Outcome:
         result = Result.CONFLICT
     elif code == 429 and _by_a_budget(status):
         result = Result.REFUSED  # a PodDisruptionBudget: it is not about load
+    elif code == 403 and denial(message):
+        result = Result.FAILED  # rights can be given
     elif code >= 500 or code in (401, 408, 429):
         result = Result.FAILED
     else:

@@ -29,7 +29,7 @@ from kai.api import keys
 from kai.api.resources import RESOURCES, Resource
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
 from kai.errors import InvalidInputError, NotFoundError, RefusedError, UnreachableError
-from kai.k8s.answers import Answer, Unanswered, explain, outcome_of, retry_after, said
+from kai.k8s.answers import Answer, Unanswered, explain, outcome_of, retry_after, said, status_of
 from kai.k8s.clock import Backoff, Clock
 from kai.k8s.credentials import Credentials
 from kai.k8s.discovery import Discovery
@@ -37,6 +37,7 @@ from kai.k8s.kubeconfig import Access, find_access
 
 TRIES = 5
 TIMEOUT_S = 30.0  # of one request that is no watch
+CONNECT_TIMEOUT_S = 10.0  # of the first one
 FIRST_WAIT_S, MOST_WAIT_S = 0.1, 5.0
 MOST_AWAY_S = 1.0  # no connection: a look costs a server that is away nothing
 MOST_RETRY_AFTER_S = 30.0
@@ -99,17 +100,27 @@ class Client:
         client = cls(find_access(kubeconfig, context), clock=clock, agent=agent)
         try:
             await client._credentials.refresh()
-            status, body = await client.request("GET", "/version", timeout=10.0)
-            if status >= 300:
-                raise client.refused(status, body)
-            try:
-                client.version = json.loads(body)["gitVersion"]
-            except (ValueError, KeyError, TypeError):
-                raise UnreachableError(f"{client._base}: is no Kubernetes API server") from None
-        except BaseException:
+            client.version = await client._read_version()
+        except BaseException as error:
             await client.close()
+            if isinstance(error, UnreachableError):  # where its address is from
+                raise UnreachableError(f"{error} ({client.access.source})") from None
             raise
         return client
+
+    async def _read_version(self) -> str:
+        """ "v1.36.3"; "" for a user who may not see it. Raises as `connect` does."""
+        status, body = await self.request("GET", "/version", timeout=CONNECT_TIMEOUT_S)
+        if status == 403 and status_of(body):
+            return ""
+        if status >= 300 and (status_of(body) or status == 401):
+            raise self.refused(status, body)
+        try:
+            return str(json.loads(body)["gitVersion"])
+        except (ValueError, KeyError, TypeError):
+            answer = ", ".join(filter(None, (f"status {status}", said(body)[1][:100])))
+            why = f"is no Kubernetes API server: it answers /version with {answer}"
+            raise UnreachableError(f"{self._base}: {why}") from None
 
     async def __aenter__(self) -> Client:
         return self
@@ -244,7 +255,7 @@ class Client:
                 wait = backoff.next() if error.sent else min(backoff.next(), MOST_AWAY_S)
             else:
                 outcome = outcome_of(answer, write)
-                if outcome.result is not Result.FAILED:
+                if not _may_change_soon(outcome):
                     break
                 tries += 1
                 in_doubt = in_doubt or (once and answer.status in (500, 502, 504))
@@ -328,7 +339,7 @@ class Client:
                     answer = Answer(response.status, await response.read(), response.headers)
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 self.unanswered += 1
-                raise explain(error) from None
+                raise explain(error, proxy=self.access.proxy) from None
             if answer.status == 429:
                 self.throttled += 1
             self._note_date(answer)
@@ -380,8 +391,8 @@ class Client:
         if status >= 500 or status == 429:
             return UnreachableError(f"{self._base}: {text}")
         if status == 401:
-            text = f"refuses the credentials of {self.access.user.name or 'no user'}: {text}"
-            return RefusedError(f"{self._base}: {text} ({self.access.source})", status)
+            user = self.access.user.name or "no user"
+            text = f"refuses the credentials of {user} ({self.access.source}): {text}"
         return RefusedError(f"{self._base}: {text}", status)
 
     def server_time(self) -> float:
@@ -466,6 +477,11 @@ class Client:
                 read_bufsize=1 << 20 if lane == "watch" else 1 << 16,
             )
         return session
+
+
+def _may_change_soon(outcome: Outcome) -> bool:
+    """Whether another try within seconds makes sense; rights that are missing take longer."""
+    return outcome.result is Result.FAILED and outcome.status != 403
 
 
 def user_agent() -> str:

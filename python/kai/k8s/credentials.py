@@ -26,6 +26,7 @@ from kai.k8s.clock import Clock
 from kai.k8s.kubeconfig import Access, Material, Plugin, read_file
 
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
+PLUGIN_TIMEOUT_S, PERSON_TIMEOUT_S = 30.0, 120.0
 REREAD_S = 60.0  # how long a token of a file is used before the file is read again
 
 
@@ -152,14 +153,17 @@ def _cluster_info(access: Access) -> dict[str, Any]:
     return cluster
 
 
-def run_plugin(plugin: Plugin, access: Access, timeout: float = 120.0) -> Mapping[str, Any]:
-    """The credentials that a plug-in prints. It blocks, and may ask a person on the terminal.
+def run_plugin(plugin: Plugin, access: Access, timeout: float | None = None) -> Mapping[str, Any]:
+    """The credentials that a plug-in prints. It blocks, and may ask a person on the terminal: then
+    it has two minutes, else 30 s.
 
     Raises UnreachableError when it cannot be run, fails, or prints something else.
     """
     interactive = plugin.interactive != "Never" and bool(sys.stdin and sys.stdin.isatty())
+    timeout = timeout or (PERSON_TIMEOUT_S if interactive else PLUGIN_TIMEOUT_S)
+    about = f"the log-in plug-in {plugin.command}"
     if plugin.interactive == "Always" and not interactive:
-        raise UnreachableError(f"{plugin.command}: has to be run at a terminal")
+        raise UnreachableError(f"{about} has to be run at a terminal")
     spec: dict[str, Any] = {"interactive": interactive}
     if plugin.wants_cluster:
         spec["cluster"] = _cluster_info(access)
@@ -174,13 +178,13 @@ def run_plugin(plugin: Plugin, access: Access, timeout: float = 120.0) -> Mappin
             timeout=timeout,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        hint = f" ({plugin.install_hint.strip()})" if plugin.install_hint else ""
+        hint = f" ({' '.join(plugin.install_hint.split())})" if plugin.install_hint else ""
         why = error.strerror if isinstance(error, OSError) else f"no end after {timeout:.0f} s"
-        raise UnreachableError(f"{plugin.command}: {why}{hint}") from None
+        raise UnreachableError(f"{about}: {why}{hint}") from None
     if done.returncode:
         said = (done.stderr or b"").decode(errors="replace").strip().splitlines()
         why = said[-1] if said else "no message"
-        raise UnreachableError(f"{plugin.command}: exit status {done.returncode}: {why}")
+        raise UnreachableError(f"{about}: exit status {done.returncode}: {why}")
     try:
         printed = json.loads(done.stdout)
         status = printed["status"]
@@ -188,8 +192,8 @@ def run_plugin(plugin: Plugin, access: Access, timeout: float = 120.0) -> Mappin
             raise ValueError
     except (ValueError, KeyError, TypeError):
         raise UnreachableError(
-            f"{plugin.command}: printed no ExecCredential of {plugin.api_version} with a status"
+            f"{about} printed no ExecCredential of {plugin.api_version} with a status"
         ) from None
     if not status.get("token") and not status.get("clientCertificateData"):
-        raise UnreachableError(f"{plugin.command}: printed neither a token nor a certificate")
+        raise UnreachableError(f"{about} printed neither a token nor a certificate")
     return status

@@ -212,8 +212,7 @@ def _of_files(files: list[Path], context: str | None) -> Access:
     if user_name:
         user = _user(_entry(roots, "users", "user", user_name, chosen.get("user")), user_name)
     server = cluster.get("server").text().rstrip("/")
-    parts = urlsplit(server)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _is_address(server):
         raise cluster.get("server").wrong("is no address such as https://10.0.0.1:6443")
     return Access(
         server=server,
@@ -256,7 +255,7 @@ def _entry(
                 return found
     if named_by is not None:
         raise named_by.wrong(f"names {name!r}, and {section} has {_listed(known)}")
-    raise roots[0].get(section).wrong(f"has no {name!r}, but {_listed(known)}")
+    raise roots[0].get(section).wrong(f"{name!r} is not among them: {_listed(known)}")
 
 
 def _listed(names: list[str]) -> str:
@@ -327,9 +326,17 @@ def _plugin(entry: Field) -> Plugin:
 
 def _proxy(entry: Field) -> str:
     url = entry.text()
-    if url and urlsplit(url).scheme not in ("http", "https"):
+    if url and not _is_address(url):
         raise entry.wrong("is no http:// or https:// address")
     return url
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of the port
+        return False
 
 
 def proxy_of(server: str, environ: Mapping[str, str]) -> str:

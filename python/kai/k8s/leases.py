@@ -103,7 +103,8 @@ class LeaderElection:
         self.renewals = self.failures = self.transitions = 0
         self.problem = ""
         self.times = times or Times()
-        self._client, self._namespace = client, namespace
+        self.namespace = namespace
+        self._client = client
         self._on_started, self._on_lost = on_started, on_lost
         row = resource("Lease")
         # The same order everywhere: two processes that want several do not block each other.
@@ -299,7 +300,7 @@ class LeaderElection:
     async def _put(self, lease: _Lease, spec: dict[str, Any], timeout: float) -> tuple[int, bytes]:
         metadata = (lease.record or {}).get("metadata") or {
             "name": lease.name,
-            "namespace": self._namespace,
+            "namespace": self.namespace,
         }
         body = {
             "apiVersion": "coordination.k8s.io/v1",

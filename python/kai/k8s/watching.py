@@ -50,9 +50,10 @@ class _Broken(Exception):
 class Watch:
     """One watch. `run` ends only by cancellation.
 
-    `synced`: a list has been complete. `problem`: what is wrong now, "" when it gets on. Counters:
-    `relists`, `reconnects`, `bytes`, `events`, `pauses` (the sink was full). `silent_for()`: the
-    seconds since the server sent something. `on_sync` is called after each complete list.
+    `synced`: a list has been complete. `absent`: the server does not serve the kind. `problem`:
+    what is wrong now, "" when it gets on. Counters: `relists`, `reconnects`, `bytes`, `events`,
+    `pauses` (the sink was full). `silent_for()`: the seconds since the server sent something.
+    `on_sync` is called after each complete list.
 
     `optional`: a kind that the server does not serve counts as one without objects, and is looked
     for again. `metadata_only`: the objects come without spec and status.
@@ -72,7 +73,7 @@ class Watch:
         silence: float = WATCH_SILENCE_S,
         on_sync: Callable[[], None] | None = None,
     ) -> None:
-        self.kind, self.synced, self.problem = kind, False, ""
+        self.kind, self.synced, self.absent, self.problem = kind, False, False, ""
         self.relists = self.reconnects = self.bytes = self.events = self.pauses = 0
         self._client, self._sink, self._namespace = client, sink, namespace
         self._optional, self._metadata_only = optional, metadata_only
@@ -86,7 +87,6 @@ class Watch:
         self._fruitless = 0  # answers in a row that brought nothing
         self._listed_at = self._opened_at = float("-inf")
         self._heard_at = client.clock.monotonic()
-        self._absent = False
 
     async def run(self) -> None:
         """Feeds the sink until it is cancelled. Problems with the server are not raised."""
@@ -145,10 +145,10 @@ class Watch:
         if found is not None and found != self._resource:
             self._resource = found
             return
-        if self._optional and not self._absent:
+        if self._optional and not self.absent:
             self._sink.begin_list(self.kind)
             self._complete()
-            self._absent = True
+        self.absent = True
         await self._pause("" if self._optional else why, MOST_RETRY_AFTER_S)
 
     def _gets_on(self) -> None:
@@ -176,7 +176,7 @@ class Watch:
 
     def _complete(self) -> None:
         self._sink.end_list(self.kind)
-        self.synced, self._absent = True, False
+        self.synced, self.absent = True, False
         self._listed_at = self._client.clock.monotonic()
         if self._on_sync is not None:
             self._on_sync()
@@ -213,7 +213,7 @@ class Watch:
             parameters["continue"] = following
         self._version = version
         self._complete()
-        self._gets_on()
+        self._fruitless = 0  # the problem may be that of the watch that comes next
 
     # ---- streams ---------------------------------------------------------------------------------
 
@@ -241,7 +241,8 @@ class Watch:
                 await self._read(response.content, listing)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             if not self._moved:  # else it goes on at once
-                raise _Broken(f"{path}: {explain(error)}", answered=False) from None
+                why = explain(error, proxy=client.access.proxy)
+                raise _Broken(f"{path}: {why}", answered=False) from None
 
     async def _read(self, content: Any, listing: bool) -> None:
         """Hands a stream to the sink, to its end."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from kai.k8s.client import Client
     from kai.service.log import Log
     from kai.service.options import LogLevel, Options, RunOptions
 
@@ -91,11 +92,13 @@ async def _run(
     log: Log,
     stop: asyncio.Event,
 ) -> None:
-    from kai.k8s.client import Client
     from kai.service.pages import Pages
     from kai.service.service import Service
 
-    async with await Client.connect(kubeconfig, context) as client:
+    client = await _connected(kubeconfig, context, stop)
+    if client is None:
+        return
+    async with client:
         service = Service(client, options, log)
         pages = Pages(service.metrics, service.why_unhealthy, service.why_unready, service.snapshot)
         try:
@@ -104,3 +107,21 @@ async def _run(
             await service.run(stop)
         finally:
             await pages.stop()
+
+
+async def _connected(
+    kubeconfig: str | os.PathLike[str] | None, context: str | None, stop: asyncio.Event
+) -> Client | None:
+    """None: it was to stop before the server answered."""
+    import asyncio
+
+    from kai.k8s.client import Client
+
+    connecting = asyncio.ensure_future(Client.connect(kubeconfig, context))
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({connecting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        return connecting.result() if connecting.done() else None
+    finally:
+        connecting.cancel()
+        stopping.cancel()

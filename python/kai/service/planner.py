@@ -33,6 +33,7 @@ from kai.engine import config as configuration
 from kai.engine.plan import Plan
 from kai.engine.values import Bind, Evict
 from kai.service.figures import Figures, Shares
+from kai.service.kinds import needed_by
 from kai.service.log import Line
 from kai.service.options import Options
 from kai.service.seen import FeedSeen
@@ -40,9 +41,6 @@ from kai.service.statuses import Statuses
 
 if TYPE_CHECKING:
     from kai import _core
-
-NEEDED = frozenset(("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "BindRequest"))
-"""Kinds that have to be listed before the first plan. A pod with a BindRequest is on its way."""
 
 
 class Core(NamedTuple):
@@ -175,7 +173,7 @@ class Planner:
         self._grouper: Grouper | None = None
         if options.has("pod-grouper"):
             self._grouper = Grouper(scheduler_name=options.scheduler_name)
-        self._plans = options.has("scheduler")
+        self._plans, self._needed = options.has("scheduler"), needed_by(options.roles)
         self._verdicts = Verdicts(options.node_pool)
         self._says_all = True  # the next plan is the first one that is read
         self._figures = Figures() if self._plans else None
@@ -214,12 +212,14 @@ class Planner:
             fields = dict(zip(("kind", "name", "field", "why"), each, strict=True))
             turn.lines.append(Line("warning", "an object cannot be used", fields))
         self._statuses.touch(now, drained.groups, drained.queues)
+        for write, outcome in news.answers:
+            self._statuses.answered(now, write, outcome)
         self._touched.update(drained.groups)
         self._measure(turn, drained, news)
         self._check(turn, news.asked)
         turn.targets = self._targets(news.requests)
         self._keep_away(turn, drained, now)
-        leads = news.plans and turn.synced >= NEEDED
+        leads = news.plans and turn.synced >= self._needed
         if self._grouper is not None:
             turn.grouped = self._group(self._grouper, drained, news, leads and not news.ends)
         taken_in = time.perf_counter()

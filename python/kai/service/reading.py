@@ -11,23 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kai.api.resources import OURS, resource
 from kai.controllers.grouper import Reference, Rules
-from kai.errors import KaiError, NotFoundError, RefusedError
+from kai.errors import NotFoundError, RefusedError
+from kai.k8s.answers import denial
 from kai.k8s.sinks import DictSink, Sink
 from kai.k8s.watching import Watch
+from kai.service.kinds import OPTIONAL, WATCHED
 
 if TYPE_CHECKING:
     from kai.k8s.client import Client
     from kai.service.options import Options
-
-WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
-"""The kinds that decisions depend on."""
-OPTIONAL = frozenset(("Topology", "BindRequest"))
-"""A cluster without these kinds has none of their objects."""
 
 Found = tuple[Reference, Mapping[str, Any] | bool | None]
 """An object that was asked for; None: it is not there, False: it may not be read."""
@@ -91,30 +88,37 @@ class Reading:
         Raises RefusedError and UnreachableError; also for a server without the kinds of kai.
         """
         lists = [self._list(kind) for kind in WATCHED]
-        for found in await asyncio.gather(*lists, return_exceptions=True):
-            if isinstance(found, BaseException):
-                raise found
+        found = await asyncio.gather(*lists, return_exceptions=True)
+        errors = [each for each in found if isinstance(each, BaseException)]
+        if errors:
+            raise missing_rights(self._client, map(str, errors)) or errors[0]
 
     async def check(self) -> None:
         """Raises as `list_once` does, at the cost of one object of each kind."""
         for kind in WATCHED:
-            answer = await self._client.read(resource(kind).path(), {"limit": "1"})
+            try:
+                answer = await self._client.read(resource(kind).path(), {"limit": "1"})
+            except RefusedError as error:
+                raise missing_rights(self._client, [str(error)]) or error from None
             if answer.status == 404:
                 await self._served(kind)
 
-    async def look_up(self, reference: Reference) -> str:
-        """Reads an owner for `take_owners`, and returns why it cannot be read; "" where it can."""
+    async def look_up(self, reference: Reference) -> None:
+        """Reads an owner for `take_owners`.
+
+        Raises RefusedError where it may not be read, and UnreachableError.
+        """
         api, kind, namespace, name, _ = reference
-        found: Any
-        why = ""
-        try:
-            data = await self._client.get_by_api(api, kind, namespace, name)
-            found = None if data is None else json.loads(data)
-        except KaiError as error:
-            found, why = False, str(error)
+        data = await self._client.get_by_api(api, kind, namespace, name)
+        self._found(reference, None if data is None else json.loads(data))
+
+    def skip(self, reference: Reference) -> None:
+        """An owner is not read: what it owns counts without it."""
+        self._found(reference, False)
+
+    def _found(self, reference: Reference, found: Any) -> None:
         self._owners.append((reference, found))
         self._changed()
-        return why
 
     @property
     def has_news(self) -> bool:
@@ -153,6 +157,16 @@ class Reading:
     def _classes_changed(self, *_: Any) -> None:
         names = frozenset(name for _, name in self._classes.objects)
         self._rules = Rules(classes=names, queue_label=self._queue_label)
+
+
+def missing_rights(client: Client, problems: Iterable[str]) -> RefusedError | None:
+    """The rights that messages of the API server are about, in one sentence; None for others."""
+    found = [each for problem in problems if (each := denial(problem)) is not None]
+    if not found:
+        return None
+    what = ", ".join(each.resource for each in found)
+    said = f"user {found[0].user} may not {found[0].verb} {what}"
+    return RefusedError(f"{client.access.server}: {said}", 403)
 
 
 class _Tee:

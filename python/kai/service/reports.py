@@ -12,16 +12,18 @@ a person has to look at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kai.api.resources import RESOURCES, resource
 from kai.api.writes import NOT_LEADING, Outcome, Result, Write
+from kai.k8s.answers import Denial, denial
 from kai.service.log import Calm, Line, Log
+from kai.service.rights import Rights, right_of
 
 if TYPE_CHECKING:
     from kai.controllers.bindings import Binding
-    from kai.controllers.grouper import Reference
     from kai.k8s.clock import Clock
     from kai.k8s.leases import LeaderElection
     from kai.k8s.watching import Watch
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 1.0
 LINES_AT_ONCE = 20
 """Of one message; then as many every 10 s."""
+INSTALL_KINDS = "kai install --crds-only | kubectl apply --server-side -f -"
+LEASES = resource("Lease")
 
 
 class Reports:
@@ -37,11 +41,13 @@ class Reports:
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self._log, self._clock = log, clock
+        self.rights = Rights(log, clock.monotonic)
         self._calm = Calm(log, clock.monotonic)
         self._of_objects = Calm(log, clock.monotonic, at_once=LINES_AT_ONCE)
         self._cycle = self._bound = self._evicted = 0
         self._troubled: frozenset[str] = frozenset()  # kinds whose watches had a problem before
         self._watches_fail = False
+        self._absent: tuple[str, ...] = ()  # kinds that the server does not serve
         self._waits_for = ""
 
     def turned(self, turn: Turn) -> None:
@@ -68,8 +74,10 @@ class Reports:
         self.lines(turn.lines, turn.cycle)
 
     def lines(self, lines: Iterable[Line], cycle: int = 0) -> None:
-        """`cycle`: the one that they belong to; 0: none."""
+        """`cycle`: the one that they belong to; 0: none. Of a missing right `Rights` has a line."""
         for line in lines:
+            if denial(str(line.fields.get("why", ""))) is not None:
+                continue
             fields = {"cycle": cycle, **line.fields} if cycle else line.fields
             self._of_objects.write(replace(line, fields=fields))
 
@@ -87,21 +95,40 @@ class Reports:
 
     def answered(self, write: Write, outcome: Outcome) -> None:
         result, why = outcome.result, outcome.message or f"HTTP status {outcome.status}"
-        if result is Result.LOST:
+        if result in (Result.DONE, Result.GONE, Result.CONFLICT):
+            if self.rights and (right := right_of(write)):
+                self.rights.is_there(*right, write.namespace)
+        elif result is Result.LOST:
             self._say("got no answer, so it is looked at", write, why)
-        elif result in (Result.REFUSED, Result.FAILED) and outcome.reason != NOT_LEADING:
+        elif result not in (Result.REFUSED, Result.FAILED) or outcome.reason == NOT_LEADING:
+            return
+        elif not self._is_denied(why):
             self._say("failed", write, why)
 
     def not_bound(self, binding: Binding, why: str) -> None:
-        self._calm.warning("a pod cannot be bound", name=binding.pod, node=binding.node, why=why)
+        if denial(why) is None:  # else it was said of the write
+            fields = {"name": binding.pod, "node": binding.node, "why": why}
+            self._calm.warning("a pod cannot be bound", **fields)
 
-    def no_owner(self, reference: Reference, why: str) -> None:
-        name = "/".join(filter(None, (reference.namespace, reference.name)))
-        self._calm.warning("an owner cannot be read", kind=reference.kind, name=name, why=why)
+    def not_read(self, kind: str, name: str, why: str) -> None:
+        if not self._is_denied(why):
+            self._calm.warning(f"{kind} cannot be read", name=name, why=why)
 
-    def not_read(self, binding: Binding, kind: str, why: str) -> None:
-        where = {"name": binding.node} if kind == "Node" else {"name": binding.pod}
-        self._calm.warning(f"a {kind} cannot be read", **where, why=why)
+    def read(self, kind: str, namespace: str) -> None:
+        """An object was read that could not be before."""
+        if self.rights and (row := RESOURCES.get(kind)) is not None:
+            self.rights.is_there("get", row.plural, row.group, namespace)
+
+    def lost(self, why: str) -> None:
+        """Another process may lead."""
+        found = denial(why)
+        self._log.warning("not leading any more", why=_short(found) if found else why)
+
+    def _is_denied(self, why: str) -> bool:
+        found = denial(why)
+        if found is not None:
+            self.rights.is_missing(found)
+        return found is not None
 
     def _say(self, what: str, write: Write, why: str) -> None:
         path = "/".join(filter(None, (write.kind, write.subresource)))
@@ -119,14 +146,52 @@ class Reports:
         problems = {kind: watch.problem for kind, watch in watches.items() if watch.problem}
         lasting = sorted(self._troubled & problems.keys())  # others may be over in a moment
         self._troubled = frozenset(problems)
-        if lasting and not self._watches_fail:
+        if self.rights:
+            self._find_rights(watches)
+        self._look_for_kinds(watches, lasting)
+        others = [
+            kind
+            for kind in lasting
+            if not watches[kind].absent and not self._is_denied(problems[kind])
+        ]
+        if others and not self._watches_fail:
             self._watches_fail = True
-            kinds = ", ".join(lasting)
-            self._log.warning("cannot watch", kinds=kinds, why=problems[lasting[0]])
-        elif self._watches_fail and not problems:
+            kinds = ", ".join(others)
+            self._log.warning("cannot watch", kinds=kinds, why=problems[others[0]])
+        elif self._watches_fail and not any(denial(each) is None for each in problems.values()):
             self._watches_fail = False
             self._log.info("watches go on")
-        problem = "" if election is None or election.is_leading() else election.problem
-        if problem and problem != self._waits_for:
+        if election is not None:
+            self._look_at(election)
+
+    def _look_for_kinds(self, watches: Mapping[str, Watch], lasting: Sequence[str]) -> None:
+        absent = tuple(kind for kind in lasting if watches[kind].absent)
+        if set(absent) > set(self._absent):
+            names = (f"{resource(kind).plural}.{resource(kind).group}" for kind in absent)
+            self._log.warning(f"the cluster has no {', '.join(names)}", fix=INSTALL_KINDS)
+        elif self._absent and not absent:
+            self._log.info("the cluster has all kinds")
+        self._absent = absent
+
+    def _look_at(self, election: LeaderElection) -> None:
+        problem, leads = election.problem, election.is_leading()
+        if leads and not problem and self.rights:
+            for verb in ("create", "get", "update"):
+                self.rights.is_there(verb, "leases", LEASES.group, election.namespace)
+        if self._is_denied(problem):
+            return
+        if problem and not leads and problem != self._waits_for:
             self._log.info("waiting to lead", why=problem)
-        self._waits_for = problem
+        self._waits_for = "" if leads else problem
+
+    def _find_rights(self, watches: Mapping[str, Watch]) -> None:
+        """Those of watches that get on."""
+        for kind, watch in watches.items():
+            if watch.synced and not watch.problem:
+                row = resource(kind)
+                for verb in ("list", "watch"):
+                    self.rights.is_there(verb, row.plural, row.group)
+
+
+def _short(found: Denial) -> str:
+    return f"may not {found.verb} {found.resource}"

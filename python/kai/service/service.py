@@ -26,17 +26,19 @@ from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Decided, GroupChange, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.verdicts import Event
-from kai.errors import KaiError
+from kai.errors import KaiError, RefusedError
+from kai.k8s.answers import denial
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
 from kai.k8s.writing import Writer
 from kai.service.bind_requests import BindRequests
+from kai.service.kinds import needed_by, watched_by
 from kai.service.log import Line, Log
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
 from kai.service.options import Options
-from kai.service.planner import NEEDED, News, Planner, Turn, make_core, read_config
-from kai.service.reading import WATCHED, Reading
+from kai.service.planner import News, Planner, Turn, make_core, read_config
+from kai.service.reading import Reading
 from kai.service.reports import Reports
 from kai.service.snapshots import archive, objects_of
 
@@ -51,6 +53,8 @@ FLUSH_WITHIN_S = 3.0
 """How long their conditions and events may take after that."""
 LAG_EVERY_S = 0.25
 SNAPSHOT_TRIES = 3
+NEVER_SKIPPED = frozenset(("Pod", "PodGroup"))
+"""What the grouper has to read: of other owners it does without those that it may not read."""
 LABELS_ARE_COPIED_FROM = 35
 """The minor version of Kubernetes whose bindings bring labels to pods."""
 
@@ -67,7 +71,7 @@ class Service:
         self.metrics = metrics or Metrics(
             options.metrics_namespace, options.roles, (each[1] for each in labels)
         )
-        self._clock = client.clock
+        self._clock, self._needed = client.clock, needed_by(options.roles)
         core = make_core(options)
         self._planner = Planner(core, options, self._nodes_changed)
         self._loop = asyncio.get_running_loop()
@@ -131,7 +135,7 @@ class Service:
             roles=",".join(self._options.roles),
             server=self._client.access.server,
         )
-        for kind in WATCHED:
+        for kind in watched_by(self._options.roles):
             self._watch(kind)
         self._start(self._measure_lag())
         self._start(self._reports.run(self._reading.watches, self._election))
@@ -211,7 +215,7 @@ class Service:
 
     def _lost_leading(self) -> None:
         assert self._election is not None
-        self._log.warning("not leading any more", why=self._election.problem)
+        self._reports.lost(self._election.problem)
 
     def _may_plan(self) -> bool:
         if self._election is None:
@@ -220,7 +224,7 @@ class Service:
 
     def _may_act(self) -> bool:
         """It may plan, and has read all that it needs."""
-        return self._may_plan() and self._synced >= NEEDED
+        return self._may_plan() and self._synced >= self._needed
 
     def _term(self) -> int:
         return 0 if self._election is None else self._election.transitions
@@ -244,7 +248,7 @@ class Service:
         return ""
 
     def why_unready(self) -> str:
-        missing = sorted(NEEDED - self._synced)
+        missing = sorted(self._needed - self._synced)
         return f"not listed yet: {', '.join(missing)}" if missing else ""
 
     async def snapshot(self) -> bytes:
@@ -332,7 +336,7 @@ class Service:
 
     def _apply(self, turn: Turn) -> None:
         now = self._clock.monotonic()
-        if turn.synced >= NEEDED and not self._synced >= NEEDED:
+        if turn.synced >= self._needed and not self._synced >= self._needed:
             gc.freeze()  # what is there by now stays: looking through it again would stop the loop
             self._log.info("ready")
         self._synced = turn.synced
@@ -357,9 +361,12 @@ class Service:
     def _take(self, now: float, decided: Decided) -> None:
         for reference in decided.needs:
             self._start(self._fetch(reference))
+        assigned = {f"{each.pod.partition('/')[0]}/{each.group}" for each in decided.assignments}
         for change in decided.groups:
             if change.patch is None or self._binder.is_planned(change.name):
                 self._binder.add_group(GroupChange(change.manifest))
+                if change.patch is None and change.name not in assigned:
+                    self._binder.create(change.name)
             else:
                 self._writer.put(change.write(), self._answered)
         for assignment in decided.assignments:
@@ -370,8 +377,21 @@ class Service:
             self._events["pod-grouper"].emit(about, "Warning", WARNING, problem.message)
 
     async def _fetch(self, reference: Reference) -> None:
-        if why := await self._reading.look_up(reference):
-            self._reports.no_owner(reference, why)
+        """Reads what owns a pod, or a pod group that the grouper has to know."""
+        name = f"{reference.namespace}/{reference.name}"
+        while True:
+            try:
+                await self._reading.look_up(reference)
+                self._reports.read(reference.kind, reference.namespace)
+                return
+            except KaiError as error:
+                self._reports.not_read(reference.kind, name, str(error))
+                is_refused = isinstance(error, RefusedError) and error.status != 401
+                if is_refused and reference.kind not in NEVER_SKIPPED:
+                    self._reading.skip(reference)
+                    return
+                found = denial(str(error))
+            await self._clock.sleep(1.0 if found is None else self._reports.rights.wait(found))
 
     # ---- writes ----------------------------------------------------------------------------------
 
@@ -432,6 +452,17 @@ class Service:
         )
 
     def _answered(self, write: Write, outcome: Outcome) -> None:
+        if (missing := denial(outcome.message)) is not None and outcome.result is Result.FAILED:
+            self._start(self._later(self._reports.rights.wait(missing), write, outcome))
+        else:
+            self._take_answer(write, outcome)
+
+    async def _later(self, seconds: float, write: Write, outcome: Outcome) -> None:
+        """The answer to a write that may not be done: the next try is as far away as that."""
+        await self._clock.sleep(seconds)
+        self._take_answer(write, outcome)
+
+    def _take_answer(self, write: Write, outcome: Outcome) -> None:
         self._answers.append((write, outcome))
         if outcome.result is not Result.DONE and outcome.result is not Result.REPLACED:
             self._changed.set()
@@ -449,8 +480,9 @@ class Service:
                 data = await self._client.get(kind, namespace, name)
                 break
             except KaiError as error:
-                self._reports.not_read(binding, kind, str(error))
+                self._reports.not_read(kind, f"{namespace}/{name}".lstrip("/"), str(error))
                 await self._clock.sleep(1.0)
+        self._reports.read(kind, namespace)
         if data is not None:
             self._looked_at.append(data)
         now = self._clock.monotonic()

@@ -24,9 +24,10 @@ from kai.engine.cluster import Cluster
 from kai.engine.packing import pack
 from kai.k8s.client import Client, user_agent
 from kai.k8s.sinks import Page
+from kai.service.kinds import WATCHED
 from kai.service.options import Options
 from kai.service.planner import State
-from kai.service.reading import WATCHED, Reading
+from kai.service.reading import Reading
 from kai.service.view import View, name_of
 
 if TYPE_CHECKING:

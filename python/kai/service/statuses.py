@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kai.api.writes import Write
-from kai.controllers.status import Sums, pod_group_write, queue_write
+from kai.api.writes import Outcome, Result, Write
+from kai.controllers.status import OF_GROUP, OF_QUEUE, Sums, pod_group_write, queue_write
 
 if TYPE_CHECKING:
     from kai import _core
@@ -43,6 +43,14 @@ class Statuses:
                 self._touched.setdefault(name, now)
         if self._queues and self._queues_since is None and (groups or any(True for _ in queues)):
             self._queues_since = now
+
+    def answered(self, now: float, write: Write, outcome: Outcome) -> None:
+        """What became of a write: one that was not done is worked out anew. Others are ignored."""
+        if outcome.result in (Result.FAILED, Result.LOST):
+            if write.key.startswith(OF_GROUP):
+                self.touch(now, [write.key.removeprefix(OF_GROUP)], ())
+            elif write.key.startswith(OF_QUEUE):
+                self.touch(now, (), [write.name])
 
     def due(self, now: float) -> list[Write]:
         """What has to be written now; nothing that is there already."""

@@ -23,11 +23,12 @@ from kai.api.times import SECOND_NS, to_datetime
 from kai.controllers.grouper import Reference
 from kai.engine import text
 from kai.engine.cluster import Cluster
-from kai.errors import RefusedError
+from kai.errors import KaiError, RefusedError
 from kai.k8s.sinks import DictSink, Sink
+from kai.service.kinds import OPTIONAL, WATCHED
 from kai.service.options import Options
 from kai.service.planner import News, Planner, State, Turn, make_core
-from kai.service.reading import OPTIONAL, WATCHED, Reading
+from kai.service.reading import Reading, missing_rights
 
 if TYPE_CHECKING:
     from kai.engine.plan import Plan
@@ -104,10 +105,12 @@ class View:
         gives_up = clock.monotonic() + PATIENCE_S
         while missing := [each for each in self._reading.watches.values() if not each.synced]:
             self._check_on()
-            if not (why := "; ".join(each.problem for each in missing if each.problem)):
+            problems = [each.problem for each in missing if each.problem]
+            if not problems:
                 gives_up = clock.monotonic() + PATIENCE_S
             elif clock.monotonic() > gives_up:
-                raise RefusedError(f"{self._client.access.server}: {why}")
+                why = RefusedError(f"{self._client.access.server}: {'; '.join(problems)}")
+                raise missing_rights(self._client, problems) or why
             await clock.sleep(0.02)
         async with self._turns:
             await self._settle()
@@ -215,8 +218,11 @@ class View:
                 self._core.cluster.withdraw("PodGroup", group)
 
     async def _look_up(self, reference: Reference) -> None:
-        if why := await self._reading.look_up(reference):
-            self._unread[reference.kind][f"{reference.namespace}/{reference.name}"] = why
+        try:
+            await self._reading.look_up(reference)
+        except KaiError as error:
+            self._reading.skip(reference)
+            self._unread[reference.kind][f"{reference.namespace}/{reference.name}"] = str(error)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -140,4 +140,6 @@ async def run(scene: Scene, pods: int, nodes: int) -> Report:
             "until_bound": round(filled["ms_a_pod_until_bound"] / alone, 2),
             "until_quiet": round(filled["ms_a_pod_until_quiet"] / alone, 2),
         }
+        if flows := await scene.flows():
+            report["flows"] = flows
     return report

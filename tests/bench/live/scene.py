@@ -16,7 +16,17 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[2] / "cluster")]
 
-from testcluster import Client, Cluster, Kai, Options, install, node, temporary_cluster  # noqa: E402
+from testcluster import (  # noqa: E402
+    NAMESPACE,
+    Client,
+    Cluster,
+    Kai,
+    Options,
+    install,
+    install_all,
+    node,
+    temporary_cluster,
+)
 
 Report = dict[str, Any]
 Writes = Counter[str]
@@ -27,15 +37,23 @@ LOOK_EVERY_S = 2.0
 
 @dataclass
 class Scene:
-    """`arguments` go to `kai run`."""
+    """`arguments` go to `kai run`. `account`: the kubeconfig of its service account, where it does
+    not run as the administrator."""
 
     cluster: Cluster
     api: Client
     folder: Path
     arguments: tuple[str, ...] = ()
+    account: Path | None = None
 
     def kai(self) -> Kai:
-        return Kai(self.cluster, "default", self.folder / "kai.log", *self.arguments)
+        namespace = "default" if self.account is None else NAMESPACE
+        log = self.folder / "kai.log"
+        return Kai(self.cluster, namespace, log, *self.arguments, kubeconfig=self.account)
+
+    async def flows(self) -> Report:
+        """What became of requests, by flow schema; nothing without fair queuing."""
+        return {what: dict(each) for what, each in (await self.api.flow_counts()).items() if each}
 
     async def add_nodes(self, count: int) -> None:
         room = {"cpu": "64", "memory": "512Gi"}
@@ -83,14 +101,19 @@ class Meter:
 
 @asynccontextmanager
 async def scene(arguments: tuple[str, ...], *, fair_queuing: bool = False) -> AsyncIterator[Scene]:
-    """A cluster of its own with the kinds and queues of kai."""
+    """A cluster of its own with the kinds and queues of kai. With fair queuing it has all that `kai
+    install` prints, and kai runs under its service account, as at a user's."""
     with (
         tempfile.TemporaryDirectory() as folder,
         temporary_cluster(Options(fair_queuing=fair_queuing)) as cluster,
     ):
-        install(cluster)
+        account = None
+        if fair_queuing:
+            account = install_all(cluster)
+        else:
+            install(cluster)
         async with cluster.client() as api:
-            yield Scene(cluster, api, Path(folder), arguments)
+            yield Scene(cluster, api, Path(folder), arguments, account)
 
 
 async def until(is_so: Callable[[], bool], seconds: float) -> bool:

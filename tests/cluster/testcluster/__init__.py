@@ -12,12 +12,13 @@ from .ports import free_ports
 from .processes import Usage
 from .provisioner import Provisioner, claim, claim_spec, storage_class
 from .proxy import FaultProxy, Request
-from .running import Kai, Kubectl, install, until
+from .running import NAMESPACE, Kai, Kubectl, install, install_all, until
 from .scene import BINDINGS, SHORT_LEASE, Scene, play
 
 __all__ = [
     "BINDINGS",
     "EVERYTHING",
+    "NAMESPACE",
     "SHORT_LEASE",
     "WATCHES",
     "WRITES",
@@ -44,6 +45,7 @@ __all__ = [
     "claim_spec",
     "free_ports",
     "install",
+    "install_all",
     "job",
     "measured",
     "namespace",

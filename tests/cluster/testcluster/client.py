@@ -268,6 +268,17 @@ class Client:
             counts[label["verb"], label["resource"], label["subresource"]] += int(float(value))
         return counts
 
+    async def flow_counts(self) -> dict[str, Counter[str]]:
+        """Requests that API priority and fairness has "dispatched" and "rejected" since the server
+        started, by flow schema."""
+        text = (await self.get("/metrics"))["text"]
+        counts: dict[str, Counter[str]] = {"dispatched": Counter(), "rejected": Counter()}
+        pattern = r"^apiserver_flowcontrol_(dispatched|rejected)_requests_total{(.*)} (\S+)$"
+        for what, labels, value in re.findall(pattern, text, re.M):
+            schema = dict(re.findall(r'(\w+)="([^"]*)"', labels))["flow_schema"]
+            counts[what][schema] += int(float(value))
+        return counts
+
 
 def abort(answer: aiohttp.ClientResponse) -> None:
     """Ends the connection of an answer that is not read to its end. aiohttp would end it in the

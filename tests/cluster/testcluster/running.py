@@ -37,6 +37,19 @@ def install(cluster: Cluster) -> None:
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=others)
 
 
+NAMESPACE = manifests.NAMESPACE
+"""Of the service account of `install_all`, and of its leases."""
+
+
+def install_all(cluster: Cluster) -> Path:
+    """All that `kai install --without-programs` prints; the kubeconfig of its service account."""
+    install(cluster)
+    text = manifests.to_yaml(manifests.everything(programs=False))
+    cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+    token = cluster.kubectl("create", "token", "kai", "-n", NAMESPACE, "--duration=24h").strip()
+    return cluster.kubeconfig_of(token=token, name="kai.kubeconfig")
+
+
 class Kai:
     """`kubeconfig`: another one than the admin's, as of a fault proxy. `namespace` keeps the
     leases. `arguments` go to `kai run`."""

@@ -102,6 +102,21 @@ def test_a_group_that_cannot_be_created_binds_nothing() -> None:
     assert kinds(steps) == ["create PodGroup"]
 
 
+def test_a_group_that_was_deleted_is_made_again_though_no_pod_waits_for_it() -> None:
+    binder = Binder()
+    binder.add_group(group())
+    assert binder.tick(5) == Steps()
+    binder.create("team/pg-a")
+    assert binder.next_tick() == 0
+    [created] = binder.tick(5).writes
+    assert (created.verb, created.kind, created.name) == ("create", "PodGroup", "pg-a")
+    binder.answered(5, created, REFUSED)
+    assert binder.tick(5.5) == Steps()
+    [created] = binder.tick(6).writes
+    assert binder.answered(6, created, DONE) == Steps()
+    assert not binder.is_planned("team/pg-a")
+
+
 def test_a_group_that_could_not_be_created_is_tried_again_for_a_pod_planned_meanwhile() -> None:
     binder = with_planned_group("a-0")
     [created] = begin(binder, binding(names_group=False)).writes

@@ -118,6 +118,13 @@ def test_an_answer_is_told_by_what_has_to_follow(code: int, result: Result) -> N
     assert len(seen) == 1
 
 
+def test_a_missing_right_is_not_tried_again_at_once_and_may_come() -> None:
+    said = 'pods "a" is forbidden: User "ann" cannot create resource "pods/binding" in API group ""'
+    outcome, seen = sent(bind(), status(403, reason="Forbidden", message=said))
+    assert (outcome.result, outcome.status) == (Result.FAILED, 403)
+    assert len(seen) == 1
+
+
 def test_a_path_that_is_not_served_is_no_object_that_is_gone() -> None:
     async def scenario(api: FakeApi) -> Outcome:
         async with api.client() as client:
@@ -306,7 +313,7 @@ def test_a_token_that_does_not_change_is_tried_once(tmp_path: Path) -> None:
     async def scenario(api: FakeApi) -> None:
         api.on("GET", POD, status(401, message="Unauthorized"))
         async with api.client(name="ann", token="wrong") as client:
-            with pytest.raises(kai.RefusedError, match=r"refuses the credentials of ann: Unauth"):
+            with pytest.raises(kai.RefusedError, match=r"credentials of ann \(test\): Unauth"):
                 await client.get("Pod", "team", "train-0")
         assert len(api.seen) == 1
 

@@ -132,7 +132,7 @@ def printing(text: str, code: int = 0) -> tuple[str, ...]:
 def test_a_plugin_that_fails_is_named(wanted: Plugin, problem: str) -> None:
     with pytest.raises(kai.UnreachableError, match=problem) as raised:
         run_plugin(wanted, access())
-    assert str(raised.value).startswith(f"{wanted.command}: ")
+    assert str(raised.value).startswith(f"the log-in plug-in {wanted.command}")
 
 
 # ---- certificates --------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_a_certificate_of_a_plugin_is_shown(pki: Path, tmp_path: Path) -> None:
 
 @needs_openssl
 def test_a_server_has_to_show_its_name(pki: Path) -> None:
-    with pytest.raises(kai.UnreachableError, match=r"does not count: .*127\.0\.0\.1"):
+    with pytest.raises(kai.UnreachableError, match=r"is not trusted: .*127\.0\.0\.1"):
         over_tls(pki, server_name="")
     over_tls(pki, server_name="", insecure=True)
 
@@ -220,7 +220,7 @@ def test_a_server_has_to_show_its_name(pki: Path) -> None:
 @needs_openssl
 def test_a_server_of_another_authority_does_not_count(pki: Path) -> None:
     other = Material(file=pki / "other.crt")
-    with pytest.raises(kai.UnreachableError, match="its certificate does not count"):
+    with pytest.raises(kai.UnreachableError, match="its certificate is not trusted"):
         over_tls(pki, authority=other)
     over_tls(pki, authority=other, insecure=True)
 

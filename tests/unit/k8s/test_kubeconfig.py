@@ -117,7 +117,7 @@ def test_a_plugin_is_read(tmp_path: Path) -> None:
             config(**{"current-context": None}),
             "config: current-context: is not set, and no context",
         ),
-        (config(**{"current-context": "z"}), "config: contexts: has no 'z', but x"),
+        (config(**{"current-context": "z"}), "config: contexts: 'z' is not among them: x"),
         (config(contexts={}), "config: contexts: is no list"),
         (
             config(clusters=[]),

@@ -127,7 +127,12 @@ class FakeCluster:
             return web.Response(status=404, text="404 page not found")
         if f"{'watch' if watches else 'list'} {kind}" in self.forbidden:
             verb = "watch" if watches else "list"
-            return _status(403, f"{RESOURCES[kind].plural} is forbidden: user cannot {verb}")
+            row = RESOURCES[kind]
+            return _status(
+                403,
+                f'{row.plural} is forbidden: User "ann" cannot {verb} resource "{row.plural}"'
+                f' in API group "{row.group}" at the cluster scope',
+            )
         if watches:
             return await self._stream(kind, request)
         metadata = {"resourceVersion": str(self._version)}

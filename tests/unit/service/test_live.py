@@ -159,7 +159,7 @@ def test_a_right_that_is_missing_is_named(
     monkeypatch.setattr(view, "PATIENCE_S", 0.1)
     cluster.put(*small())
     cluster.forbidden = {f"{verb} Queue"}
-    with pytest.raises(kai.RefusedError, match=f"queues is forbidden: user cannot {verb}"):
+    with pytest.raises(kai.RefusedError, match=f"user ann may not {verb} queues"):
         kai.connect(kubeconfig=cluster.kubeconfig).open()
 
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from test_truth import World, group, node, pod
 
 from kai.controllers.bind_requests import Request, Target
-from kai.service.planner import NEEDED
+from kai.service.kinds import needed_by
 
 
 def bind_request(name: str, node: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def test_a_decision_has_what_its_bind_request_says() -> None:
 
 def test_a_pod_with_a_bind_request_is_on_its_way() -> None:
     """The process that asked for it may be another one."""
-    assert "BindRequest" in NEEDED
+    assert "BindRequest" in needed_by(["scheduler"])
     world = World(
         Node=[node("n1")],
         PodGroup=[group("g")],

@@ -8,7 +8,6 @@ from typing import Any
 
 from kai.api.writes import NOT_LEADING, Lane, Outcome, Result, Write
 from kai.controllers.binding import Binding
-from kai.controllers.grouper import Reference
 from kai.k8s.clock import Clock
 from kai.service.log import Line, Log
 from kai.service.options import LogLevel
@@ -23,7 +22,7 @@ class Said:
         self._stream = io.StringIO()
         self.reports = Reports(Log(stream=self._stream, level=level), Clock())
         self.watches: dict[str, Any] = {
-            kind: SimpleNamespace(problem="") for kind in ("Node", "Pod")
+            kind: SimpleNamespace(problem="", absent=False, synced=True) for kind in ("Node", "Pod")
         }
         self.election: Any = SimpleNamespace(problem="", is_leading=lambda: False)
 
@@ -124,7 +123,5 @@ def test_lines_of_a_cycle_have_its_number_and_are_not_too_many() -> None:
 def test_owners_that_cannot_be_read_are_not_a_line_each() -> None:
     it = Said()
     for number in range(50):
-        it.reports.no_owner(Reference("batch/v1", "Job", "team", f"j{number}", "u"), "forbidden")
-    assert it.lines() == [
-        "warning kai: an owner cannot be read kind=Job name=team/j0 why=forbidden"
-    ]
+        it.reports.not_read("Job", f"team/j{number}", "gone")
+    assert it.lines() == ["warning kai: Job cannot be read name=team/j0 why=gone"]

@@ -10,8 +10,9 @@ import pytest
 from kai.api import keys
 from kai.controllers.binding import Binding
 from kai.controllers.evicting import Removal
+from kai.service.kinds import needed_by
 from kai.service.options import Options
-from kai.service.planner import NEEDED, News, Planner, Turn, make_core
+from kai.service.planner import News, Planner, Turn, make_core
 
 START_NS = 1_800_000_000_000_000_000
 READY = [{"type": "Ready", "status": "True"}]
@@ -85,7 +86,7 @@ class World:
         self.planner = Planner(self.core, options, self.changed.extend)
         self.now_ns, self._version = START_NS, 1
         queues = [queue("top"), queue("leaf", "top")]
-        for kind in sorted(NEEDED):
+        for kind in sorted(needed_by(options.roles)):
             self._list(kind, lists.get(kind, queues if kind == "Queue" else []))
 
     def _list(self, kind: str, items: list[dict[str, Any]]) -> None:

@@ -234,8 +234,8 @@ class Grouper:
                 self._dirty_groups[what.name] = None
             else:
                 self._ask(what.name, group)
-        elif what.patch is None:
-            self.group_gone(what.name)  # its pod was bound meanwhile, and forgotten
+        else:
+            self.group_gone(what.name)  # its pod was settled meanwhile, and forgotten
 
     # ---- decisions -------------------------------------------------------------------------------
 

@@ -548,6 +548,30 @@ def test_a_group_whose_creation_fails_after_its_pod_was_bound_is_made_again() ->
     assert names(made.decide()) == [group_of("p")]
 
 
+def test_a_patch_that_fails_after_its_pod_was_settled_is_made_again() -> None:
+    made = grouper(bare := pod("p"))
+    made.decide()
+    made.put_pod(named(bare, group_of("p")))
+    made.put_pod(changed := named(pod("p", labels={"a": "b"}), group_of("p")))
+    [reference] = made.decide().needs
+    made.put_object(reference, an_old_group())
+    [change] = made.decide().groups
+    assert change.patch is not None
+    made.retry(change)
+    [reference] = made.decide().needs
+    assert reference.kind == "Pod"
+    made.put_object(reference, changed)
+    [reference] = made.decide().needs
+    made.put_object(reference, an_old_group())
+    assert [each.patch for each in made.decide().groups] == [change.patch]
+
+
+def an_old_group() -> dict[str, Any]:
+    """As it was made for pod "p" when that had no labels."""
+    [change] = grouper(pod("p")).decide().groups
+    return {**change.manifest, "kind": "PodGroup"}
+
+
 def test_a_group_that_is_refused_is_a_problem_of_its_pods() -> None:
     made = grouper(pod("p"))
     made.decide()

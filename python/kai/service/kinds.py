@@ -1,0 +1,33 @@
+"""The kinds that a process reads, by its roles.
+
+watched_by(("queue-controller",))        # ("Pod", "PodGroup", "Queue", "PriorityClass")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "BindRequest")
+"""All that decisions depend on."""
+OPTIONAL = frozenset(("Topology", "BindRequest"))
+"""A cluster without these kinds has none of their objects."""
+
+_GROUPED = ("Pod", "PodGroup", "PriorityClass")
+_BY_ROLE = {
+    "scheduler": WATCHED,
+    "binder": ("Node", "Pod", "BindRequest"),
+    "pod-grouper": _GROUPED,
+    "pod-group-controller": _GROUPED,
+    "queue-controller": (*_GROUPED, "Queue"),
+}
+
+
+def watched_by(roles: Iterable[str]) -> tuple[str, ...]:
+    """What these roles read together; their rights (kai.install.access) are for no more."""
+    kinds = {kind for role in roles for kind in _BY_ROLE[role]}
+    return tuple(kind for kind in WATCHED if kind in kinds)
+
+
+def needed_by(roles: Iterable[str]) -> frozenset[str]:
+    """What has to be listed before the first decision; a kind that the cluster lacks counts too."""
+    return frozenset(watched_by(roles))

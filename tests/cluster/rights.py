@@ -1,0 +1,188 @@
+"""A role of `kai run` under a service account of its own, whose rights a test takes away.
+
+async with Account(cluster, namespace, "scheduler", tmp_path) as it:
+    async with it.without(("create", "pods/binding", "")):
+        ...                       # provoke what takes the right: one sentence has to follow
+    await it.recovers()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from testcluster import SHORT_LEASE, Client, Cluster, FaultProxy, Kai, Match, path_of
+
+from kai.install import access
+from kai.install.access import Rule
+
+Right = tuple[str, str, str]
+"""Verb, resource and API group."""
+MISSING = re.compile(r" warning kai: may not (\S+) (\S+)(?: group=(\S+))?(?: namespace=\S+)? user=")
+BACK = re.compile(r" info kai: may (\S+) (\S+) again(?: group=(\S+))?$", re.MULTILINE)
+LISTS = Match("GET", query="sendInitialEvents")
+"""Answered with 400, so that the process lists and watches as on an older server."""
+
+
+def rights_of(rules: Iterable[Rule]) -> set[Right]:
+    return {(verb, rule.resource, rule.group) for rule in rules for verb in rule.verbs}
+
+
+def found(pattern: re.Pattern[str], log: str) -> Counter[Right]:
+    """Which rights the lines of a log are about."""
+    return Counter((each[1], each[2], each[3] or "") for each in pattern.finditer(log))
+
+
+class Account:
+    """It has the rights in use; `scheduler_name`: its pods are not those of others."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        role: str,
+        folder: Path,
+        *arguments: str,
+        name: str = "",
+    ) -> None:
+        self.role, self.name = role, name or f"kai-{role}"
+        self.namespace, self.scheduler_name = namespace, self.name
+        self.rules = access.USED[role]
+        self.taken: set[Right] = set()
+        self.tested: set[Right] = set()
+        self._cluster, self._folder = cluster, folder
+        self._arguments = ("--scheduler-name", self.scheduler_name, *SHORT_LEASE, *arguments)
+        self._seen = 0  # of the log, before the last rights were taken away
+
+    async def __aenter__(self) -> Account:
+        self.proxy = await FaultProxy(self._cluster).__aenter__()
+        self.api = await self._cluster.client().__aenter__()
+        for each in access.objects(self.role, self.name, self.namespace, self.rules):
+            await self.api.create(each)
+        token = await self.api.service_account_token(self.namespace, self.name)
+        config = self._cluster.kubeconfig_of(token=token, server=self.proxy.url)
+        self.kai = Kai(
+            self._cluster,
+            self.namespace,
+            self._folder / f"{self.name}.log",
+            *self._arguments,
+            roles=(self.role,),
+            kubeconfig=config,
+        )
+        self.kai.start()
+        await self.until("it leads", lambda: ": leading " in self.kai.log)
+        return self
+
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        status = await asyncio.to_thread(self.kai.stop)
+        made = access.objects(self.role, self.name, self.namespace, self.rules)
+        for each in made:
+            if each["kind"].startswith("ClusterRole"):
+                await self.api.delete(path_of(each["kind"], name=each["metadata"]["name"]))
+        await self.api.__aexit__(None, None, None)
+        await self.proxy.__aexit__(None, None, None)
+        assert kind is not None or status == 0, self.kai.log
+        assert kind is not None or found(MISSING, self.kai.log).keys() <= self.tested, self.kai.log
+
+    async def until(self, what: str, is_so: object, seconds: float = 25) -> None:
+        ends = asyncio.get_running_loop().time() + seconds
+        while not is_so():  # type: ignore[operator]
+            if asyncio.get_running_loop().time() > ends or not self.kai.is_running():
+                raise AssertionError(f"{self.name}: {what}\n{self.kai.log}")
+            await asyncio.sleep(0.05)
+
+    # ---- rights ----------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def without(self, *rights: Right) -> AsyncIterator[None]:
+        """Inside it these are missing, and at its end each was complained about once."""
+        self.taken, self._seen = set(rights), len(self.kai.log)
+        self.tested |= self.taken
+        await self._grant(rights_of(self.rules) - self.taken)
+        for right in rights:
+            await self.api.until(f"{right} is gone", lambda right=right: self._lacks(right))
+        yield
+        await self.complains()
+        await self._grant(rights_of(self.rules))
+
+    async def complains(self) -> None:
+        def said() -> Counter[Right]:
+            return found(MISSING, self.kai.log[self._seen :])
+
+        await self.until(f"complains about {self.taken}", lambda: said().keys() >= self.taken)
+        assert said() == Counter(self.taken), self.kai.log
+        # Nothing but that: no text of the server's beside it.
+        assert not re.search(r" cannot \w+ resource ", self.kai.log[self._seen :]), self.kai.log
+
+    async def recovers(self, *but: Right) -> None:
+        """All that was ever taken away is used again."""
+        wanted = self.tested - {*but}
+        await self.until("recovers", lambda: found(BACK, self.kai.log).keys() >= wanted)
+
+    async def _grant(self, rights: set[Right]) -> None:
+        own = {rule.resource for rule in self.rules if rule.own}
+        rules = [
+            Rule(group, resource, (verb,), resource in own) for verb, resource, group in rights
+        ]
+        for each in access.objects(self.role, self.name, self.namespace, rules):
+            if each["kind"] in ("Role", "ClusterRole") and "rules" in each:
+                name = each["metadata"]["name"]
+                where = path_of(each["kind"], each["metadata"].get("namespace", ""), name)
+                await self.api.request("PUT", where, each)
+
+    async def _lacks(self, right: Right) -> bool:
+        return not await may(self.api, self.namespace, self.name, right)
+
+    # ---- what takes them -------------------------------------------------------------------------
+
+    async def reads(self) -> None:
+        """All lists and watches, and the lease."""
+        kinds = {(each.resource, each.group) for each in self.rules if "list" in each.verbs}
+        self.proxy.answer(LISTS, 400)
+        async with self.without(*(("watch", *kind) for kind in kinds)):
+            self.proxy.cut_open()
+        await self.until("watches", lambda: self._is_back("watch", len(kinds)))
+        async with self.without(*(("list", *kind) for kind in kinds)):
+            self.proxy.expire(times=len(kinds))
+            self.proxy.cut_open()
+        lease = ("leases", "coordination.k8s.io")
+        async with self.without(("get", *lease), ("update", *lease)):
+            pass
+        await self.until("leads again", lambda: self._is_back("update", 1))
+        async with self.without(("create", *lease)):
+            await self._delete_lease()
+
+    def _is_back(self, verb: str, count: int) -> bool:
+        return sum(right[0] == verb for right in found(BACK, self.kai.log)) >= count
+
+    async def _delete_lease(self) -> None:
+        path = path_of("Lease", self.namespace)
+        for each in await self.api.items(path):
+            holder = each["spec"].get("holderIdentity", "")
+            if holder and each["metadata"]["name"] in self.kai.log:
+                await self.api.delete(f"{path}/{each['metadata']['name']}")
+
+
+async def may(api: Client, namespace: str, account: str, right: Right) -> bool:
+    """Whether a service account of the namespace has a right there."""
+    verb, resource, group = right
+    name, _, subresource = resource.partition("/")
+    asked = {
+        "group": group,
+        "resource": name,
+        "subresource": subresource,
+        "verb": verb,
+        "namespace": namespace,
+    }
+    user = f"system:serviceaccount:{namespace}:{account}"
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": asked},
+    }
+    done = await api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(done["status"]["allowed"])

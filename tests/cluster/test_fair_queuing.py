@@ -1,0 +1,57 @@
+"""API priority and fairness: our requests get levels of the control plane; none is rejected."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from testcluster import (
+    NAMESPACE,
+    Cluster,
+    Kai,
+    Options,
+    install_all,
+    node,
+    path_of,
+    pod,
+    temporary_cluster,
+)
+
+PODS, NODES = 200, 25
+
+
+@pytest.fixture
+def fair(programs: Mapping[str, Path]) -> Iterator[Cluster]:
+    """With the limits that a server has by default."""
+    with temporary_cluster(Options(fair_queuing=True), programs) as started:
+        yield started
+
+
+def test_a_fill_under_the_account_of_kai_install(fair: Cluster, tmp_path: Path) -> None:
+    account = install_all(fair)
+
+    async def fill() -> None:
+        async with fair.client() as api:
+            await api.create_namespace("team")
+            await api.create(*(node(f"n{number}") for number in range(NODES)))
+            before = await api.flow_counts()
+            with Kai(fair, NAMESPACE, tmp_path / "kai.log", kubeconfig=account) as kai:
+                await api.create(*(pod(f"p{number}", "team") for number in range(PODS)))
+
+                async def are_bound() -> bool:
+                    pods = await api.items(path_of("Pod", "team"))
+                    return all(each["spec"].get("nodeName") for each in pods)
+
+                await api.until("all pods are bound", are_bound, 60)
+                assert " warning " not in kai.log, kai.log
+            after = await api.flow_counts()
+            used = after["dispatched"] - before["dispatched"]
+            assert used["kai-workload-high"] >= 3 * PODS  # groups, bindings, conditions, events
+            assert used["kai-leader-election"] >= 8  # four leases: looked at, and taken
+            # All others are the administrator's and the cluster's own.
+            assert used.keys() == {"exempt", "kai-workload-high", "kai-leader-election"}
+            assert not after["rejected"]
+
+    asyncio.run(fill())

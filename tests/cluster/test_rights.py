@@ -1,0 +1,273 @@
+"""Each role runs under an account of its own with the rights of kai.install.access, and says in one
+sentence which of them is missing when it is taken away."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from rights import Account, Right, rights_of
+from testcluster import BINDINGS, Cluster, Object, install, node, path_of, pod, pod_spec
+
+from kai.api import keys
+from kai.install import access
+
+GROUP = "scheduling.run.ai"
+PIN = "test/only"
+
+
+def group(name: str, namespace: str, **spec: Any) -> Object:
+    return {
+        "apiVersion": f"{GROUP}/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"queue": "default-queue", "minMember": 1, **spec},
+    }
+
+
+OWNERS = {
+    "jobs": ("batch", "Job"),
+    "cronjobs": ("batch", "CronJob"),
+    "deployments": ("apps", "Deployment"),
+    "replicasets": ("apps", "ReplicaSet"),
+    "statefulsets": ("apps", "StatefulSet"),
+}
+"""Of the owners that the grouper may read those that every API server has."""
+MAKERS = ("Job", "ReplicaSet", "StatefulSet")
+READ = [("get", each, of) for each, (of, _) in OWNERS.items()]
+
+
+def owner(kind: str, group: str, name: str, it: Account, **annotations: str) -> Object:
+    """One that makes no pods, but for those whose controllers let go what they did not make."""
+    labels = {"matchLabels": {"a": name}}
+    template = {
+        "metadata": {"labels": labels["matchLabels"]},
+        "spec": pod_spec(scheduler=it.scheduler_name),
+    }
+    spec: Object = {"selector": labels, "template": template, "replicas": int(kind in MAKERS)}
+    if kind == "StatefulSet":
+        spec["serviceName"] = "s"
+    if kind == "Job":
+        spec = {"template": template}
+    if kind == "CronJob":
+        job = {"spec": {"template": template}}
+        spec = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": job}
+    if kind in ("Deployment", "ReplicaSet", "StatefulSet"):
+        template["spec"]["restartPolicy"] = "Always"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": it.namespace, "annotations": annotations},
+        "spec": spec,
+    }
+
+
+class Workload:
+    """Pods of one account's scheduler, each in a group of its own, on a node of its own."""
+
+    def __init__(self, it: Account) -> None:
+        self.it, self.api = it, it.api
+
+    async def pod(self, name: str, gpus: int = 1, priority: str = "train", **options: Any) -> None:
+        name = f"{name}-{self.it.name}"
+        made = group(name, self.it.namespace, priorityClassName=priority)
+        options = {
+            "annotations": {"pod-group-name": name},
+            "nodeSelector": {PIN: self.it.name},
+            **options,
+        }
+        of = pod(name, self.it.namespace, gpus, scheduler=self.it.scheduler_name, **options)
+        await self.api.create(made)
+        await self.api.create(of)
+
+    async def waits(self) -> None:
+        """A pod that fits on a node of its own, but for the label."""
+        await self.pod("waits", 0, nodeSelector={"test/waits": self.it.name})
+        await self.says_something_else([])
+
+    async def turn(self, labelled: bool) -> None:
+        """Its node is the right one and cordoned, or the wrong one: the pod waits for another
+        reason, and then for the first one again."""
+        before = await self.why_not()
+        labels = {"test/waits": self.it.name if labelled else None}
+        patch = {"metadata": {"labels": labels}, "spec": {"unschedulable": labelled}}
+        await self.api.patch(path_of("Node", name=f"w-{self.it.name}"), patch)
+        await self.says_something_else(before)
+
+    async def says_something_else(self, before: Any) -> None:
+        async def condition() -> Any:
+            return await self.why_not() != before
+
+        await self.api.until("it says something else", condition)
+
+    async def why_not(self) -> Any:
+        found = await self.api.get(path_of("Pod", self.it.namespace, f"waits-{self.it.name}"))
+        return [each["message"] for each in found["status"].get("conditions", ())]
+
+    async def bound(self, name: str) -> None:
+        path = path_of("Pod", self.it.namespace, f"{name}-{self.it.name}")
+
+        async def condition() -> Any:
+            return (await self.api.get(path))["spec"].get("nodeName")
+
+        await self.api.until(f"{name} is bound", condition, 30)
+
+
+class Grouped:
+    """Pods that are in no group yet."""
+
+    def __init__(self, it: Account) -> None:
+        self.it, self.api = it, it.api
+        self._count = 0
+
+    async def pod(self, name: str, **metadata: Any) -> None:
+        made = pod(name, self.it.namespace, 0, scheduler=self.it.scheduler_name)
+        await self.api.create({**made, "metadata": {**made["metadata"], **metadata}})
+
+    async def owned(self, kind: str, group: str, **annotations: str) -> None:
+        """An owner, and a pod of it."""
+        self._count += 1
+        name = f"{kind.lower()}-{self._count}"
+        [made] = await self.api.create(owner(kind, group, name, self.it, **annotations))
+        if kind in MAKERS:
+            return
+        about = {"name": name, "uid": made["metadata"]["uid"], "controller": True}
+        reference = {"apiVersion": made["apiVersion"], "kind": kind, **about}
+        await self.pod(name, ownerReferences=[reference])
+
+    async def owners(self) -> None:
+        for group, kind in OWNERS.values():
+            await self.owned(kind, group)
+
+    async def nonsense(self) -> None:
+        """Its pod gets a warning."""
+        await self.owned("Job", "batch", **{keys.BATCH_MIN_MEMBER_ANNOTATION: "many"})
+
+    async def relabel(self, name: str, value: str) -> None:
+        path = path_of("Pod", self.it.namespace, name)
+        await self.api.patch(path, {"metadata": {"labels": {"test/value": value}}})
+
+    async def group_of(self, name: str) -> str:
+        """Its path, once it is there and the pod names it."""
+
+        async def condition() -> Any:
+            found = await self.api.get(path_of("Pod", self.it.namespace, name))
+            of = found["metadata"].get("annotations", {}).get("pod-group-name")
+            path = path_of("PodGroup", self.it.namespace, of or "")
+            return of and await self.api.get(path) and path
+
+        return str(await self.api.until(f"{name} is in a group", condition))
+
+
+async def scheduler(it: Account) -> None:
+    work = Workload(it)
+    await work.pod("victim", 2)
+    await work.bound("victim")
+    await work.waits()
+    async with it.without(
+        ("create", "pods/binding", ""),
+        ("patch", "pods/status", ""),
+        ("patch", "podgroups/status", GROUP),
+        ("create", "events", ""),
+        ("delete", "pods", ""),
+    ):
+        await work.pod("fits")
+        await work.pod("large", 5)
+        await work.pod("urgent", 4, "build-preemptible")
+    await work.bound("fits")
+    await work.turn(True)
+    await work.bound("urgent")
+    async with it.without(("patch", "events", "")):
+        await work.turn(False)  # the event of the first reason once more
+    async with it.without(("patch", "podgroups", GROUP), ("get", "pods", "")):
+        lost = it.proxy.swallow(BINDINGS, times=1)
+        await work.pod("lost", 0)
+        await lost.hit()
+        await work.pod("stamped", 0)
+    await work.turn(True)
+    await it.reads()
+    await work.pod("last", 0)
+    await work.bound("last")
+    await it.recovers()
+
+
+async def evicting_scheduler(it: Account) -> None:
+    """With --eviction evict."""
+    work = Workload(it)
+    await work.pod("victim", 2)
+    await work.bound("victim")
+    async with it.without(("create", "pods/eviction", "")):
+        await work.pod("urgent", 1, "build-preemptible")
+    await work.bound("urgent")
+    await it.recovers()
+
+
+async def grouper(it: Account) -> None:
+    work = Grouped(it)
+    async with it.without(("create", "podgroups", GROUP), *READ):
+        await work.pod("new")
+        await work.owners()
+    await work.owners()
+    await work.group_of("new")
+    async with it.without(
+        ("patch", "pods", ""), ("get", "podgroups", GROUP), ("create", "events", "")
+    ):
+        await work.pod("named")
+        await work.relabel("new", "1")
+        await work.nonsense()
+    await work.nonsense()
+    await work.group_of("named")
+    async with it.without(("get", "pods", ""), ("patch", "podgroups", GROUP)):
+        await work.relabel("new", "2")
+        await it.api.delete(await work.group_of("named"))
+    await work.group_of("named")
+    await it.reads()
+    await it.recovers()
+
+
+async def controller(it: Account) -> None:
+    """Of pod groups and queues: their statuses."""
+    work = Workload(it)
+    resource = "queues/status" if it.role == "queue-controller" else "podgroups/status"
+    async with it.without(("patch", resource, GROUP)):
+        await work.pod("waits")
+    await it.reads()
+    await it.recovers()
+
+
+def test_a_role_says_which_right_is_missing_and_goes_on(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    """All roles at the same time."""
+    install(cluster)
+
+    async def story(name: str, role: str, play: Any, *arguments: str) -> set[Right]:
+        of = f"kai-{name}"
+        async with Account(cluster, namespace, role, tmp_path, *arguments, name=of) as it:
+            await play(it)
+            return rights_of(it.rules) - it.tested
+
+    async def stories() -> list[set[Right]]:
+        async with cluster.client() as api:
+            await api.create(
+                node("n-scheduler", 5, labels={PIN: "kai-scheduler"}),
+                node("n-evict", 2, labels={PIN: "kai-evict"}),
+                node("w-kai-scheduler", 0),
+            )
+        return await asyncio.gather(
+            story("scheduler", "scheduler", scheduler),
+            story("grouper", "pod-grouper", grouper),
+            story("evict", "scheduler", evicting_scheduler, "--eviction", "evict"),
+            story("groups", "pod-group-controller", controller),
+            story("queues", "queue-controller", controller),
+        )
+
+    untested = asyncio.run(stories())
+    of_scheduler, of_grouper, of_evicting, *others = untested
+    assert of_scheduler == {("create", "pods/eviction", "")}
+    assert of_scheduler & of_evicting == set()
+    # A problem of a pod is one event, and no second one with the same words.
+    of_grouper.remove(("patch", "events", ""))
+    assert {group for _, _, group in of_grouper} == access.OWNERS.keys() - {"apps", "batch"}
+    assert others == [set(), set()]

@@ -1,0 +1,301 @@
+"""A right that is missing is one line, whatever is refused for it, and one when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_api import FakeApi, QuickClock, status
+
+from kai.api.writes import Lane, Outcome, Result, Write
+from kai.controllers.binding import Binding
+from kai.controllers.grouper import Reference
+from kai.install import access
+from kai.k8s.answers import Denial, denial
+from kai.service.kinds import needed_by, watched_by
+from kai.service.log import Line, Log
+from kai.service.options import ROLES, Options
+from kai.service.reports import Reports
+from kai.service.rights import Rights, fix
+from kai.service.service import Service
+from kai.service.statuses import Statuses
+
+USER = "system:serviceaccount:kai-scheduler:kai"
+
+
+def forbidden(verb: str, resource: str, group: str = "", where: str = "team") -> str:
+    scope = f'in the namespace "{where}"' if where else "at the cluster scope"
+    return (
+        f'{resource} "a" is forbidden: User "{USER}" cannot {verb} resource "{resource}"'
+        f' in API group "{group}" {scope}'
+    )
+
+
+DENIED = Outcome(
+    Result.FAILED, 403, "Forbidden", forbidden("create", "pods/binding"), b"the body of the answer"
+)
+BINDING = Write(Lane.BINDING, "create", "Pod", "team", "a", {}, "binding")
+FIX = 'fix="apply what kai install prints"'
+
+
+class Said:
+    def __init__(self) -> None:
+        self.clock = QuickClock()
+        self._stream = io.StringIO()
+        self.log = Log(stream=self._stream)
+        self.reports = Reports(self.log, self.clock)
+        self.rights = self.reports.rights
+
+    def lines(self) -> list[str]:
+        lines = [line.partition("Z ")[2] for line in self._stream.getvalue().splitlines()]
+        self._stream.truncate(0)
+        self._stream.seek(0)
+        return lines
+
+
+# ---- what the API server says --------------------------------------------------------------------
+
+
+def test_what_is_missing_is_read_from_the_message() -> None:
+    assert denial(forbidden("patch", "podgroups/status", "scheduling.run.ai")) == Denial(
+        "patch", "podgroups/status", "scheduling.run.ai", USER, "team"
+    )
+    assert denial(f"http://x: {forbidden('list', 'nodes', where='')}") == Denial(
+        "list", "nodes", "", USER
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'pods "a" is forbidden: exceeded quota: q, requested: pods=1',
+        'pods "a" is forbidden: violates PodSecurity "restricted:latest"',
+        "",
+    ],
+)
+def test_what_admission_forbids_is_no_missing_right(message: str) -> None:
+    assert denial(message) is None
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+def test_a_thousand_refused_writes_are_one_line_and_again_after_five_minutes() -> None:
+    it = Said()
+    line = f"warning kai: may not create pods/binding namespace=team user={USER} {FIX}"
+    for _ in range(1000):
+        it.reports.answered(BINDING, DENIED)
+        it.reports.not_bound(Binding("team/a", "u", "n1", 1, "g"), DENIED.message)
+        it.reports.lines([Line("warning", "a pod was not evicted", {"why": DENIED.message})])
+    assert it.lines() == [line]
+    it.clock.now += 299
+    it.reports.answered(BINDING, DENIED)
+    assert it.lines() == []
+    it.clock.now += 1
+    it.reports.answered(BINDING, DENIED)
+    assert it.lines() == [line]
+
+
+@pytest.mark.parametrize("result", [Result.DONE, Result.CONFLICT, Result.GONE])
+def test_the_first_write_that_is_allowed_is_said(result: Result) -> None:
+    it = Said()
+    it.reports.answered(BINDING, DENIED)
+    it.lines()
+    it.reports.answered(BINDING, Outcome(result, 201))
+    it.reports.answered(BINDING, Outcome(result, 201))
+    assert it.lines() == ["info kai: may create pods/binding again"]
+
+
+def test_a_right_that_is_there_in_some_namespaces_comes_and_goes_in_no_line() -> None:
+    it = Said()
+    it.reports.answered(BINDING, DENIED)
+    it.lines()
+    elsewhere = Write(Lane.BINDING, "create", "Pod", "other", "a", {}, "binding")
+    for _ in range(3):
+        it.reports.answered(elsewhere, Outcome(Result.DONE, 201))
+        it.reports.answered(BINDING, DENIED)
+    assert it.lines() == []
+
+
+def test_watches_and_leases() -> None:
+    it = Said()
+    pods: Any = SimpleNamespace(problem="", absent=False, synced=True)
+    election: Any = SimpleNamespace(problem="", is_leading=lambda: True, namespace="gpu")
+    pods.problem = forbidden("watch", "pods", where="")
+    election.problem = forbidden("update", "leases", "coordination.k8s.io", "gpu")
+    for _ in range(10):
+        it.reports.look({"Pod": pods}, election)
+    assert it.lines() == [
+        f"warning kai: may not update leases group=coordination.k8s.io namespace=gpu user={USER}"
+        ' fix="apply what kai install --namespace gpu prints"',
+        f"warning kai: may not watch pods user={USER} {FIX}",
+    ]
+    it.reports.lost(election.problem)
+    assert it.lines() == ['warning kai: not leading any more why="may not update leases"']
+    pods.problem = election.problem = ""
+    for _ in range(10):
+        it.reports.look({"Pod": pods}, election)
+    assert it.lines() == [
+        "info kai: may watch pods again",
+        "info kai: may update leases again group=coordination.k8s.io",
+    ]
+
+
+def test_a_watch_that_was_just_started_anew_proves_nothing() -> None:
+    it = Said()
+    pods: Any = SimpleNamespace(problem=forbidden("watch", "pods"), absent=False, synced=True)
+    for _ in range(2):
+        it.reports.look({"Pod": pods}, None)
+    it.lines()
+    it.reports.look({"Pod": SimpleNamespace(problem="", absent=False, synced=False)}, None)  # type: ignore[dict-item]
+    assert it.lines() == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "how"),
+    [
+        (Denial("get", "jobs", "batch", USER, "team"), "apply what kai install prints"),
+        (
+            Denial("get", "widgets", "example.com", USER, "team"),
+            "a ClusterRole with the label kai.scheduler/pod-owners=true that allows it",
+        ),
+        (
+            Denial("get", "leases", "coordination.k8s.io", USER, "kai-scheduler"),
+            "apply what kai install prints",
+        ),
+        (Denial("delete", "nodes", "", USER), "a ClusterRole that allows it"),
+    ],
+)
+def test_what_gives_the_right(missing: Denial, how: str) -> None:
+    assert fix(missing) == how
+
+
+# ---- what follows --------------------------------------------------------------------------------
+
+
+def test_tries_are_as_far_apart_as_the_right_has_been_missing() -> None:
+    it = Said()
+    missing = denial(DENIED.message)
+    assert missing is not None
+    waits = []
+    for age in (0, 1, 3, 7, 100):
+        it.rights.is_missing(missing)
+        it.clock.now = 1000 + age
+        waits.append(it.rights.wait(missing))
+    assert waits == [1, 1, 3, 7, 30]
+
+
+def test_an_answer_is_held_back_so_that_nothing_is_tried_at_once() -> None:
+    async def scene() -> None:
+        async with FakeApi() as api, api.client(clock := QuickClock()) as client:
+            service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
+            service._observe(BINDING, DENIED, 0, 0)
+            clock.now += 5
+            service._answered(BINDING, DENIED)
+            assert service._news().answers == ()
+            await asyncio.gather(*service._tasks)
+            assert clock.slept == [5]
+            assert service._news().answers == ((BINDING, DENIED),)
+            refused = Outcome(Result.REFUSED, 422, "Invalid", "no")
+            service._answered(BINDING, refused)
+            assert service._news().answers == ((BINDING, refused),)
+
+    asyncio.run(scene())
+
+
+JOB = Reference("batch/v1", "Job", "team", "j", "u")
+GROUP = Reference("scheduling.run.ai/v2alpha2", "PodGroup", "team", "g", "")
+
+
+@pytest.mark.parametrize(
+    ("reference", "path", "answers"),
+    [
+        (JOB, "/apis/batch/v1/namespaces/team/jobs/j", 1),
+        # The API server is away for a while, or the token has expired: no pod loses its owner.
+        (JOB, "/apis/batch/v1/namespaces/team/jobs/j", 0),
+        (GROUP, "/apis/scheduling.run.ai/v2alpha2/namespaces/team/podgroups/g", 0),
+    ],
+)
+def test_an_owner_counts_as_unreadable_only_where_the_right_is_missing(
+    reference: Reference, path: str, answers: int
+) -> None:
+    no_right = status(403, message=forbidden("get", "jobs", "batch"))
+    first = no_right if answers or reference is GROUP else status(401, message="Unauthorized")
+
+    async def scene() -> None:
+        async with FakeApi() as api, api.client(QuickClock()) as client:
+            service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
+            gone = status(404, reason="NotFound", message="not found")
+            api.on("GET", path, first, *(status(503) for _ in range(5)), gone)
+            await service._fetch(reference)
+            assert service._news().owners == [(reference, False if answers else None)]
+
+    asyncio.run(scene())
+
+
+def test_a_status_that_could_not_be_written_is_worked_out_again() -> None:
+    class Feed:
+        def group_facts(self, names: list[str]) -> Any:
+            return [("u", "", "", "", "", "") for _ in names]
+
+        def group_status(self, names: list[str]) -> Any:
+            return [({"cpu": "1"}, {}, {}) for _ in names]
+
+        def queue_status(self) -> Any:
+            return {"q": ([], {"cpu": "1"}, {}, {}, "")}
+
+    statuses = Statuses(Feed(), groups=True, queues=True)  # type: ignore[arg-type]
+    statuses.touch(0, ["team/g"], ["q"])
+    first = statuses.due(1)
+    assert [write.kind for write in first] == ["PodGroup", "Queue"]
+    for write in first:
+        statuses.answered(1, write, DENIED)
+    assert statuses.wake() == 2
+    assert statuses.due(2) == first
+    for write in first:
+        statuses.answered(2, write, Outcome(Result.DONE, 200))
+        statuses.answered(2, BINDING, DENIED)
+    assert statuses.wake() is None
+
+
+# ---- what a role reads ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_may_list_and_watch_what_it_reads_and_uses_no_other_such_right(role: str) -> None:
+    from kai.api.resources import resource
+
+    read = {(resource(kind).plural, resource(kind).group) for kind in watched_by([role])}
+    for verb in ("list", "watch"):
+        granted = {(r.resource, r.group) for r in access.USED[role] if verb in r.verbs}
+        assert granted == read
+
+
+def test_all_that_is_read_is_needed_first() -> None:
+    assert needed_by(["queue-controller"]) == {"Pod", "PodGroup", "PriorityClass", "Queue"}
+    assert watched_by(ROLES) == watched_by(["scheduler"])
+    assert needed_by(ROLES) == set(watched_by(ROLES))
+
+
+def test_rights_that_are_used_are_not_listed_as_such_of_later() -> None:
+    for role in access.ROLES:
+        used, later = (
+            {(verb, rule.resource, rule.group) for rule in rules for verb in rule.verbs}
+            for rules in (access.USED[role], access.LATER[role])
+        )
+        assert used & later == set()
+
+
+def test_rights_count() -> None:
+    it = Said()
+    rights = Rights(it.log, it.clock.monotonic)
+    assert not rights
+    missing = denial(DENIED.message)
+    assert missing is not None
+    rights.is_missing(missing)
+    assert len(rights) == 1
+    rights.is_there("create", "pods/binding", "", "team")
+    assert not rights

@@ -1,0 +1,117 @@
+"""What `kai run` waits for after its start: rights, kinds, and a server that is slow to answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from fake_cluster import FakeCluster, small
+
+import kai
+from kai.cli import main
+from kai.service import reports
+from kai.service.kinds import WATCHED
+
+FIX = 'fix="apply what kai install prints"'
+
+
+def lines(text: str) -> list[str]:
+    return [line.partition("Z ")[2] for line in text.splitlines()]
+
+
+def running(cluster: FakeCluster, story: Callable[[], Awaitable[None]]) -> None:
+    """Plays a story beside `kai run`, which has to run to its end."""
+
+    async def both() -> None:
+        task = asyncio.create_task(
+            kai.run(
+                roles="scheduler",
+                kubeconfig=cluster.kubeconfig,
+                leader_elect=False,
+                max_period=0.2,
+            )
+        )
+        try:
+            await story()
+            assert not task.done()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(both())
+
+
+class Said:
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd, self.lines = capfd, list[str]()
+
+    async def has(self, line: str) -> None:
+        ends = time.monotonic() + 20
+        while line not in self.lines:
+            self.lines += lines(self._capfd.readouterr().err)
+            assert time.monotonic() < ends, self.lines
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def said(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Said:
+    monkeypatch.setattr(reports, "LOOK_EVERY_S", 0.05)
+    return Said(capfd)
+
+
+def test_without_rights_it_says_which_and_waits(cluster: FakeCluster, said: Said) -> None:
+    cluster.put(*small())
+    cluster.forbidden = {f"{verb} {kind}" for kind in WATCHED for verb in ("list", "watch")}
+
+    async def story() -> None:
+        await said.has(f"warning kai: may not watch nodes user=ann {FIX}")
+        await said.has(
+            f"warning kai: may not watch podgroups group=scheduling.run.ai user=ann {FIX}"
+        )
+        cluster.forbidden = set()
+        await said.has("info kai: may watch nodes again")
+        await said.has("info kai: may watch podgroups again group=scheduling.run.ai")
+
+    running(cluster, story)
+    missing = [line for line in said.lines if " may not " in line]
+    assert len(missing) == len(set(missing)) == len(WATCHED)
+
+
+def test_without_kinds_it_says_what_installs_them(cluster: FakeCluster, said: Said) -> None:
+    cluster.put(*small())
+    cluster.lacks = {"Queue", "PodGroup", "Topology"}
+    names = "podgroups.scheduling.run.ai, queues.scheduling.run.ai"
+    install = 'fix="kai install --crds-only | kubectl apply --server-side -f -"'
+
+    async def story() -> None:
+        await said.has(f"warning kai: the cluster has no {names} {install}")
+
+    running(cluster, story)
+    assert len(said.lines) <= 2  # of one kind, and of both
+
+
+def test_a_signal_ends_it_while_the_server_does_not_answer(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        file = tmp_path / "config"
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        file.write_text(
+            f"clusters: [{{name: c, cluster: {{server: '{server}'}}}}]\n"
+            "contexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
+        )
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.start()
+        began = time.monotonic()
+        assert main(["run", "all", "--kubeconfig", str(file)]) == 0
+        assert time.monotonic() - began < 5
+        assert capfd.readouterr().err == ""
