@@ -30,14 +30,15 @@ from kai.engine import config as configuration
 from kai.engine.plan import Plan
 from kai.engine.values import Bind, Evict
 from kai.service.options import Options
+from kai.service.reading import WATCHED
 from kai.service.seen import FeedSeen
 from kai.service.statuses import Statuses
 
 if TYPE_CHECKING:
     from kai import _core
 
-NEEDED = frozenset(("Node", "Pod", "PodGroup", "Queue", "PriorityClass"))
-"""Kinds that have to be listed before the first plan."""
+NEEDED = frozenset(WATCHED)
+"""Kinds that have to be listed before the first plan; one that the cluster lacks counts as such."""
 
 
 class Core(NamedTuple):

@@ -38,7 +38,7 @@ class Running:
             listed[each["metadata"]["name"]] = each
 
     def lists(self, sinks: Sequence[Any]) -> None:
-        for kind in ("PriorityClass", "Queue", "Node", "PodGroup", "BindRequest", "Pod"):
+        for kind in ("PriorityClass", "Queue", "Topology", "Node", "PodGroup", "BindRequest", "Pod"):
             items = list(self.objects.get(kind, {}).values())
             page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "5"}, "items": items}
             for sink in sinks:
