@@ -23,6 +23,7 @@ from kai.controllers import verdicts
 from kai.controllers.binding import Binding
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
+from kai.controllers.misfits import Misfits
 from kai.controllers.rejecting import Rejections
 from kai.controllers.verdicts import Event, Eviction, Verdicts
 from kai.controllers.waits import Waits
@@ -144,7 +145,7 @@ class Planner:
     ) -> None:
         self._core, self._options = core, options
         self._on_nodes, self._only_new = on_nodes, only_new
-        self._seen = FeedSeen(core.feed)
+        self._seen = FeedSeen(core.feed, options.node_pool)
         self._grouper: Grouper | None = None
         if options.has("pod-grouper"):
             self._grouper = Grouper(scheduler_name=options.scheduler_name)
@@ -164,6 +165,7 @@ class Planner:
         # By pod, the event of an eviction under way: its pod group may be gone before its answer.
         self._evictions: dict[str, Event] = {}
         self._rejections = Rejections()
+        self._misfits = Misfits()
         self._refusals: Waits[str] = Waits()  # groups for which a pod could not be evicted
         # By group, what is still to be said of that: the group may not be at the API server yet.
         self._refused: dict[str, tuple[Eviction, str]] = {}
@@ -181,7 +183,9 @@ class Planner:
         turn.gone = drained.gone
         if drained.nodes:
             self._on_nodes(drained.nodes)
-        turn.problems += [": ".join(filter(None, each)) for each in drained.rejected]
+        turn.problems += self._misfits.heard(drained.rejected)
+        for kind, name, _ in drained.gone:
+            self._misfits.gone(kind, name)
         self._statuses.touch(now, drained.groups, drained.queues)
         self._touched.update(drained.groups)
         self._check(turn, news.asked)
@@ -193,6 +197,7 @@ class Planner:
         if news.plans != self._led:
             self._led = news.plans
             self._verdicts, self._says_all = Verdicts(self._options.node_pool), True
+            self._misfits.begin()
         if leads:
             self._decide(turn, news, now)
         turn.timing_ms["open"] = (taken_in - started) * 1000
@@ -325,6 +330,7 @@ class Planner:
             self._statuses.wake(),
             self._rejections.next(),
             self._refusals.next(),
+            self._misfits.wake() if self._plans else None,
         ):
             if moment is not None and (wake is None or moment * 1e9 < wake):
                 wake = int(moment * 1e9)
@@ -332,7 +338,7 @@ class Planner:
 
     def _plan(self, turn: Turn, now_ns: int, now: float) -> int | None:
         cluster, _, session = self._core
-        if not session.has_changed(cluster) and not self._is_time(now_ns):
+        if not (session.has_changed(cluster) or self._is_time(now_ns) or self._misfits.is_due(now)):
             self._take(turn, self._verdicts.due(now))
             return self._wake_ns
         self._cycle += 1
@@ -340,7 +346,8 @@ class Planner:
         compiled = session.plan(cluster, now_ns=now_ns)
         plan = Plan(compiled, input=None, now_ns=now_ns)
         changed = None if self._says_all else self._touched
-        self._take(turn, self._verdicts.decide(now, plan, self._seen, changed))
+        bad = self._look_at_misfits(turn, compiled, now)
+        self._take(turn, self._verdicts.decide(now, plan, self._seen, changed, **bad))
         self._says_all, self._touched = False, set()
         if compiled.decision_count:
             self._carry_out(turn, plan, now_ns)
@@ -348,6 +355,24 @@ class Planner:
         wake = session.next_wake(cluster)
         self._wake_ns = None if wake is None else wake[0]
         return self._wake_ns
+
+    def _look_at_misfits(
+        self, turn: Turn, plan: _core.Plan, now: float
+    ) -> dict[str, Mapping[str, str]]:
+        """What is wrong with pods and pod groups, by name. Of an object that cannot be read nothing
+        says which node pool it is in: the scheduler of the default pool speaks about it."""
+        if self._options.node_pool:
+            return {}
+        found, feed = self._misfits, self._core.feed
+        found.look(now, plan.rejected, feed.stranded)
+        turn.events += found.events()
+        names = list(found.pods)
+        waiting = {
+            name: found.pods[name]
+            for name, facts in zip(names, feed.pod_facts(names), strict=True)
+            if facts is not None and not facts[1]  # it has no node
+        }
+        return {"bad_pods": waiting, "bad_groups": found.groups}
 
     _wake_ns: int | None = 0
 

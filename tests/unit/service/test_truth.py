@@ -73,8 +73,8 @@ def pod(
 class World:
     """A planning thread and the API server that it hears of."""
 
-    def __init__(self, **lists: list[dict[str, Any]]) -> None:
-        options = Options(roles=("scheduler",))
+    def __init__(self, options: Options | None = None, **lists: list[dict[str, Any]]) -> None:
+        options = options or Options(roles=("scheduler",))
         self.core = make_core(options)
         self.changed: list[str] = []
         self.planner = Planner(self.core, options, self.changed.extend)

@@ -1,0 +1,120 @@
+"""Objects that no plan can use, and what is said about them.
+
+    misfits = Misfits()
+    lines = misfits.heard(drained.rejected)             # for the log: what was not said before
+    if misfits.is_due(now): ...                         # another plan may say more
+    misfits.look(now, plan.rejected, feed.stranded)     # after each plan
+    misfits.pods, misfits.groups                        # by name, why they wait
+    events = misfits.events()                           # about all other objects
+
+Pods and pod groups have conditions for it, which `kai.controllers.verdicts` writes. KAI has no words
+for most of this: it ignores what it cannot read, and is silent about a pod whose pod group is not
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kai.controllers.verdicts.facts import Event, split
+
+Rejected = tuple[str, str, str, str]
+"""Kind, name, field and message: "namespace/name", "spec.minMember", "-2 is negative"."""
+
+INVALID = "Invalid"
+"""The reason of the events; their type is Warning."""
+STRANDED_S = 5.0
+"""A pod group may be created after the pods that name it, or be seen later."""
+LOOK_S = 1.0
+"""Looking for stranded pods costs as much as there are pods that wait."""
+
+
+class Misfits:
+    """For one thread. Pods and pod groups are named "namespace/name"."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, str] = {}
+        self.groups: dict[str, str] = {}
+        self._heard: dict[tuple[str, str], str] = {}
+        self._others: dict[tuple[str, str], str] = {}
+        self._told: dict[tuple[str, str], str] = {}
+        self._stranded: dict[str, tuple[str, float]] = {}  # the pod group, and since when
+        self._looked = float("-inf")
+        self._skipped = False
+
+    def heard(self, rejected: Iterable[Rejected]) -> list[str]:
+        """A line for each object that makes no sense, unless it was said before."""
+        lines = []
+        for kind, name, field, message in rejected:
+            text = _text(field, message)
+            if not name:
+                lines.append(f"{kind}: {text}")
+            elif self._heard.get((kind, name)) != text:
+                self._heard[kind, name] = text
+                lines.append(f"{kind} {name} is ignored: {text}")
+        return lines
+
+    def begin(self) -> None:
+        """This process leads, or does not any more: another one may say what this one said."""
+        self._told.clear()
+
+    def gone(self, kind: str, name: str) -> None:
+        """The object is not there any more."""
+        self._heard.pop((kind, name), None)
+
+    def look(
+        self,
+        now: float,
+        rejected: Iterable[Rejected],
+        stranded: Callable[[], Iterable[tuple[str, str]]],
+    ) -> None:
+        """After a plan.
+
+        `rejected`: all objects that make no sense. `stranded`: pods that wait and whose pod group,
+        which comes with them, is not there or makes no sense; it is called once a second.
+        """
+        texts = {(kind, name): _text(*text) for kind, name, *text in rejected if name}
+        self._heard = {key: text for key, text in self._heard.items() if key in texts}
+        self.pods = {name: text for (kind, name), text in texts.items() if kind == "Pod"}
+        self.groups = {name: text for (kind, name), text in texts.items() if kind == "PodGroup"}
+        self._others = {
+            key: text for key, text in texts.items() if key[0] not in ("Pod", "PodGroup")
+        }
+        self._skipped = now < self._looked + LOOK_S
+        if not self._skipped:
+            self._looked = now
+            before = self._stranded
+            self._stranded = {pod: before.get(pod, (group, now)) for pod, group in stranded()}
+        for pod, (group, since) in self._stranded.items():
+            if group in self.groups:
+                self.pods[pod] = f"PodGroup {group} is ignored: {self.groups[group]}"
+            elif now >= since + STRANDED_S:
+                self.pods[pod] = f"PodGroup {group} does not exist"
+
+    def events(self) -> list[Event]:
+        """About objects that have no conditions: what was not said of them before."""
+        found = []
+        for (kind, name), text in self._others.items():
+            if self._told.get((kind, name)) != text:
+                namespace, own = split(name) if "/" in name else ("", name)
+                found.append(Event(kind, namespace, own, "", "Warning", INVALID, text))
+        self._told = dict(self._others)
+        return found
+
+    def is_due(self, now: float) -> bool:
+        """`look` may find something though nothing has happened."""
+        wake = self.wake()
+        return wake is not None and now >= wake
+
+    def wake(self) -> float | None:
+        """When that will be."""
+        waits = [
+            since + STRANDED_S for pod, (_, since) in self._stranded.items() if pod not in self.pods
+        ]
+        if self._skipped:
+            waits.append(self._looked + LOOK_S)
+        return min(waits, default=None)
+
+
+def _text(field: str, message: str) -> str:
+    return f"{field}: {message}" if field else message
