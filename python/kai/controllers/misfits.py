@@ -7,9 +7,9 @@
     misfits.pods, misfits.groups                        # by name, why they wait
     events = misfits.events()                           # about all other objects
 
-Pods and pod groups have conditions for it, which `kai.controllers.verdicts` writes. KAI has no words
-for most of this: it ignores what it cannot read, and is silent about a pod whose pod group is not
-there.
+`kai.controllers.verdicts` writes conditions of pods and pod groups. KAI has no words for most of
+this: it ignores annotations that it cannot read, and a pod whose pod group is not there shows
+nothing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""A planning thread that hears of objects that make no sense: the rest is planned, and what is wrong
-with them is written on them."""
+"""Some objects make no sense: the rest is planned, and each of them shows what is wrong with it."""
 
 from __future__ import annotations
 
