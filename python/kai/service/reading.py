@@ -29,6 +29,9 @@ WATCHED = ("Node", "Pod", "PodGroup", "Queue", "PriorityClass", "Topology", "Bin
 OPTIONAL = frozenset(("Topology", "BindRequest"))
 """A cluster without these kinds has none of their objects."""
 
+FORBIDDEN = frozenset((403, 405))
+"""HTTP statuses of objects that may not be read."""
+
 Found = tuple[Reference, Mapping[str, Any] | bool | None]
 """An object that was asked for; None: it is not there, False: it may not be read."""
 
@@ -84,17 +87,40 @@ class Reading:
 
     async def look_up(self, reference: Reference) -> str:
         """Reads an owner for `take_owners`, and returns why it cannot be read; "" where it can."""
-        api, kind, namespace, name, _ = reference
-        found: Any
-        why = ""
         try:
-            data = await self._client.get_by_api(api, kind, namespace, name)
-            found = None if data is None else json.loads(data)
+            found = await self._get(reference)
         except KaiError as error:
-            found, why = False, str(error)
+            self._found(reference, False)
+            return str(error)
+        self._found(reference, found)
+        return ""
+
+    async def look_after(self, reference: Reference) -> tuple[bool | None, str]:
+        """The same for an owner that is read again; also whether it is there, None: not known.
+
+        Nothing is handed on where the server fails: what may not be read at all is another matter
+        than what cannot be read now.
+        """
+        try:
+            found = await self._get(reference)
+        except RefusedError as error:
+            if error.status not in FORBIDDEN:
+                return None, str(error)
+            self._found(reference, False)
+            return False, str(error)
+        except KaiError as error:
+            return None, str(error)
+        self._found(reference, found)
+        return found is not None, ""
+
+    async def _get(self, reference: Reference) -> Mapping[str, Any] | None:
+        api, kind, namespace, name, _ = reference
+        data = await self._client.get_by_api(api, kind, namespace, name)
+        return None if data is None else dict(json.loads(data))
+
+    def _found(self, reference: Reference, found: Mapping[str, Any] | bool | None) -> None:
         self._owners.append((reference, found))
         self._changed()
-        return why
 
     @property
     def has_news(self) -> bool:

@@ -15,6 +15,7 @@ from kai.service.log import Calm, Log
 
 if TYPE_CHECKING:
     from kai.controllers.binding import Binding
+    from kai.controllers.grouper import Reference
     from kai.k8s.clock import Clock
     from kai.k8s.leases import LeaderElection
     from kai.k8s.watching import Watch
@@ -44,6 +45,10 @@ class Reports:
 
     def not_read(self, binding: Binding, why: str) -> None:
         self._calm.warning("a pod cannot be read", name=binding.pod, why=why)
+
+    def owner_not_read(self, reference: Reference, why: str) -> None:
+        about = {"kind": reference.kind, "name": f"{reference.namespace}/{reference.name}"}
+        self._calm.warning("an owner cannot be read", **about, why=why)
 
     def _say(self, what: str, write: Write, why: str) -> None:
         path = "/".join(filter(None, (write.kind, write.subresource)))

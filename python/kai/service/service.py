@@ -31,6 +31,7 @@ from kai.k8s.writing import Writer
 from kai.service.log import Log
 from kai.service.metrics import Metrics
 from kai.service.options import Options
+from kai.service.owners import Owners
 from kai.service.planner import NEEDED, News, Planner, Turn, make_core
 from kai.service.reading import WATCHED, Reading
 from kai.service.reports import Reports
@@ -65,6 +66,7 @@ class Service:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
         self._reading = Reading(client, core.feed, options, self._changed.set)
+        self._owners = Owners(self._look_after, self._start, self._clock)
         self._binder = Binder(
             copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
             eviction=options.eviction,
@@ -104,6 +106,7 @@ class Service:
         for kind in WATCHED:
             self._watch(kind)
         self._start(self._measure_lag())
+        self._start(self._owners.run())
         self._start(self._reports.run(self._reading.watches, self._election))
         if self._election is not None:
             self._start(self._election.run())
@@ -308,8 +311,9 @@ class Service:
             )
 
     def _take(self, now: float, decided: Decided) -> None:
-        for reference in decided.needs:
-            self._start(self._fetch(reference))
+        self._owners.forget(decided.not_needed)
+        self._owners.need(decided.needs)
+        self._owners.look_again(decided.joined)
         for change in decided.groups:
             if change.patch is None or self._binder.is_planned(change.name):
                 self._binder.add_group(GroupChange(change.manifest))
@@ -322,10 +326,11 @@ class Service:
             about = About("Pod", namespace, name, problem.uid)
             self._events["pod-grouper"].emit(about, "Warning", WARNING, problem.message)
 
-    async def _fetch(self, reference: Reference) -> None:
-        if why := await self._reading.look_up(reference):
-            about = {"kind": reference.kind, "name": reference.name}
-            self._log.warning("an owner cannot be read", **about, why=why)
+    async def _look_after(self, reference: Reference) -> bool | None:
+        is_there, why = await self._reading.look_after(reference)
+        if why:
+            self._reports.owner_not_read(reference, why)
+        return is_there
 
     # ---- writes ----------------------------------------------------------------------------------
 
