@@ -33,8 +33,8 @@ from kai.verify.compare import compare_decisions
 from kai.verify.outcome import Eviction, Outcome, Placement
 
 CASES = 30
-AT_A_TIME = 80
-PERIOD_S = 5.0
+AT_A_TIME = 40
+PERIOD_S = 6.0
 """From the end of one cycle to the next: all that the first one decides is done meanwhile."""
 SETTLED_S = 1.0
 ASK_EVERY_S = 0.3

@@ -130,7 +130,7 @@ def test_of_many_owners_only_some_are_read_anew_in_a_second() -> None:
 class Server:
     """Answers what a test says about each object."""
 
-    def __init__(self, answer: bytes | None | Exception) -> None:
+    def __init__(self, answer: bytes | Exception | None) -> None:
         self.answer = answer
 
     async def get_by_api(self, *_: str) -> bytes | None:
@@ -151,7 +151,7 @@ class Server:
     ],
 )
 def test_a_server_that_fails_says_nothing_about_an_owner(
-    answer: bytes | None | Exception, found: bool | None, handed_on: list[object]
+    answer: bytes | Exception | None, found: bool | None, handed_on: list[object]
 ) -> None:
     """Pods of an owner that may not be read are grouped without it; for a failing server that
     would tear a Job apart."""
