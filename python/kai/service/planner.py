@@ -380,7 +380,10 @@ class Planner:
         return self._wake_ns is not None and now_ns >= self._wake_ns
 
     def _carry_out(self, turn: Turn, plan: Plan, now_ns: int) -> None:
-        orders = {each.pod: each for each in verdicts.evictions(plan, self._seen)}
+        orders: dict[str, Eviction] = {}
+        removals: dict[str, Removal] = {}
+        for each in verdicts.evictions(plan, self._seen):
+            orders.setdefault(each.pod, each)
         numbers = self._core.session.assume_plan(self._core.cluster, plan._compiled, now_ns=now_ns)
         uids = self._core.feed.pod_facts([each.pod for each in plan.decisions])
         for decision, number, facts in zip(plan.decisions, numbers, uids, strict=True):
@@ -393,10 +396,12 @@ class Planner:
                 if order.for_group is None and order.group in self._refusals:
                     self._core.session.forget(self._core.cluster, number)
                     continue  # of a stale gang, which has no preemption delay
-                turn.removals.append(Removal(order, number))
+                # One that moves can be evicted again, as KAI does it: the later number counts.
+                removals[decision.pod] = Removal(order, number)
                 group = self._seen.group(order.group)
                 if group is not None and order.message:
                     self._evictions[order.pod] = order.event(group.uid)
+        turn.removals += removals.values()
 
     def _binding(self, bind: Bind, uid: str, group: str, number: int) -> Binding:
         annotations = {}

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from kai.api import keys
+from kai.api.kinds import LISTS
 from kai.controllers.binding import Binding
 from kai.controllers.evicting import Removal
 from kai.service.options import Options
 from kai.service.planner import NEEDED, News, Planner, Turn, make_core
+from kai.service.reading import WATCHED
+from kai.verify import default_cases, read_cases
 
 START_NS = 1_800_000_000_000_000_000
 READY = [{"type": "Ready", "status": "True"}]
@@ -329,3 +332,28 @@ def test_a_promise_ends_with_the_binding() -> None:
     [binding] = world.turn().bindings
     turn = world.turn(bound=[binding])
     assert nominated(turn) == {"p": None}
+
+
+def test_a_pod_that_a_plan_evicts_twice_is_deleted_once() -> None:
+    """As KAI it moves a pod for one group, and evicts it from its new place for another one."""
+    [case] = [
+        each
+        for each in read_cases([default_cases()])
+        if (each.area, each.id) == ("random/topology", "topology-007")
+    ]
+    snapshot = case.data["snapshot"]
+    options = Options(
+        roles=("scheduler",),
+        as_kai=True,
+        config=snapshot["config"],
+        params=snapshot["schedulerParams"],
+    )
+    lists = {kind: snapshot["rawObjects"].get(LISTS[kind], []) for kind in WATCHED}
+    world = World(options, **lists)
+    turn = world.turn()
+    assert [(each.order.pod, each.order.for_group) for each in turn.removals] == [
+        ("ns-team-a/run-02-0", "ns-team-b/job-02"),
+        ("ns-team-a/run-05-0", "ns-team-b/job-02"),
+        ("ns-team-a/run-04-0", "ns-team-b/job-02"),
+    ]
+    assert world.turn(after=1.0).removals == []
