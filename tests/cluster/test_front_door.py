@@ -1,7 +1,7 @@
 """What KAI decided on recorded cases is what `kai run` does with them on an API server.
 
 30 cases are loaded side by side, each in a node pool of its own, and each has a scheduler, which is
-stopped after its first cycle. `testcluster.recorded` says which cases cannot be loaded, and why."""
+stopped after its first cycle. The rule for cases that cannot be loaded is in `testcluster.recorded`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AT_A_TIME = 40
 PERIOD_S = 6.0
 """From the end of one cycle to the next: all that the first one decides is done meanwhile."""
 SETTLED_S = 1.0
-ASK_EVERY_S = 0.3
+LOOK_EVERY_S = 0.3
 PATIENCE_S = 60.0
 
 
@@ -79,7 +79,7 @@ async def load_in_order(api: Client, held: Held) -> None:
 
 
 async def are_ready(api: Client) -> bool:
-    """kwok runs no pods on nodes that it does not know. A new node has a taint for a moment."""
+    """kwok runs pods on Ready nodes only. A new node has a taint for a moment."""
     for node in await api.items(path_of("Node")):
         conditions = {each["type"]: each["status"] for each in node["status"].get("conditions", ())}
         taints = {each["key"] for each in node["spec"].get("taints", ())}
@@ -131,11 +131,11 @@ class Door:
                 await running
 
     async def until(self, what: str, condition: Callable[[], Awaitable[Any]]) -> Any:
-        """As that of the client; many doors that ask as often keep the server busy."""
+        """As that of the client, with fewer requests: there are many doors."""
         ends = time.monotonic() + PATIENCE_S
         while not (found := await condition()):
             assert time.monotonic() < ends, f"{self.held.about}: {what}\n{self.log.getvalue()}"
-            await asyncio.sleep(ASK_EVERY_S)
+            await asyncio.sleep(LOOK_EVERY_S)
         return found
 
     def plans(self) -> list[dict[str, Any]]:
@@ -165,8 +165,8 @@ class Door:
         return Outcome(bind=bind, pipeline=pipeline, evict=evict)
 
     async def evictions(self, found: Outcome) -> dict[str, Eviction] | None:
-        """By which action they were evicted, and for which pod group, as their events say."""
-        said = dict[str, Eviction]()
+        """By which action they were evicted, and for which pod group: from their events."""
+        found_for = dict[str, Eviction]()
         path = path_of("Event", self.held.namespace)
         for event in await self.api.items(path, fieldSelector="reason=Evict"):
             named = re.search(r"[Pp]od:? (\S+)", event["message"])
@@ -174,10 +174,10 @@ class Door:
             notes = event["metadata"]["annotations"]
             group = notes.get("evictor-pod-group-name")
             preemptor = f"{notes['evictor-pod-group-namespace']}/{group}" if group else None
-            said[named.group(1)] = Eviction(notes["evictor-action-type"], preemptor)
-        if not found.evict.keys() <= said.keys():
+            found_for[named.group(1)] = Eviction(notes["evictor-action-type"], preemptor)
+        if not found.evict.keys() <= found_for.keys():
             return None
-        return {name: said[name] for name in found.evict}
+        return {name: found_for[name] for name in found.evict}
 
 
 def full_name(each: Object) -> str:

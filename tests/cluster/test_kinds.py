@@ -4,7 +4,7 @@ The recordings of KAI's control plane are played again: owners whose controllers
 objects of bare definitions, their pods have the labels and owners that the real controllers give
 them; Jobs, Deployments and StatefulSets are real. All of them are played side by side, each in a
 namespace of its own, with GPUs for all; the pod groups have to be KAI's, but for the differences
-that decision 22 wants."""
+of decision 22."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def alike(text: str) -> str:
 
 
 def by_name(groups: list[Object]) -> dict[str, dict[str, Any]]:
-    """Members of each; those whose names are drawn are told apart by a number."""
+    """Members of each; those of one name get a number."""
     found = dict[str, dict[str, Any]]()
     count = Counter[str]()
     for each in sorted(groups, key=lambda each: json.dumps(members_of(each), sort_keys=True)):
@@ -218,8 +218,8 @@ def workflow(namespace: str) -> list[Object]:
 
 
 def leader_alone() -> list[Object]:
-    """A JobSet that starts its leader first and never gets its workers, of whom nothing is left to
-    wait for after a second."""
+    """A JobSet that starts its leader first and never gets its workers; a gang that is incomplete
+    for a second is stale."""
     [recording] = [each for each in recordings() if each.name == "58-jobset-in-order-too-small"]
     found = [each for each in recording.manifests if each["kind"] == "JobSet"]
     found[0]["metadata"]["annotations"] = {keys.STALENESS_ANNOTATION: "1s"}
@@ -295,7 +295,7 @@ async def scene(cluster: Cluster, log: Path) -> Played:
                 }
                 return not result.differences
 
-            with contextlib.suppress(AssertionError):  # the test says which are not
+            with contextlib.suppress(AssertionError):  # a test shows which are not
                 await api.until("groups are KAI's", is_settled, PATIENCE_S)
             result.order = await serving
             await asyncio.sleep(2.0)

@@ -68,38 +68,38 @@ def waits(name: str, *, of: str = "", subgroup: str = "", **more: Any) -> Object
 
 @dataclass(frozen=True)
 class Misfit:
-    """`says`: a part of a condition or an event of the object of that kind and name."""
+    """`shows`: a part of a condition or an event of the object of that kind and name."""
 
     kind: str
     name: str
-    says: str
+    shows: str
     objects: tuple[Object, ...]
 
 
-def misfit(kind: str, name: str, says: str, *objects: Object) -> Misfit:
-    return Misfit(kind, name, says, objects)
+def misfit(kind: str, name: str, shows: str, *objects: Object) -> Misfit:
+    return Misfit(kind, name, shows, objects)
 
 
-def fraction(name: str, says: str, **annotations: str) -> Misfit:
+def fraction(name: str, shows: str, **annotations: str) -> Misfit:
     keyed = {key.replace("_", "-"): value for key, value in annotations.items()}
-    return misfit("Pod", name, says, waits(name, annotations=keyed))
+    return misfit("Pod", name, shows, waits(name, annotations=keyed))
 
 
-def of_group(name: str, says: str, **spec: Any) -> tuple[Misfit, Misfit]:
+def of_group(name: str, shows: str, **spec: Any) -> tuple[Misfit, Misfit]:
     """A pod group, and a pod of it, which both show it."""
     made = group(f"g-{name}", **spec)
     pod_says = f"PodGroup {NS}/g-{name} is ignored: "
     return (
-        misfit("PodGroup", f"g-{name}", says, made),
+        misfit("PodGroup", f"g-{name}", shows, made),
         misfit("Pod", f"p-{name}", pod_says, waits(f"p-{name}", of=f"g-{name}")),
     )
 
 
-def in_queue(name: str, says: str, *queues: Object) -> tuple[Misfit, Misfit]:
-    """A queue, and a pod in it. KAI says of all of them that they do not exist."""
+def in_queue(name: str, shows: str, *queues: Object) -> tuple[Misfit, Misfit]:
+    """A queue, and a pod in it. In KAI, none of them exists."""
     pod_says = f"QueueDoesNotExist: Queue '{name}' does not exist."
     return (
-        misfit("Queue", name, says, *queues),
+        misfit("Queue", name, shows, *queues),
         misfit("Pod", f"in-{name}", pod_says, waits(f"in-{name}", queue=name)),
     )
 
@@ -260,7 +260,7 @@ class Outcome:
         ]
         self.conditions[kind, each["metadata"]["name"]] = found
 
-    def says(self, kind: str, name: str) -> list[str]:
+    def shows(self, kind: str, name: str) -> list[str]:
         return self.conditions.get((kind, name), []) + self.events.get((kind, name), [])
 
 
@@ -305,15 +305,15 @@ async def scene(cluster: Cluster, log: Path) -> Outcome:
         kai.start()
         try:
 
-            async def all_say_it() -> bool:
+            async def all_show_it() -> bool:
                 seen = await outcome(api)
                 return all(
-                    any(each.says in text for text in seen.says(each.kind, each.name))
+                    any(each.shows in text for text in seen.shows(each.kind, each.name))
                     for each in MISFITS
                 )
 
-            with contextlib.suppress(AssertionError):  # the tests say which one does not
-                await api.until("all misfits say what is wrong", all_say_it, 20)
+            with contextlib.suppress(AssertionError):  # the tests list those that do not
+                await api.until("all misfits show what is wrong", all_show_it, 20)
             await api.create(*gang("after"))
 
             async def runs() -> bool:
@@ -328,7 +328,7 @@ async def scene(cluster: Cluster, log: Path) -> Outcome:
             assert wrong_lines(kai.log) == []
             repeated = [line.partition(" warning ")[2] for line in kai.log.splitlines()]
             repeated = [line for line in repeated if " is ignored: " in line]
-            assert len(set(repeated)) == len(repeated), "an object is complained about twice"
+            assert len(set(repeated)) == len(repeated), "an object is logged twice"
 
 
 # ---- tests ---------------------------------------------------------------------------------------
@@ -341,9 +341,9 @@ def test_the_rest_is_scheduled(found: Outcome) -> None:
 
 def test_each_says_what_is_wrong_with_it(found: Outcome) -> None:
     silent = {
-        f"{each.kind} {each.name} does not say: {each.says}": found.says(each.kind, each.name)
+        f"{each.kind} {each.name} does not show: {each.shows}": found.shows(each.kind, each.name)
         for each in MISFITS
-        if not any(each.says in text for text in found.says(each.kind, each.name))
+        if not any(each.shows in text for text in found.shows(each.kind, each.name))
     }
     assert silent == {}
     waiting = {each.name for each in MISFITS if each.kind == "Pod"}

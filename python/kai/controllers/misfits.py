@@ -1,8 +1,8 @@
-"""Objects that no plan can use, and what is said about them.
+"""Objects that no plan can use: what is wrong with them is reported once.
 
     misfits = Misfits()
-    lines = misfits.heard(drained.rejected)             # for the log: what was not said before
-    if misfits.is_due(now): ...                         # another plan may say more
+    lines = misfits.lines(drained.rejected)             # for the log: what is new
+    if misfits.is_due(now): ...                         # another plan may find more
     misfits.look(now, plan.rejected, feed.stranded)     # after each plan
     misfits.pods, misfits.groups                        # by name, why they wait
     events = misfits.events()                           # about all other objects
@@ -35,32 +35,32 @@ class Misfits:
     def __init__(self) -> None:
         self.pods: dict[str, str] = {}
         self.groups: dict[str, str] = {}
-        self._heard: dict[tuple[str, str], str] = {}
+        self._logged: dict[tuple[str, str], str] = {}
         self._others: dict[tuple[str, str], str] = {}
-        self._told: dict[tuple[str, str], str] = {}
+        self._reported: dict[tuple[str, str], str] = {}
         self._stranded: dict[str, tuple[str, float]] = {}  # the pod group, and since when
         self._looked = float("-inf")
         self._skipped = False
 
-    def heard(self, rejected: Iterable[Rejected]) -> list[str]:
-        """A line for each object that makes no sense, unless it was said before."""
+    def lines(self, rejected: Iterable[Rejected]) -> list[str]:
+        """A line for each object that makes no sense, unless it was logged before."""
         lines = []
         for kind, name, field, message in rejected:
             text = _text(field, message)
             if not name:
                 lines.append(f"{kind}: {text}")
-            elif self._heard.get((kind, name)) != text:
-                self._heard[kind, name] = text
+            elif self._logged.get((kind, name)) != text:
+                self._logged[kind, name] = text
                 lines.append(f"{kind} {name} is ignored: {text}")
         return lines
 
     def begin(self) -> None:
-        """This process leads, or does not any more: another one may say what this one said."""
-        self._told.clear()
+        """This process begins or ceases to lead: events may have to be repeated."""
+        self._reported.clear()
 
     def gone(self, kind: str, name: str) -> None:
         """The object is not there any more."""
-        self._heard.pop((kind, name), None)
+        self._logged.pop((kind, name), None)
 
     def look(
         self,
@@ -74,7 +74,7 @@ class Misfits:
         which comes with them, is not there or makes no sense; it is called once a second.
         """
         texts = {(kind, name): _text(*text) for kind, name, *text in rejected if name}
-        self._heard = {key: text for key, text in self._heard.items() if key in texts}
+        self._logged = {key: text for key, text in self._logged.items() if key in texts}
         self.pods = {name: text for (kind, name), text in texts.items() if kind == "Pod"}
         self.groups = {name: text for (kind, name), text in texts.items() if kind == "PodGroup"}
         self._others = {
@@ -92,13 +92,13 @@ class Misfits:
                 self.pods[pod] = f"PodGroup {group} does not exist"
 
     def events(self) -> list[Event]:
-        """About objects that have no conditions: what was not said of them before."""
+        """New ones about objects that have no conditions."""
         found = []
         for (kind, name), text in self._others.items():
-            if self._told.get((kind, name)) != text:
+            if self._reported.get((kind, name)) != text:
                 namespace, own = split(name) if "/" in name else ("", name)
                 found.append(Event(kind, namespace, own, "", "Warning", INVALID, text))
-        self._told = dict(self._others)
+        self._reported = dict(self._others)
         return found
 
     def is_due(self, now: float) -> bool:

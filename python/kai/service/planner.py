@@ -183,7 +183,7 @@ class Planner:
         turn.gone = drained.gone
         if drained.nodes:
             self._on_nodes(drained.nodes)
-        turn.problems += self._misfits.heard(drained.rejected)
+        turn.problems += self._misfits.lines(drained.rejected)
         for kind, name, _ in drained.gone:
             self._misfits.gone(kind, name)
         self._statuses.touch(now, drained.groups, drained.queues)
@@ -359,8 +359,8 @@ class Planner:
     def _look_at_misfits(
         self, turn: Turn, plan: _core.Plan, now: float
     ) -> dict[str, Mapping[str, str]]:
-        """What is wrong with pods and pod groups, by name. Of an object that cannot be read nothing
-        says which node pool it is in: the scheduler of the default pool speaks about it."""
+        """What is wrong with pods and pod groups, by name. The node pool of an
+        object that cannot be read is not known: the scheduler of the default pool reports it."""
         if self._options.node_pool:
             return {}
         found, feed = self._misfits, self._core.feed

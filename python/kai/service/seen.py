@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class FeedSeen:
     """An implementation of `kai.controllers.verdicts.Seen`.
 
-    `node_pool`: of the scheduler, and so of all pod groups that it has something to say about.
+    `node_pool`: of the scheduler, and so of all pod groups that it plans.
     """
 
     def __init__(self, feed: _core.Feed, node_pool: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Objects that no plan can use: each is spoken about once, until it is repaired."""
+"""Objects that no plan can use: each is reported once, until it is repaired."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ ORPHAN = ("Queue", "orphan", "spec.parentQueue", 'parent queue "gone" does not e
 
 def test_a_line_is_logged_once_for_each_text() -> None:
     misfits = Misfits()
-    assert misfits.heard([NAN]) == [
+    assert misfits.lines([NAN]) == [
         'Pod team/a is ignored: metadata.annotations["gpu-fraction"]: "NaN" is not a number'
     ]
-    assert misfits.heard([NAN]) == []
-    assert misfits.heard([(*NAN[:3], '"half" is not a number')]) != []
+    assert misfits.lines([NAN]) == []
+    assert misfits.lines([(*NAN[:3], '"half" is not a number')]) != []
     misfits.look(0.0, [], list)  # it was repaired
-    assert misfits.heard([NAN]) != []
+    assert misfits.lines([NAN]) != []
     misfits.gone("Pod", "team/a")
-    assert misfits.heard([NAN]) != []
+    assert misfits.lines([NAN]) != []
 
 
 def test_a_line_that_is_no_object_is_always_logged() -> None:
     misfits = Misfits()
     for _ in range(2):
-        assert misfits.heard([("Pod", "", "", "no JSON")]) == ["Pod: no JSON"]
+        assert misfits.lines([("Pod", "", "", "no JSON")]) == ["Pod: no JSON"]
 
 
 def test_pods_and_groups_get_conditions_and_queues_an_event() -> None:

@@ -67,7 +67,7 @@ def test_the_rest_is_planned_and_each_shows_what_is_wrong_with_it() -> None:
     assert later.problems == []
 
 
-def test_what_comes_later_is_spoken_about_too_and_what_is_repaired_is_planned() -> None:
+def test_what_comes_later_is_reported_too_and_what_is_repaired_is_planned() -> None:
     world = World(Node=[node("n1")], PodGroup=[group("g")])
     world.turn()
     world.event("ADDED", "Pod", bad_pod("p"))
@@ -92,7 +92,7 @@ def test_a_bad_pod_that_runs_is_left_alone() -> None:
     assert events(turn) == {}
 
 
-def test_only_the_default_pool_speaks_about_what_cannot_be_read() -> None:
+def test_only_the_scheduler_of_the_default_pool_reports_what_cannot_be_read() -> None:
     lists = {"Node": [node("n1")], "PodGroup": [group("g")], "Pod": [bad_pod("p")]}
     other = World(Options(roles=("scheduler",), node_pool="a100"), **lists)
     turn = other.turn()

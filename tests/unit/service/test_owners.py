@@ -18,7 +18,7 @@ JOB = Reference("batch/v1", "Job", "team", "j", "u")
 
 
 class World:
-    """`there`: what is found of each owner; True unless it says something else."""
+    """`there`: what is found of each owner; True if it is not listed."""
 
     def __init__(self) -> None:
         self.clock, self.there = ManualClock(), dict[Reference, bool | None]()
@@ -128,7 +128,7 @@ def test_of_many_owners_only_some_are_read_anew_in_a_second() -> None:
 
 
 class Server:
-    """Answers what a test says about each object."""
+    """Gives one answer."""
 
     def __init__(self, answer: bytes | Exception | None) -> None:
         self.answer = answer
@@ -150,7 +150,7 @@ class Server:
         (UnreachableError("connection refused"), None, []),
     ],
 )
-def test_a_server_that_fails_says_nothing_about_an_owner(
+def test_while_the_server_fails_an_owner_stays_as_it_was(
     answer: bytes | Exception | None, found: bool | None, handed_on: list[object]
 ) -> None:
     """Pods of an owner that may not be read are grouped without it; for a failing server that
