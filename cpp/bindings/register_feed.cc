@@ -166,7 +166,10 @@ void RegisterFeed(py::module_& module) {
       .def("pod_facts", &PodFactsOf, py::arg("names"))
       .def("group_facts", &GroupFactsOf, py::arg("names"))
       .def("group_status", &GroupStatusOf, py::arg("names"))
-      .def("queue_status", &QueueStatuses);
+      .def("queue_status", &QueueStatuses)
+      .def("stranded", [](LiveFeed& self) {
+        return self.Look([](const Feed& feed) { return feed.Stranded(); });
+      });
 }
 
 }  // namespace kai::bindings

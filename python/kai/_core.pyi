@@ -348,6 +348,9 @@ class Feed(metaclass=_Compiled):
     ) -> dict[str, tuple[list[str], dict[str, str], dict[str, str], dict[str, str], bytes]]:
         """By queue: children; the three sums with theirs; its status as the server has it."""
 
+    def stranded(self) -> list[tuple[str, str]]:
+        """Pods that wait and are in a pod group that is not there or makes no sense, with it."""
+
 @final
 class Plan(metaclass=_Compiled):
     """What one cycle decided, converted when asked."""

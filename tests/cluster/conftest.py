@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE)]
+sys.path[:0] = [str(HERE), str(HERE.parent / "conformance")]
 
 from testcluster import (  # noqa: E402
     Cluster,

@@ -10,52 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from known_groups import KNOWN, Known, is_owned, matches, members_of
 from recordings import Recording, apply, recordings
 
 from kai.api import defaults, keys
 from kai.api.reading import mapping
 from kai.controllers.grouper import Decided, Grouper, Reference, Rules
 from kai.controllers.grouper.existing import patched
-
-
-@dataclass(frozen=True)
-class Known:
-    """Members of groups and pods that differ, by the end of what they are called, and why."""
-
-    why: str
-    members: tuple[str, ...]
-
-
-KNOWN = {
-    "53-deployment": Known(
-        "annotations in which controllers count are no reason to write a pod group",
-        ("annotations.deployment.kubernetes.io/revision",),
-    ),
-    "70-rayjob": Known(
-        "the submitter has a group of its own and runs (surprise 13)",
-        ("pg-rj-<uid:Job/rj>: *", "rj-<r1>: pod-group-name"),
-    ),
-    "73-sparkapplication": Known(
-        "what the scheduler writes on a pod is not copied to its group (surprise 20)",
-        ("spark-sub: annotations.pod-group-name", "spark-sub: annotations.received-resource-type"),
-    ),
-    "74-knative": Known("Knative comes with the next part", ("*",)),
-    "75-grove": Known("Grove comes with the next part", ("*",)),
-    "83-dynamo": Known("Grove comes with the next part", ("*",)),
-    "85-label-changes": Known(
-        "the queue follows the label of the owner (surprise 12)",
-        ("pg-wi-<uid:Widget/wi>: labels.kai.scheduler/queue", "pg-wi-<uid:Widget/wi>: spec.queue"),
-    ),
-    "87-leaderworkerset-late-workers": Known(
-        "workers are wanted when there are some, so the leader is not stale (surprise 15)",
-        ("-group-0: spec.minMember", "-group-0: spec.subGroups"),
-    ),
-}
-"""Every difference from KAI, and no other."""
-
-WRITTEN_BY_THE_SCHEDULER = frozenset(
-    (keys.LAST_START_ANNOTATION, keys.STALE_ANNOTATION, keys.LAST_EVICTION_ANNOTATION)
-)
 
 
 @dataclass
@@ -230,9 +191,9 @@ def _replica_set(server: Server, reference: Mapping[str, Any]) -> None:
 def differences(server: Server) -> dict[str, tuple[Any, Any]]:
     """By "group: member", what KAI has and what we have; groups and pods."""
     found: dict[str, tuple[Any, Any]] = {}
-    ours = {name: each for name, each in server.groups.items() if _is_owned(each)}
+    ours = {name: each for name, each in server.groups.items() if is_owned(each)}
     for name in sorted(server.kais.keys() | ours.keys()):
-        one, other = (_members(each.get(name)) for each in (server.kais, ours))
+        one, other = (members_of(each.get(name)) for each in (server.kais, ours))
         for member in sorted(one.keys() | other.keys()):
             if one.get(member) != other.get(member):
                 found[f"{name}: {member}"] = (one.get(member), other.get(member))
@@ -249,25 +210,6 @@ def differences(server: Server) -> dict[str, tuple[Any, Any]]:
     return found
 
 
-def _is_owned(group: Mapping[str, Any]) -> bool:
-    return "ownerReferences" in group["metadata"]
-
-
-def _members(group: Mapping[str, Any] | None) -> dict[str, Any]:
-    if group is None:
-        return {}
-    metadata = group["metadata"]
-    members = {
-        f"spec.{key}": value for key, value in group["spec"].items() if value not in ({}, None)
-    }
-    members["owners"] = metadata.get("ownerReferences")
-    for kind in ("labels", "annotations"):
-        for key, said in metadata.get(kind, {}).items():
-            if key not in WRITTEN_BY_THE_SCHEDULER:
-                members[f"{kind}.{key}"] = said
-    return members
-
-
 @pytest.mark.parametrize("recording", recordings(), ids=lambda each: each.name)
 def test_pod_groups_are_kais(recording: Recording) -> None:
     found = differences(replay(recording))
@@ -275,17 +217,11 @@ def test_pod_groups_are_kais(recording: Recording) -> None:
     unknown = {
         member: values
         for member, values in found.items()
-        if not any(_matches(member, pattern) for pattern in known.members)
+        if not any(matches(member, pattern) for pattern in known.members)
     }
     assert unknown == {}, known.why
     for pattern in known.members:
-        assert any(_matches(member, pattern) for member in found), f"{pattern} differs no more"
-
-
-def _matches(member: str, pattern: str) -> bool:
-    if pattern.endswith("*"):
-        return member.startswith(pattern[:-1])
-    return member.endswith(pattern)
+        assert any(matches(member, pattern) for member in found), f"{pattern} differs no more"
 
 
 RACES = ("not found", "already exists")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kai/base/text.h"
 #include "kai/feed/watch_event.h"
 #include "kai/model/building/pod_group_writer.h"
 
@@ -311,6 +312,19 @@ std::map<std::string, Feed::QueueStatus> Feed::QueueStatuses() const {
       status.written = written->second;
   }
   return statuses;
+}
+
+std::vector<std::pair<std::string, std::string>> Feed::Stranded() const {
+  std::vector<std::pair<std::string, std::string>> stranded;
+  for (const auto& [name, note] : pods_) {
+    if (note.facts == nullptr || !note.facts->node.empty()) continue;
+    const CompactPod* row = store_.Find<PodRow>(name);
+    if (row == nullptr || row->phase != Phase::kPending || row->pod_group.empty()) continue;
+    std::string group = StrCat(row->namespace_name, "/", row->pod_group);
+    if (store_.Find<PodGroupRow>(group) == nullptr) stranded.emplace_back(name, std::move(group));
+  }
+  std::ranges::sort(stranded);
+  return stranded;
 }
 
 }  // namespace kai

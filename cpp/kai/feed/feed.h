@@ -93,6 +93,10 @@ class Feed final : private Follower {
   };
   std::map<std::string, QueueStatus> QueueStatuses() const;
 
+  // Pods of ours that wait for a node and are in a pod group that is not there or makes no sense;
+  // with its name, "namespace/name". Cost: all pods that wait.
+  std::vector<std::pair<std::string, std::string>> Stranded() const;
+
  private:
   struct PodNote {
     uint64_t digest = 0;

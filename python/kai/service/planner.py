@@ -25,6 +25,7 @@ from kai.controllers.bind_requests import Request, Target, spec_of
 from kai.controllers.bindings import Binding
 from kai.controllers.evicting import Removal
 from kai.controllers.grouper import Assignment, Decided, GroupChange, Grouper, Reference, Rules
+from kai.controllers.misfits import Misfits
 from kai.controllers.rejecting import Rejections
 from kai.controllers.status import Sums
 from kai.controllers.verdicts import Event, Eviction, Verdicts
@@ -169,7 +170,7 @@ class Planner:
     ) -> None:
         self._core, self._options = core, options
         self._on_nodes, self._only_new = on_nodes, only_new
-        self._seen = FeedSeen(core.feed)
+        self._seen = FeedSeen(core.feed, options.node_pool)
         self._grouper: Grouper | None = None
         if options.has("pod-grouper"):
             self._grouper = Grouper(scheduler_name=options.scheduler_name)
@@ -191,6 +192,7 @@ class Planner:
         # By pod, the event of an eviction under way: its pod group may be gone before its answer.
         self._evictions: dict[str, Event] = {}
         self._rejections = Rejections()
+        self._misfits = Misfits()
         self._refusals: Waits[str] = Waits()  # groups for which a pod could not be evicted
         # By group, what is still to be said of that: the group may not be at the API server yet.
         self._refused: dict[str, tuple[Eviction, str]] = {}
@@ -208,9 +210,11 @@ class Planner:
         turn.gone = drained.gone
         if drained.nodes:
             self._on_nodes(drained.nodes)
-        for each in drained.rejected:
+        for each in self._misfits.new(drained.rejected):
             fields = dict(zip(("kind", "name", "field", "why"), each, strict=True))
             turn.lines.append(Line("warning", "an object cannot be used", fields))
+        for kind, name, _ in drained.gone:
+            self._misfits.gone(kind, name)
         self._statuses.touch(now, drained.groups, drained.queues)
         for write, outcome in news.answers:
             self._statuses.answered(now, write, outcome)
@@ -226,6 +230,7 @@ class Planner:
         if news.plans != self._led:
             self._led = news.plans
             self._verdicts, self._says_all = Verdicts(self._options.node_pool), True
+            self._misfits.begin()
             if self._figures is not None:
                 self._figures.planned(None)
         if leads:
@@ -387,6 +392,7 @@ class Planner:
             self._rejections.next(),
             self._refusals.next(),
             None if self._figures is None else self._figures.wake(),
+            self._misfits.wake() if self._plans else None,
         ):
             if moment is not None and (wake is None or moment * 1e9 < wake):
                 wake = int(moment * 1e9)
@@ -394,15 +400,18 @@ class Planner:
 
     def _plan(self, turn: Turn, now_ns: int, now: float) -> int | None:
         cluster, _, session = self._core
-        if not session.has_changed(cluster) and not self._is_time(now_ns):
+        turn.planned = session.has_changed(cluster) or self._is_time(now_ns)
+        if not turn.planned and not self._misfits.is_due(now):
             self._take(turn, self._verdicts.due(now))
             return self._wake_ns
-        self._cycle += 1
-        turn.cycle, turn.planned = self._cycle, True
+        if turn.planned:  # else the last plan is read once more
+            self._cycle += 1
+            turn.cycle = self._cycle
         compiled = session.plan(cluster, now_ns=now_ns)
         plan = Plan(compiled, input=None, now_ns=now_ns)
         changed = None if self._says_all else self._touched
-        self._take(turn, self._verdicts.decide(now, plan, self._seen, changed))
+        bad = self._look_at_misfits(turn, compiled, now)
+        self._take(turn, self._verdicts.decide(now, plan, self._seen, changed, **bad))
         self._says_all, self._touched = False, set()
         if compiled.decision_count:
             self._carry_out(turn, plan, now_ns)
@@ -414,13 +423,34 @@ class Planner:
         self._wake_ns = None if wake is None else wake[0]
         return self._wake_ns
 
+    def _look_at_misfits(
+        self, turn: Turn, plan: _core.Plan, now: float
+    ) -> dict[str, Mapping[str, str]]:
+        """What is wrong with pods and pod groups, by name. The node pool of an
+        object that cannot be read is not known: the scheduler of the default pool reports it."""
+        if self._options.node_pool:
+            return {}
+        found, feed = self._misfits, self._core.feed
+        found.look(now, plan.rejected, feed.stranded)
+        turn.events += found.events()
+        names = list(found.pods)
+        waiting = {
+            name: found.pods[name]
+            for name, facts in zip(names, feed.pod_facts(names), strict=True)
+            if facts is not None and not facts[1]  # it has no node
+        }
+        return {"bad_pods": waiting, "bad_groups": found.groups}
+
     _wake_ns: int | None = 0
 
     def _is_time(self, now_ns: int) -> bool:
         return self._wake_ns is not None and now_ns >= self._wake_ns
 
     def _carry_out(self, turn: Turn, plan: Plan, now_ns: int) -> None:
-        orders = {each.pod: each for each in verdicts.evictions(plan, self._seen)}
+        orders: dict[str, Eviction] = {}
+        removals: dict[str, Removal] = {}
+        for each in verdicts.evictions(plan, self._seen):
+            orders.setdefault(each.pod, each)
         numbers = self._core.session.assume_plan(self._core.cluster, plan._compiled, now_ns=now_ns)
         uids = self._core.feed.pod_facts([each.pod for each in plan.decisions])
         for decision, number, facts in zip(plan.decisions, numbers, uids, strict=True):
@@ -433,10 +463,12 @@ class Planner:
                 if order.for_group is None and order.group in self._refusals:
                     self._core.session.forget(self._core.cluster, number)
                     continue  # of a stale gang, which has no preemption delay
-                turn.removals.append(Removal(order, number))
+                # One that moves can be evicted again, as KAI does it: the later number counts.
+                removals[decision.pod] = Removal(order, number)
                 group = self._seen.group(order.group)
                 if group is not None and order.message:
                     self._evictions[order.pod] = order.event(group.uid)
+        turn.removals += removals.values()
 
     def _binding(self, bind: Bind, uid: str, group: str, number: int) -> Binding:
         annotations = {}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kai.api.resources import OURS, resource
 from kai.controllers.grouper import Reference, Rules
-from kai.errors import NotFoundError, RefusedError
+from kai.errors import KaiError, NotFoundError, RefusedError
 from kai.k8s.answers import denial
 from kai.k8s.sinks import DictSink, Sink
 from kai.k8s.watching import Watch
@@ -25,6 +25,12 @@ from kai.service.kinds import OPTIONAL, WATCHED
 if TYPE_CHECKING:
     from kai.k8s.client import Client
     from kai.service.options import Options
+
+FORBIDDEN = frozenset((403, 405))
+"""HTTP statuses of objects that may not be read."""
+
+NEVER_SKIPPED = frozenset(("Pod", "PodGroup"))
+"""What the grouper has to read: of other owners it does without those that it may not read."""
 
 Found = tuple[Reference, Mapping[str, Any] | bool | None]
 """An object that was asked for; None: it is not there, False: it may not be read."""
@@ -103,14 +109,30 @@ class Reading:
             if answer.status == 404:
                 await self._served(kind)
 
-    async def look_up(self, reference: Reference) -> None:
-        """Reads an owner for `take_owners`.
+    async def look_up(self, reference: Reference) -> bool:
+        """Reads an owner for `take_owners`; whether it is there.
 
         Raises RefusedError where it may not be read, and UnreachableError.
         """
         api, kind, namespace, name, _ = reference
         data = await self._client.get_by_api(api, kind, namespace, name)
         self._found(reference, None if data is None else json.loads(data))
+        return data is not None
+
+    async def look_after(self, reference: Reference) -> tuple[bool | None, str]:
+        """The same for an owner that is read again: whether it is there, and why it cannot be read.
+
+        Where the server fails the answer is None, and nothing is handed on: what may not be read at
+        all is another matter than what cannot be read now.
+        """
+        try:
+            return await self.look_up(reference), ""
+        except KaiError as error:
+            is_forbidden = isinstance(error, RefusedError) and error.status in FORBIDDEN
+            if not is_forbidden or reference.kind in NEVER_SKIPPED:
+                return None, str(error)
+            self.skip(reference)
+            return False, str(error)
 
     def skip(self, reference: Reference) -> None:
         """An owner is not read: what it owns counts without it."""

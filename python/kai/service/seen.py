@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 
 class FeedSeen:
-    """An implementation of `kai.controllers.verdicts.Seen`."""
+    """An implementation of `kai.controllers.verdicts.Seen`.
 
-    def __init__(self, feed: _core.Feed) -> None:
-        self._feed = feed
+    `node_pool`: of the scheduler, and so of all pod groups that it plans.
+    """
+
+    def __init__(self, feed: _core.Feed, node_pool: str = "") -> None:
+        self._feed, self._node_pool = feed, node_pool
 
     def pod(self, name: str) -> PodSeen | None:
         [facts] = self._feed.pod_facts([name])
@@ -37,10 +40,11 @@ class FeedSeen:
     def group(self, name: str) -> GroupSeen | None:
         [facts] = self._feed.group_facts([name])
         [status] = self._feed.group_status([name])
-        if facts is None or status is None:
+        if facts is None:
             return None
         uid, conditions, last_start, stale_since, last_eviction, _ = facts
-        requested, allocated, _, is_preemptible = status
+        # A group that makes no sense has no sums.
+        requested, allocated, _, is_preemptible = status or ({}, {}, {}, True)
         stamps = {
             keys.LAST_START_ANNOTATION: last_start,
             keys.STALE_ANNOTATION: stale_since,
@@ -50,6 +54,7 @@ class FeedSeen:
             uid,
             tuple(_parsed(conditions) or ()),
             {key: value for key, value in stamps.items() if value},
+            node_pool=self._node_pool,
             holds=bool(allocated),
             requested=requested,
             preemptible=is_preemptible,

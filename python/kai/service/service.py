@@ -26,7 +26,7 @@ from kai.controllers.bindings import Binding, Steps
 from kai.controllers.grouper import Decided, GroupChange, Reference
 from kai.controllers.grouper.decisions import WARNING
 from kai.controllers.verdicts import Event
-from kai.errors import KaiError, RefusedError
+from kai.errors import KaiError
 from kai.k8s.answers import denial
 from kai.k8s.events import About, Events
 from kai.k8s.leases import LeaderElection, Times
@@ -37,6 +37,7 @@ from kai.service.log import Line, Log
 from kai.service.measuring import Measuring, queue_sink
 from kai.service.metrics import Metrics
 from kai.service.options import Options
+from kai.service.owners import Owners
 from kai.service.planner import News, Planner, Turn, make_core, read_config
 from kai.service.reading import Reading
 from kai.service.reports import Reports
@@ -53,8 +54,6 @@ FLUSH_WITHIN_S = 3.0
 """How long their conditions and events may take after that."""
 LAG_EVERY_S = 0.25
 SNAPSHOT_TRIES = 3
-NEVER_SKIPPED = frozenset(("Pod", "PodGroup"))
-"""What the grouper has to read: of other owners it does without those that it may not read."""
 LABELS_ARE_COPIED_FROM = 35
 """The minor version of Kubernetes whose bindings bring labels to pods."""
 
@@ -77,6 +76,7 @@ class Service:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kai-plan")
         self._changed = asyncio.Event()
+        self._owners = Owners(self._look_after, self._start, self._clock)
         self._binder = Binder(
             by=options.binding,
             copies_labels=_minor_of(client.version) >= LABELS_ARE_COPIED_FROM,
@@ -138,6 +138,7 @@ class Service:
         for kind in watched_by(self._options.roles):
             self._watch(kind)
         self._start(self._measure_lag())
+        self._start(self._owners.run())
         self._start(self._reports.run(self._reading.watches, self._election))
         if self._election is not None:
             self._start(self._election.run())
@@ -359,8 +360,9 @@ class Service:
         self._reports.turned(turn)
 
     def _take(self, now: float, decided: Decided) -> None:
-        for reference in decided.needs:
-            self._start(self._fetch(reference))
+        self._owners.forget(decided.not_needed)
+        self._owners.need(decided.needs)
+        self._owners.look_again(decided.joined)
         assigned = {f"{each.pod.partition('/')[0]}/{each.group}" for each in decided.assignments}
         for change in decided.groups:
             if change.patch is None or self._binder.is_planned(change.name):
@@ -376,22 +378,14 @@ class Service:
             about = About("Pod", namespace, name, problem.uid)
             self._events["pod-grouper"].emit(about, "Warning", WARNING, problem.message)
 
-    async def _fetch(self, reference: Reference) -> None:
-        """Reads what owns a pod, or a pod group that the grouper has to know."""
-        name = f"{reference.namespace}/{reference.name}"
-        while True:
-            try:
-                await self._reading.look_up(reference)
-                self._reports.read(reference.kind, reference.namespace)
-                return
-            except KaiError as error:
-                self._reports.not_read(reference.kind, name, str(error))
-                is_refused = isinstance(error, RefusedError) and error.status != 401
-                if is_refused and reference.kind not in NEVER_SKIPPED:
-                    self._reading.skip(reference)
-                    return
-                found = denial(str(error))
-            await self._clock.sleep(1.0 if found is None else self._reports.rights.wait(found))
+    async def _look_after(self, reference: Reference) -> bool | None:
+        is_there, why = await self._reading.look_after(reference)
+        if why:
+            name = f"{reference.namespace}/{reference.name}"
+            self._reports.not_read(reference.kind, name, why)
+        else:
+            self._reports.read(reference.kind, reference.namespace)
+        return is_there
 
     # ---- writes ----------------------------------------------------------------------------------
 

@@ -328,6 +328,7 @@ APIS = {
     "ReplicaSet": "apps/v1",
     "StatefulSet": "apps/v1",
     "StorageClass": "storage.k8s.io/v1",
+    "Topology": "kai.scheduler/v1alpha1",
     "ClusterRole": "rbac.authorization.k8s.io/v1",
     "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
     "Role": "rbac.authorization.k8s.io/v1",

@@ -230,8 +230,13 @@ def test_an_owner_counts_as_unreadable_only_where_the_right_is_missing(
             service = Service(client, Options(leader_elect=False), Log(stream=io.StringIO()))
             gone = status(404, reason="NotFound", message="not found")
             api.on("GET", path, first, *(status(503) for _ in range(5)), gone)
-            await service._fetch(reference)
-            assert service._news().owners == [(reference, False if answers else None)]
+            service._owners.need([reference])
+            owners = []
+            while not owners:
+                await asyncio.sleep(0)
+                owners = service._news().owners
+            service._owners.forget([reference])
+            assert owners == [(reference, False if answers else None)]
 
     asyncio.run(scene())
 

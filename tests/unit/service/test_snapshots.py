@@ -16,6 +16,7 @@ from kai.controllers.grouper import Rules
 from kai.engine.plan import Plan
 from kai.service.options import Options
 from kai.service.planner import News, Planner, Turn, make_core
+from kai.service.reading import WATCHED
 from kai.service.snapshots import Objects, archive, compact
 
 NOW = times.to_ns("2026-01-01T01:00:00Z")
@@ -38,7 +39,7 @@ class Running:
             listed[each["metadata"]["name"]] = each
 
     def lists(self, sinks: Sequence[Any]) -> None:
-        for kind in ("PriorityClass", "Queue", "Node", "PodGroup", "BindRequest", "Pod"):
+        for kind in WATCHED:
             items = list(self.objects.get(kind, {}).values())
             page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "5"}, "items": items}
             for sink in sinks:

@@ -8,11 +8,13 @@ from typing import Any, Literal
 import pytest
 
 from kai.api import keys
+from kai.api.kinds import LISTS
 from kai.controllers.binding import Binding
 from kai.controllers.evicting import Removal
-from kai.service.kinds import needed_by
+from kai.service.kinds import WATCHED, needed_by
 from kai.service.options import Options
 from kai.service.planner import News, Planner, Turn, make_core
+from kai.verify import default_cases, read_cases
 
 START_NS = 1_800_000_000_000_000_000
 READY = [{"type": "Ready", "status": "True"}]
@@ -76,11 +78,12 @@ class World:
 
     def __init__(
         self,
+        options: Options | None = None,
         *,
         binding: Literal["direct", "bind-requests"] = "direct",
         **lists: list[dict[str, Any]],
     ) -> None:
-        options = Options(roles=("scheduler",), binding=binding)
+        options = options or Options(roles=("scheduler",), binding=binding)
         self.core = make_core(options)
         self.changed: list[str] = []
         self.planner = Planner(self.core, options, self.changed.extend)
@@ -349,3 +352,28 @@ def test_a_process_that_ends_writes_what_became_of_bindings_and_decides_nothing_
     assert [write.name for write in turn.writes] == ["a"]
     assert turn.bindings == []
     assert places(world.turn()) == {"team/late": "n2"}  # nothing was lost: a turn that plans
+
+
+def test_a_pod_that_a_plan_evicts_twice_is_deleted_once() -> None:
+    """As KAI it moves a pod for one group, and evicts it from its new place for another one."""
+    [case] = [
+        each
+        for each in read_cases([default_cases()])
+        if (each.area, each.id) == ("random/topology", "topology-007")
+    ]
+    snapshot = case.data["snapshot"]
+    options = Options(
+        roles=("scheduler",),
+        as_kai=True,
+        config=snapshot["config"],
+        params=snapshot["schedulerParams"],
+    )
+    lists = {kind: snapshot["rawObjects"].get(LISTS[kind], []) for kind in WATCHED}
+    world = World(options, **lists)
+    turn = world.turn()
+    assert [(each.order.pod, each.order.for_group) for each in turn.removals] == [
+        ("ns-team-a/run-02-0", "ns-team-b/job-02"),
+        ("ns-team-a/run-05-0", "ns-team-b/job-02"),
+        ("ns-team-a/run-04-0", "ns-team-b/job-02"),
+    ]
+    assert world.turn(after=1.0).removals == []

@@ -8,6 +8,8 @@
     decided = grouper.decide()
     for reference in decided.needs:            # put_object, object_gone or object_forbidden answer
         follow(reference)                      # now and when it changes, until it is in not_needed
+    for reference in decided.joined:           # has a new pod: a good time to look at it again
+        look_again(reference)
     for change in decided.groups:
         change.manifest                        # for a plan that is made before the group exists
         send(change.write(last_start=now))     # or without, for the role that runs alone

@@ -85,6 +85,7 @@ class Decided:
 
     needs: list[Reference] = field(default_factory=list)
     not_needed: list[Reference] = field(default_factory=list)  # no longer
+    joined: list[Reference] = field(default_factory=list)  # known, and have a new pod: look again
     groups: list[GroupChange] = field(default_factory=list)
     assignments: list[Assignment] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

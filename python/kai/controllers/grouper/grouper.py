@@ -102,6 +102,7 @@ class Grouper:
         self._decided = Decided()
         self._owners: dict[str, Owner] = {}  # of groups that are new in this decision
         self._arrivals = 0
+        self._fresh: set[Reference] = set()  # objects that came since the last decision
 
     def __len__(self) -> int:
         """How many pods do not name their group yet."""
@@ -253,6 +254,7 @@ class Grouper:
             if (group := self._groups.get(name)) is not None:
                 self._decide_group(name, group, group.members if name in whole else changed)
         self._owners.clear()
+        self._fresh.clear()
         decided, self._decided = self._decided, Decided()
         return decided
 
@@ -287,6 +289,9 @@ class Grouper:
                 self._ask(group_name, group)
         for reference in walked:
             self._follow(group_name, group, reference)
+        if pod.told is None:  # it is new
+            known = (each for each in walked if each not in self._fresh)
+            self._decided.joined += [each for each in known if each not in self._decided.joined]
         group.members[name] = None
         if (is_heard := gangs.OF_PODS.get(owner.key[0])) is not None and is_heard(manifest):
             group.heard[name] = manifest
@@ -421,6 +426,7 @@ class Grouper:
             self._settled[name] = _number_of_labels(manifest)
 
     def _put(self, reference: Reference, found: Manifest | _Missing) -> None:
+        self._fresh.add(reference)
         if self._objects.get(reference) == found:
             return
         self._objects[reference] = found

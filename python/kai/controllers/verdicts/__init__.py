@@ -17,7 +17,7 @@ place. Of one key a later write must not overtake an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kai.api.writes import Outcome, Write
 from kai.controllers.verdicts.facts import (
@@ -72,16 +72,26 @@ class Verdicts:
         return len(self._pods) + len(self._groups)
 
     def decide(
-        self, now: float, plan: Plan, seen: Seen, changed: Iterable[str] | None = None
+        self,
+        now: float,
+        plan: Plan,
+        seen: Seen,
+        changed: Iterable[str] | None = None,
+        *,
+        bad_pods: Mapping[str, str] | None = None,
+        bad_groups: Mapping[str, str] | None = None,
     ) -> Decided:
         """What a plan says that is not written yet.
 
         `changed`: groups that changed since the last plan, or of which a pod did; None: all may
-        have, as after a start.
+        have, as after a start. `bad_pods`, `bad_groups`: by name what is wrong with those that the
+        plan does not have.
         """
-        return self.take_in(now, self.read(plan, seen, changed), seen)
+        said = self.read(plan, seen, changed)
+        said.add(bad_pods or {}, bad_groups or {})
+        return self.take_in(now, said, seen)
 
-    def read(self, plan: Plan, seen: Seen, changed: Iterable[str] | None = None) -> Said:
+    def read(self, plan: Plan, seen: Seen, changed: Iterable[str] | None = None) -> Saying:
         """The first half of `decide`, which takes two thirds of its time and changes no state.
 
         May run on another thread than all else, one plan after the other, if `seen` allows it.

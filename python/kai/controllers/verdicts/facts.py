@@ -66,7 +66,7 @@ class Seen(Protocol):
 class Event:
     """An event about an object. `component`: "" for the scheduler, else who it comes from."""
 
-    kind: Literal["Pod", "PodGroup"]
+    kind: str
     namespace: str
     name: str
     uid: str

@@ -66,6 +66,14 @@ class Saying:
         names = self._with_news(last, known, changed)
         self.groups = [self._verdict(group) for group in groups_named(plan, names)]
 
+    def add(self, pods: Mapping[str, str], groups: Mapping[str, str]) -> None:
+        """Pods and groups that the plan does not have, with what is wrong with them."""
+        self.waiting = {**self.waiting, **pods}
+        self.groups += [
+            Verdict(name, "invalid", text, ({"reason": _OTHER_REASON, "message": text},))
+            for name, text in groups.items()
+        ]
+
     def _with_news(
         self,
         last: dict[str, tuple[str, str, str]],

@@ -595,3 +595,20 @@ def test_an_installation_may_have_defaults_for_a_kind() -> None:
     specs = [each.manifest["spec"] for each in made.decide().groups]
     assert [each["priorityClassName"] for each in specs] == ["build", "inference"]
     assert [each.get("preemptibility") for each in specs] == ["preemptible", None]
+
+
+def test_a_pod_that_joins_an_owner_is_a_reason_to_look_at_the_owner_again() -> None:
+    """Nothing watches owners: their labels may have changed since."""
+    job = ref("Job", "j")
+    made = grouper(pod("p0", job), pod("p1", job))
+    assert made.decide().needs == [job]
+    made.put_object(job, an("Job", "j", labels={QUEUE: "team-a"}))
+    decided = made.decide()
+    assert (decided.joined, len(decided.assignments)) == ([], 2)
+    made.put_pod(pod("p2", job, second=5))
+    assert made.decide().joined == [job]
+    made.put_pod(named(pod("p2", job, second=5), group_of("j")))  # what was decided
+    assert made.decide().joined == []
+    made.put_object(job, an("Job", "j", labels={QUEUE: "team-b"}))
+    [change] = made.decide().groups
+    assert change.manifest["spec"]["queue"] == "team-b"

@@ -1,0 +1,118 @@
+"""Some objects make no sense: the rest is planned, and each of them shows what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from test_truth import World, group, node, places, pod, queue
+
+from kai.controllers.misfits import STRANDED_S
+from kai.service.options import Options
+from kai.service.planner import Turn
+
+NAN = 'metadata.annotations["gpu-fraction"]: "NaN" is not a number above 0 and up to 1'
+
+
+def bad_pod(name: str = "bad", **more: Any) -> dict[str, Any]:
+    made = pod(name, **more)
+    made["metadata"]["annotations"]["gpu-fraction"] = "NaN"
+    return made
+
+
+def bad_group(name: str = "bad") -> dict[str, Any]:
+    made = group(name)
+    made["spec"]["minMember"] = -2
+    return made
+
+
+def conditions(turn: Turn) -> dict[str, str]:
+    """What is written, by kind and name."""
+    found = {}
+    for write in turn.writes:
+        status = write.body.get("status", {})
+        for each in (*status.get("conditions", ()), *(status.get("schedulingConditions") or ())):
+            found[f"{write.kind} {write.name}"] = each["message"]
+    return found
+
+
+def events(turn: Turn) -> dict[str, str]:
+    return {f"{each.kind} {each.name} {each.reason}": each.message for each in turn.events}
+
+
+def ignored(turn: Turn) -> list[tuple[str, str]]:
+    """Kind and name of what a line of the log is about."""
+    said = "an object cannot be used"
+    return [
+        (each.fields["kind"], each.fields["name"]) for each in turn.lines if each.message == said
+    ]
+
+
+def test_the_rest_is_planned_and_each_shows_what_is_wrong_with_it() -> None:
+    world = World(
+        Node=[node("n1")],
+        Queue=[queue("top"), queue("leaf", "top"), queue("orphan", "gone")],
+        PodGroup=[group("g"), bad_group(), group("h")],
+        Pod=[pod("a"), bad_pod(group="h"), pod("in-bad", "bad"), pod("lost", "nowhere")],
+    )
+    turn = world.turn()
+    assert places(turn) == {"team/a": "n1"}
+    less = "spec.minMember: -2 is negative"
+    assert conditions(turn) == {
+        "Pod bad": NAN,
+        "Pod in-bad": f"PodGroup team/bad is ignored: {less}",
+        "PodGroup bad": less,
+    }
+    assert events(turn) == {
+        "Pod bad Unschedulable": NAN,
+        "Pod in-bad Unschedulable": f"PodGroup team/bad is ignored: {less}",
+        "PodGroup bad Unschedulable": less,
+        "Queue orphan Invalid": 'spec.parentQueue: parent queue "gone" does not exist',
+    }
+    assert ("Pod", "team/bad") in ignored(turn)
+    assert turn.wake_ns is not None
+    later = world.turn(after=STRANDED_S)
+    assert conditions(later) == {"Pod lost": "PodGroup team/nowhere does not exist"}
+    assert ignored(later) == []
+
+
+def test_what_comes_later_is_reported_too_and_what_is_repaired_is_planned() -> None:
+    world = World(Node=[node("n1")], PodGroup=[group("g")])
+    world.turn()
+    world.event("ADDED", "Pod", bad_pod("p"))
+    turn = world.turn(after=2.0)
+    assert conditions(turn) == {"Pod p": NAN}
+    assert len(ignored(turn)) == 1
+    again = bad_pod("p")
+    again["metadata"]["labels"] = {"touched": "yes"}
+    world.event("MODIFIED", "Pod", again)
+    turn = world.turn(after=2.0)
+    assert (turn.writes, turn.events, turn.lines) == ([], [], [])
+    world.event("MODIFIED", "Pod", pod("p"))
+    assert places(world.turn(after=2.0)) == {"team/p": "n1"}
+
+
+def test_a_bad_pod_that_runs_is_left_alone() -> None:
+    world = World(
+        Node=[node("n1")], PodGroup=[group("g")], Pod=[bad_pod("p", on="n1", phase="Running")]
+    )
+    turn = world.turn()
+    assert conditions(turn) == {}
+    assert events(turn) == {}
+
+
+def test_only_the_scheduler_of_the_default_pool_reports_what_cannot_be_read() -> None:
+    lists = {"Node": [node("n1")], "PodGroup": [group("g")], "Pod": [bad_pod("p")]}
+    other = World(Options(roles=("scheduler",), node_pool="a100"), **lists)
+    turn = other.turn()
+    assert conditions(turn) == {}
+    assert len(ignored(turn)) == 1
+
+
+def test_conditions_of_a_group_name_the_node_pool_of_the_scheduler() -> None:
+    pool = {"kai.scheduler/node-pool": "a100"}
+    waits = group("g", queue="nowhere")
+    waits["metadata"]["labels"] = pool
+    world = World(Options(roles=("scheduler",), node_pool="a100"), PodGroup=[waits], Pod=[pod("p")])
+    [write] = [each for each in world.turn().writes if each.kind == "PodGroup"]
+    [condition] = write.body["status"]["schedulingConditions"]
+    assert condition["nodePool"] == "a100"

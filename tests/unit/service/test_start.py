@@ -1,0 +1,33 @@
+"""The first plan waits for all kinds that decisions depend on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kai.service.options import Options
+from kai.service.planner import News, Planner, make_core
+from kai.service.reading import WATCHED
+
+
+@pytest.mark.parametrize("late", WATCHED)
+def test_no_plan_is_made_before_all_kinds_are_listed(late: str) -> None:
+    """Without topologies a gang would be spread over racks, without BindRequests a pod would be
+    bound twice. A kind that the cluster lacks is listed as empty."""
+    options = Options(roles=("scheduler",))
+    core = make_core(options)
+    planner = Planner(core, options)
+
+    def list_nothing(kind: str) -> None:
+        core.feed.begin_list(kind)
+        page = {"kind": f"{kind}List", "metadata": {"resourceVersion": "1"}, "items": []}
+        core.feed.list_page(kind, json.dumps(page).encode())
+        core.feed.end_list(kind)
+
+    for kind in WATCHED:
+        if kind != late:
+            list_nothing(kind)
+    assert not planner.turn(News(now_ns=1)).planned
+    list_nothing(late)
+    assert planner.turn(News(now_ns=2)).planned
