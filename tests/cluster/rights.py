@@ -121,7 +121,7 @@ class Account:
     async def recovers(self, *but: Right) -> None:
         """All that was ever taken away is used again."""
         wanted = self.tested - {*but}
-        await self.until("recovers", lambda: found(BACK, self.kai.log).keys() >= wanted)
+        await self.until("recovers", lambda: found(BACK, self.kai.log).keys() >= wanted, 60)
 
     async def _grant(self, rights: set[Right]) -> None:
         own = {rule.resource for rule in self.rules if rule.own}

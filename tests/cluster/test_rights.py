@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rights import Account, Right, rights_of
 from testcluster import BINDINGS, Cluster, Object, install, node, path_of, pod, pod_spec
 
@@ -15,6 +16,7 @@ from kai.install import access
 
 GROUP = "scheduling.run.ai"
 PIN = "test/only"
+EVICT, DELETE = ("create", "pods/eviction", ""), ("delete", "pods", "")
 
 
 def group(name: str, namespace: str, **spec: Any) -> Object:
@@ -170,14 +172,11 @@ async def scheduler(it: Account) -> None:
         ("patch", "pods/status", ""),
         ("patch", "podgroups/status", GROUP),
         ("create", "events", ""),
-        ("delete", "pods", ""),
     ):
         await work.pod("fits")
         await work.pod("large", 5)
-        await work.pod("urgent", 4, "build-preemptible")
     await work.bound("fits")
     await work.turn(True)
-    await work.bound("urgent")
     async with it.without(("patch", "events", "")):
         await work.turn(False)  # the event of the first reason once more
     async with it.without(("patch", "podgroups", GROUP), ("get", "pods", "")):
@@ -189,17 +188,6 @@ async def scheduler(it: Account) -> None:
     await it.reads()
     await work.pod("last", 0)
     await work.bound("last")
-    await it.recovers()
-
-
-async def evicting_scheduler(it: Account) -> None:
-    """With --eviction evict."""
-    work = Workload(it)
-    await work.pod("victim", 2)
-    await work.bound("victim")
-    async with it.without(("create", "pods/eviction", "")):
-        await work.pod("urgent", 1, "build-preemptible")
-    await work.bound("urgent")
     await it.recovers()
 
 
@@ -252,22 +240,42 @@ def test_a_role_says_which_right_is_missing_and_goes_on(
         async with cluster.client() as api:
             await api.create(
                 node("n-scheduler", 5, labels={PIN: "kai-scheduler"}),
-                node("n-evict", 2, labels={PIN: "kai-evict"}),
                 node("w-kai-scheduler", 0),
             )
         return await asyncio.gather(
             story("scheduler", "scheduler", scheduler),
             story("grouper", "pod-grouper", grouper),
-            story("evict", "scheduler", evicting_scheduler, "--eviction", "evict"),
             story("groups", "pod-group-controller", controller),
             story("queues", "queue-controller", controller),
         )
 
     untested = asyncio.run(stories())
-    of_scheduler, of_grouper, of_evicting, *others = untested
-    assert of_scheduler == {("create", "pods/eviction", "")}
-    assert of_scheduler & of_evicting == set()
+    of_scheduler, of_grouper, *others = untested
+    assert of_scheduler == {EVICT, DELETE}
     # A problem of a pod is one event, and no second one with the same words.
     of_grouper.remove(("patch", "events", ""))
     assert {group for _, _, group in of_grouper} == access.OWNERS.keys() - {"apps", "batch"}
     assert others == [set(), set()]
+
+
+@pytest.mark.parametrize(("how", "right"), [("evict", EVICT), ("delete", DELETE)])
+def test_a_scheduler_that_may_not_evict_says_so_and_evicts_later(
+    cluster: Cluster, namespace: str, tmp_path: Path, how: str, right: Right
+) -> None:
+    """After a refusal nothing is evicted for 10 s."""
+    install(cluster)
+
+    async def story() -> None:
+        async with cluster.client() as api:
+            await api.create(node("n", 2, labels={PIN: "kai-scheduler"}))
+        arguments = ("--eviction", how)
+        async with Account(cluster, namespace, "scheduler", tmp_path, *arguments) as it:
+            work = Workload(it)
+            await work.pod("victim", 2)
+            await work.bound("victim")
+            async with it.without(right):
+                await work.pod("urgent", 1, "build-preemptible")
+            await work.bound("urgent")
+            await it.recovers()
+
+    asyncio.run(story())
